@@ -1,5 +1,5 @@
-/* The host's side of the engine: the frame, the modes of the calling thread, callbacks into the host
- * and the list of those that are no longer needed. */
+/* The host's side of the engine: the frame, the modes of the calling thread, callbacks into the
+ * host and the list of those that are no longer needed. */
 #include "boundary/host.h"
 
 #include "ground/memory.h"

@@ -1,5 +1,5 @@
-/* The op table as data: ops.def and services.def, expanded twice, into the functions that run rows and
- * the array of rows. */
+/* The op table as data: ops.def and services.def, expanded twice, into the functions that run rows
+ * and the array of rows. */
 #include "boundary/services.h"
 #include "call/call.h"
 #include "complex_rows.h"

@@ -1,8 +1,8 @@
 /* Element types, one row each, and the rules that combine them.
  *
- * The numbers are PyTorch's ScalarType codes, so that a code means the same in both libraries.
- * A new type (float16, complex64, ...) is a row here plus its loops; nothing switches on
- * the list elsewhere without going through the macros below. */
+ * The numbers are PyTorch's ScalarType codes, so that a code means the same in both libraries. A
+ * type is a row here plus its loops; what goes through all types elsewhere does so by the macros
+ * below. */
 #ifndef PG_DTYPE_H
 #define PG_DTYPE_H
 

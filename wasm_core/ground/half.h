@@ -1,8 +1,8 @@
 /* Numbers in 16 bits: IEEE 754 binary16 and bfloat16, and their way to float and back.
  *
- * C computes with neither: they are structures, so that no operator takes their bits for a
- * number. To float is exact; from float rounds to nearest, ties to even, and makes every NaN
- * quiet. Without branches, so that loops become vectors. */
+ * C computes with neither: they are structures, so that no operator takes their bits for a number.
+ * To float is exact; from float rounds to nearest, ties to even, and makes every NaN quiet. Without
+ * branches, so that loops become vectors. */
 #ifndef PG_HALF_H
 #define PG_HALF_H
 

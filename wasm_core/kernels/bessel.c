@@ -100,8 +100,8 @@ static const double at_whole[][2] = {
     {1.1047532552898686e-10, -3.5206336767389237e-10},
 };
 
-/* Taylor's series at a whole number, its coefficients by Ai'' = x Ai [9.2.1]. Above 0 it is taken at
- * the next number above, where all terms have one sign. */
+/* Taylor's series at a whole number, its coefficients by Ai'' = x Ai [9.2.1]. Above 0 it is taken
+ * at the next number above, where all terms have one sign. */
 static double airy_near(double x) {
   enum { TERMS = 36 };
   double whole = x > 0 ? ceil(x) : rint(x), h = x - whole;

@@ -1,8 +1,8 @@
 /* Decompositions of single matrices in columns, of double and of complex_f64.
  *
  * A matrix of m rows lies in columns: element (i, j) at a[i + j * m]. What is written here as a
- * transpose is the conjugate one, and all work in place unless they say otherwise. Both types
- * have the functions of one table, which stands for the type; pointers are to its numbers. */
+ * transpose is the conjugate one, and all work in place unless they say otherwise. Both types have
+ * the functions of one table, which stands for the type; pointers are to its numbers. */
 #ifndef PG_FACTORS_H
 #define PG_FACTORS_H
 
@@ -23,8 +23,8 @@ typedef struct {
                       void *sign, double *log);
   /* Solves A y = b for a column: A triangular, with ones on the diagonal if unit. */
   void (*substitute)(const void *a, void *y, int64_t n, bool upper, bool unit);
-  /* A = L L^T: L in place of the lower triangle, which is read, zeros above. Gives the order of
-   * the first minor that is not positive, 0 if none. */
+  /* A = L L^T: L in place of the lower triangle, which is read, zeros above. Gives the order of the
+   * first minor that is not positive, 0 if none. */
   int32_t (*cholesky)(void *a, int64_t n);
   /* A = Q R, where Q is the product of reflections 1 - tau v v^T, one for each of the lesser of m
    * and n: R in place of the upper triangle, below it each v less its head, which is 1. */
@@ -37,8 +37,8 @@ typedef struct {
    * wanted. NaN if it does not settle. beside: n; room: 2 n, and n x n more for vectors. */
   void (*eigh)(void *a, double *values, int64_t n, bool upper, bool vectors, double *beside,
                void *room);
-  /* A V = V diag(values), as LAPACK normalizes V: columns of length 1 whose largest number is
-   * real. vectors may be NULL. False if it does not settle. room: n x n + 3 n; scales: n. */
+  /* A V = V diag(values), as LAPACK normalizes V: columns of length 1 whose largest number is real.
+   * vectors may be NULL. False if it does not settle. room: n x n + 3 n; scales: n. */
   bool (*eig)(void *a, complex_f64 *values, complex_f64 *vectors, int64_t n, void *room,
               double *scales);
 } Factorizations;

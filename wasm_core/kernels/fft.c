@@ -2,8 +2,8 @@
  *
  * A transform works on planes, real parts apart from imaginary ones, in which the lines done at
  * once are columns: element (j, line) at j * lines + line. A pass of radix r takes x[r][m][s] to
- * y[m][r][s], where s begins as the number of lines and grows by r each time, so vectors lie
- * along lines and finished digits alike. Only a first pass of one line goes along m instead.
+ * y[m][r][s], where s begins as the number of lines and grows by r each time, so vectors lie along
+ * lines and finished digits alike. Only a first pass of one line goes along m instead.
  *
  * A backward transform is the forward one with the planes exchanged. Real lines of even length are
  * complex ones of half the length; those of odd length leave out the passes' branches that mirror
@@ -64,8 +64,8 @@ typedef struct Plan {
 
 /* ---- lengths ------------------------------------------------------------- */
 
-/* The order of passes: fours, odd primes from the largest, a two. The number of passes, or -1 if
- * a prime is too large. */
+/* The order of passes: fours, odd primes from the largest, a two. The number of passes, or -1 if a
+ * prime is too large. */
 static int factor(int64_t n, uint8_t radix[PASSES_MAX]) {
   int count = 0;
   for (; n % 4 == 0; n /= 4) radix[count++] = 4;
@@ -232,8 +232,8 @@ INLINE PLANES NAME(exchanged)(PLANES p) { return (PLANES){p.im, p.re}; }
 
 /* ---- passes -------------------------------------------------------------- */
 
-/* The transform of r vectors of complex numbers in place. Odd lengths take the cosines and sines
- * of their roots, and sum over pairs of elements, which have the same ones but for a sign. */
+/* The transform of r vectors of complex numbers in place. Odd lengths take the cosines and sines of
+ * their roots, and sum over pairs of elements, which have the same ones but for a sign. */
 INLINE void NAME(butterfly)(int r, VEC *re, VEC *im, const REAL *roots) {
   if (r == 2) {
     VEC a = re[1], b = im[1];

@@ -36,8 +36,8 @@ typedef struct FftLines {
   int64_t out_step, out_line; /* the same of the output */
 } FftLines;
 
-/* Bytes of a plan, and of the memory in which up to `lines` lines of a call are transformed or, with
- * one line, a plan is made. Both begin at multiples of 8. */
+/* Bytes of a plan, and of the memory in which up to `lines` lines of a call are transformed or,
+ * with one line, a plan is made. Both begin at multiples of 8. */
 size_t fft_f32_plan_bytes(FftKind kind, int64_t n);
 size_t fft_f64_plan_bytes(FftKind kind, int64_t n);
 size_t fft_f32_work_bytes(FftKind kind, int64_t n, int64_t lines);

@@ -1,4 +1,4 @@
-/* The loops of transcendental.c, as rows of ops/elementwise/elementwise.def with an OWN domain take them. */
+/* The loops of transcendental.c, for rows of ops/elementwise/elementwise.def with an OWN domain. */
 #ifndef PG_TRANSCENDENTAL_H
 #define PG_TRANSCENDENTAL_H
 

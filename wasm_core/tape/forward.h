@@ -18,8 +18,8 @@
 /* Whether tangents travel: a level is entered and forward mode is not switched off. */
 extern bool forward_on;
 
-/* What forward mode does (walk/forward.c), which needs ops and walks back: set when a level is first
- * entered, so that it is there for whatever has a tangent. */
+/* What forward mode does (walk/forward.c), which needs ops and walks back: set when a level is
+ * first entered, so that it is there for whatever has a tangent. */
 typedef struct {
   Tensor *(*tangent)(Tensor *t);
   bool (*attach)(Node *n, int count, Tensor *const *inputs);
@@ -53,8 +53,8 @@ static inline void forward_share(Tensor *from, Tensor *to) {
 static inline void forward_move(Tensor *to, Tensor *from) {
   if (forward_on) forward_mode->move(to, from);
 }
-/* After an in-place op on self: its values have this tangent (NULL: none), or are those of an output
- * of n. */
+/* After an in-place op on self: its values have this tangent (NULL: none), or are those of an
+ * output of n. */
 static inline void forward_write(Tensor *self, Tensor *tangent) {
   if (forward_on) forward_mode->write(self, tangent);
 }

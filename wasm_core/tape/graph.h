@@ -195,9 +195,9 @@ void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history 
 Tensor *saved(Node *n, int slot);
 Tensor *saved_plain(Node *n, int slot); /* as it was, for formulas of other functions */
 extern Tensor *(*conjugate)(Tensor *t); /* t_conj, for the former */
-/* Gives y the node as its history; consumes the node's reference; both may be NULL. */
 /* Notes what output k is like; `defined`: gradients for it are checked. */
 bool node_describe(Node *n, int k, const Tensor *y, bool defined);
+/* Gives y the node as its history; consumes the node's reference; both may be NULL. */
 Tensor *set_history(Tensor *y, Node *n);
 /* outputs of one node, in order; none after one that failed */
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr);

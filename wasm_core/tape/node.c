@@ -1,4 +1,4 @@
-/* Nodes: how they are made, what they are called, what they let go of when they die; see graph.h. */
+/* Nodes: how they are made, what they are called, what they let go of as they die; see graph.h. */
 #include <stdio.h>
 #include <string.h>
 

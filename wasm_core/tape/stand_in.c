@@ -1,5 +1,5 @@
-/* Tensors that stand in the place of others in the graph: computed ones for lazy ones, float ones for
- * half ones. */
+/* Tensors that stand in the place of others in the graph: computed ones for lazy ones, float ones
+ * for half ones. */
 #include "tape/forward.h"
 #include "tape/graph.h"
 

@@ -97,7 +97,7 @@ enum {
 #undef X
 };
 
-/* What a tensor's elements are of its bytes waits to be computed: see OP_ENTERED. */
+/* With one of these, elements are still to be computed of the bytes: see OP_ENTERED. */
 enum { FLAGS_LAZY = FLAG_CONJ | FLAG_NEG };
 
 struct Tensor {
@@ -143,6 +143,7 @@ int32_t pool_mark(void);
 void pool_release(int32_t mark, Tensor *keep);
 void pool_keep(int32_t mark, int n, Tensor *const *kept); /* the same for several, if none failed */
 Tensor *pool_push(Tensor *t); /* gives a reference of the caller's to the pool */
+Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
 
 /* --- making --- */
 /* Uninitialised and contiguous. */
@@ -179,13 +180,13 @@ bool tensor_export(Tensor *t);
 /* For programs that get the address of elements: the bytes stay in place as long as the storage
  * lives, unless it grows. */
 bool tensor_pin(Tensor *t);
+/* Versions: each write in place counts one. */
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);
 void tensor_set_version(Tensor *t, uint32_t version);
 uint32_t tensor_version(const Tensor *t);
 
 /* --- geometry --- */
-Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
 bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                          int64_t offset);
 /* The bytes that a geometry reaches to, 0 without elements; -1 and an error if they cannot be
@@ -234,11 +235,11 @@ bool number_fits_f(double v, DType d);
 
 int64_t tensor_live_count(void);
 extern bool inference_mode; /* what tensors are made in: it makes inference tensors */
-extern void (*version_written)(
-    Version *v); /* told of every increment; NULL: nobody wants to know */
+/* Told of every increment; NULL: nobody wants to know. */
+extern void (*version_written)(Version *v);
 
-/* What the tape and the host have at a tensor is theirs: how it is let go when the tensor dies. Each
- * is set before the first of its kind is made. */
+/* What the tape and the host have at a tensor is theirs: how it is let go when the tensor dies.
+ * Each is set before the first of its kind is made. */
 typedef struct {
   void (*of_node)(Node *n);
   void (*of_object)(int32_t id);  /* of the host */

@@ -1,5 +1,5 @@
-/* Forward mode; see tape/forward.h. Every tangent is in a list, those that wait apart from those that
- * are known, so that a call settles the first and the end of the level forgets both. */
+/* Forward mode; see tape/forward.h. Every tangent is in a list, those that wait apart from those
+ * that are known, so that a call settles the first and the end of the level forgets both. */
 #include "walk/forward.h"
 #include "walk/walk.h"
 

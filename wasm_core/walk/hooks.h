@@ -37,7 +37,8 @@ bool run_accumulator(Node *n, Tensor *held);
 /* retain_grad: a later backward adds to what an earlier one left. */
 bool retain_into(Tensor *t, Tensor *g);
 
-/* Of a hook on one of several tensors (multi_hooks.c), whose id is below 0: the id of its host's function, and 2^32 times how many hold that */
+/* Of a hook on one of several tensors (multi_hooks.c), whose id is below 0: the id of its host's
+ * function, and 2^32 times how many hold that */
 int64_t several_share(int32_t hook);
 
 #endif

@@ -1,5 +1,5 @@
-/* Functions that only rows of the table call: services of autograd (autograd_services.c, custom.c and
- * others of this folder). */
+/* Functions that only rows of the table call: services of autograd (autograd_services.c, custom.c
+ * and others of this folder). */
 #ifndef PG_WALK_SERVICES_H
 #define PG_WALK_SERVICES_H
 

@@ -1,11 +1,11 @@
-/* Complex numbers and their parts: views of one as the other, conjugates and negatives that wait
- * to be computed, and what turns complex numbers into real ones.
+/* Complex numbers and their parts: views of one as the other, conjugates and negatives that wait to
+ * be computed, and what turns complex numbers into real ones.
  *
  * A gradient of a complex input is PyTorch's: of a real loss L it is dL/d(re) + i dL/d(im), the
- * conjugate Wirtinger derivative times two. For a function that is analytic that is the
- * incoming gradient times the conjugate of the derivative: such formulas are those of real
- * numbers, and get what they saved conjugated (see saved in tape/saved.c). What is not analytic is
- * here and in the decompositions of linalg, and reads with saved_plain. */
+ * conjugate Wirtinger derivative times two. For a function that is analytic that is the incoming
+ * gradient times the conjugate of the derivative: such formulas are those of real numbers, and get
+ * what they saved conjugated (see saved in tape/saved.c). What is not analytic is here and in the
+ * decompositions of linalg, and reads with saved_plain. */
 #include <string.h>
 
 #include "complex_rows.h"
@@ -177,8 +177,8 @@ Tensor *t_imag(Tensor *x) {
   return part(x, 1);
 }
 
-/* t as a view of its like was made of it: `lens` of tape/slices.h. Its elements from the first
- * of its storage on, if that changes their type. */
+/* t as a view of its like was made of it: `lens` of tape/slices.h. Its elements from the first of
+ * its storage on, if that changes their type. */
 Tensor *t_through(Tensor *x, int lens) {
   if (blocked(x) || !lens) return failed() ? NULL : x;
   if (lens & LENS_REAL) x = t_view_as_real(x);

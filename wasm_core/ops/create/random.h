@@ -1,4 +1,4 @@
-/* Generators and random tensors, for the rows of ops/create/random.def and for ops that draw (dropout).
+/* Generators and random tensors, for the rows of ops/create/random.def and for ops that draw.
  *
  * `gen` is the id of a generator: 0 is the default one, which always exists; others come and go
  * with the host's objects. The random_ functions fill a tensor without history or version and

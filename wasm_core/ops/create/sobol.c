@@ -98,8 +98,8 @@ Tensor *t_sobol_engine_ff_(Tensor *quasi, int64_t n, Tensor *state, int64_t dime
 /* ------------------------------------------------------------ states */
 
 /* What the host packed: of each dimension but the first, by how much (halved) its polynomial is
- * above the one before, a byte; then of each the first numbers but 1, lowest bit first. Number k
- * is odd and below 2^(k + 1): k bits tell it. */
+ * above the one before, a byte; then of each the first numbers but 1, lowest bit first. Number k is
+ * odd and below 2^(k + 1): k bits tell it. */
 typedef struct {
   const uint8_t *gaps, *bits;
   int64_t n, n_bits, at;

@@ -37,12 +37,12 @@ enum {
   KEEP_X_BUFFER = KEEP_X | ROOM
 };
 
-/* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating
- * type, WIDE too and computes in double; REAL refuses integers, REAL_WIDE too and computes in
- * double; NUMBER takes all but bool, ANY all; INTEGER and INTEGRAL refuse floating types,
- * INTEGER bool as well; TRUTH takes all as true or false. Integers are computed in int64. OWN:
- * the loop of float, REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c.
- * ..._COMPLEX takes complex numbers too, whose gradient is composed of ops. */
+/* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating type,
+ * WIDE too and computes in double; REAL refuses integers, REAL_WIDE too and computes in double;
+ * NUMBER takes all but bool, ANY all; INTEGER and INTEGRAL refuse floating types, INTEGER bool as
+ * well; TRUTH takes all as true or false. Integers are computed in int64. OWN: the loop of float,
+ * REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c. ..._COMPLEX takes
+ * complex numbers too, whose gradient is composed of ops. */
 enum { TAKES_COMPLEX = 1 << KIND_COMPLEX };
 typedef enum {
   FLOAT,
@@ -99,8 +99,8 @@ Tensor *cast_plain(Tensor *x, DType dtype);
  * bool. Nothing is recorded. */
 Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k);
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
-/* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE:
- * as in memory), cast from and to memory, for a result of type `out`. */
+/* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE: as
+ * in memory), cast from and to memory, for a result of type `out`. */
 Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
                   const double *k);
 /* The ops of complex numbers that have real namesakes (complex.c). */

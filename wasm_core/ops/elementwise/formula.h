@@ -2,11 +2,11 @@
  *
  * Include with FORMULA_SCALAR defined: the macros are C arithmetic on values of type T, which is
  * floating. With FORMULA_TAPE: they are op calls on tensors, so that the derivative can be
- * differentiated again. Constants are C(k); the host numbers of a UNARY_P row are P0, P1, P2,
- * what is computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d
- * where PyTorch's derivative has x in its history though it is locally constant in x; NODE(d,
- * name, numbers) is d as one node of its own, second_<name>, of real numbers; a derivative that PyTorch lacks is
- * REFUSE(its name). */
+ * differentiated again. Constants are C(k); the host numbers of a UNARY_P row are P0, P1, P2, what
+ * is computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d where
+ * PyTorch's derivative has x in its history though it is locally constant in x; NODE(d, name,
+ * numbers) is d as one node of its own, second_<name>, of real numbers; a derivative that PyTorch
+ * lacks is REFUSE(its name). */
 #undef C
 #undef P0
 #undef P1

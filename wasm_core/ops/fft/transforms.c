@@ -1,7 +1,7 @@
 /* Discrete Fourier transforms: three primitives, and what torch.fft composes of them.
  *
- * The primitives transform the dimensions that are listed, the last of them as its kind says and the
- * others as complex ones. Their results lie as PyTorch's do: batch dimensions as the input has
+ * The primitives transform the dimensions that are listed, the last of them as its kind says and
+ * the others as complex ones. Their results lie as PyTorch's do: batch dimensions as the input has
  * them, those transformed innermost. */
 #include <math.h>
 #include <string.h>
@@ -519,7 +519,7 @@ static bool check_any(const Shape *s, const char *name) {
   return !failed();
 }
 
-/* The same for half a spectrum: its last size is that of the half, and *length that of the whole. */
+/* The same for half a spectrum: its last size is that of the half, *length that of the whole. */
 static bool read_half_shape(const Call *c, const Tensor *x, const char *name, Shape *s,
                             int64_t *length) {
   if (!read_shape(c, x, s) || !check_any(s, name)) return false;

@@ -1,9 +1,9 @@
-/* Reading and writing along one dimension: slices by a vector of indices (index_select,
- * index_add, ...), single elements by an index of x's rank (gather, scatter, ...).
+/* Reading and writing along one dimension: slices by a vector of indices (index_select, index_add,
+ * ...), single elements by an index of x's rank (gather, scatter, ...).
  *
  * The two kinds differ only in what an index names, a Target; what is done there is done by the
- * walks of index_places.c, in the order of the indices. Results are contiguous, index_fill's keeps x's
- * layout. */
+ * walks of index_places.c, in the order of the indices. Results are contiguous, index_fill's keeps
+ * x's layout. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -44,8 +44,8 @@ static inline bool is_vector_case(const Tensor *a, const Tensor *b) {
 }
 
 int64_t batch_of(const Tensor *x);
-/* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros
- * beside it. */
+/* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros beside
+ * it. */
 Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d);
 Tensor *identity_columns(const Tensor *like, int64_t n, DType d);
 /* A vector of n for each matrix of `like`; n == -1: a number. */

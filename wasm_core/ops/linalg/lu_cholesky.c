@@ -1,9 +1,9 @@
 /* LU and Cholesky: inverses, determinants, and what is solved with them.
  *
- * Kernels (kernels/factors.h) work in place on columns. All compute in double; but LU, which tells a
- * singular matrix by a zero, rounds each step to the input's type. Gradients are composed of ops, so
- * they can be differentiated again. What is analytic reads `saved`, so that its real formulas hold
- * for complex matrices; what is not reads `saved_plain` and conjugates itself. */
+ * Kernels (kernels/factors.h) work in place on columns. All compute in double; but LU, which tells
+ * a singular matrix by a zero, rounds each step to the input's type. Gradients are composed of ops,
+ * so they can be differentiated again. What is analytic reads `saved`, so that its real formulas
+ * hold for complex matrices; what is not reads `saved_plain` and conjugates itself. */
 #include "ops/linalg/lu_cholesky.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* QR, singular values and eigenvalues; pseudo-inverses and norms of matrices.
  *
- * Kernels (kernels/factors.h) work in place on columns, in double. Gradients are composed of ops, so
- * they can be differentiated again. Few of these functions are analytic: their gradients read
+ * Kernels (kernels/factors.h) work in place on columns, in double. Gradients are composed of ops,
+ * so they can be differentiated again. Few of these functions are analytic: their gradients read
  * `saved_plain`, and H is the conjugate transpose in them. */
 #include <math.h>
 #include <stdio.h>
@@ -139,8 +139,9 @@ static bool check_phases(Tensor *turns, const char *text, const char *op) {
 }
 
 /* A = U S V^H, skew X = X - X^H, E = S_j^2 - S_i^2:
- * A' = U (skew(U^H U') / E S + S skew(V^H V') / E + diag(S')) V^H + (1 - U U^H) U' S^-1 V^H + U
- * S^-1 V'^H (1 - V V^H), where the diagonal of skew(U^H U') is divided by 2 S, once. */
+ *   A' = U (skew(U^H U') / E S + S skew(V^H V') / E + diag(S')) V^H
+ *        + (1 - U U^H) U' S^-1 V^H + U S^-1 V'^H (1 - V V^H),
+ * where the diagonal of skew(U^H U') is divided by 2 S, once. */
 GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i")
 {
   Tensor *u = saved_plain(n, 0), *s = saved_plain(n, 1), *vh = saved_plain(n, 2), *du = g[0],
@@ -326,8 +327,8 @@ Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
 /* ------------------------------------------------------------ eigenvalues of any matrix */
 
 /* A V = V diag(L), E = L_j - L_i, M = V^H V', D the diagonal of Re(M):
- * A' = V^-H (diag(L') + (M - V^H V D) / conj(E)) V^H, where V' of unit length, and of no phase, is
- * what V'counts. */
+ *   A' = V^-H (diag(L') + (M - V^H V D) / conj(E)) V^H,
+ * where of V' the part counts that keeps columns at length 1 and has no phase. */
 GRAD(LinalgEigBackward0, "eigenvalues eigenvectors")
 {
   Tensor *values = saved_plain(n, 0), *v = saved_plain(n, 1), *middle = NULL;

@@ -491,8 +491,8 @@ static bool check_window_dtype(const Tensor *x, const char *op) {
   return dtype_is_inexact((DType)x->dtype) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
 }
 
-/* Truth values go through floats: a sum of them is true unless all are false. Complex numbers go
- * by parts. */
+/* Truth values go through floats: a sum of them is true unless all are false. Complex numbers go by
+ * parts. */
 static Tensor *windowed(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
   if (dtype_is_complex((DType)x->dtype)) return t_complex(op(c, t_real(x)), op(c, t_imag(x)));
   return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);

@@ -1,8 +1,8 @@
 /* Folding over dimensions, and the kernels of every fold.
  *
- * The order of a fold depends on the shape alone (reduce.h). Three ways give the same bits: a
- * run that is contiguous, columns that are adjacent, and a gathered copy of the run. The ops are
- * in sums.c, extrema.c, vector_norm.c and statistics.c; this file has the loops that people wait for. */
+ * The order of a fold depends on the shape alone (reduce.h). Three ways give the same bits: a run
+ * that is contiguous, columns that are adjacent, and a gathered copy of the run. The ops are in
+ * sums.c, extrema.c, vector_norm.c and statistics.c; this file has the loops. */
 #include "ops/reduce/reduce.h"
 #include "kernels/complex.h"
 #include "kernels/simd.h"

@@ -56,8 +56,8 @@ DimMask dims_all(const Tensor *x);
  * gaps, gets the second results and has that shape too. */
 Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, Tensor *param,
              Tensor *index);
-/* The parts of x's complex numbers in a last dimension, unrecorded; and fresh contiguous parts as the
- * complex numbers that they make, in place. So a sum of complex numbers is one of real ones. */
+/* The parts of x's complex numbers in a last dimension, unrecorded; and fresh contiguous parts as
+ * the complex numbers that they make, in place. So a sum of complex numbers is one of real ones. */
 Tensor *parts_of(Tensor *x);
 Tensor *of_parts(Tensor *y);
 /* Drops the masked dims (all of size 1) from a fresh tensor. */
