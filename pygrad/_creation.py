@@ -20,6 +20,7 @@ from ._dtypes import (
     bfloat16,
     bool_,
     checks_of_devices,
+    complex32,
     complex64,
     complex128,
     device,
@@ -118,7 +119,7 @@ def _collect_dtypes(data: Any, into: set[dtype]) -> None:
     elif isinstance(data, float):
         into.add(_default_dtype())
     elif isinstance(data, complex):
-        into.add(_default_dtype().to_complex())
+        into.update((_default_dtype(), complex32))  # of which promotion makes the complex type
     elif _is_sequence(data):
         samples = {type(item): item for item in data}.values()
         for item in data if any(map(_is_sequence, samples)) else samples:

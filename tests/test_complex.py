@@ -23,6 +23,7 @@ from sampling import Call, X, filled, numbers
 from test_gradients import NOT_BY_DIFFERENCES, STEP, contracted
 
 import pygrad
+from pygrad._dtypes import ALL as DTYPES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -160,3 +161,22 @@ def test_first_lazy_tensor_of_an_engine_may_be_made_within_an_op() -> None:
     x = engine.tensor([[1 + 1j, 2], [3, 4j]], requires_grad=True)
     engine.norm(x, "nuc").backward()
     assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DTYPES if kind.is_floating_point], ids=str)
+def test_complex_numbers_of_the_host_have_the_type_that_the_default_is_promoted_to(
+    kind: pygrad.dtype,
+) -> None:
+    before = pygrad.get_default_dtype()
+    pygrad.set_default_dtype(kind)
+    try:
+        found = {
+            pygrad.tensor(1j).dtype,
+            pygrad.tensor([1j, 2.0, 3]).dtype,
+            (pygrad.ones(2, dtype=pygrad.int64) * 1j).dtype,
+            (pygrad.ones(2) * 1j).dtype,
+            pygrad.promote_types(kind, pygrad.complex32),
+        }
+    finally:
+        pygrad.set_default_dtype(before)
+    assert found == {kind.to_complex()}

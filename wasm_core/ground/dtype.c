@@ -23,6 +23,8 @@ DType dtype_complex(DType d) {
   return d == DT_F16 ? DT_C32 : d == DT_F32 ? DT_C64 : d == DT_F64 ? DT_C128 : DT_NONE;
 }
 
+DType dtype_to_complex(DType d) { return d == DT_BF16 ? DT_C64 : dtype_complex(d); }
+
 /* uint8 with a signed type needs the next wider signed one; all else is the wider of the kind. */
 static DType promote_ints(DType a, DType b) {
   if (a == DT_U8 || b == DT_U8) {
@@ -38,12 +40,11 @@ static DType promote_floats(DType a, DType b) {
   return dtype_bytes(a) >= dtype_bytes(b) ? a : b;
 }
 
-/* bfloat16 counts as the float32 that a complex number with such parts would have. */
+/* Complex types are as wide as their parts, so the wider of two holds both. */
 static DType promote_complex(DType a, DType b) {
-  DType real_a = a == DT_BF16 ? DT_F32 : dtype_real(a),
-        real_b = b == DT_BF16 ? DT_F32 : dtype_real(b);
-  bool of_floats = dtype_is_float(real_a) && dtype_is_float(real_b);
-  return of_floats ? dtype_complex(promote_floats(real_a, real_b)) : dtype_is_complex(a) ? a : b;
+  DType of_a = dtype_to_complex(a), of_b = dtype_to_complex(b);
+  if (of_a == DT_NONE || of_b == DT_NONE) return dtype_is_complex(a) ? a : b;
+  return dtype_bytes(of_a) >= dtype_bytes(of_b) ? of_a : of_b;
 }
 
 static DType promote_bare(DType a, DType b) {

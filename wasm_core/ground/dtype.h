@@ -80,6 +80,9 @@ INLINE bool dtype_is_bare(DType d) { return d >= DT_U16 && d <= DT_U64; }
  * themselves, or DT_NONE where there is none. */
 DType dtype_real(DType d);
 DType dtype_complex(DType d);
+/* The complex type that a floating one becomes beside complex numbers: that of such parts, and of
+ * bfloat16, which no complex type has as parts, complex64. DT_NONE of other types. */
+DType dtype_to_complex(DType d);
 
 /* The element at p, a const T *. Files, buffers and views bring bytes to a bool that are neither
  * 0 nor 1: all but 0 are true, whoever reads them, and a C bool that holds one must not be read. */

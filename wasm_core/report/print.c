@@ -300,8 +300,8 @@ static bool shows_size(const Job *job) {
   return t->numel == 0 ? t->ndim != 1 : job->options->edgeitems == 0;
 }
 
-/* Literals imply the default floating dtype, the complex one beside it, int64 and bool, so those
- * are left out; an empty tensor has no literals. */
+/* Literals imply the default floating dtype, complex128 beside float64 and complex64 beside all
+ * others (float16 too), int64 and bool, so those are left out; an empty tensor has no literals. */
 static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
   const DType dtype = (DType)t->dtype;
