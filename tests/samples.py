@@ -1071,11 +1071,18 @@ rows("t_copy", call(S))
 rows("unfold_copy", call(x(7), 0, 3, 2))
 rows("view_copy", call(S, [3, 2]), call(x(2, 4), Dtype("int32")))
 _SYMMETRIC = [x(3, 3, kind="definite"), x(2, 4, 4, kind="definite")]
-rows("linalg.ldl_factor linalg.ldl_factor_ex", *map(call, _SYMMETRIC))
+rows(
+    "linalg.ldl_factor linalg.ldl_factor_ex",
+    *map(call, _SYMMETRIC),
+    call(parts(3, 3)),
+    call(parts(2, 4, 4), hermitian=True),
+)
 rows(
     "linalg.ldl_solve",
     call(x(3, 3, kind="definite"), X((3,), "places", "int32"), x(3, 2)),
     call(x(2, 4, 4, kind="definite"), X((2, 4), "places", "int64"), x(4, 1)),
+    call(parts(3, 3), X((3,), "places", "int32"), parts(3, 2)),
+    call(parts(2, 4, 4), X((2, 4), "places", "int64"), parts(4, 1), hermitian=True),
 )
 rows("geqrf", call(x(4, 3)), call(x(2, 2, 4)))
 rows(

@@ -217,6 +217,48 @@ def test_ldl(n: int) -> None:
     both(script, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("n", range(1, 9))
+def test_ldl_of_complex_matrices(n: int, hermitian: bool) -> None:
+    """Also of those that lie otherwise, and of conjugates that wait. A Hermitian matrix has no
+    imaginary diagonal, whatever stands there.
+    """
+
+    def script(t: Any, kind: str) -> Any:
+        found = []
+        for seed in range(1, 9):
+            places = t.arange(n * n, dtype=t.float64).reshape(n, n) * seed
+            a = t.complex((places + 0.5).sin(), (places * 0.7).cos())
+            a.diagonal().mul_(0.1 * (seed % 3))
+            a = t.stack([a, a * 2j]).to(getattr(t, kind))
+            b = t.arange(2 * n, dtype=a.dtype).reshape(n, 2) * (1 - 2j)
+            for each in (a, a.mT, a.conj(), a[0].mH):
+                ld, pivots, info = t.linalg.ldl_factor_ex(each, hermitian=hermitian)
+                found += [ld, ld.stride(), pivots, info]
+                if not info.any():
+                    y = t.linalg.ldl_solve(ld, pivots, b, hermitian=hermitian)
+                    found += [y, y.stride(), *t.linalg.ldl_factor(each, hermitian=hermitian)]
+        return found
+
+    both(lambda t: script(t, "complex128"), rtol=1e-7, atol=1e-9)
+    both(lambda t: script(t, "complex64"), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+def test_ldl_solves_with_the_complex_matrix_that_was_factored(hermitian: bool) -> None:
+    n = 6
+    places = pygrad.arange(n * n, dtype=pygrad.float64).reshape(n, n)
+    lower = pygrad.complex(places.sin(), (places * 3).cos()).tril()
+    a = lower + (lower.mH if hermitian else lower.mT)
+    a.diagonal().mul_(0.05)
+    b = pygrad.complex(places, -places)[:, :2]
+    ld, pivots = pygrad.linalg.ldl_factor(a, hermitian=hermitian)
+    assert (pivots < 0).any()
+    assert (pivots > 0).any()
+    x = pygrad.linalg.ldl_solve(ld, pivots, b, hermitian=hermitian)
+    assert pygrad.allclose(a @ x, b)
+
+
 def test_ldl_of_batches_and_wrong_calls() -> None:
     def script(t: Any) -> Any:
         factor, solve = t.linalg.ldl_factor_ex, t.linalg.ldl_solve
@@ -252,6 +294,9 @@ def test_ldl_of_batches_and_wrong_calls() -> None:
             tried(lambda: solve(ld, pivots[0], b)),
             tried(lambda: solve(ld, pivots * 9, b)),
             tried(lambda: solve(ld.long(), pivots, b.long())),
+            tried(lambda: solve(ld.to(t.complex128), pivots, b)),
+            tried(lambda: solve(ld.to(t.complex32), pivots, b.to(t.complex32))),
+            tried(lambda: factor(a.to(t.complex32))),
         ]
 
     both(script)

@@ -8,6 +8,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/complex_maths.h"
@@ -25,6 +26,9 @@ static double diagonalizing(double a, double b, double d) {
 }
 
 static double rounded(double x, bool to_float) { return to_float ? (double)(float)x : x; }
+
+/* The greater of two sizes; NaN if either is. */
+static double greater(double a, double b) { return b > a || b != b ? b : a; }
 
 static double sign_of(double d) { return isnan(d) ? d : (d > 0) - (d < 0); }
 
@@ -221,6 +225,147 @@ static int32_t NAME(cholesky)(void *a, int64_t n) {
   }
   return bad;
 }
+
+/* ------------------------------------------------------------ symmetric and Hermitian */
+
+#define AT(i, j) a[(j) * n + (i)]
+#define TURNED(z) (hermitian ? CONJ(z) : (z))
+#define ON_DIAGONAL(z) (hermitian ? (NUMBER)REAL(z) : (z))
+
+/* Exchanges rows and columns i < j of what is left from column i on. */
+static void NAME(exchange_both)(NUMBER *a, int64_t n, int64_t i, int64_t j, bool hermitian) {
+  for (int64_t k = j + 1; k < n; k++) NAME(exchange)(&AT(k, i), &AT(k, j));
+  for (int64_t k = i + 1; k < j; k++) {
+    NUMBER held = TURNED(AT(k, i));
+    AT(k, i) = TURNED(AT(j, k));
+    AT(j, k) = held;
+  }
+  AT(j, i) = TURNED(AT(j, i));
+  NAME(exchange)(&AT(i, i), &AT(j, j));
+}
+
+/* The size of the greatest number below the diagonal in column k, and its row. */
+static double NAME(greatest_below)(const NUMBER *a, int64_t n, int64_t k, int64_t *row) {
+  double most = SIZE(AT(k + 1, k));
+  *row = k + 1;
+  for (int64_t i = k + 2; i < n; i++)
+    if (SIZE(AT(i, k)) > most) most = SIZE(AT(*row = i, k));
+  return most;
+}
+
+/* That of the greatest beside the diagonal in a row of what is left from column k on. */
+static double NAME(greatest_beside)(const NUMBER *a, int64_t n, int64_t k, int64_t row) {
+  double most = 0;
+  for (int64_t j = k; j < row; j++) most = greater(most, SIZE(AT(row, j)));
+  for (int64_t i = row + 1; i < n; i++) most = greater(most, SIZE(AT(i, row)));
+  return most;
+}
+
+/* Takes the pivot at k out of the rest, and leaves the column of L. */
+static void NAME(take_one)(NUMBER *a, int64_t n, int64_t k, bool hermitian) {
+  NUMBER *x = &AT(k, k);
+  int64_t below = n - k - 1;
+  for (int64_t j = 1; j <= below; j++) {
+    NUMBER *diagonal = &AT(k + j, k + j);
+    NAME(add_scaled)(diagonal, DIV(-TURNED(x[j]), x[0]), x + j, below - j + 1);
+    *diagonal = ON_DIAGONAL(*diagonal);
+  }
+  for (int64_t j = 1; j <= below; j++) x[j] = DIV(x[j], x[0]);
+}
+
+/* The same with the block at k and k + 1. */
+static void NAME(take_two)(NUMBER *a, int64_t n, int64_t k, bool hermitian) {
+  NUMBER corner = AT(k + 1, k), across = TURNED(corner);
+  NUMBER second = DIV(AT(k + 1, k + 1), corner), first = DIV(AT(k, k), across);
+  NUMBER over = DIV((NUMBER)1, MUL(second, first) - 1);
+  for (int64_t j = k + 2; j < n; j++) {
+    NUMBER p = AT(j, k), q = AT(j, k + 1);
+    NUMBER u = MUL(DIV(over, across), MUL(second, p) - q);
+    NUMBER v = MUL(DIV(over, corner), MUL(first, q) - p);
+    for (int64_t i = j; i < n; i++)
+      AT(i, j) -= MUL(AT(i, k), TURNED(u)) + MUL(AT(i, k + 1), TURNED(v));
+    AT(j, j) = ON_DIAGONAL(AT(j, j));
+    AT(j, k) = u;
+    AT(j, k + 1) = v;
+  }
+}
+
+static int32_t NAME(ldl)(void *matrix, int32_t *pivots, int64_t n, bool hermitian) {
+  const double alpha = (1 + sqrt(17)) / 8;
+  NUMBER *a = matrix;
+  int32_t info = 0;
+  for (int64_t k = 0; k < n; k++) AT(k, k) = ON_DIAGONAL(AT(k, k));
+  for (int64_t k = 0; k < n;) {
+    int64_t row = k, pivot = k, span = 1;
+    double own = SIZE(AT(k, k)), below = k + 1 < n ? NAME(greatest_below)(a, n, k, &row) : 0;
+    bool nothing = (own == 0 && below == 0) || own != own;
+    if (nothing) info = info ? info : (int32_t)k + 1;
+    else if (!(own >= alpha * below)) {
+      double beside = NAME(greatest_beside)(a, n, k, row);
+      if (own >= alpha * below * (below / beside)) pivot = k;
+      else {
+        pivot = row;
+        span = SIZE(AT(row, row)) >= alpha * beside ? 1 : 2;
+      }
+    }
+    int64_t last = k + span - 1;
+    if (pivot != last) {
+      NAME(exchange_both)(a, n, last, pivot, hermitian);
+      if (span == 2) NAME(exchange)(&AT(k + 1, k), &AT(pivot, k));
+    }
+    if (span == 2) NAME(take_two)(a, n, k, hermitian);
+    else if (!nothing) NAME(take_one)(a, n, k, hermitian);
+    pivots[last] = (int32_t)(span == 2 ? -pivot - 1 : pivot + 1);
+    pivots[k] = pivots[last];
+    k += span;
+  }
+  return info;
+}
+
+/* The sum of the products of x with column `column` of L^T below row k, at which a block ends. */
+static NUMBER NAME(below)(const NUMBER *a, int64_t n, int64_t k, int64_t column, const NUMBER *x,
+                          bool hermitian) {
+  NUMBER sum = 0;
+  for (int64_t i = k + 1; i < n; i++) sum += MUL(TURNED(AT(i, column)), x[i]);
+  return sum;
+}
+
+static void NAME(ldl_solve)(const void *ld, const int32_t *pivots, void *y, int64_t n,
+                            bool hermitian) {
+  const NUMBER *a = ld;
+  NUMBER *x = y;
+  int64_t k = 0;
+  while (k < n) { /* (L D)^-1 x */
+    if (pivots[k] > 0) {
+      NAME(exchange)(x + k, x + pivots[k] - 1);
+      NAME(add_scaled)(x + k + 1, -x[k], &AT(k, k) + 1, n - k - 1);
+      x[k] = DIV(x[k], ON_DIAGONAL(AT(k, k)));
+      k++;
+      continue;
+    }
+    NAME(exchange)(x + k + 1, x - pivots[k] - 1);
+    for (int64_t i = k + 2; i < n; i++) x[i] -= MUL(AT(i, k), x[k]) + MUL(AT(i, k + 1), x[k + 1]);
+    NUMBER corner = AT(k + 1, k), across = TURNED(corner);
+    NUMBER second = DIV(AT(k + 1, k + 1), corner), first = DIV(AT(k, k), across);
+    NUMBER p = DIV(x[k], across), q = DIV(x[k + 1], corner);
+    x[k] = DIV(MUL(second, p) - q, MUL(first, second) - 1);
+    x[k + 1] = DIV(MUL(first, q) - p, MUL(first, second) - 1);
+    k += 2;
+  }
+  while (--k >= 0) { /* L^-T x */
+    int64_t last = k;
+    x[k] -= NAME(below)(a, n, last, k, x, hermitian);
+    if (pivots[k] < 0) {
+      k--;
+      x[k] -= NAME(below)(a, n, last, k, x, hermitian);
+    }
+    NAME(exchange)(x + last, x + labs((long)pivots[last]) - 1);
+  }
+}
+
+#undef AT
+#undef TURNED
+#undef ON_DIAGONAL
 
 /* ------------------------------------------------------------ QR */
 
@@ -754,10 +899,9 @@ static bool NAME(eig)(void *a, complex_f64 *values, complex_f64 *vectors, int64_
   return true;
 }
 
-const Factorizations NAME(factorizations) = {NAME(eliminate),   NAME(exchange_rows),
-                                             NAME(determinant), NAME(substitute),
-                                             NAME(cholesky),    NAME(geqrf),
-                                             NAME(qr),          NAME(svd),
-                                             NAME(eigh),        NAME(eig)};
+const Factorizations NAME(factorizations) = {
+    NAME(eliminate), NAME(exchange_rows), NAME(determinant), NAME(substitute),
+    NAME(cholesky),  NAME(ldl),           NAME(ldl_solve),   NAME(geqrf),
+    NAME(qr),        NAME(svd),           NAME(eigh),        NAME(eig)};
 
 #endif

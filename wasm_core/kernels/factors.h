@@ -26,6 +26,15 @@ typedef struct {
   /* A = L L^T: L in place of the lower triangle, which is read, zeros above. Gives the order of the
    * first minor that is not positive, 0 if none. */
   int32_t (*cholesky)(void *a, int64_t n);
+  /* P A P^T = L D L^T of the lower triangle of A, which need not be definite: Hermitian or, if not
+   * `hermitian`, symmetric, for which ^T is the plain transpose (Bunch and Kaufman, 1977). D is of
+   * blocks of one and two. In place, as LAPACK's hetrf and sytrf leave it: D on the diagonal, below
+   * it the lower corner of a block of two, L elsewhere. The pivot of a block of one is 1 + the row
+   * that was exchanged with its own; a block of two has twice -(1 + the row that was with its
+   * second). Gives 1 + the first block that is 0, 0 if none. */
+  int32_t (*ldl)(void *a, int32_t *pivots, int64_t n, bool hermitian);
+  /* Solves A y = b for a column with these factors. */
+  void (*ldl_solve)(const void *ld, const int32_t *pivots, void *y, int64_t n, bool hermitian);
   /* A = Q R, where Q is the product of reflections 1 - tau v v^T, one for each of the lesser of m
    * and n: R in place of the upper triangle, below it each v less its head, which is 1. */
   void (*geqrf)(void *a, int64_t m, int64_t n, void *taus);

@@ -1,6 +1,6 @@
 /* Matrices in columns: tensors whose last two dims have strides (1, rows), batch after batch.
  *
- * What lu_cholesky.c and qr_svd.c work on in place, and how PyTorch lays out its results. */
+ * What decompositions work on in place, and how PyTorch lays out their results. */
 #ifndef PG_COLUMNS_H
 #define PG_COLUMNS_H
 
@@ -11,16 +11,6 @@ static inline int64_t rows_of(const Tensor *x) { return x->sizes[x->ndim - 2]; }
 static inline int64_t cols_of(const Tensor *x) { return x->sizes[x->ndim - 1]; }
 static inline int64_t least_dim(const Tensor *x) {
   return rows_of(x) < cols_of(x) ? rows_of(x) : cols_of(x);
-}
-
-static inline void add_scaled(double *y, double k, const double *x, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] += k * x[i];
-}
-
-static inline void exchange(double *x, double *y) {
-  double held = *x;
-  *x = *y;
-  *y = held;
 }
 
 static inline double *doubles(Tensor *x) { return (double *)(void *)tensor_data(x); }

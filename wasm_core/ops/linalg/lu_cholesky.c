@@ -86,6 +86,12 @@ static Tensor *solve_factored(Factors f, Tensor *x, DType d) {
 
 /* ------------------------------------------------------------ the factors themselves */
 
+static void exchange(double *x, double *y) {
+  double held = *x;
+  *x = *y;
+  *y = held;
+}
+
 /* P of A = P L U: the exchanges of rows by pivots, made on ones. A pivot that is no row
  * exchanges nothing. */
 Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots) {
