@@ -53,8 +53,8 @@ typedef struct {
   Tensors list;
 } Place;
 extern bool (*settle_lazy)(int n, Place *places);
-/* What `act`, a bool, is of the places of the arguments, which are then what it left there. They are
- * copied there and back, so that functions have their arguments in registers. */
+/* What `act`, a bool, is of the places of the arguments, which are then what it left there. They
+ * are copied there and back, so that functions have their arguments in registers. */
 #define WITH_PLACES(places, act, ...)                                                 \
   ({                                                                                  \
     Place places[] = {EACH_ARGUMENT(PLACE_OF, COMMA, __VA_ARGS__)}, *place_ = places; \

@@ -20,10 +20,7 @@ static DType wider(DType a, DType b) {
   return a == DT_NONE ? b : b == DT_NONE ? a : dtype_promote(a, b);
 }
 
-/* The complex type of a floating one: bfloat16 has none of its own width. */
-static DType complex_type(DType d) { return d == DT_BF16 ? DT_C64 : dtype_complex(d); }
-
-DType default_complex(void) { return complex_type(dtype_default()); }
+DType default_complex(void) { return dtype_to_complex(dtype_default()); }
 
 /* The default type of a host number's kind, which is all that it contributes. */
 static DType wrapped_dtype(const Tensor *t) {
@@ -34,7 +31,7 @@ static DType wrapped_dtype(const Tensor *t) {
 static DType outrank(DType high, DType low) {
   if (high == DT_NONE) return low;
   if (low == DT_NONE || dtype_kind(high) >= dtype_kind(low)) return high;
-  if (dtype_is_float(high)) return complex_type(high);
+  if (dtype_is_float(high)) return dtype_to_complex(high);
   if (dtype_is_complex(low)) return low; /* bare types too, which have no common type with it */
   return dtype_promote(high, low);
 }
@@ -392,8 +389,8 @@ static bool overlaps_destination(const Tensor *t) {
   return destination && t->storage == destination->storage && !check_apart(destination, t, true);
 }
 
-/* Bytes that a snapshot shares are left to it when the write to the destination
- * begins, so operands that are the destination are read through snapshots of their own. */
+/* Bytes that a snapshot shares are left to it when the write to the destination begins, so operands
+ * that are the destination are read through snapshots of their own. */
 Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
                   const double *k) {
   static const double no_numbers[3];
