@@ -109,6 +109,11 @@ _LATE_NAMES = {
     name: module
     for module, names in {
         "amp": "autocast GradScaler",
+        "amp._state": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
+        "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "
+        "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "
+        "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
+        "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "quasirandom": "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
         "_sobol_engine_scramble_",
         "storage": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
@@ -206,7 +211,6 @@ from ._functions import (
     get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
-    is_autocast_enabled,
     is_deterministic_algorithms_warn_only_enabled,
     is_nonzero,
     is_storage,
@@ -346,7 +350,6 @@ __all__ = [
     "int32",
     "int64",
     "is_anomaly_detection_enabled",
-    "is_autocast_enabled",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_nonzero",
     "is_storage",

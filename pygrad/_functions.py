@@ -129,12 +129,6 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
-@builtin
-def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """False: nothing is computed in a smaller dtype."""
-    return False
-
-
 _precision = "highest"
 
 

@@ -162,7 +162,7 @@ EXEMPT = {
         "a switch of the engine: test_autograd.py, test_python.py",
         "_C._save_tensor _C._is_checkpoint_valid _C._saved_hooks_push _C._saved_hooks_pop"
         " _C._saved_hooks_disable"
-        " _C._set_saved_mode _C._set_default_dtype"
+        " _C._set_saved_mode _C._set_default_dtype _C._autocast_forget"
         " _C._repr _C._printoptions is_grad_enabled is_anomaly_enabled"
         " is_anomaly_check_nan_enabled set_anomaly_enabled _C._undefined_grad",
     ),
@@ -880,6 +880,9 @@ rows(
     call(x(1, 2, 4), (1, 2), "circular"),
     call(S, (-1, 0)),
 )
+for _rank in (1, 2, 3):
+    for _kind in ("replication", "reflection") if _rank < 3 else ("replication",):
+        rows(f"_C.{_kind}_pad{_rank}d", call(x(1, 2, *[4] * _rank), [1, 2] * _rank))
 rows("constant_pad_nd", call(S, (1, 2)), call(S, [1, 0, 0, 2], 1.5))
 rows(
     "nn.functional.unfold", call(x(1, 2, 4, 4), 2), call(x(1, 2, 4, 4), (2, 3), padding=1, stride=2)

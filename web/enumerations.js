@@ -35,6 +35,9 @@ export const MODES = Object.freeze({
   ANY_LAYOUT: 4,
   ONE_THREAD: 8,
   NO_FORWARD: 16,
+  AUTOCAST: 32,
+  FLOAT16: 64,
+  CAST_ANEW: 128,
   LEVELS: 8,
 });
 

@@ -23,6 +23,8 @@ export async function load(source) {
   const { spaces, C, Tensor, tensor, scope } = tensors;
   const autograd = makeAutograd(tensors, engine);
   const {
+    autocast,
+    is_autocast_enabled,
     no_grad,
     enable_grad,
     inference_mode,
@@ -51,6 +53,8 @@ export async function load(source) {
     ...makeRandom(tensors, engine),
     ...makeSerialization(tensors),
     autograd,
+    autocast,
+    is_autocast_enabled,
     no_grad,
     enable_grad,
     inference_mode,

@@ -1,6 +1,7 @@
 /** Whether and how operations are recorded: switches, and scopes that take the function to run in them. */
 import { atMost, typeName } from './arguments.js';
 import { MODES } from './enumerations.js';
+import { dtypes } from './tensor.js';
 
 const mustBeBool = (name, value) => {
   if (typeof value !== 'boolean')
@@ -11,8 +12,8 @@ const mustBeBool = (name, value) => {
 };
 
 /** torch.no_grad and its like over a library of tensors. */
-export function makeModes({ withModes }, engine) {
-  const { GRAD, INFERENCE, ONE_THREAD } = MODES;
+export function makeModes({ withModes, C }, engine) {
+  const { GRAD, INFERENCE, ONE_THREAD, AUTOCAST, FLOAT16, CAST_ANEW } = MODES;
 
   /** A mode that is set at once and for good, or while fn runs. */
   const switchOf = (name, bit, meaning) => (mode, fn) => {
@@ -44,7 +45,32 @@ export function makeModes({ withModes }, engine) {
       : withModes(INFERENCE | ONE_THREAD, GRAD, fn);
   }
 
+  let casting = 0; // scopes of autocast within each other
+  /** Runs fn with products and convolutions computed in bfloat16 or float16, losses and decompositions in
+   * float32. A parameter is cast once until the outermost of these scopes ends.
+   * @template T @param {[() => T] | [{ dtype?: DType, enabled?: boolean, cache_enabled?: boolean }, () => T]} args
+   * @returns {T} */
+  function autocast(...args) {
+    const [options, fn] = args.length === 1 ? [{}, args[0]] : atMost(2, 'autocast', args);
+    const { dtype = dtypes.bfloat16, enabled = true, cache_enabled = true } = options;
+    if (dtype !== dtypes.bfloat16 && dtype !== dtypes.float16)
+      throw new TypeError(`autocast(): dtype must be bfloat16 or float16, not ${typeName(dtype)}`);
+    mustBeBool('autocast', enabled);
+    const bits = AUTOCAST | FLOAT16 | CAST_ANEW;
+    const set =
+      (enabled ? AUTOCAST : 0) |
+      (dtype === dtypes.float16 ? FLOAT16 : 0) |
+      (cache_enabled ? 0 : CAST_ANEW);
+    casting++;
+    try {
+      return withModes(bits, set, fn);
+    } finally {
+      if (--casting === 0) C._autocast_forget();
+    }
+  }
+
   return {
+    autocast,
     no_grad,
     enable_grad,
     grad_mode,
@@ -55,5 +81,7 @@ export function makeModes({ withModes }, engine) {
     is_grad_enabled: () => Boolean(engine.modes & GRAD),
     /** @returns {boolean} */
     is_inference_mode_enabled: () => Boolean(engine.modes & INFERENCE),
+    /** @returns {boolean} */
+    is_autocast_enabled: () => Boolean(engine.modes & AUTOCAST),
   };
 }

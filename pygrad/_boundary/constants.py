@@ -60,6 +60,9 @@ INFERENCE: Final = layout["mode_inference"]
 ANY_LAYOUT: Final = layout["mode_any_layout"]
 ONE_THREAD: Final = layout["mode_one_thread"]
 NO_FORWARD: Final = layout["mode_no_forward"]
+AUTOCAST: Final = layout["mode_autocast"]
+FLOAT16: Final = layout["mode_float16"]
+CAST_ANEW: Final = layout["mode_cast_anew"]
 LEVELS: Final = layout["mode_levels"] - 1
 """Level k of vmap is the bit k places above this one."""
 

@@ -15,6 +15,9 @@ from typing import Any, Final
 
 from . import ownership
 from .constants import ANY_LAYOUT as ANY_LAYOUT
+from .constants import AUTOCAST as AUTOCAST
+from .constants import CAST_ANEW as CAST_ANEW
+from .constants import FLOAT16 as FLOAT16
 from .constants import GRAD as GRAD
 from .constants import INFERENCE as INFERENCE
 from .constants import LEVELS as LEVELS

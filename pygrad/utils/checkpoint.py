@@ -19,6 +19,8 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
+from ..amp._state import get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
+from ..amp.autocast_mode import autocast
 from ..autograd import backward, graph
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -90,13 +92,28 @@ def set_device_states(
         raise NotImplementedError("set_device_states(): there is no device but the CPU")
 
 
-@contextlib.contextmanager
-def _random_as_before(state: Tensor | None) -> Iterator[None]:
-    """The random numbers of `state` on; afterwards the generator is as it was. None: as it is."""
-    with fork_rng(devices=[], enabled=state is not None):
-        if state is not None:
-            set_rng_state(state)
-        yield
+class _Surroundings:
+    """What a region's values depend on beside its arguments: autocast and the random numbers."""
+
+    def __init__(self, preserve_rng_state: bool) -> None:
+        self._random = get_rng_state() if preserve_rng_state else None
+        self._autocast = (
+            is_autocast_enabled("cpu"),
+            get_autocast_dtype("cpu"),
+            is_autocast_cache_enabled(),
+        )
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """As they were; afterwards they are as they are now."""
+        enabled, dtype, cached = self._autocast
+        with (
+            autocast("cpu", dtype, enabled, cached),
+            fork_rng(devices=[], enabled=self._random is not None),
+        ):
+            if self._random is not None:
+                set_rng_state(self._random)
+            yield
 
 
 # ------------------------------------------------------------------ settings
@@ -197,7 +214,7 @@ class CheckpointFunction(Function):
         """Runs the function without recording."""
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.state = get_rng_state() if preserve_rng_state else None
+        ctx.surroundings = _Surroundings(preserve_rng_state)
         ctx.inputs = [None if isinstance(each, Tensor) else each for each in args]
         ctx.places = [place for place, each in enumerate(args) if isinstance(each, Tensor)]
         ctx.save_for_backward(*[args[place] for place in ctx.places])
@@ -221,7 +238,7 @@ class CheckpointFunction(Function):
         inputs = list(ctx.inputs)
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
-        with _random_as_before(ctx.state):
+        with ctx.surroundings.again():
             detached = detach_variable(tuple(inputs))
             with enable_grad():
                 outputs = ctx.run_function(*detached)
@@ -421,7 +438,7 @@ def _without_reentrance(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    state: Tensor | None,
+    surroundings: _Surroundings,
     contexts: Contexts,
     early_stop: bool,
     check: Callable[[Tensor], Any],
@@ -430,7 +447,7 @@ def _without_reentrance(
     first, again = contexts
 
     def recompute(*args: Any) -> None:
-        with _random_as_before(state), again:
+        with surroundings.again(), again:
             function(*args, **kwargs)
 
     if not _recording():
@@ -535,7 +552,7 @@ def checkpoint(
         function,
         args,
         kwargs,
-        get_rng_state() if preserve else None,
+        _Surroundings(preserve),
         context_fn(),
         early_stop if _early_stop_for_all is None else _early_stop_for_all,
         _CHECKS[determinism_check],

@@ -336,13 +336,6 @@ def test_scripted_function_is_itself() -> None:
         pygrad.jit.trace(model, pygrad.ones(1))
 
 
-def test_autocast_that_would_change_dtypes_is_refused() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(NotImplementedError, match="bfloat16"):
-            pygrad.autocast("cpu")
-
-
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("drop_last", [True, False])
 @pytest.mark.parametrize("count", [2, 3, 7])

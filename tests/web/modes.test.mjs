@@ -176,3 +176,28 @@ test('forward mode carries tangents', () => {
   exit_dual_level();
   assert.equal(unpack_dual(dual).tangent, null);
 });
+
+test('autocast casts what products are given, once for a parameter, and nothing outside', () => {
+  const live = torch.live_count();
+  torch.scope(() => {
+    const w = torch.ones([2, 2]).requires_grad_();
+    const [y, z, loss, other] = torch.autocast(() => {
+      assert.equal(torch.is_autocast_enabled(), true);
+      const inner = torch.autocast({ enabled: false }, () => w.mm(w));
+      return [w.mm(w), w.mm(w), torch.nn.functional.mse_loss(w.mm(w), inner), inner];
+    });
+    assert.equal(torch.is_autocast_enabled(), false);
+    assert.equal(y.dtype, torch.bfloat16);
+    assert.equal(loss.dtype, torch.float32);
+    assert.equal(other.dtype, torch.float32);
+    const cast = (of) => of.grad_fn.next_functions[0][0];
+    assert.equal(cast(y).name(), 'ToCopyBackward0');
+    assert.equal(cast(y), cast(z));
+    y.sum().backward();
+    assert.equal(w.grad.dtype, torch.float32);
+    assert.equal(torch.autocast({ dtype: torch.float16 }, () => w.mm(w)).dtype, torch.float16);
+  });
+  assert.equal(torch.live_count(), live);
+  assert.throws(() => torch.autocast({ dtype: torch.float32 }, () => 1), /bfloat16 or float16/);
+  assert.throws(() => torch.autocast({ enabled: 1 }, () => 1), /must be bool/);
+});

@@ -11,6 +11,7 @@
 #include "call/call.h"
 #include "call/schema.h"
 #include "ground/memory.h"
+#include "ops/autocast.h"
 #include "ops/complex/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/index.h"
@@ -26,6 +27,7 @@ PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   tape_begin();
   table_begin();
   complex_begin();
+  autocast_begin();
   return frame;
 }
 
@@ -86,7 +88,8 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   X(call_inplace, PG_INPLACE) X(call_method, PG_METHOD) X(call_prepared, PG_PREPARED)            \
   X(mode_grad, PG_MODE_GRAD) X(mode_inference, PG_MODE_INFERENCE)                                \
   X(mode_any_layout, PG_MODE_ANY_LAYOUT) X(mode_one_thread, PG_MODE_ONE_THREAD)                  \
-  X(mode_no_forward, PG_MODE_NO_FORWARD) X(mode_levels, PG_MODE_LEVELS)                          \
+  X(mode_no_forward, PG_MODE_NO_FORWARD) X(mode_autocast, PG_MODE_AUTOCAST)                      \
+  X(mode_float16, PG_MODE_FLOAT16) X(mode_cast_anew, PG_MODE_CAST_ANEW) X(mode_levels, PG_MODE_LEVELS) \
   X(bit_pending, BIT_OF(PG_PENDING)) X(bit_described, BIT_OF(PG_DESCRIBED))                      \
   X(bit_view, BIT_OF(PG_VIEW)) X(bit_self, BIT_OF(PG_SELF)) X(bit_failed, BIT_OF(PG_FAILED))     \
   X(bit_head, BIT_OF(PG_HEAD))

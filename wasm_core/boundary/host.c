@@ -2,6 +2,7 @@
  * host and the list of those that are no longer needed. */
 #include "boundary/host.h"
 
+#include "call/door.h"
 #include "ground/memory.h"
 #include "tape/host.h"
 #include "transforms/vmap.h"
@@ -38,6 +39,11 @@ void modes_enter(int32_t modes) {
   forward_begin(!inference_mode && !(modes & PG_MODE_NO_FORWARD));
   grad_mode = recording || forward_on;
   any_layout = modes & PG_MODE_ANY_LAYOUT;
+  autocast_dtype = 0;
+  if (modes & PG_MODE_AUTOCAST) {
+    autocast_dtype = modes & PG_MODE_FLOAT16 ? DT_F16 : DT_BF16;
+    autocast_keeps = !(modes & PG_MODE_CAST_ANEW);
+  }
   vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;
 }
 
@@ -55,14 +61,17 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   frame->host_first = n ? (int32_t)in[0] : 0;
   frame->host_n_out = -1; /* failed, unless the host says otherwise */
   bool was = grad_mode, recorded = recording, forward = forward_on;
-  /* The callback's calls are recorded as the engine's are now. */
-  frame->modes = (outer & ~PG_MODE_GRAD) | (grad_mode && recording ? PG_MODE_GRAD : 0);
+  int32_t cast = autocast_dtype;
+  /* The callback's calls are recorded, and cast, as the engine's are now. */
+  frame->modes = (outer & ~(PG_MODE_GRAD | (cast ? 0 : PG_MODE_AUTOCAST))) |
+                 (grad_mode && recording ? PG_MODE_GRAD : 0);
   int32_t status = pg_host(kind, id, n);
   frame->modes = outer;
   modes_enter(outer);
   forward_on = forward_on && forward;
   grad_mode = was;
   recording = recorded;
+  autocast_dtype = cast;
   frame->host_in = outer_in;
   frame->host_out = outer_out;
   frame->host_cap = outer_cap;

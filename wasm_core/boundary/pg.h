@@ -41,7 +41,10 @@ enum {
   PG_MODE_INFERENCE = 2,   /* but not in inference mode; */
   PG_MODE_ANY_LAYOUT = 4,  /* a gradient is kept in whatever layout it came; */
   PG_MODE_ONE_THREAD = 8,  /* remembered for the host, nothing to the engine; */
-  PG_MODE_NO_FORWARD = 16, /* tangents are left out. */
+  PG_MODE_NO_FORWARD = 16, /* tangents are left out; */
+  PG_MODE_AUTOCAST = 32,   /* ops compute in a type of their own (ops/autocast.h), in bfloat16, */
+  PG_MODE_FLOAT16 = 64,    /* or in float16; */
+  PG_MODE_CAST_ANEW = 128, /* and no cast of a parameter is kept. */
   /* the first of the bits that say which levels of vmap the thread is in: level 1 */
   PG_MODE_LEVELS = 8
 };

@@ -7,6 +7,7 @@
 #include "call/call.h"
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "ops/autocast.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/lu_cholesky.h"

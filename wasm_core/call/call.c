@@ -10,7 +10,15 @@
 
 const Watcher *watcher;
 bool entered_again;
+bool (*autocast_arguments)(const char *op, int n, Place *places);
 bool (*settle_lazy)(int n, Place *places);
+int32_t autocast_dtype;
+bool autocast_keeps;
+
+bool prepare_arguments(const char *op, int n, Place *places) {
+  if (autocast_dtype && !autocast_arguments(op, n, places)) return false;
+  return lazy_tensors == 0 || settle_lazy(n, places);
+}
 
 /* ------------------------------------------------------------ arguments */
 

@@ -40,11 +40,12 @@ static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(entry_.by != NULL, 0))                                   \
   entry_.entry = entry_.by->enter(op, N_ARGUMENTS(__VA_ARGS__),                 \
                                   (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
-/* The same for an op that reads elements: a lazy tensor (FLAGS_LAZY) becomes one that is none and
- * stands for it, in the argument itself. */
-#define OP_ENTERED(op, ...)                                                  \
-  if (__builtin_expect(lazy_tensors != 0, 0))                                \
-    WITH_PLACES(p_, settle_lazy(N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
+/* The same for an op that reads elements: its arguments become, in the variables, what it computes
+ * with. Autocast casts them, and a lazy tensor (FLAGS_LAZY) becomes one that is none and stands for
+ * it. */
+#define OP_ENTERED(op, ...)                                                            \
+  if (__builtin_expect((lazy_tensors | autocast_dtype) != 0, 0))                       \
+    WITH_PLACES(p_, prepare_arguments(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
   VIEW_ENTERED(op, __VA_ARGS__)
 
 /* The tensors of an argument, as code has them that may put others in their place. */
@@ -52,7 +53,14 @@ typedef struct {
   Tensor *one; /* NULL: no tensor */
   Tensors list;
 } Place;
+bool prepare_arguments(const char *op, int n, Place *places);
+/* What it does, which are ops themselves. */
+extern bool (*autocast_arguments)(const char *op, int n, Place *places);
 extern bool (*settle_lazy)(int n, Place *places);
+/* The type that autocast computes in: DT_F16 or DT_BF16; 0: it is off. And whether it keeps its
+ * casts of parameters, to give them again. */
+extern int32_t autocast_dtype;
+extern bool autocast_keeps;
 /* What `act`, a bool, is of the places of the arguments, which are then what it left there. They
  * are copied there and back, so that functions have their arguments in registers. */
 #define WITH_PLACES(places, act, ...)                                                 \

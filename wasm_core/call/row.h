@@ -97,6 +97,23 @@ typedef enum {
 #undef X
 } BatchKind;
 
+/* What autocast does with the tensors of floating type that a row is given, but for those of
+ * float64: X(policy, what). */
+/* clang-format off */
+#define AUTOCAST_POLICIES(X) \
+  X(lower, "become of autocast's type") \
+  X(float, "become float32") \
+  X(promote, "become float32 if one is, else of autocast's type") \
+  X(whole, "stay as they are, in all that the op is made of too")
+/* clang-format on */
+typedef enum {
+  AUTOCAST_none, /* stay as they are, and the ops that this one is made of cast theirs */
+#define X(policy, says) AUTOCAST_##policy,
+  AUTOCAST_POLICIES(X)
+#undef X
+} AutocastPolicy;
+#define AUTOCAST(policy) WITH(.autocast = AUTOCAST_##policy)
+
 /* Behind a row's words: BATCH(kind), and other fields than words. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
@@ -165,6 +182,7 @@ typedef struct {
   uint8_t target;                       /* VmapTarget */
   uint8_t folding, folded, folded_rank; /* of FOLDING */
   uint8_t no_complex_status;            /* of NO_COMPLEX */
+  uint8_t autocast;                     /* AutocastPolicy */
   const char *no_complex;
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails where vmap must not do the call */

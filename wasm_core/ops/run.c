@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ops/autocast.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
@@ -292,9 +293,19 @@ static bool refuses_complex(const Call *c) {
   return false;
 }
 
-void call_plain(Call *c) {
+static void run_call(Call *c) {
   if (c->row->no_complex && refuses_complex(c)) return;
   if (c->out.tag != TAG_MISSING) run_out(c);
   else if (c->inplace) run_inplace(c);
   else c->row->run(c);
+}
+
+void call_plain(Call *c) {
+  const int32_t was = autocast_dtype;
+  if (__builtin_expect(was == 0, 1)) {
+    run_call(c);
+    return;
+  }
+  if (autocast_prepare(c)) run_call(c);
+  autocast_dtype = was;
 }

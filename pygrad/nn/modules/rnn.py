@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..._package import pygrad
+from ..._boundary.modes import AUTOCAST, get
+from ..._package import pygrad, submodule
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -207,7 +208,11 @@ class RNNBase(Module):
         x = input if batched else input.unsqueeze(1)
         x = x.transpose(0, 1) if time else x
         self._check_input(x)
-        output, last = self._run(x, self._states(x, hx, batched))
+        states = self._states(x, hx, batched)
+        if self.mode == "LSTM" and not self.proj_size and get() & AUTOCAST:
+            output, last = self._run_cast(x, states)
+        else:
+            output, last = self._run(x, states)
         output = output.transpose(0, 1) if time else output
         if not batched:
             output, last = output.squeeze(1), tuple(each.squeeze(1) for each in last)
@@ -215,7 +220,7 @@ class RNNBase(Module):
 
     def _check_input(self, x: Tensor) -> None:
         kind = self.all_weights[0][0].dtype
-        if x.dtype != kind:
+        if x.dtype != kind and not get() & AUTOCAST:
             raise ValueError(
                 f"RNN input dtype ({x.dtype}) does not match weight dtype ({kind}). Convert input: "
                 f"input.to({kind}), or convert model: model.to({x.dtype})"
@@ -275,7 +280,11 @@ class RNNBase(Module):
         )
 
     def _run(
-        self, x: Tensor, states: State, sizes: list[int] | None = None
+        self,
+        x: Tensor,
+        states: State,
+        sizes: list[int] | None = None,
+        kind: Any = None,
     ) -> tuple[Tensor, State]:
         last: list[State] = []
         for layer in range(self.num_layers):
@@ -283,7 +292,8 @@ class RNNBase(Module):
             for direction in range(self._directions):
                 row = len(last)
                 start = tuple(each[row] for each in states)
-                output, end = self._direction(x, start, self._all_names[row], direction == 1, sizes)
+                names = self._all_names[row]
+                output, end = self._direction(x, start, names, direction == 1, sizes, kind)
                 outputs.append(output)
                 last.append(end)
             x = pygrad.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -291,16 +301,27 @@ class RNNBase(Module):
                 x = F.dropout(x, self.dropout, self.training)
         return x, tuple(pygrad.stack(each) for each in zip(*last, strict=True))
 
+    def _run_cast(self, x: Tensor, states: State) -> tuple[Tensor, State]:
+        """In autocast's dtype throughout, as PyTorch's LSTM, whose layers are one op each."""
+        amp = submodule("amp.autocast_mode")
+        kind = amp.autocast("cpu").fast_dtype
+        with amp.autocast("cpu", enabled=False):
+            return self._run(x.to(kind), tuple(each.to(kind) for each in states), kind=kind)
+
     def _direction(
         self,
         x: Tensor,
         state: State,
         names: list[str],
         backwards: bool,
-        sizes: list[int] | None = None,
+        sizes: list[int] | None,
+        kind: Any,
     ) -> tuple[Tensor, State]:
-        """One layer over the whole time, (time, batch, features), or packed by batch sizes."""
+        """One layer over the whole time, (time, batch, features), or packed by batch sizes; in a
+        dtype, if it is given.
+        """
         weights = [getattr(self, name) for name in names]
+        weights = [each.to(kind) for each in weights] if kind else weights
         wx, wh, bx, bh = (*weights[:4],) if self.bias else (*weights[:2], None, None)
         projection = weights[-1] if self.proj_size else None
         step = _STEPS[self.mode][1]

@@ -159,7 +159,7 @@ static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bo
 
 /* X A = B is A^H X^H = B^H. */
 Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint) {
-  OP_ENTERED("lu_solve", lu, pivots, b, left, adjoint);
+  OP_ENTERED("linalg_lu_solve", lu, pivots, b, left, adjoint);
   if (blocked(lu, pivots, b) || !check_lu_solve(lu, pivots, b, left)) return NULL;
   Tensor *p = t_lu_permutation(lu, pivots), *x = left ? b : turned_adjoint(b);
   if (left != adjoint) {

@@ -464,10 +464,10 @@ static const int64_t one_number = 1;
 
 void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints dilation,
                 bool ceil_mode, Tensor *out[2]) {
-  OP_ENTERED("max_pool", x, nd, kernel, stride, padding, dilation, ceil_mode, out);
+  const char *op = nd == 2 ? "max_pool2d" : "max_pool3d";
+  OP_ENTERED(op, x, nd, kernel, stride, padding, dilation, ceil_mode, out);
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
-  const char *op = nd == 2 ? "max_pool2d" : "max_pool3d";
   Pool p = {.nd = nd, .ceil_mode = ceil_mode};
   if (!pool_lists(&p, op, kernel, stride, padding, dilation) || !check_windows(&p) ||
       !check_space(&p, x) || !pool_fit(&p, x) || !check_dtype(op, x, true))
@@ -479,9 +479,9 @@ void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints 
 
 Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                    bool count_include_pad, const int64_t *divisor) {
-  OP_ENTERED("avg_pool", x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
-  if (blocked(x)) return NULL;
   const char *op = nd == 2 ? "avg_pool2d" : "avg_pool3d";
+  OP_ENTERED(op, x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
+  if (blocked(x)) return NULL;
   Pool p = {.nd = nd,
             .ceil_mode = ceil_mode,
             .count_include_pad = count_include_pad,
@@ -535,9 +535,9 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
 }
 
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
-  OP_ENTERED("adaptive_avg_pool", x, nd, size);
-  if (blocked(x)) return NULL;
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
+  OP_ENTERED(op, x, nd, size);
+  if (blocked(x)) return NULL;
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   bool whole = size.n == nd;
   for (int i = 0; i < size.n; i++) whole = whole && size.v[i] == 1;
@@ -547,10 +547,10 @@ Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
 }
 
 void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
-  OP_ENTERED("adaptive_max_pool", x, nd, size, out);
+  const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
+  OP_ENTERED(op, x, nd, size, out);
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
-  const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   if (adaptive_make(&p, x, size, op, ":") && check_dtype(op, x, false)) maxima(&p, x, out);
 }

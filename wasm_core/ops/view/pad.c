@@ -262,6 +262,16 @@ static bool lines_make(Lines *l, const Tensor *x, Ints pad, const char *mode) {
   return true;
 }
 
+/* The ops that they are in PyTorch, by the number of dimensions. */
+static Tensor *pad_lines(const Lines *l, Tensor *x, Ints pad) {
+  static const char *const names[][4] = {
+      [REFLECT] = {"", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d"},
+      [REPLICATE] = {"", "replication_pad1d", "replication_pad2d", "replication_pad3d"},
+      [CIRCULAR] = {"", "_pad_circular", "_pad_circular", "_pad_circular"}};
+  OP_ENTERED(names[l->mode][l->nd], x, pad);
+  return gather_lines(l, x);
+}
+
 Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
   OP_ENTERED("pad", x, pad, mode, value);
   Lines l;
@@ -280,7 +290,7 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
   if (x->dtype == DT_BOOL && l.mode != CIRCULAR)
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_pad%dd\" not implemented for 'Bool'",
                 l.mode == REFLECT ? "reflection" : "replication", (int)l.nd);
-  return gather_lines(&l, x);
+  return pad_lines(&l, x, pad);
 }
 
 /* ------------------------------------------------------------ shuffles */

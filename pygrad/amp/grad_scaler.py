@@ -1,136 +1,17 @@
-"""Automatic mixed precision as far as float32 alone has it: scopes that are off, loss scaling.
-
-An `autocast` that would change a dtype raises `NotImplementedError`: there is no bfloat16 and no
-float16 to change it to. `GradScaler` is PyTorch's whole, for gradients that overflow.
-
-Example:
-    >>> import pygrad
-    >>> with pygrad.autocast("cpu", enabled=False):
-    ...     print((pygrad.ones(1, 1) @ pygrad.ones(1, 1)).dtype)
-    torch.float32
-"""
+"""`GradScaler`."""
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from ._package import pygrad
-from ._tensor import Tensor
+from .._dtypes import float16
+from .._package import pygrad
+from .._tensor import Tensor
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
-
-
-def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` does anything on a device: never.
-
-    Example:
-        >>> import pygrad
-        >>> pygrad.amp.is_autocast_available("cpu")
-        False
-    """
-    return False
-
-
-class autocast:
-    """A scope, or decorator, in which PyTorch computes some ops in a smaller dtype.
-
-    Args:
-        device_type: "cpu", or a device that is not there, for which the scope is off.
-        dtype: the smaller dtype.
-        enabled: False makes a scope that does nothing.
-        cache_enabled: of no effect.
-
-    Raises:
-        NotImplementedError: the scope would change dtypes.
-
-    Example:
-        >>> import pygrad
-        >>> with pygrad.amp.autocast("cpu", enabled=False):
-        ...     pass
-    """
-
-    def __init__(
-        self,
-        device_type: str,
-        dtype: Any = None,
-        enabled: bool = True,
-        cache_enabled: bool | None = None,
-    ) -> None:
-        if not isinstance(device_type, str):
-            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self.device = pygrad.device(device_type).type
-        self.fast_dtype = dtype
-        self._enabled = enabled
-        if enabled and self.device == "cuda":
-            warnings.warn(
-                "CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2
-            )
-            self._enabled = False
-        elif enabled and dtype in (pygrad.float32, pygrad.float64):
-            warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
-                stacklevel=2,
-            )
-            self._enabled = False
-        elif enabled:
-            raise NotImplementedError(
-                f"autocast: pygrad has no {dtype or 'bfloat16'} to compute in; give enabled=False"
-            )
-
-    def __enter__(self) -> autocast:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(func)
-        def inside(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return func(*args, **kwargs)
-
-        return inside
-
-
-def _of_device(method: Any, device_type: str) -> Any:
-    """The method itself, or a decorator that gives it back: `autocast` is never on."""
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-    return method if method is not None else lambda given: given
-
-
-def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """Decorates ``forward`` of a Function for use with `autocast`, which is never on: the method
-    itself, and `cast_inputs` is of no effect, as in PyTorch outside of `autocast`.
-
-    Example:
-        >>> import pygrad
-        >>> class Double(pygrad.autograd.Function):
-        ...     @staticmethod
-        ...     @pygrad.amp.custom_fwd(device_type="cpu")
-        ...     def forward(ctx, x):
-        ...         return x * 2
-        ...
-        ...     @staticmethod
-        ...     @pygrad.amp.custom_bwd(device_type="cpu")
-        ...     def backward(ctx, g):
-        ...         return g * 2
-        >>> Double.apply(pygrad.ones(1))
-        tensor([2.])
-    """
-    return _of_device(fwd, device_type)
-
-
-def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Decorates ``backward`` of a Function for use with `autocast`, which is never on: the method
-    itself.
-    """
-    return _of_device(bwd, device_type)
+__all__ = ["GradScaler"]
 
 
 class GradScaler:
@@ -233,12 +114,14 @@ class GradScaler:
                 "unscale_() has already been called on this optimizer since the last update()."
             )
         overflowed = False
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        if any(g.dtype is float16 for g in gradients):
+            raise ValueError("Attempting to unscale FP16 gradients.")
         with pygrad.no_grad():
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    if parameter.grad is not None:
-                        overflowed |= not bool(parameter.grad.isfinite().all())
-                        parameter.grad.mul_(1.0 / scale.item())
+            for gradient in gradients:
+                overflowed |= not bool(gradient.isfinite().all())
+                gradient.mul_(1.0 / scale.item())
         self._overflowed[id(optimizer)] = overflowed
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._absent import answers
+from .._absent import answers
+from . import amp as amp
 
 _functions = answers(
     __name__,
@@ -12,7 +13,7 @@ _functions = answers(
 )
 globals().update(_functions)
 
-__all__: list[str] = []
+__all__: list[str] = ["amp"]
 __all__ += _functions
 
 if TYPE_CHECKING:

@@ -1,0 +1,53 @@
+"""`pygrad.amp` by the names that older scripts know, with PyTorch's warnings about them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import amp
+from .._dtypes import bfloat16
+
+__all__ = ["GradScaler", "autocast"]
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(
+        f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cpu', "
+        "args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+class autocast(amp.autocast):
+    """`amp.autocast("cpu")`.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> warnings.simplefilter("ignore")
+        >>> with pygrad.cpu.amp.autocast():
+        ...     pygrad.ones(1, 1).mm(pygrad.ones(1, 1)).dtype
+        torch.bfloat16
+    """
+
+    def __init__(
+        self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True
+    ) -> None:
+        _deprecated("autocast")
+        super().__init__("cpu", dtype, enabled, cache_enabled)
+
+
+class GradScaler(amp.GradScaler):
+    """`amp.GradScaler("cpu")`.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> warnings.simplefilter("ignore")
+        >>> pygrad.cpu.amp.GradScaler().is_enabled()
+        True
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _deprecated("GradScaler")
+        super().__init__("cpu", *args, **kwargs)
