@@ -68,13 +68,16 @@ static void the_peak_is_remembered_until_reset(void) {
   CHECK(mem_peak_bytes() == base);
 }
 
+/* What lies in the arena is no block of its own. */
 static void scratch_is_freed_down_to_the_mark(void) {
   int64_t n_blocks = mem_live_blocks();
   CHECK(scratch_alloc(10));
   size_t mark = scratch_mark();
-  CHECK(scratch_alloc(20) && scratch_alloc(3000));
+  const char *second = scratch_alloc(20);
+  CHECK(second && scratch_alloc(3000));
   scratch_release(mark);
-  CHECK(mem_live_blocks() == n_blocks + 1);
+  CHECK(scratch_mark() == mark && mem_live_blocks() == n_blocks + !mem_recycles);
+  CHECK(!mem_recycles || scratch_alloc(20) == second);
   scratch_release(mark - 1);
   CHECK(mem_live_blocks() == n_blocks);
 }

@@ -199,7 +199,7 @@ int64_t mem_peak_bytes(void) { return peak_bytes; }
 void mem_reset_peak(void) { peak_bytes = live_bytes; }
 
 /* Scratch: a stack of blocks, each remembering its size. They lie one upon the other in an arena
- * while they fit; the builds that watch every block allocate each of them. */
+ * while they fit, uncounted; the builds that watch every block allocate each of them. */
 typedef struct Scratch {
   struct Scratch *below;
   size_t n_bytes, depth;
