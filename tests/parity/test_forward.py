@@ -788,6 +788,26 @@ def hooks_on_saved_tensors_are_not_asked_for_tangents(t: Any, fw: Any) -> Any:
         return [*said, fw.unpack_dual(y).tangent.detach(), "unpack" in seen]
 
 
+@script
+def tangents_of_gradients_that_saved_conjugates(t: Any, fw: Any) -> Any:
+    z = t.tensor([0.5 + 1j, 2 - 1j], dtype=t.complex128, requires_grad=True)
+    g = t.tensor([1 + 1j, 2 + 0j], dtype=t.complex128, requires_grad=True)
+    w = t.tensor([1 - 2j, 3 + 1j, 5 - 4j, 7j], dtype=t.complex128)
+    tangent = t.tensor([1, 2, 3j, 4], dtype=t.complex128)
+    found = []
+    with fw.dual_level():
+        w = fw.make_dual(w, tangent).requires_grad_()
+        for y in (
+            z * w[::2].conj(),
+            z * w.view(2, 2).t()[0].conj(),
+            z.exp() * w[::2].conj().imag,
+            z.abs() * w[:2].conj(),
+        ):
+            found += t.autograd.grad(y, z, g, create_graph=True)
+        found += t.autograd.grad((z * w[::2].conj().sin()).abs().sum(), w, create_graph=True)
+        return [fw.unpack_dual(each) for each in found]
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str) -> None:
     both(lambda library: SCRIPTS[name](library, forward_ad(library)))

@@ -155,8 +155,9 @@ static Tensor *zeros_as(const Tensor *t, DType dtype) {
   return z;
 }
 
-static Tensor *same_view(Tensor *tangent, const Tensor *v) {
-  int lens = tangent ? lens_of(tangent, v) : 0;
+/* Of the tangent of t what v is of t. */
+static Tensor *same_view(Tensor *tangent, const Tensor *t, const Tensor *v) {
+  int lens = tangent ? lens_of(t, v) : 0;
   return t_as_strided(t_through(tangent, lens), v->ndim, v->sizes, v->strides, v->offset);
 }
 
@@ -352,7 +353,7 @@ static Tensor *tangent_of(Tensor *t) {
   Tensor *whole = tangent_of(t->meta->base); /* which has no base itself */
   if (!whole || failed()) return NULL;
   Modes was = aside();
-  put_tangent(t, same_view(whole, t));
+  put_tangent(t, same_view(whole, t->meta->base, t));
   back(was);
   return dual_of(t) ? dual_of(t)->tangent : NULL;
 }
@@ -414,7 +415,7 @@ static void view(Tensor *self, Tensor *v) {
   if (!forward_on) return;
   Tensor *whole = tangent_of(self);
   Modes was = aside();
-  if (whole) put_tangent(v, same_view(whole, v));
+  if (whole) put_tangent(v, same_view(whole, self, v));
   else if (dual_of(self)) dual_new(v);
   back(was);
 }
@@ -425,10 +426,11 @@ static void share(Tensor *from, Tensor *to) {
   Modes was = aside();
   bool recorded = recording;
   grad_mode = recording = true;
-  Tensor *kept = frozen(t_to(t, (DType)to->dtype)); /* which may stand in for from */
-  grad_mode = recording = recorded;
+  Tensor *kept = frozen(t_to(t, (DType)to->dtype)); /* which may stand in for from, */
   Dual *d = kept ? dual_new(to) : NULL;
-  if (d) keep_tangent(d, kept);
+  if (d && tensor_same_shape(kept, to)) put_tangent(to, kept);
+  else if (d) keep_tangent(d, kept); /* or be it in another shape */
+  grad_mode = recording = recorded;
   back(was);
 }
 
@@ -444,7 +446,7 @@ static void move(Tensor *to, Tensor *from) {
 static void write_view(Tensor *self, Tensor *tangent) {
   Tensor *base = self->meta->base;
   put_tangent(base, zeros_as(base, (DType)base->dtype));
-  Tensor *part = dual_of(base) ? same_view(dual_of(base)->tangent, self) : NULL;
+  Tensor *part = dual_of(base) ? same_view(dual_of(base)->tangent, base, self) : NULL;
   put_tangent(self, t_copy_(part, tangent, true));
 }
 
@@ -483,10 +485,17 @@ static bool check_tangent(const Tensor *t, const Tensor *tangent) {
   return !failed();
 }
 
+/* A tangent of a complex tensor is complex: views read the two alike. */
+static Tensor *as_complex_as(const Tensor *t, Tensor *tangent) {
+  DType d = (DType)tangent->dtype;
+  return dtype_is_complex((DType)t->dtype) && !dtype_is_complex(d) ? t_to(tangent, dtype_complex(d))
+                                                                   : tangent;
+}
+
 void forward_set(Tensor *t, Tensor *tangent) {
   if (!forward_on || !tangent || !check_tangent(t, tangent)) return;
   Modes was = aside();
-  put_tangent(t, tangent);
+  put_tangent(t, as_complex_as(t, tangent));
   back(was);
 }
 
@@ -513,7 +522,7 @@ Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
   if (failed() || !check_tangent(primal, tangent)) return NULL;
   Modes was = aside();
   Tensor *v = t_view(primal, primal->ndim, primal->sizes);
-  if (v) put_tangent(v, tangent);
+  if (v) put_tangent(v, as_complex_as(v, tangent));
   back(was);
   return v;
 }
