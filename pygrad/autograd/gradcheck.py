@@ -218,7 +218,9 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of a function are what finite differences say.
 
-    The defaults are for float64; a function is to be tried where it is smooth.
+    The defaults are for float64 and complex128; a function is to be tried where it is smooth. Of a
+    complex function the imaginary parts of its outputs are checked, then the real parts; in forward
+    mode so are the parts of its inputs.
 
     Args:
         func: takes the inputs, returns a tensor or a tuple of them.
@@ -370,6 +372,14 @@ def _demand_one(name: str, grad_out: float) -> None:
         )
 
 
+def _demand_real(name: str, outputs: Iterable[Any]) -> None:
+    if any(y.is_complex() for y in outputs):
+        raise ValueError(
+            f"Expected output to be non-complex. {name} no longer supports functions that return "
+            "complex outputs."
+        )
+
+
 def _tensors_in(value: Any) -> Iterator[Tensor]:
     """The tensors that require grad in nested lists, in order."""
     if isinstance(value, Tensor):
@@ -380,10 +390,15 @@ def _tensors_in(value: Any) -> Iterator[Tensor]:
             yield from _tensors_in(item)
 
 
-def _numerical(fn: Any, inputs: Any, outputs: Any, x: Any, eps: float) -> tuple[Any, ...]:
+def _numerical(
+    fn: Any, inputs: Any, outputs: Any, x: Any, eps: float, is_forward_ad: bool = False
+) -> tuple[Any, ...]:
     points = _as_tuple(inputs)
     with _known(_caller(fn, points)) as ident:
-        return tuple(_C["_numerical_jacobian"](ident, _tensors(points), _tensors(outputs), x, eps))
+        found = _C["_numerical_jacobian"](
+            ident, _tensors(points), _tensors(outputs), x, eps, is_forward_ad
+        )
+        return tuple(found)
 
 
 def get_numerical_jacobian(
@@ -416,6 +431,7 @@ def get_numerical_jacobian(
     _deprecated("get_numerical_jacobian")
     _demand_one("get_numerical_jacobian", grad_out)
     outputs = _as_tuple(fn(_as_tuple(inputs)))
+    _demand_real("get_numerical_jacobian", outputs)
     wanted = inputs if target is None else target
     n = sum(isinstance(x, Tensor) and x.requires_grad for x in wanted)  # lists are searched for n
     found = list(itertools.islice(_tensors_in(wanted), n))
@@ -440,7 +456,7 @@ def get_numerical_jacobian_wrt_specific_input(
         outputs: what it returned.
         eps: the step.
         input: the tensor to differentiate by, instead of that input.
-        is_forward_ad: whether complex outputs are allowed, which no function has here.
+        is_forward_ad: whether complex outputs of a real input are allowed.
 
     Example:
         >>> import pygrad
@@ -451,7 +467,7 @@ def get_numerical_jacobian_wrt_specific_input(
         (tensor([[3.0000]], dtype=torch.float64),)
     """
     x = inputs[input_idx] if input is None else input
-    return _numerical(fn, inputs, outputs, x, eps)
+    return _numerical(fn, inputs, outputs, x, eps, is_forward_ad)
 
 
 def get_analytical_jacobian(
@@ -479,6 +495,7 @@ def get_analytical_jacobian(
     """
     _deprecated("get_analytical_jacobian")
     _demand_one("get_analytical_jacobian", grad_out)
+    _demand_real("get_analytical_jacobian", (output,))
     wanted = list(_tensors_in(inputs))
     *found, same = _C["_analytical_jacobian"](wanted, output, nondet_tol)
     return tuple(found), bool(same), True, True

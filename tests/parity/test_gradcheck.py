@@ -3,65 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import re
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
-from oracle import Scripts, assert_equal, torch
+from oracle import Scripts, torch
+from verdicts import NUMBER, compare, flat, module, result_of, scaled
 
 import pygrad
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
-NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
-NOTES = (
-    "\n\nNOTE",
-    "gradcheck or gradgradcheck failed while",
-    "gradcheck failed while testing batched",
-    "\n\nIf you are adding",
-    "\n\nCall gradcheck/gradgradcheck",
-)
-"""Where the advice begins that each library gives in its own words."""
 
 
 def leaf(t: Any, *values: float, dtype: str = "float64") -> Any:
     return t.tensor(values, dtype=getattr(t, dtype), requires_grad=True)
 
 
-def module(t: Any) -> Any:
-    return importlib.import_module(f"{t.__name__}.autograd.gradcheck")
-
-
-def scaled(y: Any, factor: Any) -> Any:
-    """y, with a gradient that is wrong by a factor."""
-    y = y * 1
-    if y.requires_grad:
-        y.register_hook(lambda g: None if g is None else g * factor)
-    return y
-
-
 def wrong(x: Any) -> Any:
     return scaled(x.exp(), 3)
-
-
-def result_of(run: Callable[[], Any]) -> tuple[Any, list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = run()
-        except Exception as error:
-            text = str(error)
-            for note in NOTES:
-                text = text.partition(note)[0]
-            result = (type(error).__name__, text)
-    return result, [
-        f"{w.category.__name__}: {w.message}"
-        for w in caught
-        if w.category is not DeprecationWarning  # of PyTorch's own insides, once
-    ]
 
 
 @script
@@ -687,27 +647,6 @@ def public_names(t: Any) -> Any:
     return sorted(module(t).__all__), callable(t.autograd.gradcheck)
 
 
-def flat(value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple)):
-        return [leaf for item in value for leaf in flat(item)]
-    return [value]
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str) -> None:
-    run = SCRIPTS[name]
-    mine, my_warnings = result_of(lambda: run(pygrad))
-    theirs, their_warnings = result_of(lambda: run(torch))
-    assert len(flat(mine)) == len(flat(theirs)), (mine, theirs)
-    for a, b in zip(flat(mine), flat(theirs), strict=True):
-        if isinstance(b, str):
-            assert NUMBER.sub("#", a) == NUMBER.sub("#", b)
-            np.testing.assert_allclose(
-                [float(n) for n in NUMBER.findall(a)],
-                [float(n) for n in NUMBER.findall(b)],
-                rtol=1e-5,
-                atol=1e-8,
-            )
-        else:
-            assert_equal(a, b, rtol=1e-5)
-    assert my_warnings == their_warnings
+    compare(SCRIPTS[name])

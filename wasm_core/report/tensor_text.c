@@ -1,7 +1,11 @@
 /* Tensors as texts, by the options of the user; the characters are print.c's. */
 #include "report/tensor_text.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "ground/number.h"
+#include "ground/text.h"
 #include "ops/op.h"
 #include "report/print.h"
 #include "tape/forward.h"
@@ -32,10 +36,25 @@ static const char *text_of(Tensor *t, const char *tangent) {
   return text_end(&text);
 }
 
+/* A part of a complex number as Python has it: whole numbers without a decimal point. */
+static const char *part_text(double v) {
+  const char *text = number_text(v), *end = text + strlen(text) - 2;
+  return end > text && strcmp(end, ".0") == 0 ? textf("%.*s", (int)(end - text), text) : text;
+}
+
+/* A number, as Python formats the item of a tensor. */
+static const char *item_text(const Tensor *t) {
+  if (!dtype_is_complex((DType)t->dtype)) return number_text(tensor_get_f(t, 0));
+  complex_f64 z = tensor_get_c(t, 0);
+  double re = __real__ z, im = __imag__ z;
+  if (re == 0 && !signbit(re)) return textf("%sj", part_text(im));
+  return textf("(%s%s%sj)", part_text(re), signbit(im) && !isnan(im) ? "" : "+", part_text(im));
+}
+
 /* Beside a tensor stands its tangent, as Python formats it. */
 const char *tensor_text(Tensor *t, bool whole) {
   if (blocked(t)) return NULL;
-  if (!t->ndim && !whole) return number_text(tensor_get_f(t, 0));
+  if (!t->ndim && !whole) return item_text(t);
   Tensor *tangent = whole ? forward_tangent(t) : NULL;
   return failed() ? NULL : text_of(t, tensor_text(tangent, false));
 }

@@ -6,13 +6,19 @@
  * lie, since a function may reach them by other ways than its arguments, and put back exactly,
  * also if it fails. For gradgradcheck the function is the user's with a recorded backward behind
  * it, and what that starts from is among the inputs. The engine's own arithmetic here is never
- * recorded. */
+ * recorded.
+ *
+ * Of complex outputs a backward is checked by their imaginary parts, then by their real parts:
+ * the gradient of a real number is its derivative by the real part of an input plus i times that
+ * by the imaginary part. Of complex inputs forward mode is checked with their imaginary parts
+ * for inputs, then with their real parts, as the other part stays. */
 #include <math.h>
 #include <string.h>
 
 #include "ground/memory.h"
 #include "ground/number.h"
 #include "ground/text.h"
+#include "kernels/complex.h"
 #include "ops/create/create.h"
 #include "ops/create/random.h"
 #include "ops/op.h"
@@ -22,17 +28,26 @@
 #include "walk/services.h"
 #include "walk/walk.h"
 
+/* Which part of complex numbers a function gives, or takes, and leaves out the rest. */
+typedef enum { WHOLE, REAL, IMAGINARY } Part;
+
 typedef struct {
   int32_t function;  /* the host's */
   int n_points;      /* of the inputs it takes so many; */
   bool second;       /* its gradient is checked: the others are what its backward starts from */
-  Tensors inputs;    /* NULL: no tensor */
+  Tensors inputs;    /* NULL: no tensor; as they are perturbed: parts of the */
+  Tensor **whole;    /* complex ones if this is not NULL, */
+  Part taken;        /* which, */
+  Part given;        /* and what is looked at of complex outputs */
+  bool forward;      /* it is forward mode that is checked */
+  bool fast;         /* one combination of each Jacobian's elements is looked at */
   Tensor **wanted;   /* those that require grad, */
   int *places;       /* where they stand, */
   Tensor **none;     /* and what says that the host's own objects are meant: NULL for all */
   Tensors outputs;   /* what the function gave first, */
-  Tensor **recorded; /* of that what has a history, */
+  Tensor **recorded; /* of that what has a history (in fast forward mode what may have one), */
   int *kept;         /* and where it stands */
+  Tensors entire;    /* those of which parts are looked at */
   int n_wanted, n_recorded;
   int n_given;       /* how many tensors the function gave last */
   int32_t generator; /* apart from the user's */
@@ -48,20 +63,23 @@ static bool stopped(const Check *k) { return failed() || k->verdict; }
 /* Room for n pointers, which are NULL; NULL itself if there is none. */
 static void *list_new(int n) { return scratch_array_zero(n + 1, sizeof(void *)); }
 
-/* Those of n tensors that require grad, how many they are, and where they stand (`at` may be
+/* Those of some tensors that are asked for, how many they are, and where they stand (`at` may be
  * NULL). */
-static Tensor **tracked(Tensors t, int *n, int **at) {
+static Tensor **chosen(Tensors t, bool (*asked)(const Tensor *), int *n, int **at) {
   Tensor **found = list_new(t.n);
   int *places = list_new(t.n);
   *n = 0;
   for (int i = 0; found && places && i < t.n; i++) {
-    if (!t.v[i] || !tensor_requires_grad(t.v[i])) continue;
+    if (!t.v[i] || !asked(t.v[i])) continue;
     found[*n] = t.v[i];
     places[(*n)++] = i;
   }
   if (at) *at = places;
   return found;
 }
+static bool is_tracked(const Tensor *t) { return tensor_requires_grad(t); }
+static bool is_inexact(const Tensor *t) { return dtype_is_inexact((DType)t->dtype); }
+static Tensor **tracked(Tensors t, int *n, int **at) { return chosen(t, is_tracked, n, at); }
 
 static Tensor *shaped(Tensor *t, const Tensor *like) {
   return t ? t_reshape(t, like->ndim, like->sizes) : NULL;
@@ -72,6 +90,14 @@ static Tensor *zeros(int64_t rows, int64_t columns, DType dtype) {
 }
 static double number_of(Tensor *t) { return t ? tensor_get_f(t, 0) : 0; }
 static double largest(Tensor *t) { return t && t->numel ? number_of(t_max(t_abs(t))) : 0; }
+static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
+/* x times the imaginary unit. */
+static Tensor *turned(Tensor *x) {
+  return x ? t_mul(x, tensor_wrapped_c(complex_of(0.0, 1.0))) : NULL;
+}
+static Tensor *part_of(Tensor *x, Part part) {
+  return part == WHOLE || !is_complex(x) ? x : part == REAL ? t_real(x) : t_imag(x);
+}
 static bool any(Tensor *t) { return t && number_of(t_count_nonzero(t, ALL_DIMS)) > 0; }
 /* True after a failure, which is found elsewhere. */
 static bool agree(Tensor *a, Tensor *b, double rtol, double atol) {
@@ -83,32 +109,45 @@ static bool agree(Tensor *a, Tensor *b, double rtol, double atol) {
 /* ------------------------------------------------------------ calls of the function */
 
 /* The gradients of what the function gave, recorded: the function that gradgradcheck checks. */
-static Tensor **differentiated(Check *k, Tensor *const *given, Tensors ys) {
+static Tensor **differentiated(Check *k, Tensor *const *inputs, Tensors ys) {
   int n_roots, n = 0, n_seeds = k->inputs.n - k->n_points;
-  Tensor **roots = tracked(ys, &n_roots, NULL), **inputs = list_new(k->inputs.n),
-         **wanted = list_new(k->n_wanted);
-  Tensor **found = list_new(k->n_wanted);
+  Tensor **roots = tracked(ys, &n_roots, NULL), **wanted = list_new(k->n_wanted),
+         **found = list_new(k->n_wanted);
   if (failed()) return NULL;
-  for (int i = 0; i < k->inputs.n; i++) inputs[i] = given[i] ? given[i] : k->inputs.v[i];
   for (; n < k->n_wanted && k->places[n] < k->n_points; n++) wanted[n] = inputs[k->places[n]];
   if (n_roots != n_seeds)
     return fail(ERR_RUNTIME, "got %d tensors and %d gradients", n_roots, n_seeds);
-  walk_backward(n_seeds, roots, inputs + k->n_points, true, true, n, wanted, false, true, found);
+  walk_backward(n_seeds, roots, (Tensor **)inputs + k->n_points, true, true, n, wanted, false, true,
+                found);
   for (int i = k->n_given = 0; i < n; i++)
     if (found[i]) found[k->n_given++] = found[i];
   return found;
 }
 
+/* A complex input made of one part and of the other as it was. */
+static Tensor *joined(const Check *k, Tensor *part, Tensor *whole) {
+  return k->taken == REAL ? t_add(part, turned(t_imag(whole))) : t_add(t_real(whole), turned(part));
+}
+
 /* What the function gives of the inputs, with others in the places of some; n_given is 0 after a
  * failure. */
-static Tensor **evaluate(Check *k, Tensor *const *given) {
+static Tensor **evaluate(Check *k, Tensor *const *others) {
   Tensors out = {0, NULL};
+  Tensor **given = list_new(k->inputs.n), **all = list_new(k->inputs.n);
+  if (failed()) return (k->n_given = 0), NULL;
+  grad_mode = k->grad_mode;
+  for (int i = 0; i < k->inputs.n && !failed(); i++) {
+    given[i] = others[i];
+    if (k->whole && is_complex(k->whole[i]))
+      given[i] = joined(k, given[i] ? given[i] : k->inputs.v[i], k->whole[i]);
+    all[i] = given[i] ? given[i] : k->inputs.v[i];
+  }
   for (int i = 0; k->second && i < k->n_wanted && !failed(); i++)
     if (given[k->places[i]]) op_requires_grad_(given[k->places[i]], true);
-  grad_mode = k->grad_mode;
-  host_apply(k->function, k->n_points, given, &out.n, &out.v);
+  if (!failed()) host_apply(k->function, k->n_points, given, &out.n, &out.v);
   k->n_given = out.n;
-  if (k->second && !failed()) out.v = differentiated(k, given, out);
+  if (k->second && !failed()) out.v = differentiated(k, all, out);
+  for (int i = 0; i < k->n_given && !failed(); i++) out.v[i] = part_of(out.v[i], k->given);
   grad_mode = false;
   if (failed()) k->n_given = 0;
   return out.v;
@@ -215,6 +254,24 @@ static Tensor *unit_like(const Tensor *x, int64_t element) {
 
 /* ------------------------------------------------------------ Jacobians */
 
+/* The derivatives of the outputs as an element of x moves, or (-1) all of x along u: by a complex x
+ * twice those by its conjugate, which are the gradient of a real output. */
+static Tensor **derivatives(Check *k, Tensor *x, int64_t element, Tensor *u) {
+  bool joins = is_complex(x);
+  Tensor *step = u ? t_mul_f(part_of(u, REAL), k->eps) : tensor_wrapped_f(k->eps),
+         *side = !joins ? NULL
+                 : u    ? turned(t_mul_f(t_imag(u), k->eps))
+                        : tensor_wrapped_c(complex_of(0.0, k->eps));
+  Tensor **re = difference(k, x, element, step),
+         **im = joins && !failed() ? difference(k, x, element, side) : NULL;
+  for (int i = 0; i < k->outputs.n && !failed(); i++) {
+    if (is_complex(re[i]) && (joins || !k->forward))
+      fail(ERR_ASSERTION, "Expected ds_dx to be real-valued, not complex%s", joins ? "" : ".");
+    else if (joins) re[i] = t_add(re[i], turned(im[i]));
+  }
+  return re;
+}
+
 /* The Jacobians by x of the floating outputs (NULL: of others, or what does not count), or their
  * products with u: by finite differences, or in forward mode where x is the input at `place`
  * (-1: not that). */
@@ -223,7 +280,7 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
   int64_t rows = u ? 1 : x->numel;
   for (int i = 0; i < k->outputs.n && !failed(); i++)
     if (outputs[i] && dtype_is_inexact((DType)outputs[i]->dtype))
-      m[i] = zeros(rows, outputs[i]->numel, (DType)outputs[i]->dtype);
+      m[i] = zeros(rows, outputs[i]->numel, (DType)(is_complex(x) ? x : outputs[i])->dtype);
   for (int i = 0; i < k->n_wanted && !failed(); i++)
     tangents[k->places[i]] = t_zeros_like(k->wanted[i]);
   for (int64_t row = 0; row < rows && !failed(); row++) {
@@ -231,8 +288,7 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
     size_t scratch = scratch_mark();
     if (place >= 0) tangents[place] = u ? shaped(u, x) : unit_like(x, row);
     Tensor **found = place >= 0 ? push(k, tangents, -1)
-                     : u        ? difference(k, x, -1, t_mul_f(shaped(u, x), k->eps))
-                                : difference(k, x, row, tensor_wrapped_f(k->eps));
+                                : derivatives(k, x, u ? -1 : row, u ? shaped(u, x) : NULL);
     for (int i = 0; i < k->outputs.n && !failed(); i++)
       if (m[i] && found[i]) t_copy_(t_select(m[i], 0, row), flat(found[i]), false);
     pool_release(mark, NULL);
@@ -318,19 +374,48 @@ static const char *in_full(Check *k, int input, int output, bool is_forward) {
                      "with `fast_mode=False` to compare element by element.");
 }
 
-/* Random vectors of length one with an element for each of a tensor's, none of them negative. */
+/* A random vector of length one, with no element that is negative. */
+static Tensor *direction(const Check *k, int64_t n, DType dtype) {
+  Tensor *u = random_uniform(tensor_empty(1, &n, dtype_default()), 0, 1, k->generator);
+  u = t_to(u, dtype);
+  return t_div(u, t_vector_norm(u, 2, ALL_DIMS, false, DT_NONE));
+}
+
+/* One for each tensor, with as many elements; of complex ones for each part. */
 static void fill_directions(const Check *k, int n, Tensor *const *like, Tensor **v) {
   for (int i = 0; i < n && !failed(); i++) {
-    Tensor *u = t_to(
-        random_uniform(tensor_empty(1, &like[i]->numel, dtype_default()), 0, 1, k->generator),
-        (DType)like[i]->dtype);
-    v[i] = t_div(u, t_vector_norm(u, 2, ALL_DIMS, false, DT_NONE));
+    DType real = dtype_real((DType)like[i]->dtype);
+    v[i] = direction(k, like[i]->numel, real);
+    if (is_complex(like[i])) v[i] = t_complex(v[i], direction(k, like[i]->numel, real));
   }
+}
+
+/* By how much the numbers of a direction may add up an error. */
+static double sum_of_parts(Tensor *u) {
+  return number_of(t_sum_all(part_of(u, REAL))) +
+         (is_complex(u) ? number_of(t_sum_all(t_imag(u))) : 0);
+}
+
+/* The product of a gradient with a direction, part by part. */
+static Tensor *along(Tensor *gradient, Tensor *u) {
+  if (!is_complex(gradient)) return t_dot(gradient, u);
+  return t_add(t_dot(t_real(gradient), t_real(u)), turned(t_dot(t_imag(gradient), t_imag(u))));
+}
+
+/* What part of complex numbers a mismatch is about; PyTorch counts all inputs here. */
+static const char *partly(const Check *k, int input, int output) {
+  bool inputs = k->forward && k->whole && is_complex(k->whole[input]),
+       outputs = !k->forward && output < k->entire.n && is_complex(k->entire.v[output]);
+  if (!inputs && !outputs) return "";
+  return textf("While considering the %s part of complex %s only, ",
+               (inputs ? k->taken : k->given) == REAL ? "real" : "imaginary",
+               inputs ? "inputs" : "outputs");
 }
 
 /* The Jacobians of every output by every input two ways, or in fast mode one random combination
  * of the elements of each. */
-static void compare(Check *k, bool is_forward, bool is_fast) {
+static void compare(Check *k) {
+  bool is_forward = k->forward, is_fast = k->fast;
   int n = k->n_wanted, m = k->n_recorded;
   Tensor **us = list_new(n), **vs = list_new(m), ***numbers = list_new(n),
          ***found = list_new(n + m);
@@ -355,16 +440,16 @@ static void compare(Check *k, bool is_forward, bool is_fast) {
     if (stopped(k)) return;
     Tensor *number = numbers[i][k->kept[j]],
            *gradient = is_forward ? found[i][k->kept[j]] : found[j][i];
-    if (us[i]) atol *= number_of(t_sum_all(us[i]));
+    if (us[i]) atol *= sum_of_parts(us[i]);
     if (vs[j]) {
       atol *= number_of(t_sum_all(vs[j]));
-      gradient = t_dot(flat(gradient), us[i]);
+      gradient = along(flat(gradient), us[i]);
       number = t_sum_all(t_mul(vs[j], number));
     }
     if (agree(gradient, number, k->rtol, atol)) continue;
-    const char *text = textf("Jacobian %smismatch for output %d with respect to input "
+    const char *text = textf("%sJacobian %smismatch for output %d with respect to input "
                              "%d,\nnumerical:%s\nanalytical:%s\n",
-                             is_forward ? "computed with forward mode " : "", j, i,
+                             partly(k, i, j), is_forward ? "computed with forward mode " : "", j, i,
                              tensor_text(number, false), tensor_text(gradient, false));
     const char *more = is_fast ? in_full(k, i, j, is_forward) : "";
     if (!failed()) k->verdict = textf("%s%s", text, more);
@@ -451,7 +536,7 @@ static void compare_absent_tangents(Check *k) {
 static void check_inputs(const Check *k) {
   for (int i = 0; i < k->n_wanted; i++) {
     const Tensor *t = k->wanted[i];
-    if (t->dtype != DT_F64)
+    if (t->dtype != DT_F64 && t->dtype != DT_C128)
       warn_user("Input #%d requires gradient and is not a double precision floating point or "
                 "complex. This check will likely fail if all the inputs are not of double "
                 "precision floating point or complex. ",
@@ -516,18 +601,79 @@ static void ask_host(const Check *k, int32_t check) {
 }
 
 typedef struct {
-  bool forward, backward, fast, undefined;
+  bool forward, backward, undefined;
   int32_t batched_forward, batched; /* checks of the host's own, 0: none */
 } Wanted;
+
+static void set_outputs(Check *k, Tensors outputs) {
+  bool all = k->forward && k->fast;
+  k->outputs = outputs;
+  k->recorded = chosen(outputs, all ? is_inexact : is_tracked, &k->n_recorded, &k->kept);
+}
+
+static bool any_complex(Tensors t) {
+  for (int i = 0; i < t.n; i++)
+    if (is_complex(t.v[i])) return true;
+  return false;
+}
+
+/* A part of every complex input stands for it. */
+static void take_part(Check *k, Tensors whole, Part part) {
+  Tensors parts = {whole.n, list_new(whole.n)};
+  grad_mode = k->grad_mode;
+  for (int i = 0; i < whole.n && !failed(); i++) parts.v[i] = part_of(whole.v[i], part);
+  grad_mode = false;
+  k->whole = part == WHOLE ? NULL : whole.v;
+  k->taken = part;
+  if (!failed()) set_inputs(k, parts);
+}
+
+/* A real function goes back as it is; of a complex one a part at a time. */
+static void check_backward(Check *k) {
+  const Tensors outputs = k->outputs;
+  if (!any_complex(outputs)) {
+    compare(k);
+    return;
+  }
+  k->entire = (Tensors){k->n_recorded, k->recorded};
+  for (k->given = IMAGINARY; k->given && !stopped(k); k->given--) {
+    set_outputs(k, evaluated(k));
+    if (!failed()) compare(k);
+  }
+  k->given = WHOLE;
+  if (!stopped(k)) set_outputs(k, outputs);
+}
+
+/* Inputs that are real are pushed forward as they are; of complex ones a part at a time. */
+static void check_forward(Check *k, bool undefined) {
+  const Tensors inputs = k->inputs, outputs = k->outputs;
+  k->forward = true;
+  if (!any_complex(inputs)) {
+    set_outputs(k, outputs);
+    if (!failed()) compare(k);
+    if (undefined && !stopped(k)) compare_absent_tangents(k);
+  } else {
+    for (Part part = IMAGINARY; part && !stopped(k); part--) {
+      take_part(k, inputs, part);
+      set_outputs(k, evaluated(k));
+      if (!failed()) compare(k);
+    }
+    for (Part part = IMAGINARY; part && undefined && !stopped(k); part--) {
+      take_part(k, inputs, part);
+      if (!failed()) compare_absent_tangents(k);
+    }
+    if (!stopped(k)) take_part(k, inputs, WHOLE);
+  }
+  k->forward = false;
+  if (!stopped(k)) set_outputs(k, outputs);
+}
 
 static void check_function(Check *k, const Wanted *w) {
   check_inputs(k);
   if (failed()) return;
-  k->outputs = evaluated(k);
-  k->recorded = tracked(k->outputs, &k->n_recorded, &k->kept);
-  if (w->backward && !stopped(k)) compare(k, false, w->fast);
-  if (w->forward && !stopped(k)) compare(k, true, w->fast);
-  if (w->forward && w->undefined && !stopped(k)) compare_absent_tangents(k);
+  set_outputs(k, evaluated(k));
+  if (w->backward && !stopped(k)) check_backward(k);
+  if (w->forward && !stopped(k)) check_forward(k, w->undefined);
   ask_host(k, w->batched_forward);
   if (!w->backward) return;
   ask_host(k, w->batched);
@@ -559,7 +705,6 @@ void op_gradcheck(Call *c) {
   Wanted w = {.undefined = arg_bool(c, 9),
               .forward = arg_bool(c, 10),
               .backward = arg_bool(c, 11),
-              .fast = arg_bool(c, 12),
               .batched = (int32_t)arg_int(c, 14),
               .batched_forward = (int32_t)arg_int(c, 15)};
   Check k = {.function = (int32_t)arg_int(c, 0),
@@ -567,6 +712,7 @@ void op_gradcheck(Call *c) {
              .atol = arg_float(c, 6),
              .rtol = arg_float(c, 7),
              .nondet_tol = arg_float(c, 8),
+             .fast = arg_bool(c, 12),
              .masked = arg_bool(c, 13),
              .grad_mode = grad_mode,
              .generator = random_generator_new()};
@@ -593,7 +739,10 @@ void op_gradcheck_note(Call *c) {
 
 /* The Jacobians of the floating ones of `outputs`, which the function gave, by x. */
 void op_numerical_jacobian(Call *c) {
-  Check k = {.function = (int32_t)arg_int(c, 0), .eps = arg_float(c, 4), .grad_mode = grad_mode};
+  Check k = {.function = (int32_t)arg_int(c, 0),
+             .eps = arg_float(c, 4),
+             .forward = arg_bool(c, 5),
+             .grad_mode = grad_mode};
   Tensor *x = arg_tensor(c, 3);
   if (!tensor_requires_grad(x)) fail(ERR_ASSERTION, "Expected input to have requires_grad=True");
   grad_mode = false;
