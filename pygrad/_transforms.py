@@ -211,6 +211,15 @@ def _check_leaves(leaves: Sequence[Any]) -> None:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
 
 
+def _check_real(name: str, what: str, values: Any) -> None:
+    for place, leaf in enumerate(flatten(values)[0]):
+        if isinstance(leaf, Tensor) and leaf.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened "
+                f"input idx: {place}"
+            )
+
+
 class _Aliases:
     """What a function gets for the tensors it is differentiated by, and their gradients."""
 
@@ -426,6 +435,11 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
                 f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
         wholes = aliases.whole([output])
+        if output.is_complex() and wholes[0].requires_grad:
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{output.dtype}"
+            )
         outside = aliases.recorded_outside(wholes)
         found = aliases.gradients(wholes, [_F["ones_like"](output)], False, outside)
         _check_aux(aux, has_aux)
@@ -591,6 +605,7 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        _check_real("jacrev", "inputs", args)
         places, chosen = _selected(args, argnums)
         one = isinstance(argnums, int)
 
@@ -600,6 +615,7 @@ def jacrev(
 
         primals = (chosen,) if one else chosen
         product = _Product(partial, primals, has_aux, "vjp(f, *primals)")
+        _check_real("jacrev", "outputs", product.outputs)
         sizes = [y.numel() for y in product.outputs]
         total = sum(sizes)
         step = chunk_size or max(total, 1)
@@ -756,6 +772,7 @@ def jacfwd(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        _check_real("jacfwd", "inputs", args)
         places, chosen = _selected(args, argnums)
         one = isinstance(argnums, int)
         inputs, spec = flatten((chosen,) if one else chosen)
@@ -767,7 +784,9 @@ def jacfwd(
 
         def push(*tangents: Tensor) -> Any:
             primals = unflatten(inputs, spec)
-            return jvp(partial, primals, unflatten(tangents, spec), has_aux=has_aux)[1:]
+            pushed = jvp(partial, primals, unflatten(tangents, spec), has_aux=has_aux)
+            _check_real("jacfwd", "outputs", pushed[0])
+            return pushed[1:]
 
         sizes = [leaf.numel() for leaf in inputs]
         pushed, *beside = mapped_or_one_by_one(

@@ -106,12 +106,12 @@ void op_backward_of(Call *c) {
              NULL);
 }
 
-/* How many gradients there are for each root: the first dimension of those given, beside the
- * root's own. */
-static int batch_of(const GraphWalk *w) {
-  int64_t *found = scratch_array((int64_t)w->n_roots + 1, sizeof *found);
+/* How many gradients there are for each of so many roots: the first dimension of those given,
+ * beside the root's own. */
+static int batch_of(const GraphWalk *w, int n_roots) {
+  int64_t *found = scratch_array((int64_t)n_roots + 1, sizeof *found);
   int n = 0;
-  for (int i = 0; found && w->grads && i < w->n_roots; i++) {
+  for (int i = 0; found && w->grads && i < n_roots; i++) {
     const Tensor *given = w->grads[i], *root = w->roots[i].tensor;
     if (!given) continue;
     const OutputMeta *m = root ? NULL : &w->roots[i].edge.node->outputs[w->roots[i].edge.input_nr];
@@ -128,6 +128,7 @@ static int batch_of(const GraphWalk *w) {
            sizes_text(ndim, sizes));
       return 0;
     }
+    if (!walk_check_kind(i, (DType)(root ? root->dtype : m->dtype), given)) return 0;
     found[n++] = given->sizes[0];
   }
   for (int i = 1; i < n; i++)
@@ -179,11 +180,15 @@ void op_grad(Call *c) {
   w.roots = ends(roots, of_roots, true, odd);
   if (!accumulate) w.inputs = ends(inputs, of_inputs, false, odd);
   if (given >= 0 && odd) fail(ERR_TYPE, "gradients can be either Tensors or None, but got %s", odd);
-  if (given >= 0 && given != roots.n && !(w.n_rows > 0 && !given))
-    fail(ERR_RUNTIME, "got %d tensors and %d gradients", roots.n, (int)given);
+  bool batched = w.n_rows < 0;
+  if (given >= 0 && given != roots.n && !(w.n_rows > 0 && !given) && !failed()) {
+    int pairs = given < roots.n ? (int)given : roots.n;
+    if (batched) batch_of(&w, pairs);
+    else walk_check_gradients(&w, pairs);
+    if (!failed()) fail(ERR_RUNTIME, "got %d tensors and %d gradients", roots.n, (int)given);
+  }
   if (accumulate && w.create_graph && !failed()) warn_of_cycle();
-  bool batched = w.n_rows < 0 && !failed();
-  if (batched) w.n_rows = batch_of(&w);
+  if (batched && !failed()) w.n_rows = batch_of(&w, roots.n);
   if (batched && !w.n_rows && !failed()) ret_tensors(c, 0, NULL);
   else task_go_on(c, task_start(&w), NULL);
 }

@@ -401,6 +401,20 @@ static bool resume_state(Task *task, State *s, Tensor **gi) {
 
 /* ------------------------------------------------------------ backward */
 
+bool walk_check_kind(int index, DType dtype, const Tensor *given) {
+  if (given && dtype_is_complex((DType)given->dtype) != dtype_is_complex(dtype))
+    fail(ERR_RUNTIME,
+         "For complex Tensors, both grad_output and output are required to have the same dtype. "
+         "Mismatch in dtype: grad_output[%d] has a dtype of torch.%s and output[%d] has a dtype of "
+         "torch.%s.",
+         index, dtype_info[given->dtype].name, index, dtype_info[dtype].name);
+  else if (!given && dtype_is_complex(dtype))
+    fail(ERR_RUNTIME,
+         "grad can be implicitly created only for real scalar outputs but got torch.%s",
+         dtype_info[dtype].name);
+  return !failed();
+}
+
 static bool check_root(int index, int ndim, const int64_t *sizes, DType dtype,
                        const Tensor *given) {
   if (given && !sizes_equal(ndim, sizes, given->ndim, given->sizes))
@@ -408,19 +422,9 @@ static bool check_root(int index, int ndim, const int64_t *sizes, DType dtype,
          "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a "
          "shape of torch.Size(%s).",
          index, shape_text(given), index, sizes_text(ndim, sizes));
-  else if (given && dtype_is_complex((DType)given->dtype) != dtype_is_complex(dtype))
-    fail(ERR_RUNTIME,
-         "For complex Tensors, both grad_output and output are required to have the same dtype. "
-         "Mismatch in dtype: grad_output[%d] has a dtype of torch.%s and output[%d] has a dtype of "
-         "torch.%s.",
-         index, dtype_info[given->dtype].name, index, dtype_info[dtype].name);
   else if (!given && sizes_numel(ndim, sizes) != 1)
     fail(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
-  else if (!given && dtype_is_complex(dtype))
-    fail(ERR_RUNTIME,
-         "grad can be implicitly created only for real scalar outputs but got torch.%s",
-         dtype_info[dtype].name);
-  return !failed();
+  return !failed() && walk_check_kind(index, dtype, given);
 }
 
 /* The gradient to start from; ones for a single element. */
@@ -431,14 +435,19 @@ static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
   return given ? given : tensor_full(m->ndim, output_sizes(m), (DType)m->dtype, 1);
 }
 
+bool walk_check_gradients(const GraphWalk *w, int n) {
+  for (int i = 0; i < n && !failed(); i++) {
+    const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
+    if (!t || (!given && !tensor_requires_grad(t))) continue;
+    if (!w->n_rows) check_root(i, t->ndim, t->sizes, (DType)t->dtype, given);
+    else if (!given && t->numel) walk_check_kind(i, (DType)t->dtype, NULL); /* of each element */
+  }
+  return !failed();
+}
+
 /* PyTorch looks at the gradients of all roots, then at the roots, then at the inputs. */
 static bool check_roots(const GraphWalk *w) {
-  for (int i = 0; i < w->n_roots; i++) {
-    const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
-    if (t && !w->n_rows && (given || tensor_requires_grad(t)) &&
-        !check_root(i, t->ndim, t->sizes, (DType)t->dtype, given))
-      return false;
-  }
+  if (!walk_check_gradients(w, w->n_roots)) return false;
   for (int i = 0; i < w->n_roots; i++)
     if (w->roots[i].tensor && !tensor_requires_grad(w->roots[i].tensor))
       fail(ERR_RUNTIME, "element %d of tensors does not require grad and does not have a grad_fn",

@@ -22,6 +22,10 @@ typedef struct {
    * root, whose elements the walks start from in turn. */
   int n_rows;
 } GraphWalk;
+/* Whether the gradients (NULL: ones) of the first n roots fit them; and one alone: no complex
+ * root starts from ones, and none from a gradient that is complex where it is not. */
+bool walk_check_gradients(const GraphWalk *w, int n);
+bool walk_check_kind(int index, DType dtype, const Tensor *given);
 Task *task_start(const GraphWalk *w); /* NULL if it failed; otherwise task_end is due */
 /* Walks to the end, or to a custom node, which task_asks then names: its function, which the
  * host runs, gives `gi` (one an edge, NULL: none) for the next task_run. False if it failed. */
