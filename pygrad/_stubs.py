@@ -77,7 +77,7 @@ from pygrad._dtypes import device, dtype, layout, memory_format
 from pygrad._tensor import Tensor
 from pygrad.random import Generator
 
-Number: TypeAlias = builtins.int | builtins.float | builtins.bool
+Number: TypeAlias = builtins.int | builtins.float | builtins.bool | builtins.complex
 '''
 
 

@@ -8,7 +8,7 @@ from pygrad._dtypes import device, dtype, layout, memory_format
 from pygrad._tensor import Tensor
 from pygrad.random import Generator
 
-Number: TypeAlias = builtins.int | builtins.float | builtins.bool
+Number: TypeAlias = builtins.int | builtins.float | builtins.bool | builtins.complex
 
 def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool | None = ..., dtype: dtype | None = ..., mask: Tensor | None = ...) -> Tensor: ...
 def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool | None = ..., dtype: dtype | None = ..., mask: Tensor | None = ...) -> Tensor: ...

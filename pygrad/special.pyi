@@ -8,7 +8,7 @@ from pygrad._dtypes import device, dtype, layout, memory_format
 from pygrad._tensor import Tensor
 from pygrad.random import Generator
 
-Number: TypeAlias = builtins.int | builtins.float | builtins.bool
+Number: TypeAlias = builtins.int | builtins.float | builtins.bool | builtins.complex
 
 def airy_ai(x: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def bessel_j0(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

@@ -8,7 +8,7 @@ from pygrad._dtypes import device, dtype, layout, memory_format
 from pygrad._tensor import Tensor
 from pygrad.random import Generator
 
-Number: TypeAlias = builtins.int | builtins.float | builtins.bool
+Number: TypeAlias = builtins.int | builtins.float | builtins.bool | builtins.complex
 
 from pygrad.nn._functional import linear_cross_entropy as linear_cross_entropy
 from pygrad.nn._functional import multi_head_attention_forward as multi_head_attention_forward

@@ -48,13 +48,19 @@ class BuiltinOptimizer(Optimizer):
         """Fills the state of a parameter that takes its first step."""
 
     def _stepping(self, group: Group) -> Iterator[tuple[Tensor, Tensor, State]]:
-        """Each parameter that has a gradient, the gradient, and its state with the step counted."""
+        """Each parameter that has a gradient, the gradient, and its state with the step counted.
+        Of complex ones, views of them as pairs of real numbers, which are updated each by itself.
+        """
         for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
             own = self.state[parameter]
             if not own:
                 own["step"] = new_step()
                 self._begin(own, group, parameter, grad)
             own["step"].add_(1)
+            if parameter.is_complex():
+                grad = pygrad.view_as_real(grad.resolve_conj())
+                parameter = pygrad.view_as_real(parameter)
+                own = {key: _in_pairs(value) for key, value in own.items()}
             yield parameter, grad, own
 
     def add_param_group(self, param_group: Group) -> None:
@@ -75,11 +81,34 @@ class BuiltinOptimizer(Optimizer):
                     own["step"] = new_step(float(own["step"]))
 
 
+def _in_pairs(value: Any) -> Any:
+    pairs = isinstance(value, Tensor) and value.is_complex()
+    return pygrad.view_as_real(value) if pairs else value
+
+
+def number_for(parameter: Tensor, value: float) -> complex:
+    """The number whose parts are all the value."""
+    return complex(value, value) if parameter.is_complex() else value
+
+
 def refuse_unsupported(options: Group) -> None:
     """Raise ``NotImplementedError`` for an option whose meaning is not offered."""
     for name in ("capturable", "differentiable"):
         if options.get(name):
             raise NotImplementedError(f"optimizers do not support {name}=True")
+
+
+_FUSED = "['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone']"
+
+
+def check_fused(group: Group, params: list[Tensor]) -> None:
+    """Raise PyTorch's error if a fused step is asked for of parameters that are not floating."""
+    for p in params if group.get("fused") else ():
+        if not p.is_floating_point() and p.grad is not None:
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported "
+                f"devices: {_FUSED} but {p.dtype} and {p.device.type}"
+            )
 
 
 def check_choice(options: Group) -> None:

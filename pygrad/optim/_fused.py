@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from .._boundary.calls import ROWS
 from .._boundary.prepared import Prepared
 from .._tensor import Tensor
-from ._builtin import BuiltinOptimizer
+from ._builtin import BuiltinOptimizer, check_fused
 from .optimizer import Group, Params
 
 Options: TypeAlias = tuple[Any, ...]
@@ -88,6 +88,7 @@ class FusedOptimizer(BuiltinOptimizer):
         if plan is not None and plan.form == form and self._is_current(plan, params):
             plan.call.set(numbers)
         else:
+            check_fused(group, params)
             rows, lists = self._lists(params, form, numbers)
             long = sum(p.numel() for p in params) > _LONG
             call = Prepared(ROWS[form[0]], lists, self._names, numbers, long)

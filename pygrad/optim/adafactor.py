@@ -85,6 +85,8 @@ class Adafactor(BuiltinOptimizer):
 
     def _update(self, group: Group) -> None:
         lr = float(group["lr"])
+        if any(p.is_complex() and p.grad is not None for p in group["params"]):
+            raise RuntimeError("Adafactor does not support complex parameters")
         for parameter, grad, own in self._stepping(group):
             step = own["step"].item()
             least, least_root = group["eps"]

@@ -8,10 +8,12 @@ from ._builtin import (
     BuiltinOptimizer,
     State,
     check_choice,
+    check_fused,
     check_learning_rate,
     check_not_negative,
     direction,
     new_step,
+    number_for,
 )
 from .optimizer import Group, Params
 
@@ -88,9 +90,12 @@ class Adagrad(BuiltinOptimizer):
                 self._begin(own, group, parameter, parameter)
 
     def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["sum"] = pygrad.full_like(parameter, self.defaults["initial_accumulator_value"])
+        own["sum"] = pygrad.full_like(
+            parameter, number_for(parameter, self.defaults["initial_accumulator_value"])
+        )
 
     def _update(self, group: Group) -> None:
+        check_fused(group, group["params"])
         lr, lr_decay, eps = (float(group[key]) for key in ("lr", "lr_decay", "eps"))
         for parameter, grad, own in self._stepping(group):
             grad = direction(group, parameter, grad)

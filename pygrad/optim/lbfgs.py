@@ -75,13 +75,14 @@ class LBFGS(Optimizer):
     def _gradient(self) -> Tensor:
         """All gradients in a row, zeros for those that are not there."""
         parts = [
-            p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in self._params
+            _numbers(p.new_zeros(p.shape) if p.grad is None else p.grad).reshape(-1)
+            for p in self._params
         ]
         return pygrad.cat(parts)
 
     def _move(self, length: Any, along: Tensor) -> None:
         start = 0
-        for p in self._params:
+        for p in map(_numbers, self._params):
             p.add_(along[start : start + p.numel()].view_as(p), alpha=float(length))
             start += p.numel()
 
@@ -200,6 +201,11 @@ class LBFGS(Optimizer):
             q.add_(ss[i], alpha=(weights[i] - ys[i].dot(q) * ro[i]).item())
         state["d"], state["al"] = q, weights
         return q
+
+
+def _numbers(tensor: Tensor) -> Tensor:
+    """The real numbers of a tensor: of complex ones the parts."""
+    return pygrad.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 # ------------------------------------------------------------------ the line search

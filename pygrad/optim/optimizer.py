@@ -410,7 +410,7 @@ def _cast_state(parameter: Tensor, value: Any, key: Any = None) -> Any:
     if isinstance(value, Tensor):
         if key == "step":
             return value.to(dtype=pygrad.float32)
-        return value.to(dtype=parameter.dtype) if parameter.dtype._inexact else value
+        return value.to(dtype=parameter.dtype) if parameter.is_floating_point() else value
     if isinstance(value, dict):
         return {k: _cast_state(parameter, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

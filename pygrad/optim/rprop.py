@@ -8,6 +8,7 @@ from ._builtin import (
     BuiltinOptimizer,
     State,
     check_learning_rate,
+    number_for,
 )
 from .optimizer import Group, Params
 
@@ -71,7 +72,7 @@ class Rprop(BuiltinOptimizer):
 
     def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
         own["prev"] = pygrad.zeros_like(parameter)
-        own["step_size"] = pygrad.full_like(grad, float(group["lr"]))
+        own["step_size"] = pygrad.full_like(grad, number_for(parameter, float(group["lr"])))
 
     def _update(self, group: Group) -> None:
         falling, growing = group["etas"]

@@ -8,7 +8,7 @@ from pygrad._dtypes import device, dtype, layout, memory_format
 from pygrad._tensor import Tensor
 from pygrad.random import Generator
 
-Number: TypeAlias = builtins.int | builtins.float | builtins.bool
+Number: TypeAlias = builtins.int | builtins.float | builtins.bool | builtins.complex
 
 from collections.abc import Iterable
 def general_cosine(M: builtins.int, *, a: Iterable[builtins.float], sym: builtins.bool = True, **options: Any) -> Tensor: ...

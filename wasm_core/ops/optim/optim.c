@@ -97,9 +97,22 @@ static bool check_member(const Lists *l, int list, int k) {
   return false;
 }
 
-/* Half parameters are computed in float. */
+/* Half parameters are computed in float, complex ones are two real numbers each. */
 static inline DType loop_type(const Tensor *t) {
-  return dtype_is_half(tensor_dtype(t)) ? DT_F32 : tensor_dtype(t);
+  DType d = tensor_dtype(t);
+  return dtype_is_half(d) ? DT_F32 : dtype_is_complex(d) ? dtype_real(d) : d;
+}
+
+/* The tensor for a loop; if it is not the same memory, what is written there is copied back. */
+static Tensor *operand(Tensor *t, bool *is_copy) {
+  DType d = tensor_dtype(t);
+  *is_copy = dtype_is_half(d) || t->flags & FLAGS_LAZY;
+  if (dtype_is_half(d)) return cast_plain(t, DT_F32);
+  if (*is_copy) {
+    Tensor *copy = tensor_empty_like(t, d);
+    t = copy && tensor_copy_data(copy, t) ? copy : NULL;
+  }
+  return t && dtype_is_complex(d) ? t_view_as_real(t) : t;
 }
 
 /* Whether all fit, and all but the gradients (list 1) may be written. Nothing is recorded here. */
@@ -121,17 +134,20 @@ static bool begin_writes(const Lists *l) {
   return true;
 }
 
+static void copy_back(Tensor *to, Tensor *t) {
+  tensor_copy_data(to, dtype_is_complex(tensor_dtype(to)) ? t_view_as_complex(t) : t);
+}
+
 /* One parameter: the loop runs once over memory if all lie alike in it, else along their
  * strides. */
 static void run_loop(const Lists *l, int k, const void *ctx) {
   Tensor *t[MAX_LISTS];
   const Tensor *p = l->lists[0][k];
   Loop *loop = l->loops[loop_type(p)];
-  const bool half = dtype_is_half(tensor_dtype(p));
-  bool alike = true;
+  bool alike = true, is_copy[MAX_LISTS];
   int32_t mark = pool_mark();
   for (int i = 0; i < l->n_lists; i++) {
-    t[i] = half ? cast_plain(l->lists[i][k], DT_F32) : l->lists[i][k];
+    t[i] = operand(l->lists[i][k], &is_copy[i]);
     if (!t[i]) return;
     alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
   }
@@ -149,7 +165,7 @@ static void run_loop(const Lists *l, int k, const void *ctx) {
   }
   for (int i = 0; i < l->n_lists; i++) {
     if (i == 1) continue;
-    if (half) tensor_copy_data(l->lists[i][k], t[i]);
+    if (is_copy[i]) copy_back(l->lists[i][k], t[i]);
     tensor_bump_version(l->lists[i][k]);
   }
   pool_release(mark, NULL);
