@@ -270,7 +270,8 @@ Tensor *op_requires_grad_(Tensor *t, bool on) {
 
 Tensor *op_data(Tensor *t) { return tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset); }
 
-/* t takes the storage and geometry of `from`; its version and history stay. */
+/* t takes the storage and geometry of `from`; its version and history stay. With another type it
+ * gets another accumulator: graphs that have the old one give gradients of the old type. */
 Tensor *op_set_data(Tensor *t, Tensor *from) {
   if (tensor_requires_grad(t) && !dtype_is_inexact((DType)from->dtype))
     return fail(
@@ -282,6 +283,7 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
   Storage *s = t->storage; /* the alias takes the old one with it when it goes */
   t->storage = keep->storage;
   keep->storage = s;
+  if (t->dtype != from->dtype && t->meta && !t->meta->owns_accumulator) t->meta->accumulator = NULL;
   t->dtype = from->dtype;
   t->flags = (uint8_t)((t->flags & ~FLAG_INFERENCE) | (from->flags & FLAG_INFERENCE));
   return NULL;
