@@ -63,11 +63,13 @@ def _is_orthogonal(q: Tensor) -> bool:
     height, width = q.shape[-2:]
     identity = pygrad.eye(width, dtype=q.dtype, device=q.device)
     near = 10.0 * height * pygrad.finfo(q.dtype).eps
-    return pygrad.allclose(q.mT @ q, identity, atol=near)
+    return pygrad.allclose(q.mH @ q, identity, atol=near)
 
 
 class _Orthogonal(Module):
-    """Maps a matrix X to an orthogonal one, which is ``base`` where X is minus the identity."""
+    """Maps a matrix X to an orthogonal one (a complex X to a unitary one), which is ``base``
+    where X is minus the identity.
+    """
 
     base: Tensor
 
@@ -75,6 +77,8 @@ class _Orthogonal(Module):
         self, weight: Tensor, orthogonal_map: _OrthMaps, *, use_trivialization: bool = True
     ) -> None:
         super().__init__()
+        if weight.is_complex() and orthogonal_map is _OrthMaps.householder:
+            raise ValueError("The householder parametrization does not support complex tensors.")
         self.shape = weight.shape
         self.orthogonal_map = orthogonal_map
         if use_trivialization:
@@ -92,13 +96,13 @@ class _Orthogonal(Module):
         return self.orthogonal_map is _OrthMaps.householder
 
     def _rotated(self, x: Tensor) -> Tensor:
-        """exp(A), or its Cayley transform, of A = L - L^T, L being x below its diagonal."""
+        """exp(A), or its Cayley transform, of A = L - L^H, L being x below its diagonal."""
         n, k = x.shape[-2:]
         lower = x.tril()
         if n != k:
             nothing = x.new_zeros(()).expand((*x.shape[:-1], n - k))
             lower = pygrad.cat([lower, nothing], dim=-1)
-        skew = lower - lower.mT
+        skew = lower - lower.mH
         q: Tensor
         if self.orthogonal_map is _OrthMaps.matrix_exp:
             q = pygrad.matrix_exp(skew)
@@ -188,8 +192,8 @@ def orthogonal(
             f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
         )
     if orthogonal_map is None:
-        square = weight.size(-2) == weight.size(-1)
-        orthogonal_map = "matrix_exp" if square else "householder"
+        rotates = weight.size(-2) == weight.size(-1) or weight.is_complex()
+        orthogonal_map = "matrix_exp" if rotates else "householder"
     if orthogonal_map not in _OrthMaps.__members__:
         raise ValueError(
             'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
@@ -305,7 +309,7 @@ class _SpectralNorm(Module):
         """Improve the two vectors, in place: copies of the module may share them."""
         for _ in range(times):
             self._u.copy_(self._normalised(matrix.mv(self._v)))
-            self._v.copy_(self._normalised(matrix.mT.mv(self._u)))
+            self._v.copy_(self._normalised(matrix.mH.mv(self._u)))
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
@@ -315,7 +319,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         # Copies, as the next call changes the vectors and this one's graph keeps them.
         u, v = self._u.clone(), self._v.clone()
-        made: Tensor = weight / u.dot(matrix.mv(v))
+        made: Tensor = weight / u.vdot(matrix.mv(v))
         return made
 
     def right_inverse(self, value: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ static Tensor *drop(Tensor *x, double p, bool training, int kind) {
                 number_text(p));
   if (p == 0 || !training || x->numel == 0) return x;
   if (p == 1) return t_mul(x, tensor_number(0, (DType)x->dtype));
-  if (!dtype_is_float((DType)x->dtype))
+  if (!dtype_is_inexact((DType)x->dtype))
     return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s",
                 legacy(x));
   Tensor *noise = noise_for(x, kind, p), *offset;

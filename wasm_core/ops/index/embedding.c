@@ -431,12 +431,12 @@ static bool bag_shapes_fit(const Tensor *indices, const Tensor *weight, const Te
 
 static bool weight_fits(const Tensor *weight) {
   if (dtype_is_float((DType)weight->dtype)) return true;
+  bool modern = weight->dtype == DT_BOOL || dtype_is_complex((DType)weight->dtype);
   fail(ERR_RUNTIME,
        "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, "
        "BFloat16, Float, Double; but got %s%s%s instead (while checking arguments for "
        "embedding_bag)",
-       weight->dtype == DT_BOOL ? "CPUBoolType" : "torch.",
-       weight->dtype == DT_BOOL ? "" : legacy(weight), weight->dtype == DT_BOOL ? "" : "Tensor");
+       modern ? "CPU" : "torch.", legacy(weight), modern ? "Type" : "Tensor");
   return false;
 }
 

@@ -18,6 +18,8 @@ static Tensor *hinge(Tensor *x) { return t_clamp_min(x, tensor_wrapped_i(0)); }
 Tensor *t_kl_div(Tensor *x, Tensor *target, Reduction r, bool log_target) {
   OP_ENTERED("kl_div", x, target, r, log_target);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
+  if (dtype_is_complex((DType)x->dtype) || dtype_is_complex((DType)target->dtype))
+    return fail(ERR_RUNTIME, "kl_div: Complex inputs not supported.");
   if (!dtype_is_float((DType)x->dtype) || !dtype_is_float((DType)target->dtype))
     return fail(ERR_RUNTIME, "kl_div: Integral inputs not supported.");
   Tensor *loss = log_target ? t_mul(t_exp(target), t_sub(target, x))
