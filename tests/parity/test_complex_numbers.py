@@ -68,6 +68,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "real over complex": (lambda t, o, r, z: r / z, "rz"),
     "power": (lambda t, o, z, w: z**w, "zw"),
     "power of a real": (lambda t, o, r: r.abs() ** o.w, "r"),
+    "power of negative reals": (lambda t, o, r, w: t.pow(r, w), "rw"),
+    "power of negative reals by a number": (lambda t, o, r: r ** (0.5 + 1j), "r"),
+    "power of a negative number": (lambda t, o, w: t.pow(-2.5, w) + (-1) ** w, "w"),
+    "power of whole numbers": (lambda t, o, w: t.pow((o.r * 2).long(), w), "w"),
     "powers by numbers": (
         lambda t, o, z: z ** (2 + 1j) + z**2 + z**-1 + z**0.5 + (1 + 1j) ** z,
         "z",
@@ -122,7 +126,11 @@ def tangents(library: Any, function: Callable[..., Any], names: str) -> list[Any
         return [ad.unpack_dual(y).tangent.resolve_conj().resolve_neg().numpy()]
 
 
-WRONG_IN_TORCH = {"power of a real"}
+WRONG_IN_TORCH = {
+    "power of a real",
+    "power of negative reals",
+    "power of negative reals by a number",
+}
 """PyTorch's tangent of a real number to a complex power loses its imaginary part."""
 
 

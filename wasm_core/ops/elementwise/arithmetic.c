@@ -7,6 +7,7 @@
 
 #include "elementwise_rows.h"
 #include "ground/memory.h"
+#include "kernels/maths.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/view/copy.h"
 
@@ -327,22 +328,32 @@ GRAD_EACH(PowBackward0, "self | exponent:x")
                  : t_mul(g[0], t_mul_f(t_pow(saved(n, 0), tensor_wrapped_f(k - 1)), k));
 }
 
+/* The base, conjugated as what is saved: a negative one lies on the cut of the logarithm. */
+static Tensor *saved_base(Node *n, const Tensor *g) {
+  Tensor *a = saved(n, 0);
+  if (!a || !g || is_wrapped(a) || !dtype_is_complex((DType)g->dtype)) return a;
+  return dtype_is_complex((DType)a->dtype) ? a : t_conj(t_to(a, (DType)g->dtype));
+}
+
 /* y = a^b: a' = g b a^(b-1), 0 where b = 0; b' = g y log a, 0 where a = 0 and b >= 0. */
 static Tensor *logarithm(Tensor *a, Tensor *g) {
   if (blocked(a, g)) return NULL;
-  if (is_wrapped(a) && !dtype_is_complex((DType)a->dtype))
-    return tensor_wrapped_f(log(number_f(a)));
+  if (is_wrapped(a) && !dtype_is_complex((DType)a->dtype)) {
+    double base = number_f(a);
+    if (!dtype_is_complex((DType)g->dtype)) return tensor_wrapped_f(log(base));
+    return tensor_wrapped_c(complex_of(log(fabs(base)), base < 0 ? -MATHS_PI : 0.0));
+  }
   return t_log(dtype_is_inexact((DType)a->dtype) ? a : cast_plain(a, (DType)g->dtype));
 }
 static Tensor *pow_grad_exponent(Node *n, Tensor *g) {
-  Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
+  Tensor *a = saved_base(n, g), *b = saved(n, 1), *y = saved(n, 2);
   Tensor *flat = t_logical_and(t_eq(a, zero()), t_ge(t_real(b), zero()));
   return t_mul(g, t_where(flat, zero(), t_mul(y, logarithm(a, g))));
 }
 GRAD_EACH(PowBackward1, "self exponent result")
 {
   if (needs(n, 0)) {
-    Tensor *a = saved(n, 0), *b = saved(n, 1);
+    Tensor *a = saved_base(n, g[0]), *b = saved(n, 1);
     Tensor *d = t_mul(g[0], t_mul(b, t_pow(a, t_sub(b, tensor_wrapped_i(1)))));
     gi[0] = t_where(t_eq(b, zero()), zero(), d);
   }
