@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from oracle import both, tried
 
 import pygrad
 
@@ -246,3 +247,30 @@ def outcome(library: Any, case: Case) -> Any:
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_refusals_are_torchs(name: str) -> None:
     assert outcome(pygrad, CASES[name]) == outcome(torch, CASES[name])
+
+
+EXTREMES = (float("inf"), -float("inf"), float("nan"), 1.5)
+
+
+@pytest.mark.parametrize("options", [{}, {"nan": 5.0}, {"posinf": 9.0, "neginf": 3.0}], ids=str)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16", "bfloat16", "float32"])
+def test_nan_to_num_replaces_the_extremes_of_each_part(dtype: str, options: Any) -> None:
+    def replaced(t: Any) -> Any:
+        x = t.tensor(EXTREMES, dtype=t.float64)
+        kind = getattr(t, dtype)
+        x = t.complex(x, x.flip(0)).to(kind) if kind.is_complex else x.to(kind)
+        return t.nan_to_num(x, **options)
+
+    both(replaced)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "float16", "complex64", "complex128", "int64"]
+)
+def test_lengths_and_angles_of_complex_numbers_go_into_out(dtype: str) -> None:
+    def written(t: Any) -> list[Any]:
+        z = t.tensor([1 + 2j, -3j])
+        out = [t.empty(size, dtype=getattr(t, dtype)) for size in (2, 0)]
+        return [tried(lambda f=f, o=o: f(z, out=o)) for f in (t.abs, t.angle) for o in out]
+
+    both(written)

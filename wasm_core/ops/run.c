@@ -167,11 +167,24 @@ static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
          dtype_c_name((DType)r->dtype), dtype_c_name((DType)out->dtype));
 }
 
+/* Whether an element-wise op has made real numbers of complex ones: those may be had as complex
+ * numbers too, and in all real types. */
+static bool is_part_of_complex(const Call *c, const Tensor *r) {
+  const Tensor *x = row_has(c->row, DIRECT) && c->n_args && c->v[0].tag == TAG_TENSOR ? c->v[0].t
+                                                                                      : NULL;
+  return x && r && dtype_is_complex((DType)x->dtype) && !dtype_is_complex((DType)r->dtype);
+}
+
 static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
   if (!r || failed() || !check_inference_write(out)) return false;
   bool mask = out->dtype == DT_U8 && c->row->wrong_out == OUT_BOOL_ONLY;
-  if (r->dtype != out->dtype && row_has(c->row, OUT_EXACT) && !mask) {
+  bool exact = row_has(c->row, OUT_EXACT) && !mask;
+  if (exact && is_part_of_complex(c, r)) {
+    exact = dtype_is_complex((DType)out->dtype);
+    if (exact && !(r = cast_plain(r, (DType)c->v[0].t->dtype))) return false;
+  }
+  if (r->dtype != out->dtype && exact) {
     fail_exact(c, out, r);
     return false;
   }

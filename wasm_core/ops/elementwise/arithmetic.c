@@ -849,9 +849,15 @@ Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool
                      double neginf) {
   OP_ENTERED("nan_to_num", x, nan, has_posinf, posinf, has_neginf, neginf);
   if (blocked(x)) return NULL;
+  if (dtype_is_complex((DType)x->dtype))
+    return t_complex(t_nan_to_num(t_real(x), nan, has_posinf, posinf, has_neginf, neginf),
+                     t_nan_to_num(t_imag(x), nan, has_posinf, posinf, has_neginf, neginf));
   if (!dtype_is_float((DType)x->dtype)) return t_clone(x);
-  bool narrow = x->dtype == DT_F32;
-  double most = narrow ? 3.40282346638528859812e38 : 1.79769313486231570815e308;
+  bool narrow = x->dtype != DT_F64;
+  double most = x->dtype == DT_F16    ? 65504
+                : x->dtype == DT_BF16 ? 3.38953138925153547590e38
+                : narrow              ? 3.40282346638528859812e38
+                                      : 1.79769313486231570815e308;
   double to[3] = {nan, has_posinf ? posinf : most, has_neginf ? neginf : -most};
   for (int i = 0; narrow && i < 3; i++) to[i] = (double)(float)to[i];
   return t_nan_to_num_with(x, to[0], to[1], to[2]);
