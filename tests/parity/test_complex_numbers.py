@@ -232,6 +232,8 @@ CASES: dict[str, Case] = {
     "complex numbers into real ones": lambda t, o: o.r.add_(1j),
     "an array of a conjugate": lambda t, o: o.z.conj().numpy(),
     "an array of a negative": lambda t, o: o.z.conj().imag.numpy(),
+    "bytes of a conjugate": lambda t, o: o.z.conj().view(t.float64),
+    "bytes of a negative": lambda t, o: o.z.conj().imag.view(t.int64),
     "a float of more than float32": lambda t, o: t.zeros(1, dtype=t.complex64).fill_(1e300),
 }
 
@@ -274,3 +276,15 @@ def test_lengths_and_angles_of_complex_numbers_go_into_out(dtype: str) -> None:
         return [tried(lambda f=f, o=o: f(z, out=o)) for f in (t.abs, t.angle) for o in out]
 
     both(written)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_tensor_made_of_numbers_is_no_view(dtype: str) -> None:
+    def made(t: Any) -> list[Any]:
+        kind = getattr(t, dtype)
+        found = [t.tensor(data, dtype=kind) for data in ([], 1j, [1, 2.5, True], [[1j], [-0.0]])]
+        return [
+            (x, x._is_view(), x._base is None, x.is_contiguous(), x.storage_offset()) for x in found
+        ]
+
+    both(made)

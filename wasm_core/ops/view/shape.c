@@ -215,9 +215,8 @@ Tensor *t_view_dtype(Tensor *x, DType d) {
   if (blocked(x)) return NULL;
   if (d != (DType)x->dtype && x->flags & FLAGS_LAZY)
     return fail(ERR_RUNTIME,
-                "torch.Tensor.view is not supported for %s view tensors when converting to a "
-                "different dtype.",
-                x->flags & FLAG_CONJ ? "conjugate" : "negative");
+                "torch.Tensor.view is not supported for %s when converting to a different dtype.",
+                x->flags & FLAG_CONJ ? "conjugate view tensors" : "tensors with negative bit set");
   int64_t have = dtype_bytes((DType)x->dtype), want = dtype_bytes(d),
           ratio = have > want ? have / want : want / have;
   if (ratio != 1 && !check_retype(x, d, ratio)) return NULL;
