@@ -135,7 +135,7 @@ static Tensor **evaluate(Check *k, Tensor *const *others) {
   Tensors out = {0, NULL};
   Tensor **given = list_new(k->inputs.n), **all = list_new(k->inputs.n);
   if (failed()) return (k->n_given = 0), NULL;
-  grad_mode = k->grad_mode;
+  grad_mode = k->grad_mode || forward_on; /* tangents also go through what is not recorded */
   for (int i = 0; i < k->inputs.n && !failed(); i++) {
     given[i] = others[i];
     if (k->whole && is_complex(k->whole[i]))
