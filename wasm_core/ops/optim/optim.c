@@ -98,21 +98,10 @@ static bool check_member(const Lists *l, int list, int k) {
 }
 
 /* Half parameters are computed in float, complex ones are two real numbers each. */
-static inline DType loop_type(const Tensor *t) {
-  DType d = tensor_dtype(t);
+INLINE DType loop_type(const Tensor *t) {
+  DType d = (DType)t->dtype;
+  if (d == DT_F32 || d == DT_F64) return d;
   return dtype_is_half(d) ? DT_F32 : dtype_is_complex(d) ? dtype_real(d) : d;
-}
-
-/* The tensor for a loop; if it is not the same memory, what is written there is copied back. */
-static Tensor *operand(Tensor *t, bool *is_copy) {
-  DType d = tensor_dtype(t);
-  *is_copy = dtype_is_half(d) || t->flags & FLAGS_LAZY;
-  if (dtype_is_half(d)) return cast_plain(t, DT_F32);
-  if (*is_copy) {
-    Tensor *copy = tensor_empty_like(t, d);
-    t = copy && tensor_copy_data(copy, t) ? copy : NULL;
-  }
-  return t && dtype_is_complex(d) ? t_view_as_real(t) : t;
 }
 
 /* Whether all fit, and all but the gradients (list 1) may be written. Nothing is recorded here. */
@@ -121,7 +110,9 @@ static bool check_lists(const Lists *l) {
     for (int list = 0; list < l->n_lists; list++) {
       if (!check_member(l, list, k)) return false;
       if (list != 1 && !may_write(l->lists[list][k])) return false;
-      if (list == 0 && !KERNEL_OF(l->loops, loop_type(l->lists[0][k]), l->op)) return false;
+      if (list) continue;
+      DType d = loop_type(l->lists[0][k]);
+      if (!KERNEL_OF(l->loops, d, l->op)) return false;
     }
   return !failed();
 }
@@ -134,41 +125,61 @@ static bool begin_writes(const Lists *l) {
   return true;
 }
 
-static void copy_back(Tensor *to, Tensor *t) {
-  tensor_copy_data(to, dtype_is_complex(tensor_dtype(to)) ? t_view_as_complex(t) : t);
+/* The loop runs once over memory if all lie alike in it, else along their strides. */
+static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
+  bool alike = true;
+  for (int i = 1; i < n; i++) alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
+  if (!alike || !tensor_is_dense(t[0])) {
+    iterate(n, t, loop, ctx);
+    return;
+  }
+  char *at[MAX_LISTS];
+  int64_t strides[MAX_LISTS];
+  for (int i = 0; i < n; i++) {
+    at[i] = tensor_data(t[i]);
+    strides[i] = dtype_bytes((DType)t[i]->dtype);
+  }
+  TOOK(STEP_FLAT);
+  loop(at, strides, t[0]->numel, ctx);
 }
 
-/* One parameter: the loop runs once over memory if all lie alike in it, else along their
- * strides. */
+/* A tensor of the loop's type; if it has another memory, what is written there is to be copied
+ * back. */
+static Tensor *converted(Tensor *t) {
+  DType d = (DType)t->dtype;
+  if (dtype_is_half(d)) return cast_plain(t, DT_F32);
+  if (t->flags & FLAGS_LAZY) {
+    Tensor *copy = tensor_empty_like(t, d);
+    t = copy && tensor_copy_data(copy, t) ? copy : NULL;
+  }
+  return t && dtype_is_complex(d) ? t_view_as_real(t) : t;
+}
+
+static NOINLINE void run_converted(Tensor *const *to, int n, Loop *loop, const void *ctx) {
+  Tensor *t[MAX_LISTS];
+  int32_t mark = pool_mark();
+  for (int i = 0; i < n; i++)
+    if (!(t[i] = converted(to[i]))) return;
+  run_on(t, n, loop, ctx);
+  for (int i = 0; i < n; i++)
+    if (i != 1 && t[i]->storage != to[i]->storage)
+      tensor_copy_data(to[i],
+                       dtype_is_complex((DType)to[i]->dtype) ? t_view_as_complex(t[i]) : t[i]);
+  pool_release(mark, NULL);
+}
+
 static void run_loop(const Lists *l, int k, const void *ctx) {
   Tensor *t[MAX_LISTS];
-  const Tensor *p = l->lists[0][k];
-  Loop *loop = l->loops[loop_type(p)];
-  bool alike = true, is_copy[MAX_LISTS];
-  int32_t mark = pool_mark();
+  Loop *loop = l->loops[loop_type(l->lists[0][k])];
+  bool fit = true;
   for (int i = 0; i < l->n_lists; i++) {
-    t[i] = operand(l->lists[i][k], &is_copy[i]);
-    if (!t[i]) return;
-    alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
+    t[i] = l->lists[i][k];
+    fit = fit && loop_type(t[i]) == (DType)t[i]->dtype && !(t[i]->flags & FLAGS_LAZY);
   }
-  if (alike && tensor_is_dense(t[0])) {
-    char *at[MAX_LISTS];
-    int64_t strides[MAX_LISTS];
-    for (int i = 0; i < l->n_lists; i++) {
-      at[i] = tensor_data(t[i]);
-      strides[i] = dtype_bytes((DType)t[i]->dtype);
-    }
-    TOOK(STEP_FLAT);
-    loop(at, strides, t[0]->numel, ctx);
-  } else {
-    iterate(l->n_lists, t, loop, ctx);
-  }
-  for (int i = 0; i < l->n_lists; i++) {
-    if (i == 1) continue;
-    if (is_copy[i]) copy_back(l->lists[i][k], t[i]);
-    tensor_bump_version(l->lists[i][k]);
-  }
-  pool_release(mark, NULL);
+  (fit ? run_on : run_converted)(t, l->n_lists, loop, ctx);
+  if (failed()) return;
+  for (int i = 0; i < l->n_lists; i++)
+    if (i != 1) tensor_bump_version(t[i]);
 }
 
 /* A Loop over N operands of type T whose body, an inline function with strides in elements, is
