@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import amp
 from .._dtypes import bfloat16
+from ..amp._older_names import deprecated
 
 __all__ = ["GradScaler", "autocast"]
-
-
-def _deprecated(name: str) -> None:
-    warnings.warn(
-        f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cpu', "
-        "args...)` instead.",
-        FutureWarning,
-        stacklevel=3,
-    )
 
 
 class autocast(amp.autocast):
@@ -34,7 +25,7 @@ class autocast(amp.autocast):
     def __init__(
         self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True
     ) -> None:
-        _deprecated("autocast")
+        deprecated("cpu", "autocast")
         super().__init__("cpu", dtype, enabled, cache_enabled)
 
 
@@ -49,5 +40,5 @@ class GradScaler(amp.GradScaler):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _deprecated("GradScaler")
+        deprecated("cpu", "GradScaler")
         super().__init__("cpu", *args, **kwargs)

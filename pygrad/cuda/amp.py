@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import amp
+from ..amp._older_names import deprecated
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
-
-
-def _deprecated(name: str) -> None:
-    warnings.warn(
-        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cuda', "
-        "args...)` instead.",
-        FutureWarning,
-        stacklevel=3,
-    )
 
 
 class autocast(amp.autocast):
@@ -30,7 +21,7 @@ class autocast(amp.autocast):
     """
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
-        _deprecated("autocast")
+        deprecated("cuda", "autocast")
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
@@ -45,17 +36,17 @@ class GradScaler(amp.GradScaler):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _deprecated("GradScaler")
+        deprecated("cuda", "GradScaler")
         super().__init__("cuda", *args, **kwargs)
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
     """`amp.custom_fwd` for "cuda", with PyTorch's warning."""
-    _deprecated("custom_fwd")
+    deprecated("cuda", "custom_fwd")
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Any) -> Any:
     """`amp.custom_bwd` for "cuda", with PyTorch's warning."""
-    _deprecated("custom_bwd")
+    deprecated("cuda", "custom_bwd")
     return amp.custom_bwd(bwd, device_type="cuda")

@@ -34,6 +34,14 @@ def summed(t: Any, y: Any) -> Any:
     return (parts**2 * weights).sum() + (parts * weights.sin()).sum()
 
 
+def with_gradient(t: Any, call: Callable[[Any], Any], x: Any) -> list[Any]:
+    """What the call gives, how it lies and where it is from, and the gradient; or the error."""
+    y = tried(lambda: call(x))
+    if isinstance(y, str):
+        return [y]
+    return [y, layout(y), y.grad_fn.name(), t.autograd.grad(summed(t, y), x)]
+
+
 def differentiated(t: Any, op: Callable[..., Any], x: Any) -> Any:
     """Values, gradients, and gradients of these."""
     y = op(x)
@@ -464,10 +472,7 @@ def test_stft(name: str) -> None:
         options = {"return_complex": True} | options_in(t, STFT[name])
         results = []
         for x in (signal(t), signal(t, 2), complexes(t, 20)):
-            y = tried(lambda x=x: t.stft(x, 8, **options))
-            results += [y] if isinstance(y, str) else [y, layout(y), y.grad_fn.name()]
-            if not isinstance(y, str):
-                results.append(t.autograd.grad(summed(t, y), x))
+            results += with_gradient(t, lambda x: t.stft(x, 8, **options), x)
         return results
 
     both(script)
@@ -539,10 +544,7 @@ def test_istft(name: str) -> None:
             t.stft(signal(t).detach(), 8, onesided=False, **given),
         ):
             x = x.clone().requires_grad_()
-            y = tried(lambda x=x: t.istft(x, 8, **options))
-            results += [y] if isinstance(y, str) else [y, layout(y), y.grad_fn.name()]
-            if not isinstance(y, str):
-                results.append(t.autograd.grad(summed(t, y), x))
+            results += with_gradient(t, lambda x: t.istft(x, 8, **options), x)
         return results
 
     both(script)

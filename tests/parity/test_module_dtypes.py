@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import array, is_tensor, torch
-from verdicts import compare, flat, result_of
+from oracle import torch
+from verdicts import compare, flat, result_of, same
 
 import pygrad
 
@@ -128,17 +128,6 @@ def trained(t: Any, name: str, dtype: str) -> list[Any]:
         [p.grad for p in module.parameters()],
         [[key, value] for key, value in again.state_dict().items()],
     ]
-
-
-def same(mine: Any, theirs: Any, tolerance: float) -> None:
-    mine, theirs = flat(mine), flat(theirs)
-    assert len(mine) == len(theirs), (mine, theirs)
-    for a, b in zip(mine, theirs, strict=True):
-        if not is_tensor(b):
-            assert a == b
-            continue
-        assert (str(a.dtype), tuple(a.shape)) == (str(b.dtype), tuple(b.shape))
-        assert array(a) == pytest.approx(array(b), rel=tolerance, abs=tolerance, nan_ok=True)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)

@@ -1,4 +1,4 @@
-"""What gradcheck says in both libraries: verdicts, messages with their numbers, and warnings."""
+"""Comparing what two libraries say: verdicts of gradcheck, messages, warnings, results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oracle import assert_equal, torch
+import pytest
+from oracle import array, assert_equal, is_tensor, torch
 
 import pygrad
 
@@ -75,3 +76,15 @@ def agree(mine: Any, theirs: Any) -> None:
 def compare(run: Callable[[Any], Any]) -> None:
     """Runs it in both libraries: results, errors and warnings are the same."""
     agree(result_of(lambda: run(pygrad)), result_of(lambda: run(torch)))
+
+
+def same(mine: Any, theirs: Any, tolerance: float) -> None:
+    """Results alike in number, dtype and shape, and near in value; NaNs where there are NaNs."""
+    mine, theirs = flat(mine), flat(theirs)
+    assert len(mine) == len(theirs), (mine, theirs)
+    for a, b in zip(mine, theirs, strict=True):
+        if not is_tensor(b):
+            assert a == b
+            continue
+        assert (str(a.dtype), tuple(a.shape)) == (str(b.dtype), tuple(b.shape))
+        assert array(a) == pytest.approx(array(b), rel=tolerance, abs=tolerance, nan_ok=True)

@@ -303,9 +303,8 @@ class RNNBase(Module):
 
     def _run_cast(self, x: Tensor, states: State) -> tuple[Tensor, State]:
         """In autocast's dtype throughout, as PyTorch's LSTM, whose layers are one op each."""
-        amp = submodule("amp.autocast_mode")
-        kind = amp.autocast("cpu").fast_dtype
-        with amp.autocast("cpu", enabled=False):
+        kind = submodule("amp._state").get_autocast_dtype("cpu")
+        with submodule("amp").autocast("cpu", enabled=False):
             return self._run(x.to(kind), tuple(each.to(kind) for each in states), kind=kind)
 
     def _direction(
