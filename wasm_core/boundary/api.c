@@ -77,7 +77,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   X(abi, PG_ABI) X(data_bytes, PG_DATA_BYTES) X(max_release, PG_MAX_RELEASE)                     \
   TENSOR(dtype) TENSOR(ndim) TENSOR(flags) TENSOR(output_nr) TENSOR(storage) TENSOR(grad_fn)     \
   TENSOR(version) TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel)        \
-  TENSOR(noted)                                                                                  \
+  TENSOR(noted) TENSOR(form)                                                                     \
   X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes)) \
   X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data))                        \
   X(bytes_size, OF(Bytes, n_bytes)) X(version_value, OF(Version, value))                         \
@@ -97,6 +97,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
 /* The same for the enumerations that hosts share, each with the names of its members. */
 #define LAYOUT_OF_TAG(NAME, name) ENTRY(tag_##name, TAG_##NAME)
 #define LAYOUT_OF_FLAG(NAME, name, bit) ENTRY(flag_##name, bit)
+#define LAYOUT_OF_FORM(NAME, name, bit) ENTRY(form_##name, bit)
 #define LAYOUT_OF_CALL(NAME, name, number) ENTRY(host_##name, number)
 #define LAYOUT_OF_ITEM(NAME, name, words) ENTRY(item_##name, ITEM_##NAME)
 #define LAYOUT_OF_ANSWER(name, asked, walks) ENTRY(answer_##name, ANSWER_##name)
@@ -104,6 +105,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
 #define ENUMERATIONS                   \
   TAGS(LAYOUT_OF_TAG)                  \
   TENSOR_FLAGS(LAYOUT_OF_FLAG)         \
+  TENSOR_FORMS(LAYOUT_OF_FORM)         \
   HOST_CALLS(LAYOUT_OF_CALL)           \
   ITEM_KINDS(LAYOUT_OF_ITEM)           \
   FUNCTIONAL_ANSWERS(LAYOUT_OF_ANSWER) \

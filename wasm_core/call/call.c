@@ -17,7 +17,7 @@ bool autocast_keeps;
 
 bool prepare_arguments(const char *op, int n, Place *places) {
   if (autocast_dtype && !autocast_arguments(op, n, places)) return false;
-  return lazy_tensors == 0 || settle_lazy(n, places);
+  return unusual_tensors == 0 || settle_lazy(n, places);
 }
 
 /* ------------------------------------------------------------ arguments */

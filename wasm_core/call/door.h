@@ -44,7 +44,7 @@ static inline void door_left(const DoorEntry *e) {
  * with. Autocast casts them, and a lazy tensor (FLAGS_LAZY) becomes one that is none and stands for
  * it. */
 #define OP_ENTERED(op, ...)                                                            \
-  if (__builtin_expect((lazy_tensors | autocast_dtype) != 0, 0))                       \
+  if (__builtin_expect((unusual_tensors | autocast_dtype) != 0, 0))                    \
     WITH_PLACES(p_, prepare_arguments(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
   VIEW_ENTERED(op, __VA_ARGS__)
 

@@ -232,7 +232,7 @@ void pool_keep(int32_t mark, int n, Tensor *const *kept) {
 
 static int64_t live_tensors;
 int64_t tensor_live_count(void) { return live_tensors; }
-int32_t vmap_concerns, lazy_tensors;
+int32_t vmap_concerns, unusual_tensors;
 bool inference_mode;
 LettingGo letting_go;
 void (*version_written)(Version *v);
@@ -261,10 +261,20 @@ static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
   return pool_push(t);
 }
 
+static bool is_unusual(const Tensor *t) { return t->flags & FLAGS_LAZY || t->form; }
+
 void tensor_set_lazy(Tensor *v, int flags) {
   if (!v) return;
-  lazy_tensors += (flags != 0) - ((v->flags & FLAGS_LAZY) != 0);
+  unusual_tensors -= is_unusual(v);
   v->flags = (uint8_t)((v->flags & ~FLAGS_LAZY) | flags);
+  unusual_tensors += is_unusual(v);
+}
+
+void tensor_set_form(Tensor *v, int form) {
+  if (!v) return;
+  unusual_tensors -= is_unusual(v);
+  v->form = (uint8_t)form;
+  unusual_tensors += is_unusual(v);
 }
 
 void tensor_retain(Tensor *t) {
@@ -294,7 +304,7 @@ static bool burying;
 static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn;
-  if (t->flags & FLAGS_LAZY) tensor_set_lazy(t, 0);
+  unusual_tensors -= is_unusual(t);
   if (m && m->retains_grad) letting_go.of_retained(t);
   if (m && m->dual) letting_go.of_dual(t);
   if (t->noted) letting_go.of_object(t->noted);

@@ -100,6 +100,17 @@ enum {
 /* With one of these, elements are still to be computed of the bytes: see OP_ENTERED. */
 enum { FLAGS_LAZY = FLAG_CONJ | FLAG_NEG };
 
+/* Tensor.form: what a tensor is that has no strided elements in memory; 0: it has them. */
+#define TENSOR_FORMS(X)                                              \
+  X(META, meta, 1)     /* of the device meta: it has no elements */  \
+  X(SPARSE, sparse, 2) /* its elements are those of other tensors */ \
+  X(HOSTED, hosted, 4) /* its elements are the host's business */
+enum {
+#define X(NAME, name, bit) FORM_##NAME = bit,
+  TENSOR_FORMS(X)
+#undef X
+};
+
 struct Tensor {
   int32_t refs;
   uint32_t magic; /* TENSOR_MAGIC while alive */
@@ -108,6 +119,7 @@ struct Tensor {
   uint8_t flags;
   uint8_t cap;       /* dims that fit at `sizes` */
   uint8_t block_cap; /* dims that fit in the block itself */
+  uint8_t form;
   int32_t output_nr;
   Storage *storage;
   Node *grad_fn;    /* owned */
@@ -252,9 +264,11 @@ extern LettingGo letting_go;
 /* Levels of vmap that are entered and batched tensors that are alive: while 0, no call needs a
  * look. */
 extern int32_t vmap_concerns;
-/* Tensors alive with one of FLAGS_LAZY: while 0, nobody needs to look for them. */
-extern int32_t lazy_tensors;
+/* Tensors alive with one of FLAGS_LAZY or of a form: while 0, nobody needs to look for them. */
+extern int32_t unusual_tensors;
 /* Gives v, which nobody has seen, those of FLAGS_LAZY. */
 void tensor_set_lazy(Tensor *v, int flags);
+/* Makes v one of these forms, bits of FORM_. */
+void tensor_set_form(Tensor *v, int form);
 
 #endif

@@ -144,7 +144,7 @@ static Tensor **settled(const Node *n, Tensor **g) {
 }
 
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
-  if (lazy_tensors && n->kind != NODE_HOST) g = settled(n, g);
+  if (unusual_tensors && n->kind != NODE_HOST) g = settled(n, g);
   if (n->in_float) g = gradients_in_float(n->n_outputs, g);
   if (failed()) return;
   if (n->kind == NODE_COPY_SLICES) grad_copy_slices(n, g, gi);
