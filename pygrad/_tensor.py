@@ -586,7 +586,7 @@ class Tensor(Methods):
         return _above.reduce_tensor(self)
 
     def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self)})
+        return sorted({*object.__dir__(self)} - {*Tensor.__slots__[2:]})
 
     # ------------------------------------------------------------ operators that are not plain
     # methods

@@ -230,13 +230,15 @@ class SavedTensor:
     def __init__(self) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
-    def register_hooks(
-        self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
-    ) -> None:
+    def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
         """Packs the saved tensor at once, and unpacks it whenever it is used.
 
+        Args:
+            hooks: the pack hook and the unpack hook.
+
         Raises:
-            RuntimeError: it has hooks already, is None, or was freed; or `pack_hook` mutated it.
+            TypeError: not two, or not callable.
+            RuntimeError: it has hooks already, is None, or was freed; or the first hook mutated it.
 
         Example:
             >>> import pygrad
@@ -245,13 +247,13 @@ class SavedTensor:
             >>> y.grad_fn._raw_saved_result.data
             [2.7182817459106445, 2.7182817459106445]
         """
-        if not callable(pack_hook) or not callable(unpack_hook):
+        if len(hooks) != 2 or not all(map(callable, hooks)):
             raise TypeError(
                 "register_hooks(): incompatible function arguments. The following argument types "
                 "are supported:\n    1. (self: torch._C._autograd.SavedTensor, arg0: "
                 "collections.abc.Callable, arg1: collections.abc.Callable) -> None"
             )
-        pair = keep_object((pack_hook, unpack_hook))
+        pair = keep_object(hooks)
         try:
             _C["_node_saved_hooks"](self._node._address, self._slot, pair)
         finally:

@@ -513,6 +513,41 @@ def test_forward_mode_of_custom_functions(fast_mode: bool) -> None:
         assert NUMBER.sub("#", str(a)) == NUMBER.sub("#", str(b))
 
 
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("of_a_view", [False, True])
+@pytest.mark.parametrize("given", ["view", "copy", "view of a copy"])
+def test_the_tangent_of_a_view_is_a_view_of_the_one_given(
+    given: str, of_a_view: bool, fast_mode: bool
+) -> None:
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        part = tangent.narrow(0, 0, 2)
+        part = part if given == "view" else part.clone()
+        return part.view_as(part) if given == "view of a copy" else part
+
+    def backward(ctx: Any, g: Any) -> Any:
+        whole = g.new_zeros(3)
+        whole.narrow(0, 0, 2).copy_(g)
+        return whole
+
+    def run(t: Any) -> Any:
+        members: dict[str, Any] = {
+            "forward": staticmethod(lambda ctx, x: x.narrow(0, 0, 2)),
+            "backward": staticmethod(backward),
+            "jvp": staticmethod(jvp),
+        }
+        narrowed = type("Narrowed", (t.autograd.Function,), members).apply  # type: ignore[attr-defined]
+        return result_of(
+            lambda: t.autograd.gradcheck(
+                lambda x: narrowed(x.view_as(x) if of_a_view else x),
+                leaf(t, 0.5, 1.5, 2.5),
+                check_forward_ad=True,
+                fast_mode=fast_mode,
+            )
+        )
+
+    assert flat(run(pygrad)) == flat(run(torch))
+
+
 def with_tangent(t: Any, jvp: Callable[..., Any]) -> Any:
     """A custom function (x, y) -> x y with this jvp and no gradient."""
 

@@ -673,6 +673,25 @@ def default_hooks_are_after_a_backward_what_they_were_before(t: Any) -> Any:
     return seen
 
 
+@script
+def hooks_of_a_saved_tensor_come_in_pairs(t: Any) -> Any:
+    y = leaf(t, 1.0).exp()
+    saved = y.grad_fn._raw_saved_result
+    return [
+        said(lambda given=given: saved.register_hooks(*given))
+        for given in ((), (abs,), (1, 1), (abs, abs, abs), (abs, abs))
+    ]
+
+
+@script
+def a_number_of_a_node_has_the_type_of_its_parameter(t: Any) -> Any:
+    logit, pdist = (
+        t.logit(leaf(t, 0.5), 1.0).grad_fn,
+        t.pdist(leaf(t, 1.0, 2.0)[:, None], 1).grad_fn,
+    )
+    return [repr(logit._saved_eps), repr(pdist._saved_p), t.logit(leaf(t, 0.5)).grad_fn._saved_eps]
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str) -> None:
     both(SCRIPTS[name])

@@ -512,6 +512,13 @@ static void ret_scalar(Call *c, double v) {
   else ret_float(c, v);
 }
 
+/* The k-th parameter after the tensor of a schema: a float, or a Scalar. */
+static void ret_parameter(Call *c, const char *schema, int k, double v) {
+  for (; k >= 0 && schema; k--) schema = strchr(schema + 1, ',');
+  if (schema && strncmp(schema, ", float", 7) == 0) ret_float(c, v);
+  else ret_scalar(c, v);
+}
+
 static void ret_sizes(Call *c, const Node *n, int input, bool count) {
   const Edge *e = input < n->n_edges ? &n->edges[input] : NULL;
   const OutputMeta *m = e && e->node && e->node->outputs[e->input_nr].defined
@@ -543,7 +550,7 @@ static void ret_number(Call *c, const Node *n, int k) {
   const char *field = strchr(n->type->fields, '|');
   if (!field) return;
   if (strchr(field, '(')) {
-    if (k < n->n_numbers) ret_scalar(c, n->numbers[k].f);
+    if (k < n->n_numbers) ret_parameter(c, field, k, n->numbers[k].f);
     return;
   }
   for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--)

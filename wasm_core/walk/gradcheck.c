@@ -224,6 +224,11 @@ static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
 
 /* ------------------------------------------------------------ forward mode */
 
+/* A tangent by itself: what a function asks of views of its tangents is of those it made. */
+static Tensor *no_view(Tensor *t) {
+  return tensor_is_view(t) ? tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset) : t;
+}
+
 /* The tangents of the outputs as the inputs have these (NULL: none, the input as it is); of
  * input `plain` (-1: of none) the function gets an alias without history. */
 static Tensor **push(Check *k, Tensor **tangents, int plain) {
@@ -231,7 +236,8 @@ static Tensor **push(Check *k, Tensor **tangents, int plain) {
   if (failed() || (forward_enter(), failed())) return NULL;
   forward_begin(!inference_mode && host_port.allows_forward());
   for (int i = 0; i < k->inputs.n; i++) {
-    if (tangents[i]) given[i] = forward_make_dual(t_detach(k->inputs.v[i]), tangents[i], 0);
+    if (tangents[i])
+      given[i] = forward_make_dual(t_detach(k->inputs.v[i]), no_view(tangents[i]), 0);
     else if (i == plain) given[i] = t_detach(k->inputs.v[i]);
   }
   Tensor **ys = evaluate(k, given);
