@@ -108,6 +108,7 @@ _LATE = (
 _LATE_NAMES = {
     name: module
     for module, names in {
+        "_way_in": "install uninstall",
         "amp": "autocast GradScaler",
         "amp._state": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
         "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "
@@ -159,6 +160,7 @@ if TYPE_CHECKING:
     from ._functions_table import (
         _standard_gamma_grad as _standard_gamma_grad,
     )
+    from ._way_in import install, uninstall
     from .quasirandom import (
         _sobol_engine_draw,
         _sobol_engine_ff_,
@@ -344,6 +346,7 @@ __all__ = [
     "inf",
     "inference_mode",
     "initial_seed",
+    "install",
     "int",
     "int8",
     "int16",
@@ -398,6 +401,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "uninstall",
     "unravel_index",
     "use_deterministic_algorithms",
     "utils",

@@ -1,4 +1,8 @@
-"""How `pygrad.torch` finds its names and submodules: in pygrad itself."""
+"""How `pygrad.torch` finds its names and submodules, and how `torch` comes to mean it.
+
+A module of the dialect is a file of `pygrad/torch`, or the module of pygrad of that name. Where
+`pygrad.install()` is in force, every one of them is ``torch.x`` too: the same object.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,11 @@ from typing import Any, Final
 
 ORIGINAL: Final = "pygrad"
 DIALECT: Final = "pygrad.torch"
+TORCH: Final = "torch"
 
 
 class _Alias(Loader):
-    """Loads ``pygrad.torch.x`` by giving out ``pygrad.x``, which stays as it was."""
+    """Loads a module under one more name: gives out the one there is, which stays as it was."""
 
     def __init__(self, name: str, original: ModuleType) -> None:
         self._name = name
@@ -23,29 +28,38 @@ class _Alias(Loader):
         self._spec = original.__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module of pygrad, already loaded."""
+        """The module, already loaded."""
         return self._original
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts back what the import system wrote over."""
         module.__spec__ = self._spec
         _keep_functions(self._name, module)
+        if self._name.startswith(TORCH + "."):
+            _show_as_torch(self._name)
 
 
 class _Finder(MetaPathFinder):
-    """Finds submodules of the dialect that have no file of their own."""
+    """Finds modules of the dialect that have no file of their own, and those of torch."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of ``pygrad.x`` for ``pygrad.torch.x``; None for anything else."""
-        if not fullname.startswith(DIALECT + ".") or _has_file(fullname, path):
+        """The spec of ``pygrad.x`` for ``pygrad.torch.x``, and of that for ``torch.x`` where the
+        dialect stands for torch; None for anything else.
+        """
+        if fullname.startswith(DIALECT + "."):
+            if _has_file(fullname, path):
+                return None
+            name = original_name(fullname)
+        elif fullname.startswith(TORCH + ".") and is_installed():
+            name = f"{ORIGINAL}.{fullname}"
+        else:
             return None
-        name = original_name(fullname)
         try:
             original = importlib.import_module(name)
         except ModuleNotFoundError as error:
-            if error.name != name:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise
             return None
         return ModuleSpec(
@@ -56,7 +70,8 @@ class _Finder(MetaPathFinder):
 def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
     """Whether a file of the dialect stands for the module of pygrad."""
     package = fullname.rpartition(".")[0]
-    aliased = sys.modules[package].__name__ != package
+    spec = sys.modules[package].__spec__
+    aliased = spec is None or spec.name != package
     return not aliased and PathFinder.find_spec(fullname, path) is not None
 
 
@@ -65,28 +80,54 @@ def original_name(name: str) -> str:
     return ORIGINAL + name[len(DIALECT) :]
 
 
+def torch_name(name: str) -> str:
+    """``torch.x`` of ``pygrad.torch.x``, or of ``pygrad.x``."""
+    return TORCH + name.removeprefix(ORIGINAL).removeprefix("." + TORCH)
+
+
 def _keep_functions(package: str, original: ModuleType) -> None:
     """Where a function has the name of its module, an import must not put the module in its place:
     so it is imported already.
     """
-    for name in [n for n in sys.modules if n.rpartition(".")[0] == original.__name__]:
+    assert original.__spec__ is not None
+    for name in [n for n in sys.modules if n.rpartition(".")[0] == original.__spec__.name]:
         short = name.rpartition(".")[2]
         if not isinstance(getattr(original, short, None), ModuleType):
             sys.modules[f"{package}.{short}"] = sys.modules[name]
 
 
+def missing(module: str, name: str) -> Exception:
+    """What to raise where a module of the dialect lacks a name."""
+    asks = sys._getframe(2).f_code
+    if asks.co_name == "_handle_fromlist" and "importlib" in asks.co_filename:
+        # It would go on to import torch.x, which is PyTorch's where that is installed.
+        file = getattr(sys.modules.get(DIALECT), "__file__", None)
+        return ImportError(f"cannot import name '{name}' from '{module}' ({file})", name=module)
+    return AttributeError(
+        f"module '{module}' has no attribute '{name}'", name=name, obj=sys.modules.get(module)
+    )
+
+
 def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a module of the dialect: a module of pygrad shows as
-    the dialect has it, anything else as it is.
+    the dialect has it, anything else as it is, and what is there already is put into the module.
+
+    To others the module is known as torch's.
     """
     original = importlib.import_module(original_name(package))
+    here = sys.modules[package]
+    here.__name__ = torch_name(package)
+    for name, value in vars(original).items():
+        if not isinstance(value, ModuleType) and not name.startswith("__"):
+            vars(here).setdefault(name, value)
 
     def get(name: str) -> Any:
         try:
             found = getattr(original, name)
         except AttributeError:
-            message = f"module '{package}' has no attribute '{name}'"
-            raise AttributeError(message, name=name, obj=sys.modules[package]) from None
+            if not _has_submodule(here, package, name):
+                raise missing(here.__name__, name) from None
+            return importlib.import_module(f"{package}.{name}")
         if isinstance(found, ModuleType) and found.__name__ == f"{original.__name__}.{name}":
             return importlib.import_module(f"{package}.{name}")
         return found
@@ -94,12 +135,63 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
     _keep_functions(package, original)
 
     def names() -> list[str]:
-        return sorted({*dir(original), *vars(sys.modules[package])} - {"torch"})
+        return sorted({*dir(original), *vars(here)} - {"torch"})
 
     return get, names
 
 
-def install() -> None:
+def _has_submodule(module: ModuleType, package: str, name: str) -> bool:
+    """Whether a file of the dialect is the submodule of a name."""
+    path = vars(module).get("__path__")
+    return path is not None and PathFinder.find_spec(f"{package}.{name}", path) is not None
+
+
+def find_modules() -> None:
     """Lets the import system find the submodules of the dialect."""
     # First, because the path of an aliased package is that of its original.
     sys.meta_path.insert(0, _Finder())
+
+
+# ------------------------------------------------------------------ standing for torch
+
+_told: dict[type, str] = {}
+"""Classes that say now that they are of torch, each with what it said before."""
+
+
+def is_installed() -> bool:
+    """Whether `torch` means the dialect in this process."""
+    return TORCH in sys.modules and sys.modules.get(TORCH) is sys.modules.get(DIALECT)
+
+
+def _is_public(name: str) -> bool:
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def stand_for_torch() -> None:
+    """Gives every module of the dialect that is loaded its name in torch, and classes theirs."""
+    sys.modules[TORCH] = sys.modules[DIALECT]
+    _show_as_torch(TORCH)
+
+
+def stand_aside() -> None:
+    """Takes the dialect from PyTorch's names again."""
+    for name in [n for n in sys.modules if n == TORCH or n.startswith(TORCH + ".")]:
+        if sys.modules[name] is sys.modules.get(f"{ORIGINAL}.{name}"):
+            del sys.modules[name]
+    for kind, module in _told.items():
+        kind.__module__ = module
+    _told.clear()
+
+
+def _show_as_torch(package: str) -> None:
+    """Gives a module and those below, as far as they are loaded, their names in torch; and lets
+    their classes, those of pygrad and those of the dialect, say that they are there.
+    """
+    homes = (f"{ORIGINAL}{package[len(TORCH) :]}.", f"{ORIGINAL}.{package}.")
+    for home in [n for n in sys.modules if f"{n}.".startswith(homes) and _is_public(n)]:
+        name = torch_name(home)
+        sys.modules[name] = importlib.import_module(f"{ORIGINAL}.{name}")
+        for kind in list(vars(sys.modules[home]).values()):
+            if isinstance(kind, type) and kind.__module__ == home:
+                _told[kind] = home
+                kind.__module__ = name

@@ -27,7 +27,9 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 ORIGINAL: Final = __name__.rpartition(".")[0]
-SHARED: Final = frozenset({"_boundary.process", "_dtypes", "_engines", "_errors"})
+SHARED: Final = frozenset(
+    {"_boundary.process", "_dialect", "_dtypes", "_engines", "_errors", "_way_in"}
+)
 """Modules that stand for no engine: they import each other alone."""
 _ROOT: Final = Path(__file__).parent
 _numbers: Final = itertools.count(1)

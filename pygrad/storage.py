@@ -173,7 +173,7 @@ for _name, _kind in _CASTS.items():
     setattr(_Storage, _name, _caster(_name, BY_NAME[_kind]))
 
 
-process.of_engines.add(_Storage)
+process.of_engines[_Storage] = __package__
 
 
 class StorageBase(_Storage):

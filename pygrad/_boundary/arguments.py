@@ -70,7 +70,7 @@ class GeneratorArgument:
 
 
 KINDS.update({Index: K_INDEX, GeneratorArgument: K_GENERATOR})
-of_engines.add(GeneratorArgument)
+of_engines[GeneratorArgument] = __name__.partition(".")[0]
 
 
 def kind_of(value: Any) -> int:
@@ -94,7 +94,7 @@ def refuse_foreign(value: Any) -> None:
     """
     for base in type(value).__mro__:
         if base in of_engines:
-            theirs, mine = base.__module__.partition(".")[0], __name__.partition(".")[0]
+            theirs, mine = of_engines[base], __name__.partition(".")[0]
             if theirs != mine:
                 raise TypeError(
                     f"a {type(value).__name__} of {theirs} was given to {mine}: it belongs to "

@@ -58,7 +58,7 @@ def adopt_tensor(kind: type) -> None:
     """Tells this module the Tensor class, which needs this module first."""
     _tell(_tensor_type=kind, _make=functools.partial(object.__new__, kind))
     KINDS[kind] = K_TENSOR
-    of_engines.add(kind)
+    of_engines[kind] = __name__.partition(".")[0]
 
 
 ROWS: Final[dict[str, int]] = {}

@@ -42,8 +42,8 @@ def _load_module(engine: wasmtime.Engine) -> wasmtime.Module:
 
 compiler: Final = _make_engine()
 module: Final = _load_module(compiler)
-of_engines: Final[weakref.WeakSet[type]] = weakref.WeakSet()
-"""The classes of what belongs to an engine, of each of them."""
+of_engines: Final[weakref.WeakKeyDictionary[type, str]] = weakref.WeakKeyDictionary()
+"""The classes of what belongs to an engine, of each of them, with its package's name."""
 _stores: Final[dict[int, tuple[weakref.ref[CodeType], wasmtime.Store]]] = {}
 
 

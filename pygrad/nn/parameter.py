@@ -9,7 +9,7 @@ device is known yet: they have no engine tensor, and whatever needs one raises.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from .._boundary.arguments import refuse_foreign
 from .._package import pygrad
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _P = TypeVar("_P", bound="Parameter")
+_TensorClass: TypeAlias = type[Tensor]  # within the class, `type` is a method
 _TensorMeta: type[type] = type(Tensor)
 
 
@@ -80,10 +81,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         wrapped = cast(Parameter, detached)
         wrapped._is_param = True
         return wrapped
-
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
-        # Everything happened in __new__; a tensor's own __init__ must not see these arguments.
-        pass
 
     def __deepcopy__(self: _P, memo: dict[int, Any]) -> _P:
         if id(self) in memo:
@@ -173,7 +170,7 @@ class UninitializedTensorMixin:
 
     __slots__ = ()
 
-    cls_to_become: ClassVar[type[Tensor]]
+    cls_to_become: ClassVar[_TensorClass]
     layout = pygrad.strided
     grad: Any = None
     grad_fn = None

@@ -4,7 +4,9 @@ All of `pygrad` under PyTorch's names, submodules included: ``from pygrad.torch.
 Function``, ``import pygrad.torch.nn.functional as F``. Nothing is listed here: a name is looked up
 in `pygrad`, and a submodule is the very module of `pygrad` of that name, unless a file of this
 folder stands for it. One thing is different: `autograd.graph.allow_mutation_on_saved_tensors`, in
-pygrad a function that returns True, is PyTorch's context manager.
+pygrad a function that returns True, is PyTorch's context manager. What programs ask to know what
+they run on is answered as PyTorch answers it: `__name__` is "torch", and `__version__` the release
+whose behaviour pygrad has.
 
 Example:
     >>> import pygrad.torch as torch
@@ -19,13 +21,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._dialect import forward, install
+from .._dialect import find_modules, forward
 from .._package import pygrad as _original
 
-install()
+find_modules()
 
 if TYPE_CHECKING:
     from .. import *
 else:
     __getattr__, __dir__ = forward(__name__)
     __all__ = list(getattr(_original, "__all__", ()))
+
+from .torch_version import __version__ as __version__

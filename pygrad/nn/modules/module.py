@@ -20,6 +20,7 @@ from ..._tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from .._hooks import BackwardHook
 from ._attributes import (
+    ModuleAttributes,
     _global_buffer_registration_hooks,
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
@@ -339,6 +340,10 @@ class Module(ModuleState):
         own.setdefault("_is_full_backward_hook", None)
         for table in _HOOK_TABLES:
             own.setdefault(table, OrderedDict())
+
+
+# `typing.get_type_hints` looks for names in the file of the class, which does not know this one.
+ModuleAttributes.__annotations__["_modules"] = dict[str, Module | None]
 
 
 class _HookedCall:

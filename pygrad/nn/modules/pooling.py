@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..._tensor import Tensor
 from .. import functional as F
+from .._types import SizeAny
 from .module import Module
 from .utils import ntuple
 
 if TYPE_CHECKING:
-    from .._types import Size1, Size2, SizeAny, SizeOrNone
+    from .._types import Size1, Size2, SizeOrNone
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -1,0 +1,6 @@
+"""``python -m pygrad``: see `_run`, which is apart because `__main__` becomes the program's."""
+
+from ._run import main
+
+if __name__ == "__main__":
+    main()

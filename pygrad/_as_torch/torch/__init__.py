@@ -1,0 +1,36 @@
+"""What ``import torch`` finds in a process that a program with `pygrad.install()` has started: it
+installs pygrad there too, and the import gives the dialect.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import ModuleType
+
+
+def _load_pygrad() -> ModuleType:
+    """The package that this file belongs to, wherever it lies."""
+    init = Path(__file__).parents[2] / "__init__.py"
+    found = PathFinder.find_spec("pygrad")
+    if "pygrad" not in sys.modules and (found is None or found.origin != str(init)):
+        spec = importlib.util.spec_from_file_location(
+            "pygrad", init, submodule_search_locations=[str(init.parent)]
+        )
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules["pygrad"] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules["pygrad"])
+        except BaseException:
+            del sys.modules["pygrad"]
+            raise
+    return importlib.import_module("pygrad")
+
+
+_pygrad = _load_pygrad()
+# Until then this module stands for torch; afterwards the dialect does, and so the import gives it.
+del sys.modules[__name__]
+_pygrad.install()

@@ -1,0 +1,77 @@
+"""``import torch`` made to give the dialect, in this process and in those that it starts.
+
+Three things are changed, and put back: `sys.modules` has the dialect under PyTorch's names, a
+folder with a `torch` of a few lines and its metadata comes early in `sys.path` and in
+``PYTHONPATH``, and public classes say that they are in `torch`, as their texts and pickles show.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from . import _dialect
+
+FOLDER: Final = str(Path(__file__).parent / "_as_torch")
+_VARIABLE: Final = "PYTHONPATH"
+
+
+def is_installed() -> bool:
+    """Whether `install` is in force."""
+    return _dialect.is_installed()
+
+
+def install() -> None:
+    """From now on ``import torch`` gives `pygrad.torch`, here and in processes started from here.
+
+    So do ``import torch.x.y`` and ``from torch import ...``, in every library, whether PyTorch is
+    installed or not; ``importlib.metadata.version("torch")`` and ``torch.__version__`` are those of
+    the release whose behaviour pygrad has. Nothing happens where it is in force.
+
+    Raises:
+        RuntimeError: PyTorch has been imported, so that programs may have something of it.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.install()
+        >>> import torch
+        >>> torch.ones(2, requires_grad=True).sum()
+        tensor(2., grad_fn=<SumBackward0>)
+        >>> pygrad.uninstall()
+    """
+    if is_installed():
+        return
+    there = sys.modules.get("torch")
+    if there is not None:
+        raise RuntimeError(
+            "pygrad.install(): PyTorch is already imported in this process, from "
+            f"{getattr(there, '__file__', None)}; call install() before anything imports torch, "
+            "or run the program with python -m pygrad"
+        )
+    importlib.import_module(_dialect.DIALECT)
+    if FOLDER not in sys.path:
+        sys.path.insert(1, FOLDER)  # the first is the program's own folder, as programs know
+    paths = os.environ.get(_VARIABLE, "").split(os.pathsep)
+    if FOLDER not in paths:
+        os.environ[_VARIABLE] = os.pathsep.join([FOLDER, *filter(None, paths)])
+    importlib.invalidate_caches()
+    _dialect.stand_for_torch()
+
+
+def uninstall() -> None:
+    """Takes back what `install` did: ``import torch`` means PyTorch again, or nothing.
+
+    What programs have imported they keep. Without `install` nothing happens.
+    """
+    if not is_installed():
+        return
+    _dialect.stand_aside()
+    sys.path[:] = [path for path in sys.path if path != FOLDER]
+    paths = os.environ.get(_VARIABLE, "").split(os.pathsep)
+    os.environ[_VARIABLE] = os.pathsep.join(path for path in paths if path != FOLDER)
+    if not os.environ[_VARIABLE]:
+        del os.environ[_VARIABLE]
+    importlib.invalidate_caches()

@@ -1,0 +1,18 @@
+"""`pygrad.version` with PyTorch's version: the release whose behaviour pygrad has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import version as _original
+from .._dialect import forward
+from .torch_version import __version__ as _version
+
+if TYPE_CHECKING:
+    from ..version import *
+else:
+    __getattr__, __dir__ = forward(__name__)
+    __all__ = [*_original.__all__, "git_version"]
+
+__version__ = str(_version)
+git_version = "Unknown"
