@@ -103,7 +103,7 @@ newaxis = None
 
 _LATE = (
     "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
-    "profiler quasirandom signal storage testing types version xpu"
+    "profiler quasirandom serialization signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
@@ -117,6 +117,7 @@ _LATE_NAMES = {
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "quasirandom": "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
         "_sobol_engine_scramble_",
+        "serialization": "load save",
         "storage": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
         "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage "
         "ShortStorage Storage StorageBase TypedStorage UntypedStorage from_file",
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
         ops,
         profiler,
         quasirandom,
+        serialization,
         signal,
         storage,
         testing,
@@ -167,6 +169,7 @@ if TYPE_CHECKING:
         _sobol_engine_initialize_state_,
         _sobol_engine_scramble_,
     )
+    from .serialization import load, save
     from .storage import (
         BFloat16Storage,
         BoolStorage,
@@ -243,7 +246,6 @@ from .random import (
     seed,
     set_rng_state,
 )
-from .serialization import load, save
 
 
 def pg_live_count() -> Any:

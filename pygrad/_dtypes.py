@@ -236,7 +236,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return device, (self.type, self.index)
+        return device, (self.type,) if self.index is None else (self.type, self.index)
 
 
 class _Named:
@@ -297,6 +297,9 @@ class Size(tuple[int, ...]):
                         f"(item {i} is '{type(size).__name__}')"
                     ) from None
         return tuple.__new__(cls, given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (tuple(self),)
 
     def numel(self) -> int:
         """The product of the sizes."""

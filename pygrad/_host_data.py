@@ -6,6 +6,7 @@ import array
 import itertools
 import math
 import operator
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -222,8 +223,20 @@ def _rebuild(
     return made
 
 
+class _Reduction(threading.local):
+    """How this thread pickles tensors."""
+
+    form: Callable[[Tensor], Any] | None = None
+    """Set while `save` writes PyTorch's files, which keep storages apart and shared."""
+
+
+reduction: Final = _Reduction()
+
+
 def reduce_tensor(tensor: Tensor) -> Any:
     """Pickles by value: elements, shape, dtype, requires_grad and attributes."""
+    if reduction.form is not None:
+        return reduction.form(tensor)
     attributes = dict(tensor.__dict__)
     return _rebuild, (
         type(tensor),

@@ -189,7 +189,8 @@ ALSO = {
     "autograd/functional.py",
     "autograd/gradcheck.py",
     "quasirandom.py",
-    "serialization.py",
+    "serialization/_globals.py",
+    "serialization/_safetensors.py",
 }
 
 

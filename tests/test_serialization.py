@@ -40,9 +40,9 @@ def test_file_is_read_by_others(tmp_path: Path) -> None:
 
 def test_file_is_the_one_that_its_library_writes(tmp_path: Path) -> None:
     given = {name: tensor for name, tensor in tensors().items() if name != "bfloat16"}
-    pygrad.save(given, tmp_path / "a")
-    save_file({name: tensor.numpy() for name, tensor in given.items()}, tmp_path / "b")
-    (mine, header), (theirs, other) = (parts_of(tmp_path / name) for name in "ab")
+    pygrad.save(given, tmp_path / "a.safetensors")
+    save_file({name: tensor.numpy() for name, tensor in given.items()}, tmp_path / "b.safetensors")
+    (mine, header), (theirs, other) = (parts_of(tmp_path / f"{name}.safetensors") for name in "ab")
     del header["__metadata__"]
     assert header == other
     assert mine == theirs

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from .._boundary.arguments import refuse_foreign
+from .._host_data import reduction
 from .._package import pygrad
 from .._tensor import Tensor
 
@@ -92,7 +93,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if reduction.form is not None:
+            return reduction.form(self)
         extra = dict(getattr(self, "__dict__", {}))
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict(), extra)
 

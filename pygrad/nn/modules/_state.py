@@ -42,27 +42,31 @@ class _IncompatibleKeys(_IncompatibleKeyLists):
     __str__ = __repr__
 
 
-class _BoundHook:
-    """A load hook together with the module it is to be called with, weakly held."""
+class _WrappedHook:
+    """A hook, together with the module it is to be called with, weakly held, if there is one."""
 
-    def __init__(self, hook: Callable[..., Any], module: object) -> None:
+    def __init__(self, hook: Callable[..., Any], module: object = None) -> None:
         self.hook = hook
-        self.module = ref(module)
+        self.with_module = module is not None
+        if self.with_module:
+            self.module = ref(module)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
         module = self.module()
         if module is None:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
-        return self.hook(module, *args)
+        return self.hook(module, *args, **kwargs)
 
-    def __getstate__(self) -> tuple[Callable[..., Any], object]:
-        return self.hook, self.module()
+    def __getstate__(self) -> dict[str, Any]:
+        state = {"hook": self.hook, "with_module": self.with_module}
+        return state | {"module": self.module()} if self.with_module else state
 
-    def __setstate__(self, state: tuple[Callable[..., Any], object]) -> None:
-        self.hook, module = state
-        if module is None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if state["with_module"] and state["module"] is None:
             raise RuntimeError("You are trying to revive the hook of a dead Module!")
-        self.module = ref(module)
+        self.__init__(state["hook"], state.get("module"))  # type: ignore[misc]
 
 
 class ModuleState(ModuleTree):
@@ -364,7 +368,7 @@ class ModuleState(ModuleTree):
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         """Call ``hook`` with the arguments of :meth:`_load_from_state_dict` before loading."""
-        bound = _BoundHook(hook, self) if with_module else hook
+        bound = _WrappedHook(hook, self) if with_module else hook
         return _add(self._load_state_dict_pre_hooks, bound)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

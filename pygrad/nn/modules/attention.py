@@ -9,17 +9,13 @@ from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
-from .linear import Linear
+from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
 if TYPE_CHECKING:
     from .._types import DeviceLike, DTypeLike
 
 __all__ = ["MultiheadAttention"]
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear, by the name that PyTorch prints for this one."""
 
 
 class MultiheadAttention(Module):

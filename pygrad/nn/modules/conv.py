@@ -26,6 +26,7 @@ class _ConvNd(Module):
     """What convolutions of any number of dimensions have: sizes, weight, bias, printing."""
 
     _n_dims: ClassVar[int]
+    _derived = ("transposed", "_reversed_padding_repeated_twice")
     transposed = False
 
     weight: Parameter

@@ -104,6 +104,10 @@ def init_weight_and_bias(weight: Tensor, bias: Tensor | None) -> None:
         init.uniform_(bias, -bound, bound)
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear, by the name that PyTorch prints for the one of `MultiheadAttention`."""
+
+
 class Bilinear(Module):
     """y_k = x1^T W_k x2 + b_k.
 

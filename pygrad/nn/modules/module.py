@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ..._tensor import Tensor
 from ...utils.hooks import RemovableHandle
@@ -28,7 +28,7 @@ from ._attributes import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ._state import ModuleState, _BoundHook, _IncompatibleKeys
+from ._state import ModuleState, _IncompatibleKeys, _WrappedHook
 from .utils import addindent
 
 __all__ = [
@@ -330,12 +330,17 @@ class Module(ModuleState):
         lines = "".join(f"\n  {line}" for line in extra_lines + child_lines)
         return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
 
+    _derived: ClassVar[tuple[str, ...]] = ()
+    """Attributes that follow from others here, and that PyTorch's files have."""
+
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__.copy()
+        return self.__dict__ | {name: getattr(self, name) for name in self._derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = self.__dict__
         own.update(state)
+        for name in self._derived:
+            own.pop(name, None)
         own.setdefault("_non_persistent_buffers_set", set())
         own.setdefault("_is_full_backward_hook", None)
         for table in _HOOK_TABLES:
@@ -452,7 +457,7 @@ def _hook_last_node(module: Any, args: Any, result: Any, hooks: list[Callable[..
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(_BoundHook(hook, module))
+        node.register_hook(_WrappedHook(hook, module))
     why = _shortcoming(args, result, node)
     if why:
         warnings.warn(f"Using {why}", FutureWarning, stacklevel=5)

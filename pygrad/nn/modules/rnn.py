@@ -88,6 +88,8 @@ class RNNBase(Module):
         RNNBase(2, 3, num_layers=2)
     """
 
+    _derived = ("_flat_weights_names", "_flat_weights")
+
     def __init__(
         self,
         mode: str,
@@ -113,7 +115,7 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._check(dropout)
-        self._all_names: list[list[str]] = []
+        self._all_weights: list[list[str]] = []
         gates = _STEPS[mode][0] * hidden_size
         for layer in range(num_layers):
             width = self._output_size * self._directions if layer else input_size
@@ -129,7 +131,7 @@ class RNNBase(Module):
                 for name, shape in shapes.items():
                     empty = pygrad.empty(shape, device=device, dtype=dtype)
                     self.register_parameter(name, Parameter(empty))
-                self._all_names.append([*shapes])
+                self._all_weights.append([*shapes])
         self.reset_parameters()
 
     def _check(self, dropout: Any) -> None:
@@ -182,11 +184,11 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._all_names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
     def _flat_weights_names(self) -> list[str]:
-        return [name for names in self._all_names for name in names]
+        return [name for names in self._all_weights for name in names]
 
     @property
     def _flat_weights(self) -> list[Parameter]:
@@ -292,7 +294,7 @@ class RNNBase(Module):
             for direction in range(self._directions):
                 row = len(last)
                 start = tuple(each[row] for each in states)
-                names = self._all_names[row]
+                names = self._all_weights[row]
                 output, end = self._direction(x, start, names, direction == 1, sizes, kind)
                 outputs.append(output)
                 last.append(end)

@@ -12,6 +12,7 @@ from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -176,7 +177,15 @@ class TransformerEncoderLayer(_Layer):
     """
 
     _attentions = ("self_attn",)
+    _derived = ("activation_relu_or_gelu",)
     self_attn: MultiheadAttention
+
+    @property
+    def activation_relu_or_gelu(self) -> int:
+        """1 or 2 if one of these is the activation, else 0."""
+        if self.activation is F.relu or isinstance(self.activation, ReLU):
+            return 1
+        return 2 if self.activation is F.gelu or isinstance(self.activation, GELU) else 0
 
     def forward(
         self,
@@ -209,7 +218,7 @@ class TransformerEncoderLayer(_Layer):
             "self_attn.batch_first was not True(use batch_first for better inference "
             "performance)": not attention.batch_first,
             "self_attn was passed bias=False": attention.in_proj_bias is None,
-            "activation_relu_or_gelu was not True": self.activation not in (F.relu, F.gelu),
+            "activation_relu_or_gelu was not True": not self.activation_relu_or_gelu,
             "norm1.eps was not equal to encoder_layer.norm2.eps": (
                 self.norm1.eps != self.norm2.eps
             ),

@@ -1,8 +1,8 @@
-"""``save`` and ``load``: tensors, and plain containers of them, as safetensors files.
+"""safetensors files: the tensors by name, and the outline of what holds them.
 
-A flat dict of tensors becomes a plain safetensors file, which PyTorch reads with
-``safetensors.torch.load_file``; what that writes, ``load`` reads. Anything else that ``save`` takes
-(nested containers, numbers, strings) has its outline as JSON in the file's header, under
+A flat dict of tensors is a plain safetensors file, which PyTorch reads with
+``safetensors.torch.load_file``; what that writes is read. Anything else that is taken (nested
+containers, numbers, strings) has its outline as JSON in the file's header, under
 ``__metadata__``, and its tensors under dotted names. Nothing is ever unpickled.
 """
 
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from typing import IO, Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final
 
-from ._creation import from_buffer
-from ._dtypes import (
+from .._creation import from_buffer
+from .._dtypes import (
     bfloat16,
     bool_,
     complex64,
@@ -32,22 +31,10 @@ from ._dtypes import (
     uint32,
     uint64,
 )
-from ._host_data import to_bytes
-from ._package import pygrad
-from ._tensor import Tensor
-from .nn.parameter import Parameter
-
-__all__ = [
-    "add_safe_globals",
-    "clear_safe_globals",
-    "get_safe_globals",
-    "load",
-    "safe_globals",
-    "save",
-]
-
-Path: TypeAlias = "str | os.PathLike[str]"
-File: TypeAlias = "Path | IO[bytes]"
+from .._host_data import to_bytes
+from .._package import pygrad
+from .._tensor import Tensor
+from ..nn.parameter import Parameter
 
 _METADATA = "__metadata__"
 _OUTLINE = "pygrad"
@@ -55,107 +42,37 @@ _FORMAT = 1
 _LENGTH_BYTES = 8
 # The limit that the safetensors library sets too: a header is read before it can be trusted.
 _MAX_HEADER_BYTES = 100_000_000
-_CONVERT = (
-    ". To convert a file of tensors, in PyTorch: "
-    "safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)"
-)
 
 
-def save(
-    obj: Any,
-    f: File,
-    pickle_module: Any = None,
-    pickle_protocol: int | None = None,
-    _use_new_zipfile_serialization: bool = True,
-) -> None:
-    """Write a tensor, a state dict, or nested containers of tensors and numbers.
-
-    Args:
-        obj: tensors, ``None``, bools, ints, floats, strings, dtypes, and dicts, lists and tuples
-            of them. Each tensor is written under its own name, as it is: its dtype and shape are
-            kept, a view is written without its base, and a shared storage is written twice.
-        f: a path, or a file open for writing bytes.
-        pickle_module, pickle_protocol: only the defaults; there is no pickling.
+def encoded(obj: Any) -> bytes:
+    """An object as a safetensors file.
 
     Raises:
-        TypeError: there is something else in ``obj``, say a module: save its ``state_dict()``.
-        NotImplementedError: an argument asks for pickling.
-        OSError: the file cannot be written; it is not opened before everything is encoded.
-
-    Example:
-        >>> import io, pygrad
-        >>> file = io.BytesIO()
-        >>> pygrad.save({"epoch": 3, "weights": [pygrad.ones(2)]}, file)
-        >>> _ = file.seek(0)
-        >>> pygrad.load(file)["weights"][0].tolist()
-        [1.0, 1.0]
+        TypeError: it holds something else than tensors and plain data.
     """
-    if pickle_module is not None:
-        raise NotImplementedError("save: pickle_module is not supported, as nothing is pickled")
-    if pickle_protocol is not None:
-        raise NotImplementedError("save: pickle_protocol is not supported, as nothing is pickled")
-    if not _use_new_zipfile_serialization:
-        raise NotImplementedError("save: _use_new_zipfile_serialization=False is not supported")
     writer = _Writer()
     outline = writer.outline(obj)
     text = json.dumps({"version": _FORMAT, "object": outline}, separators=(",", ":"))
-    data = _encode(writer.tensors, {"format": "pt", _OUTLINE: text})
-    if _is_path(f):
-        with open(f, "wb") as file:
-            file.write(data)
-    else:
-        f.write(data)  # type: ignore[union-attr]
+    return _encode(writer.tensors, {"format": "pt", _OUTLINE: text})
 
 
-def load(
-    f: File,
-    map_location: Any = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    **pickle_load_args: Any,
-) -> Any:
-    """Read what :func:`save` wrote, or any other safetensors file as a dict of tensors.
-
-    Args:
-        f: a path, or a file open for reading bytes, at the beginning of the data.
-        map_location: ``None`` or the CPU; a function or a dict of places has nothing to move.
-        weights_only: of no effect: nothing but tensors and plain containers is ever made.
-        pickle_module, mmap: only the defaults.
+def decoded(data: bytes) -> Any:
+    """What a safetensors file holds.
 
     Raises:
-        RuntimeError: the file is none of safetensors; the message says so of pickles and of
-            PyTorch's zip archives, and how to convert them.
-        EOFError: the file is empty.
-        NotImplementedError: an argument, or a dtype in the file, is not supported.
+        RuntimeError: it is none, or is damaged. EOFError: it is empty. NotImplementedError: it has
+            a dtype that is not supported.
     """
-    if pickle_module is not None or pickle_load_args:
-        name = "pickle_module" if pickle_module is not None else next(iter(pickle_load_args))
-        raise NotImplementedError(f"load: {name} is not supported, as nothing is unpickled")
-    if mmap:
-        raise NotImplementedError("load: mmap=True is not supported")
-    if map_location is not None and not _is_cpu(map_location):
-        raise NotImplementedError(f"load: map_location={map_location!r} is not supported")
-    if _is_path(f):
-        with open(f, "rb") as file:
-            data = file.read()
-    else:
-        data = f.read()  # type: ignore[union-attr]
     metadata = _read_metadata(data)
     tensors = _decode(data)
     text = metadata.get(_OUTLINE)
     return tensors if text is None else _Reader(tensors).read(text)
 
 
-def _is_path(f: File) -> TypeGuard[Path]:
-    return isinstance(f, (str, os.PathLike))
-
-
-def _is_cpu(location: Any) -> bool:
-    if isinstance(location, dict):
-        return all(map(_is_cpu, location.values()))
-    return callable(location) or str(location) == "cpu"
+def looks_like_one(start: bytes) -> bool:
+    """Whether a file that begins so is meant to be a safetensors file."""
+    length = int.from_bytes(start[:_LENGTH_BYTES], "little")
+    return length <= _MAX_HEADER_BYTES and start[_LENGTH_BYTES:].startswith(b"{")
 
 
 # --- the safetensors file ---
@@ -165,15 +82,9 @@ def _read_metadata(data: bytes) -> dict[str, str]:
     """The free part of a safetensors header; clear errors for what is no safetensors file."""
     if not data:
         raise EOFError("Ran out of input")
-    if data.startswith(b"PK\x03\x04"):
-        raise _not_safetensors("it is a zip archive, as torch.save writes" + _CONVERT)
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
     header = data[_LENGTH_BYTES : _LENGTH_BYTES + length]
     if length > _MAX_HEADER_BYTES or len(header) != length or not header.startswith(b"{"):
-        if data.startswith(b"\x80"):
-            raise _not_safetensors(
-                "it is a pickle, as older versions of torch.save write" + _CONVERT
-            )
         raise _not_safetensors("it has no safetensors header")
     try:
         metadata = json.loads(header).get(_METADATA, {})
@@ -205,9 +116,7 @@ def _encode(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
 
 
 def _not_safetensors(reason: str) -> RuntimeError:
-    return RuntimeError(
-        f"pygrad.load reads safetensors files and never unpickles. This one: {reason}"
-    )
+    return RuntimeError(f"load: this is no safetensors file: {reason}")
 
 
 def _decode(data: bytes) -> dict[str, Tensor]:
@@ -395,46 +304,3 @@ def _dtype(name: str) -> pygrad.dtype:
     if not isinstance(found, pygrad.dtype):
         raise ValueError(f"unknown dtype {name}")
     return found
-
-
-# ------------------------------------------------------------------ classes that may be unpickled
-
-_safe: list[Any] = []
-
-
-def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Notes classes that `load` may make, for `get_safe_globals`: `load` never makes any."""
-    _safe.extend(each for each in safe_globals if each not in _safe)
-
-
-def get_safe_globals() -> list[Any]:
-    """What `add_safe_globals` was given."""
-    return list(_safe)
-
-
-def clear_safe_globals() -> None:
-    """Forgets what `add_safe_globals` was given."""
-    _safe.clear()
-
-
-class safe_globals:
-    """A scope in which `get_safe_globals` has these classes too.
-
-    Example:
-        >>> from pygrad.serialization import get_safe_globals, safe_globals
-        >>> with safe_globals([complex]):
-        ...     get_safe_globals()
-        [<class 'complex'>]
-        >>> get_safe_globals()
-        []
-    """
-
-    def __init__(self, safe_globals: list[Any]) -> None:
-        self._added = safe_globals
-
-    def __enter__(self) -> None:
-        self._before = get_safe_globals()
-        add_safe_globals(self._added)
-
-    def __exit__(self, *_: object) -> None:
-        _safe[:] = self._before

@@ -1,0 +1,385 @@
+"""Names in files: PyTorch's of what is ours, ours of what is PyTorch's, and which a file of weights
+may name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from .. import _utils
+from .._dtypes import ALL, Size, device
+from .._package import pygrad, submodule
+from .._tensor import Tensor
+from ..nn.parameter import Parameter
+from ..storage import TypedStorage, UntypedStorage, storage_class
+
+ORIGINAL: Final = __package__.rpartition(".")[0]
+"""The name of the package, or of the engine that this instance of it belongs to."""
+TORCH: Final = "torch"
+
+_MOVED: Final = {
+    name: module
+    for module, names in {
+        "_C": "Generator",
+        "_tensor": "_rebuild_from_type_v2",
+        "nn.functional": "linear_cross_entropy multi_head_attention_forward "
+        "triplet_margin_with_distance_loss",
+        "nn.modules.activation": "MultiheadAttention",
+        "nn.modules.batchnorm": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d",
+        "nn.modules.channelshuffle": "ChannelShuffle",
+        "nn.modules.container": "ParameterDict ParameterList",
+        "nn.modules.conv": "ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d "
+        "LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
+        "nn.modules.fold": "Fold Unfold",
+        "nn.modules.instancenorm": "LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d",
+        "nn.modules.linear": "LazyLinear",
+        "nn.modules.module": "_WrappedHook",
+        "nn.modules.pixelshuffle": "PixelShuffle PixelUnshuffle",
+        "nn.modules.upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+        "nn.parallel.data_parallel": "DataParallel",
+        "optim": "Adafactor",
+        "utils.data._utils.collate": "default_collate default_convert",
+        "utils.data._utils.worker": "get_worker_info",
+    }.items()
+    for name in names.split()
+}
+"""Names that PyTorch has in other modules, by which its files know them."""
+_HOMES: Final = ("nn.functional", "_utils", "random", "special", "linalg", "fft")
+"""Where functions are that PyTorch has in modules of its C++ part."""
+
+
+# ------------------------------------------------------------------ from name to object
+
+
+def _modules(path: str) -> Iterator[Any]:
+    """The module of a path below the package, if there is one, then those around it."""
+    while True:
+        try:
+            yield submodule(path) if path else pygrad
+        except ImportError:
+            pass
+        if not path:
+            return
+        path = path.rpartition(".")[0]
+
+
+def _attribute(holder: Any, name: str) -> Any:
+    for part in name.split("."):
+        holder = getattr(holder, part)
+    return holder
+
+
+def find(module: str, name: str) -> Any:
+    """What a name of PyTorch's stands for here.
+
+    Raises:
+        AttributeError: there is nothing of that name.
+    """
+    path = module.removeprefix(TORCH).removeprefix(".")
+    for place in _modules(path):
+        try:
+            return _attribute(place, name)
+        except AttributeError:
+            continue
+    for home in _HOMES:
+        try:
+            return _attribute(submodule(home), name)
+        except AttributeError:
+            continue
+    raise AttributeError(f"the file names {module}.{name}, which pygrad does not have")
+
+
+def is_torch(module: str) -> bool:
+    """Whether a file that names the module means one of PyTorch's."""
+    return module == TORCH or module.startswith(TORCH + ".")
+
+
+# ------------------------------------------------------------------ from object to name
+
+
+def torch_name(obj: Any, name: str | None = None) -> tuple[str, str] | None:
+    """PyTorch's module and name of a class, function or constant of this package; None for what
+    is none.
+
+    Args:
+        name: its name in its module, where it does not tell.
+
+    Example:
+        >>> import pygrad
+        >>> torch_name(pygrad.nn.MultiheadAttention)
+        ('torch.nn.modules.activation', 'MultiheadAttention')
+    """
+    module = getattr(obj, "__module__", None)
+    name = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        return None
+    for root in (ORIGINAL + ".torch", ORIGINAL, TORCH):
+        if module == root or module.startswith(root + "."):
+            path = module[len(root) + 1 :]
+            break
+    else:
+        return None
+    for place in (_MOVED.get(name, _public(path)), path):
+        found = f"{TORCH}.{place}" if place else TORCH
+        try:
+            if find(found, name) is obj:
+                return found, name
+        except AttributeError:
+            continue
+    return None
+
+
+def _public(path: str) -> str:
+    """The module around those that are private here and unknown there."""
+    parts = path.split(".")
+    ours = (i for i, part in enumerate(parts) if part.startswith("_") and part not in _SHARED)
+    return ".".join(parts[: next(ours, len(parts))])
+
+
+_SHARED: Final = ("_C", "_tensor", "_utils")
+"""Private modules that PyTorch has too."""
+
+
+# ------------------------------------------------------------------ the closed list
+
+
+class StorageType:
+    """What a file of weights gets for the name of a legacy class of storages: its dtype, no class.
+
+    Raises:
+        KeyError: no such class.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._dtype = next((d for d in ALL if d.legacy + "Storage" == name), None)
+        if self._dtype is None or storage_class(self._dtype) is None:
+            raise KeyError(name)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its elements."""
+        return self._dtype
+
+    def __str__(self) -> str:
+        return f"StorageType(dtype={self.dtype})"
+
+
+def _layout(name: str) -> Any:
+    """The layout that prints so."""
+    found = getattr(pygrad, name.removeprefix("torch."), None)
+    if type(found) is not pygrad.layout:
+        raise KeyError(name)
+    return found
+
+
+def _numbers(*values: Any) -> complex:
+    if not all(type(value) in (int, float) for value in values):
+        raise TypeError("complex() takes numbers")
+    return complex(*values)
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Bytes, as protocol 2 has them; no other encoding does work that a file could ask for."""
+    if encoding not in ("latin1", "latin-1"):
+        raise TypeError(f"bytes are encoded as latin1, not {encoding}")
+    return text.encode("latin1")
+
+
+def _bytearray(*args: Any) -> bytearray:
+    if args and not isinstance(args[0], (bytes, str)):  # a number would be a size
+        raise TypeError("bytearray() takes bytes")
+    return bytearray(*args)
+
+
+_MOST_PARTS: Final = 1000
+
+
+def check_key(key: Any) -> None:
+    """Raises ValueError if the key of a dict or an element of a set is a tuple so large, counted as
+    a tree, that its hash would take for ever, or so deep that it would exhaust the stack.
+    """
+    parts, left = 0, [key]
+    while left:
+        part = left.pop()
+        if isinstance(part, tuple):
+            parts += len(part)
+            if parts > _MOST_PARTS:
+                raise ValueError("a key has too many parts")
+            left.extend(part)
+
+
+def _set(elements: Any = ()) -> set[Any]:
+    for element in elements:
+        check_key(element)
+    return set(elements)
+
+
+def _counter(counts: Any = ()) -> Counter[Any]:
+    if counts and type(counts) is not dict:
+        raise TypeError("Counter() takes a dict")
+    return Counter(counts or {})
+
+
+def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
+    made: OrderedDict[Any, Any] = OrderedDict()
+    for key, value in pairs:
+        check_key(key)
+        made[key] = value
+    return made
+
+
+def _parameter(data: Any = None, requires_grad: bool = True) -> Parameter:
+    if data is not None and not isinstance(data, Tensor):
+        raise TypeError("Parameter() takes a tensor")
+    return Parameter(data, requires_grad)
+
+
+def _nothing_of(kind: Any) -> Callable[[], Any]:
+    """A constructor without arguments: a file has no reason to ask for sizes or data."""
+    return lambda: kind()
+
+
+_REBUILDS: Final = (
+    "_rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_parameter "
+    "_rebuild_parameter_with_state _rebuild_sparse_tensor _rebuild_qtensor _rebuild_nested_tensor "
+    "_rebuild_meta_tensor_no_storage _rebuild_wrapper_subclass "
+    "_rebuild_device_tensor_from_cpu_tensor _rebuild_device_tensor_from_numpy"
+)
+
+
+def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
+    """What a file of weights may name, and how what it may call is called: with arguments of which
+    a file can ask for no more than it brings.
+    """
+    names: dict[str, Any] = {
+        "collections.OrderedDict": OrderedDict,
+        "collections.Counter": Counter,
+        "torch.nn.parameter.Parameter": Parameter,
+        "torch.serialization._get_layout": _layout,
+        "torch.Size": Size,
+        "torch.Tensor": Tensor,
+        "torch.device": device,
+        "torch.storage.UntypedStorage": UntypedStorage,
+        "torch.storage.TypedStorage": TypedStorage,
+        "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
+        "_codecs.encode": _encode,
+        "builtins.bytearray": bytearray,
+        "builtins.set": set,
+        "builtins.complex": complex,
+    }
+    calls: dict[int, Callable[..., Any]] = {
+        id(OrderedDict): _ordered,
+        id(Counter): _counter,
+        id(Parameter): _parameter,
+        id(_layout): _layout,
+        id(Size): Size,
+        id(Tensor): _nothing_of(Tensor),
+        id(device): device,
+        id(_encode): _encode,
+        id(bytearray): _bytearray,
+        id(set): _set,
+        id(complex): _numbers,
+    }
+    for kind in ALL:
+        names[f"torch.{kind.name}"] = kind
+        if storage_class(kind) is not None:
+            names[f"torch.{kind.legacy}Storage"] = StorageType(f"{kind.legacy}Storage")
+        legacy = getattr(pygrad, f"{kind.legacy}Tensor", None)
+        if legacy is not None:
+            names[f"torch.{kind.legacy}Tensor"] = legacy
+            calls[id(legacy)] = _nothing_of(legacy)
+    for name in _REBUILDS.split():
+        function = names[f"torch._utils.{name}"] = getattr(_utils, name)
+        calls[id(function)] = function
+    return names, calls
+
+
+SAFE, CALLS = _closed_list()
+
+
+# ------------------------------------------------------------------ what a user adds to it
+
+_safe: list[Any] = []
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Lets `load` make and call these classes and functions for files of weights from now on.
+
+    Args:
+        safe_globals: classes and functions, or pairs of one and the name that files have for it.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.serialization import add_safe_globals, clear_safe_globals
+        >>> add_safe_globals([pygrad.nn.Linear])
+        >>> clear_safe_globals()
+    """
+    _safe.extend(each for each in safe_globals if each not in _safe)
+
+
+def get_safe_globals() -> list[Any]:
+    """What `add_safe_globals` was given."""
+    return list(_safe)
+
+
+def clear_safe_globals() -> None:
+    """Forgets what `add_safe_globals` was given."""
+    _safe.clear()
+
+
+class safe_globals:
+    """A scope in which `load` may make these classes for files of weights too.
+
+    Example:
+        >>> from pygrad.serialization import get_safe_globals, safe_globals
+        >>> with safe_globals([complex]):
+        ...     get_safe_globals()
+        [<class 'complex'>]
+        >>> get_safe_globals()
+        []
+    """
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._added = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = get_safe_globals()
+        add_safe_globals(self._added)
+
+    def __exit__(self, *_: object) -> None:
+        _safe[:] = self._before
+
+
+def added() -> dict[str, Any]:
+    """What the user has allowed, by the names that files have for it.
+
+    Raises:
+        ValueError: a tuple that is no pair. TypeError: the second of one is no string.
+    """
+    names: dict[str, Any] = {}
+    for each in _safe:
+        if not isinstance(each, tuple):
+            mine = f"{each.__module__}.{each.__qualname__}"
+            theirs = torch_name(each)
+            names.update({mine: each} if theirs is None else {mine: each, ".".join(theirs): each})
+            continue
+        if len(each) != 2:
+            raise ValueError(
+                "Expected tuple of length 2 (global, str of callable full path), but got tuple of "
+                f"length: {len(each)}"
+            )
+        if type(each[1]) is not str:
+            raise TypeError(
+                "Expected second item in tuple to be str of callable full path, but got: "
+                f"{type(each[1])}"
+            )
+        names[each[1]] = each[0]
+    return names
+
+
+def import_module(name: str) -> Any:
+    """A module by its dotted name, PyTorch's being ours."""
+    return find(TORCH, name[len(TORCH) + 1 :]) if is_torch(name) else importlib.import_module(name)

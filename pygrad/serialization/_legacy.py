@@ -1,0 +1,139 @@
+"""PyTorch's files from before 1.6: pickles one after another, then the bytes of all storages."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import sys
+from pickle import UnpicklingError
+from typing import IO, Any, Final
+
+from .._dtypes import uint8
+from ..storage import TypedStorage, UntypedStorage
+from ._locations import restorer
+from ._options import local
+from ._reading import kind_and_size, length_left, text_of, typed, unpickler
+from ._writing import Storages, data_of, pickled
+
+MAGIC_NUMBER: Final = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION: Final = 1001
+_SYSTEM: Final = {
+    "protocol_version": PROTOCOL_VERSION,
+    "little_endian": sys.byteorder == "little",
+    "type_sizes": {"short": 2, "int": 4, "long": 4},
+}
+_COUNT: Final = struct.Struct("<q")
+
+
+def encoded(obj: Any, module: Any, protocol: int) -> bytes:
+    """An object as such a file."""
+    storages = Storages(str)
+
+    def named(each: Any) -> Any:
+        name = storages.named(each)
+        return None if name is None else (*name, None)
+
+    dump = (module or pickle).dumps
+    text = pickled(obj, module, protocol, named)
+    keys = sorted(storages.found)
+    parts = [dump(each, protocol) for each in (MAGIC_NUMBER, PROTOCOL_VERSION, _SYSTEM)]
+    parts += [text, dump(keys, protocol)]
+    for storage, kind in (storages.found[key] for key in keys):
+        parts += [_COUNT.pack(storage.nbytes() // kind.itemsize), data_of(storage, kind)]
+    return b"".join(parts)
+
+
+class _Awaited:
+    """The storages that a pickle names before the bytes come."""
+
+    def __init__(self, file: IO[bytes], map_location: Any) -> None:
+        self._most = length_left(file)
+        self._restore = restorer(map_location)
+        self.made: dict[str, TypedStorage] = {}
+        self._views: dict[str, TypedStorage] = {}
+
+    def load(self, name: Any) -> Any:
+        """The storage, or the class of a module, that a pickle names."""
+        if not isinstance(name, tuple) or not name:
+            raise UnpicklingError(f"saved_id must be a tuple, got {type(name).__name__}")
+        if text_of(name[0]) == "module":
+            return name[1]  # a class; whether its source has changed is nobody's affair
+        if text_of(name[0]) != "storage" or len(name) != 6:
+            raise RuntimeError(f"Unknown saved id type: {type(name[0])}")
+        _, storage_type, key, location, count, view = name
+        kind, size = kind_and_size(storage_type, count)
+        key = text_of(key)
+        if not isinstance(key, str):
+            raise UnpicklingError("the key of a storage is no string")
+        if key not in self.made:
+            if size > self._most:
+                raise RuntimeError(
+                    f"unexpected EOF, expected {size - self._most} more bytes. The file might be "
+                    "corrupted."
+                )
+            storage = UntypedStorage._from_bytes(bytes(size))
+            self.made[key] = typed(self._restore(storage, text_of(location)), kind)
+        return self.made[key] if view is None else self._view(self.made[key], *view)
+
+    def _view(self, whole: TypedStorage, key: Any, offset: Any, count: Any) -> TypedStorage:
+        """A part of a storage that releases before 0.4 took for one of its own: the whole stands
+        for it where it is the whole.
+        """
+        if (offset, count) != (0, len(whole)):
+            raise NotImplementedError("load: a storage within another is not supported")
+        return whole
+
+    def fill(self, file: IO[bytes], keys: Any) -> None:
+        """Reads the bytes of all storages, in the order of their keys."""
+        for key in keys:
+            if text_of(key) not in self.made:
+                raise RuntimeError(f"storage key {key!r} not found in deserialized_objects")
+            storage = self.made[text_of(key)]
+            size = storage.nbytes()
+            count = file.read(_COUNT.size)
+            raw = file.read(size)
+            missing = _COUNT.size + size - len(count) - len(raw)
+            if missing:
+                raise RuntimeError(
+                    f"unexpected EOF, expected {missing} more bytes. The file might be corrupted."
+                )
+            if _COUNT.unpack(count)[0] * storage.element_size() != size:
+                raise RuntimeError(
+                    "storage has wrong byte size: expected "
+                    f"{_COUNT.unpack(count)[0] * storage.element_size()} got {size}"
+                )
+            if raw:
+                storage.untyped()._view(uint8).copy_(UntypedStorage._from_bytes(raw)._view(uint8))
+
+
+def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any]) -> Any:
+    """What such a file holds, from where it is open to the end of the object."""
+    _refuse_tar(file, module)
+    first = unpickler(file, module, None, options).load()
+    if type(first) is not int or first != MAGIC_NUMBER:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = unpickler(file, module, None, options).load()
+    if type(version) is not int or version != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {version}")
+    unpickler(file, module, None, options).load()  # the machine that wrote it
+    storages = _Awaited(file, map_location)
+    made = unpickler(file, module, storages.load, options).load()
+    keys = unpickler(file, module, None, options).load()
+    if not isinstance(keys, list):
+        raise RuntimeError("the keys of storages are no list; corrupt file?")
+    if not local.skip_data:
+        storages.fill(file, keys)
+    return made
+
+
+def _refuse_tar(file: IO[bytes], module: Any) -> None:
+    at = file.tell()
+    start = file.read(262)
+    file.seek(at)
+    if not start[257:].startswith(b"ustar"):
+        return
+    if module is None:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with files saved in the legacy .tar format."
+        )
+    raise NotImplementedError("load: the .tar format of PyTorch 0.1 is not supported")

@@ -1,0 +1,145 @@
+"""Objects made of PyTorch's files, by the machine for weights or by Python's pickle."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import IO, Any, Final
+
+from .._dtypes import uint8
+from ..storage import TypedStorage, UntypedStorage
+from ._archive import ArchiveReader
+from ._globals import StorageType, find, is_torch
+from ._locations import restorer
+from ._options import LoadEndianness, get_default_load_endianness, local
+from ._unpickler import Unpickler
+
+_RENAMED: Final = {"torch.tensor": "torch._tensor"}
+
+
+def unpickler(
+    file: IO[bytes], module: Any, storages: Callable[[Any], Any] | None, options: dict[str, Any]
+) -> Any:
+    """What reads a pickle.
+
+    Args:
+        module: whose `Unpickler` to take; None for the one that runs nothing.
+        storages: makes a storage of what the pickle says instead of one.
+    """
+    if module is None:
+        return Unpickler(file, persistent_load=storages, **options)
+
+    class Reader(module.Unpickler):  # type: ignore[misc]
+        def find_class(self, name: str, cls: str) -> Any:
+            """PyTorch's names stand for ours."""
+            if "Storage" in cls:
+                try:
+                    return StorageType(cls)
+                except KeyError:
+                    pass
+            name = _RENAMED.get(name, name)
+            return find(name, cls) if is_torch(name) else super().find_class(name, cls)
+
+        def persistent_load(self, name: Any) -> Any:
+            if storages is None:
+                raise UnpicklingError("unsupported persistent id encountered")
+            return storages(name)
+
+    return Reader(file, **options)
+
+
+def text_of(value: Any) -> Any:
+    """A word that Python 2 may have written as bytes."""
+    return value.decode("ascii", "replace") if isinstance(value, bytes) else value
+
+
+def typed(storage: Any, kind: Any) -> TypedStorage:
+    """A storage of a type over bytes; PyTorch's error for what is no storage of bytes."""
+    return TypedStorage(wrap_storage=storage, dtype=kind, _internal=True)
+
+
+def kind_and_size(storage_type: Any, count: Any) -> tuple[Any, int]:
+    """The dtype and the bytes of a storage, from what a file says of it.
+
+    Raises:
+        UnpicklingError: it says nonsense.
+    """
+    kind = uint8 if storage_type is UntypedStorage else getattr(storage_type, "dtype", None)
+    if kind is None or not isinstance(storage_type, (StorageType, type)):
+        raise UnpicklingError(f"no class of storages: {type(storage_type)}")
+    if type(count) is not int or count < 0:
+        raise UnpicklingError("the size of a storage is no number of elements")
+    return kind, count * kind.itemsize
+
+
+class _Records:
+    """The storages of an archive, each read when first named."""
+
+    def __init__(self, archive: ArchiveReader, map_location: Any) -> None:
+        self._archive = archive
+        self._restore = restorer(map_location)
+        self._turned = _byte_order(archive) != sys.byteorder
+        self._made: dict[str, TypedStorage] = {}
+
+    def load(self, name: Any) -> TypedStorage:
+        """The storage that a pickle names."""
+        if not isinstance(name, tuple) or len(name) != 5:
+            raise UnpicklingError(f"saved_id must be a tuple of 5, got {type(name).__name__}")
+        word, storage_type, key, location, count = name
+        if text_of(word) != "storage":
+            raise UnpicklingError("Unknown typename for persistent_load, expected 'storage'")
+        key = text_of(key)
+        if not isinstance(key, str):
+            raise UnpicklingError("the key of a storage is no string")
+        if key not in self._made:
+            made = self._read(key, *kind_and_size(storage_type, count), text_of(location))
+            if not made.nbytes():
+                return made
+            self._made[key] = made
+        return self._made[key]
+
+    def _read(self, key: str, kind: Any, size: int, location: Any) -> TypedStorage:
+        name = f"data/{key}"
+        there = self._archive.size(name)
+        if there != size:
+            raise RuntimeError(
+                f"record size ({there} bytes) does not match expected size ({size} bytes = {size} "
+                "elements * 1 bytes/element) for dtype Byte"
+            )
+        raw = bytes(size) if local.skip_data else self._archive.read(name)
+        storage = UntypedStorage._from_bytes(raw)
+        if self._turned:
+            storage.byteswap(kind)
+        return typed(self._restore(storage, location), kind)
+
+
+def _byte_order(archive: ArchiveReader) -> str:
+    if "byteorder" in archive:
+        found = archive.read("byteorder")
+        if found not in (b"little", b"big"):
+            raise ValueError(f"Unknown endianness type: {found[:20].decode('utf-8', 'replace')}")
+        return found.decode()
+    wanted = get_default_load_endianness()
+    if wanted is LoadEndianness.NATIVE:
+        return sys.byteorder
+    return "big" if wanted is LoadEndianness.BIG else "little"
+
+
+def read_archive(
+    archive: ArchiveReader, map_location: Any, module: Any, options: dict[str, Any]
+) -> Any:
+    """What a zip file of PyTorch's holds."""
+    records = _Records(archive, map_location)
+    text = io.BytesIO(archive.read("data.pkl"))
+    return unpickler(text, module, records.load, options).load()
+
+
+def length_left(file: IO[bytes]) -> int:
+    """How many bytes of a file are still to be read."""
+    at = file.tell()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(at)
+    return end - at

@@ -1,0 +1,146 @@
+"""Pickles that name PyTorch's classes, beside the storages that they mention."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, ClassVar
+
+from .. import _utils
+from .._dtypes import dtype, layout, uint8
+from .._host_data import reduction, to_bytes
+from ..storage import TypedStorage, UntypedStorage
+from ..utils.serialization import config
+from ._archive import ArchiveWriter
+from ._globals import find, torch_name
+from ._locations import location_tag
+from ._options import local
+
+
+def _get_layout(name: str) -> layout:
+    """The layout of a name such as 'torch.strided'."""
+    return find("torch", name.removeprefix("torch."))  # type: ignore[no-any-return]
+
+
+class Storages:
+    """The storages of one file, in the order in which it first names them.
+
+    Raises:
+        RuntimeError: two tensors show the same storage as different types.
+    """
+
+    def __init__(self, key_of: Callable[[int], str]) -> None:
+        self._key_of = key_of
+        self._keys: dict[int, str] = {}
+        self.found: dict[str, tuple[UntypedStorage, dtype]] = {}
+
+    def named(self, obj: Any) -> tuple[Any, ...] | None:
+        """What a pickle says instead of a storage; None for anything else."""
+        if isinstance(obj, TypedStorage):
+            storage, kind = obj.untyped(), obj.dtype
+            cls = find("torch", obj.pickle_storage_type())
+        elif isinstance(obj, UntypedStorage):
+            storage, kind, cls = obj, uint8, UntypedStorage
+        else:
+            return None
+        place = storage._cdata
+        if place not in self._keys:
+            self._keys[place] = self._key_of(len(self._keys))
+            self.found[self._keys[place]] = storage, kind
+        elif storage.nbytes() and kind is not self.found[self._keys[place]][1]:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                "types"
+            )
+        count = storage.nbytes() // kind.itemsize
+        return "storage", cls, self._keys[place], location_tag(storage), count
+
+
+_PythonPickler: Any = pickle._Pickler
+
+
+class _Pickler(_PythonPickler):  # type: ignore[misc]
+    """Python's own, as that of C lets nobody choose the names of classes."""
+
+    dispatch: ClassVar = dict(_PythonPickler.dispatch)
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        found = torch_name(obj, name)
+        if found is None or (self.proto < 4 and "." in found[1]):
+            super().save_global(obj, name)
+            return
+        if self.proto < 4:
+            self.write(pickle.GLOBAL + "{}\n{}\n".format(*found).encode())
+        else:
+            for part in found:
+                self.save(part)
+            self.write(pickle.STACK_GLOBAL)
+        self.memoize(obj)
+
+    def save_type(self, obj: Any) -> None:
+        """As the base class does, which asks for this function by the class of a class."""
+        if obj in (type(None), type(NotImplemented), type(...)):
+            super().save_type(obj)
+        else:
+            self.save_global(obj)
+
+    def save_layout(self, obj: layout) -> None:
+        """By a function, which files of weights may call."""
+        self.save_reduce(_get_layout, (str(obj),), obj=obj)
+
+    dispatch[FunctionType] = save_global
+    dispatch[type] = save_type
+    dispatch[layout] = save_layout
+
+
+def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]) -> bytes:
+    """The pickle of an object, tensors by their storages, and these by what a function says."""
+    base = _Pickler if module in (None, pickle) else module.Pickler
+    kind = type("Pickler", (base,), {"persistent_id": lambda _, each: storages(each)})
+    file = io.BytesIO()
+    before, reduction.form = reduction.form, _utils.reduced
+    try:
+        kind(file, protocol=protocol).dump(obj)
+    finally:
+        reduction.form = before
+    return file.getvalue()
+
+
+def data_of(storage: UntypedStorage, kind: dtype) -> bytes:
+    """The bytes of a storage, NaNs with one pattern, so that equal states give equal files."""
+    return to_bytes(_utils.bytes_as(storage, kind))
+
+
+def write_archive(
+    obj: Any,
+    open_for_writing: Callable[[], Any],
+    folder: str,
+    module: Any,
+    protocol: int,
+    mark: bool,
+) -> None:
+    """Writes an object in PyTorch's form.
+
+    Args:
+        open_for_writing: gives what takes bytes, once the object is pickled and nothing about it
+            can go wrong any more.
+        folder: of the records.
+        mark: whether to name the byte order.
+    """
+    storages = Storages(str)
+    text = pickled(obj, module, protocol, storages.named)
+    archive = ArchiveWriter(open_for_writing(), folder)
+    archive.record("data.pkl", text)
+    archive.record(".format_version", b"1")
+    archive.record(".storage_alignment", str(config.save.storage_alignment).encode())
+    if mark:
+        archive.record("byteorder", sys.byteorder.encode())
+    for key, (storage, kind) in storages.found.items():
+        if local.skip_data:
+            archive.record(f"data/{key}", bytes(storage.nbytes()), crc=0)
+        else:
+            archive.record(f"data/{key}", data_of(storage, kind))
+    archive.finish()

@@ -1,0 +1,3 @@
+"""Settings of `pygrad.save` and `pygrad.load`."""
+
+from . import config as config
