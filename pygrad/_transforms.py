@@ -18,7 +18,7 @@ from . import _boundary, _ops
 from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
 from ._tensor import Tensor
-from ._tree import Spec, flatten, map_leaves, unflatten
+from ._tree import TreeSpec, flatten, map_leaves, unflatten
 from ._vmap import entered, levels, mapped_or_one_by_one, vmap
 from .autograd import forward_ad
 from .autograd import grad as _gradients
@@ -536,7 +536,7 @@ class _Star:
         return "*"
 
 
-def _shape_of(spec: Spec) -> str:
+def _shape_of(spec: TreeSpec) -> str:
     """A structure as a tree of stars."""
     return repr(unflatten([_Star()] * spec.num_leaves, spec))
 
@@ -573,7 +573,7 @@ def _bases(leaves: Sequence[Tensor], first: int, last: int) -> list[Tensor]:
     return found
 
 
-def _arranged(blocks: list[list[Tensor]], outputs: Spec, inputs: Spec) -> Any:
+def _arranged(blocks: list[list[Tensor]], outputs: TreeSpec, inputs: TreeSpec) -> Any:
     """A Jacobian: the outputs' tree with, at each leaf, the inputs' tree of blocks."""
     return unflatten([unflatten(row, inputs) for row in blocks], outputs)
 

@@ -1,97 +1,381 @@
-"""Nested tuples, lists and dicts taken apart into leaves and put together again.
+"""Nested containers taken apart into leaves and put together again: the one tree of the package.
 
-What PyTorch's ``torch.utils._pytree`` does for the containers that functions take and return:
-tuples, named tuples, lists, dicts and ordered dicts. Anything else, None included, is a leaf.
+`flatten` asks the registry of `Node`s what a container is made of; what has no node, None included,
+is a leaf. `utils._pytree` has the functions that programs call, under PyTorch's names.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import threading
+import warnings
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from . import _ops
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+Context: TypeAlias = Any
+PyTree: TypeAlias = Any
+FlattenFn: TypeAlias = Callable[[PyTree], tuple[list[Any], Context]]
+UnflattenFn: TypeAlias = Callable[[Iterable[Any], Context], PyTree]
+IsLeaf: TypeAlias = Callable[[PyTree], bool] | None
 
 
-def _is_namedtuple(kind: type) -> bool:
-    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+# ------------------------------------------------------------------ steps from a node to a child
 
 
-class Spec:
-    """The structure of a tree: the kind of each container, its keys, its children.
+@dataclass(frozen=True, slots=True)
+class SequenceKey(Generic[T]):
+    """The step to an element by its position.
 
-    A leaf has no kind. Printed as PyTorch prints its TreeSpec, since messages show it.
+    Example:
+        >>> from pygrad._tree import SequenceKey
+        >>> str(SequenceKey(2)), SequenceKey(2).get("abc")
+        ('[2]', 'c')
     """
 
-    __slots__ = ("children", "context", "kind", "num_leaves")
+    idx: int
 
-    def __init__(self, kind: type | None, context: Any, children: Sequence[Spec]) -> None:
-        self.kind = kind
-        self.context = context
-        self.children = children
-        self.num_leaves: int = sum(child.num_leaves for child in children) if kind else 1
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spec) and (self.kind, self.context, list(self.children)) == (
-            other.kind,
-            other.context,
-            list(other.children),
+    def get(self, sequence: Sequence[T]) -> T:
+        """The element of this sequence."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingKey(Generic[K, T]):
+    """The step to a value by its key."""
+
+    key: K
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Mapping[K, T]) -> T:
+        """The value of this mapping."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True, slots=True)
+class GetAttrKey:
+    """The step to an attribute by its name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """The attribute of this object."""
+        return getattr(obj, self.name)
+
+
+KeyedFlattenFn: TypeAlias = Callable[[PyTree], tuple[list[tuple[Any, Any]], Context]]
+
+
+# ------------------------------------------------------------------ the registry
+
+
+class Node(NamedTuple):
+    """How containers of a type are taken apart and put together."""
+
+    type: Any
+    flatten_fn: FlattenFn
+    unflatten_fn: UnflattenFn
+    flatten_with_keys_fn: KeyedFlattenFn | None
+
+
+REGISTERING: Final = threading.RLock()
+NODES: Final[dict[Any, Node]] = {}
+"""By type; one entry, that of the function ``namedtuple``, is for all classes it makes."""
+
+
+def is_namedtuple_class(cls: Any) -> bool:
+    """Whether a class was made by ``namedtuple``, or looks as if."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and isinstance(fields := getattr(cls, "_fields", None), tuple)
+        and all(type(field) is str for field in fields)
+        and callable(getattr(cls, "_make", None))
+        and callable(getattr(cls, "_asdict", None))
+    )
+
+
+def node_type(tree: Any) -> Any:
+    """What the registry knows an object by."""
+    kind = type(tree)
+    return namedtuple if issubclass(kind, tuple) and is_namedtuple_class(kind) else kind
+
+
+def _by_position(children: Iterable[Any], context: Context) -> tuple[list[Any], Context]:
+    return [(SequenceKey(i), child) for i, child in enumerate(children)], context
+
+
+def _by_key(tree: Any, context: Context) -> tuple[list[Any], Context]:
+    return [(MappingKey(key), child) for key, child in tree.items()], context
+
+
+def _named(values: Iterable[Any], context: Any) -> Any:
+    return context(*values)
+
+
+def _register_containers() -> None:
+    def of_sequence(kind: Any) -> Node:
+        return Node(
+            kind,
+            lambda tree: (list(tree), None),
+            lambda values, _: kind(values),
+            lambda tree: _by_position(tree, None),
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    def of_mapping(kind: Any) -> Node:
+        return Node(
+            kind,
+            lambda tree: (list(tree.values()), list(tree)),
+            lambda values, keys: kind(zip(keys, values, strict=True)),
+            lambda tree: _by_key(tree, list(tree)),
+        )
 
-    def flatten_up_to(self, tree: Any) -> list[Any]:
-        """What a tree has in the places of this one's leaves.
+    def parts_of_default(tree: Any) -> Context:
+        return [tree.default_factory, list(tree)]
 
-        Raises:
-            ValueError: it has other containers.
-        """
-        if self.kind is None:
-            return [tree]
-        kind, context, children = _parts(tree)
-        mapping = issubclass(self.kind, dict)
-        if kind is not self.kind and not (mapping and kind and issubclass(kind, dict)):
-            raise ValueError(f"Node type mismatch; expected {self.kind!r}, but got {type(tree)!r}.")
-        if len(children) != len(self.children):
-            raise ValueError(
-                f"Node arity mismatch; expected {len(self.children)}, but got {len(children)}."
-            )
-        if mapping:
-            missing, extra = set(self.context) - set(context), set(context) - set(self.context)
-            if missing:
-                raise ValueError(
-                    f"Node keys mismatch; missing key(s): {missing}; extra key(s): {extra}."
-                )
-            children = [tree[key] for key in self.context]
-        pairs = zip(self.children, children, strict=True)
-        return [leaf for spec, child in pairs for leaf in spec.flatten_up_to(child)]
+    for node in (
+        of_sequence(tuple),
+        of_sequence(list),
+        of_mapping(dict),
+        of_mapping(OrderedDict),
+        *(of_sequence(kind) for kind in _ops.return_types.values()),
+        Node(
+            defaultdict,
+            lambda tree: (list(tree.values()), parts_of_default(tree)),
+            lambda values, parts: defaultdict(parts[0], zip(parts[1], values, strict=True)),
+            lambda tree: _by_key(tree, parts_of_default(tree)),
+        ),
+        Node(
+            deque,
+            lambda tree: (list(tree), tree.maxlen),
+            lambda values, longest: deque(values, maxlen=longest),
+            lambda tree: _by_position(tree, tree.maxlen),
+        ),
+        Node(
+            namedtuple,
+            lambda tree: (list(tree), type(tree)),
+            _named,
+            lambda tree: (
+                [(GetAttrKey(f), v) for f, v in zip(tree._fields, tree, strict=True)],
+                type(tree),
+            ),
+        ),
+    ):
+        NODES[node.type] = node
+
+
+_register_containers()
+DICTS: Final[frozenset[Any]] = frozenset({dict, OrderedDict, defaultdict})
+BUILTIN_TYPES: Final[frozenset[Any]] = DICTS | {tuple, list, namedtuple, deque}
+
+
+# ------------------------------------------------------------------ structures
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantNode(Generic[T]):
+    """The context of an object that has no leaves: the object."""
+
+    value: T
+
+
+class TreeSpec:
+    """The structure of a tree: the type of each container, its context, its children; PyTorch's
+    ``TreeSpec``, under which name it prints.
+
+    A leaf has no type.
+    """
+
+    __slots__ = (
+        "__weakref__", "_children", "_context", "num_children", "num_leaves", "num_nodes", "type",
+    )  # fmt: skip
+
+    def __init__(self, type: Any, context: Context, children_specs: list[Any]) -> None:
+        self.type = type
+        self._context = context
+        self._children: list[Any] = children_specs
+        self.num_children = len(children_specs)
+        self.num_nodes = 1 + sum([child.num_nodes for child in children_specs])
+        if type is not None:
+            self.num_leaves: int = sum([child.num_leaves for child in children_specs])
+            return
+        if context is not None:
+            raise AssertionError("leaf node should not have a context")
+        if children_specs:
+            raise AssertionError("leaf node should not have children")
+        self.num_leaves = 1
+
+    @property
+    def context(self) -> Context:
+        """What is needed beside the children to put the container together."""
+        return self._context
+
+    @property
+    def children_specs(self) -> list[Any]:
+        """The structures of the children; deprecated."""
+        warnings.warn(
+            "`treespec.children_specs` is deprecated. Use `treespec.child(index)` to access a "
+            "single child, or `treespec.children()` to get all children.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self._children
+
+    def children(self) -> list[Any]:
+        """The structures of the children, in a new list."""
+        return self._children.copy()
+
+    def child(self, index: int) -> Any:
+        """The structure of one child."""
+        return self._children[index]
+
+    def is_leaf(self) -> bool:
+        """Whether the tree is one leaf."""
+        return self.num_nodes == 1 and self.num_leaves == 1
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        assert isinstance(other, TreeSpec)
+        return (
+            str(self.type) == str(other.type)
+            and self._context == other._context
+            and self._children == other._children
+        )
+
+    def __hash__(self) -> int:
+        context: Any = self._context
+        if self.type is defaultdict:
+            context = context[0], tuple(context[1])
+        elif self.type in DICTS:
+            context = tuple(context)
+        elif isinstance(context, ConstantNode):
+            context = context.value
+        elif self.type is not None and self.type not in BUILTIN_TYPES:
+            context = None  # it may have no hash
+        return hash((self.type, context, tuple(self._children)))
 
     def __repr__(self) -> str:
         return self._text(0)
 
     def _text(self, indent: int) -> str:
-        if self.kind is None:
+        if self.type is None:
             return "*"
-        kind = "namedtuple" if _is_namedtuple(self.kind) else self.kind.__name__
         between = ",\n" + " " * (indent + 2)
-        inside = between.join(child._text(indent + 2) for child in self.children)
-        return f"TreeSpec({kind}, {self.context}, [{inside}])"
+        inside = between.join(child._text(indent + 2) for child in self._children)
+        return f"TreeSpec({self.type.__name__}, {self._context}, [{inside}])"
+
+    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
+        """The tree of this structure with these leaves.
+
+        Raises:
+            ValueError: another number of leaves than the structure has.
+        """
+        if not isinstance(leaves, (list, tuple)):
+            leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec "
+                f"refers to a pytree that holds {self.num_leaves} items ({self})."
+            )
+        return _build(iter(leaves), self)
+
+    def flatten_up_to(self, tree: PyTree) -> list[Any]:
+        """What a tree has in the places of this one's leaves.
+
+        Raises:
+            ValueError: it has other containers there.
+        """
+        if self.is_leaf():
+            return [tree]
+        pairs = zip(self._children, self._children_of(tree), strict=True)
+        return [leaf for spec, child in pairs for leaf in spec.flatten_up_to(child)]
+
+    def _children_of(self, tree: PyTree) -> list[Any]:
+        """The children of a container of this one's type and arity, in this one's order."""
+        kind = node_type(tree)
+        builtin = self.type in BUILTIN_TYPES
+        both_dicts = self.type in DICTS and kind in DICTS
+        if kind != self.type and not both_dicts:
+            raise ValueError(
+                f"{'Node type' if builtin else 'Type'} mismatch; expected {self.type!r}, but got "
+                f"{kind!r}."
+            )
+        children, context = NODES[kind].flatten_fn(tree)
+        if len(children) != self.num_children:
+            raise ValueError(
+                f"Node arity mismatch; expected {self.num_children}, but got {len(children)}."
+            )
+        if both_dicts:
+            keys = self._context[1] if self.type is defaultdict else self._context
+            self._check_keys(set(keys), set(tree))
+            return [tree[key] for key in keys]
+        if context != self._context and kind is not deque:
+            raise ValueError(
+                f"Node context mismatch for node type {self.type!r}; expected {self._context!r}, "
+                f"but got {context!r}."
+                if builtin
+                else f"Node context mismatch for custom node type {self.type!r}."
+            )
+        return children
+
+    @staticmethod
+    def _check_keys(expected: set[Any], got: set[Any]) -> None:
+        if missing := expected - got:
+            text = f"; missing key(s): {missing}"
+        else:
+            text = ""
+        if extra := got - expected:
+            text += f"; extra key(s): {extra}"
+        if text:
+            raise ValueError(f"Node keys mismatch{text}.")
 
 
-_LEAF = Spec(None, None, ())
+class LeafSpec(TreeSpec):
+    """The structure of a leaf. ``spec.is_leaf()`` tells one, this class is deprecated."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        warnings.warn(
+            "`isinstance(treespec, LeafSpec)` is deprecated, use `isinstance(treespec, TreeSpec) "
+            "and treespec.is_leaf()` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(None, None, [])
+
+    def __reduce__(self) -> Any:
+        return _the_leaf, ()
 
 
-def _parts(tree: Any) -> tuple[type | None, Any, list[Any]]:
-    """Kind, context and children of a container; no kind for a leaf."""
-    kind = type(tree)
-    if kind in (tuple, list):
-        return kind, None, list(tree)
-    if kind in (dict, OrderedDict):
-        return kind, list(tree), list(tree.values())
-    if _is_namedtuple(kind):
-        return kind, kind, list(tree)
-    return None, None, []
+def _the_leaf() -> LeafSpec:
+    return LEAF
 
 
-def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Spec]:
+LEAF: Final = LeafSpec.__new__(LeafSpec)
+TreeSpec.__init__(LEAF, None, None, [])
+
+
+# ------------------------------------------------------------------ taking apart, putting together
+
+
+def flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree in order, and its structure; `is_leaf` tells what more is a leaf.
 
     Example:
@@ -99,19 +383,24 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         >>> flatten((1, [2, {"a": 3}]))[0]
         [1, 2, 3]
     """
-    kind, context, children = _parts(tree)
-    if kind is None or (is_leaf and is_leaf(tree)):
-        return [tree], _LEAF
     leaves: list[Any] = []
-    specs = []
-    for child in children:
-        found, spec = flatten(child, is_leaf)
-        leaves += found
-        specs.append(spec)
-    return leaves, Spec(kind, context, specs)
+    return leaves, _flatten_into(leaves, tree, is_leaf)
 
 
-def unflatten(leaves: Sequence[Any], spec: Spec) -> Any:
+def _flatten_into(leaves: list[Any], tree: PyTree, is_leaf: IsLeaf) -> TreeSpec:
+    if is_leaf is not None and is_leaf(tree):
+        leaves.append(tree)
+        return LEAF
+    kind = node_type(tree)
+    node = NODES.get(kind)
+    if node is None:
+        leaves.append(tree)
+        return LEAF
+    children, context = node.flatten_fn(tree)
+    return TreeSpec(kind, context, [_flatten_into(leaves, child, is_leaf) for child in children])
+
+
+def unflatten(leaves: Sequence[Any], spec: TreeSpec) -> PyTree:
     """The tree of this structure with these leaves.
 
     Example:
@@ -122,23 +411,20 @@ def unflatten(leaves: Sequence[Any], spec: Spec) -> Any:
     return _build(iter(leaves), spec)
 
 
-def _build(leaves: Iterator[Any], spec: Spec) -> Any:
-    if spec.kind is None:
+def _build(leaves: Iterator[Any], spec: TreeSpec) -> PyTree:
+    if spec.type is None:
         return next(leaves)
-    children = [_build(leaves, child) for child in spec.children]
-    if issubclass(spec.kind, dict):
-        return spec.kind(zip(spec.context, children, strict=True))
-    make: Any = getattr(spec.kind, "_make", spec.kind)  # the maker of a named tuple
-    return make(children)
+    children = [_build(leaves, child) for child in spec._children]
+    return NODES[spec.type].unflatten_fn(children, spec._context)
 
 
-def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], tree: PyTree) -> PyTree:
     """The tree with each leaf replaced by what the function makes of it."""
     leaves, spec = flatten(tree)
     return unflatten([function(leaf) for leaf in leaves], spec)
 
 
-def spread(prefix: Any, spec: Spec) -> list[Any] | None:
+def spread(prefix: PyTree, spec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
     """The leaves of a prefix of a tree, each as often as the tree has leaves below it; None where
     the two have different containers.
 
@@ -147,19 +433,18 @@ def spread(prefix: Any, spec: Spec) -> list[Any] | None:
         >>> spread((0, 1), flatten(("a", ["b", "c"]))[1])
         [0, 1, 1]
     """
-    kind, context, children = _parts(prefix)
-    if kind is None:
+    kind = node_type(prefix)
+    if kind not in NODES or (is_leaf is not None and is_leaf(prefix)):
         return [prefix] * spec.num_leaves
-    ordered = spec.kind in (dict, OrderedDict) and kind in (dict, OrderedDict)
-    if ordered:
-        if set(context) != set(spec.context):
-            return None
-        children = [prefix[key] for key in spec.context]
-    elif kind is not spec.kind or len(children) != len(spec.children):
+    if spec.type is None:
+        return None
+    try:
+        children = spec._children_of(prefix)
+    except ValueError:
         return None
     found: list[Any] = []
-    for child, below in zip(children, spec.children, strict=True):
-        part = spread(child, below)
+    for child, below in zip(children, spec._children, strict=True):
+        part = spread(child, below, is_leaf)
         if part is None:
             return None
         found += part

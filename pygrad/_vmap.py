@@ -18,7 +18,7 @@ from . import _ops
 from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import LEVELS, switch
 from ._tensor import Tensor
-from ._tree import Spec, flatten, map_leaves, spread, unflatten
+from ._tree import TreeSpec, flatten, map_leaves, spread, unflatten
 from .random import get_rng_state, set_rng_state
 
 _C = _ops.C
@@ -123,7 +123,7 @@ class _Mapped:
         self,
         func: Callable[..., Any],
         dims: list[int | None],
-        spec: Spec,
+        spec: TreeSpec,
         out_dims: Any,
         randomness: str,
         kwargs: dict[str, Any],
@@ -212,7 +212,7 @@ def _check_in_dim(leaf: Any, dim: Any, where: str) -> None:
 
 def _inputs(
     func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]
-) -> tuple[int, list[int | None], list[Any], Spec]:
+) -> tuple[int, list[int | None], list[Any], TreeSpec]:
     where = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
