@@ -265,6 +265,10 @@ if not TYPE_CHECKING:
             return _submodule(name)
         if name in _LATE_NAMES:
             return getattr(_submodule(_LATE_NAMES[name]), name)
+        if name.startswith("_foreach_"):
+            found = getattr(_submodule("_foreach"), name, None)
+            if found is not None:
+                return found
         raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
 
 
