@@ -135,6 +135,8 @@ def check_not_negative(name: str, value: float | Tensor) -> None:
 
 def parameters_with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]:
     """The parameters of a group that have a gradient, and their gradients."""
+    if "grads" in group:  # of a functional form
+        return group["params"], group["grads"]
     params = []
     grads = []
     for parameter in group["params"]:

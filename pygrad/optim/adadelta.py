@@ -11,9 +11,10 @@ from ._builtin import (
     check_not_negative,
     direction,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(BuiltinOptimizer):
@@ -91,3 +92,14 @@ class Adadelta(BuiltinOptimizer):
             update = acc_delta.add(eps).sqrt_().div_(scale).mul_(grad)
             acc_delta.mul_(rho).addcmul_(update, update, value=1 - rho)
             parameter.add_(update, alpha=-lr)
+
+
+adadelta, _single_tensor_adadelta, _multi_tensor_adadelta = forms(
+    of_class(
+        Adadelta, {"square_avgs": "square_avg", "acc_deltas": "acc_delta", "state_steps": "step"}
+    ),
+    lists="params grads square_avgs acc_deltas state_steps",
+    options="lr rho eps weight_decay maximize",
+    flags="capturable foreach differentiable has_complex",
+    name="adadelta",
+)

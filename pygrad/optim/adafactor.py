@@ -8,9 +8,10 @@ from ._builtin import (
     BuiltinOptimizer,
     State,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["Adafactor"]
+__all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(BuiltinOptimizer):
@@ -110,3 +111,20 @@ def _squares(own: dict[str, Tensor], grad: Tensor, share: float, least: float) -
         own[key].lerp_(grad.norm(dim=dim, keepdim=True).square_().div_(grad.size(dim)), share)
     rows = own["row_var"]
     return (rows @ own["col_var"]).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=least))
+
+
+adafactor, _single_tensor_adafactor, _multi_tensor_adafactor = forms(
+    of_class(
+        Adafactor,
+        {
+            "row_vars": "row_var",
+            "col_vars": "col_var",
+            "variances": "variance",
+            "state_steps": "step",
+        },
+    ),
+    lists="params grads row_vars col_vars variances state_steps",
+    options="d lr beta2_decay weight_decay eps1 eps2 maximize",
+    flags="foreach grad_scale found_inf has_complex",
+    name="adafactor",
+)

@@ -15,9 +15,10 @@ from ._builtin import (
     new_step,
     number_for,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(BuiltinOptimizer):
@@ -103,3 +104,20 @@ class Adagrad(BuiltinOptimizer):
             total.addcmul_(grad, grad, value=1)
             length = lr / (1 + (own["step"].item() - 1) * lr_decay)
             parameter.addcdiv_(grad, total.sqrt().add_(eps), value=-length)
+
+
+adagrad, _single_tensor_adagrad, _multi_tensor_adagrad = forms(
+    of_class(Adagrad, {"state_sums": "sum", "state_steps": "step"}),
+    lists="params grads state_sums state_steps",
+    options="lr weight_decay lr_decay eps maximize",
+    flags="fused grad_scale found_inf has_sparse_grad foreach differentiable has_complex",
+    name="adagrad",
+)
+_fused_adagrad = _single_tensor_adagrad
+
+
+def _make_sparse(grad: Tensor, grad_indices: Tensor, values: Tensor) -> Tensor:
+    """A sparse tensor like the gradient, with these values."""
+    return pygrad.sparse_coo_tensor(  # type: ignore[attr-defined, no-any-return]
+        grad_indices, values, grad.size(), dtype=values.dtype
+    )

@@ -7,10 +7,11 @@ from operator import itemgetter
 from .._package import pygrad
 from .._tensor import Tensor
 from ._builtin import check_choice, check_not_negative, new_step
+from ._forms import forms, of_op
 from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
 from .optimizer import Params
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 
 
 class Adam(FusedOptimizer):
@@ -166,3 +167,17 @@ def _check_betas(betas: tuple[float | Tensor, float | Tensor], foreach: bool) ->
             )
         if beta.numel() != 1:
             raise ValueError(f"Tensor betas[{index}] must be 1-element")
+
+
+STEP = of_op(
+    lambda options: "_fused_adamw_" if options["decoupled_weight_decay"] else "_fused_adam_",
+    "lr beta1 beta2 weight_decay eps maximize amsgrad",
+)
+LISTS = "params grads exp_avgs exp_avg_sqs max_exp_avg_sqs state_steps"
+OPTIONS = "amsgrad beta1 beta2 lr weight_decay eps maximize"
+FLAGS = "foreach capturable differentiable fused grad_scale found_inf has_complex"
+
+adam, _single_tensor_adam, _multi_tensor_adam = forms(
+    STEP, LISTS, OPTIONS, FLAGS + " decoupled_weight_decay", "adam"
+)
+_fused_adam = _single_tensor_adam

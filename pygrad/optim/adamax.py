@@ -10,9 +10,10 @@ from ._builtin import (
     check_adaptive,
     direction,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(BuiltinOptimizer):
@@ -85,3 +86,12 @@ class Adamax(BuiltinOptimizer):
             largest.copy_(pygrad.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
             rate = float(group["lr"]) / (1 - beta1 ** own["step"].item())
             parameter.addcdiv_(own["exp_avg"], largest, value=-rate)
+
+
+adamax, _single_tensor_adamax, _multi_tensor_adamax = forms(
+    of_class(Adamax, {"exp_avgs": "exp_avg", "exp_infs": "exp_inf", "state_steps": "step"}),
+    lists="params grads exp_avgs exp_infs state_steps",
+    options="eps beta1 beta2 lr weight_decay",
+    flags="foreach maximize differentiable capturable has_complex",
+    name="adamax",
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Tensor
-from .adam import Adam
+from ._forms import forms
+from .adam import FLAGS, LISTS, OPTIONS, STEP, Adam
 from .optimizer import Params
 
-__all__ = ["AdamW"]
+__all__ = ["AdamW", "adamw"]
 
 
 class AdamW(Adam):
@@ -60,3 +61,12 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+adamw = forms(
+    lambda lists, options: STEP(lists, {**options, "decoupled_weight_decay": True}),
+    LISTS,
+    OPTIONS,
+    FLAGS,
+    "adamw",
+)[0]

@@ -12,9 +12,10 @@ from ._builtin import (
     direction,
     new_step,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(BuiltinOptimizer):
@@ -94,3 +95,12 @@ class ASGD(BuiltinOptimizer):
                 average.add_(parameter.sub(average).mul_(mu))
             own["eta"].copy_(new_step(lr / (1 + lambd * lr * step) ** group["alpha"]))
             own["mu"].copy_(new_step(1 / max(1, step - group["t0"])))
+
+
+asgd, _single_tensor_asgd, _multi_tensor_asgd = forms(
+    of_class(ASGD, {"axs": "ax", "mus": "mu", "etas": "eta", "state_steps": "step"}),
+    lists="params grads axs mus etas state_steps",
+    options="lambd lr t0 alpha weight_decay",
+    flags="foreach maximize differentiable capturable has_complex",
+    name="asgd",
+)

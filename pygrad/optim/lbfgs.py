@@ -173,7 +173,7 @@ class LBFGS(Optimizer):
         def at(length: Any) -> _Point:
             return self._evaluated(closure, origin, along, length)
 
-        return _strong_wolfe(at, here, length, along.abs().max(), most)
+        return _searched(at, here, length, along.abs().max(), most)
 
     def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
         """Downhill, as the past updates see it: the two loops of L-BFGS."""
@@ -220,8 +220,21 @@ class _Point(NamedTuple):
     slope: Any
 
 
-_ENOUGH, _FLAT = 1e-4, 0.9
-"""The constants of the Wolfe conditions."""
+class _Conditions(NamedTuple):
+    """What a point has to fulfil, and when a bracket is too small."""
+
+    enough: float = 1e-4
+    flat: float = 0.9
+    least: float = 1e-9
+
+    def too_high(self, point: _Point, here: _Point) -> bool:
+        return bool(point.loss > here.loss + self.enough * point.length * here.slope)
+
+    def flat_enough(self, point: _Point, here: _Point) -> bool:
+        return bool(abs(point.slope) <= -self.flat * here.slope)
+
+
+_WOLFE = _Conditions()
 
 
 def _cubic(a: _Point, b: _Point, bounds: tuple[Any, Any] | None = None) -> Any:
@@ -232,24 +245,84 @@ def _cubic(a: _Point, b: _Point, bounds: tuple[Any, Any] | None = None) -> Any:
     square = d1**2 - a.slope * b.slope
     if square < 0:
         return (low + high) / 2.0
-    d2 = square.sqrt()
+    d2 = square.sqrt() if isinstance(square, Tensor) else square**0.5
     share = (right.slope + d2 - d1) / (right.slope - left.slope + 2 * d2)
     found = right.length - (right.length - left.length) * share
     return min(max(found, low), high)
 
 
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> Any:
+    """The minimum of the cubic through two points with values f and slopes g, within bounds.
+
+    Example:
+        >>> _cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0)
+        1.0
+    """
+    a, b = _Point(x1, f1, _NOTHING, g1), _Point(x2, f2, _NOTHING, g2)
+    return _cubic(a, b, bounds)
+
+
+_NOTHING: Any = None
+
+
 def _strong_wolfe(
-    at: Callable[[Any], _Point], here: _Point, length: Any, largest: Tensor, most: int
+    obj_func: Callable[[Any, Any, Tensor], tuple[Any, Tensor]],
+    x: Any,
+    t: Any,
+    d: Tensor,
+    f: Any,
+    g: Tensor,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[Any, Tensor, Any, int]:
+    """The line search of `LBFGS`, for programs that have an objective of their own.
+
+    Args:
+        obj_func: gives value and gradient for (x, length, direction).
+        x: passed on to it.
+        t: the first length to look at.
+        d: the direction.
+        f, g, gtd: value, gradient and slope along the direction at the start.
+        c1, c2: the constants of the Wolfe conditions.
+        tolerance_change: the least bracket, as a change of x.
+        max_ls: how many turns it may take.
+
+    Returns:
+        Value and gradient at the point found, its length, and how often `obj_func` was called.
+    """
+
+    def at(length: Any) -> _Point:
+        value, gradient = obj_func(x, length, d)
+        return _Point(length, value, gradient.clone(), gradient.dot(d))
+
+    here = _Point(0, f, g.clone(), gtd)
+    wolfe = _Conditions(c1, c2, tolerance_change)
+    found, looked = _searched(at, here, t, d.abs().max(), max_ls, wolfe)
+    return found.loss, found.gradient, found.length, looked
+
+
+def _searched(
+    at: Callable[[Any], _Point],
+    here: _Point,
+    length: Any,
+    largest: Tensor,
+    most: int,
+    wolfe: _Conditions = _WOLFE,
 ) -> tuple[_Point, int]:
     """A point that is low and flat enough, and how many were looked at (Nocedal and Wright)."""
     last, new = here, at(length)
     looked, turns = 1, 0
     bracket: list[_Point] = []
     while turns < most:
-        if _too_high(new, here) or (turns > 1 and new.loss >= last.loss):
+        if wolfe.too_high(new, here) or (turns > 1 and new.loss >= last.loss):
             bracket = [last, new]
             break
-        if abs(new.slope) <= -_FLAT * here.slope:
+        if wolfe.flat_enough(new, here):
             return new, looked
         if new.slope >= 0:
             bracket = [last, new]
@@ -260,12 +333,8 @@ def _strong_wolfe(
         turns += 1
     else:
         bracket = [here, new]
-    best, more = _zoom(at, here, bracket, largest, most - turns)
+    best, more = _zoom(at, here, bracket, largest, most - turns, wolfe)
     return best, looked + more
-
-
-def _too_high(point: _Point, here: _Point) -> bool:
-    return bool(point.loss > here.loss + _ENOUGH * point.length * here.slope)
 
 
 def _between(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
@@ -282,23 +351,28 @@ def _between(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
 
 
 def _zoom(
-    at: Callable[[Any], _Point], here: _Point, bracket: list[_Point], largest: Tensor, most: int
+    at: Callable[[Any], _Point],
+    here: _Point,
+    bracket: list[_Point],
+    largest: Tensor,
+    most: int,
+    wolfe: _Conditions,
 ) -> tuple[_Point, int]:
     """Narrows a bracket around a point that will do; the lower end when it has become too small."""
     looked = 0
     stuck = done = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
     while not done and looked < most:
-        if abs(bracket[1].length - bracket[0].length) * largest < 1e-9:
+        if abs(bracket[1].length - bracket[0].length) * largest < wolfe.least:
             break
         length, stuck = _between(bracket, stuck)
         new = at(length)
         looked += 1
-        if _too_high(new, here) or new.loss >= bracket[low].loss:
+        if wolfe.too_high(new, here) or new.loss >= bracket[low].loss:
             bracket[1 - low] = new
             low = 0 if bracket[0].loss <= bracket[1].loss else 1
             continue
-        if abs(new.slope) <= -_FLAT * here.slope:
+        if wolfe.flat_enough(new, here):
             done = True
         elif new.slope * (bracket[1 - low].length - bracket[low].length) >= 0:
             bracket[1 - low] = bracket[low]

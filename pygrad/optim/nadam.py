@@ -12,9 +12,10 @@ from ._builtin import (
     decayed_direction,
     new_step,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(BuiltinOptimizer):
@@ -102,3 +103,20 @@ class NAdam(BuiltinOptimizer):
             parameter.addcdiv_(grad, scale, value=-lr * (1 - mu) / (1 - product))
             rate = -lr * following / (1 - product * following)
             parameter.addcdiv_(own["exp_avg"], scale, value=rate)
+
+
+nadam, _single_tensor_nadam, _multi_tensor_nadam = forms(
+    of_class(
+        NAdam,
+        {
+            "exp_avgs": "exp_avg",
+            "exp_avg_sqs": "exp_avg_sq",
+            "mu_products": "mu_product",
+            "state_steps": "step",
+        },
+    ),
+    lists="params grads exp_avgs exp_avg_sqs mu_products state_steps",
+    options="beta1 beta2 lr weight_decay momentum_decay eps",
+    flags="decoupled_weight_decay foreach capturable differentiable has_complex maximize",
+    name="nadam",
+)

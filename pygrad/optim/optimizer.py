@@ -8,6 +8,7 @@ PyTorch's does, so either can load the other's.
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
@@ -21,6 +22,14 @@ from .._tensor import Tensor
 from ..autograd import profiler
 from ..nn.modules._tree import zero_grads_of
 from ..nn.modules.utils import typename
+from ..nn.parameter import Parameter
+from ..utils._foreach_utils import Indices as Indices
+from ..utils._foreach_utils import (
+    TensorListList,
+    _get_foreach_kernels_supported_devices,
+    _get_fused_kernels_supported_devices,
+    _group_tensors_by_device_and_dtype,
+)
 from ..utils.hooks import RemovableHandle
 
 __all__ = [
@@ -34,6 +43,14 @@ Params: TypeAlias = (
 )
 Group: TypeAlias = dict[str, Any]
 Closure: TypeAlias = Callable[[], Any]
+ParamsT: TypeAlias = Params
+Args: TypeAlias = tuple[Any, ...]
+Kwargs: TypeAlias = dict[str, Any]
+StateDict: TypeAlias = dict[str, Any]
+DeviceDict: TypeAlias = dict[Any, Tensor]
+DeviceDtypeDict: TypeAlias = dict[tuple[Any, Any] | None, Tensor]
+GlobalOptimizerPreHook: TypeAlias = Callable[..., Any]
+GlobalOptimizerPostHook: TypeAlias = Callable[..., None]
 HookTable: TypeAlias = OrderedDict[int, Callable[..., Any]]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -120,6 +137,101 @@ def _with_hooks(step: _F) -> _F:
     return hooked  # type: ignore[return-value]
 
 
+# ------------------------------------------------------------------ what optimizers of others call
+
+_foreach_supported_types: list[type] = [Tensor, Parameter]
+
+
+def _use_grad_for_differentiable(func: _F) -> _F:
+    """A step that records only if the optimizer's default ``differentiable`` says so."""
+
+    @functools.wraps(func)
+    def stepping(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        with pygrad.set_grad_enabled(self.defaults["differentiable"]):
+            return func(self, *args, **kwargs)
+
+    return stepping  # type: ignore[return-value]
+
+
+def _get_value(x: Any) -> Any:
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    return x  # nothing is ever compiled
+
+
+def _dispatch_sqrt(x: Any) -> Any:
+    return x.sqrt() if isinstance(x, Tensor) else math.sqrt(x)
+
+
+def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[_F], _F]:
+    """A decorator that changes nothing: there is no compiler to keep away."""
+    return lambda func: func
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Which form an optimizer takes that was not told: (fused, foreach)."""
+    if differentiable:
+        return False, False
+
+    def all_are(devices: list[str], floating: bool) -> bool:
+        return all(
+            p is None
+            or (
+                type(p) in _foreach_supported_types
+                and p.device.type in devices
+                and (not floating or p.is_floating_point())
+            )
+            for p in params
+        )
+
+    fused = use_fused and all_are(_get_fused_kernels_supported_devices(), True)
+    return fused, not fused and all_are(_get_foreach_kernels_supported_devices(), False)
+
+
+def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
+    devices = _get_fused_kernels_supported_devices()
+    if cuda_unsupported:
+        devices.remove("cuda")
+    if not (p.device.type in devices and p.is_floating_point()):
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of supported "
+            f"devices: {devices} but {p.dtype} and {p.device.type}"
+        )
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Puts pairs of real numbers in the place of complex ones, in all lists."""
+    for place, parameter in enumerate(params):
+        if parameter.is_complex():
+            for each in (params, *state_and_grads):
+                each[place] = pygrad.view_as_real(each[place])
+
+
+def _get_scalar_dtype(is_fused: bool | None = None) -> Any:
+    double = not is_fused and pygrad.get_default_dtype() == pygrad.float64
+    return pygrad.float64 if double else pygrad.float32
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    return ["cuda", "xpu", "hpu", "privateuseone", *(["xla"] if supports_xla else [])]
+
+
+def _to_scalar(x: Any) -> Any:
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+
+
+_params_doc = "params: parameters, or groups of them."
+_foreach_doc = "foreach: accepted; there is one implementation."
+_fused_doc = "fused: accepted; there is one implementation."
+_capturable_doc = "capturable: only ``False``."
+_differentiable_doc = "differentiable: only ``False``."
+_maximize_doc = "maximize: ascend instead."
+
+
 class Optimizer:
     """Base of all optimizers: subclass it and write ``step``.
 
@@ -173,11 +285,19 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    OptimizerPreHook: TypeAlias = Callable[..., Any]
+    OptimizerPostHook: TypeAlias = Callable[..., None]
+
     def _make_hook_tables(self) -> None:
         """Make the tables that are absent, and see that this class's ``step`` runs hooks."""
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
+        """See that this class's ``step`` runs hooks."""
         cls = type(self)
+        self._zero_grad_profile_name = f"Optimizer.zero_grad#{cls.__name__}.zero_grad"
         if not getattr(cls.step, "hooked", False):
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
@@ -199,6 +319,36 @@ class Optimizer:
             lines.append(f"\nParameter Group {index}\n")
             lines.extend(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
         return f"{type(self).__name__} ({''.join(lines)})"
+
+    @staticmethod
+    def profile_hook_step(func: _F) -> _F:
+        """A ``step`` that runs hooks and is a range of a profile."""
+        return _with_hooks(func)
+
+    def _cuda_graph_capture_health_check(self) -> None:
+        """Nothing: there are no graphs of a GPU to capture."""
+
+    _accelerator_graph_capture_health_check = _cuda_graph_capture_health_check
+
+    def _optimizer_step_code(self) -> None:
+        """Nothing: what debuggers look for in PyTorch."""
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: TensorListList, with_indices: bool = False
+    ) -> Any:
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
+    @staticmethod
+    def _process_value_according_to_param_policy(
+        param: Tensor,
+        value: Tensor,
+        param_id: int,
+        param_groups: list[dict[Any, Any]],
+        key: Any = None,
+    ) -> Tensor:
+        """A loaded value of a parameter's state in the dtype that it has there."""
+        return _cast_state(param, value, key)  # type: ignore[no-any-return]
 
     # --- hooks ---
 

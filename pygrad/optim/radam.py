@@ -12,9 +12,10 @@ from ._builtin import (
     check_adaptive,
     decayed_direction,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 class RAdam(BuiltinOptimizer):
@@ -102,3 +103,12 @@ def _rectification(step: float, beta2: float) -> float:
     if rho <= 5:
         return 0.0
     return math.sqrt((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho))
+
+
+radam, _single_tensor_radam, _multi_tensor_radam = forms(
+    of_class(RAdam, {"exp_avgs": "exp_avg", "exp_avg_sqs": "exp_avg_sq", "state_steps": "step"}),
+    lists="params grads exp_avgs exp_avg_sqs state_steps",
+    options="beta1 beta2 lr weight_decay eps",
+    flags="decoupled_weight_decay foreach differentiable capturable has_complex maximize",
+    name="radam",
+)

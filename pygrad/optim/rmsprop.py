@@ -11,9 +11,10 @@ from ._builtin import (
     check_not_negative,
     direction,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(BuiltinOptimizer):
@@ -107,3 +108,20 @@ class RMSprop(BuiltinOptimizer):
                 parameter.add_(buffer, alpha=-lr)
             else:
                 parameter.addcdiv_(grad, scale, value=-lr)
+
+
+rmsprop, _single_tensor_rmsprop, _multi_tensor_rmsprop = forms(
+    of_class(
+        RMSprop,
+        {
+            "square_avgs": "square_avg",
+            "grad_avgs": "grad_avg",
+            "momentum_buffer_list": "momentum_buffer",
+            "state_steps": "step",
+        },
+    ),
+    lists="params grads square_avgs grad_avgs momentum_buffer_list state_steps",
+    options="lr alpha eps weight_decay momentum centered",
+    flags="foreach maximize differentiable capturable has_complex",
+    name="rmsprop",
+)

@@ -10,9 +10,10 @@ from ._builtin import (
     check_learning_rate,
     number_for,
 )
+from ._forms import forms, of_class
 from .optimizer import Group, Params
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(BuiltinOptimizer):
@@ -86,3 +87,12 @@ class Rprop(BuiltinOptimizer):
             grad.masked_fill_(kept < 0, 0)
             parameter.addcmul_(grad.sign(), own["step_size"], value=-1)
             own["prev"].copy_(grad)
+
+
+rprop, _single_tensor_rprop, _multi_tensor_rprop = forms(
+    of_class(Rprop, {"prevs": "prev", "step_sizes": "step_size", "state_steps": "step"}),
+    lists="params grads prevs step_sizes state_steps",
+    options="step_size_min step_size_max etaminus etaplus",
+    flags="foreach capturable maximize differentiable has_complex",
+    name="rprop",
+)

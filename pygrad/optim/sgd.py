@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from operator import itemgetter
+from typing import Any
 
 from .. import _ops
 from .._package import pygrad
 from .._tensor import Tensor
 from ._builtin import check_choice, check_learning_rate
+from ._forms import forms, of_op
 from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
 from .optimizer import Params
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 class SGD(FusedOptimizer):
@@ -135,3 +137,32 @@ class SGD(FusedOptimizer):
             buffers = [self.state[p]["momentum_buffer"] for p in params]
             keywords = dict(zip(self._names, numbers, strict=True))
             _ops.C["_fused_sgd_"](params, [], buffers, **{**keywords, "is_first_step": True})
+
+
+_OP = of_op("_fused_sgd_", " ".join(SGD._names))
+
+
+def _step(lists: list[list[Any]], options: dict[str, Any]) -> None:
+    params, grads, buffers = lists
+    if options["momentum"] == 0:
+        _OP([params, grads, []], {**options, "is_first_step": False})
+        return
+    new = [buffer is None for buffer in buffers]
+    for place, parameter in enumerate(params):
+        if new[place]:
+            buffers[place] = pygrad.empty_like(parameter)
+    for first in (True, False):
+        places = [place for place, is_new in enumerate(new) if is_new == first]
+        if places:
+            rows = [[each[place] for place in places] for each in lists]
+            _OP(rows, {**options, "is_first_step": first})
+
+
+sgd, _single_tensor_sgd, _multi_tensor_sgd = forms(
+    _step,
+    lists="params d_p_list momentum_buffer_list",
+    options="weight_decay momentum lr dampening nesterov maximize",
+    flags="has_sparse_grad foreach fused grad_scale found_inf",
+    name="sgd",
+)
+_fused_sgd = _single_tensor_sgd
