@@ -53,6 +53,8 @@ class ParameterList(Module):
             raise IndexError(f"index {position} is out of range")
         return str(position % len(self))
 
+    _get_abs_string_index = _key
+
     def __getitem__(self, index: SupportsIndex | slice) -> Any:
         if isinstance(index, slice):
             return type(self)([self[i] for i in range(*index.indices(len(self)))])

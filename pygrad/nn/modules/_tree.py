@@ -141,10 +141,11 @@ class ModuleTree(ModuleAttributes):
     def _named_members(
         self,
         get_members: Callable[[Module], Iterable[tuple[str, _T | None]]],
-        prefix: str,
-        recurse: bool,
-        remove_duplicate: bool,
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, _T]]:
+        """Each thing that `get_members` finds in a module, with its dotted name."""
         itself: Any = self
         owners: Iterable[tuple[str, Module]] = [(prefix, itself)]
         if recurse:

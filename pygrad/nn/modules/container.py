@@ -26,6 +26,8 @@ class _Numbered(Module):
             raise IndexError(f"index {position} is out of range")
         return list(self._modules)[position]
 
+    _get_abs_string_index = _key
+
     def _renumber(self) -> None:
         self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
 
@@ -92,6 +94,13 @@ class Sequential(_Numbered):
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._key(index)]
+
+    def _get_item_by_idx(self, iterator: Iterable[Any], idx: SupportsIndex) -> Any:
+        """The item at an index, which may count from the end."""
+        position = operator.index(idx)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"index {position} is out of range")
+        return list(iterator)[position]
 
     def __add__(self, other: object) -> Sequential:
         return Sequential(*self, *_as_sequential(other))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from ..._package import pygrad
@@ -87,13 +86,18 @@ class _ConvNd(Module):
             sides = [(width, width) for width in self.padding]
         return [width for side in reversed(sides) for width in side]
 
-    def _convolve(self, op: Callable[..., Tensor], input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution with a weight that may be another than the layer's."""
         padding = self.padding
         if self.padding_mode != "zeros":
             widths = self._reversed_padding_repeated_twice
             input = F.pad(input, widths, mode=self.padding_mode)
             padding = (0,) * self._n_dims
-        return op(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        op = (F.conv1d, F.conv2d, F.conv3d)[self._n_dims - 1]
+        return op(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         parts = [
@@ -197,9 +201,6 @@ class Conv1d(_ConvNd):
             dtype,
         )
 
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv1d, input)
-
 
 class Conv2d(_ConvNd):
     """Cross-correlation of (N, C_in, H, W) with C_out kernels of size (k_h, k_w).
@@ -246,9 +247,6 @@ class Conv2d(_ConvNd):
             dtype,
         )
 
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv2d, input)
-
 
 class Conv3d(_ConvNd):
     """Cross-correlation of (N, C_in, D, H, W) with C_out kernels of size (k_d, k_h, k_w).
@@ -265,6 +263,3 @@ class Conv3d(_ConvNd):
     """
 
     _n_dims = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._convolve(F.conv3d, input)

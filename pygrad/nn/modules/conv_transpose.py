@@ -57,7 +57,15 @@ class _ConvTransposeNd(_ConvNd):
     def _transpose(
         self, op: Callable[..., Tensor], input: Tensor, output_size: Sequence[int] | None
     ) -> Tensor:
-        more = self.output_padding if output_size is None else self._more(input, [*output_size])
+        more = self._output_padding(
+            input,
+            None if output_size is None else [*output_size],
+            self.stride,
+            self.padding,
+            self.kernel_size,
+            self._n_dims,
+            self.dilation,
+        )
         return op(
             input,
             self.weight,
@@ -69,9 +77,20 @@ class _ConvTransposeNd(_ConvNd):
             self.dilation,
         )
 
-    def _more(self, input: Tensor, wanted: list[int]) -> tuple[int, ...]:
-        """The padding of the output that gives the size wanted."""
-        n, first = self._n_dims, input.dim() - self._n_dims
+    def _output_padding(
+        self,
+        input: Tensor,
+        output_size: list[int] | None,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        kernel_size: Sequence[int],
+        num_spatial_dims: int,
+        dilation: Sequence[int] | None = None,
+    ) -> tuple[int, ...]:
+        """The padding of the output that gives the size wanted; the layer's own if none is."""
+        if output_size is None:
+            return ntuple(self.output_padding, num_spatial_dims)
+        wanted, n, first = output_size, num_spatial_dims, input.dim() - num_spatial_dims
         if len(wanted) == first + n:
             wanted = wanted[first:]
         if len(wanted) != n:
@@ -81,14 +100,14 @@ class _ConvTransposeNd(_ConvNd):
             )
         sizes = zip(
             input.shape[first:],
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.kernel_size,
+            stride,
+            padding,
+            (1,) * n if dilation is None else dilation,
+            kernel_size,
             strict=True,
         )
         least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in sizes]
-        most = [size + s - 1 for size, s in zip(least, self.stride, strict=True)]
+        most = [size + s - 1 for size, s in zip(least, stride, strict=True)]
         if any(not a <= b <= c for a, b, c in zip(least, wanted, most, strict=True)):
             raise ValueError(
                 f"requested an output size of {wanted}, but valid sizes range from {least} to "

@@ -36,7 +36,19 @@ class _InstanceNorm(_NormBase):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
 
-    def _normalised(self, input: Tensor) -> Tensor:
+    def _check_input_dim(self, input: Tensor) -> None:
+        alone = self._n_dims + 1
+        if input.dim() not in (alone, alone + 1):
+            raise ValueError(f"expected {alone}D or {alone + 1}D input (got {input.dim()}D input)")
+
+    def _get_no_batch_dim(self) -> int:
+        """How many dimensions one sample has."""
+        return self._n_dims + 1
+
+    def _handle_no_batch_input(self, input: Tensor) -> Tensor:
+        return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
+
+    def _apply_instance_norm(self, input: Tensor) -> Tensor:
         return F.instance_norm(
             input,
             self.running_mean,
@@ -49,10 +61,8 @@ class _InstanceNorm(_NormBase):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        alone = self._n_dims + 1
-        if input.dim() not in (alone, alone + 1):
-            raise ValueError(f"expected {alone}D or {alone + 1}D input (got {input.dim()}D input)")
-        dim = input.dim() - alone
+        self._check_input_dim(input)
+        dim = input.dim() - self._get_no_batch_dim()
         if input.size(dim) != self.num_features:
             if self.affine:
                 raise ValueError(
@@ -64,9 +74,7 @@ class _InstanceNorm(_NormBase):
                 "warning by not passing in num_features, which is not used because affine=False",
                 stacklevel=2,
             )
-        if dim:
-            return self._normalised(input)
-        return self._normalised(input.unsqueeze(0)).squeeze(0)
+        return self._apply_instance_norm(input) if dim else self._handle_no_batch_input(input)
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -28,8 +28,9 @@ from ._attributes import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from ._state import ModuleState, _IncompatibleKeys, _WrappedHook
-from .utils import addindent
+from .utils import addindent as _addindent
 
 __all__ = [
     "Module",
@@ -311,6 +312,15 @@ class Module(ModuleState):
             return self.forward(*args, **kwargs)
         return _HookedCall(self, args, kwargs).run()
 
+    _call_impl = _wrapped_call_impl = __call__
+    """As PyTorch's code calls a module; who overrides `__call__` is not asked."""
+
+    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
+        return self.forward(*input, **kwargs)
+
+    def _get_backward_pre_hooks(self) -> list[Callable[..., Any]]:
+        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Not offered: there is no compiler behind ``forward``."""
         raise NotImplementedError("Module.compile: pygrad has no compiler")
@@ -323,7 +333,7 @@ class Module(ModuleState):
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [
-            f"({name}): {addindent(repr(module), 2)}" for name, module in self._modules.items()
+            f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()
         ]
         if len(extra_lines) == 1 and not child_lines:
             return f"{self._get_name()}({extra_lines[0]})"
@@ -391,7 +401,7 @@ class _HookedCall:
     def _run_forward(self) -> Any:
         module = self.module
         full_hooks, old_hooks = module._get_backward_hooks()
-        pre_hooks = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        pre_hooks = module._get_backward_pre_hooks()
         gates = None
         if full_hooks or pre_hooks:
             gates = BackwardHook(module, full_hooks, pre_hooks)

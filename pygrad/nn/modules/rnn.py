@@ -6,7 +6,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..._boundary.modes import AUTOCAST, get
 from ..._package import pygrad, submodule
@@ -56,6 +56,21 @@ _STEPS: dict[str, tuple[int, Step]] = {
     "RNN_RELU": (1, _relu),
 }
 """How many gates there are, and the step."""
+
+
+def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    return tensor.index_select(dim, permutation)
+
+
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """The older name of ``tensor.index_select(dim, permutation)``."""
+    warnings.warn(
+        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` "
+        "instead",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _apply_permutation(tensor, permutation, dim)
 
 
 def _draw(module: Module, hidden_size: int) -> None:
@@ -191,9 +206,35 @@ class RNNBase(Module):
         return [name for names in self._all_weights for name in names]
 
     @property
-    def _flat_weights(self) -> list[Parameter]:
-        """The parameters in order; a new list, so that what replaces one is seen."""
+    def _flat_weights(self) -> list[Any]:
+        """The weights that the layer computes with, in order: the parameters, unless others were
+        assigned; a new list, so that what replaces one is seen.
+        """
+        lent: list[Any] | None = self.__dict__.get("_lent_weights")
+        if lent is not None:
+            return list(lent)
         return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        self.__dict__["_lent_weights"] = list(weights)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        lent = self.__dict__.get("_lent_weights")
+        if lent is not None and name in self._flat_weights_names:
+            lent[self._flat_weights_names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        self.__dict__.pop("_lent_weights", None)
+        return super()._apply(fn, recurse)
+
+    def _weights_of(self, row: int) -> list[Any]:
+        """The weights of a layer's direction, of what is lent too."""
+        if "_lent_weights" not in self.__dict__:
+            return [getattr(self, name) for name in self._all_weights[row]]
+        start = sum(len(names) for names in self._all_weights[:row])
+        return self._flat_weights[start : start + len(self._all_weights[row])]
 
     # -------------------------------------------------------------- running
 
@@ -221,7 +262,7 @@ class RNNBase(Module):
         return output, last if self.mode == "LSTM" else last[0]
 
     def _check_input(self, x: Tensor) -> None:
-        kind = self.all_weights[0][0].dtype
+        kind = self._weights_of(0)[0].dtype
         if x.dtype != kind and not get() & AUTOCAST:
             raise ValueError(
                 f"RNN input dtype ({x.dtype}) does not match weight dtype ({kind}). Convert input: "
@@ -261,13 +302,53 @@ class RNNBase(Module):
             self._check_ranks(given, batched)
         states = given if batched else tuple(each.unsqueeze(1) for each in given)
         for number, (each, size) in enumerate(zip(states, sizes, strict=True)):
-            expected = (rows, batch, size)
-            if tuple(each.shape) != expected:
-                which = "" if self.mode != "LSTM" else f"[{number}]"
-                raise RuntimeError(
-                    f"Expected hidden{which} size {expected}, got {list(each.shape)}"
-                )
+            which = "" if self.mode != "LSTM" else f"[{number}]"
+            message = f"Expected hidden{which} size {{}}, got {{}}"
+            self.check_hidden_size(each, (rows, batch, size), message)
         return states
+
+    # -------------------------------------------------------------- what derived layers call
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raises unless an input, packed if there are batch sizes, is one of this layer."""
+        expected = 2 if batch_sizes is not None else 3
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        self._check_input(input)
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The sizes of the hidden state for an input."""
+        return self._state_size(input, batch_sizes, self._output_size)
+
+    def _state_size(
+        self, input: Tensor, batch_sizes: Tensor | None, width: int
+    ) -> tuple[int, int, int]:
+        if batch_sizes is not None:
+            batch = int(batch_sizes[0])
+        else:
+            batch = input.size(0) if self.batch_first else input.size(1)
+        return self.num_layers * self._directions, batch, width
+
+    def check_hidden_size(
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
+    ) -> None:
+        """Raises unless a state has these sizes."""
+        if tuple(hx.shape) != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raises unless an input and its first state are of this layer."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The state with its batch in another order."""
+        return hx if permutation is None else _apply_permutation(hx, permutation)
 
     def _check_ranks(self, given: State, batched: bool) -> None:
         rank = 3 if batched else 2
@@ -294,8 +375,8 @@ class RNNBase(Module):
             for direction in range(self._directions):
                 row = len(last)
                 start = tuple(each[row] for each in states)
-                names = self._all_weights[row]
-                output, end = self._direction(x, start, names, direction == 1, sizes, kind)
+                weights = self._weights_of(row)
+                output, end = self._direction(x, start, weights, direction == 1, sizes, kind)
                 outputs.append(output)
                 last.append(end)
             x = pygrad.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -313,7 +394,7 @@ class RNNBase(Module):
         self,
         x: Tensor,
         state: State,
-        names: list[str],
+        weights: list[Any],
         backwards: bool,
         sizes: list[int] | None,
         kind: Any,
@@ -321,7 +402,6 @@ class RNNBase(Module):
         """One layer over the whole time, (time, batch, features), or packed by batch sizes; in a
         dtype, if it is given.
         """
-        weights = [getattr(self, name) for name in names]
         weights = [each.to(kind) for each in weights] if kind else weights
         wx, wh, bx, bh = (*weights[:4],) if self.bias else (*weights[:2], None, None)
         projection = weights[-1] if self.proj_size else None
@@ -410,6 +490,26 @@ class LSTM(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The sizes of the cell's state for an input."""
+        return self._state_size(input, batch_sizes, self.hidden_size)
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        self.check_input(input, batch_sizes)
+        sizes = (
+            self.get_expected_hidden_size(input, batch_sizes),
+            self.get_expected_cell_size(input, batch_sizes),
+        )
+        for number, (each, size) in enumerate(zip(hidden, sizes, strict=True)):
+            self.check_hidden_size(each, size, f"Expected hidden[{number}] size {{}}, got {{}}")
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        if permutation is None:
+            return hx
+        return tuple(_apply_permutation(each, permutation) for each in hx)
 
 
 class GRU(RNNBase):

@@ -34,7 +34,7 @@ __all__ = [
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(activation: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
@@ -42,7 +42,7 @@ def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
-def _copies(module: Module, count: int) -> ModuleList:
+def _get_clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
@@ -65,7 +65,7 @@ def _added(
     return pygrad.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
 
 
-def _is_causal(mask: Tensor | None, given: bool | None, size: int) -> bool:
+def _detect_is_causal_mask(mask: Tensor | None, given: bool | None, size: int) -> bool:
     """Whether a mask is the causal one: as told, or as found."""
     if given is not None or mask is None:
         return given is True
@@ -127,7 +127,7 @@ class _Layer(Module):
             self.add_module(f"norm{part}", LayerNorm(d_model, eps=layer_norm_eps, **factory))
         for part in parts:
             self.add_module(f"dropout{part}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -135,19 +135,28 @@ class _Layer(Module):
             self.activation = F.relu
 
     def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
-        """Each part with its dropout beside the way of x, normalised before or after."""
+        """Each part beside the way of x, normalised before or after."""
         for number, part in enumerate(parts, 1):
             norm = getattr(self, f"norm{number}")
-            dropout = getattr(self, f"dropout{number}")
-            if self.norm_first:
-                x = x + dropout(part(norm(x)))
-            else:
-                x = norm(x + dropout(part(x)))
+            x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
         return x
 
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return result
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """What x takes from itself, with dropout."""
+        found = _attended(self.self_attn, x, x, key_padding_mask, attn_mask, is_causal)
+        return self.dropout1(found)  # type: ignore[no-any-return]
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        """The linear maps, with dropout."""
+        result = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        last = len(self._attentions) + 1
+        return getattr(self, f"dropout{last}")(result)  # type: ignore[no-any-return]
 
 
 class TransformerEncoderLayer(_Layer):
@@ -206,9 +215,9 @@ class TransformerEncoderLayer(_Layer):
         mask = _added(src_mask, "src_mask", src)
 
         def attend(x: Tensor) -> Tensor:
-            return _attended(self.self_attn, x, x, padding, mask, is_causal)
+            return self._sa_block(x, mask, padding, is_causal=is_causal)
 
-        return self._through(src, [attend, self._feed_forward])
+        return self._through(src, [attend, self._ff_block])
 
     def _why_not_nested(self) -> str:
         """Why PyTorch would not encode padded sequences without their padding."""
@@ -270,13 +279,26 @@ class TransformerDecoderLayer(_Layer):
         """
 
         def attend(x: Tensor) -> Tensor:
-            return _attended(self.self_attn, x, x, tgt_key_padding_mask, tgt_mask, tgt_is_causal)
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def remember(x: Tensor) -> Tensor:
-            attention, padding = self.multihead_attn, memory_key_padding_mask
-            return _attended(attention, x, memory, padding, memory_mask, memory_is_causal)
+            padding = memory_key_padding_mask
+            return self._mha_block(x, memory, memory_mask, padding, memory_is_causal)
 
-        return self._through(tgt, [attend, remember, self._feed_forward])
+        return self._through(tgt, [attend, remember, self._ff_block])
+
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """What x takes from the memory, with dropout."""
+        attention = self.multihead_attn
+        found = _attended(attention, x, mem, key_padding_mask, attn_mask, is_causal)
+        return self.dropout2(found)  # type: ignore[no-any-return]
 
 
 class TransformerEncoder(Module):
@@ -309,7 +331,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -344,7 +366,7 @@ class TransformerEncoder(Module):
         padded = self._left_out(src, mask, src_key_padding_mask)
         padding = _added(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
         mask = _added(mask, "mask", src)
-        causal = _is_causal(mask, is_causal, _length(src, self.layers))
+        causal = _detect_is_causal_mask(mask, is_causal, _length(src, self.layers))
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
@@ -385,7 +407,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -401,7 +423,7 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """The sequence through all layers; arguments as of the layer."""
-        causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, self.layers))
+        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _length(tgt, self.layers))
         output = tgt
         for layer in self.layers:
             output = layer(
@@ -535,3 +557,15 @@ class Transformer(Module):
         """
         full = pygrad.full((sz, sz), -math.inf, dtype=dtype, device=device)
         return pygrad.triu(full, diagonal=1)
+
+
+def _generate_square_subsequent_mask(
+    sz: int, device: DeviceLike = None, dtype: DTypeLike = None
+) -> Tensor:
+    """The causal mask of a size: minus infinity above the diagonal."""
+    return Transformer.generate_square_subsequent_mask(sz, device, dtype)
+
+
+def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
+    """How many positions a sequence has; None if there is no telling."""
+    return int(src.size(1 if src.dim() == 3 and batch_first else 0))

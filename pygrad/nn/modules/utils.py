@@ -44,6 +44,34 @@ def _ntuple(n: int) -> Callable[[Any], tuple[int, ...]]:
 _single, _pair, _triple, _quadruple = map(_ntuple, range(1, 5))
 
 
+def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
+    """The items from the last to the first, each `n` times.
+
+    Example:
+        >>> _reverse_repeat_tuple((1, 2), 2)
+        (2, 2, 1, 1)
+    """
+    return tuple(item for item in reversed(tuple(t)) for _ in range(n))
+
+
+def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
+    """Sizes, with those of the last dimensions where None stands.
+
+    Raises:
+        ValueError: there are no more dimensions than sizes.
+
+    Example:
+        >>> _list_with_default([None, 3], [1, 2, 4])
+        [2, 3]
+    """
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    own = defaults[-len(out_size) :]
+    return [d if size is None else size for size, d in zip(out_size, own, strict=True)]
+
+
 def addindent(text: str, n_spaces: int) -> str:
     """Indent every line of a child's ``repr`` but the first, leaving blank lines empty."""
     first, *rest = text.split("\n")
