@@ -24,6 +24,7 @@ help:
 	@echo 'make format  Python and C in the form that make check asks for'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
 	@echo 'make stubs   write type stubs and TypeScript declarations from the op table'
+	@echo 'make names   write what PyTorch has under which name, of the one of make parity'
 	@echo 'make repro   build it twice elsewhere and compare with the shipped one'
 	@echo 'make native  the C tests, natively, under sanitizers'
 	@echo 'make guarded  sweeps over all ops with guarded memory'
@@ -65,7 +66,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call compile,$(PARITY_VENV))
 	@touch $@
 
-.PHONY: demo test parity stubs bench
+.PHONY: demo test parity stubs names bench
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -78,6 +79,9 @@ parity: $(PARITY_VENV)/.parity
 
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
+
+names: $(PARITY_VENV)/.parity
+	$(PARITY_VENV)/bin/python -W ignore tests/parity/names.py pygrad/torch/names.txt
 
 # Beside PyTorch where `make parity` has installed it. The table of web/docs/speed.md and its picture are written by
 # make bench BENCH_ARGS='--table web/docs/speed.md --roofline tests/bench/roofline.png'

@@ -36,6 +36,8 @@ def answers(module: str, table: dict[str, Any]) -> dict[str, Function]:
 def refusals(module: str, names: str, error: type[Exception], message: str) -> dict[str, Function]:
     """A function for each of the names, which raises; a {} in the message stands for its name.
 
+    Of a name with a capital letter it is a class, which has no instances.
+
     Example:
         >>> refusals("pygrad.cuda", "init", AssertionError, "no CUDA")["init"]()
         Traceback (most recent call last):
@@ -48,6 +50,9 @@ def refusals(module: str, names: str, error: type[Exception], message: str) -> d
         def function(*_: Any, **__: Any) -> Any:
             raise error(text)
 
-        return _named(function, name, module, f"Raises {error.__name__}: {text}")
+        doc = f"Raises {error.__name__}: {text}"
+        if name[0].isupper():
+            return name, type(name, (), {"__module__": module, "__doc__": doc, "__new__": function})
+        return _named(function, name, module, doc)
 
     return dict(map(one, names.split()))

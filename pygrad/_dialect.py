@@ -14,6 +14,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, Final
 
+from . import _stand_ins, _wanted
+
 ORIGINAL: Final = "pygrad"
 DIALECT: Final = "pygrad.torch"
 TORCH: Final = "torch"
@@ -35,6 +37,8 @@ class _Alias(Loader):
         """Puts back what the import system wrote over."""
         module.__spec__ = self._spec
         _keep_functions(self._name, module)
+        if self._name.startswith(DIALECT + "."):
+            supplement(module)
         if self._name.startswith(TORCH + "."):
             _show_as_torch(self._name)
 
@@ -61,7 +65,11 @@ class _Finder(MetaPathFinder):
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise
-            return None
+            name = torch_name(fullname)
+            if fullname == name or not _stand_ins.is_module(name):
+                return None
+            loader: Any = _stand_ins.LOADER
+            return ModuleSpec(fullname, loader, is_package=_stand_ins.is_package(name))
         return ModuleSpec(
             fullname, _Alias(fullname, original), is_package=hasattr(original, "__path__")
         )
@@ -73,6 +81,12 @@ def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
     spec = sys.modules[package].__spec__
     aliased = spec is None or spec.name != package
     return not aliased and PathFinder.find_spec(fullname, path) is not None
+
+
+def _is_overlaid(name: str) -> bool:
+    """Whether a file of the dialect stands for a module of pygrad, whose package is loaded."""
+    path = getattr(sys.modules.get(name.rpartition(".")[0]), "__path__", None)
+    return path is None or _has_file(name, path)
 
 
 def original_name(name: str) -> str:
@@ -94,10 +108,24 @@ def _keep_functions(package: str, original: ModuleType) -> None:
         short = name.rpartition(".")[2]
         if not isinstance(getattr(original, short, None), ModuleType):
             sys.modules[f"{package}.{short}"] = sys.modules[name]
+            supplement(sys.modules[name])
+
+
+def supplement(module: ModuleType) -> None:
+    """Lets a module of pygrad, and those below that are loaded, show as stand-ins what PyTorch has
+    there and pygrad has not.
+    """
+    below = module.__name__ + "."
+    for name in [n for n in sys.modules if f"{n}.".startswith(below)]:
+        if name.startswith(ORIGINAL + ".") and not name.startswith(DIALECT + "."):
+            if _stand_ins.is_module(torch_name(name)):
+                _stand_ins.supplement(sys.modules[name], torch_name(name))
 
 
 def missing(module: str, name: str) -> Exception:
     """What to raise where a module of the dialect lacks a name."""
+    if not name.startswith("__"):
+        _wanted.looked_up(f"{module}.{name}")
     asks = sys._getframe(2).f_code
     if asks.co_name == "_handle_fromlist" and "importlib" in asks.co_filename:
         # It would go on to import torch.x, which is PyTorch's where that is installed.
@@ -125,9 +153,12 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         try:
             found = getattr(original, name)
         except AttributeError:
-            if not _has_submodule(here, package, name):
+            if _has_submodule(here, package, name):
+                return importlib.import_module(f"{package}.{name}")
+            try:
+                return _stand_ins.look_up(here, here.__name__, name)
+            except LookupError:
                 raise missing(here.__name__, name) from None
-            return importlib.import_module(f"{package}.{name}")
         if isinstance(found, ModuleType) and found.__name__ == f"{original.__name__}.{name}":
             return importlib.import_module(f"{package}.{name}")
         return found
@@ -190,7 +221,10 @@ def _show_as_torch(package: str) -> None:
     homes = (f"{ORIGINAL}{package[len(TORCH) :]}.", f"{ORIGINAL}.{package}.")
     for home in [n for n in sys.modules if f"{n}.".startswith(homes) and _is_public(n)]:
         name = torch_name(home)
-        sys.modules[name] = importlib.import_module(f"{ORIGINAL}.{name}")
+        alias = f"{ORIGINAL}.{name}"
+        if alias not in sys.modules and not _is_overlaid(alias):
+            sys.modules[alias] = sys.modules[home]
+        sys.modules[name] = importlib.import_module(alias)
         for kind in list(vars(sys.modules[home]).values()):
             if isinstance(kind, type) and kind.__module__ == home:
                 _told[kind] = home

@@ -412,6 +412,7 @@ class iinfo:
 def _checked(name: str, kind: Any) -> dtype:
     """A dtype that is one, for finfo and iinfo."""
     if isinstance(kind, dtype):
+        _ = kind.code  # what no tensor can have says so
         return kind
     found = type(kind).__name__
     raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {found}")

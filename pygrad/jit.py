@@ -11,14 +11,21 @@ Example:
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from typing import TYPE_CHECKING, Any
 
 from ._absent import answers, refusals
+from .nn import Module
 
 
 def script(obj: Any, *_: Any, **__: Any) -> Any:
     """The function, class or module itself: what a compiled one computes is the same."""
     return obj
+
+
+def trace(func: Any, *_: Any, **__: Any) -> Any:
+    """The function or module itself, which computes what it does for other inputs too."""
+    return func
 
 
 def ignore(drop: Any = False, **_: Any) -> Any:
@@ -27,17 +34,34 @@ def ignore(drop: Any = False, **_: Any) -> Any:
 
 
 unused = export = script
+freeze = trace_module = trace
 
 _functions = answers(__name__, {"is_scripting": False, "is_tracing": False})
 _functions |= refusals(
     __name__,
-    "save load trace trace_module freeze fork wait",
+    "save load fork wait",
     NotImplementedError,
     "jit.{}: pygrad has no TorchScript",
 )
 globals().update(_functions)
 
-__all__ = ["export", "ignore", "script", "unused"]
+
+class ScriptModule(Module):
+    """A module like any other, for programs that derive theirs from it."""
+
+
+class strict_fusion(ContextDecorator):
+    """A scope in which nothing is different."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+__all__ = ["ScriptModule", "export", "freeze", "ignore", "script", "strict_fusion", "trace"]
+__all__ += ["trace_module", "unused"]
 __all__ += _functions
 
 if TYPE_CHECKING:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any, Final
+
+from .._stand_ins import supplement
 
 __all__ = ["TorchVersion"]
 
@@ -96,3 +99,4 @@ class TorchVersion(str):
 
 
 __version__ = TorchVersion("2.13.0+pygrad")
+supplement(sys.modules[__name__], "torch.torch_version")

@@ -1,0 +1,155 @@
+"""Functions of PyTorch's compilers, exporters and devices that have an honest answer here, where
+there are none: decorators that change nothing, switches that switch nothing, questions.
+
+They stand among the stand-ins: see `_stand_ins`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+Function = Callable[..., Any]
+
+
+def _itself(name: str) -> Function:
+    """A decorator, with or without arguments, that gives back what it decorates."""
+
+    def decorator(function: Any = None, *_: Any, **__: Any) -> Any:
+        if callable(function):
+            return function
+        return lambda decorated: decorated
+
+    return decorator
+
+
+def _factory(name: str) -> Function:
+    """What takes arguments, functions perhaps, and returns a decorator that changes nothing."""
+
+    def factory(*_: Any, **__: Any) -> Any:
+        return lambda decorated: decorated
+
+    return factory
+
+
+def _always(value: Any) -> Callable[[str], Function]:
+    """What returns a value whatever it is asked; a new one, if that is a list."""
+
+    def maker(name: str) -> Function:
+        def function(*_: Any, **__: Any) -> Any:
+            return list(value) if isinstance(value, list) else value
+
+        return function
+
+    return maker
+
+
+def _first(name: str) -> Function:
+    """What returns its first argument."""
+
+    def function(value: Any = None, *_: Any, **__: Any) -> Any:
+        return value
+
+    return function
+
+
+def _second(name: str) -> Function:
+    """What returns its second argument."""
+
+    def function(_: Any, value: Any, *__: Any, **___: Any) -> Any:
+        return value
+
+    return function
+
+
+def _scope(name: str) -> Function:
+    """A scope in which nothing is different; also a decorator."""
+
+    @contextlib.contextmanager
+    def scope(*_: Any, **__: Any) -> Iterator[None]:
+        yield
+
+    return scope
+
+
+def _isinstance(name: str) -> Function:
+    def isinstance_(value: Any, kinds: Any) -> bool:
+        return builtins.isinstance(value, tuple(kinds) if type(kinds) is list else kinds)
+
+    return isinstance_
+
+
+_TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
+    "torch._dynamo": [
+        (
+            _itself,
+            "allow_in_graph assume_constant_result disable disable_nested_graph_breaks "
+            "disallow_in_graph dont_skip_tracing forbid_in_graph nonstrict_trace run optimize "
+            "optimize_assert",
+        ),
+        (_factory, "substitute_in_graph"),
+        (_scope, "set_stance error_on_graph_break patch_dynamo_config"),
+        (
+            _always(None),
+            "graph_break mark_dynamic mark_static mark_static_address maybe_mark_dynamic reset "
+            "reset_code_caches skip_frame step_unsupported",
+        ),
+        (_always(False), "is_compiling is_dynamo_supported is_inductor_supported"),
+        (_always([]), "list_backends"),
+        (_first, "register_backend"),
+    ],
+    "torch._dynamo.utils": [(_always(False), "is_compile_supported")],
+    "torch._C._dynamo.eval_frame": [(_always(None), "reset_code")],
+    "torch.backends.cpu": [(_always("DEFAULT"), "get_cpu_capability")],
+    "torch.compiler": [
+        (_itself, "assume_constant_result nested_compile_region wrap_numpy"),
+        (_factory, "substitute_in_graph"),
+        (_scope, "set_stance"),
+        (_always(None), "set_enable_guard_collectives set_default_backend"),
+        (_always([]), "list_backends"),
+    ],
+    "torch.jit": [
+        (_itself, "script_if_tracing script_method interface"),
+        (_first, "optimize_for_inference"),
+        (_second, "annotate"),
+        (_isinstance, "isinstance"),
+        (_scope, "fuser optimized_execution"),
+        (_always(None), "enable_onednn_fusion set_fusion_strategy run_frozen_optimizations"),
+        (_always(False), "onednn_fusion_enabled"),
+        (_always([]), "export_opnames"),
+    ],
+    "torch.onnx": [
+        (_always(False), "is_in_onnx_export"),
+        (_always(None), "register_custom_op_symbolic unregister_custom_op_symbolic"),
+        (_scope, "select_model_mode_for_export"),
+    ],
+    "torch.onnx.symbolic_helper": [(_factory, "parse_args quantized_args")],
+}
+_QUESTIONS: Final = {
+    **dict.fromkeys("is_available is_built is_compiled is_initialized is_supported".split(), False),
+    "device_count": 0,
+}
+"""What is asked of any device or back end that is not here."""
+
+
+def find(module: str, name: str) -> Function | None:
+    """The function that PyTorch shows under a name, if it can be had without what it is for.
+
+    Example:
+        >>> find("torch.mtia", "is_available")()
+        False
+    """
+    maker: Callable[[str], Function] | None = None
+    for each, names in _TABLE.get(module, ()):
+        if name in names.split():
+            maker = each
+    if maker is None and name in _QUESTIONS:
+        maker = _always(_QUESTIONS[name])
+    if maker is None:
+        return None
+    made = maker(name)
+    made.__name__ = made.__qualname__ = name
+    made.__module__, made.__doc__ = module, maker.__doc__
+    return made

@@ -1,0 +1,44 @@
+"""What a program asks for in vain: counted where ``PYGRAD_TRACE_MISSING=1``, told at its end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections import Counter
+from typing import Final
+
+TRACES: Final = os.environ.get("PYGRAD_TRACE_MISSING", "") not in ("", "0")
+_counts: Final[Counter[tuple[str, str]]] = Counter()
+
+
+def used(name: str) -> None:
+    """Something that stands in for what pygrad has not was called."""
+    if TRACES:
+        _counts["called", name] += 1
+
+
+def looked_up(name: str) -> None:
+    """A name was looked up that is not there."""
+    if TRACES:
+        _counts["not found", name] += 1
+
+
+def report() -> str:
+    """How often what was asked for, the most frequent first; "" where nothing was."""
+    if not _counts:
+        return ""
+    ranked = sorted(_counts.items(), key=lambda row: (-row[1], row[0]))
+    width = max(len(str(count)) for count in _counts.values())
+    lines = [f"{count:{width}}  {how:9}  {name}" for (how, name), count in ranked]
+    return "\n".join(["pygrad: asked for in vain (PYGRAD_TRACE_MISSING)", *lines])
+
+
+def _tell() -> None:
+    text = report()
+    if text:
+        print(text, file=sys.stderr)
+
+
+if TRACES:
+    atexit.register(_tell)
