@@ -20,6 +20,7 @@ help:
 	@echo 'make demo    train on handwritten digits, pictures in build/demo'
 	@echo 'make test    all tests but those that compare with PyTorch'
 	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
+	@echo 'make fuzz    10,000 damaged files'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make format  Python and C in the form that make check asks for'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
@@ -66,7 +67,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call compile,$(PARITY_VENV))
 	@touch $@
 
-.PHONY: demo test parity stubs names bench
+.PHONY: demo test parity stubs names bench fuzz
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -76,6 +77,10 @@ test: $(VENV)/.dev
 parity: $(PARITY_VENV)/.parity
 	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
 	$(PARITY_VENV)/bin/python -m pytest -n 2 tests/parity $(PYTEST_ARGS)
+
+# `make test` has a few hundred of these.
+fuzz: $(VENV)/.dev
+	PYGRAD_FUZZED_FILES=10000 $(VENV)/bin/python -m pytest -n 2 tests/test_files.py -k damaged_file
 
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
@@ -304,7 +309,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity native guarded repro size demo bits web-test bench; do \
+	@for target in check parity fuzz native guarded repro size demo bits web-test bench; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

@@ -55,6 +55,8 @@ def _with_bits(tensor: Tensor, metadata: Any) -> Tensor:
 
 def _with_hooks(tensor: Tensor, hooks: Any) -> Tensor:
     for hook in (hooks or {}).values():  # PyTorch has written none since its release 0.4
+        if not callable(hook):
+            raise TypeError("a hook cannot be called")
         tensor.register_hook(hook)
     return tensor
 

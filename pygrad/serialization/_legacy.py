@@ -50,7 +50,6 @@ class _Awaited:
         self._most = length_left(file)
         self._restore = restorer(map_location)
         self.made: dict[str, TypedStorage] = {}
-        self._views: dict[str, TypedStorage] = {}
 
     def load(self, name: Any) -> Any:
         """The storage, or the class of a module, that a pickle names."""
@@ -73,15 +72,9 @@ class _Awaited:
                 )
             storage = UntypedStorage._from_bytes(bytes(size))
             self.made[key] = typed(self._restore(storage, text_of(location)), kind)
-        return self.made[key] if view is None else self._view(self.made[key], *view)
-
-    def _view(self, whole: TypedStorage, key: Any, offset: Any, count: Any) -> TypedStorage:
-        """A part of a storage that releases before 0.4 took for one of its own: the whole stands
-        for it where it is the whole.
-        """
-        if (offset, count) != (0, len(whole)):
+        if view is not None:  # a part of it, which releases before 0.4 took for one of its own
             raise NotImplementedError("load: a storage within another is not supported")
-        return whole
+        return self.made[key]
 
     def fill(self, file: IO[bytes], keys: Any) -> None:
         """Reads the bytes of all storages, in the order of their keys."""

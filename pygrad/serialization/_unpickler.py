@@ -296,8 +296,10 @@ class Unpickler:
 
 
 def _shown(value: Any) -> str:
-    """A name for an error; what may be of any size or depth is called by its type."""
-    return repr(value) if isinstance(value, type) or callable(value) else f"of {type(value)}"
+    """A value in an error; what may be of any size or depth by its type."""
+    if isinstance(value, (str, int, float)) or callable(value):
+        return f"{value!s:.200}"
+    return f"of {type(value)}"
 
 
 def _restore(made: Any, state: Any) -> None:

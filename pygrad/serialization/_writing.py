@@ -98,8 +98,15 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
 
 def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]) -> bytes:
     """The pickle of an object, tensors by their storages, and these by what a function says."""
+
+    def persistent_id(_: Any, each: Any) -> Any:
+        name = storages(each)
+        if name is not None and protocol == 0:
+            raise pickle.PicklingError("protocol 0 cannot name a storage")
+        return name
+
     base = _Pickler if module in (None, pickle) else module.Pickler
-    kind = type("Pickler", (base,), {"persistent_id": lambda _, each: storages(each)})
+    kind = type("Pickler", (base,), {"persistent_id": persistent_id})
     file = io.BytesIO()
     before, reduction.form = reduction.form, _utils.reduced
     try:

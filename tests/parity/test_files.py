@@ -1,0 +1,554 @@
+"""Files that go both ways between PyTorch and pygrad: states, whole modules, training, errors."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import pickle
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hostile_files import archive, call, changed, name, number, numbers, pickled, storage, text
+from hostile_files import tensor as tensor_of
+from oracle import tried
+
+import pygrad
+from pygrad.serialization._globals import torch_name
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+WAYS = {"from torch": (torch, pygrad), "to torch": (pygrad, torch)}
+both_ways = pytest.mark.parametrize("way", WAYS)
+FORMS = {"zip": {}, "before 1.6": {"_use_new_zipfile_serialization": False}}
+
+
+def saved(t: Any, obj: Any, **options: Any) -> bytes:
+    file = io.BytesIO()
+    t.save(obj, file, **options)
+    return file.getvalue()
+
+
+def loaded(t: Any, raw: bytes, **options: Any) -> Any:
+    return t.load(io.BytesIO(raw), **options)
+
+
+# ------------------------------------------------------------------ the same bytes
+
+OBJECTS: dict[str, Callable[[Any], Any]] = {}
+
+
+def an_object(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    OBJECTS[make.__name__] = make
+    return make
+
+
+def model_of(t: Any) -> Any:
+    """A model whose weights are the same in each library."""
+    nn = t.nn
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Tanh(), nn.Linear(3, 1))
+    with t.no_grad():
+        for k, parameter in enumerate(model.parameters()):
+            parameter.copy_(t.arange(parameter.numel()).reshape(parameter.shape).sub(2 + k) / 8)
+    return model
+
+
+def trained(t: Any, optimizer: str, **options: Any) -> Any:
+    """Its optimizer after a step whose gradients are 1."""
+    model = model_of(t)
+    made = getattr(t.optim, optimizer)(model.parameters(), **options)
+    for parameter in model.parameters():
+        parameter.grad = t.ones_like(parameter)
+    made.step()
+    return made
+
+
+@an_object
+def state_of_a_model(t: Any) -> Any:
+    return model_of(t).state_dict()
+
+
+@an_object
+def state_of_adam(t: Any) -> Any:
+    return trained(t, "Adam", amsgrad=True).state_dict()
+
+
+@an_object
+def state_of_sgd(t: Any) -> Any:
+    return trained(t, "SGD", lr=0.5, momentum=0.5).state_dict()
+
+
+@an_object
+def state_of_a_schedule(t: Any) -> Any:
+    return t.optim.lr_scheduler.StepLR(trained(t, "SGD", lr=0.5), 2).state_dict()
+
+
+@an_object
+def views(t: Any) -> Any:
+    x = t.arange(12.0).reshape(3, 4)
+    return [x, x.t(), x[1:, ::2], x[0].expand(3, 4), x[2, 2], x[:0]]
+
+
+@an_object
+def tied_weights(t: Any) -> Any:
+    model = model_of(t)
+    return {"encoder": model[0].weight, "decoder": model[0].weight, "row": model[0].weight[1]}
+
+
+@an_object
+def lazy_tensors(t: Any) -> Any:
+    x = t.tensor([1 + 2j, -3j])
+    return x.conj(), x.clone().conj().imag
+
+
+@an_object
+def all_types(t: Any) -> Any:
+    wide = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool"
+    names = f"{wide} complex32 complex64 complex128".split()
+    return {n: (t.arange(4).to(getattr(t, n)), getattr(t, n)) for n in names}
+
+
+@an_object
+def marked_tensors(t: Any) -> Any:
+    noted = t.ones(2)
+    noted.note = {"of": ["the", "user"]}
+    frozen = t.nn.Parameter(t.ones(2), requires_grad=False)
+    also = t.nn.Parameter(t.ones(2))
+    also.tag = "head"
+    return [t.ones(2, requires_grad=True), frozen, also, noted, t.nn.Buffer(t.ones(2))]
+
+
+@an_object
+def plain_values(t: Any) -> Any:
+    places = t.Size([1, 2]), t.device("cpu"), t.device("cuda", 1), t.strided
+    return [*places, {1, 2}, b"ab", bytearray(b"x"), 1j, None, True, 1 << 40, -(1 << 70), 2.5]
+
+
+@an_object
+def empty_and_bare_storages(t: Any) -> Any:
+    return [t.ones(0), t.ones(0, 3), t.ones(2).untyped_storage()]
+
+
+@an_object
+def more_records_than_one_byte_counts(t: Any) -> Any:
+    return {f"layer.{k}.weight": t.full((2,), float(k)) for k in range(300)}
+
+
+def without_identifier(raw: bytes) -> bytes:
+    """PyTorch computes it by a function of its C++ library."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as file:
+        entry = file.getinfo("archive/.data/serialization_id")
+        identifier, crc = file.read(entry), entry.CRC.to_bytes(4, "little")
+    assert len(identifier) == 40
+    return raw.replace(identifier, b"?" * 40).replace(crc, b"????")
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_file_is_the_one_that_pytorch_writes(case: str) -> None:
+    mine, theirs = (saved(t, OBJECTS[case](t)) for t in (pygrad, torch))
+    assert without_identifier(mine) == without_identifier(theirs)
+
+
+def described(value: Any) -> Any:
+    """What there is to an object, tensors with their places in memory."""
+    if isinstance(value, (torch.Tensor, pygrad.Tensor)):
+        layout = tuple(value.shape), value.stride(), value.storage_offset(), str(value.dtype)
+        marks = value.requires_grad, value.is_conj(), value.is_neg(), type(value).__name__
+        return layout, marks, str(value.detach().tolist()), described(vars(value))
+    if isinstance(value, dict):
+        return type(value).__name__, [(described(k), described(v)) for k, v in value.items()]
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, [described(each) for each in value]
+    return str(value)
+
+
+@both_ways
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", OBJECTS)
+def test_object_is_read_as_it_was_written(case: str, form: str, way: str) -> None:
+    if form != "zip" and case in ("all_types", "empty_and_bare_storages"):
+        pytest.skip("PyTorch does not read its own files of that form")
+    writer, reader = WAYS[way]
+    raw = saved(writer, OBJECTS[case](writer), **FORMS[form])
+    assert described(loaded(reader, raw)) == described(loaded(writer, raw))
+
+
+@both_ways
+def test_storages_are_shared_when_read(way: str) -> None:
+    writer, reader = WAYS[way]
+    first, second, *_ = loaded(reader, saved(writer, views(writer)))
+    first[1, 2] = -1
+    assert second[2, 1] == -1
+
+
+# ------------------------------------------------------------------ training that goes on elsewhere
+
+
+def data(t: Any) -> Any:
+    x = np.random.default_rng(0).normal(size=(16, 2)).astype("float32")
+    return t.from_numpy(x), t.from_numpy(np.sin(x.sum(1, keepdims=True)).astype("float32"))
+
+
+def to_train(t: Any) -> Any:
+    """Without a normalization, behind which the gradient of a bias is mere rounding."""
+    model = model_of(t)
+    return t.nn.Sequential(model[0], model[2], model[3])
+
+
+def train(t: Any, model: Any, optimizer: Any, steps: int) -> None:
+    x, y = data(t)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        t.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def optimizer_of(t: Any, model: Any, kind: str) -> Any:
+    options = {"lr": 0.05, "momentum": 0.9} if kind == "SGD" else {"lr": 0.05}
+    return getattr(t.optim, kind)(model.parameters(), **options)
+
+
+def resumed(t: Any, state: Any, kind: str) -> Any:
+    model = to_train(t)
+    model.load_state_dict(state["model"])
+    optimizer = optimizer_of(t, model, kind)
+    optimizer.load_state_dict(state["optimizer"])
+    return model, optimizer
+
+
+@both_ways
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_training_goes_on_in_the_other_library_and_comes_back(
+    tmp_path: Path, way: str, kind: str
+) -> None:
+    here, there = WAYS[way]
+    path = tmp_path / "state.pt"
+    model = to_train(here)
+    optimizer = optimizer_of(here, model, kind)
+    train(here, model, optimizer, 3)
+    for previous, t in ((here, there), (there, here)):
+        previous.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+        before = {k: v.tolist() for k, v in model.state_dict().items()}
+        model, optimizer = resumed(t, t.load(path), kind)
+        assert {k: v.tolist() for k, v in model.state_dict().items()} == before
+        train(t, model, optimizer, 3)
+    alone = to_train(here)
+    train(here, alone, optimizer_of(here, alone, kind), 9)
+    for key, value in alone.state_dict().items():
+        np.testing.assert_allclose(value.numpy(), model.state_dict()[key].numpy(), 1e-4, 1e-5)
+
+
+@both_ways
+def test_safetensors_go_to_the_other_library(tmp_path: Path, way: str) -> None:
+    here, there = WAYS[way]
+    safetensors = pytest.importorskip("safetensors.torch")
+    path = tmp_path / "state.safetensors"
+    model = to_train(here)
+    train(here, model, optimizer_of(here, model, "Adam"), 3)
+    state = {k: v.contiguous() for k, v in model.state_dict().items()}
+    if here is torch:
+        safetensors.save_file(state, path)
+    else:
+        pygrad.save(model.state_dict(), path)
+    other = to_train(there)
+    other.load_state_dict(there.load(path))
+    train(there, other, optimizer_of(there, other, "SGD"), 2)
+    train(here, model, optimizer_of(here, model, "SGD"), 2)
+    for key, value in model.state_dict().items():
+        np.testing.assert_allclose(value.numpy(), other.state_dict()[key].numpy(), 1e-4, 1e-5)
+
+
+# ------------------------------------------------------------------ whole modules
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "AdaptiveLogSoftmaxWithLoss": (4, 10, [3]),
+    "Bilinear": (2, 3, 4),
+    "ChannelShuffle": (2,),
+    "Fold": ((2, 2), 2),
+    "FractionalMaxPool2d": (2, (2, 2)),
+    "FractionalMaxPool3d": (2, (2, 2, 2)),
+    "GroupNorm": (2, 4),
+    "MultiheadAttention": (4, 2, 0.0, True, True),
+    "Threshold": (0.1, 20),
+    "Transformer": (4, 2, 1, 1, 8),
+    "Unflatten": (1, (2, 2)),
+    **{f"Conv{way}{n}d": (2, 4, 3) for way in ("", "Transpose") for n in (1, 2, 3)},
+    **{f"LazyConv{way}{n}d": (4, 3) for way in ("", "Transpose") for n in (1, 2, 3)},
+    **{f"ConstantPad{n}d": (1, 2.0) for n in (1, 2, 3)},
+    **{f"LPPool{n}d": (2, 3) for n in (1, 2, 3)},
+    **{f"Transformer{part}Layer": (4, 2, 8) for part in ("Encoder", "Decoder")},
+    **{f"{kind}{part}": (3, 4) for kind in ("RNN", "LSTM", "GRU") for part in ("", "Cell")},
+    **dict.fromkeys(["Linear", "Embedding", "EmbeddingBag"], (3, 4)),
+}
+NOT_MADE = {
+    "DataParallel": "it wraps a module",
+    "RNNBase": "abstract",
+    "RNNCellBase": "abstract",
+    "TransformerDecoder": "it wraps a layer",
+    "TransformerEncoder": "it wraps a layer",
+}
+
+
+def made(t: Any, kind: str) -> Any:
+    cls = getattr(t.nn, kind)
+    for arguments in (ARGUMENTS.get(kind, ()), (2,)):
+        try:
+            t.manual_seed(0)
+            return cls(*arguments)
+        except TypeError:
+            continue
+    raise AssertionError(f"{kind}: which arguments?")
+
+
+KINDS = sorted(
+    kind
+    for kind, cls in vars(torch.nn).items()
+    if inspect.isclass(cls)
+    and issubclass(cls, torch.nn.Module)
+    and hasattr(pygrad.nn, kind)
+    and kind not in NOT_MADE
+)
+
+
+@both_ways
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_module_goes_to_the_other_library(kind: str, way: str) -> None:
+    writer, reader = WAYS[way]
+    module = made(writer, kind)
+    found = loaded(reader, saved(writer, module), weights_only=False)
+    assert type(found) is getattr(reader.nn, kind)
+    assert str(found) == str(module)
+    if "Lazy" not in kind:
+        assert described(found.state_dict()) == described(module.state_dict())
+
+
+RUN: dict[str, Callable[[Any], Any]] = {
+    "Conv2d of reflections": lambda t: (
+        t.nn.Conv2d(1, 2, 3, padding=1, padding_mode="reflect"),
+        t.arange(16.0).reshape(1, 1, 4, 4),
+    ),
+    "ConvTranspose2d": lambda t: (t.nn.ConvTranspose2d(1, 2, 3), t.ones(1, 1, 4, 4)),
+    "LSTM": lambda t: (t.nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2), t.ones(5, 2, 3)),
+    "GRU without bias": lambda t: (t.nn.GRU(3, 4, bias=False), t.ones(5, 2, 3)),
+    "TransformerEncoder": lambda t: (
+        t.nn.TransformerEncoder(t.nn.TransformerEncoderLayer(4, 2, 8), 2),
+        t.arange(24.0).reshape(3, 2, 4).sin(),
+    ),
+    "LazyLinear": lambda t: (t.nn.LazyLinear(3), None),
+    "BatchNorm": lambda t: (t.nn.BatchNorm1d(2), t.ones(3, 2)),
+    "Sequential": lambda t: (model_of(t), t.ones(3, 2)),
+    "ParameterList": lambda t: (t.nn.ParameterList([t.ones(1), t.zeros(2)]), None),
+}
+
+
+@both_ways
+@pytest.mark.parametrize("case", RUN)
+def test_whole_module_runs_in_the_other_library(case: str, way: str) -> None:
+    writer, reader = WAYS[way]
+    module, _ = RUN[case](writer)
+    _, given = RUN[case](reader)
+    found = loaded(reader, saved(writer, module.eval()), weights_only=False)
+    if given is None:  # nothing to compare before a first call draws weights
+        if case == "LazyLinear":
+            assert found(reader.ones(2, 5)).shape == (2, 3)
+        return
+    mine, theirs = (
+        out if isinstance(out, tuple) else (out,)
+        for out in (found(given), module(RUN[case](writer)[1]))
+    )
+    np.testing.assert_allclose(mine[0].detach().numpy(), theirs[0].detach().numpy(), 1e-5, 1e-6)
+    again = loaded(writer, saved(reader, found), weights_only=False)
+    assert described(again.state_dict()) == described(module.state_dict())
+
+
+@both_ways
+def test_allowed_module_goes_to_the_other_library(way: str) -> None:
+    writer, reader = WAYS[way]
+    raw = saved(writer, model_of(writer))
+    nn = reader.nn
+    with reader.serialization.safe_globals([nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.Tanh]):
+        assert str(loaded(reader, raw)) == str(model_of(writer))
+
+
+PACKAGES = (
+    "amp autograd distributions distributions.constraints distributions.transforms nn nn.init "
+    "nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim "
+    "optim.lr_scheduler optim.swa_utils utils.data"
+).split()
+MADE_IN_C = {"DeviceType", "ProfilerActivity", "SavedTensor"}
+
+
+def named(package: str) -> list[tuple[str, Any, Any]]:
+    """The classes of a package that both libraries have, by their names there."""
+    modules: list[ModuleType] = [
+        __import__(f"{root}.{package}", fromlist=["_"]) for root in ("torch", "pygrad")
+    ]
+    return [
+        (name_, theirs, getattr(modules[1], name_))
+        for name_, theirs in vars(modules[0]).items()
+        if inspect.isclass(theirs) and theirs.__module__.startswith("torch")
+        if not name_.startswith("_") and hasattr(modules[1], name_) and name_ not in MADE_IN_C
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_classes_have_the_names_that_pytorch_gives_them(package: str) -> None:
+    wrong = {
+        name_: (found, (theirs.__module__, theirs.__qualname__))
+        for name_, theirs, mine in named(package)
+        if (found := torch_name(mine)) != (theirs.__module__, theirs.__qualname__)
+    }
+    assert wrong == {}
+
+
+# ------------------------------------------------------------------ the same errors
+
+GOOD = saved(torch, {"x": torch.arange(4.0)})
+OLD = saved(torch, {"x": torch.arange(4.0)}, **FORMS["before 1.6"])
+DATA = {"data/0": bytes(16)}
+
+
+def lying(**changes: Any) -> bytes:
+    return pickled(tensor_of(**{"of": storage(), **changes}), **DATA)
+
+
+FILES: dict[str, bytes] = {
+    "good": GOOD,
+    "compressed": pickled(tensor_of(storage()), **DATA),
+    "a command": pickled(call(name("os", "system"), text("true"))),
+    "an expression": pickled(call(name("__builtin__", "eval"), text("1"))),
+    "a class of a program": pickled(call(name("mymodule", "Config"))),
+    "bytes that are empty": pickled(call(name("__builtin__", "bytes"))),
+    "an instruction of protocol 4": pickled(b"\x8c\x01a"),
+    "a call of a string": pickled(call(text("a"))),
+    "a new string": pickled(text("a") + b")\x81"),
+    "a state for a list": pickled(b"]}b"),
+    "an item for a list": pickled(b"]NNs"),
+    "items for a list": pickled(b"](NNu"),
+    "an entry for a dict": pickled(b"}Na"),
+    "entries for a dict": pickled(b"}(NNe"),
+    "another word for a storage": pickled(b"(" + text("module") + b"tQ"),
+    "a storage that is a string": pickled(text("0") + b"Q"),
+    "a record that is not there": lying(of=storage("1")),
+    "a path that leaves the archive": lying(of=storage("../../etc/passwd")),
+    "a storage that is too large": lying(of=storage(count=5)),
+    "a storage that is too small": lying(of=storage(count=3)),
+    "a tensor beyond its storage": lying(size=(5,)),
+    "an offset beyond the storage": lying(offset=4),
+    "a negative stride": lying(stride=(-1,)),
+    "a storage of another machine": lying(of=storage(at="cuda:0")),
+    "a storage of another kind of machine": lying(of=storage(at="hpu")),
+    "a storage of no machine": lying(of=storage(at="nowhere")),
+    "no pickle": changed(GOOD, datapkl=None),
+    "another byte order": changed(GOOD, byteorder=b"middle"),
+    "bytes turned round": changed(GOOD, byteorder=b"big"),
+    "a script": changed(GOOD, constantspkl=b""),
+    "a file that is cut": GOOD[:400],
+    "a file that is empty": b"",
+    "a number": pickle.dumps(7, 2),
+    "an older file": OLD,
+    "an older file that is cut": OLD[:-5],
+    "an older file without a pickle": OLD[:40],
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_file_gives_what_it_gives_pytorch(case: str) -> None:
+    mine, theirs = (tried(lambda t=t: described(loaded(t, FILES[case]))) for t in (pygrad, torch))
+    if case in ("a file that is empty", "an older file without a pickle"):
+        mine, theirs = (found.partition(":")[0] for found in (mine, theirs))
+    assert mine == theirs
+
+
+CALLS: dict[str, Callable[[Any, str], Any]] = {
+    **{
+        f"to {where!r}": lambda t, path, where=where: t.load(path, map_location=where)
+        for where in ("cpu", {"cpu": "cpu"}, {"cpu": "cuda:0"}, "cuda", "xpu", "hpu", "foo", 3)
+    },
+    "to a device": lambda t, path: t.load(path, map_location=t.device("cpu")),
+    "by a function": lambda t, path: t.load(path, map_location=lambda storage, _: storage),
+    "by a function of None": lambda t, path: t.load(path, map_location=lambda *_: None),
+    "by a function of 5": lambda t, path: t.load(path, map_location=lambda *_: 5),
+    "mapped": lambda t, path: t.load(path, mmap=True),
+    "mapped without a path": lambda t, path: loaded(t, GOOD, mmap=True),
+    "mapped of the older form": lambda t, path: loaded(t, OLD, mmap=True),
+    "by pickle": lambda t, path: t.load(path, pickle_module=pickle),
+    "by pickle, safely": lambda t, path: t.load(path, pickle_module=pickle, weights_only=True),
+    "with another argument": lambda t, path: t.load(path, foo=1),
+    "with an encoding": lambda t, path: t.load(path, encoding="latin1"),
+    "of a number": lambda t, path: t.load(3),
+    "of no file": lambda t, path: t.load("/nowhere/at/all"),
+    "to a number": lambda t, path: t.save(1, 3),
+    "to no folder": lambda t, path: t.save(1, "/nowhere/at/all"),
+    "of one storage as two types": lambda t, path: saved(t, [x := t.ones(2), x.view(t.int32)]),
+    "unsafe names": lambda t, path: t.serialization.get_unsafe_globals_in_checkpoint(
+        io.BytesIO(saved(t, t.nn.Linear(1, 1)))
+    ),
+    "unsafe names of weights": lambda t, path: t.serialization.get_unsafe_globals_in_checkpoint(
+        path
+    ),
+    "unsafe names of the older form": (
+        lambda t, path: t.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(OLD))
+    ),
+    "a byte order that is none": lambda t, path: t.serialization.set_default_load_endianness(1),
+    "flags that are none": lambda t, path: t.serialization.set_default_mmap_options(77),
+    "a pair that is none": lambda t, path: with_safe(t, (1, "a", "b"), path),
+    "a name that is none": lambda t, path: with_safe(t, (int, 1), path),
+    "a version": lambda t, path: [
+        t.serialization.check_module_version_greater_or_equal(np, (1, 0)),
+        t.serialization.check_module_version_greater_or_equal(np, (99,)),
+    ],
+    "a location": lambda t, path: t.serialization.location_tag(t.ones(1).untyped_storage()),
+}
+
+
+def with_safe(t: Any, pair: Any, path: str) -> Any:
+    with t.serialization.safe_globals([pair]):
+        return loaded(t, FILES["a class of a program"])
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_call_gives_what_it_gives_in_pytorch(case: str, tmp_path: Path) -> None:
+    path = os.fspath(tmp_path / "x.pt")
+    Path(path).write_bytes(GOOD)
+    mine, theirs = (tried(lambda t=t: described(CALLS[case](t, path))) for t in (pygrad, torch))
+    assert (
+        mine.split("Unpickler.__init__()")[-1] == theirs.split("Unpickler.__init__()")[-1]
+        if (isinstance(mine, str) and isinstance(theirs, str))
+        else mine == theirs
+    )
+
+
+@pytest.mark.parametrize("given", [{"foo": 1}, {"encoding": "latin1"}])
+def test_argument_for_pickle_warns_as_in_pytorch(given: Any) -> None:
+    for t in (torch, pygrad):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tried(lambda t=t: loaded(t, GOOD, **given))
+        messages = [str(w.message) for w in caught if "TypedStorage" not in str(w.message)]
+        assert messages == ["pickle_load_args only works if `weights_only=False`."]
+
+
+@pytest.mark.parametrize(
+    "folder", ["a.pt", "a.tar.pt", "plain", "dir.d/c", "a b.pt", "a..", "é.pt"]
+)
+def test_folder_of_an_archive_is_called_as_in_pytorch(tmp_path: Path, folder: str) -> None:
+    path = tmp_path / folder
+    path.parent.mkdir(exist_ok=True)
+    found = []
+    for t in (torch, pygrad):
+        t.save(1, path)
+        with zipfile.ZipFile(path) as file:
+            found.append(file.namelist())
+    assert found[0] == found[1]
+
+
+def test_files_for_archives_are_made_by_hand() -> None:
+    assert loaded(torch, archive({"data.pkl": b"\x80\x02K\x07.", "version": b"3\n"})) == 7
+    assert numbers(1)[1:] == number(1) + b"t"

@@ -1,0 +1,699 @@
+"""PyTorch's files: what is saved comes back as it was, and a file that lies does no harm."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import pickle
+import warnings
+import zipfile
+from collections import Counter, OrderedDict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import leaves_nothing
+from hostile_files import (
+    PROPER_ERRORS,
+    archive,
+    call,
+    changed,
+    damaged,
+    loaded,
+    name,
+    nothing_done,
+    number,
+    numbers,
+    pickled,
+    records,
+    saved,
+    seeds,
+    storage,
+    tensor,
+    text,
+)
+
+import pygrad
+from pygrad import serialization
+from pygrad._dtypes import ALL
+from pygrad.utils.serialization import config
+
+FORMS = {"zip": {}, "before 1.6": {"_use_new_zipfile_serialization": False}}
+in_both_forms = pytest.mark.parametrize("form", FORMS)
+
+
+def again(obj: Any, form: str = "zip", **options: Any) -> Any:
+    return loaded(saved(obj, **FORMS[form]), **options)
+
+
+def trusted(obj: Any, **options: Any) -> Any:
+    """Saved, and loaded with all that it names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return loaded(saved(obj, **options), weights_only=False)
+
+
+# ------------------------------------------------------------------ what comes back
+
+
+@in_both_forms
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_tensor_of_any_type_comes_back(form: str, dtype: Any) -> None:
+    x = pygrad.arange(6).reshape(2, 3).to(dtype)
+    found = again(x, form)
+    assert (found.dtype, found.tolist()) == (dtype, x.tolist())
+
+
+@in_both_forms
+def test_views_keep_strides_and_offset_and_share_their_storage(form: str) -> None:
+    x = pygrad.arange(12.0).reshape(3, 4)
+    views = [x, x.t(), x[1:, ::2], x[0].expand(2, 4)]
+    found = again(views, form)
+    for mine, theirs in zip(found, views, strict=True):
+        assert mine.stride() == theirs.stride()
+        assert mine.storage_offset() == theirs.storage_offset()
+    found[0][1, 2] = -1
+    assert found[1][2, 1] == found[2][0, 1] == -1
+
+
+@in_both_forms
+def test_tied_weights_stay_tied(form: str) -> None:
+    first, last = pygrad.nn.Linear(2, 2, bias=False), pygrad.nn.Linear(2, 2, bias=False)
+    last.weight = first.weight
+    found = again(pygrad.nn.Sequential(first, last).state_dict(), form)
+    found["0.weight"].zero_()
+    assert found["1.weight"].sum() == 0
+
+
+@pytest.mark.parametrize("lazy", [lambda x: x.conj(), lambda x: x.imag, lambda x: x.conj().imag])
+def test_bits_of_a_lazy_tensor_come_back(lazy: Any) -> None:
+    x = lazy(pygrad.tensor([1 + 2j, -3j]))
+    found = again(x)
+    assert (found.is_conj(), found.is_neg()) == (x.is_conj(), x.is_neg())
+    assert found.tolist() == x.tolist()
+
+
+@in_both_forms
+def test_marks_of_a_tensor_come_back(form: str) -> None:
+    plain, leaf = pygrad.ones(1), pygrad.ones(1, requires_grad=True)
+    parameter = pygrad.nn.Parameter(pygrad.ones(1), requires_grad=False)
+    noted = pygrad.ones(1)
+    noted.note = "of the user"
+    found = again([plain, leaf, parameter, noted, pygrad.nn.Buffer(pygrad.ones(1))], form)
+    assert [x.requires_grad for x in found] == [False, True, False, False, False]
+    assert [type(x) is pygrad.nn.Parameter for x in found] == [False, False, True, False, False]
+    assert found[3].note == "of the user"
+    assert isinstance(found[4], pygrad.nn.Buffer)
+
+
+def test_nan_and_infinity_come_back_with_the_sign_of_zero() -> None:
+    found = again(pygrad.tensor([float("nan"), float("inf"), -0.0]))
+    assert str(found.tolist()) == "[nan, inf, -0.0]"
+
+
+@in_both_forms
+def test_plain_values_come_back(form: str) -> None:
+    values = {
+        "none": None,
+        "numbers": [1, -1, 1 << 40, -(1 << 70), 2.5, 1j, True],
+        ("a", 1): "x" * 300,
+        "bytes": b"ab\xff",
+        "bytearray": bytearray(b"ab"),
+        "set": {1, 2},
+        "counter": Counter("aab"),
+        "ordered": OrderedDict([("b", 1), ("a", 2)]),
+        "size": pygrad.Size([1, 2]),
+        "device": pygrad.device("cpu"),
+        "layout": pygrad.strided,
+        "dtype": pygrad.bfloat16,
+    }
+    found = again(values, form)
+    assert found == values
+    assert [type(x) for x in found.values()] == [type(x) for x in values.values()]
+
+
+def test_state_of_training_comes_back() -> None:
+    def made() -> Any:
+        model = pygrad.nn.Sequential(pygrad.nn.Linear(3, 4), pygrad.nn.BatchNorm1d(4))
+        return model, pygrad.optim.Adam(model.parameters(), lr=0.1, amsgrad=True)
+
+    def step(model: Any, optimizer: Any) -> None:
+        optimizer.zero_grad()
+        model(pygrad.arange(12.0).reshape(4, 3)).pow(2).sum().backward()
+        optimizer.step()
+
+    first, other = made(), made()
+    step(*first)
+    states = again([part.state_dict() for part in first])
+    for part, state in zip(other, states, strict=True):
+        part.load_state_dict(state)
+    step(*first)
+    step(*other)
+    for name_, value in first[0].state_dict().items():
+        assert value.tolist() == other[0].state_dict()[name_].tolist()
+
+
+def test_storages_come_back() -> None:
+    x = pygrad.tensor([1.0, 2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        typed = x.storage()
+    found = again([typed])[0]
+    assert (found.tolist(), found.dtype) == ([1.0, 2.0], pygrad.float32)
+    assert again(x.untyped_storage()).tolist() == x.untyped_storage().tolist()
+
+
+def test_tensor_in_a_graph_comes_back_as_a_leaf() -> None:
+    x = pygrad.ones(2, requires_grad=True) * 2
+    found = again(x)
+    assert found.is_leaf
+    assert found.requires_grad
+
+
+def test_hook_is_not_saved() -> None:
+    x = pygrad.ones(1, requires_grad=True)
+    x.register_hook(lambda g: g * 100)
+    found = again(x)
+    found.backward()
+    assert found.grad.item() == 1
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_any_protocol_of_pickle_is_read_when_trusted(protocol: int) -> None:
+    model = pygrad.nn.Sequential(pygrad.nn.Linear(1, 1), pygrad.nn.LSTM(1, 1))
+    if protocol == 0:
+        with pytest.raises(pickle.PicklingError, match="cannot name a storage"):
+            saved(model, pickle_protocol=protocol)
+        return
+    assert str(trusted(model, pickle_protocol=protocol)) == str(model)
+
+
+def test_arrays_and_objects_of_others_come_back_when_trusted() -> None:
+    from argparse import Namespace
+
+    found = trusted({"array": np.arange(3), "options": Namespace(lr=0.1), "path": Path("a")})
+    assert found["array"].tolist() == [0, 1, 2]
+    assert (found["options"].lr, found["path"]) == (0.1, Path("a"))
+
+
+def test_function_of_pygrad_comes_back_when_trusted() -> None:
+    f = pygrad.nn.functional
+    functions = [f.relu, f.gelu, pygrad.tanh, pygrad.Tensor.add, f.max_pool2d]
+    assert trusted(functions) == functions
+
+
+class Halved(pygrad.Tensor):
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        kept = super().__reduce_ex__(protocol)
+        return _doubled, (kept,)
+
+
+def _doubled(kept: Any) -> Any:
+    function, args = kept
+    return function(*args) * 2
+
+
+def test_class_with_its_own_pickle_is_asked() -> None:
+    x = Halved([1.0, 2.0])
+    assert trusted(x).tolist() == [2.0, 4.0]
+    assert b"torch._utils\n_rebuild_tensor_v2" in records(saved(x))["data.pkl"]
+
+
+class Noted(pygrad.Tensor):
+    __slots__ = ("note",)
+
+
+def test_subclass_keeps_its_class_and_slots() -> None:
+    x = Noted([1.0])
+    x.note, x.other = "slot", "attribute"
+    with serialization.safe_globals([Noted]):
+        found = again(x)
+    assert (type(found), found.note, found.other) == (Noted, "slot", "attribute")
+
+
+# ------------------------------------------------------------------ the file
+
+
+def test_equal_objects_give_equal_files() -> None:
+    def made() -> bytes:
+        pygrad.manual_seed(0)
+        return saved(pygrad.nn.TransformerEncoderLayer(4, 2).state_dict())
+
+    assert made() == made()
+
+
+def test_nan_has_one_pattern() -> None:
+    bits = pygrad.tensor([0x7FC00000, 0x7F800001, -1], dtype=pygrad.int32)
+    patterns = again(bits.view(pygrad.float32)).view(pygrad.int32)
+    assert len(set(patterns.tolist())) == 1
+
+
+def test_file_is_a_sound_zip_with_aligned_records(tmp_path: Path) -> None:
+    pygrad.save([pygrad.ones(3), pygrad.ones(0), pygrad.ones(5)], tmp_path / "some.name.pt")
+    with zipfile.ZipFile(tmp_path / "some.name.pt") as file:
+        assert file.testzip() is None
+        assert {entry.filename.split("/")[0] for entry in file.infolist()} == {"some.name"}
+        raw = (tmp_path / "some.name.pt").read_bytes()
+        for entry in file.infolist():
+            sizes = raw[entry.header_offset + 26 : entry.header_offset + 30]
+            lengths = int.from_bytes(sizes[:2], "little") + int.from_bytes(sizes[2:], "little")
+            assert (entry.header_offset + 30 + lengths) % 64 == 0
+
+
+def test_file_without_checksums_is_read() -> None:
+    serialization.set_crc32_options(False)
+    try:
+        raw = saved(pygrad.ones(2))
+    finally:
+        serialization.set_crc32_options(True)
+    assert serialization.get_crc32_options()
+    assert loaded(raw).tolist() == [1, 1]
+
+
+def test_skipped_data_leave_their_room() -> None:
+    x = pygrad.tensor([1.0, 2.0])
+    with serialization.skip_data():
+        raw = saved(x)
+        assert loaded(saved(x)).tolist() == [0, 0]
+    assert len(raw) == len(saved(x))
+    assert loaded(raw).tolist() == [0, 0]
+
+
+def test_alignment_is_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.save, "storage_alignment", 4096)
+    raw = saved(pygrad.ones(2))
+    assert raw.index(np.ones(2, "float32").tobytes()) % 4096 == 0
+    assert loaded(raw).tolist() == [1, 1]
+
+
+def test_extension_asks_for_safetensors(tmp_path: Path) -> None:
+    for path in (tmp_path / "x.safetensors", str(tmp_path / "y.safetensors")):
+        pygrad.save({"x": pygrad.ones(1)}, path)
+        with open(path, "rb") as file:
+            assert file.read(9)[8:] == b"{"
+        assert pygrad.load(path)["x"].tolist() == [1]
+
+
+@pytest.mark.parametrize("extension", ["pt", "pth", "bin", "safetensors", ""])
+def test_format_is_told_by_content(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"x.{extension}"
+    pygrad.save({"x": pygrad.ones(1)}, tmp_path / "x.safetensors")
+    plain = (tmp_path / "x.safetensors").read_bytes()
+    forms = [plain]
+    if extension != "safetensors":
+        forms += [saved({"x": pygrad.ones(1)}, **form) for form in FORMS.values()]
+    for raw in forms:
+        path.write_bytes(raw)
+        assert pygrad.load(path)["x"].tolist() == [1]
+        assert loaded(raw)["x"].tolist() == [1]
+
+
+def test_files_that_are_open_are_read_and_written(tmp_path: Path) -> None:
+    with open(tmp_path / "x.pt", "wb") as file:
+        pygrad.save(pygrad.ones(1), file)
+    with open(tmp_path / "x.pt", "rb") as file:
+        assert pygrad.load(file).item() == 1
+    with gzip.open(tmp_path / "x.gz", "wb") as file:
+        pygrad.save(pygrad.ones(1), file)
+    with gzip.open(tmp_path / "x.gz", "rb") as file:
+        assert pygrad.load(file).item() == 1
+
+
+def test_several_objects_of_the_older_form_stand_one_after_another() -> None:
+    file = io.BytesIO(
+        saved(1, **FORMS["before 1.6"]) + saved(pygrad.ones(1), **FORMS["before 1.6"])
+    )
+    assert pygrad.load(file) == 1
+    assert pygrad.load(file).item() == 1
+
+
+def test_bytes_of_the_other_order_are_turned() -> None:
+    raw = saved(pygrad.tensor([1, 256], dtype=pygrad.int16))
+    turned = changed(raw, byteorder=b"big")
+    assert loaded(turned).tolist() == [256, 1]
+    unmarked = saved(pygrad.tensor([1, 256], dtype=pygrad.int16), _disable_byteorder_record=True)
+    assert loaded(unmarked).tolist() == [1, 256]
+    serialization.set_default_load_endianness(serialization.LoadEndianness.BIG)
+    try:
+        assert loaded(unmarked).tolist() == [256, 1]
+    finally:
+        serialization.set_default_load_endianness(None)
+
+
+def test_failed_save_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    path.write_bytes(b"before")
+    x = pygrad.ones(2)
+    for wrong in (lambda: None, [x, x.view(pygrad.int32)]):
+        with pytest.raises((AttributeError, pickle.PicklingError, RuntimeError)):
+            pygrad.save(wrong, path)
+    assert path.read_bytes() == b"before"
+    assert pickle.loads(pickle.dumps(x)).tolist() == [1, 1]  # by value, as always
+
+
+def test_mapped_file_is_read(tmp_path: Path) -> None:
+    pygrad.save(pygrad.ones(1), tmp_path / "x.pt")
+    assert pygrad.load(tmp_path / "x.pt", mmap=True).item() == 1
+    shared = serialization.set_default_mmap_options(serialization._options.MAP_SHARED)
+    with shared, pytest.raises(NotImplementedError, match="MAP_SHARED"):
+        pygrad.load(tmp_path / "x.pt", mmap=True)
+
+
+# ------------------------------------------------------------------ what a file may name
+
+
+def test_unpickling_warns_once_and_is_not_the_default() -> None:
+    raw = saved(pygrad.nn.Linear(1, 1))
+    pygrad._warnings._given.discard("unpickling")
+    with pytest.warns(UserWarning, match="runs whatever code the file names"):
+        loaded(raw, weights_only=False)
+    loaded(raw, weights_only=False)
+    with pytest.raises(pickle.UnpicklingError, match="torch.nn.modules.linear.Linear"):
+        loaded(raw)
+
+
+def test_environment_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = saved(pygrad.nn.Linear(1, 1))
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.raises(pickle.UnpicklingError):
+        loaded(raw, weights_only=False)
+
+
+def test_module_is_loaded_once_its_parts_are_allowed() -> None:
+    model = pygrad.nn.Sequential(pygrad.nn.Linear(2, 1), pygrad.nn.ReLU())
+    raw = saved(model)
+    file = io.BytesIO(raw)
+    wanted = serialization.get_unsafe_globals_in_checkpoint(file)
+    assert wanted == [
+        "torch.nn.modules.container.Sequential",
+        "torch.nn.modules.linear.Linear",
+        "torch.nn.modules.activation.ReLU",
+    ]
+    nn = pygrad.nn
+    with serialization.safe_globals([nn.Sequential, nn.Linear, nn.ReLU]):
+        assert serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(raw)) == []
+        found = loaded(raw)
+    assert found(pygrad.ones(2)).item() == model(pygrad.ones(2)).item()
+    with pytest.raises(pickle.UnpicklingError, match="Sequential"):
+        loaded(raw)
+
+
+def test_allowed_name_may_be_another() -> None:
+    raw = pickled(call(name("gone.module", "function"), text("a")))
+    with serialization.safe_globals([(str.upper, "gone.module.function")]):
+        assert loaded(raw) == "A"
+
+
+def test_class_of_pytorch_that_is_not_here_is_named() -> None:
+    raw = pickled(call(name("torch.nn.modules.nowhere", "Nothing")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(AttributeError, match=r"names torch\.nn\.modules\.nowhere\.Nothing"):
+            loaded(raw, weights_only=False)
+
+
+# ------------------------------------------------------------------ where storages go
+
+
+def test_places_are_mapped() -> None:
+    raw = pickled(tensor(storage(at="cuda:1")), **{"data/0": bytes(16)})
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+        loaded(raw)
+    for where in ("cpu", pygrad.device("cpu"), {"cuda:1": "cpu"}, lambda storage, _: storage):
+        assert loaded(raw, map_location=where).tolist() == [0] * 4
+    seen: list[Any] = []
+    loaded(raw, map_location=lambda storage, tag: seen.append((len(storage), tag)) or storage)
+    assert seen == [(16, "cuda:1")]
+
+
+def test_package_of_the_user_is_asked_in_its_turn() -> None:
+    registry = serialization._locations._registry
+    before = [*registry]
+    try:
+        serialization.register_package(
+            5, lambda storage: "mine", lambda storage, tag: storage if tag == "mine" else None
+        )
+        raw = saved(pygrad.ones(1))
+        assert b"mine" in records(raw)["data.pkl"]
+        assert loaded(raw).item() == 1
+    finally:
+        registry[:] = before
+    with pytest.raises(RuntimeError, match=r"don't know how to restore .* \(tagged with mine\)"):
+        loaded(raw)
+
+
+# ------------------------------------------------------------------ files that lie
+
+GOOD = saved({"x": pygrad.arange(4.0), "y": [1, "a"]})
+DATA = {"data/0": bytes(16)}
+DEEP = 200_000
+TUPLES_OF_TUPLES = b")" + b"q\x00h\x00\x86" * 64
+"""A tuple of 2 ** 64 parts, in 300 bytes."""
+
+
+def _lying(**changes: Any) -> bytes:
+    return pickled(tensor(**{"of": storage(), **changes}), **DATA)
+
+
+HOSTILE = {
+    "a command": pickled(call(name("posix", "system"), text("touch boom"))),
+    "a command by os": pickled(call(name("os", "system"), text("touch boom"))),
+    "a process": pickled(call(name("subprocess", "Popen"), text("boom"))),
+    "an expression": pickled(call(name("__builtin__", "eval"), text("open('boom', 'w')"))),
+    "an import": pickled(call(name("builtins", "__import__"), text("os"))),
+    "an attribute": pickled(call(name("builtins", "getattr"), name("torch", "Tensor"), text("a"))),
+    "a dotted name": pickled(name("torch", "serialization.os.system")),
+    "a name within a name": pickled(name("torch.Tensor", "__init__.__globals__")),
+    "a function of pygrad": pickled(call(name("pygrad", "load"), text("boom"))),
+    "an instruction that imports": pickled(b"\x8c\x02os\x8c\x06system\x93"),
+    "an old instance": pickled(b"(ios\nsystem\n"),
+    "an extension": pickled(b"\x82\x01"),
+    "a call of a string": pickled(call(text("upper"), text("a"))),
+    "a call of a dtype": pickled(call(name("torch", "float32"), text("a"))),
+    "a call of a tensor": pickled(call(tensor(storage()), number(1)), **DATA),
+    "a call of a list": pickled(b"]" * 1 + b")R"),
+    "a new string": pickled(text("a") + b")\x81"),
+    "the handle of a tensor": pickled(
+        call(
+            name("torch._tensor", "_rebuild_from_type_v2"),
+            name("torch._utils", "_rebuild_tensor_v2"),
+            name("torch", "Tensor"),
+            b"(" + storage() + number(0) + numbers(4) + numbers(1) + b"\x89}t",
+            b"(N}" + text("_h") + number(8) + b"st",
+        ),
+        **DATA,
+    ),
+    "a type that is none": pickled(
+        call(
+            name("torch._tensor", "_rebuild_from_type_v2"),
+            name("torch", "Size"),
+            name("torch", "device"),
+            b")",
+            b"}",
+        )
+    ),
+    "a state for a list": pickled(b"]}b"),
+    "sizes for a tensor": pickled(call(name("torch", "Tensor"), number(1 << 40))),
+    "sizes for a storage": pickled(call(name("torch.storage", "UntypedStorage"), number(1 << 40))),
+    "sizes for a bytearray": pickled(call(name("builtins", "bytearray"), number(1 << 40))),
+    "another codec": pickled(call(name("_codecs", "encode"), text("a"), text("rot13"))),
+    "another word for a storage": pickled(b"(" + text("module") + b"tQ"),
+    "a storage that is a string": pickled(text("0") + b"Q"),
+    "a storage of no class": pickled(b"(" + text("storage") + b"N" + text("0") * 2 + b"K\x00tQ"),
+    "a record that is not there": _lying(of=storage("1")),
+    "a path that leaves the archive": _lying(of=storage("../../../etc/passwd")),
+    "an absolute path": _lying(of=storage("/etc/passwd")),
+    "a key that is a number": pickled(
+        b"("
+        + text("storage")
+        + name("torch", "FloatStorage")
+        + number(0)
+        + text("cpu")
+        + b"K\x04tQ"
+    ),
+    "a storage that is too large": _lying(of=storage(count=5)),
+    "a storage that is too small": _lying(of=storage(count=3)),
+    "a storage of terabytes": _lying(of=storage(count=1 << 50)),
+    "a storage of a negative size": _lying(of=storage(count=-4)),
+    "a tensor beyond its storage": _lying(size=(5,)),
+    "an offset beyond the storage": _lying(offset=4),
+    "an offset before the storage": _lying(offset=-1),
+    "a stride beyond the storage": _lying(size=(2,), stride=(4,)),
+    "a negative stride": _lying(stride=(-1,)),
+    "a negative size": _lying(size=(-4,)),
+    "sizes that overflow": _lying(size=(1 << 33, 1 << 33), stride=(0, 0)),
+    "a size of a hundred bits": _lying(size=(1 << 100,), stride=(0,)),
+    "more sizes than strides": _lying(size=(2, 2)),
+    "a thousand dimensions": _lying(size=(1,) * 1000, stride=(1,) * 1000),
+    "sizes of text": pickled(
+        call(name("torch._utils", "_rebuild_tensor"), storage(), b"K\x00", text("4"), text("1")),
+        **DATA,
+    ),
+    "gradients of integers": pickled(
+        call(
+            name("torch._utils", "_rebuild_tensor_v2"),
+            storage(kind="IntStorage"),
+            number(0),
+            numbers(4),
+            numbers(1),
+            b"\x88}",
+        ),
+        **DATA,
+    ),
+    "a hook that is none": pickled(
+        call(
+            name("torch._utils", "_rebuild_tensor_v2"),
+            storage(),
+            number(0),
+            numbers(4),
+            numbers(1),
+            b"\x88}K\x00" + text("a") + b"s",
+        ),
+        **DATA,
+    ),
+    "a tuple that is too large to hash": pickled(b"}", TUPLES_OF_TUPLES, b"Ns"),
+    "a tuple that is too large for a set": pickled(
+        call(name("builtins", "set"), b"]" + TUPLES_OF_TUPLES + b"a")
+    ),
+    "a tuple that is too deep to hash": pickled(b"})", b"\x85" * DEEP, b"Ns"),
+    "a list for a key": pickled(b"}]Ns"),
+    "nothing on the stack": pickled(b"R"),
+    "no mark": pickled(b"t"),
+    "a key without a value": pickled(b"}(Nu"),
+    "a memo that is empty": pickled(b"h\x07"),
+    "a text of 4 GB": pickled(b"X\xff\xff\xff\xff"),
+    "text that is none": pickled(b"X\x01\x00\x00\x00\xff"),
+    "names that are none": pickled(b"c\xff\n\xff\n"),
+    "a name without an end": pickled(b"c" + b"a" * 100_000),
+    "a pickle without an end": archive({"data.pkl": b"\x80\x02N", "version": b"3"}),
+    "no pickle": changed(GOOD, datapkl=None),
+    "no version": changed(GOOD, version=None),
+    "a version to come": changed(GOOD, version=b"99"),
+    "a version that is none": changed(GOOD, version=b"x" * 1000),
+    "another byte order": changed(GOOD, byteorder=b"middle" * 1000),
+    "a script": changed(GOOD, constantspkl=b""),
+    "no records": archive({}),
+    "records in no folder": archive({"data.pkl": b"N."}, folder=""),
+    "no zip file": b"PK\x03\x04" + bytes(100),
+    "an empty file": b"",
+    "text": b"hello world",
+    "a number of another program": pickle.dumps(7, 2),
+    "a tar file": bytes(257) + b"ustar" + bytes(250),
+    "an older file of terabytes": saved([pygrad.ones(4)], **FORMS["before 1.6"]).replace(
+        b"K\x04N", b"J\xff\xff\xff\x7fN"
+    ),
+    "an older file with views": saved([pygrad.ones(4)], **FORMS["before 1.6"]).replace(
+        b"K\x04Nt", b"K\x04(" + text("v") + b"K\x01K\x02tt"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.filterwarnings("ignore:'torch.load' received a zip file")
+@leaves_nothing
+def test_file_that_lies_is_an_error(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with nothing_done(), pytest.raises(PROPER_ERRORS) as caught:
+        loaded(HOSTILE[case])
+    assert not isinstance(caught.value, (pygrad.EngineError, MemoryError, RecursionError))
+    assert os.listdir(tmp_path) == []
+
+
+def test_forbidden_name_is_in_the_error_with_a_way_out() -> None:
+    with pytest.raises(pickle.UnpicklingError) as caught:
+        loaded(pickled(call(name("mymodule", "Config"))))
+    assert "Weights only load failed" in str(caught.value)
+    assert "GLOBAL mymodule.Config was not an allowed global by default" in str(caught.value)
+    assert "torch.serialization.add_safe_globals([mymodule.Config])" in str(caught.value)
+
+
+@in_both_forms
+@leaves_nothing
+def test_file_cut_anywhere_is_an_error(form: str) -> None:
+    raw = saved({"x": pygrad.arange(4.0), "y": [1, "a"]}, **FORMS[form])
+    for end in range(len(raw)):
+        with pytest.raises(PROPER_ERRORS):
+            loaded(raw[:end])
+
+
+@leaves_nothing
+def test_changed_byte_of_the_data_is_an_error() -> None:
+    at = GOOD.index(np.arange(4, dtype="float32").tobytes())
+    raw = bytearray(GOOD)
+    raw[at + 5] ^= 1
+    with pytest.raises(RuntimeError, match="CRC-32"):
+        loaded(bytes(raw))
+
+
+@leaves_nothing
+def test_deep_lists_are_loaded() -> None:
+    found = loaded(pickled(b"]" * DEEP, b"a" * (DEEP - 1)))
+    depth = 1
+    while found:
+        (found,) = found
+        depth += 1
+    assert depth == DEEP
+
+
+@leaves_nothing
+def test_records_that_overlap_are_an_error() -> None:
+    """As in a zip bomb, whose entries all show the same bytes."""
+    raw = bytearray(saved([pygrad.ones(4), pygrad.zeros(4)]))
+    entries = [raw.index(b"PK\x01\x02", 0)]
+    while (at := raw.find(b"PK\x01\x02", entries[-1] + 1)) > 0:
+        entries.append(at)
+    first, second = entries[4], entries[5]
+    raw[second + 42 : second + 46] = raw[first + 42 : first + 46]
+    with pytest.raises(RuntimeError, match="overlaps another record"):
+        loaded(bytes(raw))
+
+
+@leaves_nothing
+def test_compressed_zeros_do_not_grow_beyond_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    zeros = {f"data/{k}": bytes(1 << 20) for k in range(8)}
+    storages = b"".join(storage(str(k), 1 << 18) for k in range(8))
+    head = {"data.pkl": b"\x80\x02]" + b"(" + storages + b"e.", "version": b"3"}
+    raw = archive({**head, **zeros}, compressed=True)
+    assert len(loaded(raw)) == 8
+    monkeypatch.setattr(serialization._archive, "_LARGEST_PLAIN", 1 << 21)
+    with pytest.raises(RuntimeError, match="compressed records are too large"):
+        loaded(raw)
+
+
+@leaves_nothing
+def test_record_that_says_too_small_a_size_is_not_unpacked_further() -> None:
+    raw = bytearray(archive({"data.pkl": b"\x80\x02N." * (1 << 20), "version": b"3"}, True))
+    at = raw.index(b"PK\x01\x02")
+    raw[at + 24 : at + 28] = (5).to_bytes(4, "little")
+    with pytest.raises(RuntimeError, match="unexpected decompressed size"):
+        loaded(bytes(raw))
+
+
+# ------------------------------------------------------------------ files at random
+
+FUZZED = int(os.environ.get("PYGRAD_FUZZED_FILES", "400"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("batch", range(4))
+@leaves_nothing
+def test_damaged_file_is_loaded_or_an_error(batch: int) -> None:
+    random = Random(batch)
+    good = seeds()
+    found = Counter[str]()
+    with nothing_done():
+        for _ in range(FUZZED // 4):
+            raw = damaged(random.choice(good), random)
+            try:
+                loaded(raw)
+            except PROPER_ERRORS as error:
+                assert not isinstance(error, (pygrad.EngineError, RecursionError))
+                found[type(error).__name__] += 1
+            else:
+                found["loaded"] += 1
+    assert {"loaded", "UnpicklingError", "RuntimeError"} <= found.keys()
