@@ -9,14 +9,16 @@ from __future__ import annotations
 import copy
 import re
 import sys
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from .._package import pygrad
 from .._tensor import Tensor
 
 if TYPE_CHECKING:
     import numpy as np
+
+CollateMap: TypeAlias = dict[Any, Callable[..., Any]]
 
 
 def default_collate(batch: Any) -> Any:
@@ -32,32 +34,103 @@ def default_collate(batch: Any) -> Any:
     >>> default_collate([{"x": "a"}, {"x": "b"}])
     {'x': ['a', 'b']}
     """
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Joins a list of samples as `default_collate` does, but what to make of samples that are no
+    containers is looked up.
+
+    Args:
+        batch: the samples.
+        collate_fn_map: a function for samples of a type, called with the batch and this map as
+            `collate_fn_map`; the type itself is looked for first, then those it derives from, in
+            the order of the map.
+
+    Raises:
+        TypeError: samples that are no containers, of a type that is not in the map.
+        RuntimeError: sequences of unequal length.
+
+    >>> collate([{"x": 1}, {"x": 2}], collate_fn_map={int: lambda batch, **_: sum(batch)})
+    {'x': 3}
+    """
     sample = batch[0]
-    if isinstance(sample, Tensor):
-        return pygrad.stack(list(batch), 0)
-    if _is_array(sample):
-        if not _is_numeric(sample):
-            raise TypeError(_COLLATE_MESSAGE.format(sample.dtype))
-        return default_collate([pygrad.as_tensor(array) for array in batch])
-    if _is_numpy_number(sample):
-        return pygrad.as_tensor(batch)
-    if isinstance(sample, float):
-        return pygrad.tensor(batch, dtype=pygrad.float64)
-    if isinstance(sample, int):
-        return pygrad.tensor(batch)
-    if isinstance(sample, (str, bytes)):
-        return batch
+    function = _function_for(sample, collate_fn_map or {})
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+
+    def joined(items: Any) -> Any:
+        return collate(items, collate_fn_map=collate_fn_map)
+
     if isinstance(sample, Mapping):
-        columns = {key: default_collate([row[key] for row in batch]) for key in sample}
+        columns = {key: joined([row[key] for row in batch]) for key in sample}
         return _mapping_like(sample, columns)
     if isinstance(sample, tuple) and hasattr(sample, "_fields"):
-        return type(sample)(*[default_collate(column) for column in zip(*batch, strict=False)])
+        return type(sample)(*[joined(column) for column in zip(*batch, strict=False)])
     if isinstance(sample, Sequence):
         if {len(row) for row in batch} != {len(sample)}:
             raise RuntimeError("each element in list of batch should be of equal size")
-        joined = [default_collate(column) for column in zip(*batch, strict=True)]
-        return _sequence_like(sample, joined)
-    raise TypeError(_COLLATE_MESSAGE.format(type(sample)))
+        return _sequence_like(sample, [joined(column) for column in zip(*batch, strict=True)])
+    raise TypeError(default_collate_err_msg_format.format(type(sample)))
+
+
+def _function_for(sample: Any, table: CollateMap) -> Callable[..., Any] | None:
+    found = table.get(type(sample))
+    if found is not None:
+        return found
+    if table is default_collate_fn_map:
+        if _is_array(sample):
+            return collate_numpy_array_fn
+        if _is_numpy_number(sample):
+            return collate_numpy_scalar_fn
+    for kind, function in table.items():
+        if isinstance(sample, kind):
+            return function
+    return None
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Tensors, stacked."""
+    return pygrad.stack(list(batch), 0)
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Arrays of numbers, made tensors and joined."""
+    if not _is_numeric(batch[0]):
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
+    return collate([pygrad.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Scalars of NumPy's as one tensor."""
+    return pygrad.as_tensor(batch)
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Floats as one tensor of float64."""
+    return pygrad.tensor(batch, dtype=pygrad.float64)
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Ints, or bools, as one tensor."""
+    return pygrad.tensor(batch)
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Texts, as they are."""
+    return batch
+
+
+default_collate_fn_map: CollateMap = {
+    Tensor: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+"""What `default_collate` makes of samples; programs add types of their own. NumPy's are known too
+without being here, so that nobody need import it.
+"""
 
 
 def default_convert(data: Any) -> Any:
@@ -82,7 +155,7 @@ def default_convert(data: Any) -> Any:
     return data
 
 
-_COLLATE_MESSAGE = (
+default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 

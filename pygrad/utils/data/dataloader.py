@@ -12,6 +12,7 @@ from ..._package import pygrad
 from ...autograd import profiler
 from .._collate import default_collate, default_convert
 from ._fetch import Fetcher, get_worker_info
+from ._utils.fetch import _BaseDatasetFetcher, _IterableDatasetFetcher, _MapDatasetFetcher
 from .dataset import Dataset, IterableDataset
 from .sampler import (
     BatchSampler,
@@ -28,6 +29,21 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+
+
+class _DatasetKind:
+    """How a dataset gives samples: by number, or one after the other."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(
+        kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
+    ) -> _BaseDatasetFetcher:
+        """What gives batches of a dataset of this kind."""
+        made = _IterableDatasetFetcher if kind == _DatasetKind.Iterable else _MapDatasetFetcher
+        return made(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _EndlessSampler(Sampler[None]):
@@ -133,7 +149,7 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
         self._reported_length: int | None = None
-        self._iterator: _LoaderIterator | None = None
+        self._iterator: _BaseDataLoaderIter | None = None
         self._initialized = True
         _warn_of_too_many(num_workers)
 
@@ -172,15 +188,32 @@ class DataLoader(Generic[T_co]):
             value = context_of(value)
         self._context = value
 
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        kind = _MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter
+        return kind(self)
+
+    def check_worker_number_rationality(self) -> None:
+        """Warns where more workers are to start than can run at once."""
+        _warn_of_too_many(self.num_workers)
+
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether samples are joined to batches."""
+        return self.batch_sampler is not None
+
+    @property
+    def _dataset_kind(self) -> int:
+        return _DatasetKind.Iterable if self._streams else _DatasetKind.Map
+
     @property
     def _index_sampler(self) -> Any:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def __iter__(self) -> Iterator[Any]:
         if not self.persistent_workers or self.num_workers == 0:
-            return _LoaderIterator(self)
+            return self._get_iterator()
         if self._iterator is None:
-            self._iterator = _LoaderIterator(self)
+            self._iterator = self._get_iterator()
         else:
             self._iterator._begin(self)
         return self._iterator
@@ -277,7 +310,7 @@ def _refuse_order(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> Non
             )
 
 
-class _LoaderIterator(Iterator[Any]):
+class _BaseDataLoaderIter(Iterator[Any]):
     """One pass over a loader, or with persistent workers one after the other."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -363,3 +396,14 @@ class _LoaderIterator(Iterator[Any]):
 
     def __getstate__(self) -> NoReturn:
         raise NotImplementedError("a DataLoader's iterator cannot be pickled")
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """One that loads in the calling process."""
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """One that has workers."""
+
+
+_InfiniteConstantSampler = _EndlessSampler

@@ -1,5 +1,27 @@
-"""Where PyTorch has what makes batches."""
+"""Where PyTorch has what makes batches and the workers."""
 
-from . import collate
+from __future__ import annotations
 
-__all__ = ["collate"]
+import sys
+from typing import TYPE_CHECKING
+
+from ...._package import submodule
+from . import collate, fetch
+
+__all__ = ["collate", "fetch", "pin_memory", "worker"]
+
+IS_WINDOWS = sys.platform == "win32"
+MP_STATUS_CHECK_INTERVAL = 5.0
+"""Seconds between two looks at whether a worker lives."""
+HAS_NUMPY = True
+python_exit_status = False
+
+if TYPE_CHECKING:
+    from . import pin_memory, worker
+else:
+
+    def __getattr__(name):
+        """Modules when first asked for: workers need `multiprocessing`."""
+        if name in ("worker", "pin_memory"):
+            return submodule(f"utils.data._utils.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,73 @@
+"""What becomes of an index, as classes that programs derive from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .._fetch import Fetcher
+
+__all__: list[str] = []
+
+
+class _BaseDatasetFetcher:
+    """Gives the batch for what a sampler says."""
+
+    _streams: bool
+
+    def __init__(
+        self,
+        dataset: Any,
+        auto_collation: bool,
+        collate_fn: Callable[[Any], Any],
+        drop_last: bool,
+    ) -> None:
+        self.dataset = dataset
+        self.auto_collation = auto_collation
+        self.collate_fn = collate_fn
+        self.drop_last = drop_last
+
+    def fetch(self, possibly_batched_index: Any) -> Any:
+        """The batch for an index, or for a list of them."""
+        raise NotImplementedError
+
+    def _fetcher(self) -> Fetcher:
+        made = Fetcher(
+            self.dataset, self._streams, self.auto_collation, self.collate_fn, self.drop_last
+        )
+        made.begin()
+        return made
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
+    """Of a dataset with numbered samples."""
+
+    _streams = False
+
+    def fetch(self, possibly_batched_index: Any) -> Any:
+        return self._fetcher().fetch(possibly_batched_index)
+
+
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
+    """Of an iterable dataset: an index only counts."""
+
+    _streams = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._own = self._fetcher()
+        self.dataset_iter = self._own._stream
+        self.ended = False
+
+    def fetch(self, possibly_batched_index: Any) -> Any:
+        """The next batch; raises StopIteration when there is none."""
+        if self.ended:
+            raise StopIteration
+        try:
+            return self._own.fetch(possibly_batched_index)
+        except StopIteration:
+            self.ended = True
+            raise
+
+    def __getstate__(self) -> NoReturn:
+        raise NotImplementedError("an iterator over a dataset cannot be pickled")

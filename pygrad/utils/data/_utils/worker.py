@@ -1,0 +1,8 @@
+"""Which worker a process is, and what it does."""
+
+from __future__ import annotations
+
+from .._fetch import WorkerInfo as WorkerInfo
+from .._fetch import get_worker_info as get_worker_info
+
+__all__: list[str] = []

@@ -1,0 +1,16 @@
+"""A name of older programs."""
+
+from __future__ import annotations
+
+import warnings
+
+__all__: list[str] = []
+
+
+def worker_init_fn(worker_id: int) -> None:
+    """Nothing: a loader seeds and shares out by itself."""
+    warnings.warn(
+        "Usage of backward_compatibility.worker_init_fn is deprecated as DataLoader automatically "
+        "applies sharding in every worker",
+        stacklevel=2,
+    )
