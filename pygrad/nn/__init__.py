@@ -12,6 +12,9 @@ Example:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from .._package import submodule
 from . import functional, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .parallel import DataParallel
@@ -36,3 +39,36 @@ __all__ = [
     "utils",
 ]
 __all__ += modules.__all__
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Modules when first asked for."""
+        if name in ("attention", "common_types", "grad"):
+            return submodule(f"nn.{name}")
+        raise AttributeError(f"module 'pygrad.nn' has no attribute '{name}'")
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """Those of a layer's arguments by name that say how its tensors are made.
+
+    Raises:
+        TypeError: there are others, or one is given twice.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"dtype": None}})
+        {'dtype': None, 'device': 'cpu'}
+    """
+    if kwargs is None:
+        return {}
+    simple = {"device", "dtype", "memory_format"}
+    expected = simple | {"factory_kwargs"}
+    if not kwargs.keys() <= expected:
+        raise TypeError(f"unexpected kwargs {kwargs.keys() - expected}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for key in simple & kwargs.keys():
+        if key in found:
+            raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
+        found[key] = kwargs[key]
+    return found

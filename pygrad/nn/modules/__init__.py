@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import activation, batchnorm, container, conv, conv_transpose, instancenorm, linear
 from ._parameter_containers import ParameterDict, ParameterList
 from .activation import (
     CELU,
@@ -35,7 +36,7 @@ from .activation import (
 )
 from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .attention import MultiheadAttention
-from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
 from .container import ModuleDict, ModuleList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d
 from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -83,6 +84,7 @@ from .loss import (
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
+    NLLLoss2d,
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
@@ -268,6 +270,7 @@ __all__ = [
     "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
+    "NLLLoss2d",
     "PReLU",
     "PairwiseDistance",
     "ParameterDict",
@@ -299,6 +302,7 @@ __all__ = [
     "Softplus",
     "Softshrink",
     "Softsign",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",
@@ -318,3 +322,27 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+
+def _place_as_in_pytorch() -> None:
+    """Classes that have modules of their own here are in these there: programs import them so, and
+    files name them so.
+    """
+    for module, names in (
+        (activation, "MultiheadAttention"),
+        (batchnorm, "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d"),
+        (container, "ParameterDict ParameterList"),
+        (
+            conv,
+            "ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d LazyConv3d "
+            "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
+        ),
+        (instancenorm, "LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d"),
+        (linear, "LazyLinear"),
+    ):
+        for name in names.split():
+            setattr(module, name, globals()[name])
+    conv._ConvTransposeNd = conv_transpose._ConvTransposeNd  # type: ignore[attr-defined]
+
+
+_place_as_in_pytorch()

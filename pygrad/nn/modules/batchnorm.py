@@ -14,7 +14,7 @@ from .module import Module
 if TYPE_CHECKING:
     from .._types import DeviceLike, DTypeLike
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class _NormBase(Module):
@@ -163,3 +163,76 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalisation over (N, C, D, H, W). Arguments as :class:`BatchNorm1d`."""
 
     _ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation whose statistics are those of all processes; of the one process that
+    there is, it is batch normalisation of any rank.
+
+    Args:
+        num_features: C of inputs (N, C, ...).
+        eps, momentum, affine, track_running_stats: as for `BatchNorm1d`.
+        process_group: which processes share statistics; of no effect.
+
+    Raises:
+        ValueError: at the call, an input of one dimension, or without channels.
+
+    Example:
+        >>> import pygrad
+        >>> net = pygrad.nn.Sequential(pygrad.nn.BatchNorm1d(2))
+        >>> pygrad.nn.SyncBatchNorm.convert_sync_batchnorm(net)[0]
+        SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        self._check_non_zero_input_channels(input)
+
+    def _check_non_zero_input_channels(self, input: Tensor) -> None:
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with every batch norm in it, or it itself, changed to this class; parameters
+        and buffers stay the same objects.
+        """
+        changed = module
+        if isinstance(module, _BatchNorm):
+            made = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            if module.affine:
+                made.weight, made.bias = module.weight, module.bias
+            made.running_mean, made.running_var = module.running_mean, module.running_var
+            made.num_batches_tracked = module.num_batches_tracked
+            made.training = module.training
+            changed = made
+        for name, child in module.named_children():
+            changed.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return changed

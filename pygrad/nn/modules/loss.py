@@ -157,6 +157,10 @@ class NLLLoss(_WeightedLoss):
         )
 
 
+class NLLLoss2d(NLLLoss):
+    """The older name of it, for images."""
+
+
 class CrossEntropyLoss(_WeightedLoss):
     """:class:`NLLLoss` of the log-softmax of the input.
 

@@ -321,6 +321,16 @@ class Module(ModuleState):
     def _get_backward_pre_hooks(self) -> list[Callable[..., Any]]:
         return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
+    def _replicate_for_data_parallel(self) -> Module:
+        """A copy for another device: no parameters, and dicts of its own."""
+        replica = self.__new__(type(self))
+        replica.__dict__ = self.__dict__.copy()
+        replica._parameters = {}
+        replica._buffers = replica._buffers.copy()
+        replica._modules = replica._modules.copy()
+        replica.__dict__["_is_replica"] = True
+        return replica
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Not offered: there is no compiler behind ``forward``."""
         raise NotImplementedError("Module.compile: pygrad has no compiler")

@@ -261,13 +261,15 @@ class RNNBase(Module):
             output, last = output.squeeze(1), tuple(each.squeeze(1) for each in last)
         return output, last if self.mode == "LSTM" else last[0]
 
-    def _check_input(self, x: Tensor) -> None:
+    def _check_input(self, x: Tensor, rank: int | None = None) -> None:
         kind = self._weights_of(0)[0].dtype
         if x.dtype != kind and not get() & AUTOCAST:
             raise ValueError(
                 f"RNN input dtype ({x.dtype}) does not match weight dtype ({kind}). Convert input: "
                 f"input.to({kind}), or convert model: model.to({x.dtype})"
             )
+        if rank is not None and x.dim() != rank:
+            raise RuntimeError(f"input must have {rank} dimensions, got {x.dim()}")
         if x.size(-1) != self.input_size:
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. "
@@ -311,10 +313,7 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raises unless an input, packed if there are batch sizes, is one of this layer."""
-        expected = 2 if batch_sizes is not None else 3
-        if input.dim() != expected:
-            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
-        self._check_input(input)
+        self._check_input(input, 2 if batch_sizes is not None else 3)
 
     def get_expected_hidden_size(
         self, input: Tensor, batch_sizes: Tensor | None

@@ -149,6 +149,26 @@ def call_with(
                 parameters_and_buffers[name] = now[name]
 
 
+@contextmanager
+def _reparametrize_module(
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> Iterator[None]:
+    """A block in which the module has other parameters and buffers; what it sets there is in the
+    dict afterwards.
+    """
+    now: dict[str, Any] = {}
+    try:
+        with _replaced(module, dict(parameters_and_buffers), tie_weights, strict, now):
+            yield
+    finally:
+        for name in parameters_and_buffers.keys() & now.keys():
+            parameters_and_buffers[name] = now[name]
+
+
 _functional_call = call_with
 """PyTorch's own name for it."""
 
