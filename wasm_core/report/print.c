@@ -406,7 +406,8 @@ bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names,
   PrintOptions bounded = *options;
   bounded.linewidth = fmin(bounded.linewidth, LINEWIDTH_MAX);
   Job job = {.tensor = tensor, .names = names, .options = &bounded, .sink = {text, 0}};
-  sink_text(&job.sink, "tensor(");
+  sink_text(&job.sink, names->kind ? names->kind : "tensor");
+  sink_text(&job.sink, "(");
   const int64_t indent = job.sink.column;
   put_values(&job, indent);
   put_suffixes(&job, indent);

@@ -17,8 +17,9 @@ typedef struct {
   int64_t edgeitems; /* kept at each end of a summarised dimension, at least 0 */
 } PrintOptions;
 
-/* What autograd has to say of a tensor; every pointer is borrowed. */
+/* What autograd and the host have to say of a tensor; every pointer is borrowed. */
 typedef struct {
+  const char *kind;    /* the name of its class, or NULL for "tensor" */
   const char *grad_fn; /* the name of its node, such as "MulBackward0", or NULL */
   const char *tangent; /* the text of its forward-mode tangent, or NULL */
 } PrintNames;

@@ -21,12 +21,14 @@ void op_printoptions(Call *c) {
                            .sci_mode = (int32_t)arg_int(c, 4)};
 }
 
-/* t as PyTorch prints it, in scratch; with the text of its tangent, if any. */
-static const char *text_of(Tensor *t, const char *tangent) {
+/* t as PyTorch prints it, in scratch; under the name of its class and with the text of its tangent,
+ * if any. */
+static const char *text_of(Tensor *t, const char *kind, const char *tangent) {
   Node *fn = tensor_grad_fn(t);
   bool invalid = failed(); /* a view whose base was written to */
   if (invalid) status_clear();
-  PrintNames names = {.grad_fn = invalid ? "Invalid"
+  PrintNames names = {.kind = kind,
+                      .grad_fn = invalid ? "Invalid"
                                  : fn    ? node_short_name(fn)
                                          : NULL,
                       .tangent = tangent};
@@ -52,14 +54,16 @@ static const char *item_text(const Tensor *t) {
 }
 
 /* Beside a tensor stands its tangent, as Python formats it. */
-const char *tensor_text(Tensor *t, bool whole) {
+static const char *named_text(Tensor *t, const char *kind, bool whole) {
   if (blocked(t)) return NULL;
   if (!t->ndim && !whole) return item_text(t);
   Tensor *tangent = whole ? forward_tangent(t) : NULL;
-  return failed() ? NULL : text_of(t, tensor_text(tangent, false));
+  return failed() ? NULL : text_of(t, kind, tensor_text(tangent, false));
 }
 
+const char *tensor_text(Tensor *t, bool whole) { return named_text(t, NULL, whole); }
+
 void op_repr(Call *c) {
-  const char *text = tensor_text(arg_tensor(c, 0), true);
+  const char *text = named_text(arg_tensor(c, 0), arg_str(c, 1), true);
   if (text) ret_str(c, text);
 }
