@@ -103,7 +103,7 @@ newaxis = None
 
 _LATE = (
     "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
-    "profiler quasirandom serialization signal storage testing types version xpu"
+    "overrides profiler quasirandom serialization signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
@@ -139,6 +139,7 @@ if TYPE_CHECKING:
         jit,
         mps,
         ops,
+        overrides,
         profiler,
         quasirandom,
         serialization,

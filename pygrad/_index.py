@@ -6,8 +6,16 @@ import warnings
 from typing import Any
 
 from . import _above
-from ._boundary import calls, constants
-from ._boundary.arguments import K_TENSOR, KINDS, Index, refuse_foreign
+from ._boundary import calls, constants, overriding
+from ._boundary.arguments import (
+    K_OVERRIDING,
+    K_TENSOR,
+    KINDS,
+    Index,
+    Overridden,
+    kind_of,
+    refuse_foreign,
+)
 from ._dtypes import int64
 
 _ABSENT, _SMALL = constants.ITEM_ABSENT, 1 << 62
@@ -52,6 +60,8 @@ def _add(item: Any, words: list[int], keep: list[Any]) -> None:
 
 def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     refuse_foreign(item)
+    if kind_of(item) == K_OVERRIDING and overriding.state.off == overriding.ENABLED:
+        raise Overridden
     made: Any
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")

@@ -33,7 +33,7 @@ NAMESPACES: Final = {
     "internal": "torch._C",
 }
 """Word of a row (wasm_core/call/row.h) -> where PyTorch has the op."""
-_METHODS: Final = ("method", "property")
+METHODS: Final = ("method", "property")
 
 
 class Op:
@@ -133,20 +133,20 @@ def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResu
 
 def _make(op: Op, mode: int, name: str, space: str) -> Function:
     bound = is_builtin(space, name)
-    function = shapes.function(op.row, mode, bound)
+    function = shapes.function(op.row, mode, bound, space == "internal")
     rows = op.offered(space)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
     # Where it is found, so that it can be pickled.
     home = NAMESPACES[space].replace("torch", __package__).partition(".Tensor")[0]
     function.__module__ = home
-    function.__qualname__ = f"Tensor.{name}" if space in _METHODS else name
+    function.__qualname__ = f"Tensor.{name}" if space in METHODS else name
     function.__doc__ = f"As {NAMESPACES[space]}.{name} in PyTorch.\n\n    {schemas}"
     if len(rows) == 1:
         words, schema = rows[0]
         has_out = "out" in words and space != "method" and name == op.name
         function.__signature__ = Signature.of(  # type: ignore[attr-defined]
-            schema, space in _METHODS, has_out, bound
+            schema, space in METHODS, has_out, bound
         )
     return MethodType(function, namespace_of(home)) if bound else function
 
@@ -159,7 +159,7 @@ def _derive() -> dict[str, dict[str, Function]]:
         if "long" in op.words:
             calls.LONG.add(op.row)
         for space, functions in spaces.items():
-            mode = e.METHOD if space in _METHODS else 0
+            mode = e.METHOD if space in METHODS else 0
             for name in op.names(space):
                 in_place = e.INPLACE if name == op.name + "_" else 0
                 functions[name] = _make(op, mode | in_place, name, space)

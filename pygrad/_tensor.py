@@ -6,14 +6,23 @@ of an object. Attributes that describe a tensor are read from the engine's memor
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from types import FunctionType, NoneType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from . import _above, _boundary, _ops
-from ._boundary import attributes, calls, header
-from ._boundary.arguments import K_COMPLEX, K_TENSOR, kind_of, refuse_foreign
+from ._boundary import attributes, calls, header, overriding
+from ._boundary.arguments import (
+    K_COMPLEX,
+    K_TENSOR,
+    KINDS,
+    Index,
+    Overridden,
+    kind_of,
+    refuse_foreign,
+)
 from ._boundary.callbacks import adopt_tensor, keep_face, look_at_last
 from ._boundary.callbacks import objects as _objects
 from ._boundary.calls import invoke
@@ -23,7 +32,7 @@ from ._boundary.modes import get as get_modes
 from ._boundary.shapes import binary, indexed, subscript
 from ._dtypes import Size, device, dtype, layout, strided
 from ._hooks import register_tensor_hook
-from ._index import encode_index
+from ._index import ELLIPSIS, encode_index
 from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
 
@@ -32,6 +41,7 @@ _ROW = calls.ROWS
 _CPU: Final = device("cpu")
 _log: Final = logging.getLogger("pygrad.autograd.graph")
 _DEBUG: Final = logging.DEBUG
+_T = TypeVar("_T")
 _C, _M = _ops.C, _ops.SPACES["method"]
 
 
@@ -85,12 +95,81 @@ class Tensor(Methods):
 
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
-        """A tensor of another class over the data of one: what Parameter is made with."""
-        alias = _C["data"](data)
-        out: Any = object.__new__(cls)
-        out._h = alias._h
-        alias._h = 0
+        """A tensor of another class over the data of one: what Parameter is made with.
+
+        Raises:
+            TypeError: no class of tensors, or no tensor.
+        """
+        if cls not in KINDS:
+            _look_at(cls)
+        if not isinstance(data, Tensor):
+            refuse_foreign(data)
+            raise TypeError(
+                "_make_subclass(): argument 'data' (position 2) must be Tensor, not "
+                f"{type(data).__name__}"
+            )
+        out = _of_class(cls, _C["data"](data))
         return as_leaf(out) if require_grad else out
+
+    def as_subclass(self, cls: type[_T]) -> _T:
+        """This tensor as one of another class: a view of it, with its history.
+
+        Raises:
+            TypeError: no class of tensors.
+
+        Example:
+            >>> import pygrad
+            >>> class Metres(pygrad.Tensor):
+            ...     pass
+            >>> pygrad.ones(2).as_subclass(Metres) * 2
+            Metres([2., 2.])
+        """
+        _look_at(cls)
+        view = _get_items(self, _ALL)
+        out = _of_class(cls, view)
+        out._b = view._b
+        return out  # type: ignore[no-any-return]
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Iterable[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Calls a function, and gives those of its results that are tensors this class.
+
+        Called for every function of the package that gets a tensor of a subclass; those that
+        override it call it by ``super()``.
+
+        Args:
+            func: the function, as users know it; of an attribute its ``__get__``.
+            types: those of the arguments that have such a method.
+            args, kwargs: those of the call.
+
+        Returns:
+            NotImplemented if one of the types is not a base of this class.
+
+        Example:
+            >>> import pygrad
+            >>> class Loud(pygrad.Tensor):
+            ...     @classmethod
+            ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+            ...         print(func.__name__)
+            ...         return super().__torch_function__(func, types, args, kwargs)
+            >>> _ = pygrad.ones(2).as_subclass(Loud) + 1
+            add
+        """
+        for kind in types:
+            if not issubclass(cls, kind):
+                return NotImplemented
+        state = overriding.state
+        before = state.off
+        state.off = max(before, overriding.SUBCLASSES_OFF)
+        try:
+            result = func(*args, **(kwargs or {}))
+        finally:
+            state.off = before
+        if type(result) is Tensor and cls is not Tensor and func in kept_as_is():
+            return result
+        return _converted(result, cls)
 
     # ------------------------------------------------------------ description
 
@@ -554,7 +633,9 @@ class Tensor(Methods):
     def __repr__(self) -> str:
         if header.is_batched(self._h) or get_modes() >> (LEVELS + 1):
             return _above.show(self)
-        return str(_C["_repr"](self, "tensor"))
+        kind = type(self)
+        plain = kind is Tensor or kind.__dict__.get("__torch_function__") is overriding.disabled
+        return str(_C["_repr"](self, "tensor" if plain else kind.__name__))
 
     def __str__(self) -> str:
         return repr(self)
@@ -825,6 +906,46 @@ def as_leaf(tensor: Any) -> Any:
     return tensor._mark(True)
 
 
+def _look_at(cls: Any) -> None:
+    """Finds out how tensors of a class are to be treated.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor."
+        )
+    if cls not in KINDS:
+        kind_of(object.__new__(cls))
+
+
+def _of_class(cls: type, tensor: Tensor) -> Any:
+    """A tensor of another class in the place of one that was just made."""
+    out: Any = object.__new__(cls)
+    out._h, tensor._h = tensor._h, 0
+    return out
+
+
+@functools.cache
+def kept_as_is() -> frozenset[Any]:
+    """What gives a tensor that it has, and not a new one."""
+    kept = (vars(Tensor)[name] for name in ("_base", "grad", "_grad"))
+    return frozenset(each.__get__ for each in kept)
+
+
+def _converted(result: Any, cls: type) -> Any:
+    """A result whose tensors, also those in lists and tuples, are of a class."""
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)) and type(result) is not Size:
+        return type(result)([_converted(each, cls) for each in result])
+    return result
+
+
 calls.adopt_tensor(Tensor)
 calls.holders.append(globals())
 adopt_tensor(Tensor)
@@ -865,6 +986,13 @@ _INPLACE_OPERATORS: Final = {
     "bitwise_left_shift": "__ilshift__",
     "bitwise_right_shift": "__irshift__",
 }
+_NAMED: Final = frozenset(
+    "add sub mul div remainder matmul ne lt le gt ge "
+    "__rand__ __ror__ __rxor__ __ifloordiv__".split()
+)
+"""Ops whose operators are told to ``__torch_function__`` as the method of their name, ``x + y`` as
+`add`; others as what they are.
+"""
 
 
 def _refuse(name: str) -> Callable[..., None]:
@@ -876,6 +1004,14 @@ def _refuse(name: str) -> Callable[..., None]:
     return refuse
 
 
+def _yes(self: Tensor) -> bool:
+    return True
+
+
+def _no(self: Tensor) -> bool:
+    return False
+
+
 def _install() -> None:
     """Puts the table's methods and the operators on the class, and what reads the engine's memory
     in the place of what only calls it; what else the class defines itself stays.
@@ -884,12 +1020,16 @@ def _install() -> None:
         found = Tensor.__dict__[name]
         if isinstance(found, property):
             setattr(Tensor, name, property(quick, found.fset, found.fdel, found.__doc__))
-        else:
-            quick.__name__, quick.__qualname__ = name, f"Tensor.{name}"
-            quick.__module__ = __name__
-            setattr(Tensor, name, quick)
+        else:  # a function of its own, in front of which a gate may be put
+            own = FunctionType(quick.__code__, quick.__globals__, name)
+            own.__doc__, own.__annotations__ = quick.__doc__, quick.__annotations__
+            own.__qualname__, own.__module__ = f"Tensor.{name}", __name__
+            setattr(Tensor, name, own)
     Tensor.ndimension, Tensor.nelement = Tensor.dim, Tensor.numel
     for name, found in list(vars(Tensor).items()):
+        if type(found) is bool:
+            found = property(_yes if found else _no)
+            setattr(Tensor, name, found)
         if isinstance(found, property) and found.fdel is None:
             refuse = _refuse(name)
             setattr(
@@ -913,8 +1053,11 @@ def _install() -> None:
                 continue
             for name in names.split():
                 function = binary(_ROW[op], mode, op != "matmul")
-                function.__name__ = function.__qualname__ = name
+                function.__name__, function.__qualname__ = name, f"Tensor.{name}"
+                function.__module__ = __name__
                 setattr(Tensor, name, function)
+                if op in _NAMED or name in _NAMED:
+                    overriding.NAMES[function] = op + "_" * (mode != _boundary.METHOD)
 
 
 _install()
@@ -922,9 +1065,60 @@ _require_grad = _M["requires_grad_"]
 _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
 _get_items = subscript(_GETITEM)
-Tensor.__getitem__ = indexed(  # type: ignore[method-assign]
-    _GETITEM, lambda self, index: _get_items(self, encode_index(index, 4))
-)
+_ALL: Final = Index([ELLIPSIS], [])
+
+
+def _get_any(self: Tensor, index: Any) -> Any:
+    """``x[index]`` for what is no int, or a tensor of another class."""
+    if overriding.modes_anywhere and overriding.has_modes():
+        pass
+    elif type(self) is Tensor or _state.off or kind_of(self) == K_TENSOR:
+        try:
+            return _get_items(self, encode_index(index, 4))
+        except Overridden:
+            pass
+    args = (self, *index) if type(index) is tuple else (self, index)
+    found = overriding.overloaded(args)
+    return overriding.call(Tensor.__getitem__, (self, index), {}, found)
+
+
+_state: Final = overriding.state
+Tensor.__getitem__ = indexed(_GETITEM, _get_any)  # type: ignore[method-assign]
 Tensor.__getitem__.__name__ = "__getitem__"
 Tensor.__getitem__.__qualname__ = "Tensor.__getitem__"
+Tensor.__getitem__.__module__ = __name__
 _backward = command(_ROW["_backward_of"])
+
+
+_ASKED_BY_NONE: Final = frozenset(
+    "__class_getitem__ __copy__ __del__ __delattr__ __getattribute__ __hash__ __init__ "
+    "__init_subclass__ __iter__ __new__ __setattr__ __setstate__ __str__ __subclasshook__ "
+    "__delitem__ __array_wrap__ as_subclass".split()
+)
+_ASKED_PRIVATE: Final = frozenset("_base _grad _grad_fn _cdata _version _typed_storage".split())
+
+
+def is_asked(name: str) -> bool:
+    """Whether a method or attribute written in Python is one that subclasses override: of PyTorch's
+    names those that do there.
+    """
+    private = name.startswith("_") and not name.endswith("__")
+    return name in _ASKED_PRIVATE if private else name not in _ASKED_BY_NONE
+
+
+def _put_gates() -> None:
+    """Lets what is written in Python ask as the table's methods do."""
+    of_table = vars(Tensor)["__add__"].__globals__
+    done = set()
+    for name, found in list(vars(Tensor).items()):
+        if not is_asked(name):
+            continue
+        if isinstance(found, property):
+            overriding.put_gates_on(Tensor, name, found)
+        elif isinstance(found, FunctionType) and found.__globals__ is not of_table:
+            if found not in done:
+                overriding.put_gate(found)
+            done.add(found)
+
+
+overriding.when_armed(_put_gates)

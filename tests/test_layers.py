@@ -188,6 +188,7 @@ ALSO = {
     "amp/grad_scaler.py",
     "autograd/functional.py",
     "autograd/gradcheck.py",
+    "overrides.py",
     "quasirandom.py",
     "serialization/_globals.py",
     "serialization/_safetensors.py",

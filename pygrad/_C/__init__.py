@@ -4,10 +4,14 @@ what tells about the backward that is running.
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING, Any
 
 from .. import _ops
+from .._boundary import overriding as _overriding
 from .._boundary.modes import GRAD, ONE_THREAD, switch
+from .._boundary.overriding import DisableTorchFunction as DisableTorchFunction
+from .._boundary.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .._builtins import builtin
 from .._dtypes import Size, device, dtype, finfo, iinfo, layout, memory_format
 from .._tensor import Tensor
@@ -79,6 +83,66 @@ def _log_api_usage_once(event: str) -> None:
 @builtin
 def _get_tracing_state() -> None:
     """None: nothing is ever traced."""
+
+
+# ------------------------------------------------------------------ __torch_function__
+
+_disabled_torch_function_impl = _overriding.disabled
+
+
+class _TorchFunctionState(enum.Enum):
+    """What of ``__torch_function__`` a thread has switched off."""
+
+    ENABLED = _overriding.ENABLED
+    SUBCLASSES_DISABLED = _overriding.SUBCLASSES_OFF
+    ALL_DISABLED = _overriding.ALL_OFF
+
+
+@builtin
+def _get_torch_function_state() -> _TorchFunctionState:
+    return _TorchFunctionState(_overriding.state.off)
+
+
+@builtin
+def _set_torch_function_state(state: _TorchFunctionState) -> None:
+    _overriding.state.off = state.value
+
+
+@builtin
+def _is_torch_function_enabled() -> bool:
+    """Whether types are asked."""
+    return _overriding.state.off == _overriding.ENABLED
+
+
+@builtin
+def _is_torch_function_all_disabled() -> bool:
+    return _overriding.state.off == _overriding.ALL_OFF
+
+
+@builtin
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether there is a mode to ask."""
+    return _overriding.has_modes()
+
+
+@builtin
+def _push_on_torch_function_stack(cls: Any) -> None:
+    _overriding.push_mode(cls)
+
+
+@builtin
+def _pop_torch_function_stack() -> Any:
+    return _overriding.pop_mode()
+
+
+@builtin
+def _len_torch_function_stack() -> int:
+    return len(_overriding.state.modes)
+
+
+@builtin
+def _get_function_stack_at(idx: int) -> Any:
+    return _overriding.state.modes[idx]
 
 
 # ------------------------------------------------------------------ the backward that is running

@@ -30,7 +30,8 @@ from .process import of_engines
     K_INDEX,
     K_GENERATOR,
     K_OTHER,
-) = range(13)
+    K_OVERRIDING,
+) = range(14)
 
 KINDS: Final[dict[type, int]] = {
     int: K_INT,
@@ -48,6 +49,16 @@ KINDS: Final[dict[type, int]] = {
     memory_format: K_NAME,
 }
 """What each type is to the engine; subclasses are added when first seen."""
+
+overrides: Callable[[type], bool] = lambda kind: False  # noqa: E731
+"""Whether values of a type are asked before a call that gets them: what `overriding` says, which
+needs this module.
+"""
+
+
+class Overridden(Exception):
+    """An argument is to be asked before the call; nothing has happened yet."""
+
 
 I64_MIN, I64_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -74,15 +85,22 @@ of_engines[GeneratorArgument] = __name__.partition(".")[0]
 
 
 def kind_of(value: Any) -> int:
-    """The kind of a value whose exact type is new: that of its nearest base; remembered."""
+    """The kind of a value whose exact type may be new: that of its nearest base, unless it
+    overrides; remembered.
+    """
     kind = type(value)
-    found = next((KINDS[base] for base in kind.__mro__ if base in KINDS), K_OTHER)
+    if (known := KINDS.get(kind)) is not None:
+        return known
+    bases = (KINDS.get(base, K_OVERRIDING) for base in kind.__mro__)
+    found = next((each for each in bases if each != K_OVERRIDING), K_OTHER)
     if found == K_OTHER and is_numpy_scalar(value):
         found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL, "c": K_COMPLEX}.get(
             value.dtype.kind, K_OTHER
         )
     if found == K_OTHER:
         refuse_foreign(value)
+    if overrides(kind):
+        found = K_OVERRIDING
     KINDS[kind] = found
     return found
 
@@ -134,11 +152,15 @@ make_block: Callable[[int], tuple[Any, int]] | None = None
 class Blob:
     """Lists and texts of a call on their way to the frame's data area; what is too long for it
     goes into a block of the engine's memory that lives as long as this.
+
+    Attributes:
+        asks: whether arguments that override are to be asked: `Overridden` is raised for them.
     """
 
-    __slots__ = ("apart", "at", "parts")
+    __slots__ = ("apart", "asks", "at", "parts")
 
-    def __init__(self) -> None:
+    def __init__(self, asks: bool = False) -> None:
+        self.asks = asks
         self.at = DATA
         self.parts: list[bytes] = []
         self.apart: list[Any] = []
@@ -192,8 +214,8 @@ def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
         return e.INTS, blob.words(value)
     get = KINDS.get
     kinds = set(map(get, types))
-    if None in kinds:
-        kinds = {kind_of(item) for item in value}
+    if None in kinds or K_OVERRIDING in kinds:
+        kinds = {_plain_kind(item, blob) for item in value}
     if kinds <= {K_INT}:
         return e.INTS, blob.words(value)
     if kinds <= {K_TENSOR, K_NONE}:
@@ -214,7 +236,7 @@ def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
         except (TypeError, AttributeError):
             pass
     usual = K_TENSOR if K_TENSOR in kinds else K_INT
-    at = next(k for k, item in enumerate(value) if get(type(item)) != usual)
+    at = next(k for k, item in enumerate(value) if _plain_kind(item, blob) != usual)
     shown = f"{type(value).__name__}\0{name_of(type(value[at]))}"
     return e.OTHER, blob.text(shown) | (at + 1) << 32 | 1 << 62
 
@@ -228,10 +250,29 @@ _PYTHON_DTYPES: Final = {
 """What Python's types of numbers are as dtypes."""
 
 
+def _plain_kind(value: Any, blob: Blob) -> int:
+    """The kind of a value that is not asked.
+
+    Raises:
+        Overridden: it is to be.
+    """
+    kind = kind_of(value)
+    if kind != K_OVERRIDING:
+        return kind
+    if blob.asks:
+        raise Overridden
+    bases = (KINDS.get(base) for base in type(value).__mro__)
+    return K_TENSOR if K_TENSOR in bases else K_OTHER
+
+
 def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
-    """The tag and slot of one value."""
-    if kind is None:
-        kind = kind_of(value)
+    """The tag and slot of one value.
+
+    Raises:
+        Overridden: it is to be asked before.
+    """
+    if kind is None or kind == K_OVERRIDING:
+        kind = _plain_kind(value, blob)
     if kind == K_TENSOR:
         return e.TENSOR, value._h
     if kind == K_INT:

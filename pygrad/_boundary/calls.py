@@ -15,21 +15,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .. import _boundary as e
 from .._dtypes import BY_CODE
-from . import table
+from . import overriding, table
 from .arguments import (
     K_BOOL,
+    K_COMPLEX,
     K_DTYPE,
     K_FLOAT,
     K_INDEX,
     K_INT,
     K_LIST,
     K_NONE,
+    K_OVERRIDING,
     K_STR,
     K_TENSOR,
     KINDS,
     WORDS,
     Blob,
     Index,
+    Overridden,
     encode,
     kind_of,
 )
@@ -59,6 +62,7 @@ def adopt_tensor(kind: type) -> None:
     _tell(_tensor_type=kind, _make=functools.partial(object.__new__, kind))
     KINDS[kind] = K_TENSOR
     of_engines[kind] = __name__.partition(".")[0]
+    overriding.adopt_tensor(kind)
 
 
 ROWS: Final[dict[str, int]] = {}
@@ -187,8 +191,13 @@ def _laid_out(value: Any) -> tuple[int, int, bytes]:
 _TENSORS_ALONE, _INTS_ALONE = {K_TENSOR}, {K_INT}
 
 
-def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def invoke(
+    row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
+) -> Any:
     """Calls the op that starts at `row` in the table.
+
+    Args:
+        function: what the user has called, for ``__torch_function__``; None: nobody is asked.
 
     Raises: whatever the engine says, with PyTorch's type and message.
     """
@@ -204,7 +213,7 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     except KeyError:
         plan = _plan(key, args, kwargs)
     if plan is None or (row in LONG and _is_long(args)):
-        return _invoke_any(row, mode, args, kwargs)
+        return _invoke_any(row, mode, args, kwargs, function)
     tensors, tags = plan.tensors, plan.tags
     if (key := _lock.free) and _mine() and _lock.free is key:
         _lock.free = None
@@ -255,7 +264,7 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
                 return _finish(r, row, args, kwargs, mode)
         finally:
             _lock.free = key
-    return _invoke_any(row, mode, args, kwargs)
+    return _invoke_any(row, mode, args, kwargs, function)
 
 
 def _unclaimed() -> None:
@@ -268,36 +277,64 @@ def _unclaimed() -> None:
         _released.append(r)
 
 
-def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _invoke_any(
+    row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any
+) -> Any:
     """`invoke`, for any arguments and from any thread."""
     get, shift, tags, blob = KINDS.get, 0, 0, None
-    slots = []
+    slots, given = [], args
     if len(args) + len(kwargs) > 16:
         args = _gather_varargs(args)
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        kind = get(type(value))
-        if kind == K_TENSOR:
-            slots.append(value._h)
-            tags |= 2 << shift
-        elif kind == K_INT and -_FRESH < value < _FRESH:
-            slots.append(value)
-            tags |= 3 << shift
-        elif kind == K_NONE:
-            slots.append(0)
-            tags |= 1 << shift
-        else:
-            if blob is None:
-                blob = Blob()
-            tag, slot = encode(value, kind, blob)
-            slots.append(slot)
-            tags |= tag << shift
-        shift += 4
+    try:
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            kind = get(type(value))
+            if kind == K_TENSOR:
+                slots.append(value._h)
+                tags |= 2 << shift
+            elif kind == K_INT and -_FRESH < value < _FRESH:
+                slots.append(value)
+                tags |= 3 << shift
+            elif kind == K_NONE:
+                slots.append(0)
+                tags |= 1 << shift
+            else:
+                if blob is None:
+                    blob = Blob(function is not None and _state.off == _ENABLED)
+                tag, slot = encode(value, kind, blob)
+                slots.append(slot)
+                tags |= tag << shift
+            shift += 4
+    except Overridden:
+        return overriding.call(function, given, kwargs, overriding.overloaded(given, kwargs))
     names = [_keywords.get(name) or _intern(name) for name in kwargs]
     head = _header(row, len(args), len(names), mode)
     parts = blob.parts if blob is not None else None
     frame = head, tags, slots, names, b"".join(parts) if parts else b""
     call = _call_long if row in LONG and _is_long(args) else _call
     return e.holding(_cross, call, frame, row, args, kwargs)
+
+
+_state, _ENABLED = overriding.state, overriding.ENABLED
+
+
+def operate(row: int, mode: int, self: Any, other: Any, function: Any, numbers: bool = True) -> Any:
+    """An operator, for other types than the quick way takes; NotImplemented for what the op has no
+    use for, which may know what to do with a tensor: Python asks it then.
+    """
+    kind = kind_of(other)
+    if kind == K_OVERRIDING:
+        if _state.off != _ENABLED and not isinstance(other, _tensor_type):
+            return NotImplemented
+    elif kind > (K_COMPLEX if numbers else K_TENSOR):
+        if row == ROWS["eq"] and hasattr(other, "__array__"):
+            return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {}, function)
+        return NotImplemented
+    try:
+        return invoke(row, mode, (self, other), {}, function)
+    except TypeError:
+        if K_OVERRIDING in (kind, kind_of(self)):
+            return NotImplemented
+        raise
 
 
 def _cross(
@@ -328,7 +365,7 @@ def _cross(
         call()
         r = _result[0]
         if 0 < r < 4294967296 and not (kwargs and kwargs.keys() & _OUTER) and not _trap[0]:
-            first = args[0] if args and _get_kind(type(args[0])) == 0 else None
+            first = args[0] if args and isinstance(args[0], _tensor_type) else None
             if first is not None and r == first._h:
                 _result[0] = e.HEAD
                 _released.append(r)
@@ -468,7 +505,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
         result = _read_result(row, kwargs)
         if type(result) is tuple:
             first = args[0] if args else kwargs.get("input")
-            if KINDS.get(type(first)) == K_TENSOR:
+            if isinstance(first, _tensor_type):
                 _tell_base(result, first)
     if pending:
         e.collect_pending()
@@ -582,6 +619,9 @@ def _other(r: int, row: int, args: tuple[Any, ...]) -> Any:
 # ------------------------------------------------------------------ calls seen from outside
 
 
+_watchers: Final[list[Callable[..., Any]]] = []
+
+
 def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Hands every call of an op, with the arguments of `invoke`, to a function instead, which may
     call `call_op`; None: to nobody. Costs nothing while nobody is asked: the quick ways ask who
@@ -589,11 +629,36 @@ def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
 
     Returns: who was asked before.
     """
-    before = None if invoke is call_op else invoke
-    _tell(invoke=call_op if seen is None else seen, _mine=e.mine if seen is None else _never)
+    before = _watchers[-1] if _watchers else None
+    _watchers[:] = [] if seen is None else [seen]
+    _direct()
     return before
 
 
+def _direct() -> None:
+    """Says where calls go: first to modes, then to who intercepts, then to the engine."""
+    way = _asking if overriding.modes_anywhere else _watched if _watchers else call_op
+    _tell(invoke=way, _mine=e.mine if way is call_op else _never)
+
+
+def _asking(
+    row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
+) -> Any:
+    if function is not None and overriding.has_modes():
+        return overriding.call(function, args, kwargs, overriding.overloaded(args, kwargs))
+    way = _watched if _watchers else call_op
+    return way(row, mode, args, kwargs, function)
+
+
+def _watched(
+    row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
+) -> Any:
+    if function is not None and (found := overriding.overloaded(args, kwargs)):
+        return overriding.call(function, args, kwargs, found)
+    return _watchers[-1](row, mode, args, kwargs)
+
+
+overriding.on_modes = _direct
 call_op: Final = invoke
 
 

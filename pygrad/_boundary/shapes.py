@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._dtypes import dtype
-from .arguments import K_COMPLEX, K_TENSOR, KINDS, WORDS, Index, kind_of
-from .calls import ROWS, _head, _other, _unclaimed, holders, invoke
+from .arguments import K_TENSOR, KINDS, WORDS, Index
+from .calls import _head, _other, _unclaimed, holders, invoke, operate
 from .constants import DTYPE, FLOAT, INDEX, INT, INTS, METHOD, NONE, SELF, TENSOR, VIEW
 from .frame import DATA
 from .host import call2, call2_places, double_slot, memory, result_slot
@@ -34,9 +34,11 @@ def binary(row: int, mode: int = METHOD, numbers: bool = True) -> Callable[[Any,
 
 
 def _pair(
-    row: int, mode: int, numbers: bool = True
+    row: int, mode: int, numbers: bool = True, function: list[Any] | None = None
 ) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """`binary`, and what it uses for other things than tensors."""
+    """`binary`, and what it uses for other things than tensors; `function` will have the function
+    that they are parts of.
+    """
     tensors = _head(row, mode, TENSOR, TENSOR)
     with_int = _head(row, mode, TENSOR, INT)
     with_float = _head(row, mode, TENSOR, FLOAT)
@@ -44,12 +46,7 @@ def _pair(
     def with_number(self: Any, other: Any) -> Any:
         kind = type(other)
         if kind is not float and (kind is not int or not -_FRESH < other < _FRESH):
-            known = _get_kind(kind)
-            if (kind_of(other) if known is None else known) > K_COMPLEX:
-                if row == ROWS["eq"] and hasattr(other, "__array__"):
-                    return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {})
-                return NotImplemented
-            return invoke(row, mode, (self, other), {})
+            return operate(row, mode, self, other, call_binary)
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
@@ -81,14 +78,16 @@ def _pair(
                 return self if r == _SELF else _other(r, row, (self, other))
             finally:
                 _lock.free = key
-        return invoke(row, mode, (self, other), {})
+        return invoke(row, mode, (self, other), {}, known_as[0])
 
     if not numbers:
 
         def with_number(self: Any, other: Any) -> Any:
-            return NotImplemented
+            return operate(row, mode, self, other, call_binary, numbers)
 
     def call_binary(self: Any, other: Any) -> Any:
+        if type(self) is not _tensor_type and _get_kind(type(self)) != K_TENSOR:
+            return operate(row, mode, self, other, call_binary, numbers)
         if type(other) is not _tensor_type and _get_kind(type(other)) != 0:
             return with_number(self, other)
         if (key := _lock.free) and _mine() and _lock.free is key:
@@ -116,29 +115,32 @@ def _pair(
                 return _other(r, row, (self, other))
             finally:
                 _lock.free = key
-        return invoke(row, mode, (self, other), {})
+        return invoke(row, mode, (self, other), {}, known_as[0])
 
+    known_as = [call_binary] if function is None else function
     return call_binary, with_number
 
 
-def function(row: int, mode: int, bound: bool = False) -> Callable[..., Any]:
+def function(row: int, mode: int, bound: bool = False, private: bool = False) -> Callable[..., Any]:
     """A function of any arguments for an op: quick for one tensor, or for a tensor with another,
-    a float or an int. If `bound` one argument more comes before them, which means nothing.
+    a float or an int. If `bound` one argument more comes before them, which means nothing. If
+    `private` no argument's ``__torch_function__`` is told of calls.
     """
     head = _head(row, mode, TENSOR)
-    with_tensor, with_number = _pair(row, mode)
+    known_as: list[Any] = []
+    with_tensor, with_number = _pair(row, mode, function=known_as)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         n = len(args)
         if kwargs or not 0 < n < 3 or _get_kind(type(args[0])) != K_TENSOR:
-            return invoke(row, mode, args, kwargs)
+            return invoke(row, mode, args, kwargs, itself)
         if n == 2:
             kind = type(args[1])
             if kind is float or kind is int:
                 return with_number(*args)
             if kind is _tensor_type:
                 return with_tensor(*args)
-            return invoke(row, mode, args, kwargs)
+            return invoke(row, mode, args, kwargs, itself)
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
@@ -164,23 +166,25 @@ def function(row: int, mode: int, bound: bool = False) -> Callable[..., Any]:
                 return _other(r, row, args)
             finally:
                 _lock.free = key
-        return invoke(row, mode, args, kwargs)
+        return invoke(row, mode, args, kwargs, itself)
 
     if not bound:
+        itself = None if private else call
+        known_as.append(itself)
         return call
 
     # The same again: to call that one, or to cut the argument off, would take time.
     def call_bound(_: Any, /, *args: Any, **kwargs: Any) -> Any:
         n = len(args)
         if kwargs or not 0 < n < 3 or _get_kind(type(args[0])) != K_TENSOR:
-            return invoke(row, mode, args, kwargs)
+            return invoke(row, mode, args, kwargs, itself)
         if n == 2:
             kind = type(args[1])
             if kind is float or kind is int:
                 return with_number(*args)
             if kind is _tensor_type:
                 return with_tensor(*args)
-            return invoke(row, mode, args, kwargs)
+            return invoke(row, mode, args, kwargs, itself)
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
@@ -206,8 +210,10 @@ def function(row: int, mode: int, bound: bool = False) -> Callable[..., Any]:
                 return _other(r, row, args)
             finally:
                 _lock.free = key
-        return invoke(row, mode, args, kwargs)
+        return invoke(row, mode, args, kwargs, itself)
 
+    itself = None if private else call_bound
+    known_as.append(itself)
     return call_bound
 
 
@@ -219,6 +225,8 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
 
     def call_indexed(self: Any, index: Any) -> Any:
         if type(index) is not int:
+            return otherwise(self, index)
+        if type(self) is not _tensor_type and _get_kind(type(self)) != K_TENSOR:
             return otherwise(self, index)
         if -_FRESH < index < _FRESH and (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
@@ -246,7 +254,7 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
                 return _other(r ^ _VIEW, row, (self, index))
             finally:
                 _lock.free = key
-        return invoke(row, METHOD, (self, Index([2, index], [])), {})
+        return invoke(row, METHOD, (self, index), {}, call_indexed)
 
     return call_indexed
 

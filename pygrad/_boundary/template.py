@@ -86,9 +86,11 @@ def _slots(head: str, first: str, second: str) -> str:
 
 _BINARY: Final = '''\
 def _pair(
-    row: int, mode: int, numbers: bool = True
+    row: int, mode: int, numbers: bool = True, function: list[Any] | None = None
 ) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """`binary`, and what it uses for other things than tensors."""
+    """`binary`, and what it uses for other things than tensors; `function` will have the function
+    that they are parts of.
+    """
     tensors = _head(row, mode, TENSOR, TENSOR)
     with_int = _head(row, mode, TENSOR, INT)
     with_float = _head(row, mode, TENSOR, FLOAT)
@@ -96,45 +98,49 @@ def _pair(
     def with_number(self: Any, other: Any) -> Any:
         kind = type(other)
         if kind is not float and (kind is not int or not -_FRESH < other < _FRESH):
-            known = _get_kind(kind)
-            if (kind_of(other) if known is None else known) > K_COMPLEX:
-                if row == ROWS["eq"] and hasattr(other, "__array__"):
-                    return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {})
-                return NotImplemented
-            return invoke(row, mode, (self, other), {})
+            return operate(row, mode, self, other, call_binary)
         {number}
 
     if not numbers:
 
         def with_number(self: Any, other: Any) -> Any:
-            return NotImplemented
+            return operate(row, mode, self, other, call_binary, numbers)
 
     def call_binary(self: Any, other: Any) -> Any:
+        if type(self) is not _tensor_type and _get_kind(type(self)) != K_TENSOR:
+            return operate(row, mode, self, other, call_binary, numbers)
         if type(other) is not _tensor_type and _get_kind(type(other)) != 0:
             return with_number(self, other)
         {tensor}
 
+    known_as = [call_binary] if function is None else function
     return call_binary, with_number
 '''
 
 _FUNCTION: Final = '''\
-def function(row: int, mode: int, bound: bool = False) -> Callable[..., Any]:
+def function(row: int, mode: int, bound: bool = False, private: bool = False) -> Callable[..., Any]:
     """A function of any arguments for an op: quick for one tensor, or for a tensor with another,
-    a float or an int. If `bound` one argument more comes before them, which means nothing.
+    a float or an int. If `bound` one argument more comes before them, which means nothing. If
+    `private` no argument's ``__torch_function__`` is told of calls.
     """
     head = _head(row, mode, TENSOR)
-    with_tensor, with_number = _pair(row, mode)
+    known_as: list[Any] = []
+    with_tensor, with_number = _pair(row, mode, function=known_as)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         {body}
 
     if not bound:
+        itself = None if private else call
+        known_as.append(itself)
         return call
 
     # The same again: to call that one, or to cut the argument off, would take time.
     def call_bound(_: Any, /, *args: Any, **kwargs: Any) -> Any:
         {body}
 
+    itself = None if private else call_bound
+    known_as.append(itself)
     return call_bound
 '''
 
@@ -147,6 +153,8 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
 
     def call_indexed(self: Any, index: Any) -> Any:
         if type(index) is not int:
+            return otherwise(self, index)
+        if type(self) is not _tensor_type and _get_kind(type(self)) != K_TENSOR:
             return otherwise(self, index)
         {body}
 
@@ -197,14 +205,14 @@ else:
 _CHOOSE: Final = """\
 n = len(args)
 if kwargs or not 0 < n < 3 or _get_kind(type(args[0])) != K_TENSOR:
-    return invoke(row, mode, args, kwargs)
+    return invoke(row, mode, args, kwargs, itself)
 if n == 2:
     kind = type(args[1])
     if kind is float or kind is int:
         return with_number(*args)
     if kind is _tensor_type:
         return with_tensor(*args)
-    return invoke(row, mode, args, kwargs)
+    return invoke(row, mode, args, kwargs, itself)
 """
 _HEAD: Final = '''\
 """The fast ways into the engine. Made by `make stubs` from template.py. Do not edit."""
@@ -215,8 +223,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._dtypes import dtype
-from .arguments import K_COMPLEX, K_TENSOR, KINDS, WORDS, Index, kind_of
-from .calls import ROWS, _head, _other, _unclaimed, holders, invoke
+from .arguments import K_TENSOR, KINDS, WORDS, Index
+from .calls import _head, _other, _unclaimed, holders, invoke, operate
 from .constants import DTYPE, FLOAT, INDEX, INT, INTS, METHOD, NONE, SELF, TENSOR, VIEW
 from .frame import DATA
 from .host import call2, call2_places, double_slot, memory, result_slot
@@ -251,23 +259,23 @@ def source() -> str:
     }
     number = _cross(
         _filled(_NUMBER, **either),
-        "row, mode, (self, other), {}",
+        "row, mode, (self, other), {}, known_as[0]",
         "return self if r == _SELF else _other(r, row, (self, other))",
     )
     tensor = _cross(
         _slots("tensors", "self._h", "_slot[6] = other._h"),
-        "row, mode, (self, other), {}",
+        "row, mode, (self, other), {}, known_as[0]",
         "return _other(r, row, (self, other))",
     )
     one = _cross(
         _slots("head", "args[0]._h", "_slot[6] = 0"),
-        "row, mode, args, kwargs",
+        "row, mode, args, kwargs, itself",
         "return _other(r, row, args)",
     )
     view = {"mark": " ^ _VIEW", "base": "out._b = self"}
     at_int = _cross(
         _slots("head", "self._h", "_slot[6] = index"),
-        "row, METHOD, (self, Index([2, index], [])), {}",
+        "row, METHOD, (self, index), {}, call_indexed",
         "return _other(r ^ _VIEW, row, (self, index))",
         guard="-_FRESH < index < _FRESH and ",
         **view,

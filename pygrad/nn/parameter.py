@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from .._boundary.arguments import refuse_foreign
+from .._boundary.overriding import disabled
 from .._host_data import reduction
 from .._package import pygrad
 from .._tensor import Tensor
@@ -62,6 +63,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     _is_param: bool
+    __torch_function__ = disabled
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
@@ -130,6 +132,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     persistent: bool
     _is_buffer: bool
+    __torch_function__ = disabled
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:
@@ -173,6 +176,7 @@ class UninitializedTensorMixin:
 
     __slots__ = ()
 
+    __torch_function__ = disabled
     cls_to_become: ClassVar[_TensorClass]
     layout = pygrad.strided
     grad: Any = None

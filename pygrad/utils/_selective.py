@@ -45,7 +45,7 @@ class _Scope:
         self._asking = False
 
     def __enter__(self) -> _Scope:
-        thread, below = get_ident(), calls.invoke
+        thread = get_ident()
         self.counts: dict[Any, int] = defaultdict(int)
 
         def seen(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -58,6 +58,7 @@ class _Scope:
             return self.call(op, at, lambda: below(row, mode, args, kwargs), mode, args, kwargs)
 
         self._before.append(calls.intercept(seen))
+        below = self._before[-1] or calls.call_op
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,518 @@
+"""``__torch_function__``: who is asked before an op or function runs, and what costs nothing before
+anybody is.
+
+A type overrides if it has a ``__torch_function__`` other than `disabled`; that is found out once a
+type, when a call first meets it (`arguments.kind_of`). Values of such types have a kind of their
+own, so that the quick ways of calls leave them to the slow one, which asks here. Functions written
+in Python are not touched until the first such type, or the first mode, is there: then `arm` gives
+each that was announced (`overridable`) a gate in front. It stays the same object, under which users
+have registered it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType, MethodType
+from typing import Any, Final, TypeVar
+
+from . import arguments
+from .arguments import K_INDEX, K_LIST, K_OVERRIDING, K_TENSOR, KINDS, kind_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ENABLED, SUBCLASSES_OFF, ALL_OFF = range(3)
+
+
+class _State(threading.local):
+    """What a thread has switched off, and its modes, innermost last.
+
+    Attributes:
+        skip: whether the next function of Python that asks is not to.
+    """
+
+    off = ENABLED
+    skip = False
+
+    def __init__(self) -> None:
+        self.modes: list[Any] = []
+
+
+state: Final = _State()
+_ROOT: Final = __name__.partition(".")[0]
+
+
+def _run_disabled(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+class _Switch:
+    """A scope in which a thread's types, or its modes as well, are not asked."""
+
+    _off = ENABLED
+
+    def __enter__(self) -> None:
+        self._before = state.off
+        state.off = max(self._off, self._before)
+
+    def __exit__(self, *_: object) -> None:
+        state.off = self._before
+
+
+class DisableTorchFunctionSubclass(_Switch):
+    """A scope in which no type's ``__torch_function__`` is asked; modes are."""
+
+    _off = SUBCLASSES_OFF
+
+
+class DisableTorchFunction(_Switch):
+    """A scope in which neither types nor modes are asked."""
+
+    _off = ALL_OFF
+
+
+modes_anywhere = False
+"""Whether any thread has a mode."""
+on_modes: Callable[[], None] = lambda: None  # noqa: E731
+"""Called when that changes."""
+_with_modes: Final[list[None]] = []
+_counting: Final = threading.RLock()
+
+
+def push_mode(mode: Any) -> None:
+    """Lets a mode be asked first of all that this thread calls."""
+    global modes_anywhere
+    arm()
+    state.modes.append(mode)
+    with _counting:
+        _with_modes.append(None)
+        if not modes_anywhere:
+            modes_anywhere = True
+            on_modes()
+
+
+def pop_mode() -> Any:
+    """Takes the innermost mode away, and returns it."""
+    global modes_anywhere
+    if not state.modes:
+        raise AssertionError("the stack of modes is empty")
+    mode = state.modes.pop()
+    with _counting:
+        _with_modes.pop()
+        if not _with_modes:
+            modes_anywhere = False
+            on_modes()
+    return mode
+
+
+# ------------------------------------------------------------------ who is asked
+
+
+def has_modes() -> bool:
+    """Whether this thread has a mode to ask."""
+    return bool(state.modes) and state.off != ALL_OFF
+
+
+def is_overriding(value: Any) -> bool:
+    """Whether a value is to be asked, if its type is seen for the first time too."""
+    return kind_of(value) == K_OVERRIDING
+
+
+def found_in(values: Iterable[Any]) -> list[Any]:
+    """Those to ask of some values and what is in lists among them: one a type, from left to right,
+    subclasses before their bases.
+    """
+    found: list[Any] = []
+    for value in values:
+        kind = kind_of(value)
+        if kind == K_OVERRIDING:
+            _insert(value, found, type)
+        elif kind == K_LIST:
+            for each in value:
+                if kind_of(each) == K_OVERRIDING:
+                    _insert(each, found, type)
+        elif kind == K_INDEX:
+            for each in value.keep:
+                if kind_of(each) == K_OVERRIDING:
+                    _insert(each, found, type)
+    return found
+
+
+def found_among(values: Iterable[Any], kind_of: Callable[[Any], type] = type) -> list[Any]:
+    """The same of the values alone, as functions written in Python do it: plain tensors, which have
+    a ``__torch_function__`` too, are among them.
+    """
+    found: list[Any] = []
+    for value in values:
+        kind = kind_of(value)
+        if getattr(kind, "__torch_function__", disabled) is not disabled:
+            _insert(value, found, kind_of)
+    return found
+
+
+def _insert(value: Any, found: list[Any], kind_of: Callable[[Any], type]) -> None:
+    kind = kind_of(value)
+    if any(kind_of(other) is kind for other in found):
+        return
+    at = next((i for i, each in enumerate(found) if issubclass(kind, kind_of(each))), len(found))
+    found.insert(at, value)
+
+
+def overloaded(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
+    """`found_in` the arguments of a call, if this thread's types are to be asked."""
+    if state.off != ENABLED:
+        return []
+    return found_in((*args, *kwargs.values()) if kwargs else args)
+
+
+# ------------------------------------------------------------------ what they are told
+
+
+class _Public:
+    """A function as users know it.
+
+    Attributes:
+        function: the object that they have. name: of it in errors. native: whether PyTorch has it
+        in C++, which shows in the form of arguments and errors. method: of tensors alone.
+    """
+
+    __slots__ = ("function", "method", "name", "native", "parameters")
+
+    def __init__(self, function: Any, name: str, native: bool, method: bool = False) -> None:
+        self.function, self.name, self.native, self.method = function, name, native, method
+        self.parameters = None if native else _parameters(function)
+
+    def arguments(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any] | None]:
+        """As PyTorch hands them on: those that a function written in Python has a default for by
+        their names.
+        """
+        if self.native:
+            return tuple(args), kwargs or None
+        if self.parameters is None:
+            return tuple(args), kwargs
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError:  # the function has more forms than one
+            return tuple(args), kwargs
+        bound.apply_defaults()
+        first, rest = [], {}
+        for name, value in bound.arguments.items():
+            parameter = self.parameters.parameters[name]
+            if parameter.default is parameter.empty and parameter.kind < parameter.VAR_POSITIONAL:
+                first.append(value)
+            else:
+                rest[name] = value
+        return tuple(first), rest
+
+
+def _parameters(function: Any) -> inspect.Signature | None:
+    try:
+        found = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if any(each.kind in variable for each in found.parameters.values()):
+        return None
+    return found
+
+
+NAMES: Final[dict[Any, str]] = {}
+"""Of functions that stand for another method of the class Tensor, its name: of operators."""
+_PREFIXED: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
+"""What names of PyTorch's C++ functions begin with, by their modules."""
+
+
+@functools.cache
+def _public(function: Any) -> _Public:
+    home, name = function.__module__, NAMES.get(function) or function.__qualname__
+    if function in NAMES:
+        name = f"Tensor.{name}"
+    if home == "torch" or home.startswith("torch."):
+        home = _ROOT + home[5:]
+    found: Any = sys.modules[home]
+    method = name.startswith("Tensor.")
+    for part in name.split("."):
+        found = getattr(found, part)
+    if isinstance(found, property):
+        return _Public(found.__get__, f"torch.{name}.__get__", True)
+    space = home.partition(".")[2]
+    native = (
+        function.__globals__["__name__"].endswith(".shapes") if method else not _is_python(found)
+    )
+    if method:
+        shown = f"torch.{name}" if native else f"torch._tensor.{name[7:]}"
+    elif native and space == "nn.functional":
+        shown = f"torch.nn.{name}"
+    elif native:
+        shown = ".".join(filter(None, ("torch", space, _PREFIXED.get(space, "") + name)))
+    else:
+        shown = ".".join(filter(None, ("torch", space or "functional", name)))
+        shown = shown.replace("._functions.", ".functional.")
+    return _Public(found, shown, native, method and native)
+
+
+def _is_python(function: Any) -> bool:
+    return type(function) is FunctionType
+
+
+def public(function: Any) -> Any:
+    """What users know a function as, which is what their ``__torch_function__`` gets."""
+    return _public(function).function
+
+
+def _ask_mode(what: Any, types: tuple[type, ...], args: Any, kwargs: Any) -> Any:
+    mode = state.modes.pop()
+    try:
+        return mode.__torch_function__(what, types, args, kwargs)
+    finally:
+        state.modes.append(mode)
+
+
+_PLAIN_METHOD: Final = (
+    "Defining your `__torch_function__` as a plain method is deprecated and will be an error in "
+    "future, please define it as a classmethod."
+)
+
+
+def ask(what: Any, found: Sequence[Any], args: Any, kwargs: Any) -> Any:
+    """What the innermost mode or the first of some values says to a call that is not
+    NotImplemented; else that.
+    """
+    types = tuple(map(type, found))
+    if has_modes():
+        result = _ask_mode(what, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    for each in found:
+        method = each.__torch_function__
+        if getattr(method, "__self__", None) is each and method is not disabled:
+            warnings.warn(_PLAIN_METHOD, stacklevel=_user_level())
+        result = method(what, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def _user_level() -> int:
+    """The `stacklevel` of the first frame outside of the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_ROOT):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def no_implementation(name: str, found: Sequence[Any]) -> TypeError:
+    """The error of what PyTorch has written in Python."""
+    shown = [type(each) for each in found]
+    text = (
+        f"no implementation found for '{name}' on types that implement __torch_function__: {shown}"
+    )
+    if has_modes():
+        text += f" nor in mode {state.modes[-1]}"
+    return TypeError(text)
+
+
+def _dispatch_failed(name: str, found: Sequence[Any]) -> TypeError:
+    asked = [f"  - mode object {state.modes[-1]!r}"] if has_modes() else []
+    asked += [f"  - tensor subclass {type(each)}" for each in found]
+    return TypeError(
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "
+        "NotImplemented:\n\n" + "\n".join(asked) + "\n\nFor more information, try re-running with "
+        "TORCH_LOGS=not_implemented"
+    )
+
+
+def _told(what: _Public, found: Sequence[Any], args: Sequence[Any], kwargs: Any) -> Any:
+    if what.method and args and not isinstance(args[0], _tensor_type):
+        name, kind = what.function.__name__, type(args[0]).__name__
+        raise TypeError(
+            f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' "
+            "object"
+        )
+    if not what.native and found:
+        found = found_among(_flat((*args, *kwargs.values())))
+    given, named = what.arguments(args, kwargs)
+    result = ask(what.function, found, given, named)
+    if result is NotImplemented:
+        if what.native:
+            raise _dispatch_failed(what.name, found)
+        raise no_implementation(what.name, found)
+    return result
+
+
+def _flat(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if kind_of(value) == K_LIST:
+            yield from value
+        else:
+            yield value
+
+
+def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], found: Sequence[Any]) -> Any:
+    """Asks about a call of a function, by the object that is called or what stands for it.
+
+    Raises:
+        TypeError: all say NotImplemented.
+    """
+    return _told(_public(function), found, args, kwargs)
+
+
+_tensor_type: Any = ()
+
+
+def adopt_tensor(kind: type) -> None:
+    """Tells this module the Tensor class."""
+    global _tensor_type
+    _tensor_type = kind
+
+
+# ------------------------------------------------------------------ functions written in Python
+
+_to_arm: Final[list[Callable[[], None]]] = []
+announced: Final[set[Any]] = set()
+"""The functions of Python that types may override, beside methods."""
+_armed = False
+_arming: Final = threading.RLock()
+
+
+def overridable(function: F) -> F:
+    """A decorator of a function written in Python that types and modes may override; it is the same
+    function.
+    """
+    announced.add(function)
+    when_armed(functools.partial(put_gate, function))
+    return function
+
+
+def created(function: F) -> F:
+    """The same for one that makes tensors: of which modes alone are told."""
+    when_armed(functools.partial(put_gate, function, creates=True))
+    return function
+
+
+def when_armed(run: Callable[[], None]) -> None:
+    """Calls a function when types or modes are first seen, or now if they have been."""
+    if _armed:
+        run()
+    else:
+        _to_arm.append(run)
+
+
+def arm() -> None:
+    """Puts gates in front of all that was announced: a type that overrides, or a mode, is there."""
+    global _armed
+    if _armed:
+        return
+    with _arming:
+        if not _armed:
+            _armed = True
+            while _to_arm:
+                _to_arm.pop()()
+
+
+def _entry(*args: Any, _gate: Any, **kwargs: Any) -> Any:
+    return _gate(args, kwargs)
+
+
+def put_gate(function: Any, creates: bool = False) -> None:
+    """Lets a function ask before it runs. The object stays: its code becomes that of the gate, and
+    what it was is behind.
+    """
+    code = function.__code__
+    behind = FunctionType(
+        code, function.__globals__, code.co_name, function.__defaults__, function.__closure__
+    )
+    behind.__kwdefaults__ = function.__kwdefaults__
+    behind.__annotations__ = function.__annotations__
+
+    def gate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = () if creates else overloaded(args, kwargs)
+        if found or (modes_anywhere and has_modes()):
+            return call(function, args, kwargs, found)
+        return behind(*args, **kwargs)
+
+    function.__wrapped__ = behind  # for `inspect`
+    function.__kwdefaults__ = {"_gate": gate}
+    function.__defaults__ = None
+    function.__code__ = _entry.__code__.replace(
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_freevars=code.co_freevars,
+    )
+
+
+def behind(function: Any) -> Any:
+    """What a function of the package does when nobody is asked; None for another's function."""
+    inner = getattr(function, "__func__", function)
+    if getattr(inner, "__kwdefaults__", None) and "_gate" in inner.__kwdefaults__:
+        return inner.__wrapped__
+    names = getattr(inner, "__globals__", None)
+    if type(inner) is WRAPPER or (names and names["__name__"] == f"{__package__}.shapes"):
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with DisableTorchFunction():
+                return function(*args, **kwargs)
+
+        return run
+    return None
+
+
+WRAPPER: Final = type(property().__get__)
+"""The class of what stands for an attribute: ``Tensor.grad.__get__``."""
+
+
+def put_gates_on(kind: type, name: str, attribute: property) -> None:
+    """Lets a property of tensors ask before it runs; the object stays."""
+    wrappers = attribute.__get__, attribute.__set__, attribute.__delete__
+    of = f"torch.Tensor.{name}."
+    told = [_Public(each, of + each.__name__, True) for each in wrappers]
+
+    def gated(function: Any, what: _Public) -> Any:
+        if function is None:
+            return None
+
+        def ask_first(self: Any, *value: Any) -> Any:
+            if KINDS.get(type(self)) != K_TENSOR or modes_anywhere:
+                found = overloaded((self,))
+                if found or has_modes():
+                    return _told(what, found, (self, *value), {})
+            return function(self, *value)
+
+        return ask_first
+
+    get, put, drop = attribute.fget, attribute.fset, attribute.fdel
+    gates = [gated(f, what) for f, what in zip((get, put, drop), told, strict=True)]
+    attribute.__init__(*gates, attribute.__doc__)  # type: ignore[misc]
+    setattr(kind, name, attribute)  # so that no compiled access has the function of before
+
+
+class _Module:
+    """Where `disabled` is bound, as a builtin is to its module; so it does not bind again."""
+
+    __slots__ = ()
+
+
+disabled: Final = MethodType(_run_disabled, _Module())
+"""As a class's ``__torch_function__``: its values are plain tensors, or no tensors at all."""
+
+
+def _overrides(kind: type) -> bool:
+    """Whether values of a type are to be asked, of a type that was not seen before."""
+    try:
+        found = kind.__torch_function__  # type: ignore[attr-defined]
+    except AttributeError:
+        return False
+    if found is disabled:
+        return False
+    arm()
+    return True
+
+
+arguments.overrides = _overrides
