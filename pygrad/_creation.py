@@ -13,6 +13,7 @@ from ._boundary import calls
 from ._boundary.arguments import name_of, refuse_foreign
 from ._boundary.blocks import empty_for_host
 from ._boundary.header import elements_at, write_at, write_double, write_float
+from ._boundary.overriding import created
 from ._builtins import builtin
 from ._dtypes import (
     ALL,
@@ -316,6 +317,7 @@ def _numpy_dtype(kind: Any) -> dtype:
 
 
 @builtin
+@created
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor of an array's elements.
 
@@ -365,6 +367,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 @builtin
+@created
 def tensor(
     data: Any,
     *,
@@ -461,6 +464,7 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
 
 
 @builtin
+@created
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` itself if it is a tensor of that dtype, else a tensor made of it."""
     _check_device(device)
@@ -471,6 +475,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @builtin
+@created
 def asarray(
     obj: Any,
     *,
@@ -582,6 +587,7 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
 
 
 @builtin
+@created
 def frombuffer(
     buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:

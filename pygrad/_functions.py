@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _ops, _warnings
+from ._boundary.overriding import overridable
 from ._builtins import builtin
 from ._dtypes import Size, dtype
 from ._tensor import Tensor
@@ -26,6 +27,7 @@ def is_storage(obj: Any, /) -> bool:
 
 
 @builtin
+@overridable
 def is_nonzero(input: Tensor) -> bool:
     """Whether a one-element tensor is not zero."""
     return bool(input)
@@ -252,6 +254,7 @@ def _subscripts(labels: Iterable[Any]) -> str:
     return text
 
 
+@overridable
 def einsum(*args: Any) -> Tensor:
     """The sum of products that an equation tells, as ``einsum("ij,jk->ik", a, b)``.
 
@@ -288,6 +291,7 @@ def einsum(*args: Any) -> Tensor:
     return product
 
 
+@overridable
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The places that indices into a flattened tensor of a shape stand for.
 
@@ -322,6 +326,7 @@ def _type(value: Any) -> str:
     return "<class 'torch.Tensor'>" if isinstance(value, Tensor) else str(type(value))
 
 
+@overridable
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums products over dimensions of `a` and `b`: the last `dims` of a with the first of b, or
     those in a pair of lists.
@@ -347,6 +352,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     return _ops.SPACES["torch"]["tensordot"](a, b, dims, **options)  # type: ignore[no-any-return]
 
 
+@overridable
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor`, or `linalg.lu_factor_ex` if `get_infos`, by its older name.
 

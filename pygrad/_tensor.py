@@ -530,7 +530,7 @@ class Tensor(Methods):
         return self.shape[0]  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Tensor]:
-        if self.ndim == 0:
+        if self.dim() == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
@@ -646,7 +646,7 @@ class Tensor(Methods):
         return object.__format__(self, spec)
 
     def __copy__(self) -> Tensor:
-        made: Tensor = self._make_subclass(type(self), self, self.requires_grad)
+        made: Tensor = self._make_subclass(type(self), self, attributes.requires_grad(self))
         made.__dict__.update(self.__dict__)
         return made
 
@@ -901,7 +901,7 @@ def _take_grads(tensors: list[Tensor]) -> None:
 
 def as_leaf(tensor: Any) -> Any:
     """A tensor that was just made, marked as one that requires grad."""
-    if not tensor.dtype._inexact:
+    if not attributes.dtype_of(tensor)._inexact:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return tensor._mark(True)
 
@@ -1012,6 +1012,14 @@ def _no(self: Tensor) -> bool:
     return False
 
 
+def _twin(function: Any, name: str) -> FunctionType:
+    """The same function once more as a method of its own, in front of which a gate may be put."""
+    own = FunctionType(function.__code__, function.__globals__, name)
+    own.__doc__, own.__annotations__ = function.__doc__, function.__annotations__
+    own.__qualname__, own.__module__ = f"Tensor.{name}", __name__
+    return own
+
+
 def _install() -> None:
     """Puts the table's methods and the operators on the class, and what reads the engine's memory
     in the place of what only calls it; what else the class defines itself stays.
@@ -1020,12 +1028,12 @@ def _install() -> None:
         found = Tensor.__dict__[name]
         if isinstance(found, property):
             setattr(Tensor, name, property(quick, found.fset, found.fdel, found.__doc__))
-        else:  # a function of its own, in front of which a gate may be put
-            own = FunctionType(quick.__code__, quick.__globals__, name)
-            own.__doc__, own.__annotations__ = quick.__doc__, quick.__annotations__
-            own.__qualname__, own.__module__ = f"Tensor.{name}", __name__
-            setattr(Tensor, name, own)
-    Tensor.ndimension, Tensor.nelement = Tensor.dim, Tensor.numel
+        else:
+            setattr(Tensor, name, _twin(quick, name))
+    Tensor.ndimension, Tensor.nelement = (
+        _twin(Tensor.dim, "ndimension"),
+        _twin(Tensor.numel, "nelement"),
+    )
     for name, found in list(vars(Tensor).items()):
         if type(found) is bool:
             found = property(_yes if found else _no)
@@ -1092,9 +1100,11 @@ _backward = command(_ROW["_backward_of"])
 
 _ASKED_BY_NONE: Final = frozenset(
     "__class_getitem__ __copy__ __del__ __delattr__ __getattribute__ __hash__ __init__ "
-    "__init_subclass__ __iter__ __new__ __setattr__ __setstate__ __str__ __subclasshook__ "
+    "__init_subclass__ __iter__ __new__ __setattr__ __setstate__ __subclasshook__ "
     "__delitem__ __array_wrap__ as_subclass".split()
 )
+_NAMED_BY_OTHERS: Final = frozenset("__neg__ __pos__ __abs__ __str__".split())
+"""Methods that are told as another, which they call."""
 _ASKED_PRIVATE: Final = frozenset("_base _grad _grad_fn _cdata _version _typed_storage".split())
 
 
@@ -1111,7 +1121,7 @@ def _put_gates() -> None:
     of_table = vars(Tensor)["__add__"].__globals__
     done = set()
     for name, found in list(vars(Tensor).items()):
-        if not is_asked(name):
+        if not is_asked(name) or name in _NAMED_BY_OTHERS:
             continue
         if isinstance(found, property):
             overriding.put_gates_on(Tensor, name, found)

@@ -29,6 +29,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from . import _ops
 from ._boundary import overriding
 from ._boundary.overriding import state as _state
+from ._builtins import builtin
 from ._package import pygrad, submodule
 from ._schema import Signature
 from ._tensor import Tensor, is_asked, kept_as_is
@@ -54,6 +55,7 @@ _R = TypeVar("_R")
 # ------------------------------------------------------------------ functions of one's own
 
 
+@builtin
 def has_torch_function(relevant_args: Iterable[Any], /) -> bool:
     """Whether one of some values is to be asked about a call that gets them, or a mode is.
 
@@ -72,11 +74,13 @@ def has_torch_function(relevant_args: Iterable[Any], /) -> bool:
     )
 
 
+@builtin
 def has_torch_function_unary(obj: Any, /) -> bool:
     """`has_torch_function` of one value."""
     return has_torch_function((obj,))
 
 
+@builtin
 def has_torch_function_variadic(*args: Any) -> bool:
     """`has_torch_function` of the arguments."""
     return has_torch_function(args)

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any, Final
 
 from . import _ops
+from ._builtins import builtin
 from ._package import pygrad
 from ._tensor import Tensor
 
@@ -159,6 +160,7 @@ def _numbers() -> Tensor:
     return pygrad.frombuffer(bytearray(zlib.decompress(packed)), dtype=pygrad.uint8).clone()
 
 
+@builtin
 def _sobol_engine_initialize_state_(state: Tensor, dimension: int) -> Tensor:
     """Writes the direction numbers of so many dimensions to a state."""
     return _C["_sobol_engine_initialize_state_"](state, dimension, _numbers())  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ what tells about the backward that is running.
 from __future__ import annotations
 
 import enum
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from .. import _ops
@@ -55,7 +56,13 @@ class _Functions:
 
 
 _WIDE = ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
-_nn = _Functions(_SPACES["nn"] | {name: _ENGINE[name] for name in _WIDE})
+_nn = _Functions(
+    {
+        name: found if isinstance(found, MethodType) else builtin(found)
+        for name, found in _SPACES["nn"].items()
+    }
+    | {name: _ENGINE[name] for name in _WIDE}
+)
 _special = _Functions({f"special_{name}": found for name, found in _SPACES["special"].items()})
 _linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["linalg"].items()})
 _VariableFunctions = _Functions(_SPACES["torch"])

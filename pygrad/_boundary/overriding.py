@@ -227,6 +227,15 @@ NAMES: Final[dict[Any, str]] = {}
 """Of functions that stand for another method of the class Tensor, its name: of operators."""
 _PREFIXED: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 """What names of PyTorch's C++ functions begin with, by their modules."""
+_IN_PYTHON: Final = frozenset(
+    "__array__ __array_wrap__ __contains__ __deepcopy__ __dir__ __dlpack__ __dlpack_device__ "
+    "__floordiv__ __format__ __ipow__ __len__ __pow__ __rdiv__ __reduce_ex__ __repr__ __reversed__ "
+    "__rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__ __rrshift__ __rsub__ __rtruediv__ "
+    "__setstate__ backward dim_order is_shared istft lu module_load norm register_hook "
+    "register_post_accumulate_grad_hook share_memory_ split stft storage storage_type unflatten "
+    "unique unique_consecutive".split()
+)
+"""The methods that PyTorch has written in Python."""
 
 
 @functools.cache
@@ -243,9 +252,7 @@ def _public(function: Any) -> _Public:
     if isinstance(found, property):
         return _Public(found.__get__, f"torch.{name}.__get__", True)
     space = home.partition(".")[2]
-    native = (
-        function.__globals__["__name__"].endswith(".shapes") if method else not _is_python(found)
-    )
+    native = part not in _IN_PYTHON if method else type(found) is not FunctionType
     if method:
         shown = f"torch.{name}" if native else f"torch._tensor.{name[7:]}"
     elif native and space == "nn.functional":
@@ -256,10 +263,6 @@ def _public(function: Any) -> _Public:
         shown = ".".join(filter(None, ("torch", space or "functional", name)))
         shown = shown.replace("._functions.", ".functional.")
     return _Public(found, shown, native, method and native)
-
-
-def _is_python(function: Any) -> bool:
-    return type(function) is FunctionType
 
 
 def public(function: Any) -> Any:
@@ -392,7 +395,7 @@ def overridable(function: F) -> F:
 
 
 def created(function: F) -> F:
-    """The same for one that makes tensors: of which modes alone are told."""
+    """The same for one that makes tensors: of which modes alone are told, and within it nobody."""
     when_armed(functools.partial(put_gate, function, creates=True))
     return function
 
@@ -432,11 +435,21 @@ def put_gate(function: Any, creates: bool = False) -> None:
     behind.__kwdefaults__ = function.__kwdefaults__
     behind.__annotations__ = function.__annotations__
 
+    operator = function.__name__.startswith("__r")
+
     def gate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         found = () if creates else overloaded(args, kwargs)
-        if found or (modes_anywhere and has_modes()):
+        if not found and not (modes_anywhere and has_modes()):
+            if not creates or state.off:
+                return behind(*args, **kwargs)
+            with DisableTorchFunctionSubclass():
+                return behind(*args, **kwargs)
+        try:
             return call(function, args, kwargs, found)
-        return behind(*args, **kwargs)
+        except TypeError:
+            if operator:  # the other operand may know more
+                return NotImplemented
+            raise
 
     function.__wrapped__ = behind  # for `inspect`
     function.__kwdefaults__ = {"_gate": gate}

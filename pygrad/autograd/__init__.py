@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _ops
 from .._boundary import calls
+from .._boundary.overriding import overridable
 from .._tensor import Tensor
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
@@ -102,6 +103,7 @@ def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
     return _listed(inputs)
 
 
+@overridable
 def backward(
     tensors: Tensor | GradientEdge | Iterable[Tensor | GradientEdge],
     grad_tensors: Tensor | Iterable[Tensor | None] | None = None,
@@ -160,6 +162,7 @@ def backward(
     )
 
 
+@overridable
 def grad(
     outputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge],
     inputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge] | dict[Any, Tensor],

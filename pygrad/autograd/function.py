@@ -17,6 +17,7 @@ from .. import _boundary, _ops
 from .._boundary import callbacks, calls, header, long_calls
 from .._boundary.arguments import refuse_foreign
 from .._boundary.modes import GRAD, NO_FORWARD, get, here, here_now, replace, switch
+from .._boundary.overriding import is_overriding
 from .._functions import typename
 from .._hooks import RemovableHandle
 from .._tensor import Tensor
@@ -523,7 +524,7 @@ def _same_object(old: Any, made: int) -> Any:
     if not made:
         return old
     kind = type(old)
-    if hasattr(kind, "__torch_function__"):  # a user's class, with what its objects know
+    if is_overriding(old):  # a user's class, with what its objects know
         new = _new(kind)
         new._h = made
         vars(new).update(vars(old))

@@ -75,14 +75,17 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
         >>> pygrad.distributions.utils.broadcast_all(1.0, pygrad.zeros(2))
         (tensor([1., 1.]), tensor([0., 0.]))
     """
-    if not all(isinstance(v, (Tensor, Number)) for v in values):
+    like = [isinstance(v, Tensor) or hasattr(v, "__torch_function__") for v in values]
+    if not all(known or isinstance(v, Number) for v, known in zip(values, like, strict=True)):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
             "__torch_function__."
         )
     first = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = pygrad.get_default_dtype() if first is None else first.dtype
-    made = [v if isinstance(v, Tensor) else pygrad.tensor(v, dtype=dtype) for v in values]
+    made = [
+        v if known else pygrad.tensor(v, dtype=dtype) for v, known in zip(values, like, strict=True)
+    ]
     return tuple(pygrad.broadcast_tensors(*made))
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 
 from .. import _ops
+from .._boundary.overriding import overridable
 from .._package import pygrad
 from .._tensor import Tensor
 
@@ -18,6 +19,7 @@ __all__ = [
 ]
 
 
+@overridable
 def linear_cross_entropy(
     input: Tensor,
     linear_weight: Tensor,
@@ -84,6 +86,7 @@ def linear_cross_entropy(
     return loss
 
 
+@overridable
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -137,6 +140,7 @@ def triplet_margin_with_distance_loss(
     return loss.sum() if reduction == "sum" else loss.mean()
 
 
+@overridable
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

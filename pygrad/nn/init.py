@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from .._boundary.overriding import overridable
 from .._package import pygrad
 from .._tensor import Tensor
 
@@ -88,6 +89,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return math.sqrt(2.0 / (1 + param**2))
 
 
+@overridable
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -103,6 +105,7 @@ def uniform_(
         return tensor.uniform_(a, b, **_optional(generator))
 
 
+@overridable
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -189,6 +192,7 @@ def _reject_from_uniform(
         tensor.copy_(drawn)
 
 
+@overridable
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
     with pygrad.no_grad():
@@ -284,6 +288,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
 
+@overridable
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
