@@ -102,7 +102,7 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
+    "accelerator amp backends compiler cpu cuda datasets distributed distributions fx jit mps ops "
     "overrides profiler quasirandom serialization signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
@@ -136,6 +136,7 @@ if TYPE_CHECKING:
         datasets,
         distributed,
         distributions,
+        fx,
         jit,
         mps,
         ops,

@@ -44,11 +44,15 @@ def _assert(condition: Any, message: str) -> None:
 
 
 def typename(obj: Any) -> str:
-    """The legacy type name of a tensor, or the qualified name of another object's type."""
+    """The legacy type name of a tensor; the qualified name of a class or function, or of another
+    object's type.
+    """
     if isinstance(obj, Tensor):
         return str(obj.type())
-    module = type(obj).__module__
-    return type(obj).__qualname__ if module == "builtins" else f"{module}.{type(obj).__qualname__}"
+    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
+    name: str = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None)
+    return name if module in (None, "", "builtins") else f"{module}.{name}"
 
 
 def set_default_dtype(d: dtype, /) -> None:

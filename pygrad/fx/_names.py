@@ -1,0 +1,154 @@
+"""Names as PyTorch has them: what lies in pygrad.x is printed, and found by generated code, as
+torch.x.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from .. import _builtins
+from .._package import pygrad, submodule
+from .._tensor import Tensor
+
+_ROOT: Final = pygrad.__name__
+_PREFIXES: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
+"""What PyTorch's own functions of these modules are called by, before their names."""
+
+
+def dialect() -> Any:
+    """What ``torch`` is in generated code: the dialect, or an engine of one's own."""
+    return submodule("torch") if _ROOT == "pygrad" else pygrad
+
+
+def torch_name(module: str) -> str:
+    """PyTorch's name of a module of pygrad or of its dialect; any other's own.
+
+    Example:
+        >>> from pygrad.fx._names import torch_name
+        >>> torch_name("pygrad.nn.functional"), torch_name("pygrad.torch.nn"), torch_name("os.path")
+        ('torch.nn.functional', 'torch.nn', 'os.path')
+    """
+    if module != _ROOT and not module.startswith(_ROOT + "."):
+        return module
+    rest = module[len(_ROOT) :]
+    if rest == ".torch" or rest.startswith(".torch."):
+        rest = rest[len(".torch") :]
+    return "torch" + rest
+
+
+def module_of(thing: Any) -> str | None:
+    """PyTorch's name of the module that something says it is from."""
+    module = getattr(thing, "__module__", None)
+    return torch_name(module) if isinstance(module, str) else None
+
+
+def is_from_torch(thing: Any) -> bool:
+    """Whether generated code finds it in ``torch``."""
+    module = module_of(thing)
+    if module is None or not (module == "torch" or module.startswith("torch.")):
+        return False
+    name = getattr(thing, "__qualname__", "")
+    return "<" not in name and not module.startswith(("torch._dynamo.", "torch._inductor."))
+
+
+def type_name(thing: Any) -> str:
+    """A class or function, or the type of another object, as error messages have it."""
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    module = module_of(named)
+    outer = "" if module in (None, "builtins") else f"{module}."
+    return f"{outer}{named.__qualname__}"
+
+
+def type_repr(thing: Any) -> str:
+    """The text of an annotation."""
+    if isinstance(thing, type) and not isinstance(thing, types.GenericAlias):
+        module = module_of(thing)
+        return thing.__qualname__ if module == "builtins" else f"{module}.{thing.__qualname__}"
+    if thing is ...:
+        return "..."
+    if isinstance(thing, types.FunctionType):
+        return thing.__name__
+    return repr(thing)
+
+
+def is_tensor_method(function: Any) -> bool:
+    """Whether this is a method of `Tensor`, or reads or writes one of its properties."""
+    name = getattr(function, "__name__", "")
+    if name in ("__get__", "__set__", "__delete__"):
+        return True
+    return bool(name) and _same(inspect.getattr_static(Tensor, name, None), function)
+
+
+def node_name(function: Any) -> str:
+    """What a call of a function is named by: its own name in PyTorch."""
+    name: str = function.__name__
+    space = (module_of(function) or "").removeprefix("torch.")
+    return _PREFIXES.get(space, "") + name
+
+
+def _same(found: Any, function: Any) -> bool:
+    return found is function or (isinstance(function, types.MethodType) and found == function)
+
+
+def resolved(name: str) -> Any:
+    """What generated code finds under a name that begins with ``torch``; None if nothing."""
+    found = dialect()
+    for part in name.split(".")[1:]:
+        try:
+            found = getattr(found, part)
+        except (AttributeError, NotImplementedError, ImportError):
+            return None
+    return found
+
+
+def _places(module: str, name: str) -> Iterator[str]:
+    """Where PyTorch may have a function of the package, the likeliest first."""
+    space = module.removeprefix("torch.")
+    if space == "nn.functional" and _builtins.is_builtin("nn", name):
+        yield f"torch._C._nn.{name}"
+        yield f"torch.{name}"
+    elif space in _PREFIXES:
+        yield f"torch._C._{space}.{_PREFIXES[space]}{name}"
+    elif (module == "torch" or space.startswith("_")) and not _builtins.is_builtin("torch", name):
+        yield f"torch.functional.{name}"
+    if not any(part.startswith("_") for part in module.split(".")):
+        yield f"{module}.{name}"
+    yield f"torch.{name}"
+    yield f"torch.nn.functional.{name}"
+    yield f"{module}.{name}"
+
+
+def qualified_name(function: Callable[..., Any]) -> str:
+    """The name under which generated code finds a function, PyTorch's where it is from there.
+
+    Raises:
+        RuntimeError: a lambda without a name to be found.
+
+    Example:
+        >>> import operator, pygrad
+        >>> from pygrad.fx._names import qualified_name
+        >>> qualified_name(pygrad.relu), qualified_name(operator.add), qualified_name(len)
+        ('torch.relu', '_operator.add', 'len')
+    """
+    name: str = function.__name__
+    if getattr(builtins, name, None) is function:
+        return name
+    if is_tensor_method(function) and not name.startswith("__get"):
+        return f"torch.Tensor.{name}"
+    if name == "<lambda>":
+        try:  # the name it was given where it was made
+            name = inspect.getsource(function).split("=")[0].strip()
+        except Exception as error:
+            raise RuntimeError("Unable to represent lambda") from error
+    module = module_of(function)
+    if module is None:
+        raise RuntimeError(f"cannot find module for {function}")
+    if is_from_torch(function):
+        for place in _places(module, name):
+            if _same(resolved(place), function):
+                return place
+    return f"{module}.{name}"

@@ -1,0 +1,5 @@
+"""What passes share."""
+
+from . import fuser_utils, matcher_utils
+
+__all__ = ["fuser_utils", "matcher_utils"]
