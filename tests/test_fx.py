@@ -350,7 +350,7 @@ def test_arguments_are_frozen() -> None:
 def test_nodes_are_ordered_as_in_the_graph() -> None:
     graph = fx.Graph()
     nodes = [graph.placeholder(name) for name in "abcd"]
-    assert sorted(reversed(nodes)) == nodes
+    assert sorted(nodes) == nodes
     nodes[0].prepend(nodes[3])
     nodes[2].append(nodes[1])
     assert [n.name for n in graph.nodes] == ["d", "a", "c", "b"]
@@ -790,8 +790,14 @@ def test_shapes_are_noted_on_all_nodes() -> None:
     ShapeProp(module).propagate(pygrad.ones(4, 3))
     shapes = {n.name: tuple(n.meta["tensor_meta"].shape) for n in module.graph.nodes}
     assert shapes == {
-        **{"x": (4, 3), "weight": (3,), "mul": (4, 3), "inner_0": (4, 2), "inner_1": (4, 2)},
-        **{"shift": (2,), "add": (4, 2), "output": (4, 2)},
+        "x": (4, 3),
+        "weight": (3,),
+        "mul": (4, 3),
+        "inner_0": (4, 2),
+        "inner_1": (4, 2),
+        "shift": (2,),
+        "add": (4, 2),
+        "output": (4, 2),
     }
     assert '"f32[4, 3]"' in module.print_readable(print_output=False)
     with pytest.raises(RuntimeError, match="ShapeProp error for: node=%mul"):
