@@ -13,6 +13,8 @@ from ._boundary import calls
 from ._boundary.arguments import name_of, refuse_foreign
 from ._boundary.blocks import empty_for_host
 from ._boundary.header import elements_at, write_at, write_double, write_float
+from ._boundary.modes import MADE_META, switch
+from ._boundary.modes import get as get_modes
 from ._boundary.overriding import created
 from ._builtins import builtin
 from ._dtypes import (
@@ -20,7 +22,6 @@ from ._dtypes import (
     BY_NAME,
     bfloat16,
     bool_,
-    checks_of_devices,
     complex32,
     complex64,
     complex128,
@@ -30,6 +31,7 @@ from ._dtypes import (
     float32,
     float64,
     int64,
+    switches_of_devices,
     uint8,
     uint64,
 )
@@ -381,7 +383,7 @@ def tensor(
     Args:
         data: numbers, nested to any depth; every list of a level must have the same length.
         dtype: of the result; default float32 for floats, int64 for ints, bool for bools.
-        device: only the CPU.
+        device: the CPU, or meta for no elements.
         requires_grad: whether operations on the result are recorded.
         pin_memory: accepted, without effect.
 
@@ -399,8 +401,7 @@ def tensor(
 
 def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str) -> Tensor:
     """What `tensor` and ``Tensor.new_tensor`` do; `caller` is named in a warning."""
-    if device is not None:
-        _check_device(device)
+    device = _placed(device, data)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -415,6 +416,8 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
         out = _from_float(data, kind)
     else:
         out = _tensor_from(data, kind, copy=True)
+    if out.device != device:
+        out = out.to(device)
     return as_leaf(out) if requires_grad else out
 
 
@@ -427,10 +430,17 @@ def _as_dtype(kind: Any) -> dtype | None:
     raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
 
 
-def _check_device(value: Any) -> None:
-    """Raises the engine's error for a device that there is not."""
+def _placed(value: Any, data: Any) -> device:
+    """The device that is named, or that of what is made of `data`; the engine's error for one that
+    there is not.
+    """
     if value is not None and str(value) != "cpu":
-        _ops.SPACES["torch"]["empty"](0, device=value)
+        return _ops.SPACES["torch"]["empty"](0, device=value).device  # type: ignore[no-any-return]
+    if value is not None:
+        return _CPU
+    if get_modes() & MADE_META:
+        return _META
+    return data.device if isinstance(data, Tensor) else _CPU
 
 
 def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
@@ -467,11 +477,13 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
 @created
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` itself if it is a tensor of that dtype, else a tensor made of it."""
-    _check_device(device)
+    device = _placed(device, data)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
-        return data if kind is None or kind is data.dtype else data.to(kind)
-    return _tensor_from(data, kind, copy=False)
+        out = data if kind is None or kind is data.dtype else data.to(kind)
+    else:
+        out = _tensor_from(data, kind, copy=False)
+    return out if out.device == device else out.to(device)
 
 
 @builtin
@@ -490,7 +502,7 @@ def asarray(
         obj: a tensor, a DLPack capsule, an array, bytes or another buffer, which is read as
             elements of `dtype`, a number, or nested sequences of them.
         dtype: of the result.
-        device: only the CPU.
+        device: the CPU, or meta for no elements.
         copy: True for memory of its own; False to raise rather than convert; None for either.
         requires_grad: whether operations on the result are recorded.
 
@@ -515,8 +527,7 @@ def asarray(
             )
             mine, wanted = (name.removesuffix("Tensor") for name in names)
             raise ValueError(f"can't alias tensor with dtype '{mine}' into dtype '{wanted}'.")
-    _check_device(device)
-    out = as_tensor(obj if found is None else found, kind)
+    out = as_tensor(obj if found is None else found, kind, device)
     if copy and out is found:
         out = out.clone()
     if requires_grad != out.requires_grad:
@@ -610,18 +621,21 @@ def frombuffer(
 
 
 def get_default_device() -> device:
-    """Where tensors are made that name no device: on the CPU.
+    """Where tensors are made that name no device: on the CPU, if nobody has said otherwise.
 
     Example:
         >>> import pygrad
         >>> pygrad.get_default_device()
         device(type='cpu')
+        >>> with pygrad.device("meta"):
+        ...     pygrad.get_default_device()
+        device(type='meta')
     """
-    return _CPU
+    return _META if get_modes() & MADE_META else _CPU
 
 
 def set_default_device(device: Any) -> None:
-    """Says where tensors are made that name no device: on the CPU, or None for the same.
+    """Says where tensors are made that name no device: on the CPU (or None), or on meta.
 
     Raises:
         AssertionError, NotImplementedError: for a device that is not there, as making a tensor on
@@ -629,12 +643,21 @@ def set_default_device(device: Any) -> None:
 
     Example:
         >>> import pygrad
-        >>> pygrad.set_default_device("cpu")
+        >>> pygrad.set_default_device("meta")
+        >>> pygrad.ones(2, 3)
+        tensor(..., device='meta', size=(2, 3))
+        >>> pygrad.set_default_device(None)
     """
-    if device is not None:
-        _ops.SPACES["torch"]["empty"](0, device=device)
+    _switch_device(device)
+
+
+def _switch_device(where: Any) -> bool:
+    """The same; returns whether it was meta."""
+    found = _CPU if where is None else _placed(where, None)
+    return bool(switch(MADE_META, found == _META) & MADE_META)
 
 
 _CPU: Final = device("cpu")
-if not checks_of_devices:
-    checks_of_devices.append(set_default_device)
+_META: Final = device("meta")
+if not switches_of_devices:
+    switches_of_devices.append(_switch_device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final, SupportsIndex
 
@@ -160,13 +161,26 @@ def _device_named(text: str) -> tuple[str, int | None]:
     return kind, int(number) if colon else None
 
 
-checks_of_devices: Final[list[Callable[[Any], None]]] = []
-"""What raises for a device that is not there: the first engine's, since devices are of none."""
+switches_of_devices: Final[list[Callable[[Any], bool]]] = []
+"""What lets tensors be made on a device and tells whether they were made on meta: the first
+engine's, since devices are of none. It raises for a device that is not there."""
+
+
+class _Entered(threading.local):
+    """The devices that this thread has entered: for each, whether it was meta outside."""
+
+    def __init__(self) -> None:
+        self.outside: list[bool] = []
+
+
+_entered: Final = _Entered()
 
 
 class device:
-    """Where tensors live: always the CPU side, inside the engine's memory. Other devices can be
-    named, as PyTorch's can without their hardware, but nothing can be put there.
+    """Where tensors live: "cpu", inside the engine's memory, or "meta", where they have shapes,
+    strides and types but no elements. Other devices can be named, as PyTorch's can without their
+    hardware, but nothing can be put there. As a context it is where tensors are made that name no
+    device.
 
     Args:
         type: the name, such as "cpu" or "cuda:1"; or a device.
@@ -180,8 +194,10 @@ class device:
         >>> import pygrad
         >>> pygrad.device("cpu")
         device(type='cpu')
-        >>> with pygrad.device("cpu"):
-        ...     x = pygrad.ones(2)
+        >>> with pygrad.device("meta"):
+        ...     x = pygrad.ones(1 << 20, 1 << 20)
+        >>> (x @ x).sum(0)
+        tensor(..., device='meta', size=(1048576,))
     """
 
     __slots__ = ("index", "type")
@@ -212,12 +228,13 @@ class device:
         self.index = index
 
     def __enter__(self) -> device:
-        for check in checks_of_devices:
-            check(self)
+        for each in switches_of_devices:
+            _entered.outside.append(each(self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        for each in switches_of_devices:
+            each("meta" if _entered.outside.pop() else "cpu")
 
     def __repr__(self) -> str:
         return (

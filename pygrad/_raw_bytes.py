@@ -11,10 +11,12 @@ from ._dtypes import uint8
 from ._tensor import Tensor
 
 
-def bytes_of(what: Any) -> Tensor:
+def bytes_of(what: Any, device: Any = "cpu") -> Tensor:
     """The memory that an int or a sequence of ints asks for."""
+    made = _ops.SPACES["torch"]["empty"]
     if isinstance(what, int):
-        return _ops.SPACES["torch"]["empty"](what, dtype=uint8)  # type: ignore[no-any-return]
+        return made(what, dtype=uint8, device=device)  # type: ignore[no-any-return]
+    made(0, device=device)
     if isinstance(what, Tensor) or not isinstance(what, Sequence):
         raise RuntimeError(
             f"torch.UntypedStorage(): Expected a sequence type, but got {type(what).__name__}"

@@ -39,6 +39,7 @@ from ._warnings import warn_of_conversion
 _released = _boundary.released
 _ROW = calls.ROWS
 _CPU: Final = device("cpu")
+_META: Final = device("meta")
 _log: Final = logging.getLogger("pygrad.autograd.graph")
 _DEBUG: Final = logging.DEBUG
 _T = TypeVar("_T")
@@ -218,8 +219,8 @@ class Tensor(Methods):
 
     @property
     def device(self) -> device:
-        """Always the CPU."""
-        return _CPU
+        """The CPU, or meta for a tensor without elements."""
+        return _META if attributes.is_absent(self) else _CPU
 
     @property
     def layout(self) -> layout:
@@ -244,8 +245,18 @@ class Tensor(Methods):
         """Whether the dtype is a floating one."""
         return self.dtype.is_floating_point
 
-    is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_nested = is_xpu = False
-    is_cpu = True
+    is_cuda = is_sparse = is_quantized = is_mps = is_nested = is_xpu = False
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it is on the device meta, and so has a shape and strides but no elements."""
+        return attributes.is_absent(self)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether its elements are in memory."""
+        return not attributes.is_absent(self)
+
     names = property(lambda self: (None,) * self.ndim)
 
     def is_inference(self) -> bool:
@@ -269,8 +280,8 @@ class Tensor(Methods):
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def cpu(self, memory_format: Any = None) -> Tensor:
-        """The tensor itself."""
-        return self
+        """The tensor itself; NotImplementedError for one without elements."""
+        return self.to("cpu") if attributes.is_absent(self) else self
 
     # ------------------------------------------------------------ autograd
 

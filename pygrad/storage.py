@@ -209,7 +209,6 @@ class UntypedStorage(StorageBase):
     """
 
     _element = uint8
-    device = _device("cpu")
     _holder: Tensor
 
     def __init__(self, *args: Any, allocator: Any = None, device: Any = None, **more: Any) -> None:
@@ -218,9 +217,7 @@ class UntypedStorage(StorageBase):
             kinds += [f"{name}={type(each).__name__}" for name, each in more.items()]
             got = ", ".join(kinds) + (", " if more else "")
             raise TypeError(f"torch.UntypedStorage(){_INVALID}" + _UNTYPED_FORMS.format(f"({got})"))
-        if device is not None:
-            _F["empty"](0, device=device)
-        self._adopt(bytes_of(args[0]) if args else _F["empty"](0, dtype=uint8))
+        self._adopt(bytes_of(args[0] if args else 0, "cpu" if device is None else device))
         _alive[self._cdata] = self
 
     def _adopt(self, tensor: Tensor) -> None:
@@ -238,6 +235,11 @@ class UntypedStorage(StorageBase):
             found._adopt(tensor)
             _alive[found._cdata] = found
         return found
+
+    @property
+    def device(self) -> _device:  # type: ignore[override]
+        """Where it is: on the CPU, or on meta."""
+        return self._holder.device
 
     @property
     def _cdata(self) -> int:
@@ -261,7 +263,7 @@ class UntypedStorage(StorageBase):
             >>> ctypes.string_at(storage.data_ptr(), storage.nbytes())
             b'\\x01\\x02'
         """
-        if not self.nbytes():
+        if not self.nbytes() or self._holder.is_meta:
             return 0
         _C["_pin"](self._holder)
         return header.data_of(self._cdata)
@@ -554,7 +556,7 @@ class TypedStorage(_Storage):
 
     @property
     def device(self) -> _device:  # type: ignore[override]
-        """Where it is: on the CPU."""
+        """Where it is: on the CPU, or on meta."""
         return self._untyped_storage.device
 
     @property
@@ -817,7 +819,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     else:
         untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
-        made = _F["empty"](0, dtype=tensor.dtype).set_(untyped, *geometry)
+        made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
         made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())
     if type(tensor) is not Tensor:
         made = type(tensor)._make_subclass(type(tensor), made)

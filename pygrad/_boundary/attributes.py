@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .._dtypes import BY_CODE, Size, dtype, size_of
 from .calls import ROWS, share
 from .constants import (
+    ABSENT,
     CODE_FLOAT32,
     CODE_FLOAT64,
     CODE_INT64,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _DTYPE, _NDIM, _FLAGS = layout["dtype"], layout["ndim"], layout["flags"]
+_FORM = layout["form"]
 _SIZES, _STRIDES, _OFFSET = layout["sizes"], layout["strides"], layout["offset"]
 _NUMEL, _OUTPUT_NR = layout["numel"], layout["output_nr"]
 _META, _GRAD, _GRAD_FN = layout["meta"], layout["meta_grad"], layout["grad_fn"]
@@ -68,6 +70,11 @@ def numel(self: Tensor) -> int:
 def dtype_of(self: Tensor) -> dtype:
     """The element type."""
     return BY_CODE[memory[self._h + _DTYPE]]  # type: ignore[return-value]
+
+
+def is_absent(self: Tensor) -> bool:
+    """Whether it has no elements: those of the device meta have none."""
+    return memory[self._h + _FORM] & ABSENT != 0
 
 
 def is_inference(self: Tensor) -> bool:
@@ -119,7 +126,8 @@ def drop_grad(self: Tensor) -> None:
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     h = self._h
-    if words[(h + _NUMEL) >> 3] == 1 and memory[h + _FLAGS] < CONJ:  # nor is it lazy or batched
+    # nor is it lazy or batched, and it has elements
+    if words[(h + _NUMEL) >> 3] == 1 and memory[h + _FLAGS] < CONJ and not memory[h + _FORM]:
         kind = memory[h + _DTYPE]
         data = unsigned[(unsigned[(unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
         offset = words[(h + _OFFSET) >> 3]

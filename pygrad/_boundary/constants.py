@@ -63,6 +63,7 @@ NO_FORWARD: Final = layout["mode_no_forward"]
 AUTOCAST: Final = layout["mode_autocast"]
 FLOAT16: Final = layout["mode_float16"]
 CAST_ANEW: Final = layout["mode_cast_anew"]
+MADE_META: Final = layout["mode_meta"]
 LEVELS: Final = layout["mode_levels"] - 1
 """Level k of vmap is the bit k places above this one."""
 
@@ -73,6 +74,9 @@ CONJ: Final = layout["flag_conj"]
 NEG: Final = layout["flag_neg"]
 BATCHED: Final = layout["flag_batched"]
 """vmap has batched the tensor: the highest flag."""
+# And what its byte of forms.
+ABSENT: Final = layout["form_meta"] | layout["form_hosted"]
+"""It has no elements in memory."""
 
 # The codes of element types that are asked for by number.
 CODE_INT64: Final = layout["dtype_int64"]

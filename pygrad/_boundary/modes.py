@@ -21,6 +21,7 @@ from .constants import FLOAT16 as FLOAT16
 from .constants import GRAD as GRAD
 from .constants import INFERENCE as INFERENCE
 from .constants import LEVELS as LEVELS
+from .constants import MADE_META as MADE_META
 from .constants import NO_FORWARD as NO_FORWARD
 from .constants import ONE_THREAD as ONE_THREAD
 from .frame import MODES, THREAD

@@ -121,7 +121,7 @@ class Variable(metaclass=VariableMeta):
         if _grad_fn is not None:
             raise NotImplementedError("Variable: _grad_fn is not supported")
         if data is None:
-            data = _ops.SPACES["torch"]["empty"](0)
+            data = _ops.SPACES["torch"]["empty"](0, device="cpu")
         elif not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return as_leaf(data.detach()) if requires_grad else data.detach()

@@ -89,7 +89,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   X(mode_grad, PG_MODE_GRAD) X(mode_inference, PG_MODE_INFERENCE)                                \
   X(mode_any_layout, PG_MODE_ANY_LAYOUT) X(mode_one_thread, PG_MODE_ONE_THREAD)                  \
   X(mode_no_forward, PG_MODE_NO_FORWARD) X(mode_autocast, PG_MODE_AUTOCAST)                      \
-  X(mode_float16, PG_MODE_FLOAT16) X(mode_cast_anew, PG_MODE_CAST_ANEW) X(mode_levels, PG_MODE_LEVELS) \
+  X(mode_float16, PG_MODE_FLOAT16) X(mode_cast_anew, PG_MODE_CAST_ANEW) X(mode_meta, PG_MODE_META) X(mode_levels, PG_MODE_LEVELS) \
   X(bit_pending, BIT_OF(PG_PENDING)) X(bit_described, BIT_OF(PG_DESCRIBED))                      \
   X(bit_view, BIT_OF(PG_VIEW)) X(bit_self, BIT_OF(PG_SELF)) X(bit_failed, BIT_OF(PG_FAILED))     \
   X(bit_head, BIT_OF(PG_HEAD))
@@ -181,14 +181,16 @@ typedef struct {
   int32_t mark;
   size_t scratch;
   Tensor *destination, *inplace_self; /* of the outer call */
+  int32_t form;
 } Crossing;
 
 static Crossing begin(void) {
-  Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self};
+  Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self, form_made};
   modes_enter(frame->modes);
   profile_listen(profiled_thread == frame->thread);
   destination = NULL;
   inplace_self = NULL;
+  form_made = 0;
   return x;
 }
 
@@ -197,6 +199,7 @@ static int64_t end(const Crossing *x, Call *c) {
   int64_t result = failed() ? report_failure() : deliver(c);
   destination = x->destination;
   inplace_self = x->inplace_self;
+  form_made = x->form;
   pool_release(x->mark, NULL);
   scratch_release(x->scratch);
   frame->n_warnings = warnings_waiting();

@@ -39,6 +39,7 @@ void modes_enter(int32_t modes) {
   forward_begin(!inference_mode && !(modes & PG_MODE_NO_FORWARD));
   grad_mode = recording || forward_on;
   any_layout = modes & PG_MODE_ANY_LAYOUT;
+  form_default = modes & PG_MODE_META ? FORM_META : 0;
   autocast_dtype = 0;
   if (modes & PG_MODE_AUTOCAST) {
     autocast_dtype = modes & PG_MODE_FLOAT16 ? DT_F16 : DT_BF16;

@@ -25,7 +25,8 @@ void op_set_default_dtype(DType d) {
 void op_type(Call *c) {
   char *text = scratch_alloc(32);
   if (!text) return;
-  strcat(strcat(strcpy(text, "torch."), dtype_info[arg_tensor(c, 0)->dtype].legacy), "Tensor");
+  strcpy(text, tensor_absent(arg_tensor(c, 0)) ? "torch.meta." : "torch.");
+  strcat(strcat(text, dtype_info[arg_tensor(c, 0)->dtype].legacy), "Tensor");
   ret_str(c, text);
 }
 
@@ -58,7 +59,12 @@ static void canonicalise(Tensor *t) {
   if (loop) iterate(1, &t, loop, NULL);
 }
 
+static bool check_elements(const Tensor *t) {
+  return !tensor_absent(t) || fail(ERR_NOT_IMPLEMENTED, "Cannot copy out of meta tensor; no data!");
+}
+
 Tensor *op_elements(Tensor *t) {
+  if (!check_elements(t)) return NULL;
   const DType dtype = (DType)t->dtype;
   bool copied = dtype_is_inexact(dtype) || dtype == DT_BOOL || t->flags & FLAGS_LAZY;
   Tensor *y = WITHOUT_GRAD(copied ? t_clone_format(t, FORMAT_CONTIGUOUS) : t_contiguous(t));
@@ -68,6 +74,7 @@ Tensor *op_elements(Tensor *t) {
 
 /* An alias of t, whose memory is the host's too until it ends the export. */
 Tensor *op_export(Tensor *t) {
+  if (!check_elements(t)) return NULL;
   Tensor *y = op_data(t);
   if (!y || !tensor_export(y)) return NULL;
   tensor_retain(y); /* until then */

@@ -15,9 +15,86 @@ bool (*settle_lazy)(int n, Place *places);
 int32_t autocast_dtype;
 bool autocast_keeps;
 
+/* ------------------------------------------------------------ the door */
+
+/* The last answers are kept, by where the name stands: a door asks with the same one each time. */
+const Row *row_of_op(const char *op) {
+  enum { KEPT = 256 };
+  static struct {
+    const char *op;
+    const Row *row;
+  } *kept;
+  if (!kept && !(kept = mem_permanent(KEPT * sizeof *kept))) return NULL;
+  const uint32_t at = (uint32_t)((uintptr_t)op * 2654435761u >> 24) % KEPT;
+  if (kept[at].op == op) return kept[at].row;
+  const Row *row = op_rows, *end = op_rows + n_op_rows;
+  while (row < end && strcmp(row->name, op) != 0) row++;
+  kept[at].op = op;
+  return kept[at].row = row < end ? row : NULL;
+}
+
+int32_t form_of_arguments(int n, const Argument *v) {
+  int32_t form = form_made;
+  bool any = false;
+  for (int i = 0; i < n; i++) {
+    const Tensors *list = v[i].tag == TAG_TENSORS ? v[i].at : NULL;
+    Tensor *const *t = list ? list->v : v[i].tag == TAG_TENSOR ? v[i].at : NULL;
+    for (int k = 0, count = list ? list->n : t ? 1 : 0; k < count; k++) {
+      if (!t[k] || is_wrapped(t[k])) continue;
+      if (tensor_absent(t[k])) return t[k]->form & FORM_ABSENT;
+      any = true;
+    }
+  }
+  return any ? 0 : form;
+}
+
+void door_enter(DoorEntry *e, const char *op, int n, const Argument *v) {
+  static const Watcher nobody = {NULL, NULL};
+  e->form = form_made;
+  int32_t form = form_of_arguments(n, v);
+  if (e->by) e->entry = e->by->enter(op, n, v);
+  else if (form != form_made) e->by = &nobody;
+  form_made = form;
+}
+
+void door_leave(const DoorEntry *e) {
+  form_made = e->form;
+  if (e->by->leave) e->by->leave(e->entry);
+}
+
+/* Where the tensors of a call lie: elements of another device are out of reach, but for numbers of
+ * the CPU. */
+static bool check_devices(const char *op, int n, const Place *places) {
+  const Tensor *first = NULL;
+  for (int i = 0; i < n; i++) {
+    Tensor *const *t = places[i].one ? &places[i].one : places[i].list.v;
+    for (int k = 0, count = places[i].one ? 1 : places[i].list.n; k < count; k++) {
+      if (!t[k] || (!t[k]->ndim && !tensor_absent(t[k]))) continue;
+      if (!first) first = t[k];
+      if (tensor_absent(first) == tensor_absent(t[k])) continue;
+      const Row *row = row_of_op(op);
+      if (row && row->any_device) return true;
+      fail(ERR_RUNTIME, "Tensor on device %s is not on the expected device %s!", device_name(t[k]),
+           device_name(first));
+      return false;
+    }
+  }
+  if (!first || !tensor_absent(first)) return true;
+  const Row *row = row_of_op(op);
+  return !row || !(row->needs_elements || row_has(row, DYNAMIC)) || has_elements(first, op);
+}
+
+bool has_elements(const Tensor *t, const char *op) {
+  return !tensor_absent(t) ||
+         fail(ERR_NOT_IMPLEMENTED,
+              "aten::%s: attempted to run this operator with Meta tensors, but there was no fake "
+              "impl or Meta kernel registered",
+              op);
+}
+
 bool prepare_arguments(const char *op, int n, Place *places) {
   if (autocast_dtype && !autocast_arguments(op, n, places)) return false;
-  return unusual_tensors == 0 || settle_lazy(n, places);
+  return unusual_tensors == 0 || (check_devices(op, n, places) && settle_lazy(n, places));
 }
 
 /* ------------------------------------------------------------ arguments */

@@ -26,20 +26,28 @@ extern bool entered_again;
 
 /* Who was told of an entry, to be told that it is left even if others watch by then, or nobody. */
 typedef struct {
-  const Watcher *by; /* NULL: nobody */
+  const Watcher *by; /* NULL: nobody, and nothing to undo */
   int32_t entry;
+  int32_t form; /* what form_made was outside */
 } DoorEntry;
 
+/* Tells the watcher, and lets fresh tensors be absent if an argument is; an op of no tensors makes
+ * what the one around it does. */
+/* What an op of these makes, as form_made: the form of an absent one, 0 if all have elements, and
+ * what is made around it if no argument is a tensor. */
+int32_t form_of_arguments(int n, const Argument *v);
+void door_enter(DoorEntry *e, const char *op, int n, const Argument *v);
+void door_leave(const DoorEntry *e);
 static inline void door_left(const DoorEntry *e) {
-  if (__builtin_expect(e->by != NULL, 0)) e->by->leave(e->entry);
+  if (__builtin_expect(e->by != NULL, 0)) door_leave(e);
 }
 
 /* In a function of op's, before all else; with up to nine arguments. */
-#define VIEW_ENTERED(op, ...)                                                   \
-  __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1}; \
-  if (__builtin_expect(entry_.by != NULL, 0))                                   \
-  entry_.entry = entry_.by->enter(op, N_ARGUMENTS(__VA_ARGS__),                 \
-                                  (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
+#define VIEW_ENTERED(op, ...)                                                       \
+  __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1, 0};  \
+  if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) \
+  door_enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                 \
+             (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
 /* The same for an op that reads elements: its arguments become, in the variables, what it computes
  * with. Autocast casts them, and a lazy tensor (FLAGS_LAZY) becomes one that is none and stands for
  * it. */
@@ -54,6 +62,10 @@ typedef struct {
   Tensors list;
 } Place;
 bool prepare_arguments(const char *op, int n, Place *places);
+/* PyTorch's error, and false, if t is absent: the op needs to know what is in it. */
+bool has_elements(const Tensor *t, const char *op);
+/* The row of that name, the first of several; NULL: there is none. */
+const Row *row_of_op(const char *op);
 /* What it does, which are ops themselves. */
 extern bool (*autocast_arguments)(const char *op, int n, Place *places);
 extern bool (*settle_lazy)(int n, Place *places);

@@ -183,6 +183,9 @@ typedef struct {
   uint8_t folding, folded, folded_rank; /* of FOLDING */
   uint8_t no_complex_status;            /* of NO_COMPLEX */
   uint8_t autocast;                     /* AutocastPolicy */
+  /* Of tensors without elements: it has nothing to tell of them, as where the shape of a result
+   * depends on values; and it takes them beside tensors that have theirs. */
+  bool needs_elements, any_device;
   const char *no_complex;
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails where vmap must not do the call */

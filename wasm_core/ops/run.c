@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "call/door.h"
 #include "ground/memory.h"
 #include "ops/autocast.h"
 #include "ops/elementwise/elementwise.h"
@@ -178,6 +179,12 @@ static bool is_part_of_complex(const Call *c, const Tensor *r) {
 static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
   if (!r || failed() || !check_inference_write(out)) return false;
+  if (tensor_absent(r) != tensor_absent(out)) {
+    fail(ERR_RUNTIME,
+         "Attempting to copy from device %s to device %s, but cross-device copies are not allowed!",
+         device_name(r), device_name(out));
+    return false;
+  }
   bool mask = out->dtype == DT_U8 && c->row->wrong_out == OUT_BOOL_ONLY;
   bool exact = row_has(c->row, OUT_EXACT) && !mask;
   if (exact && is_part_of_complex(c, r)) {
@@ -313,12 +320,33 @@ static void run_call(Call *c) {
   else c->row->run(c);
 }
 
+/* What a row's function makes before it comes to a door of its own, as the door says. */
+static int32_t form_of_call(Call *c) {
+  Argument arguments[MAX_ARGS];
+  Tensors lists[MAX_ARGS];
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    arguments[i] = (Argument){(Tag)v->tag, &v->t};
+    if (v->tag != TAG_TENSORS) continue;
+    lists[i] = arg_tensors(c, i);
+    arguments[i].at = &lists[i];
+  }
+  return form_of_arguments(c->n_args, arguments);
+}
+
+static void run_formed(Call *c) {
+  const int32_t outside = form_made;
+  if (unusual_tensors) form_made = form_of_call(c);
+  run_call(c);
+  form_made = outside;
+}
+
 void call_plain(Call *c) {
   const int32_t was = autocast_dtype;
-  if (__builtin_expect(was == 0, 1)) {
+  if (__builtin_expect((was | unusual_tensors) == 0, 1)) {
     run_call(c);
     return;
   }
-  if (autocast_prepare(c)) run_call(c);
+  if (!was || autocast_prepare(c)) run_formed(c);
   autocast_dtype = was;
 }

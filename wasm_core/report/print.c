@@ -273,6 +273,10 @@ static void put_block(Job *job, int32_t dim, int64_t offset, int64_t indent) {
 }
 
 static void put_values(Job *job, int64_t indent) {
+  if (tensor_absent(job->tensor)) {
+    sink_bytes(&job->sink, "...", 3);
+    return;
+  }
   if (job->tensor->numel == 0) {
     sink_bytes(&job->sink, "[]", 2);
     return;
@@ -292,11 +296,20 @@ static void put_values(Job *job, int64_t indent) {
 
 /* ---- Suffixes ------------------------------------------------------------------------------- */
 
-typedef enum { SUFFIX_SIZE, SUFFIX_DTYPE, SUFFIX_GRAD, SUFFIX_TANGENT, SUFFIX_COUNT } Suffix;
+typedef enum {
+  SUFFIX_DEVICE,
+  SUFFIX_SIZE,
+  SUFFIX_DTYPE,
+  SUFFIX_GRAD,
+  SUFFIX_TANGENT,
+  SUFFIX_COUNT
+} Suffix;
 
-/* An empty tensor shows a size that "[]" does not tell, and one without edge items shows all. */
+/* An empty tensor shows a size that "[]" does not tell, and one without edge items shows all, as
+ * does one without elements to show. */
 static bool shows_size(const Job *job) {
   const Tensor *t = job->tensor;
+  if (tensor_absent(t)) return true;
   return t->numel == 0 ? t->ndim != 1 : job->options->edgeitems == 0;
 }
 
@@ -306,12 +319,13 @@ static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
   const DType dtype = (DType)t->dtype;
   const DType complex = dtype_default() == DT_F64 ? DT_C128 : DT_C64;
-  return dtype != dtype_default() &&
-         (t->numel == 0 || (dtype != complex && dtype != DT_I64 && dtype != DT_BOOL));
+  return dtype != dtype_default() && (t->numel == 0 || tensor_absent(t) ||
+                                      (dtype != complex && dtype != DT_I64 && dtype != DT_BOOL));
 }
 
 static bool shows_suffix(const Job *job, Suffix suffix) {
   switch (suffix) {
+    case SUFFIX_DEVICE: return tensor_absent(job->tensor);
     case SUFFIX_SIZE: return shows_size(job);
     case SUFFIX_DTYPE: return shows_dtype(job);
     case SUFFIX_GRAD: return job->names->grad_fn != NULL || tensor_requires_grad(job->tensor);
@@ -343,6 +357,7 @@ static void put_grad(Sink *sink, const char *grad_fn) {
 
 static void put_suffix(Sink *sink, const Job *job, Suffix suffix) {
   switch (suffix) {
+    case SUFFIX_DEVICE: sink_text(sink, "device='meta'"); break;
     case SUFFIX_SIZE: put_size(sink, job->tensor); break;
     case SUFFIX_DTYPE:
       sink_text(sink, "dtype=torch.");
@@ -378,7 +393,7 @@ static int64_t suffix_length(const Job *job, Suffix suffix) {
  * line of the values, two more: PyTorch's own allowance. */
 static void put_suffixes(Job *job, int64_t indent) {
   int64_t used = job->sink.column + 2;
-  for (Suffix suffix = SUFFIX_SIZE; suffix < SUFFIX_COUNT; suffix++) {
+  for (Suffix suffix = SUFFIX_DEVICE; suffix < SUFFIX_COUNT; suffix++) {
     if (!shows_suffix(job, suffix)) continue;
     const int64_t length = suffix_length(job, suffix);
     if ((double)(used + length + 2) > job->options->linewidth) {

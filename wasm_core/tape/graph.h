@@ -87,6 +87,7 @@ typedef struct {
   uint8_t dtype, ndim;
   bool defined;    /* gradients for it are checked */
   bool described;  /* it is a tensor, with these sizes and this dtype */
+  uint8_t form;    /* of FORM_ABSENT: it has no elements, nor has a gradient */
   int64_t near[4]; /* the sizes, up to rank 4 */
   int64_t *far;    /* the sizes of higher ranks */
 } OutputMeta;

@@ -14,6 +14,7 @@ bool node_describe_output(Node *n, int k, const Tensor *y) {
   m->ndim = 0;
   m->dtype = y->dtype;
   m->defined = m->described = true;
+  m->form = y->form & FORM_ABSENT;
   if (y->ndim > 4) {
     m->far = mem_alloc(y->ndim * sizeof(int64_t));
     if (!m->far) return false;

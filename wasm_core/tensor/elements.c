@@ -106,7 +106,12 @@ complex_f64 element_load_c(const char *at, DType d) {
   }
 }
 
+bool tensor_readable(const Tensor *t) {
+  return !tensor_absent(t) || fail(ERR_RUNTIME, "Tensor.item() cannot be called on meta tensors");
+}
+
 complex_f64 tensor_get_c(const Tensor *t, int64_t k) {
+  if (!tensor_readable(t)) return complex_of(0, 0);
   complex_f64 v = element_load_c(tensor_data(t) + k * dtype_bytes((DType)t->dtype),
                                  (DType)t->dtype);
   if (t->flags & FLAG_CONJ) v = complex_conj_f64(v);
@@ -115,20 +120,24 @@ complex_f64 tensor_get_c(const Tensor *t, int64_t k) {
 }
 
 double tensor_get_f(const Tensor *t, int64_t k) {
+  if (!tensor_readable(t)) return 0;
   double v = element_load_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
   return t->flags & FLAG_NEG ? -v : v;
 }
 
 int64_t tensor_get_i(const Tensor *t, int64_t k) {
+  if (!tensor_readable(t)) return 0;
   int64_t v = element_load_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
   return t->flags & FLAG_NEG ? (int64_t)(0 - (uint64_t)v) : v;
 }
 
 void tensor_set_f(Tensor *t, int64_t k, double v) {
+  if (tensor_absent(t)) return;
   element_store_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
 }
 
 void tensor_set_i(Tensor *t, int64_t k, int64_t v) {
+  if (tensor_absent(t)) return;
   element_store_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
 }
 

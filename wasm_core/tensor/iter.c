@@ -58,8 +58,19 @@ static void merge_dims(Iter *it) {
   it->ndim = n;
 }
 
+static bool any_absent(int n, Tensor *const *t) {
+  bool any = false;
+  for (int k = 0; k < n; k++) any = any || tensor_absent(t[k]);
+  return any;
+}
+
 void iter_build(Iter *it, int n, Tensor *const *t) {
   it->n_operands = n;
+  if (any_absent(n, t)) {
+    it->ndim = 1;
+    it->sizes[0] = 0;
+    return;
+  }
   it->ndim = t[0]->ndim;
   for (int i = 0; i < it->ndim; i++) it->sizes[i] = t[0]->sizes[i];
   for (int k = 0; k < n; k++) take_operand(it, k, t[k], it->ndim);
@@ -102,7 +113,7 @@ static bool run_flat(int n, Tensor *const *t, Loop *loop, const void *ctx) {
     p[k] = tensor_data(t[k]);
     strides[k] = dtype_bytes((DType)t[k]->dtype);
   }
-  if (t[0]->numel) loop(p, strides, t[0]->numel, ctx);
+  if (t[0]->numel && !any_absent(n, t)) loop(p, strides, t[0]->numel, ctx);
   return true;
 }
 

@@ -20,7 +20,8 @@ typedef struct {
   int64_t strides[ITER_MAX][MAX_DIM]; /* in bytes; 0 where an operand is broadcast */
 } Iter;
 
-/* t[0] has the full shape; the others broadcast to it. Data pointers are read here. */
+/* t[0] has the full shape; the others broadcast to it. Data pointers are read here. Where one of
+ * them is absent there is nothing to walk. */
 void iter_build(Iter *it, int n, Tensor *const *t);
 void iter_run(Iter *it, Loop *loop, const void *ctx);
 /* Both at once. */

@@ -117,6 +117,17 @@ const char *shape_text(const Tensor *t) { return sizes_text(t->ndim, t->sizes); 
 
 enum { BYTES_HEAD = 32 };
 
+/* The address of what is in no memory: a read there traps, as long as there are no 3 GiB. */
+#define NOWHERE ((char *)(uintptr_t)0xc0000000u)
+
+int32_t form_made, form_default;
+
+static Bytes *bytes_absent(int64_t n_bytes, int32_t form) {
+  Bytes *b = mem_alloc(BYTES_HEAD);
+  if (b) *b = (Bytes){.refs = 1, .form = form, .n_bytes = n_bytes, .data = NOWHERE};
+  return b;
+}
+
 static Bytes *bytes_new(int64_t n_bytes) {
   if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096)
     return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes",
@@ -124,6 +135,7 @@ static Bytes *bytes_new(int64_t n_bytes) {
   Bytes *b = mem_alloc((size_t)n_bytes + BYTES_HEAD);
   if (!b) return NULL;
   b->refs = 1;
+  b->form = 0;
   b->n_bytes = n_bytes;
   b->data = (char *)b + BYTES_HEAD;
   b->copied = NULL;
@@ -133,7 +145,7 @@ static Bytes *bytes_new(int64_t n_bytes) {
 static void bytes_release(Bytes *b) {
   if (!b || --b->refs > 0) return;
   if (b->copied) b->copied->copy = NULL;
-  mem_free(b, (size_t)b->n_bytes + BYTES_HEAD);
+  mem_free(b, (b->form ? 0 : (size_t)b->n_bytes) + BYTES_HEAD);
 }
 
 static Bytes *bytes_copy(const char *from, int64_t n_bytes) {
@@ -163,7 +175,7 @@ static void storage_release(Storage *s) {
 }
 
 static bool storage_own_bytes(Storage *s, bool copy) {
-  if (s->bytes->refs == 1) return true;
+  if (s->bytes->refs == 1 || s->bytes->form) return true;
   Bytes *fresh = bytes_new(s->bytes->n_bytes);
   if (!fresh) return false;
   if (copy) memcpy(fresh->data, s->bytes->data, (size_t)s->bytes->n_bytes);
@@ -180,7 +192,7 @@ bool tensor_write_begin(Tensor *t, bool whole) {
 
 bool tensor_steal_bytes(Tensor *dst, Tensor *src) {
   if (dst->dtype != src->dtype || (dst->flags ^ src->flags) & FLAGS_LAZY || dst->storage->exports ||
-      src->storage->exports)
+      src->storage->exports || dst->form != src->form)
     return false;
   if (src->storage->refs != 1 || !tensor_covers_storage(dst) || !tensor_covers_storage(src))
     return false;
@@ -257,6 +269,7 @@ static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
   t->sizes = t->dims;
   t->strides = t->dims + ndim;
   if (inference_mode) t->flags |= FLAG_INFERENCE;
+  if (__builtin_expect(s->bytes->form, 0)) tensor_set_form(t, s->bytes->form);
   live_tensors++;
   return pool_push(t);
 }
@@ -275,6 +288,14 @@ void tensor_set_form(Tensor *v, int form) {
   unusual_tensors -= is_unusual(v);
   v->form = (uint8_t)form;
   unusual_tensors += is_unusual(v);
+}
+
+void tensor_swap_storages(Tensor *a, Tensor *b) {
+  Storage *of_a = a->storage;
+  a->storage = b->storage;
+  b->storage = of_a;
+  tensor_set_form(a, (a->form & ~FORM_ABSENT) | a->storage->bytes->form);
+  tensor_set_form(b, (b->form & ~FORM_ABSENT) | of_a->bytes->form);
 }
 
 void tensor_retain(Tensor *t) {
@@ -372,7 +393,8 @@ overflow:
 static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes,
                            const int64_t *strides, DType dtype) {
   if (n_bytes < 0) return NULL;
-  Tensor *t = tensor_bare(ndim, dtype, storage_new(bytes_new(n_bytes)));
+  Bytes *b = __builtin_expect(form_made, 0) ? bytes_absent(n_bytes, form_made) : bytes_new(n_bytes);
+  Tensor *t = tensor_bare(ndim, dtype, storage_new(b));
   if (!t) return NULL;
   for (int i = 0; i < ndim; i++) {
     t->sizes[i] = sizes[i];
@@ -441,13 +463,13 @@ Tensor *tensor_none_of(DType dtype) { return tensor_empty(1, (const int64_t[]){0
 
 Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
   Tensor *t = tensor_empty(ndim, sizes, dtype);
-  if (t) memset(tensor_data(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));
+  if (t && !tensor_absent(t)) memset(tensor_data(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));
   return t;
 }
 
 Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
   Tensor *t = tensor_empty(ndim, sizes, dtype);
-  if (!t) return NULL;
+  if (!t || tensor_absent(t)) return t;
   char pattern[16];
   element_store_f(pattern, dtype, value);
   char *at = tensor_data(t);
@@ -460,8 +482,10 @@ Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
   return t;
 }
 
+static Tensor *empty_number(DType dtype) { return WITH_FORM(0, tensor_empty(0, NULL, dtype)); }
+
 Tensor *tensor_number(double value, DType dtype) {
-  Tensor *t = tensor_empty(0, NULL, dtype);
+  Tensor *t = empty_number(dtype);
   if (t) element_store_f(tensor_data(t), dtype, value);
   return t;
 }
@@ -474,13 +498,13 @@ static Tensor *wrapped(Tensor *t) {
 Tensor *tensor_wrapped_f(double value) { return wrapped(tensor_number(value, DT_F64)); }
 Tensor *tensor_wrapped_b(bool value) { return wrapped(tensor_number(value, DT_BOOL)); }
 Tensor *tensor_wrapped_i(int64_t value) {
-  Tensor *t = tensor_empty(0, NULL, DT_I64);
+  Tensor *t = empty_number(DT_I64);
   if (t) element_store_i(tensor_data(t), DT_I64, value);
   return wrapped(t);
 }
 
 Tensor *tensor_wrapped_c(complex_f64 value) {
-  Tensor *t = tensor_empty(0, NULL, DT_C128);
+  Tensor *t = empty_number(DT_C128);
   if (t) element_store_c(tensor_data(t), DT_C128, value);
   return wrapped(t);
 }
@@ -632,9 +656,9 @@ bool storage_grow(Storage *s, int64_t n_bytes) {
     fail(ERR_RUNTIME, "Trying to resize storage that is not resizable");
     return false;
   }
-  Bytes *fresh = bytes_new(n_bytes);
+  Bytes *fresh = old->form ? bytes_absent(n_bytes, old->form) : bytes_new(n_bytes);
   if (!fresh) return false;
-  memcpy(fresh->data, old->data, (size_t)old->n_bytes);
+  if (!old->form) memcpy(fresh->data, old->data, (size_t)old->n_bytes);
   bytes_release(old);
   s->bytes = fresh;
   s->exports = 0; /* the addresses that were given away are no more */

@@ -25,6 +25,7 @@ typedef struct Storage Storage;
 
 typedef struct {
   int32_t refs;
+  int32_t form; /* of the tensors over it, of FORM_ABSENT: `data` is no memory; 0: it is */
   int64_t n_bytes;
   char *data;
   Storage *copied; /* an exported storage whose latest copy this is */
@@ -109,6 +110,10 @@ enum {
 #define X(NAME, name, bit) FORM_##NAME = bit,
   TENSOR_FORMS(X)
 #undef X
+  /* those whose storage is none, which have shapes, strides and types alone: nothing reads or
+   * writes elements of theirs */
+  FORM_ABSENT = FORM_META |
+  FORM_HOSTED
 };
 
 struct Tensor {
@@ -145,6 +150,10 @@ static inline DType tensor_grad_dtype(const Tensor *t) {
   return (DType)(t->meta && t->meta->grad_dtype ? t->meta->grad_dtype - 1 : t->dtype);
 }
 static inline bool is_wrapped(const Tensor *t) { return t->flags & FLAG_WRAPPED; }
+static inline bool tensor_absent(const Tensor *t) {
+  return __builtin_expect(t->form & FORM_ABSENT, 0);
+}
+static inline const char *device_name(const Tensor *t) { return tensor_absent(t) ? "meta" : "cpu"; }
 
 /* --- life --- */
 void tensor_retain(Tensor *t);
@@ -158,6 +167,19 @@ Tensor *pool_push(Tensor *t); /* gives a reference of the caller's to the pool *
 Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
 
 /* --- making --- */
+/* What fresh tensors are: of FORM_ABSENT, or 0 for those with elements. The door sets it for an op
+ * as the op's arguments are. Numbers below always have their element. */
+extern int32_t form_made;
+extern int32_t form_default; /* the same of factories that are told no device */
+/* What `made` is with form_made set to `form`. */
+#define WITH_FORM(form, made)        \
+  ({                                 \
+    int32_t outer_form_ = form_made; \
+    form_made = (form);              \
+    __typeof__(made) made_ = (made); \
+    form_made = outer_form_;         \
+    made_;                           \
+  })
 /* Uninitialised and contiguous. */
 Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype);
 Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype);
@@ -229,6 +251,8 @@ const char *sizes_text(int ndim, const int64_t *sizes);
 const char *shape_text(const Tensor *t);
 
 /* --- elements --- */
+/* PyTorch's error, and false, for an absent tensor, of which these give 0. */
+bool tensor_readable(const Tensor *t);
 double tensor_get_f(const Tensor *t, int64_t element_offset); /* from the tensor's first element */
 int64_t tensor_get_i(const Tensor *t, int64_t element_offset);
 complex_f64 tensor_get_c(const Tensor *t, int64_t element_offset);
@@ -270,5 +294,7 @@ extern int32_t unusual_tensors;
 void tensor_set_lazy(Tensor *v, int flags);
 /* Makes v one of these forms, bits of FORM_. */
 void tensor_set_form(Tensor *v, int form);
+/* Without a change of their geometry. */
+void tensor_swap_storages(Tensor *a, Tensor *b);
 
 #endif

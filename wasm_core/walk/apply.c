@@ -17,6 +17,13 @@ static Tensor *invalid_gradient(Node *n, int index, const Tensor *g, const Outpu
               n->type->name, index, shape_text(g), sizes_text(m->ndim, output_sizes(m)));
 }
 
+static NOINLINE Tensor *elsewhere(Node *n, int index, const Tensor *g) {
+  return fail(ERR_RUNTIME,
+              "Function %s returned an invalid gradient at index %d - expected device %s but got "
+              "%s",
+              n->type->name, index, tensor_absent(g) ? "cpu" : "meta", device_name(g));
+}
+
 Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
   if (!g || failed() || !m->defined) return g;
   const int64_t *sizes = output_sizes(m);
@@ -25,6 +32,7 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
       return invalid_gradient(n, index, g, m);
     g = t_sum_to(g, m->ndim, sizes);
   }
+  if (g && (g->form & FORM_ABSENT) != m->form && g->ndim) return elsewhere(n, index, g);
   if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype)) {
     Tensor *narrow = narrow_form(g);
     if (narrow && narrow->dtype == m->dtype) return narrow;
@@ -77,7 +85,8 @@ static Geometry geometry_load(const Number *at) {
 /* A tensor laid out as the base, zero everywhere. */
 static Tensor *base_like(const Geometry *geo, DType dtype) {
   Tensor *z = tensor_empty_strided(geo->base_ndim, geo->base_sizes, geo->base_strides, dtype);
-  if (z) memset(z->storage->bytes->data, 0, (size_t)z->storage->bytes->n_bytes);
+  if (z && !tensor_absent(z))
+    memset(z->storage->bytes->data, 0, (size_t)z->storage->bytes->n_bytes);
   return z;
 }
 
@@ -131,6 +140,13 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
 
 /* ------------------------------------------------------------ any node */
 
+/* What n makes of these gradients, as form_made. */
+static int32_t form_of(const Node *n, Tensor *const *g) {
+  for (int i = 0; i < (n->n_outputs ? n->n_outputs : 1); i++)
+    if (g[i] && tensor_absent(g[i])) return g[i]->form & FORM_ABSENT;
+  return 0;
+}
+
 /* The gradients given to n, without those that are lazy. */
 static Tensor **settled(const Node *n, Tensor **g) {
   int count = n->n_outputs ? n->n_outputs : 1;
@@ -144,6 +160,7 @@ static Tensor **settled(const Node *n, Tensor **g) {
 }
 
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
+  form_made = unusual_tensors ? form_of(n, g) : 0;
   if (unusual_tensors && n->kind != NODE_HOST) g = settled(n, g);
   if (n->in_float) g = gradients_in_float(n->n_outputs, g);
   if (failed()) return;
@@ -162,7 +179,9 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed);
   bool was = n->running;
   n->running = guarded || was;
+  const int32_t form = form_made;
   if ((!guarded || saves_ready(n)) && still_fit(n, g)) run_function(n, g, gi);
+  form_made = form;
   n->running = was;
   if (guarded && !was) saves_done(n);
   profile_end(event);

@@ -277,12 +277,13 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
     return fail(
         ERR_RUNTIME,
         "data set to a tensor that requires gradients must be floating point or complex dtype");
+  if (t->form != from->form)
+    return fail(ERR_RUNTIME, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                             "`tensor` have incompatible tensor type.");
   if (!tensor_set_geometry(t, from->ndim, from->sizes, from->strides, from->offset)) return NULL;
   Tensor *keep = tensor_alias(from, from->ndim, from->sizes, from->strides, from->offset);
   if (!keep) return NULL;
-  Storage *s = t->storage; /* the alias takes the old one with it when it goes */
-  t->storage = keep->storage;
-  keep->storage = s;
+  tensor_swap_storages(t, keep); /* the alias takes the old one with it when it goes */
   if (t->dtype != from->dtype && t->meta && !t->meta->owns_accumulator) t->meta->accumulator = NULL;
   t->dtype = from->dtype;
   t->flags = (uint8_t)((t->flags & ~FLAG_INFERENCE) | (from->flags & FLAG_INFERENCE));

@@ -299,7 +299,7 @@ bool custom_gradients(const Node *n, Tensor *const *grads, Tensor **out) {
     out[i] = grads[i];
     int64_t zeros = n->numbers[CUSTOM_MATERIALIZE].i;
     if (!grads[i] && m->described && (zeros == 1 || (zeros && m->defined)))
-      out[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
+      out[i] = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype));
   }
   return !failed();
 }

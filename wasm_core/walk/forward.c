@@ -148,8 +148,8 @@ static bool same_layout(const Tensor *a, const Tensor *b) {
 
 /* Zeros in a storage as large as t's, laid out and read as t. */
 static Tensor *zeros_as(const Tensor *t, DType dtype) {
-  Tensor *z = tensor_zeros(
-      1, (int64_t[]){t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype)}, dtype);
+  int64_t n = t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype);
+  Tensor *z = WITH_FORM(t->storage->bytes->form, tensor_zeros(1, &n, dtype));
   if (z) z = tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset);
   if (z) tensor_set_lazy(z, t->flags & FLAGS_LAZY);
   return z;
@@ -253,7 +253,7 @@ static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++) {
     if (!needs(n, i)) continue;
     const OutputMeta *m = &n->edges[i].node->outputs[n->edges[i].input_nr];
-    gi[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
+    gi[i] = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype));
   }
 }
 static const NodeType Tied = {"AddBackward0", grad_tied, "", false, NULL};

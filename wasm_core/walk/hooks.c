@@ -23,9 +23,11 @@ static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
 }
 
 static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
-  Tensor *y = tensor_is_dense(leaf)
-                  ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
-                  : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
+  const DType d = (DType)g->dtype;
+  Tensor *y = WITH_FORM(g->form & FORM_ABSENT,
+                        tensor_is_dense(leaf)
+                            ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, d)
+                            : tensor_empty(leaf->ndim, leaf->sizes, d));
   if (recording) return t_copy_(y, g, true);
   return y && tensor_copy_data(y, g) ? y : NULL;
 }

@@ -432,7 +432,8 @@ static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
   if ((m->defined || !given) &&
       !check_root(index, m->ndim, output_sizes(m), (DType)m->dtype, given))
     return NULL;
-  return given ? given : tensor_full(m->ndim, output_sizes(m), (DType)m->dtype, 1);
+  return given ? given
+               : WITH_FORM(m->form, tensor_full(m->ndim, output_sizes(m), (DType)m->dtype, 1));
 }
 
 bool walk_check_gradients(const GraphWalk *w, int n) {
@@ -532,7 +533,7 @@ static Tensor *row_gradient(const Rows *r, int root) {
   const OutputMeta *m = &r->roots[root].node->outputs[r->roots[root].input_nr];
   if (r->seeds)
     return root_gradient(root, m, r->seeds[root] ? t_select(r->seeds[root], 0, r->at) : NULL);
-  Tensor *unit = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
+  Tensor *unit = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype));
   if (unit && r->at < unit->numel) tensor_set_f(unit, r->at, 1);
   return unit;
 }

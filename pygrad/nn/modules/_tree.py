@@ -235,13 +235,18 @@ class ModuleTree(ModuleAttributes):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in self._parameters.items():
             if parameter is None:
                 continue
             grad = parameter.grad
             with pygrad.no_grad():
                 converted = fn(parameter)
                 converted_grad = None if grad is None else fn(grad)
+            if converted.device != parameter.device:
+                self._parameters[name] = moved = Parameter(converted, parameter.requires_grad)
+                if converted_grad is not None:
+                    moved.grad = converted_grad.requires_grad_(grad.requires_grad)
+                continue
             # A gradient of another dtype than its tensor's is refused, so it steps aside.
             parameter.grad = None
             parameter.data = converted

@@ -23,7 +23,7 @@ static DType real_type(const Tensor *t) { return dtype_real((DType)t->dtype); }
 
 /* The same numbers, computed, with x's place in the graph. */
 static Tensor *settled(Tensor *x) {
-  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  Tensor *y = WITH_FORM(x->form & FORM_ABSENT, tensor_empty_like(x, (DType)x->dtype));
   return tensor_copy_data(y, x) && tensor_stand_in(y, x) ? y : NULL;
 }
 

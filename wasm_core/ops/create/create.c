@@ -16,7 +16,7 @@
 /* ------------------------------------------------------------ options */
 
 /* Whether argument k names the only device; the error set otherwise. */
-bool check_device(const Call *c, int k) {
+static bool check_device(const Call *c, int k) {
   static const char *const known[] = {"cpu",    "cuda",   "ipu",   "xpu",  "mkldnn",
                                       "opengl", "opencl", "ideep", "hip",  "ve",
                                       "fpga",   "maia",   "xla",   "lazy", "vulkan",
@@ -27,6 +27,7 @@ bool check_device(const Call *c, int k) {
     return fail(ERR_RUNTIME, "Cannot access accelerator device when none is available."), false;
   size_t n = strcspn(name, ":");
   if (n == 3 && strncmp(name, "cpu", n) == 0) return true;
+  if (n == 4 && strncmp(name, "meta", n) == 0) return true;
   if (n == 4 && strncmp(name, "cuda", n) == 0)
     return fail(ERR_ASSERTION, "Torch not compiled with CUDA enabled"), false;
   if (n == 3 && strncmp(name, "mps", n) == 0)
@@ -35,7 +36,8 @@ bool check_device(const Call *c, int k) {
     return fail(ERR_ASSERTION, "Torch not compiled with XPU enabled"), false;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strlen(known[i]) == n && strncmp(name, known[i], n) == 0)
-      return fail(ERR_NOT_IMPLEMENTED, "pygrad: no device but 'cpu', got '%s'", name), false;
+      return fail(ERR_NOT_IMPLEMENTED, "pygrad: no device but 'cpu' and 'meta', got '%s'", name),
+             false;
   fail(ERR_RUNTIME,
        "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, "
        "xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device "
@@ -62,8 +64,23 @@ DType option_dtype(const Call *c, int k, DType absent) {
   return own;
 }
 
-Tensor *made(const Call *c, int k, Tensor *t) {
-  if (blocked(t) || !check_layout(c, k + 1) || !check_device(c, k + 2)) return NULL;
+int32_t device_form(const Call *c, int k, int32_t otherwise) {
+  if (!check_device(c, k)) return -1;
+  return !arg_given(c, k) ? otherwise : arg_str(c, k)[0] == 'm' ? FORM_META : 0;
+}
+
+/* Where no device is named, it is that of out= or of the tensor that the new one is to be like. */
+bool options_begin(const Call *c, int k) {
+  if (failed() || !check_layout(c, k + 1)) return false;
+  const Value *like = c->out.tag == TAG_TENSOR ? &c->out : c->v;
+  int32_t form = device_form(c, k + 2,
+                             like->tag == TAG_TENSOR ? like->t->form & FORM_ABSENT : form_default);
+  if (form >= 0) form_made = form;
+  return form >= 0;
+}
+
+Tensor *options_end(const Call *c, int k, Tensor *t) {
+  if (blocked(t)) return NULL;
   if (arg_bool(c, k + 3))
     return fail(ERR_RUNTIME, "pin_memory=True requires a CUDA or other accelerator backend; no "
                              "pinned memory allocator is available on this system.");
@@ -401,14 +418,14 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 
 /* ------------------------------------------------------------ conversions */
 
-Tensor *t_to_options(Tensor *x, DType dtype, bool device_known, bool copy,
-                     const char *format_name) {
-  OP_ENTERED("to", x, dtype, device_known, copy, format_name);
+Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char *format_name) {
+  OP_ENTERED("to", x, dtype, copy, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
-  if (blocked(x) || !device_known) return NULL;
+  if (blocked(x) || form < 0) return NULL;
   if (dtype == DT_NONE) dtype = (DType)x->dtype;
-  if (!copy && dtype == x->dtype && tensor_has_format(x, format)) return x;
-  return t_to_copy(x, dtype, format);
+  if (!copy && dtype == x->dtype && tensor_has_format(x, format) && form == (x->form & FORM_ABSENT))
+    return x;
+  return t_to_form(x, dtype, form, format);
 }
 
 Tensor *t_contiguous_format(Tensor *x, const char *format_name) {

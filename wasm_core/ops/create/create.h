@@ -6,8 +6,12 @@
 
 /* The options start at argument k, in the order of OPTIONS in ops/create/create.def. */
 DType option_dtype(const Call *c, int k, DType absent);
-/* t, which was just made: options checked, requires_grad set. */
-Tensor *made(const Call *c, int k, Tensor *t);
+/* What `t` makes, on the device that the options name; checked, requires_grad set. */
+#define made(c, k, t) (options_begin(c, k) ? options_end(c, k, t) : NULL)
+bool options_begin(const Call *c, int k);
+Tensor *options_end(const Call *c, int k, Tensor *t);
+/* The form of the device that argument k names, or `otherwise`; -1 with an error for others. */
+int32_t device_form(const Call *c, int k, int32_t otherwise);
 
 Tensor *t_zeros(Ints sizes, DType dtype);
 Tensor *t_ones(Ints sizes, DType dtype);

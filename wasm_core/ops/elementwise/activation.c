@@ -82,6 +82,7 @@ static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
   Rng *rng = vmap_may_draw() ? random_generator(0) : NULL;
   x = t_contiguous(x);
   if (blocked(x, noise) || !rng) return NULL;
+  if (tensor_absent(noise)) return noise;
   char *at = tensor_data(noise);
   for (int64_t i = 0; i < x->numel; i++, at += dtype_bytes((DType)x->dtype)) {
     double r = 1;

@@ -186,7 +186,7 @@ LOOPS_END
 static bool has_zero(Tensor *b, DType d) {
   b = t_contiguous(cast_plain(b, d));
   if (!b) return false;
-  for (int64_t i = 0; i < b->numel; i++)
+  for (int64_t i = 0; i < b->numel && !tensor_absent(b); i++)
     if (tensor_get_i(b, i) == 0) return true;
   return false;
 }
@@ -894,7 +894,7 @@ Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan
 
 static bool all_true(Tensor *x) {
   x = t_contiguous(x);
-  return x && memchr(tensor_data(x), 0, (size_t)x->numel) == NULL;
+  return x && tensor_readable(x) && memchr(tensor_data(x), 0, (size_t)x->numel) == NULL;
 }
 
 bool t_allclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan) {

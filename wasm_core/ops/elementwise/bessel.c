@@ -36,7 +36,7 @@ static Tensor *integral(int order, Tensor *x) {
   int32_t mark = pool_mark();
   Tensor *t = t_mul(t_arange(NULL, tensor_wrapped_i(STEPS), NULL, DT_F64), tensor_wrapped_f(step));
   Tensor *weight = t_mul(t_cosh(t_mul(t, tensor_wrapped_i(order))), tensor_wrapped_f(step));
-  if (weight) ((double *)(void *)tensor_data(weight))[0] /= 2;
+  if (weight && !tensor_absent(weight)) ((double *)(void *)tensor_data(weight))[0] /= 2;
   Tensor *decay = t_mul(t_mul(t_unsqueeze(x, -1), tensor_wrapped_i(-2)),
                         t_square(t_sinh(t_div(t, tensor_wrapped_i(2)))));
   Tensor *y = t_sum(t_mul(weight, t_exp(decay)), ONE_DIM(-1), false, DT_NONE);
@@ -99,7 +99,7 @@ Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *t) {
   if (refuses_half(t, kernels[scaled][order])) return NULL;
   Line l = line_of(t);
   Tensor *y = l.x ? tensor_empty(1, l.x->sizes, DT_F64) : NULL;
-  for (int64_t at = 0; y && at < y->numel; at += PART) {
+  for (int64_t at = 0; y && at < y->numel && !tensor_absent(y); at += PART) {
     int32_t mark = pool_mark();
     Tensor *part = decay(order, scaled, t_slice(l.x, 0, at, at + PART, 1));
     if (part) memcpy(tensor_data(y) + at * 8, tensor_data(part), (size_t)part->numel * 8);

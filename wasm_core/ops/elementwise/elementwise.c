@@ -91,9 +91,9 @@ static DType domain_dtype(Domain domain, DType d, const char *op, const Facts *f
 
 Tensor *cast_plain(Tensor *x, DType dtype) {
   if (failed() || !x || x->dtype == dtype) return x;
-  Tensor *y = tensor_empty_like(x, dtype);
+  Tensor *y = WITH_FORM(is_wrapped(x) ? 0 : form_made, tensor_empty_like(x, dtype));
   if (!y) return NULL;
-  if (x->numel == 1) {
+  if (x->numel == 1 && !tensor_absent(x) && !tensor_absent(y)) {
     const char *from = tensor_data(x);
     if (dtype_is_complex((DType)x->dtype))
       element_store_c(tensor_data(y), dtype, tensor_get_c(x, 0));
@@ -115,7 +115,7 @@ static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t
                                 DType dtype) {
   Tensor *d = destination;
   destination = NULL;
-  if (!d || d->dtype != dtype || d->flags & FLAGS_LAZY ||
+  if (!d || d->dtype != dtype || d->flags & FLAGS_LAZY || (d->form & FORM_ABSENT) != form_made ||
       !sizes_equal(d->ndim, d->sizes, ndim, sizes))
     return NULL;
   if (!tensor_is_dense(d)) return NULL;
@@ -389,6 +389,13 @@ static bool overlaps_destination(const Tensor *t) {
   return destination && t->storage == destination->storage && !check_apart(destination, t, true);
 }
 
+/* The form of a result of these, which a row may hand over before any door. */
+static NOINLINE int32_t form_among(int n, Tensor *const *in) {
+  for (int i = 0; i < n; i++)
+    if (tensor_absent(in[i])) return in[i]->form & FORM_ABSENT;
+  return form_made;
+}
+
 /* Bytes that a snapshot shares are left to it when the write to the destination begins, so operands
  * that are the destination are read through snapshots of their own. */
 Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
@@ -401,8 +408,10 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
                   in[i]->storage->bytes->refs > 1;
     t[i + 1] = shared ? tensor_snapshot(in[i]) : in[i];
   }
-  t[0] = failed() ? NULL : result_for(n, t + 1, out);
-  if (!t[0]) return NULL;
+  if (failed()) return NULL;
+  t[0] = unusual_tensors ? WITH_FORM(form_among(n, in), result_for(n, t + 1, out))
+                         : result_for(n, t + 1, out);
+  if (!t[0] || tensor_absent(t[0])) return t[0];
   _Alignas(16) char buffers[ITER_MAX][BLOCK * 8];
   Blocks b = {.loop = loop,
               .k = k ? k : no_numbers,
@@ -430,7 +439,7 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
                          const double *k) {
   static const double no_numbers[3];
   char *p[ITER_MAX];
-  if (destination) return NULL;
+  if (destination || unusual_tensors) return NULL;
   for (int i = 0; i < n; i++) {
     if (!in[i] || in[i]->dtype != d || (i && !tensor_same_shape(in[0], in[i])) ||
         !tensor_is_contiguous(in[i]))

@@ -28,7 +28,7 @@ static bool indices_fit(const Tensor *indices, const char *op) {
   return false;
 }
 
-/* The indices as contiguous int64 numbers. */
+/* The indices as contiguous int64 numbers, which nobody reads if they are absent. */
 static const int64_t *index_numbers(Tensor *indices) {
   Tensor *t = WITHOUT_GRAD(tensor_settled(t_contiguous(t_to(indices, DT_I64))));
   return t ? (const int64_t *)(const void *)tensor_data(t) : NULL;
@@ -43,6 +43,7 @@ static bool within_rows(const int64_t *v, int64_t n, int64_t rows) {
 /* The same, each one of `rows`; NULL with the error. */
 static const int64_t *row_numbers(Tensor *indices, int64_t rows) {
   const int64_t *v = index_numbers(indices);
+  if (tensor_absent(indices)) return v;
   return v && within_rows(v, indices->numel, rows) ? v : NULL;
 }
 
@@ -140,7 +141,7 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
   Tensor *factors = row_factors(t.indices, t.rows, t.padding, t.by_frequency, d);
   if (blocked(y, from) || !v) return set_history(NULL, n);
   int64_t row_bytes = width * dtype_bytes(d);
-  for (int64_t i = 0; i < t.indices->numel; i++) {
+  for (int64_t i = 0; i < t.indices->numel && !tensor_absent(y); i++) {
     double factor = factors ? tensor_get_f(factors, i) : 1;
     if (v[i] != t.padding)
       add_row(d, tensor_data(y) + v[i] * row_bytes, tensor_data(from) + i * row_bytes, factor,
@@ -214,7 +215,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
   memset(seen, 0, (size_t)weight->sizes[0]);
   if (!tensor_write_begin(weight, false)) return NULL;
   Node *n = node_new(&EmbeddingRenormBackward0, 0, 0, weight, NULL);
-  for (int64_t i = 0; i < indices->numel; i++) {
+  for (int64_t i = 0; i < indices->numel && !tensor_absent(weight); i++) {
     if (seen[v[i]]) continue;
     seen[v[i]] = true;
     double norm = row_norm(weight, v[i], norm_type);
@@ -292,6 +293,7 @@ static bool assign_bags(Bags *b, const int64_t *offsets) {
   b->factors = tensor_zeros(2, (int64_t[]){b->n, 1}, d);
   b->sizes = tensor_zeros(1, &b->n_bags, DT_I64);
   if (!b->bag || !b->factors || !b->sizes) return false;
+  if (tensor_absent(b->sizes)) return true;
   int64_t *sizes = (int64_t *)(void *)tensor_data(b->sizes);
   int64_t *bag = (int64_t *)(void *)tensor_data(b->bag);
   for (int64_t i = 0, at = 0; i < b->n; i++) {
@@ -345,6 +347,7 @@ static Tensor *sum_bags(const Bags *b) {
   Tensor *y = tensor_zeros(2, (int64_t[]){b->n_bags, width}, d);
   Tensor *w = tensor_is_contiguous(b->weight) ? b->weight : index_clone_contiguous(b->weight);
   if (blocked(y, w)) return NULL;
+  if (tensor_absent(y)) return y;
   const int64_t *bag = (const int64_t *)(const void *)tensor_data(b->bag);
   for (int64_t i = 0; i < b->n; i++) {
     double f = tensor_get_f(b->factors, i);
@@ -365,6 +368,7 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
   *from = tensor_zeros(2, sizes, DT_I64);
   *empty = tensor_full(2, sizes, DT_BOOL, 1);
   if (blocked(y, *from) || !*empty) return NULL;
+  if (tensor_absent(y)) return y;
   const int64_t *bag = (const int64_t *)(const void *)tensor_data(b->bag);
   int64_t *rows = (int64_t *)(void *)tensor_data(*from);
   bool *none = (bool *)(void *)tensor_data(*empty);
@@ -476,7 +480,8 @@ static bool bag_values_fit(const Bags *b, const int64_t *offsets, int64_t n_offs
 /* Bags of `width` indices each. */
 static Tensor *even_offsets(int64_t n_bags, int64_t width) {
   Tensor *t = tensor_empty(1, &n_bags, DT_I64);
-  for (int64_t i = 0; t && i < n_bags; i++) ((int64_t *)(void *)tensor_data(t))[i] = i * width;
+  for (int64_t i = 0; t && i < n_bags && !tensor_absent(t); i++)
+    ((int64_t *)(void *)tensor_data(t))[i] = i * width;
   return t;
 }
 

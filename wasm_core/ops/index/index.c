@@ -49,7 +49,8 @@ static Tensor *offsets_of_mask(Tensor *x, Tensor *mask, int dim) {
   if (!m) return NULL;
   int64_t count = mask_count(m);
   Tensor *offsets = tensor_empty(1, &count, DT_I64);
-  if (offsets) mask_offsets(m, x->strides + dim, count, (int64_t *)(void *)tensor_data(offsets));
+  if (offsets && !tensor_absent(offsets))
+    mask_offsets(m, x->strides + dim, count, (int64_t *)(void *)tensor_data(offsets));
   return offsets;
 }
 
@@ -424,7 +425,10 @@ static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Ten
 /* x[indices] (+)= value, the history apart. */
 static bool put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   Plan plan;
-  if (blocked(x, value) || !plan_shape(&plan, x, indices)) return false;
+  if (blocked(x, value)) return false;
+  for (int i = 0; i < indices.n && tensor_absent(x); i++)
+    if (indices.v[i] && is_mask(indices.v[i]) && tensor_absent(indices.v[i])) return true;
+  if (!plan_shape(&plan, x, indices)) return false;
   value = put_value(&plan, x, indices, value, accumulate);
   return value && plan_places(&plan, x) &&
          places_write(x, plan.places, accumulate ? PUT_ADD : PUT_SET, value);
@@ -480,6 +484,7 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
  * columns one after the other. */
 static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   if (blocked(y)) return -1;
+  if (tensor_absent(y)) return y->sizes[0];
   int64_t rows = count < y->sizes[0] ? count : y->sizes[0];
   bool straight = y->strides[0] == 1;
   int64_t *column = straight ? NULL : scratch_array(rows, sizeof *column);
@@ -511,7 +516,7 @@ Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill) {
   if (!mask) return NULL;
   if (size < 0) return fail(ERR_RUNTIME, "nonzero_static: 'size' must be an non-negative integer");
   Tensor *y = tensor_empty(2, (int64_t[]){size, x->ndim}, DT_I64);
-  int64_t rows = nonzero_rows(x, mask, mask_count(mask), y);
+  int64_t rows = nonzero_rows(x, mask, tensor_absent(mask) ? size : mask_count(mask), y);
   if (rows < 0) return NULL;
   int64_t *out = (int64_t *)(void *)tensor_data(y);
   for (int64_t i = rows * x->ndim; i < y->numel; i++) out[i] = fill;
@@ -609,10 +614,11 @@ Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
     y = index_clone_contiguous(t_expand(x, ndim, sizes));
     Tensor *whole = mask_plain(t_expand(mask, ndim, sizes));
     Tensor *from = t_reshape(source, 1, (int64_t[]){-1});
-    int64_t count = whole ? mask_count(whole) : 0;
+    int64_t count = whole && !tensor_absent(whole) ? mask_count(whole) : 0;
     if (from && count > from->numel)
       fail(ERR_RUNTIME, "Number of elements of source < number of ones in mask");
-    done = whole && put(y, (Tensors){1, &whole}, t_narrow(from, 0, 0, count), false);
+    done = whole && (tensor_absent(whole) ||
+                     put(y, (Tensors){1, &whole}, t_narrow(from, 0, 0, count), false));
   }
   return set_history(done ? y : NULL, n);
 }

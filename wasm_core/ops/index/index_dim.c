@@ -489,6 +489,7 @@ static Tensor *identity(Reduction r, DType d) {
 static bool divide_by_counts(Tensor *y, Target to, bool include_self) {
   Tensor *counts = tensor_full(y->ndim, y->sizes, DT_I64, include_self);
   if (!write_at(counts, to, PUT_ADD, tensor_number(1, DT_I64))) return false;
+  if (tensor_absent(y)) return true;
   const int64_t *c = (const int64_t *)(const void *)tensor_data(counts);
   const int64_t parts = dtype_is_complex((DType)y->dtype) ? 2 : 1;
   DISPATCH_NUMBER(dtype_real((DType)y->dtype), {

@@ -164,6 +164,7 @@ static bool unravel(const Tensor *numbers, int64_t below, int64_t size, int64_t 
                     int64_t step) {
   const int64_t *in = (const int64_t *)(const void *)tensor_data(numbers);
   if (numbers->numel && (!below || !size)) return REFUSE(ERR_RUNTIME, "ZeroDivisionError");
+  if (tensor_absent(numbers)) return true;
   for (int64_t i = 0; i < numbers->numel; i++) {
     int64_t q = in[i] / below - (in[i] % below < 0), r = q % size;
     out[i * step] = r < 0 ? r + size : r;
@@ -212,7 +213,12 @@ Tensor *t_one_hot(Tensor *x, int64_t classes) {
   if (!flat) return NULL;
   const int64_t *v = (const int64_t *)(const void *)tensor_data(flat);
   int64_t largest = -1, smallest = 0, sizes[MAX_DIM + 1];
-  for (int64_t i = 0; i < x->numel; i++) {
+  const bool known = !tensor_absent(flat);
+  if (!known && classes <= 0) {
+    has_elements(flat, "one_hot");
+    return NULL;
+  }
+  for (int64_t i = 0; i < x->numel && known; i++) {
     if (v[i] > largest) largest = v[i];
     if (v[i] < smallest) smallest = v[i];
   }
@@ -225,7 +231,7 @@ Tensor *t_one_hot(Tensor *x, int64_t classes) {
   Tensor *y = tensor_zeros(x->ndim + 1, sizes, DT_I64);
   if (!y) return NULL;
   int64_t *out = (int64_t *)(void *)tensor_data(y);
-  for (int64_t i = 0; i < x->numel; i++) out[i * classes + v[i]] = 1;
+  for (int64_t i = 0; i < x->numel && known; i++) out[i * classes + v[i]] = 1;
   return y;
 }
 
@@ -266,7 +272,7 @@ Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
     both[i] = plain_contiguous(t_to(t_to(t_detach(both[i]), common), wide));
   Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL),
          *sorted = index_clone_contiguous(both[1]);
-  if (blocked(y, sorted) || !both[0]) return NULL;
+  if (blocked(y, sorted) || !both[0] || tensor_absent(y)) return failed() ? NULL : y;
   Compare *compare = compares[wide];
   int64_t n = wide == DT_F64 ? drop_nan((double *)(void *)tensor_data(sorted), sorted->numel)
                              : sorted->numel;

@@ -5,6 +5,7 @@
  * order. */
 #include <string.h>
 
+#include "call/door.h"
 #include "ground/memory.h"
 #include "ground/paths.h"
 #include "kernels/complex.h"
@@ -287,6 +288,7 @@ bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBo
   if (blocked(x, index, out) || index->dtype != DT_I64 || !tensor_is_contiguous(index) ||
       !rows_contiguous(x))
     return false;
+  if (tensor_absent(out)) return true;
   const int64_t *at = (const int64_t *)(const void *)tensor_data(index);
   const int64_t n = index->numel, rows = x->sizes[0], bytes = dtype_bytes((DType)x->dtype);
   const size_t size = n ? (size_t)(out->numel / n * bytes) : 0,
@@ -369,11 +371,12 @@ bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
 Tensor *mask_plain(Tensor *mask) {
   if (blocked(mask)) return NULL;
   if (mask->dtype == DT_BOOL && tensor_is_contiguous(mask)) return tensor_settled(mask);
-  Tensor *m = tensor_empty(mask->ndim, mask->sizes, DT_BOOL);
+  Tensor *m = WITH_FORM(mask->form & FORM_ABSENT, tensor_empty(mask->ndim, mask->sizes, DT_BOOL));
   return tensor_copy_data(m, mask) ? m : NULL;
 }
 
 int64_t mask_count(const Tensor *mask) {
+  if (!has_elements(mask, "nonzero")) return 0;
   const uint8_t *m = (const uint8_t *)tensor_data(mask), *end = m + mask->numel;
   int64_t count = 0;
   while (end - m >= 16) {

@@ -114,7 +114,7 @@ static Tensor *cdist_values(Tensor *a, Tensor *b, double p) {
   sizes[pair.n_batch] = pair.rows_a;
   sizes[pair.n_batch + 1] = pair.rows_b;
   Tensor *y = tensor_empty(pair.n_batch + 2, sizes, d);
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   char *out = tensor_data(y);
   const char *x1 = tensor_data(pair.a), *x2 = tensor_data(pair.b);
   for (int64_t k = 0; k < pair.count; k++, x2 += pair.rows_b * row)
@@ -134,7 +134,7 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
     return fail(ERR_RUNTIME, "the gradient of cdist has shape %s", shape_text(g));
   DType d = (DType)a->dtype;
   Tensor *out = tensor_zeros(pair.a->ndim, pair.a->sizes, d);
-  if (!out) return NULL;
+  if (!out || tensor_absent(out)) return out;
   int64_t width = dtype_bytes(d), row = pair.cols * width;
   const char *x1 = tensor_data(pair.a), *x2 = tensor_data(pair.b), *gs = tensor_data(g),
              *ys = tensor_data(y);
@@ -231,7 +231,7 @@ static Tensor *pdist_gradient(Tensor *g, Tensor *x, Tensor *y, double p) {
   if (blocked(g, x) || !tensor_same_shape(g, y) || g->dtype != d)
     return fail(ERR_RUNTIME, "the gradient of pdist has the wrong shape");
   Tensor *out = tensor_zeros(2, x->sizes, d);
-  if (!out) return NULL;
+  if (!out || tensor_absent(out)) return out;
   int64_t cols = x->sizes[1], width = dtype_bytes(d), row = cols * width;
   const char *rows = tensor_data(x), *gs = tensor_data(g), *ys = tensor_data(y);
   char *to = tensor_data(out);
@@ -283,7 +283,7 @@ Tensor *t_pdist(Tensor *x, double p) {
   if (blocked(rows, y)) return set_history(NULL, n);
   const char *at = tensor_data(rows);
   char *out = tensor_data(y);
-  for (int64_t i = 0; i < n_rows; i++)
+  for (int64_t i = 0; i < n_rows && !tensor_absent(y); i++)
     for (int64_t j = i + 1; j < n_rows; j++, out += width)
       store_distance(d, at + i * cols * width, at + j * cols * width, cols, p, out);
   y = set_history(y, n);

@@ -18,7 +18,8 @@
 
 /* ------------------------------------------------------------ kernels */
 
-/* A matrix, or `count` of them `step` apart; strides in elements. A vector is a column. */
+/* A matrix, or `count` of them `step` apart; strides in elements. A vector is a column. `at` is
+ * NULL of absent ones. */
 typedef struct {
   char *at;
   int64_t count, step, rows, cols, rs, cs;
@@ -26,7 +27,7 @@ typedef struct {
 
 static Matrices matrices_of(const Tensor *t) {
   const int64_t *n = t->sizes + t->ndim, *s = t->strides + t->ndim;
-  Matrices m = {.at = tensor_data(t), .count = 1, .cols = 1, .cs = 1};
+  Matrices m = {.at = tensor_absent(t) ? NULL : tensor_data(t), .count = 1, .cols = 1, .cs = 1};
   if (t->ndim == 1) {
     m.rows = n[-1], m.rs = s[-1];
   } else {
@@ -116,9 +117,11 @@ static bool multiply(const char *op, DType d, const Matrices *a, const Matrices 
   if (c->count == 0 || c->rows == 0 || c->cols == 0) return true;
   if (!kernels[d]) {
     if (a->cols || beta->i) return no_kernel(op, d), false;
+    if (!c->at) return true;
     memset(c->at, 0, (size_t)(c->count * c->rows * c->cols * dtype_bytes(d)));
     return true;
   }
+  if (!c->at) return true;
   size_t mark = scratch_mark(), bytes = rooms[d] ? rooms[d](c->rows, c->cols, a->cols) : 0;
   void *room = bytes ? scratch_alloc(bytes) : NULL;
   if (failed()) return false;
@@ -196,7 +199,7 @@ static bool spread(Tensor *y, Tensor *x, Factor beta) {
   if (blocked(y)) return false;
   if (!sizes_expandable(x->ndim, x->sizes, y->ndim, y->sizes))
     return t_expand(x, y->ndim, y->sizes), false;
-  if (y->numel == 0 || !reads(beta, (DType)y->dtype)) return true;
+  if (y->numel == 0 || tensor_absent(y) || !reads(beta, (DType)y->dtype)) return true;
   int64_t sizes[3] = {1, 1, 1}, strides[3] = {0, 0, 0};
   for (int i = 1; i <= x->ndim; i++) {
     sizes[3 - i] = x->sizes[x->ndim - i];
@@ -447,7 +450,7 @@ static Tensor *dot_values(Tensor *a, Tensor *b) {
   DType d = (DType)a->dtype;
   if (!kernels[d]) return no_kernel("dot", d);
   Tensor *y = tensor_empty(0, NULL, d);
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   char *out = tensor_data(y), *x = tensor_data(a), *z = tensor_data(b);
   int64_t n = a->numel, xs = a->strides[0], zs = b->strides[0];
   if (d == DT_F32)
@@ -560,6 +563,7 @@ static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor
   if (count == 0) a.cols = 0;
   for (int64_t i = 0; i < count || i == 0; i++) {
     if (!multiply("addmm_impl_cpu_", d, &a, &b, &c, &alpha, i ? &one : &beta)) return false;
+    if (!c.at) return true;
     a.at += a.step * width;
     b.at += b.step * width;
   }
@@ -721,7 +725,7 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[last] = w->sizes[0];
   Tensor *y = tensor_empty(x->ndim, sizes, (DType)x->dtype);
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   int64_t rows = w->sizes[0] ? y->numel / w->sizes[0] : 0;
   const Matrices weight = turned(matrices_of(w));
   Matrices in = {tensor_data(x),  1, 0, rows, x->sizes[last], last ? x->strides[last - 1] : 0,

@@ -326,7 +326,8 @@ static Tensor *identity_like(Tensor *x) {
   Tensor *y = t_clone(t_contiguous(x)), *eye = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
   if (!y || !eye) return NULL;
   int64_t n = x->sizes[x->ndim - 1];
-  for (int64_t at = 0, i = 0; at < eye->numel; at += n, i = i + 1 == n ? 0 : i + 1)
+  for (int64_t at = 0, i = 0; at < eye->numel && !tensor_absent(eye);
+       at += n, i = i + 1 == n ? 0 : i + 1)
     tensor_set_i(eye, at + i, 1);
   return t_copy_(y, eye, true);
 }

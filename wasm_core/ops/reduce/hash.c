@@ -18,6 +18,7 @@ static bool check_hashed(const Tensor *x, Ints dims, DimMask mask) {
 
 /* y has x's rank, with the masked dims at size 1. */
 static void hash_into(const Tensor *x, DimMask mask, Tensor *y) {
+  if (tensor_absent(y)) return;
   const uint64_t *from = (const uint64_t *)(const void *)tensor_data(x);
   uint64_t *to = (uint64_t *)(void *)tensor_data(y);
   int64_t index[MAX_DIM] = {0}, at = 0;

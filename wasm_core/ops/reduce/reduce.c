@@ -240,7 +240,7 @@ static void walk_kept(const Walk *w) {
 static bool fold_run(const Reducer *r, Tensor *x, DimMask mask, Tensor *y, Tensor *param,
                      Tensor *index) {
   Plan p;
-  if (y->numel == 0) return true;
+  if (y->numel == 0 || tensor_absent(y)) return true;
   plan_make(&p, x, mask, y, param);
   Walk w = {.reducer = r,
             .plan = &p,

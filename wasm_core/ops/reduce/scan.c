@@ -74,7 +74,7 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
   x = t_contiguous(x);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
-  if (!y || y->numel == 0) return y;
+  if (!y || y->numel == 0 || tensor_absent(y)) return y;
   int64_t inner = 1, outer = 1, bytes = dtype_bytes((DType)x->dtype);
   for (int i = 0; i < x->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : x->sizes[i];
   int64_t n = x->ndim ? x->sizes[dim] : 1, start = backwards ? (n - 1) * inner : 0;
@@ -160,7 +160,7 @@ static Tensor *cumprod_gradient(Tensor *g, Tensor *x, int64_t dim) {
   x = t_contiguous(x);
   if (blocked(g, x)) return NULL;
   Tensor *dx = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
-  if (!dx || !x->numel) return dx;
+  if (!dx || !x->numel || tensor_absent(dx)) return dx;
   int64_t n = x->ndim ? x->sizes[dim] : 1, inner = 1;
   for (int i = (int)dim + 1; i < x->ndim; i++) inner *= x->sizes[i];
   const char *x_at = tensor_data(x), *g_at = tensor_data(g);

@@ -164,7 +164,7 @@ static Tensor *run_spans(const SpanLoops *loops, Tensor *a, Tensor *b, int64_t d
   if (failed() || !a) return NULL;
   DType d = (DType)a->dtype;
   Tensor *y = tensor_empty(a->ndim, a->sizes, d);
-  if (!y || y->numel == 0) return y;
+  if (!y || y->numel == 0 || tensor_absent(y)) return y;
   int64_t inner = 1, outer = 1, bytes = dtype_bytes(d);
   for (int i = 0; i < a->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : a->sizes[i];
   LoopScratch scratch;
@@ -299,6 +299,7 @@ GRAD(LogsumexpBackward0, "self result | dim:m keepdim:b")
 }
 
 static void finish_logsumexp(Tensor *y, const Tensor *shift) {
+  if (tensor_absent(y)) return;
   char *y_at = tensor_data(y), *shift_at = tensor_data(shift);
   DISPATCH_FLOAT((DType)y->dtype, {
     T *v = (T *)(void *)y_at;
@@ -309,6 +310,7 @@ static void finish_logsumexp(Tensor *y, const Tensor *shift) {
 
 /* Infinite maxima are no shift: exp(inf - inf) would be NaN. */
 static void clear_infinite(Tensor *shift) {
+  if (tensor_absent(shift)) return;
   char *at = tensor_data(shift);
   DISPATCH_FLOAT((DType)shift->dtype, {
     T *m = (T *)(void *)at;

@@ -11,6 +11,7 @@
 /* ------------------------------------------------------------ moments */
 
 static void divide(Tensor *y, double by, bool root) {
+  if (tensor_absent(y)) return;
   double *v = (double *)(void *)tensor_data(y);
   for (int64_t i = 0; i < y->numel; i++) v[i] = root ? sqrt(v[i] / by) : v[i] / by;
 }

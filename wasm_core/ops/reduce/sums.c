@@ -125,6 +125,7 @@ GRAD(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0")
 { gi[0] = mean_grad(n, g[0]); }
 
 static void divide_by(Tensor *y, double count) {
+  if (tensor_absent(y)) return;
   char *at = tensor_data(y);
   int64_t n = y->numel * (dtype_is_complex((DType)y->dtype) ? 2 : 1);
   DISPATCH_FLOAT(dtype_real((DType)y->dtype), {
@@ -261,7 +262,7 @@ static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
   if (!y) return NULL;
   const int64_t *counts = (const int64_t *)(const void *)tensor_data(count);
   uint8_t *at = (uint8_t *)tensor_data(y);
-  for (int64_t i = 0; i < y->numel; i++) at[i] = counts[i] >= least;
+  for (int64_t i = 0; i < y->numel && !tensor_absent(y); i++) at[i] = counts[i] >= least;
   return keepdim ? y : drop_dims(y, mask);
 }
 

@@ -11,6 +11,7 @@
 /* ------------------------------------------------------------ values */
 
 static void map_in_place(Tensor *y, double p) {
+  if (tensor_absent(y)) return;
   char *at = tensor_data(y);
   DISPATCH_FLOAT((DType)y->dtype, {
     T *v = (T *)(void *)at;

@@ -201,7 +201,7 @@ static void turn_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
 
 /* dst has the bytes of src: where they are not lazy in the same way dst is turned. */
 static void turn_copied(Tensor *dst, const Tensor *src) {
-  int turns = (dst->flags ^ src->flags) & FLAGS_LAZY;
+  int turns = tensor_absent(dst) ? 0 : (dst->flags ^ src->flags) & FLAGS_LAZY;
   bool complex = dtype_is_complex((DType)dst->dtype);
   if (!complex) turns &= FLAG_NEG;
   if (!turns || dst->dtype == DT_BOOL) return;
@@ -212,6 +212,11 @@ static void turn_copied(Tensor *dst, const Tensor *src) {
 
 static bool copy_bytes(Tensor *dst, Tensor *src) {
   if (blocked(dst, src)) return false;
+  if (tensor_absent(dst)) return true;
+  if (tensor_absent(src)) {
+    fail(ERR_NOT_IMPLEMENTED, "Cannot copy out of meta tensor; no data!");
+    return false;
+  }
   if (dst->numel == 0) return true;
   Overlap overlap = tensor_overlap(dst, src);
   if (overlap == OVERLAP_FULL) return true;
@@ -312,20 +317,28 @@ bool tensor_has_format(const Tensor *t, MemoryFormat format) {
 /* ------------------------------------------------------------ casts, clones */
 
 GRAD(ToCopyBackward0, "")
-{ gi[0] = t_to(g[0], (DType)n->numbers[0].i); }
+{
+  DType dtype = (DType)n->numbers[0].i;
+  int32_t form = (int32_t)n->numbers[1].i;
+  bool there = !g[0] || (g[0]->form & FORM_ABSENT) == form;
+  gi[0] = there ? t_to(g[0], dtype) : t_to_form(g[0], dtype, form, FORMAT_PRESERVE);
+}
 
-Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format) {
+Tensor *t_to_form(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
   VIEW_ENTERED("_to_copy", x, dtype, format);
   if (blocked(x)) return NULL;
-  Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
+  Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 2, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
-  Tensor *y = tensor_empty_like_format(x, dtype, format);
+  num_i(n, 1, x->form & FORM_ABSENT);
+  Tensor *y = WITH_FORM(form, tensor_empty_like_format(x, dtype, format));
   return set_history(tensor_copy_data(y, x) ? y : NULL, n);
 }
 
 Tensor *t_to(Tensor *x, DType dtype) {
   VIEW_ENTERED("to", x, dtype);
-  return blocked(x) || x->dtype == dtype ? x : t_to_copy(x, dtype, FORMAT_PRESERVE);
+  return blocked(x) || x->dtype == dtype
+             ? x
+             : t_to_form(x, dtype, x->form & FORM_ABSENT, FORMAT_PRESERVE);
 }
 
 GRAD(CloneBackward0, "")
@@ -425,6 +438,7 @@ static void fill_loop(char **p, const int64_t *strides, int64_t n, const void *c
 
 bool tensor_fill_data(Tensor *x, Tensor *value) {
   if (blocked(x, value) || !x->numel) return !failed();
+  if (tensor_absent(x)) return true;
   Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
   if (x->flags & FLAGS_LAZY) tensor_set_lazy(one, x->flags & FLAGS_LAZY);
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
@@ -493,7 +507,8 @@ Tensor *t_zeros_like(Tensor *x) {
   VIEW_ENTERED("zeros_like", x);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
-  if (y) memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes((DType)y->dtype)));
+  if (y && !tensor_absent(y))
+    memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes((DType)y->dtype)));
   return y;
 }
 

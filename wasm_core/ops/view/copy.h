@@ -22,7 +22,8 @@ Tensor *tensor_empty_format(int ndim, const int64_t *sizes, DType dtype, MemoryF
 Tensor *tensor_empty_like_format(const Tensor *like, DType dtype, MemoryFormat format);
 bool tensor_has_format(const Tensor *t, MemoryFormat format);
 
-Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format); /* always a copy */
+/* Always a copy, of that form: 0 or one of FORM_ABSENT. */
+Tensor *t_to_form(Tensor *x, DType dtype, int32_t form, MemoryFormat format);
 Tensor *t_clone_format(Tensor *x, MemoryFormat format);
 Tensor *t_zero_(Tensor *x);
 

@@ -27,6 +27,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high) {
 static void clear_triangle(Tensor *y, int64_t diagonal, bool lower) {
   int64_t rows = y->sizes[y->ndim - 2], cols = y->sizes[y->ndim - 1],
           width = dtype_bytes((DType)y->dtype);
+  if (tensor_absent(y)) return;
   char *row = tensor_data(y);
   int64_t n = y->numel && cols ? y->numel / cols : 0;
   for (int64_t k = 0; k < n; k++, row += cols * width) {

@@ -63,6 +63,7 @@ static MemoryFormat cat_format(Tensors ts, const Tensor *first) {
 /* Where everything is contiguous and of one type, each operand gives a run of bytes to each of
  * the `outer` rows of y. False: not so, nothing done. */
 static bool join_rows(Tensor *y, Tensors ts, int64_t outer) {
+  if (tensor_absent(y)) return true;
   int64_t width = dtype_bytes((DType)y->dtype), row = outer ? y->numel / outer * width : 0, at = 0;
   for (int i = 0; i < ts.n; i++)
     if (ts.v[i]->dtype != y->dtype || !tensor_is_contiguous(ts.v[i])) return false;
@@ -276,7 +277,7 @@ static Tensor *choice_indices(int64_t n, int64_t r, bool again) {
   if (count < 0) return fail(ERR_RUNTIME, "numel: integer multiplication overflow");
   Tensor *y = tensor_empty(2, (int64_t[]){r, count}, DT_I64);
   int64_t *now = scratch_array(r, sizeof *now);
-  if (!y || !now) return NULL;
+  if (!y || !now || tensor_absent(y)) return now ? y : NULL;
   int64_t *out = (int64_t *)(void *)tensor_data(y);
   for (int64_t i = 0; i < r; i++) now[i] = again ? 0 : i;
   for (int64_t row = 0; row < count; row++) {

@@ -185,7 +185,7 @@ static Tensor *gather_lines(const Lines *l, Tensor *x) {
   Maps m;
   x = t_contiguous(t_detach(x));
   Tensor *y = failed() || !maps_make(&m, l) ? NULL : with_planes(l, x, l->out);
-  if (!y || y->numel == 0) return set_history(y, n);
+  if (!y || y->numel == 0 || tensor_absent(y)) return set_history(y, n);
   int64_t planes = y->numel / volume(l->out);
   char *y_at = tensor_data(y), *x_at = tensor_data(x);
   DISPATCH_WIDTH((DType)x->dtype, {
@@ -204,7 +204,7 @@ static Tensor *add_lines(const Lines *l, Tensor *g) {
   Maps m;
   g = t_contiguous(t_detach(g));
   Tensor *x = failed() || !maps_make(&m, l) ? NULL : with_planes(l, g, l->in);
-  if (!x || g->numel == 0) return set_history(x, n);
+  if (!x || g->numel == 0 || tensor_absent(x)) return set_history(x, n);
   int64_t planes = g->numel / volume(l->out);
   char *g_at = tensor_data(g), *x_at = tensor_data(x);
   DISPATCH_INEXACT((DType)g->dtype, {

@@ -432,7 +432,7 @@ void op_tensor_split_by(Call *c, Tensor *x, Tensor *where, int64_t dim) {
     return;
   }
   Tensor *flat = t_contiguous(where);
-  if (flat)
+  if (flat && tensor_readable(flat))
     op_tensor_split_at(
         c, x, (Ints){(int32_t)flat->numel, (const int64_t *)(const void *)tensor_data(flat)}, dim);
 }
@@ -693,14 +693,17 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (x->dtype != v->dtype)
     return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s",
                 dtype_c_name((DType)v->dtype), dtype_c_name((DType)x->dtype));
+  if (x->form != v->form)
+    return fail(ERR_RUNTIME,
+                "Attempted to set the storage of a tensor on device \"%s\" to a storage on "
+                "different device \"%s\".  This is no longer allowed; the devices must match.",
+                device_name(x), device_name(v));
   Node *n = node_new_list(&node_set, 0, 0, 2, (Tensor *[]){x, source});
   if (!tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) {
     node_drop(n);
     return NULL;
   }
-  Storage *old = x->storage;
-  x->storage = v->storage;
-  v->storage = old;
+  tensor_swap_storages(x, v);
   tensor_bump_version(x);
   /* gradients of what it was go to that one */
   if (x->meta && !x->meta->owns_accumulator) x->meta->accumulator = NULL;

@@ -707,6 +707,7 @@ static bool divide_by_counts(Tensor *flat, const Layout *counted, int64_t base) 
   Tensor *counts = tensor_zeros(1, flat->sizes, (DType)flat->dtype);
   Tensor *one = tensor_number(1, (DType)flat->dtype);
   if (!counts || !one) return false;
+  if (tensor_absent(flat)) return true;
   int64_t strides[MAX_DIM] = {0};
   Tensor *ones = tensor_alias(one, counted->sizes.n, counted->sizes.v, strides, 0);
   if (!accumulate(laid_out(counts, counted, base), ones)) return false;
