@@ -54,6 +54,11 @@ from ._dtypes import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
     uint8,
     uint16,
@@ -204,6 +209,7 @@ from . import (
     masked,
     nn,
     optim,
+    sparse,
     special,
     utils,
 )
@@ -247,6 +253,14 @@ from .random import (
     manual_seed,
     seed,
     set_rng_state,
+)
+from .sparse._make import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
+    sparse_compressed_tensor,
+    sparse_coo_tensor,
+    sparse_csc_tensor,
+    sparse_csr_tensor,
 )
 
 
@@ -399,6 +413,18 @@ __all__ = [
     "set_rng_state",
     "set_warn_always",
     "short",
+    "sparse",
+    "sparse_bsc",
+    "sparse_bsc_tensor",
+    "sparse_bsr",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo",
+    "sparse_coo_tensor",
+    "sparse_csc",
+    "sparse_csc_tensor",
+    "sparse_csr",
+    "sparse_csr_tensor",
     "special",
     "storage",
     "strided",

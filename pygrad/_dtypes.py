@@ -272,7 +272,7 @@ class _Named:
 
 
 class layout(_Named):
-    """How elements are laid out; only ``strided`` exists here."""
+    """How elements are laid out: ``strided``, or some of them alone, as ``sparse_coo``."""
 
 
 class memory_format(_Named):
@@ -280,6 +280,16 @@ class memory_format(_Named):
 
 
 strided: Final = layout("strided")
+sparse_coo: Final = layout("sparse_coo")
+sparse_csr: Final = layout("sparse_csr")
+sparse_csc: Final = layout("sparse_csc")
+sparse_bsr: Final = layout("sparse_bsr")
+sparse_bsc: Final = layout("sparse_bsc")
+LAYOUTS: Final = {
+    each.name: each
+    for each in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
+}
+"""By their names."""
 contiguous_format: Final = memory_format("contiguous_format")
 preserve_format: Final = memory_format("preserve_format")
 channels_last: Final = memory_format("channels_last")

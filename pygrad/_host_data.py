@@ -19,12 +19,16 @@ from ._boundary.header import address_of
 from ._creation import _as_complex, _from_nested
 from ._dtypes import (
     BY_NAME,
+    LAYOUTS,
     bfloat16,
     complex32,
     complex128,
     dtype,
     float64,
     memory_format,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csr,
 )
 from ._tensor import Tensor
 
@@ -128,6 +132,12 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
     import numpy as np
 
     _refuse_batched(tensor)
+    if header.is_sparse(tensor._h):
+        name = "Sparse" if tensor.layout is sparse_coo else tensor.layout.name.title()
+        raise TypeError(
+            f"can't convert {name.replace('_', '')} layout tensor to numpy. Use Tensor.to_dense() "
+            "first."
+        )
     if tensor.requires_grad:
         if not force and _ops.SPACES["torch"]["is_grad_enabled"]():
             raise RuntimeError(
@@ -233,11 +243,46 @@ class _Reduction(threading.local):
 reduction: Final = _Reduction()
 
 
+def sparse_parts(tensor: Tensor) -> tuple[Tensor, ...]:
+    """What a sparse tensor is made of: its indices, and last its values."""
+    if tensor.layout is sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout in (sparse_csr, sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor._values()
+    return tensor.ccol_indices(), tensor.row_indices(), tensor._values()
+
+
+def rebuild_sparse(
+    name: str,
+    parts: tuple[Tensor, ...],
+    shape: tuple[int, ...],
+    coalesced: bool,
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Any:
+    """A sparse tensor of its parts."""
+    if name == "sparse_coo":
+        made = _C["_sparse_coo_tensor"](*parts, shape, None, requires_grad, None, coalesced)
+    else:
+        made = _C["_sparse_compressed_tensor"](*parts, shape, LAYOUTS[name], None, requires_grad)
+    made.__dict__.update(attributes)
+    return made
+
+
 def reduce_tensor(tensor: Tensor) -> Any:
     """Pickles by value: elements, shape, dtype, requires_grad and attributes."""
     if reduction.form is not None:
         return reduction.form(tensor)
     attributes = dict(tensor.__dict__)
+    if header.is_sparse(tensor._h):
+        return rebuild_sparse, (
+            tensor.layout.name,
+            sparse_parts(tensor),
+            tuple(tensor.shape),
+            tensor.layout is sparse_coo and tensor.is_coalesced(),
+            tensor.requires_grad,
+            attributes,
+        )
     return _rebuild, (
         type(tensor),
         to_bytes(tensor),

@@ -30,7 +30,7 @@ from ._boundary.long_calls import command
 from ._boundary.modes import GRAD, LEVELS
 from ._boundary.modes import get as get_modes
 from ._boundary.shapes import binary, indexed, subscript
-from ._dtypes import Size, device, dtype, layout, strided
+from ._dtypes import LAYOUTS, Size, device, dtype, layout, sparse_coo, sparse_csr, strided
 from ._hooks import register_tensor_hook
 from ._index import ELLIPSIS, encode_index
 from ._uninterrupted import uninterrupted
@@ -224,8 +224,18 @@ class Tensor(Methods):
 
     @property
     def layout(self) -> layout:
-        """Always `pygrad.strided`."""
-        return strided
+        """`pygrad.strided`, or that of a sparse tensor."""
+        return LAYOUTS[_C["layout"](self)] if header.is_sparse(self._h) else strided
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is a sparse tensor of the layout COO."""
+        return header.is_sparse(self._h) and self.layout is sparse_coo
+
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether it is a sparse tensor of the layout CSR."""
+        return header.is_sparse(self._h) and self.layout is sparse_csr
 
     @property
     def itemsize(self) -> int:
@@ -245,7 +255,7 @@ class Tensor(Methods):
         """Whether the dtype is a floating one."""
         return self.dtype.is_floating_point
 
-    is_cuda = is_sparse = is_quantized = is_mps = is_nested = is_xpu = False
+    is_cuda = is_quantized = is_mps = is_nested = is_xpu = False
 
     @property
     def is_meta(self) -> bool:

@@ -814,7 +814,7 @@ def typed_storage(tensor: Tensor, warn: bool = True) -> TypedStorage:
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with copied memory, gradient and attributes; what shared memory does so again."""
-    if _is_batched(tensor):
+    if _is_batched(tensor) or header.is_sparse(tensor._h):
         made = tensor.detach().clone()
     else:
         untyped = UntypedStorage.of(tensor).__deepcopy__(memo)

@@ -38,7 +38,8 @@ export const MODES = Object.freeze({
   AUTOCAST: 32,
   FLOAT16: 64,
   CAST_ANEW: 128,
-  LEVELS: 8,
+  META: 256,
+  LEVELS: 9,
 });
 
 /** What the engine asks of a callback. */

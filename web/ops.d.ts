@@ -1368,8 +1368,15 @@ export interface Functions {
 }
 
 export interface Methods {
+  _coalesced_(coalesced: boolean): Tensor;
+  _coalesced_(options: { coalesced: boolean }): Tensor;
+  _dimI(): number;
+  _dimV(): number;
+  _indices(): Tensor;
   _is_view(): boolean;
   _neg_view(): Tensor;
+  _nnz(): number;
+  _values(): Tensor;
   abs(): Tensor;
   abs_(): Tensor;
   absolute(): Tensor;
@@ -1491,6 +1498,7 @@ export interface Methods {
   cauchy_(median?: number, sigma?: number, options?: { generator?: Generator | null }): Tensor;
   cauchy_(median: number, options: { sigma?: number; generator?: Generator | null }): Tensor;
   cauchy_(options: { median?: number; sigma?: number; generator?: Generator | null }): Tensor;
+  ccol_indices(): Tensor;
   cdouble(options?: { memory_format?: MemoryFormat | null }): Tensor;
   ceil(): Tensor;
   ceil_(): Tensor;
@@ -1523,6 +1531,8 @@ export interface Methods {
   clip_(min: Tensor | Scalar | null, options: { max?: Tensor | Scalar | null }): Tensor;
   clip_(options: { min?: Tensor | Scalar | null; max?: Tensor | Scalar | null }): Tensor;
   clone(options?: { memory_format?: MemoryFormat | null }): Tensor;
+  coalesce(): Tensor;
+  col_indices(): Tensor;
   conj(): Tensor;
   conj_physical(): Tensor;
   conj_physical_(): Tensor;
@@ -1541,6 +1551,7 @@ export interface Methods {
   cov(options?: { correction?: number; fweights?: Tensor | null; aweights?: Tensor | null }): Tensor;
   cross(other: Tensor, dim?: number | null): Tensor;
   cross(other: Tensor, options: { dim?: number | null }): Tensor;
+  crow_indices(): Tensor;
   cummax(dim: number): Named<['values', 'indices']>;
   cummax(options: { dim: number }): Named<['values', 'indices']>;
   cummin(dim: number): Named<['values', 'indices']>;
@@ -1556,6 +1567,7 @@ export interface Methods {
   data_ptr(): number;
   deg2rad(): Tensor;
   deg2rad_(): Tensor;
+  dense_dim(): number;
   det(): Tensor;
   detach(): Tensor;
   detach_(): Tensor;
@@ -1708,9 +1720,11 @@ export interface Methods {
   index_reduce_(dim: number, index: Tensor, source: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
   index_reduce_(dim: number, index: Tensor, source: Tensor, options: { reduce: string; include_self?: boolean }): Tensor;
   index_select(dim: number, index: Tensor): Tensor;
+  indices(): Tensor;
   inner(other: Tensor): Tensor;
   int(options?: { memory_format?: MemoryFormat | null }): Tensor;
   inverse(): Tensor;
+  is_coalesced(): boolean;
   is_complex(): boolean;
   is_conj(): boolean;
   is_contiguous(options?: { memory_format?: MemoryFormat }): boolean;
@@ -2020,6 +2034,7 @@ export interface Methods {
   round(options: { decimals: number }): Tensor;
   round_(): Tensor;
   round_(options: { decimals: number }): Tensor;
+  row_indices(): Tensor;
   rsqrt(): Tensor;
   rsqrt_(): Tensor;
   scatter(dim: number, index: Tensor, src: Tensor, options?: { reduce?: string | null }): Tensor;
@@ -2076,6 +2091,16 @@ export interface Methods {
   sort(dim?: number, descending?: boolean): Named<['values', 'indices']>;
   sort(dim: number, options: { descending?: boolean }): Named<['values', 'indices']>;
   sort(options: { dim?: number; descending?: boolean }): Named<['values', 'indices']>;
+  sparse_dim(): number;
+  sparse_mask(mask: Tensor): Tensor;
+  sparse_resize_(size: readonly number[], sparse_dim: number, dense_dim: number): Tensor;
+  sparse_resize_(size: readonly number[], sparse_dim: number, options: { dense_dim: number }): Tensor;
+  sparse_resize_(size: readonly number[], options: { sparse_dim: number; dense_dim: number }): Tensor;
+  sparse_resize_(options: { size: readonly number[]; sparse_dim: number; dense_dim: number }): Tensor;
+  sparse_resize_and_clear_(size: readonly number[], sparse_dim: number, dense_dim: number): Tensor;
+  sparse_resize_and_clear_(size: readonly number[], sparse_dim: number, options: { dense_dim: number }): Tensor;
+  sparse_resize_and_clear_(size: readonly number[], options: { sparse_dim: number; dense_dim: number }): Tensor;
+  sparse_resize_and_clear_(options: { size: readonly number[]; sparse_dim: number; dense_dim: number }): Tensor;
   split(split_size: number, dim?: number): Tensor[];
   split(split_size: number, options: { dim?: number }): Tensor[];
   split(options: { split_size: number; dim?: number }): Tensor[];
@@ -2187,6 +2212,22 @@ export interface Methods {
   to(other: Tensor, non_blocking?: boolean, copy?: boolean, options?: { memory_format?: MemoryFormat | null }): Tensor;
   to(other: Tensor, non_blocking: boolean, options: { copy?: boolean; memory_format?: MemoryFormat | null }): Tensor;
   to(other: Tensor, options: { non_blocking?: boolean; copy?: boolean; memory_format?: MemoryFormat | null }): Tensor;
+  to_dense(dtype?: DType | null, options?: { masked_grad?: boolean | null }): Tensor;
+  to_dense(options: { dtype?: DType | null; masked_grad?: boolean | null }): Tensor;
+  to_sparse(sparse_dim: number): Tensor;
+  to_sparse(options: { sparse_dim: number }): Tensor;
+  to_sparse(options?: { layout?: 'strided' | null; blocksize?: number | readonly number[] | null; dense_dim?: number | null }): Tensor;
+  to_sparse_bsc(blocksize: number | readonly number[], dense_dim?: number | null): Tensor;
+  to_sparse_bsc(blocksize: number | readonly number[], options: { dense_dim?: number | null }): Tensor;
+  to_sparse_bsc(options: { blocksize: number | readonly number[]; dense_dim?: number | null }): Tensor;
+  to_sparse_bsr(blocksize: number | readonly number[], dense_dim?: number | null): Tensor;
+  to_sparse_bsr(blocksize: number | readonly number[], options: { dense_dim?: number | null }): Tensor;
+  to_sparse_bsr(options: { blocksize: number | readonly number[]; dense_dim?: number | null }): Tensor;
+  to_sparse_coo(): Tensor;
+  to_sparse_csc(dense_dim?: number | null): Tensor;
+  to_sparse_csc(options: { dense_dim?: number | null }): Tensor;
+  to_sparse_csr(dense_dim?: number | null): Tensor;
+  to_sparse_csr(options: { dense_dim?: number | null }): Tensor;
   topk(k: number, dim?: number, largest?: boolean, sorted?: boolean): Named<['values', 'indices']>;
   topk(k: number, dim: number, largest: boolean, options: { sorted?: boolean }): Named<['values', 'indices']>;
   topk(k: number, dim: number, options: { largest?: boolean; sorted?: boolean }): Named<['values', 'indices']>;
@@ -2251,6 +2292,7 @@ export interface Methods {
   unsqueeze(options: { dim: number }): Tensor;
   unsqueeze_(dim: number): Tensor;
   unsqueeze_(options: { dim: number }): Tensor;
+  values(): Tensor;
   var(unbiased?: boolean): Tensor;
   var(options: { unbiased?: boolean }): Tensor;
   var(dim: number | readonly number[] | null, unbiased?: boolean, keepdim?: boolean): Tensor;
@@ -3195,6 +3237,7 @@ export interface Properties {
   grad: Tensor | null;
   grad_dtype: DType | null;
   readonly is_leaf: boolean;
+  readonly layout: string;
   readonly mH: Tensor;
   readonly mT: Tensor;
   readonly output_nr: number;

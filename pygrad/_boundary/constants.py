@@ -78,6 +78,9 @@ BATCHED: Final = layout["flag_batched"]
 ABSENT: Final = layout["form_meta"] | layout["form_hosted"]
 """It has no elements in memory."""
 
+# Its byte of forms.
+SPARSE: Final = layout["form_sparse"]
+
 # The codes of element types that are asked for by number.
 CODE_INT64: Final = layout["dtype_int64"]
 CODE_FLOAT32: Final = layout["dtype_float32"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .._dtypes import BY_CODE
-from .constants import BATCHED, CONJ, NEG
+from .constants import BATCHED, CONJ, NEG, SPARSE
 from .frame import DUAL_LEVELS
 from .host import base_address, doubles, ints, layout, memory, unsigned, words
 from .release import released
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 floats: Final = memory.cast("f")
-_DTYPE, _FLAGS = layout["dtype"], layout["flags"]
+_DTYPE, _FLAGS, _FORM = layout["dtype"], layout["flags"], layout["form"]
 _OFFSET = layout["offset"]
 _META, _GRAD, _BASE = layout["meta"], layout["meta_grad"], layout["meta_base"]
 _GRAD_FN = layout["grad_fn"]
@@ -45,6 +45,11 @@ def is_batched(h: int) -> bool:
 def is_lazy(h: int) -> bool:
     """Whether its elements are the conjugates or the negatives of what stands in memory."""
     return memory[h + _FLAGS] & (CONJ | NEG) != 0
+
+
+def is_sparse(h: int) -> bool:
+    """Whether its elements are in other tensors, beside their places."""
+    return memory[h + _FORM] & SPARSE != 0
 
 
 def grad_fn_of(h: int) -> int:

@@ -20,6 +20,9 @@ State: TypeAlias = dict[str, Any]
 class BuiltinOptimizer(Optimizer):
     """An optimizer that updates each group by ``_update``, without recording gradients."""
 
+    _takes_sparse = False
+    """Whether gradients may be sparse."""
+
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters that have a gradient, once.
 
@@ -52,6 +55,8 @@ class BuiltinOptimizer(Optimizer):
         Of complex ones, views of them as pairs of real numbers, which are updated each by itself.
         """
         for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            if grad.is_sparse and not self._takes_sparse:
+                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
             own = self.state[parameter]
             if not own:
                 own["step"] = new_step()
@@ -84,6 +89,11 @@ class BuiltinOptimizer(Optimizer):
 def _in_pairs(value: Any) -> Any:
     pairs = isinstance(value, Tensor) and value.is_complex()
     return pygrad.view_as_real(value) if pairs else value
+
+
+def like_sparse(grad: Tensor, values: Tensor) -> Tensor:
+    """A sparse tensor with other values in the places of a coalesced one."""
+    return pygrad.sparse_coo_tensor(grad._indices(), values, grad.shape, is_coalesced=True)
 
 
 def number_for(parameter: Tensor, value: float) -> complex:

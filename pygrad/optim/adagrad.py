@@ -12,6 +12,7 @@ from ._builtin import (
     check_learning_rate,
     check_not_negative,
     direction,
+    like_sparse,
     new_step,
     number_for,
 )
@@ -51,6 +52,8 @@ class Adagrad(BuiltinOptimizer):
         >>> round(w.item(), 4)
         0.75
     """
+
+    _takes_sparse = True
 
     def __init__(
         self,
@@ -99,10 +102,18 @@ class Adagrad(BuiltinOptimizer):
         check_fused(group, group["params"])
         lr, lr_decay, eps = (float(group[key]) for key in ("lr", "lr_decay", "eps"))
         for parameter, grad, own in self._stepping(group):
+            if grad.is_sparse and group["weight_decay"] != 0:
+                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             grad = direction(group, parameter, grad)
             total = own["sum"]
-            total.addcmul_(grad, grad, value=1)
             length = lr / (1 + (own["step"].item() - 1) * lr_decay)
+            if grad.is_sparse:
+                grad = grad.coalesce()
+                total.add_(grad.pow(2))
+                values = grad._values() / total.sparse_mask(grad)._values().sqrt().add_(eps)
+                parameter.add_(like_sparse(grad, values), alpha=-length)
+                continue
+            total.addcmul_(grad, grad, value=1)
             parameter.addcdiv_(grad, total.sqrt().add_(eps), value=-length)
 
 

@@ -1,45 +1,52 @@
-"""SparseAdam: Adam for sparse gradients, of embeddings for instance."""
+"""Adam for sparse gradients: only the rows that a gradient has are updated."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 from .._package import pygrad
 from .._tensor import Tensor
-from . import _functional as F
-from ._builtin import check_not_negative
-from .optimizer import Closure, Optimizer, ParamsT
+from ._builtin import BuiltinOptimizer, State, like_sparse, parameters_with_gradients
+from .optimizer import Group, Params
 
 __all__ = ["SparseAdam"]
 
 
-class SparseAdam(Optimizer):
-    """Adam that changes the rows alone that a sparse gradient has, their running means too.
+class SparseAdam(BuiltinOptimizer):
+    """Adam whose moments, too, change only where the gradient has elements.
+
+    There, with g the gradient (negated to maximize) and t the step:
+    m = m + (1 - beta1) (g - m);  v = v + (1 - beta2) (g^2 - v);
+    p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps).
 
     Args:
-        params: parameters, or groups of them; dense.
-        lr: the step length, a number or a tensor of one element.
-        betas: the weights of the past in the two running means.
+        params: dense parameters, or groups of them.
+        lr: the step length.
+        betas: how much of m, and of v, is kept.
         eps: added to the denominator.
         maximize: ascend instead.
 
     Raises:
-        ValueError: a number is out of range, or a parameter is sparse.
-        RuntimeError: in a step, a gradient is dense.
+        ValueError: a number is out of range, or a parameter is sparse or complex.
+        RuntimeError: in a step, of a gradient that is dense.
 
     Example:
         >>> import pygrad
-        >>> w = pygrad.ones(2, requires_grad=True)
-        >>> optimizer = pygrad.optim.SparseAdam([w], lr=0.5)
-        >>> w.grad = pygrad.ones(2)
+        >>> table = pygrad.nn.Embedding(4, 2, sparse=True)
+        >>> before = table.weight.detach().clone()
+        >>> optimizer = pygrad.optim.SparseAdam(table.parameters(), lr=0.5)
+        >>> table(pygrad.tensor([1])).sum().backward()
         >>> optimizer.step()
-        Traceback (most recent call last):
-        RuntimeError: SparseAdam does not support dense gradients, please consider Adam instead
+        >>> (table.weight.detach() - before)[1:3]
+        tensor([[-0.5000, -0.5000],
+                [ 0.0000,  0.0000]])
     """
+
+    _takes_sparse = True
 
     def __init__(
         self,
-        params: ParamsT,
+        params: Params,
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -47,61 +54,55 @@ class SparseAdam(Optimizer):
     ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        for name, value in (("learning rate", lr), ("epsilon value", eps)):
-            if not value > 0.0:
-                raise ValueError(f"Invalid {name}: {value}")
-        for index in (0, 1):
-            if not 0.0 <= betas[index] < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
-        check_not_negative("epsilon value", eps)
+        if not lr > 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not eps > 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for i, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        sparse = [
-            [number, place]
-            for number, group in enumerate(self.param_groups)
-            for place, parameter in enumerate(group["params"])
-            if parameter.is_sparse
+        places = [
+            ([i, k], p)
+            for i, group in enumerate(self.param_groups)
+            for k, p in enumerate(group["params"])
         ]
-        if sparse:
+        if sparse := [at for at, p in places if p.is_sparse]:
             raise ValueError(
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
             )
+        if odd := [at for at, p in places if p.is_complex()]:
+            raise ValueError(
+                f"Complex params at indices {odd}: SparseAdam does not support complex parameters"
+            )
 
-    def step(self, closure: Closure | None = None) -> Any:
-        """Update the parameters that have a gradient, once; as for the other optimizers."""
-        loss = None
-        if closure is not None:
-            with pygrad.enable_grad():
-                loss = closure()
-        with pygrad.no_grad():
-            for group in self.param_groups:
-                self._update(group)
-        return loss
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        own["exp_avg"] = pygrad.zeros_like(parameter)
+        own["exp_avg_sq"] = pygrad.zeros_like(parameter)
 
-    def _update(self, group: dict[str, Any]) -> None:
-        lists: tuple[list[Any], ...] = ([], [], [], [], [])
-        for parameter in group["params"]:
-            grad = parameter.grad
-            if grad is None:
-                continue
-            if not grad.is_sparse:
-                raise RuntimeError(
-                    "SparseAdam does not support dense gradients, please consider Adam instead"
-                )
-            own = self.state[parameter]
-            if not own:
-                own["step"] = 0
-                own["exp_avg"] = pygrad.zeros_like(parameter)
-                own["exp_avg_sq"] = pygrad.zeros_like(parameter)
-            own["step"] += 1
-            row = (parameter, grad, own["exp_avg"], own["exp_avg_sq"], own["step"])
-            for each, value in zip(lists, row, strict=True):
-                each.append(value)
+    def _update(self, group: Group) -> None:
+        if not all(grad.is_sparse for grad in parameters_with_gradients(group)[1]):
+            raise RuntimeError(
+                "SparseAdam does not support dense gradients, please consider Adam instead"
+            )
+        lr, eps = float(group["lr"]), group["eps"]
         beta1, beta2 = group["betas"]
-        F.sparse_adam(
-            *lists,
-            eps=group["eps"],
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            maximize=group.get("maximize", False),
-        )
+        for parameter, grad, own in self._stepping(group):
+            grad = (-grad if group["maximize"] else grad).coalesce()
+            values = grad._values()
+            if not values.numel():
+                continue
+            mean = _moved(own["exp_avg"], grad, values, beta1)
+            square = _moved(own["exp_avg_sq"], grad, values.pow(2), beta2)
+            step = own["step"].item()
+            length = lr * math.sqrt(1 - beta2**step) / (1 - beta1**step)
+            change = mean.div_(square.sqrt_().add_(eps)).mul_(-length)
+            parameter.add_(like_sparse(grad, change))
+
+
+def _moved(average: Tensor, grad: Tensor, values: Tensor, beta: float) -> Tensor:
+    """Moves a running average towards values in the gradient's places; what it is there now."""
+    old = average.sparse_mask(grad)._values()
+    change = (values - old).mul_(1 - beta)
+    average.add_(like_sparse(grad, change))
+    return old.add_(change)

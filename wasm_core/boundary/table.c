@@ -13,6 +13,7 @@
 #include "optim_rows.h"
 #include "order_rows.h"
 #include "reduce_rows.h"
+#include "sparse_rows.h"
 #include "view_rows.h"
 #include "walk/forward.h"
 

@@ -92,7 +92,58 @@ bool has_elements(const Tensor *t, const char *op) {
               op);
 }
 
+/* ------------------------------------------------------------ sparse arguments */
+
+static const char *const layout_shown[] = {
+#define X(NAME, name, shown) #shown,
+    TENSOR_LAYOUTS(X)
+#undef X
+};
+
+const char *layout_name(Layout l) { return layout_shown[l]; }
+const char *layout_text(const Tensor *t) { return layout_name(tensor_layout(t)); }
+
+void *refuse_layout(const char *op, const Tensor *t) {
+  return fail(
+      ERR_NOT_IMPLEMENTED,
+      "Could not run 'aten::%s' with arguments from the '%s' backend. This could be because "
+      "the operator doesn't exist for this backend, or was omitted during the "
+      "selective/custom build process (if using custom build).",
+      op,
+      !is_sparse(t)                           ? "CPU"
+      : tensor_layout(t) == LAYOUT_SPARSE_COO ? "SparseCPU"
+                                              : "SparseCsrCPU");
+}
+
+static const Tensor *sparse_of(Tensor *one, Tensors list) {
+  if (is_sparse(one)) return one;
+  for (int i = 0; i < list.n; i++)
+    if (is_sparse(list.v[i])) return list.v[i];
+  return NULL;
+}
+
+static const Tensor *sparse_argument(int n, const Argument *v) {
+  const Tensor *found = NULL;
+  for (int i = 0; i < n && !found; i++)
+    found = v[i].tag == TAG_TENSOR    ? sparse_of(*(Tensor *const *)v[i].at, NO_LIST)
+            : v[i].tag == TAG_TENSORS ? sparse_of(NULL, *(const Tensors *)v[i].at)
+                                      : NULL;
+  return found;
+}
+
+bool any_sparse(int n, const Argument *v) { return sparse_argument(n, v) != NULL; }
+
+bool refuse_sparse(const char *op, int n, const Argument *v) {
+  const Tensor *t = failed() ? NULL : sparse_argument(n, v);
+  return !t || refuse_layout(op, t) != NULL;
+}
+
 bool prepare_arguments(const char *op, int n, Place *places) {
+  for (int i = 0; i < n && unusual_tensors && !failed(); i++) {
+    const Tensor *t = sparse_of(places[i].one, places[i].list);
+    if (t) refuse_layout(op, t);
+  }
+  if (failed()) return false;
   if (autocast_dtype && !autocast_arguments(op, n, places)) return false;
   return unusual_tensors == 0 || (check_devices(op, n, places) && settle_lazy(n, places));
 }

@@ -96,6 +96,9 @@ void ret_str(Call *c, const char *s);
 void ret_text(Call *c, Text *t); /* its end is set */
 void ret_dtype(Call *c, DType d);
 void ret_none(Call *c);
+/* "Sparse": what messages call a tensor's layout. */
+const char *layout_name(Layout l);
+const char *layout_text(const Tensor *t);
 /* A result that is a number the host should give its own type: an int, a bool or a float. */
 void ret_item(Call *c, const Tensor *t);
 

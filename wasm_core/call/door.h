@@ -42,25 +42,42 @@ static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(e->by != NULL, 0)) door_leave(e);
 }
 
-/* In a function of op's, before all else; with up to nine arguments. */
-#define VIEW_ENTERED(op, ...)                                                       \
+/* In a function of op's, before all else; with up to nine arguments. ANY_ENTERED where it minds no
+ * sparse tensors either, which the others refuse. */
+#define ANY_ENTERED(op, ...)                                                        \
   __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1, 0};  \
   if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) \
   door_enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                 \
              (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
+#define VIEW_ENTERED(op, ...)                    \
+  ANY_ENTERED(op, __VA_ARGS__);                  \
+  if (__builtin_expect(unusual_tensors != 0, 0)) \
+  refuse_sparse(op, N_ARGUMENTS(__VA_ARGS__),    \
+                (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
+/* Before these: what the function gives instead where an argument is a sparse tensor. */
+#define SPARSE_GIVES(result, ...)                                            \
+  if (__builtin_expect(unusual_tensors != 0, 0) &&                           \
+      any_sparse(N_ARGUMENTS(__VA_ARGS__),                                   \
+                 (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})) \
+  return result
 /* The same for an op that reads elements: its arguments become, in the variables, what it computes
  * with. Autocast casts them, and a lazy tensor (FLAGS_LAZY) becomes one that is none and stands for
  * it. */
 #define OP_ENTERED(op, ...)                                                            \
   if (__builtin_expect((unusual_tensors | autocast_dtype) != 0, 0))                    \
     WITH_PLACES(p_, prepare_arguments(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
-  VIEW_ENTERED(op, __VA_ARGS__)
+  ANY_ENTERED(op, __VA_ARGS__)
 
 /* The tensors of an argument, as code has them that may put others in their place. */
 typedef struct {
   Tensor *one; /* NULL: no tensor */
   Tensors list;
 } Place;
+bool any_sparse(int n, const Argument *v);
+/* False, with PyTorch's words, if one is. */
+bool refuse_sparse(const char *op, int n, const Argument *v);
+/* PyTorch's words for an op of such a tensor. */
+void *refuse_layout(const char *op, const Tensor *t);
 bool prepare_arguments(const char *op, int n, Place *places);
 /* PyTorch's error, and false, if t is absent: the op needs to know what is in it. */
 bool has_elements(const Tensor *t, const char *op);

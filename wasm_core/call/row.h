@@ -117,6 +117,9 @@ typedef enum {
 /* Behind a row's words: BATCH(kind), and other fields than words. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
+/* Sparse tensors are no error, wherever they stand among the arguments. What is about a tensor
+ * itself takes them without a word. */
+#define SPARSE WITH(.sparse = true)
 /* Complex numbers are refused, by the text: a kernel's name, or a message; one that ends with a
  * colon goes on with the type. */
 #define NO_COMPLEX(status, text) WITH(.no_complex = text, .no_complex_status = status)
@@ -186,6 +189,7 @@ typedef struct {
   /* Of tensors without elements: it has nothing to tell of them, as where the shape of a result
    * depends on values; and it takes them beside tensors that have theirs. */
   bool needs_elements, any_device;
+  bool sparse; /* of SPARSE */
   const char *no_complex;
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails where vmap must not do the call */

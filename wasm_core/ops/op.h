@@ -25,6 +25,10 @@ static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) {
 /* "Float": what PyTorch's messages call the type of t. */
 static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
 
+/* A function of the values of sparse tensors, and of two of them. */
+typedef Tensor *EachValue(const void *with, Tensor *values);
+typedef Tensor *EachPair(const void *with, Tensor *a, Tensor *b);
+
 /* --- element-wise ops: made of the names in their rows, so that a change of a formula is none of
  * this header's --- */
 #include "elementwise_functions.h"
@@ -245,10 +249,49 @@ Tensor *t_getitem(Tensor *x, Ints index); /* index: see index_subscript.c */
 Ints arg_index(const Call *c, int k);     /* the words of an Index argument */
 
 /* --- embeddings (embedding.c) --- */
-Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq);
+/* `sparse`: the gradient is */
+Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq,
+                    bool sparse);
 
 /* --- factors of matrices (qr_svd.c) --- */
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]); /* U, S, Vh */
+
+/* --- layouts (structure.c) --- */
+bool layout_named(const char *name, Layout *found); /* fails if there is none */
+
+/* --- sparse tensors made and made into others (convert.c) --- */
+Tensor *t_coalesce(Tensor *x);
+Tensor *t_sparse_mask(Tensor *x, Tensor *mask);
+Tensor *t_to_dense(Tensor *x, DType dtype, bool masked); /* x itself if it is */
+/* `block` and `dense` as far as they are given: n and dense -1; op is who asks. */
+Tensor *t_to_layout(Tensor *x, Layout layout, Ints block, int64_t dense, const char *op);
+/* --- of indices and values (make.c) --- */
+/* COO of a column of `indices` and a row of `values` for each element. */
+Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
+                     bool coalesced);
+/* --- what ops give where an argument is sparse (results.c) --- */
+/* Of functions that keep zeros: of the values that f
+ * gives of values; the second is recorded by who calls. */
+Tensor *t_sparse_each(Tensor *x, EachValue *f, const void *with);
+Tensor *t_sparse_values_each(Tensor *x, EachValue *f, const void *with);
+Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f,
+                       const void *with);            /* as a product; the same */
+Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d); /* the same */
+Tensor *t_sparse_sum_values(Tensor *x, DType dtype); /* the same */
+Tensor *t_sum_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype);
+Tensor *t_sparse_sum_to(Tensor *x, int ndim, const int64_t *sizes);
+Tensor *t_sparse_clone(Tensor *x);
+Tensor *t_sparse_to(Tensor *x, DType dtype);
+Tensor *t_sparse_zeros_like(Tensor *x, DType dtype);
+Tensor *t_sparse_zeros(int ndim, const int64_t *sizes, Layout layout, DType dtype);
+Tensor *t_sparse_zero_(Tensor *x);
+Tensor *t_sparse_copy_(Tensor *x, Tensor *src, bool record);
+Tensor *t_sparse_transpose(Tensor *x, int64_t a, int64_t b);
+Tensor *t_sparse_t(Tensor *x);
+Tensor *t_mm_sparse(Tensor *a, Tensor *b);
+Tensor *t_sparse_mv(Tensor *a, Tensor *v);
+Tensor *t_sparse_matmul(Tensor *a, Tensor *b);
+Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 
 /* --- joining (join.c) --- */
 Tensor *t_cat(Tensors ts, int64_t dim);

@@ -44,8 +44,49 @@ static bool check_result(const Call *c, const Tensor *self, const Tensor *r) {
   return true;
 }
 
+static const Tensor *sparse_in(const Value *v) {
+  const int64_t *handles = v->tag == TAG_TENSORS ? v->p : NULL;
+  if (v->tag == TAG_TENSOR) return is_sparse(v->t) ? v->t : NULL;
+  for (int i = 0; handles && i < v->n; i++)
+    if (is_sparse((const Tensor *)(uintptr_t)handles[i]))
+      return (const Tensor *)(uintptr_t)handles[i];
+  return NULL;
+}
+
+static const Tensor *find_sparse(const Call *c) {
+  const Tensor *t = c->out.tag == TAG_MISSING ? NULL : sparse_in(&c->out);
+  for (int i = 0; i < c->n_args && !t; i++) t = sparse_in(&c->v[i]);
+  return t;
+}
+
+static bool has_sparse(const Call *c) { return unusual_tensors && find_sparse(c); }
+
+/* Whether no argument is sparse, or the row takes such; what shows memory shows none of it. */
+static NOINLINE bool takes_sparse(const Call *c) {
+  bool shows = row_has(c->row, ADDRESS);
+  if (c->row->sparse || (c->row->batch == BATCH_itself && !shows)) return true;
+  const Tensor *t = find_sparse(c);
+  if (t && shows)
+    fail(ERR_RUNTIME, "Cannot access data pointer of Tensor that doesn't have storage");
+  else if (t) refuse_layout(c->row->name, t);
+  return !t;
+}
+
+/* The same where one of them is sparse. */
+static bool move_sparse(Tensor *self, Tensor *r) {
+  if (is_sparse(self) != is_sparse(r))
+    return fail(ERR_RUNTIME, "a result of layout %s cannot be written to a tensor of layout %s",
+                layout_text(r), layout_text(self)),
+           false;
+  if (r->dtype != self->dtype) r = WITHOUT_GRAD(t_to(r, (DType)self->dtype));
+  if (!r || !tensor_set_parts(self, *r->meta->sparse)) return false;
+  tensor_bump_version(self);
+  return true;
+}
+
 /* Makes self hold what r holds; an element-wise op may have written it there already. */
 static bool move_result(Tensor *self, Tensor *r) {
+  if (is_sparse(self) || is_sparse(r)) return move_sparse(self, r);
   if (r->storage == self->storage && r->offset == self->offset && r->dtype == self->dtype &&
       (self->ndim == 0 || memcmp(r->strides, self->strides, self->ndim * sizeof(int64_t)) == 0)) {
     if (r == self) tensor_bump_version(self);
@@ -128,7 +169,7 @@ static void run_inplace(Call *c) {
     return;
   if (!direct && !check_arguments_apart(c, self)) return;
   if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
-  destination = direct ? self : NULL;
+  destination = direct && !has_sparse(c) ? self : NULL;
   inplace_self = self;
   inplace_copy = t_clone;
   c->row->run(c);
@@ -202,6 +243,9 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   }
   if (out->numel == r->numel && row_has(c->row, KEEPS_OUT_SHAPE))
     r = t_view(r, out->ndim, out->sizes);
+  if (is_sparse(out) && is_sparse(r) && !tensor_same_shape(out, r) &&
+      !tensor_set_geometry(out, r->ndim, r->sizes, r->strides, 0))
+    return false;
   if (!tensor_same_shape(out, r)) {
     if (out->numel)
       warn_user("An output with one or more elements was resized since it had shape %s, which does "
@@ -268,7 +312,7 @@ static void run_out(Call *c) {
     *dtype = (Value){.tag = TAG_DTYPE, .i = outs[0]->dtype};
   WITHOUT_GRAD_BLOCK {
     destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) &&
-                          row_has(c->row, DIRECT)
+                          row_has(c->row, DIRECT) && !has_sparse(c)
                       ? outs[0]
                       : NULL;
     c->row->run(c);
@@ -314,6 +358,7 @@ static bool refuses_complex(const Call *c) {
 }
 
 static void run_call(Call *c) {
+  if (unusual_tensors && !takes_sparse(c)) return;
   if (c->row->no_complex && refuses_complex(c)) return;
   if (c->out.tag != TAG_MISSING) run_out(c);
   else if (c->inplace) run_inplace(c);

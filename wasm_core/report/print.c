@@ -299,7 +299,9 @@ static void put_values(Job *job, int64_t indent) {
 typedef enum {
   SUFFIX_DEVICE,
   SUFFIX_SIZE,
+  SUFFIX_NNZ,
   SUFFIX_DTYPE,
+  SUFFIX_LAYOUT,
   SUFFIX_GRAD,
   SUFFIX_TANGENT,
   SUFFIX_COUNT
@@ -309,7 +311,7 @@ typedef enum {
  * does one without elements to show. */
 static bool shows_size(const Job *job) {
   const Tensor *t = job->tensor;
-  if (tensor_absent(t)) return true;
+  if (tensor_absent(t) || is_sparse(t)) return true;
   return t->numel == 0 ? t->ndim != 1 : job->options->edgeitems == 0;
 }
 
@@ -319,7 +321,7 @@ static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
   const DType dtype = (DType)t->dtype;
   const DType complex = dtype_default() == DT_F64 ? DT_C128 : DT_C64;
-  return dtype != dtype_default() && (t->numel == 0 || tensor_absent(t) ||
+  return dtype != dtype_default() && ((t->numel == 0 && !is_sparse(t)) || tensor_absent(t) ||
                                       (dtype != complex && dtype != DT_I64 && dtype != DT_BOOL));
 }
 
@@ -327,6 +329,8 @@ static bool shows_suffix(const Job *job, Suffix suffix) {
   switch (suffix) {
     case SUFFIX_DEVICE: return tensor_absent(job->tensor);
     case SUFFIX_SIZE: return shows_size(job);
+    case SUFFIX_NNZ:
+    case SUFFIX_LAYOUT: return is_sparse(job->tensor);
     case SUFFIX_DTYPE: return shows_dtype(job);
     case SUFFIX_GRAD: return job->names->grad_fn != NULL || tensor_requires_grad(job->tensor);
     default: return job->names->tangent != NULL;
@@ -355,6 +359,21 @@ static void put_grad(Sink *sink, const char *grad_fn) {
   sink_text(sink, ">");
 }
 
+static const char *const layout_names[] = {
+#define X(NAME, name, shown) #name,
+    TENSOR_LAYOUTS(X)
+#undef X
+};
+
+/* How many elements it has, in each of a batch. */
+static void put_count(Sink *sink, const Tensor *t) {
+  const Sparse *s = t->meta->sparse;
+  char digits[32];
+  int batch = s->plain ? s->plain->ndim - 1 : 0;
+  snprintf(digits, sizeof digits, "nnz=%lld", (long long)s->values->sizes[batch]);
+  sink_text(sink, digits);
+}
+
 static void put_suffix(Sink *sink, const Job *job, Suffix suffix) {
   switch (suffix) {
     case SUFFIX_DEVICE: sink_text(sink, "device='meta'"); break;
@@ -362,6 +381,11 @@ static void put_suffix(Sink *sink, const Job *job, Suffix suffix) {
     case SUFFIX_DTYPE:
       sink_text(sink, "dtype=torch.");
       sink_text(sink, dtype_info[job->tensor->dtype].name);
+      break;
+    case SUFFIX_NNZ: put_count(sink, job->tensor); break;
+    case SUFFIX_LAYOUT:
+      sink_text(sink, "layout=torch.");
+      sink_text(sink, layout_names[tensor_layout(job->tensor)]);
       break;
     case SUFFIX_GRAD: put_grad(sink, job->names->grad_fn); break;
     default:
@@ -393,10 +417,12 @@ static int64_t suffix_length(const Job *job, Suffix suffix) {
  * line of the values, two more: PyTorch's own allowance. */
 static void put_suffixes(Job *job, int64_t indent) {
   int64_t used = job->sink.column + 2;
+  bool breaks = tensor_layout(job->tensor) == LAYOUT_SPARSE_COO; /* before the first */
   for (Suffix suffix = SUFFIX_DEVICE; suffix < SUFFIX_COUNT; suffix++) {
     if (!shows_suffix(job, suffix)) continue;
     const int64_t length = suffix_length(job, suffix);
-    if ((double)(used + length + 2) > job->options->linewidth) {
+    if (breaks || (double)(used + length + 2) > job->options->linewidth) {
+      breaks = false;
       sink_bytes(&job->sink, ",\n", 2);
       sink_spaces(&job->sink, indent);
       used = indent + length;
@@ -415,6 +441,37 @@ static bool is_possible(const PrintOptions *options) {
          options->edgeitems >= 0 && isfinite(options->linewidth);
 }
 
+static void put_part(Job *job, const char *name, const Tensor *part, const char *after) {
+  const Tensor *whole = job->tensor;
+  sink_text(&job->sink, name);
+  sink_text(&job->sink, "=tensor(");
+  job->tensor = part;
+  put_values(job, job->sink.column);
+  job->tensor = whole;
+  if (part->numel == 0) {
+    sink_text(&job->sink, ", ");
+    put_size(&job->sink, part);
+  }
+  sink_text(&job->sink, after);
+}
+
+/* The tensors that a sparse one is made of. */
+static void put_parts(Job *job, int64_t indent) {
+  const Sparse *s = job->tensor->meta->sparse;
+  bool columns = s->layout == LAYOUT_SPARSE_CSC || s->layout == LAYOUT_SPARSE_BSC;
+  put_part(job,
+           !s->plain ? "indices"
+           : columns ? "ccol_indices"
+                     : "crow_indices",
+           s->indices, "),\n");
+  sink_spaces(&job->sink, indent);
+  if (s->plain) {
+    put_part(job, columns ? "row_indices" : "col_indices", s->plain, "),\n");
+    sink_spaces(&job->sink, indent);
+  }
+  put_part(job, "values", s->values, ")");
+}
+
 bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names,
                   const PrintOptions *options) {
   if (!is_possible(options)) return false;
@@ -424,7 +481,8 @@ bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names,
   sink_text(&job.sink, names->kind ? names->kind : "tensor");
   sink_text(&job.sink, "(");
   const int64_t indent = job.sink.column;
-  put_values(&job, indent);
+  if (is_sparse(tensor)) put_parts(&job, indent);
+  else put_values(&job, indent);
   put_suffixes(&job, indent);
   sink_bytes(&job.sink, ")", 1);
   return true;

@@ -67,15 +67,22 @@ typedef struct {
    * elements of input 0, F false. Those called - have no name. Or, after |, a schema: the
    * arguments behind the first are floats (x). */
   const char *fields;
-  /* it goes element by element, and takes whatever an unpack hook gives for what was saved */
-  bool each;
+  uint8_t each;         /* of NODE_EACH and NODE_SPARSE */
   const char *in_place; /* its name where the op was done in place, if that is another */
 } NodeType;
 
-/* Declares a node type and opens its gradient function; GRAD_EACH one that goes element by element:
+enum {
+  NODE_EACH = 1,  /* it goes element by element: takes whatever an unpack hook gives for what was
+                     saved, and sparse gradients, which ops refuse that take none */
+  NODE_SPARSE = 2 /* it takes sparse gradients */
+};
+
+/* Declares a node type and opens its gradient function; GRAD_EACH one that goes element by element,
+ * GRAD_SPARSE one that takes sparse gradients:
  *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... }      */
-#define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, false, NULL)
-#define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, true, NULL)
+#define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, 0, NULL)
+#define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_EACH, NULL)
+#define GRAD_SPARSE(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_SPARSE, NULL)
 #define GRAD_OF(NAME, FIELDS, EACH, IN_PLACE)                                                  \
   static void grad_##NAME(Node *n, Tensor **g, Tensor **gi);                                   \
   static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH, IN_PLACE};                   \

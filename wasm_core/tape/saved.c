@@ -35,7 +35,7 @@ static int64_t *form_of(const Tensor *t) {
 /* Gradients read what they saved as what it was: its indices, its rows. Only those that go
  * element by element, and the host's own, may be given another thing. */
 static bool form_fits(const Node *n, const int64_t *form, const Tensor *t) {
-  if (n->type->each || n->kind == NODE_HOST) return true;
+  if (n->type->each & NODE_EACH || n->kind == NODE_HOST) return true;
   int rank = (int)form[FORM_RANK];
   if (form[FORM_DTYPE] == t->dtype && sizes_equal(rank, form + FORM_SIZES, t->ndim, t->sizes))
     return true;

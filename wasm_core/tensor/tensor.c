@@ -317,6 +317,43 @@ static void hooks_release(Hook *h) {
   }
 }
 
+static bool rank_fits(int ndim) {
+  if (ndim <= MAX_DIM) return true;
+  fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
+  return false;
+}
+
+static void parts_release(Sparse *s) {
+  tensor_release(s->values);
+  tensor_release(s->indices);
+  tensor_release(s->plain);
+  mem_free(s, sizeof *s);
+}
+
+bool tensor_set_parts(Tensor *x, Sparse parts) {
+  if (failed() || !x || !parts.values || !parts.indices) return false;
+  Meta *m = tensor_meta(x);
+  Sparse *s = m ? mem_alloc(sizeof *s) : NULL;
+  if (!s) return false;
+  *s = parts;
+  tensor_retain(s->values);
+  tensor_retain(s->indices);
+  tensor_retain(s->plain);
+  if (m->sparse) parts_release(m->sparse);
+  m->sparse = s;
+  tensor_set_form(x, x->form | FORM_SPARSE);
+  return true;
+}
+
+Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts) {
+  static const int64_t no_strides[MAX_DIM];
+  Tensor *x = failed() || !parts.values ? NULL : tensor_none_of((DType)parts.values->dtype);
+  return rank_fits(ndim) && x && tensor_set_geometry(x, ndim, sizes, no_strides, 0) &&
+                 tensor_set_parts(x, parts)
+             ? x
+             : NULL;
+}
+
 static Tensor *dead_tensors;
 static bool burying;
 
@@ -344,6 +381,7 @@ static void bury(Tensor *t) {
     tensor_release(m->value);
     tensor_release(m->stands_for);
   }
+  if (m && m->sparse) parts_release(m->sparse);
   if (fn) letting_go.of_node(fn);
   if (m && m->owns_accumulator) letting_go.of_node(m->accumulator);
   if (m) mem_free(m, sizeof *m);
@@ -402,12 +440,6 @@ static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64
   }
   t->numel = numel;
   return t;
-}
-
-static bool rank_fits(int ndim) {
-  if (ndim <= MAX_DIM) return true;
-  fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
-  return false;
 }
 
 Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
@@ -524,7 +556,7 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   v->offset = offset;
   v->flags = t->flags & FLAG_INFERENCE; /* aliases are of one kind, wherever they are made */
   if (t->flags & FLAGS_LAZY) tensor_set_lazy(v, t->flags & FLAGS_LAZY);
-  return v;
+  return is_sparse(t) && !tensor_set_parts(v, *t->meta->sparse) ? NULL : v;
 }
 
 Tensor *tensor_part(Tensor *y, int64_t dim, int64_t start, int64_t length) {
@@ -553,8 +585,17 @@ static Bytes *copy_of_exported(Storage *s) {
   return fresh;
 }
 
+static Tensor *sparse_snapshot(Tensor *t) {
+  Sparse s = *t->meta->sparse;
+  s.values = tensor_snapshot(s.values);
+  s.indices = tensor_snapshot(s.indices);
+  s.plain = tensor_snapshot(s.plain);
+  return tensor_sparse(t->ndim, t->sizes, s);
+}
+
 Tensor *tensor_snapshot(Tensor *t) {
   if (failed() || !t) return NULL;
+  if (is_sparse(t)) return sparse_snapshot(t);
   Storage *s = t->storage;
   Bytes *b = s->bytes;
   int64_t offset = t->offset;

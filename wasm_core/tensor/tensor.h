@@ -63,6 +63,31 @@ typedef struct Hook {
   uint8_t kind;
 } Hook;
 
+/* How elements stand: at strides, or only some of them, beside their places. X(NAME, as hosts call
+ * it, as messages do, its legacy types) */
+#define TENSOR_LAYOUTS(X)              \
+  X(STRIDED, strided, Strided)         \
+  X(SPARSE_COO, sparse_coo, Sparse)    \
+  X(SPARSE_CSR, sparse_csr, SparseCsr) \
+  X(SPARSE_CSC, sparse_csc, SparseCsc) \
+  X(SPARSE_BSR, sparse_bsr, SparseBsr) \
+  X(SPARSE_BSC, sparse_bsc, SparseBsc)
+typedef enum {
+#define X(NAME, name, shown) LAYOUT_##NAME,
+  TENSOR_LAYOUTS(X)
+#undef X
+} Layout;
+
+/* Of a tensor of FORM_SPARSE: the elements that are not left out. COO: `indices` has a column and
+ * `values` a row for each, and dimensions behind sparse_dim are those of the rows. The others
+ * compress rows or columns: element k of them is from indices[k] to indices[k + 1], and `plain` has
+ * the other index; of BSR and BSC what stands there are blocks. */
+typedef struct {
+  Tensor *values, *indices, *plain; /* owned; plain NULL of COO */
+  uint8_t layout, sparse_dim;
+  bool coalesced; /* of COO: the columns are in order, and each is there once */
+} Sparse;
+
 /* What only some tensors need: leaves with gradients, views, tensors with hooks. */
 typedef struct {
   Tensor *grad;          /* owned */
@@ -81,6 +106,7 @@ typedef struct {
   uint8_t batch_dim;
   Tensor *value;   /* of a batched tensor (vmap.h): what it is a slice of; owned */
   uint32_t levels; /* of vmap, a bit each */
+  Sparse *sparse;  /* of a tensor of FORM_SPARSE; owned */
 } Meta;
 
 /* Tensor.flags. Hosts read the numbers by name: flag_requires_grad. */
@@ -296,5 +322,15 @@ void tensor_set_lazy(Tensor *v, int flags);
 void tensor_set_form(Tensor *v, int form);
 /* Without a change of their geometry. */
 void tensor_swap_storages(Tensor *a, Tensor *b);
+
+/* --- sparse tensors --- */
+static inline bool is_sparse(const Tensor *t) { return t && t->form & FORM_SPARSE; }
+static inline Layout tensor_layout(const Tensor *t) {
+  return is_sparse(t) ? (Layout)t->meta->sparse->layout : LAYOUT_STRIDED;
+}
+/* A tensor of these sizes without memory, whose elements are in the parts, which it keeps. */
+Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts);
+/* Gives x, which is sparse, other parts. */
+bool tensor_set_parts(Tensor *x, Sparse parts);
 
 #endif

@@ -46,7 +46,7 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
 /* Gradients have the form of their outputs when they come. But hooks, which see them, may give
  * them another in place, and the host may call a node with any. */
 static bool still_fit(Node *n, Tensor *const *g) {
-  if (n->type->each || n->kind == NODE_HOST) return true;
+  if (n->type->each & NODE_EACH || n->kind == NODE_HOST) return true;
   for (int i = 0; i < n->n_outputs; i++) {
     const OutputMeta *m = &n->outputs[i];
     if (!g[i] || !m->defined) continue;
@@ -159,7 +159,16 @@ static Tensor **settled(const Node *n, Tensor **g) {
   return all;
 }
 
+/* A sparse gradient comes only to functions that read none of its memory. */
+static bool takes_gradients(const Node *n, Tensor *const *g) {
+  if (!unusual_tensors || n->type->each || n->kind == NODE_HOST) return true;
+  for (int i = 0; i < (n->n_outputs ? n->n_outputs : 1); i++)
+    if (is_sparse(g[i])) return refuse_layout(node_stem(n), g[i]) != NULL;
+  return true;
+}
+
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
+  if (!takes_gradients(n, g)) return;
   form_made = unusual_tensors ? form_of(n, g) : 0;
   if (unusual_tensors && n->kind != NODE_HOST) g = settled(n, g);
   if (n->in_float) g = gradients_in_float(n->n_outputs, g);

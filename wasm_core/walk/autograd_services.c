@@ -273,6 +273,10 @@ Tensor *op_data(Tensor *t) { return tensor_alias(t, t->ndim, t->sizes, t->stride
 /* t takes the storage and geometry of `from`; its version and history stay. With another type it
  * gets another accumulator: graphs that have the old one give gradients of the old type. */
 Tensor *op_set_data(Tensor *t, Tensor *from) {
+  if (is_sparse(t) != is_sparse(from))
+    return fail(ERR_RUNTIME, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                             "`tensor` have incompatible tensor type.");
+  if (is_sparse(t) && !tensor_set_parts(t, *from->meta->sparse)) return NULL;
   if (tensor_requires_grad(t) && !dtype_is_inexact((DType)from->dtype))
     return fail(
         ERR_RUNTIME,

@@ -41,9 +41,31 @@ static bool set_grad(Tensor *leaf, Tensor *g) {
   return true;
 }
 
+/* A sparse gradient is kept as it came if nobody else has its parts. */
+static Tensor *keep_sparse(Tensor *g, int32_t refs) {
+  const Sparse *s = g->meta->sparse;
+  bool sole = g->refs <= refs && s->layout == LAYOUT_SPARSE_COO && s->values->refs == 1 &&
+              s->indices->refs == 1 && s->values->storage->refs == 1 &&
+              s->indices->storage->refs == 1 && tensor_is_contiguous(s->values) &&
+              tensor_is_contiguous(s->indices);
+  return sole && !recording && !forward_on ? t_detach(g) : t_clone(g);
+}
+
+/* What is there and what comes, one of them sparse. A sum of two layouts is dense: it cannot be
+ * written into a sparse gradient, which gives way to it. */
+static bool accumulate_sparse(Tensor *leaf, Tensor *old, Tensor *g) {
+  Tensor *sum = is_sparse(old) && !is_sparse(g) ? t_add(g, old) : t_add(old, g);
+  if (recording || is_sparse(old) != is_sparse(sum)) return set_grad(leaf, sum);
+  if (!is_sparse(old)) return sum && t_copy_(old, sum, false);
+  if (!sum || !tensor_set_parts(old, *sum->meta->sparse)) return false;
+  tensor_bump_version(old);
+  return true;
+}
+
 /* A tensor of its own, contiguous: nobody copies until somebody writes, if that can be. */
 static Tensor *retained(Tensor *g) {
-  bool shared = !recording && !forward_on && tensor_is_contiguous(g) && tensor_covers_storage(g);
+  bool shared = !recording && !forward_on && !is_sparse(g) && tensor_is_contiguous(g) &&
+                tensor_covers_storage(g);
   return shared ? tensor_snapshot(g) : t_clone_format(g, FORMAT_CONTIGUOUS);
 }
 
@@ -57,6 +79,8 @@ bool retain_into(Tensor *t, Tensor *g) {
 static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
+  if (old && (is_sparse(old) || is_sparse(g))) return accumulate_sparse(leaf, old, g);
+  if (is_sparse(g)) return set_grad(leaf, keep_sparse(g, refs));
   if (!old) {
     bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
     if (recording || !sole || tensor_requires_grad(g) || forward_on ||

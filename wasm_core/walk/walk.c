@@ -210,13 +210,14 @@ static bool search(Task *task, Node *root) {
 /* ------------------------------------------------------------ gradients */
 
 static bool sole_owner(const Tensor *t) {
-  return t->refs == 1 && !(t->flags & FLAGS_LAZY) && t->storage->refs == 1 &&
+  return t->refs == 1 && !(t->flags & FLAGS_LAZY) && !t->form && t->storage->refs == 1 &&
          t->storage->bytes->refs == 1 && !t->storage->exports;
 }
 
 /* a + b into a buffer that owns a. In place when nobody else can see a. */
 static Tensor *accumulated(Tensor *a, Tensor *b) {
-  if (!grad_mode && sole_owner(a) && a->dtype == b->dtype && tensor_same_shape(a, b) &&
+  if (is_sparse(a) && !is_sparse(b)) return t_add(b, a);
+  if (!grad_mode && !b->form && sole_owner(a) && a->dtype == b->dtype && tensor_same_shape(a, b) &&
       tensor_is_dense(a)) {
     destination = a;
     Tensor *y = t_add(a, b);

@@ -63,8 +63,8 @@ def call_for_per_sample_grads(
             raise RuntimeError(
                 "Current Expanded Weights accumulates the gradients, which will be incorrect for "
                 "multiple calls without clearing gradients. Please clear out the grad_sample "
-                f"parameter of {parameter} or post an issue to pytorch/pytorch to prioritize correct "
-                "behavior"
+                f"parameter of {parameter} or post an issue to pytorch/pytorch to prioritize "
+                "correct behavior"
             )
     dim = 0 if batch_first else 1
 

@@ -69,7 +69,15 @@ static Tensor *flagged(Tensor *x, int flag, const NodeType *type) {
   return make_view(x, v, n, VIEW_PLAIN);
 }
 
+static Tensor *conj_of_values(__attribute__((unused)) const void *with, Tensor *values) {
+  return t_conj_physical(values);
+}
+
+/* A sparse tensor is conjugated at once. */
+static Tensor *conj_sparse(Tensor *x);
+
 Tensor *t_conj(Tensor *x) {
+  SPARSE_GIVES(conj_sparse(x), x);
   VIEW_ENTERED("_conj", x);
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   return flagged(x, FLAG_CONJ, &ConjBackward0);
@@ -83,18 +91,24 @@ Tensor *t_neg_view(Tensor *x) {
 /* ------------------------------------------------------------ what waits, computed */
 
 Tensor *t_resolve_conj(Tensor *x) {
-  VIEW_ENTERED("resolve_conj", x);
+  ANY_ENTERED("resolve_conj", x);
   return blocked(x) || !(x->flags & FLAG_CONJ) ? (failed() ? NULL : x) : t_clone(x);
 }
 Tensor *t_resolve_neg(Tensor *x) {
-  VIEW_ENTERED("resolve_neg", x);
+  ANY_ENTERED("resolve_neg", x);
   return blocked(x) || !(x->flags & FLAG_NEG) ? (failed() ? NULL : x) : t_clone(x);
 }
 
-GRAD(ConjPhysicalBackward0, "")
-{ gi[0] = t_conj_physical(g[0]); }
+GRAD_SPARSE(ConjPhysicalBackward0, "") { gi[0] = t_conj_physical(g[0]); }
+
+static Tensor *conj_sparse(Tensor *x) {
+  if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
+  Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
+  return set_history(WITHOUT_GRAD(t_sparse_values_each(x, conj_of_values, NULL)), n);
+}
 
 Tensor *t_conj_physical(Tensor *x) {
+  SPARSE_GIVES(conj_sparse(x), x);
   VIEW_ENTERED("conj_physical", x);
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);

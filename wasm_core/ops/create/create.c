@@ -1,6 +1,6 @@
 /* Tensors from nothing: constants, ranges, identities, and the options that all of them take.
  *
- * There is one device and one layout, so `device`, `layout` and `pin_memory` are only checked. */
+ * There is one device, so `device` and `pin_memory` are only checked. */
 #include "ops/create/create.h"
 
 #include <math.h>
@@ -46,11 +46,16 @@ static bool check_device(const Call *c, int k) {
   return false;
 }
 
-static bool check_layout(const Call *c, int k) {
+/* t, which nobody has seen, in the layout that argument k names; a sparse one of nothing but zeros
+ * leaves them all out. */
+static Tensor *in_layout(const Call *c, int k, Tensor *t) {
+  Layout l = LAYOUT_STRIDED;
   const char *name = arg_str(c, k);
-  if (!name || strcmp(name, "torch.strided") == 0 || strcmp(name, "strided") == 0) return true;
-  fail(ERR_NOT_IMPLEMENTED, "pygrad: no layout but torch.strided, got %s", name);
-  return false;
+  if (!name || !layout_named(name, &l) || l == tensor_layout(t)) return failed() ? NULL : t;
+  if (l == LAYOUT_STRIDED) return t_to_dense(t, DT_NONE, true);
+  return c->row->sparse
+             ? t_sparse_zeros(t->ndim, t->sizes, l, (DType)t->dtype)
+             : fail(ERR_RUNTIME, "%s(...) is not implemented for sparse layout", c->row->name);
 }
 
 /* Options stand in the order of OPTIONS: dtype, layout, device, pin_memory, requires_grad. */
@@ -71,7 +76,7 @@ int32_t device_form(const Call *c, int k, int32_t otherwise) {
 
 /* Where no device is named, it is that of out= or of the tensor that the new one is to be like. */
 bool options_begin(const Call *c, int k) {
-  if (failed() || !check_layout(c, k + 1)) return false;
+  if (failed()) return false;
   const Value *like = c->out.tag == TAG_TENSOR ? &c->out : c->v;
   int32_t form = device_form(c, k + 2,
                              like->tag == TAG_TENSOR ? like->t->form & FORM_ABSENT : form_default);
@@ -80,7 +85,7 @@ bool options_begin(const Call *c, int k) {
 }
 
 Tensor *options_end(const Call *c, int k, Tensor *t) {
-  if (blocked(t)) return NULL;
+  if (blocked(t) || !(t = in_layout(c, k + 1, t))) return NULL;
   if (arg_bool(c, k + 3))
     return fail(ERR_RUNTIME, "pin_memory=True requires a CUDA or other accelerator backend; no "
                              "pinned memory allocator is available on this system.");
@@ -175,6 +180,9 @@ Tensor *t_empty_permuted(Ints sizes, Ints order, DType dtype) {
 Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name) {
   MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x)) return NULL;
+  if (is_sparse(x))
+    return !value || tensor_get_f(value, 0) == 0 ? t_sparse_zeros_like(x, dtype)
+                                                 : refuse_layout("fill_.Scalar", x);
   Tensor *y = tensor_empty_like_format(x, dtype, format);
   return value ? filled(y, value) : y;
 }
@@ -419,16 +427,22 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 /* ------------------------------------------------------------ conversions */
 
 Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char *format_name) {
+  SPARSE_GIVES(form < 0           ? NULL
+               : copy             ? t_sparse_to(x, dtype == DT_NONE ? (DType)x->dtype : dtype)
+               : dtype == DT_NONE ? x
+                                  : t_to(x, dtype),
+               x);
   OP_ENTERED("to", x, dtype, copy, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x) || form < 0) return NULL;
   if (dtype == DT_NONE) dtype = (DType)x->dtype;
   if (!copy && dtype == x->dtype && tensor_has_format(x, format) && form == (x->form & FORM_ABSENT))
     return x;
-  return t_to_form(x, dtype, form, format);
+  return t_to_device(x, dtype, form, format);
 }
 
 Tensor *t_contiguous_format(Tensor *x, const char *format_name) {
+  SPARSE_GIVES(fail(ERR_RUNTIME, "unsupported memory format option Contiguous"), x);
   VIEW_ENTERED("contiguous", x, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   if (blocked(x)) return NULL;

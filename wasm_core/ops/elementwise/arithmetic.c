@@ -54,10 +54,8 @@ static void scaled_vjp(Node *n, Tensor *g, Tensor **gi, double sign) {
   if (needs(n, 0)) gi[0] = g;
   if (needs(n, 1)) gi[1] = alpha == 1 ? g : alpha == -1 ? t_neg(g) : t_mul_f(g, alpha);
 }
-GRAD(AddBackward0, "| alpha:x")
-{ scaled_vjp(n, g[0], gi, 1); }
-GRAD(SubBackward0, "| alpha:x")
-{ scaled_vjp(n, g[0], gi, -1); }
+GRAD_SPARSE(AddBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, 1); }
+GRAD_SPARSE(SubBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, -1); }
 /* y = b - alpha a, recorded as rsub(a, b); a number b has no edge. */
 static void rsub_vjp(Node *n, Tensor *g, Tensor **gi) {
   double alpha = n->numbers[0].f;
@@ -87,13 +85,38 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
   return set_history(f == 1 ? run(two, 2, in, d, NULL) : run(three, 3, in, d, NULL), n);
 }
 
+/* The same where an operand is sparse. */
+static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b, Tensor *alpha,
+                                      bool negated) {
+  ANY_ENTERED(negated ? "sub" : "add", a, b, alpha);
+  if (blocked(a, b)) return NULL;
+  DType d = common_dtype(a, b);
+  if (alpha && !check_alpha(d, alpha)) return NULL;
+  if (is_sparse(a) && !is_sparse(b)) return t_sparse_add(a, b, d);
+  if (alpha && dtype_is_complex((DType)alpha->dtype)) {
+    b = t_mul(b, alpha);
+    alpha = NULL;
+  }
+  double f = alpha ? number_f(alpha) : 1;
+  Node *n = node_new(type, 0, 1, a, b, NULL);
+  num_f(n, 0, f);
+  Tensor *addend = b;
+  WITHOUT_GRAD_BLOCK {
+    if (f != 1) addend = t_mul(addend, alpha);
+    if (negated) addend = t_neg(addend);
+  }
+  return set_history(t_sparse_add(a, addend, d), n);
+}
+
 /* a + alpha * b; alpha NULL: 1 */
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
+  SPARSE_GIVES(scaled_sparse(&AddBackward0, a, b, alpha, false), a, b);
   OP_ENTERED("add", a, b, alpha);
   return blocked(a, b) ? NULL : scaled(&AddBackward0, add2, add3, a, b, alpha, false);
 }
 
 Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
+  SPARSE_GIVES(scaled_sparse(&SubBackward0, a, b, alpha, true), a, b);
   OP_ENTERED("sub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   return scaled(&SubBackward0, sub2, sub3, a, b, alpha, false);
@@ -108,11 +131,13 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
 Tensor *t_mul_f(Tensor *a, double b) {
+  SPARSE_GIVES(t_mul(a, tensor_wrapped_f(b)), a);
   OP_ENTERED("mul", a, b);
   return blocked(a) ? NULL
                     : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#");
 }
 Tensor *t_div_f(Tensor *a, double b) {
+  SPARSE_GIVES(t_div(a, tensor_wrapped_f(b)), a);
   OP_ENTERED("div", a, b);
   return blocked(a) ? NULL
                     : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#");
@@ -376,7 +401,24 @@ static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
 /* PyTorch lays out some results as if their operand were contiguous. */
 static Tensor *plain_contiguous(Tensor *x) { return WITHOUT_GRAD(t_contiguous(x)); }
 
+static Tensor *pow_of_values(const void *with, Tensor *values) {
+  return t_pow(values, (Tensor *)(uintptr_t)with);
+}
+
+/* Powers of sparse tensors that keep zeros. */
+static Tensor *pow_sparse(Tensor *a, Tensor *b) {
+  if (blocked(a, b)) return NULL;
+  if (is_sparse(b) || !is_wrapped(b) || dtype_is_complex((DType)b->dtype))
+    return refuse_layout("pow", is_sparse(a) ? a : b);
+  if (!(number_f(b) > 0))
+    return fail(ERR_RUNTIME,
+                "pow of a sparse tensor needs an exponent above 0: others give numbers "
+                "to the elements that it leaves out");
+  return renamed(t_sparse_each(a, pow_of_values, b), PowBackward0.name);
+}
+
 Tensor *t_pow(Tensor *a, Tensor *b) {
+  SPARSE_GIVES(pow_sparse(a, b), a, b);
   OP_ENTERED("pow", a, b);
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);

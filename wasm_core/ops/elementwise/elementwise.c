@@ -482,9 +482,16 @@ static Flat *find_loop(const Loops *loops, DType type, DType d) {
   return loop || no_kernel("elementwise_cpu", d) ? loop : NULL;
 }
 
+/* Gradients may run loops over what they are given and no op saw. */
+static bool refuses_sparse(int n, Tensor *const *in) {
+  for (int i = 0; i < n && unusual_tensors; i++)
+    if (is_sparse(in[i])) return !refuse_layout("elementwise", in[i]);
+  return false;
+}
+
 Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k) {
   Tensor *t[ITER_MAX];
-  if (failed()) return NULL;
+  if (failed() || refuses_sparse(n, in)) return NULL;
   DType type = loop_dtype(loops, d);
   Flat *loop = find_loop(loops, type, d);
   Tensor *plain = loop && type == d ? run_plain(loop, n, in, d, d, k) : NULL;
@@ -517,9 +524,41 @@ typedef struct {
   Facts facts;
 } Unary;
 
+typedef struct {
+  const Unary *op;
+  int n_params;
+  const double *p;
+} UnaryCall;
+static Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p);
+static Tensor *unary_values(const void *with, Tensor *values) {
+  const UnaryCall *k = with;
+  return unary(k->op, values, k->n_params, k->p);
+}
+
+/* Whether what is left out stays left out. */
+static bool keeps_zeros(Tensor *zero) { return zero && tensor_get_c(zero, 0) == 0; }
+
+static const Unary unary_neg;
+
+/* Of a sparse tensor the function of its values; as PyTorch, it is made coalesced unless the
+ * function is linear. */
+static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, const double *p) {
+  ANY_ENTERED(u->name, x);
+  if (blocked(x)) return NULL;
+  const UnaryCall k = {u, n_params, p};
+  if (u == &unary_neg) {
+    Node *n = node_new(u->node, 1, 0, x, NULL);
+    return set_history(WITHOUT_GRAD(t_sparse_values_each(x, unary_values, &k)), n);
+  }
+  Tensor *zero = WITHOUT_GRAD(unary(u, tensor_zeros(0, NULL, (DType)x->dtype), n_params, p));
+  if (zero && !keeps_zeros(zero)) return refuse_layout(u->name, x);
+  return renamed(t_sparse_each(x, unary_values, &k), u->node->name);
+}
+
 /* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does
  * not), then the host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
+  SPARSE_GIVES(unary_sparse(u, x, n_params, p), x);
   OP_ENTERED(u->name, x);
   if (blocked(x)) return NULL;
   if (u->facts.complex && dtype_is_complex((DType)x->dtype)) return u->facts.complex(x);
@@ -720,8 +759,9 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
     Tensor *s = saved(n, 0);                                                               \
     node_params(n, p);                                                                     \
     const bool same = sizeof #GRADIENT == sizeof "g"; /* passed on, nothing is computed */ \
-    gi[0] = grad_mode || same || is_complex(g[0]) ? tape_##name(g[0], s, s, p)             \
-                                                  : unary_grad(&unary_##name, g[0], s, p); \
+    gi[0] = grad_mode || same || is_complex(g[0]) || is_sparse(g[0])                       \
+                ? tape_##name(g[0], s, s, p)                                               \
+                : unary_grad(&unary_##name, g[0], s, p);                                   \
   }
 #define UNARY(words, name, Node_, domain, value, keep, ...) UNARY_VJP(name, __VA_ARGS__)
 #define UNARY_P(words, name, Node_, schema, domain, value, keep, ...) UNARY_VJP(name, __VA_ARGS__)
@@ -760,7 +800,40 @@ static Tensor *named_for_numbers(Tensor *y, const Facts *facts, const Tensor *a,
   return renamed_with(y, name, is_wrapped(a) ? "self# other" : facts->of_right);
 }
 
+static const Binary binary_mul, binary_div;
+
+typedef struct {
+  const Loops *loops;
+  DType d;
+} PairCall;
+static Tensor *pair_values(const void *with, Tensor *a, Tensor *b) {
+  const PairCall *k = with;
+  return run(k->loops, 2, (Tensor *[2]){a, b}, k->d, NULL);
+}
+
+/* The products and quotients of sparse tensors; recorded as those of others. */
+static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
+  ANY_ENTERED(op->name, a, b);
+  if (blocked(a, b)) return NULL;
+  if (op != &binary_mul && op != &binary_div) return refuse_layout(op->name, is_sparse(a) ? a : b);
+  if (op == &binary_div && (is_sparse(b) || b->ndim))
+    return fail(ERR_RUNTIME,
+                "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape %s "
+                "for divisor)",
+                shape_text(b));
+  PairCall k = {op->value, domain_dtype(op->domain, result_dtype(2, (Tensor *[2]){a, b}), op->name,
+                                        &op->facts)};
+  if (k.d == DT_NONE) return NULL;
+  Node *n = node_new(op->node, 3, 0, a, b, NULL);
+  int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0);
+  if (keep & KEEP_A) save(n, 0, a);
+  if (keep & KEEP_B) save(n, 1, b);
+  Tensor *y = set_history(t_sparse_pairs(a, b, pair_values, &k), n);
+  return n ? named_for_numbers(y, &op->facts, a, b) : y;
+}
+
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
+  SPARSE_GIVES(binary_sparse(op, a, b), a, b);
   OP_ENTERED(op->name, a, b);
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
@@ -835,7 +908,8 @@ LOOPS_END
   static void vjp_##name(Node *n, Tensor **g_, Tensor **gi) {                         \
     Tensor *g = g_[0], *a = floating(saved(n, 0), g), *b = floating(saved(n, 1), g),  \
            *y = saved(n, 2);                                                          \
-    const bool ops = grad_mode || is_complex(g) || is_complex(a) || is_complex(b);    \
+    const bool ops = grad_mode || is_complex(g) || is_complex(a) || is_complex(b) ||  \
+                     is_sparse(g) || is_sparse(a) || is_sparse(b);                    \
     (void)a, (void)b, (void)y;                                                        \
     if (needs(n, 0))                                                                  \
       gi[0] = ops || keep_a == REFUSED ? ga : binary_grad(grad_a_##name, g, a, b, y); \
@@ -858,7 +932,26 @@ IN_PLACE(le, "Le")
 IN_PLACE(gt, "Gt")
 IN_PLACE(ge, "Ge")
 
+typedef struct {
+  const char *name;
+  Domain domain;
+  const Loops *loops;
+} Predicate;
+static Tensor *predicate(const char *name, Domain domain, const Loops *loops, Tensor *x);
+static Tensor *predicate_values(const void *with, Tensor *values) {
+  const Predicate *k = with;
+  return predicate(k->name, k->domain, k->loops, values);
+}
+
+static NOINLINE Tensor *predicate_sparse(const Predicate *k, Tensor *x) {
+  if (blocked(x)) return NULL;
+  Tensor *zero = predicate_values(k, tensor_zeros(0, NULL, (DType)x->dtype));
+  if (zero && !keeps_zeros(zero)) return refuse_layout(k->name, x);
+  return WITHOUT_GRAD(t_sparse_each(x, predicate_values, k));
+}
+
 static NOINLINE Tensor *predicate(const char *name, Domain domain, const Loops *loops, Tensor *x) {
+  SPARSE_GIVES(predicate_sparse(&(Predicate){name, domain, loops}, x), x);
   OP_ENTERED(name, x);
   if (blocked(x)) return NULL;
   DType d = domain_dtype(domain, (DType)x->dtype, name, NULL);

@@ -1,8 +1,8 @@
 /* Rows of a table by their numbers: embedding, and embedding_bag, which reduces the rows of each
  * bag.
  *
- * The gradient of the table is dense, and summed in the order of the indices. Row padding_idx
- * gets none. */
+ * The gradient of the table is dense, and summed in the order of the indices, or sparse with a row
+ * for each index. Row padding_idx gets none. */
 #include <math.h>
 #include <string.h>
 
@@ -76,26 +76,52 @@ static Tensor *row_factors(Tensor *indices, int64_t rows, int64_t padding, bool 
 typedef struct {
   Tensor *indices;
   int64_t rows, padding;
-  bool by_frequency;
+  bool by_frequency, sparse;
 } Table;
 
 static Tensor *embedding_dense_backward(Tensor *g, Table t);
+
+/* A row of g for each index but the padding's. */
+static Tensor *embedding_sparse_backward(Tensor *g, Table t) {
+  if (t.by_frequency)
+    return fail(ERR_RUNTIME,
+                "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+  if (blocked(g, t.indices)) return NULL;
+  int64_t width = g->sizes[g->ndim - 1], count = t.indices->numel;
+  Tensor *rows = t_reshape(g, 2, (int64_t[]){count, width}),
+         *at = t_reshape(t_to(t.indices, DT_I64), 1, &count);
+  if (at && t.padding != -1) {
+    Tensor *kept = t_nonzero(t_ne(at, tensor_wrapped_i(t.padding)));
+    kept = kept ? t_reshape(kept, 1, &kept->sizes[0]) : NULL;
+    at = t_index_select(at, 0, kept);
+    rows = t_index_select(rows, 0, kept);
+  }
+  return at ? t_sparse_coo(t_unsqueeze(at, 0), rows, 2, (int64_t[]){t.rows, width}, false) : NULL;
+}
+
+static Tensor *table_gradient(Tensor *g, Table t) {
+  return t.sparse ? embedding_sparse_backward(g, t) : embedding_dense_backward(g, t);
+}
+
 static void save_table(Node *n, Table t) {
   save(n, 0, t.indices);
   num_i(n, 0, t.rows);
   num_i(n, 1, t.padding);
   num_i(n, 2, t.by_frequency);
+  num_i(n, n ? n->n_numbers - 1 : 0, t.sparse);
 }
-static Table saved_table(Node *n) { return (Table){saved(n, 0), NUM(0), NUM(1), NUM(2)}; }
+static Table saved_table(Node *n) {
+  return (Table){saved(n, 0), NUM(0), NUM(1), NUM(2), NUM(n->n_numbers - 1)};
+}
 
-#define TABLE_FIELDS "indices | weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b sparse:F"
+#define TABLE_FIELDS "indices | weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b sparse:b"
 /* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent is looked up
  * without factors. */
 GRAD(EmbeddingBackward0, TABLE_FIELDS)
 {
   Table t = saved_table(n);
-  if (forward_produces(n)) t = (Table){t.indices, t.rows, -1, false};
-  gi[0] = embedding_dense_backward(g[0], t);
+  if (forward_produces(n)) t = (Table){t.indices, t.rows, -1, false, false};
+  gi[0] = table_gradient(g[0], t);
 }
 
 /* That is linear in g: its gradient looks up what it added to. */
@@ -104,7 +130,7 @@ GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS)
   Table t = saved_table(n);
   if (blocked(g[0], t.indices)) return;
   Tensor *factors = row_factors(t.indices, t.rows, t.padding, t.by_frequency, (DType)g[0]->dtype);
-  gi[0] = t_embedding(g[0], t.indices, -1, false);
+  gi[0] = t_embedding(g[0], t.indices, -1, false, false);
   if (factors) gi[0] = t_mul(gi[0], factors);
 }
 
@@ -131,7 +157,7 @@ static void add_row(DType d, char *out, const char *in, double factor, int64_t w
 static Tensor *embedding_dense_backward(Tensor *g, Table t) {
   IN_FLOAT(embedding_dense_backward(g, t), g);
   if (blocked(g, t.indices)) return NULL;
-  Node *n = node_new(&EmbeddingDenseBackwardBackward0, 1, 3, g, NULL);
+  Node *n = node_new(&EmbeddingDenseBackwardBackward0, 1, 4, g, NULL);
   save_table(n, t);
   DType d = (DType)g->dtype;
   int64_t width = g->sizes[g->ndim - 1];
@@ -150,13 +176,14 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
   return set_history(y, n);
 }
 
-Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq) {
+Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq,
+                    bool sparse) {
   OP_ENTERED("embedding", weight, indices, padding_idx, scale_grad_by_freq);
   if (blocked(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'weight' must be 2-D");
   if (!indices_fit(indices, "embedding")) return NULL;
-  Node *n = node_new(&EmbeddingBackward0, 1, 3, weight, NULL);
-  save_table(n, (Table){indices, weight->sizes[0], padding_idx, scale_grad_by_freq});
+  Node *n = node_new(&EmbeddingBackward0, 1, 4, weight, NULL);
+  save_table(n, (Table){indices, weight->sizes[0], padding_idx, scale_grad_by_freq, sparse});
   int64_t sizes[MAX_DIM + 1], width = weight->sizes[1];
   memcpy(sizes, indices->sizes, (size_t)indices->ndim * sizeof *sizes);
   sizes[indices->ndim] = width;
@@ -245,17 +272,10 @@ static bool padding_within(const Tensor *weight, bool given, int64_t *padding) {
   return within;
 }
 
-static bool refuse_sparse(bool sparse) {
-  if (sparse)
-    fail(ERR_NOT_IMPLEMENTED, "embedding: sparse=True is not implemented, gradients are dense");
-  return sparse;
-}
-
 /* torch.embedding */
 Tensor *op_embedding_plain(Call *c) {
-  return refuse_sparse(arg_bool(c, 4))
-             ? NULL
-             : t_embedding(arg_tensor(c, 0), arg_tensor(c, 1), arg_int(c, 2), arg_bool(c, 3));
+  return t_embedding(arg_tensor(c, 0), arg_tensor(c, 1), arg_int(c, 2), arg_bool(c, 3),
+                     arg_bool(c, 4));
 }
 
 /* nn.functional.embedding: input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq,
@@ -264,9 +284,8 @@ void op_embedding(Call *c) {
   Tensor *indices = arg_tensor(c, 0), *weight = arg_tensor(c, 1);
   int64_t padding = arg_given(c, 2) ? arg_int(c, 2) : -1;
   if (blocked(indices, weight) || !padding_within(weight, arg_given(c, 2), &padding)) return;
-  if (refuse_sparse(arg_bool(c, 6))) return;
   renorm_unrecorded(c, 3, weight, indices);
-  ret_tensor(c, t_embedding(weight, indices, padding, arg_bool(c, 5)));
+  ret_tensor(c, t_embedding(weight, indices, padding, arg_bool(c, 5), arg_bool(c, 6)));
 }
 
 /* ------------------------------------------------------------ embedding_bag */
@@ -279,7 +298,7 @@ typedef struct {
   const int64_t *v;                             /* the indices */
   int64_t n, n_bags, padding;
   BagMode mode;
-  bool by_frequency;
+  bool by_frequency, sparse;
   Tensor *bag;     /* int64: the bag of each index */
   Tensor *factors; /* (n, 1): 0 for an index that does not count, 1 / size of its bag for a mean */
   Tensor *sizes;   /* int64: of each bag; zeros for a sum, as PyTorch's are */
@@ -323,7 +342,7 @@ static Tensor *as_column(Tensor *weights) {
  * otherwise), empty bags, offsets, sizes of bags. */
 GRAD(EmbeddingBagBackward0,
      "indices result1 - weight per_sample_weights result3 - offsets result2 | "
-     "weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b mode:i sparse:F")
+     "weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b mode:i sparse:b")
 {
   Table t = saved_table(n);
   if (blocked(g[0], t.indices)) return;
@@ -334,10 +353,9 @@ GRAD(EmbeddingBagBackward0,
     return;
   }
   Tensor *rows = bag_rows(g[0], saved(n, 1), saved(n, 2)), *weights = saved(n, 4);
-  if (needs(n, 0))
-    gi[0] = embedding_dense_backward(weights ? t_mul(rows, as_column(weights)) : rows, t);
+  if (needs(n, 0)) gi[0] = table_gradient(weights ? t_mul(rows, as_column(weights)) : rows, t);
   if (n->n_edges > 1 && needs(n, 1))
-    gi[1] = t_sum(t_mul(rows, t_embedding(saved(n, 3), t.indices, -1, false)),
+    gi[1] = t_sum(t_mul(rows, t_embedding(saved(n, 3), t.indices, -1, false, false)),
                   (Ints){1, (int64_t[]){1}}, false, DT_NONE);
 }
 
@@ -390,9 +408,9 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
 static Tensor *embedding_bag(Bags *b) {
   IN_FLOAT(embedding_bag(b), b->weight, b->weights);
   Tensor *from = NULL, *empty = NULL;
-  Node *n = node_new(&EmbeddingBagBackward0, 9, 4, b->weight, b->weights, NULL);
+  Node *n = node_new(&EmbeddingBagBackward0, 9, 5, b->weight, b->weights, NULL);
   Tensor *y = b->mode == BAG_MAX ? max_bags(b, &from, &empty) : sum_bags(b);
-  save_table(n, (Table){b->indices, b->weight->sizes[0], b->padding, b->by_frequency});
+  save_table(n, (Table){b->indices, b->weight->sizes[0], b->padding, b->by_frequency, b->sparse});
   num_i(n, 3, b->mode);
   Tensor *rest[8] = {b->bag,
                      b->factors,
@@ -453,8 +471,6 @@ static bool bag_mode_fits(const char *mode, bool by_frequency, bool sparse, bool
     fail(ERR_VALUE, "max mode does not support scaling the gradient by the frequency");
   else if (*out == BAG_MAX && sparse) fail(ERR_VALUE, "max mode does not support sparse weights");
   else if (weighted && *out != BAG_SUM) fail(ERR_NOT_IMPLEMENTED, bag_not_sum, mode);
-  else if (sparse)
-    fail(ERR_NOT_IMPLEMENTED, "embedding_bag: sparse=True is not implemented, gradients are dense");
   return !failed();
 }
 
@@ -512,8 +528,16 @@ static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
 void op_embedding_bag(Call *c) {
   Tensor *input = arg_tensor(c, 0), *weight = arg_tensor(c, 1), *offsets = arg_tensor(c, 2),
          *weights = arg_tensor(c, 8);
+  if (input && weight && weight->dtype == DT_I64 && dtype_is_float((DType)input->dtype)) {
+    warn_user("Argument order of nn.functional.embedding_bag was changed. Usage "
+              "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
+              "`embedding_bag(input, weight, ...)`.");
+    weight = arg_tensor(c, 0);
+    input = arg_tensor(c, 1);
+  }
   Bags b = {.weight = weight,
             .by_frequency = arg_bool(c, 5),
+            .sparse = arg_bool(c, 7),
             .padding = arg_given(c, 10) ? arg_int(c, 10) : -1};
   if (blocked(input, weight) || !bag_shapes_fit(input, weight, offsets, weights)) return;
   if (!bag_mode_fits(arg_str(c, 6), b.by_frequency, arg_bool(c, 7), weights, &b.mode)) return;

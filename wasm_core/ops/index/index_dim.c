@@ -338,23 +338,52 @@ static bool gather_fits(const Tensor *x, int64_t dim, const Tensor *index) {
 
 static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *src);
 
-/* dx = 0, then dx[index] += g element by element. */
-GRAD(GatherBackward0, "index self | -:l dim:i sparse_grad:F")
-{
-  if (failed() || !g[0]) return;
-  Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
-  gi[0] = scatter_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved(n, 0), g[0]);
+/* An element of g for each of the index, at its place. */
+static Tensor *gathered_places(int ndim, int64_t dim, Tensor *index) {
+  Tensor *from = WITHOUT_GRAD(t_contiguous(t_to(index, DT_I64)));
+  Tensor *y = tensor_empty(2, (int64_t[]){ndim, index->numel}, DT_I64);
+  if (blocked(from, y)) return NULL;
+  const int64_t *v = (const int64_t *)(const void *)tensor_data(from);
+  int64_t *out = (int64_t *)(void *)tensor_data(y);
+  for (int64_t i = 0; i < index->numel; i++) {
+    int64_t rest = i;
+    for (int d = ndim - 1; d >= 0; rest /= size_at(index, d--))
+      out[d * index->numel + i] = d == dim ? v[i] : rest % size_at(index, d);
+  }
+  return y;
 }
 
-Tensor *t_gather(Tensor *x, int64_t dim, Tensor *index) {
+static Tensor *gather_sparse_gradient(Node *n, Tensor *g, int64_t dim) {
+  Tensor *index = saved(n, 0);
+  Ints sizes = {(int32_t)n->numbers[0].i, &n->numbers[1].i};
+  Tensor *places = blocked(index) ? NULL : gathered_places(sizes.n, dim, index);
+  return places ? t_sparse_coo(places, t_reshape(g, 1, &g->numel), sizes.n, sizes.v, false) : NULL;
+}
+
+/* dx = 0, then dx[index] += g element by element; or a sparse tensor of these elements. */
+GRAD(GatherBackward0, "index self | -:l dim:i sparse_grad:b")
+{
+  if (failed() || !g[0]) return;
+  const Number *last = n->numbers + n->n_numbers - 1;
+  if (last->i) gi[0] = gather_sparse_gradient(n, g[0], last[-1].i);
+  if (last->i) return;
+  Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
+  gi[0] = scatter_add_fresh(zeros, zeros, last[-1].i, saved(n, 0), g[0]);
+}
+
+Tensor *t_gather(Tensor *x, int64_t d, Tensor *at) { return t_gather_as(x, d, at, false); }
+
+/* `sparse`: the gradient is. */
+Tensor *t_gather_as(Tensor *x, int64_t dim, Tensor *index, bool sparse) {
   OP_ENTERED("gather", x, dim, index);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index))
     return NULL;
-  Node *n = node_new(&GatherBackward0, 2, 2 + x->ndim, x, NULL);
+  Node *n = node_new(&GatherBackward0, 2, 3 + x->ndim, x, NULL);
   save(n, 1, x);
   save(n, 0, index);
   if (n) num_list(n, 0, x->ndim, x->sizes);
   num_i(n, 1 + x->ndim, dim);
+  num_i(n, 2 + x->ndim, sparse);
   Tensor *y = tensor_empty(index->ndim, index->sizes, (DType)x->dtype);
   if (index->numel == 0) return set_history(y, n);
   OutOfBounds bad = {0, false};

@@ -412,6 +412,7 @@ static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, 
 }
 
 Tensor *t_mm(Tensor *a, Tensor *b) {
+  SPARSE_GIVES(t_mm_sparse(a, b), a, b);
   OP_ENTERED("mm", a, b);
   IN_FLOAT(t_mm(a, b), a, b);
   if (blocked(a, b) || !check_mm(a, b)) return NULL;
@@ -426,6 +427,7 @@ Tensor *t_bmm(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_mv(Tensor *a, Tensor *v) {
+  SPARSE_GIVES(t_sparse_mv(a, v), a, v);
   OP_ENTERED("mv", a, v);
   IN_FLOAT(t_mv(a, v), a, v);
   if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
@@ -497,6 +499,7 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
 
 /* beta self + alpha a b */
 Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  SPARSE_GIVES(t_addmm_sparse(self, a, b, beta, alpha), self, a, b);
   OP_ENTERED("addmm", self, a, b, beta, alpha);
   IN_FLOAT(t_addmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;
@@ -694,6 +697,7 @@ static Tensor *matmul_large(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_matmul(Tensor *a, Tensor *b) {
+  SPARSE_GIVES(t_sparse_matmul(a, b), a, b);
   OP_ENTERED("matmul", a, b);
   if (blocked(a, b)) return NULL;
   if (a->ndim == 2 && b->ndim == 2) return t_mm(a, b);

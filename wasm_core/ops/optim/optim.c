@@ -42,20 +42,25 @@ static bool add_list(Lists *l, const char *name, Tensors ts) {
   return true;
 }
 
-/* Each parameter's own gradient, or NULL. */
-static Tensors gradients(Tensors params) {
+/* Each parameter's own gradient, or NULL; sparse ones are refused by this text, unless it is NULL. */
+static Tensors gradients(Tensors params, const char *refusal) {
   Tensor **own = params.n > 0 ? scratch_array(params.n, sizeof *own) : NULL;
-  for (int i = 0; own && i < params.n; i++)
+  for (int i = 0; own && i < params.n; i++) {
     own[i] = params.v[i] && params.v[i]->meta ? params.v[i]->meta->grad : NULL;
+    if (refusal && is_sparse(own[i])) {
+      fail(ERR_RUNTIME, "%s", refusal);
+      return (Tensors){-1, NULL};
+    }
+  }
   return (Tensors){own ? params.n : 0, own};
 }
 
 /* The first two lists: parameters, and the gradients given, or with an empty list their own. */
-static void add_parameters(Lists *l, Call *c) {
+static void add_parameters(Lists *l, Call *c, const char *refusal) {
   Tensors params = arg_tensors(c, 0), given = arg_tensors(c, 1);
   l->finds_gradients = given.n == 0;
   add_list(l, "self", params);
-  add_list(l, "grads", l->finds_gradients ? gradients(params) : given);
+  add_list(l, "grads", l->finds_gradients ? gradients(params, refusal) : given);
 }
 
 /* Drops the parameters whose gradient was looked for and not found; `more` is a list beside l's. */
@@ -245,6 +250,38 @@ static Loop *const sgd_loops[3][DT_COUNT] = {
     [FIRST] = {[DT_F32] = sgd_first_f32, [DT_F64] = sgd_first_f64},
     [LATER] = {[DT_F32] = sgd_later_f32, [DT_F64] = sgd_later_f64}};
 
+/* Takes the parameters with sparse gradients out of l; how many, behind those that stay. */
+static int part_sparse(Lists *l) {
+  int n = 0;
+  for (int k = 0; unusual_tensors && k < l->n; k++) {
+    if (is_sparse(l->lists[1][k])) continue;
+    for (int list = 0; list < l->n_lists; list++) {
+      Tensor *t = l->lists[list][n];
+      l->lists[list][n] = l->lists[list][k];
+      l->lists[list][k] = t;
+    }
+    n++;
+  }
+  if (!unusual_tensors) return 0;
+  int taken = l->n - n;
+  l->n = n;
+  return taken;
+}
+
+/* The same step in ops: momentum is dense, since it keeps what is gone from the gradient. */
+static void step_sparse(Lists *l, int k, const Sgd *by, int kind) {
+  Tensor *p = l->lists[0][k], *g = l->lists[1][k], *b = kind == PLAIN ? NULL : l->lists[2][k];
+  if (by->sign < 0) g = t_neg(g);
+  if (by->weight_decay != 0) g = t_add(g, t_mul_f(p, by->weight_decay));
+  if (b) {
+    Tensor *whole = t_to_dense(g, DT_NONE, true);
+    t_copy_(b, kind == FIRST ? whole : t_add(t_mul_f(b, by->momentum), t_mul_f(whole, by->keep)),
+            false);
+    g = by->nesterov ? t_add(whole, t_mul_f(b, by->momentum)) : b;
+  }
+  t_copy_(p, t_add(p, t_mul_f(g, -by->lr)), false);
+}
+
 void op_fused_sgd(Call *c) {
   /* until the crossing ends: parameters are leaves, and this is no op to record */
   grad_mode = false;
@@ -253,11 +290,13 @@ void op_fused_sgd(Call *c) {
            arg_float(c, 5),         1 - arg_float(c, 6), arg_bool(c, 7)};
   int kind = k.momentum == 0 ? PLAIN : arg_bool(c, 9) ? FIRST : LATER;
   l.loops = sgd_loops[kind];
-  add_parameters(&l, c);
+  add_parameters(&l, c, NULL);
   if (kind != PLAIN) add_list(&l, "momentum_buffers", arg_tensors(c, 2));
   drop_without_gradient(&l, NULL);
+  int sparse = part_sparse(&l);
   if (failed() || !check_lists(&l) || !begin_writes(&l)) return;
-  for (int i = 0; i < l.n; i++) run_loop(&l, i, &k);
+  for (int i = l.n; i < l.n + sparse && !failed(); i++) step_sparse(&l, i, &k, kind);
+  for (int i = 0; i < l.n && !failed(); i++) run_loop(&l, i, &k);
 }
 
 /* ------------------------------------------------------------ Adam */
@@ -343,7 +382,8 @@ void op_fused_adam(Call *c, bool decoupled) {
   bool ams = arg_bool(c, 11);
   l.loops = adam_loops[ams];
   Tensors steps = arg_tensors(c, 5);
-  add_parameters(&l, c);
+  add_parameters(&l, c,
+                 "Adam does not support sparse gradients, please consider SparseAdam instead");
   add_list(&l, "exp_avgs", arg_tensors(c, 2));
   add_list(&l, "exp_avg_sqs", arg_tensors(c, 3));
   if (ams) add_list(&l, "max_exp_avg_sqs", arg_tensors(c, 4));
@@ -436,7 +476,7 @@ static Loop *const scale_loops[DT_COUNT] = {[DT_F32] = scale_f32, [DT_F64] = sca
  * one; `total` is their norm, computed unless it is given, and the result. */
 Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Tensor *total) {
   Lists l = {.op = "_clip_grads_", .loops = scale_loops};
-  Tensors own = gradients(params);
+  Tensors own = gradients(params, "norms of sparse gradients are not implemented");
   int n = 0;
   for (int i = 0; i < own.n; i++)
     if (own.v[i]) own.v[n++] = own.v[i];

@@ -43,7 +43,19 @@ GRAD(SumBackward0, "| self_sym_sizes:s0")
 GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r")
 { gi[0] = expand_back(g[0], n, 0); }
 
+/* Of all elements of a sparse tensor its values' sum, recorded as any sum; over some dims see
+ * sparse/arithmetic.c. */
+static Tensor *sum_of_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  DimMask mask;
+  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
+  if (dims.n > 0) return t_sum_sparse(x, dims, keepdim, dtype);
+  dtype = sum_dtype(x, dtype);
+  Node *n = shape_node(&SumBackward0, 0, x, mask, keepdim, dtype);
+  return set_history(t_sparse_sum_values(x, dtype), n);
+}
+
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  SPARSE_GIVES(sum_of_sparse(x, dims, keepdim, dtype), x);
   OP_ENTERED("sum", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_sum(x, dims, keepdim, dtype), x);
   DimMask mask;
@@ -70,6 +82,7 @@ static bool broadcast_mask(const Tensor *x, int ndim, const int64_t *sizes, DimM
 }
 
 Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
+  SPARSE_GIVES(t_sparse_sum_to(x, ndim, sizes), x);
   OP_ENTERED("sum_to_size", x, ndim, sizes);
   DimMask mask;
   int64_t dims[MAX_DIM], strides[MAX_DIM];

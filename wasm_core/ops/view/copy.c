@@ -321,10 +321,11 @@ GRAD(ToCopyBackward0, "")
   DType dtype = (DType)n->numbers[0].i;
   int32_t form = (int32_t)n->numbers[1].i;
   bool there = !g[0] || (g[0]->form & FORM_ABSENT) == form;
-  gi[0] = there ? t_to(g[0], dtype) : t_to_form(g[0], dtype, form, FORMAT_PRESERVE);
+  gi[0] = there ? t_to(g[0], dtype) : t_to_device(g[0], dtype, form, FORMAT_PRESERVE);
 }
 
-Tensor *t_to_form(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
+Tensor *t_to_device(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
+  SPARSE_GIVES(t_sparse_to(x, dtype), x);
   VIEW_ENTERED("_to_copy", x, dtype, format);
   if (blocked(x)) return NULL;
   Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 2, x, NULL) : NULL;
@@ -335,16 +336,17 @@ Tensor *t_to_form(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
 }
 
 Tensor *t_to(Tensor *x, DType dtype) {
-  VIEW_ENTERED("to", x, dtype);
+  ANY_ENTERED("to", x, dtype);
   return blocked(x) || x->dtype == dtype
              ? x
-             : t_to_form(x, dtype, x->form & FORM_ABSENT, FORMAT_PRESERVE);
+             : t_to_device(x, dtype, x->form & FORM_ABSENT, FORMAT_PRESERVE);
 }
 
 GRAD(CloneBackward0, "")
 { gi[0] = g[0]; }
 
 Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
+  SPARSE_GIVES(t_sparse_clone(x), x);
   VIEW_ENTERED("clone", x, format);
   if (blocked(x)) return NULL;
   Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
@@ -362,7 +364,7 @@ Tensor *t_contiguous(Tensor *x) {
 /* ------------------------------------------------------------ writing in place */
 
 bool check_overlap_internal(const Tensor *t) {
-  if (tensor_is_dense(t)) return true;
+  if (tensor_is_dense(t) || is_sparse(t)) return true;
   for (int i = 0; i < t->ndim; i++)
     if (t->strides[i] == 0 && t->sizes[i] > 1) {
       fail(ERR_RUNTIME,
@@ -401,6 +403,7 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 }
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
+  SPARSE_GIVES(t_sparse_copy_(dst, src, record), dst, src);
   VIEW_ENTERED("copy_", dst, src, record);
   if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true))
@@ -472,6 +475,7 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 }
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
+  SPARSE_GIVES(refuse_layout("fill_.Scalar", x), x, value);
   VIEW_ENTERED("fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
       !(is_wrapped(value) || check_overlap_internal(x)))
@@ -488,6 +492,7 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_zero_(Tensor *x) {
+  SPARSE_GIVES(t_sparse_zero_(x), x);
   VIEW_ENTERED("zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
   return fill_inplace(x, tensor_number(0, (DType)x->dtype),
@@ -504,6 +509,7 @@ Tensor *t_full_like(Tensor *x, double v) {
 }
 
 Tensor *t_zeros_like(Tensor *x) {
+  SPARSE_GIVES(t_sparse_zeros_like(x, (DType)x->dtype), x);
   VIEW_ENTERED("zeros_like", x);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);

@@ -23,7 +23,7 @@ Tensor *tensor_empty_like_format(const Tensor *like, DType dtype, MemoryFormat f
 bool tensor_has_format(const Tensor *t, MemoryFormat format);
 
 /* Always a copy, of that form: 0 or one of FORM_ABSENT. */
-Tensor *t_to_form(Tensor *x, DType dtype, int32_t form, MemoryFormat format);
+Tensor *t_to_device(Tensor *x, DType dtype, int32_t form, MemoryFormat format);
 Tensor *t_clone_format(Tensor *x, MemoryFormat format);
 Tensor *t_zero_(Tensor *x);
 

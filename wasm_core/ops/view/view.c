@@ -300,6 +300,7 @@ GRAD(TBackward0, "")
 { gi[0] = t_t2(g[0]); }
 
 Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
+  SPARSE_GIVES(t_sparse_transpose(x, d0, d1), x);
   VIEW_ENTERED("transpose", x, d0, d1);
   if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0)
     return NULL;
@@ -310,6 +311,7 @@ Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
 }
 
 Tensor *t_t(Tensor *x) {
+  SPARSE_GIVES(t_sparse_t(x), x);
   VIEW_ENTERED("t", x);
   if (blocked(x) || x->ndim < 2) return blocked(x) ? NULL : x;
   return x->ndim == 2 ? swapped(x, 0, 1, node_new(&TBackward0, 0, 0, x, NULL))
@@ -317,6 +319,7 @@ Tensor *t_t(Tensor *x) {
 }
 
 Tensor *t_t2(Tensor *x) {
+  SPARSE_GIVES(t_sparse_t(x), x);
   VIEW_ENTERED("t", x);
   if (blocked(x)) return NULL;
   if (x->ndim > 2)
@@ -666,30 +669,30 @@ Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step) {
 typedef struct {
   Ints sizes, strides;
   int64_t offset;
-} Layout;
+} Strided;
 
 static int layout_length(int ndim) { return 3 + 2 * ndim; }
 
-static int layout_write(Node *n, int at, const Layout *l) {
+static int layout_write(Node *n, int at, const Strided *l) {
   num_list(n, at, l->sizes.n, l->sizes.v);
   num_list(n, at + 1 + l->sizes.n, l->strides.n, l->strides.v);
   num_i(n, at + 2 + 2 * l->sizes.n, l->offset);
   return at + layout_length(l->sizes.n);
 }
 
-static int layout_read(const Node *n, int at, Layout *l) {
+static int layout_read(const Node *n, int at, Strided *l) {
   l->sizes = num_list_at(n, at);
   l->strides = num_list_at(n, at + 1 + l->sizes.n);
   l->offset = NUM(at + 2 + 2 * l->sizes.n);
   return at + layout_length(l->sizes.n);
 }
 
-static Layout layout_of(const Tensor *t) {
-  return (Layout){{t->ndim, t->sizes}, {t->ndim, t->strides}, t->offset};
+static Strided layout_of(const Tensor *t) {
+  return (Strided){{t->ndim, t->sizes}, {t->ndim, t->strides}, t->offset};
 }
 
 /* One past the last element; the first ones of layouts with negative strides cannot occur. */
-static int64_t layout_end(const Layout *l) {
+static int64_t layout_end(const Strided *l) {
   int64_t end = l->offset + 1;
   for (int i = 0; i < l->sizes.n; i++) {
     if (l->sizes.v[i] == 0) return l->offset;
@@ -698,12 +701,12 @@ static int64_t layout_end(const Layout *l) {
   return end;
 }
 
-static Tensor *laid_out(Tensor *flat, const Layout *l, int64_t base) {
+static Tensor *laid_out(Tensor *flat, const Strided *l, int64_t base) {
   return tensor_alias(flat, l->sizes.n, l->sizes.v, l->strides.v, l->offset - base);
 }
 
 /* How often each element of the storage occurs in a layout, at least once, to divide by. */
-static bool divide_by_counts(Tensor *flat, const Layout *counted, int64_t base) {
+static bool divide_by_counts(Tensor *flat, const Strided *counted, int64_t base) {
   Tensor *counts = tensor_zeros(1, flat->sizes, (DType)flat->dtype);
   Tensor *one = tensor_number(1, (DType)flat->dtype);
   if (!counts || !one) return false;
@@ -720,13 +723,13 @@ static bool divide_by_counts(Tensor *flat, const Layout *counted, int64_t base) 
   return true;
 }
 
-static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const Layout *counted,
+static Tensor *restride(Tensor *g, const Strided *from, const Strided *to, const Strided *counted,
                         bool share);
 
 /* Numbers: the two layouts, then which of them is counted and whether it needs to be. */
 GRAD(AsStridedBackwardBackward0, "| ")
 {
-  Layout from, to;
+  Strided from, to;
   int at = layout_read(n, layout_read(n, 0, &from), &to);
   gi[0] = restride(g[0], &to, &from, NUM(at) ? &from : &to, NUM(at + 1));
 }
@@ -734,7 +737,7 @@ GRAD(AsStridedBackwardBackward0, "| ")
 /* Adds g into a storage as `from` lies in it, then reads the storage as `to`. Where elements of the
  * layout `counted` share memory (`share`) the sum is divided among them. The map is linear, and its
  * adjoint is itself with `from` and `to` exchanged. */
-static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const Layout *counted,
+static Tensor *restride(Tensor *g, const Strided *from, const Strided *to, const Strided *counted,
                         bool share) {
   IN_FLOAT(restride(g, from, to, counted, share), g);
   if (blocked(g)) return NULL;
@@ -757,14 +760,14 @@ static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const L
 /* Numbers: the layout asked for, that of self, whether elements of self share memory. */
 GRAD(AsStridedBackward0, "| size:l stride:l -:i -:l -:l -:i -:i storage_offset:o-")
 {
-  Layout out, in;
+  Strided out, in;
   int at = layout_read(n, layout_read(n, 0, &out), &in);
   gi[0] = restride(g[0], &out, &in, &in, NUM(at));
 }
 
 Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes,
                          Ints base_strides) {
-  Layout from = {sizes, strides, offset}, to = {base_sizes, base_strides, 0};
+  Strided from = {sizes, strides, offset}, to = {base_sizes, base_strides, 0};
   return restride(g, &from, &to, &to, false);
 }
 
@@ -786,7 +789,7 @@ bool elements_share_memory(const Tensor *t) {
   return false;
 }
 
-static bool check_strided(const Tensor *x, const Layout *l) {
+static bool check_strided(const Tensor *x, const Strided *l) {
   if (l->sizes.n != l->strides.n)
     return fail(ERR_RUNTIME, "mismatch in length of strides and shape"), false;
   for (int i = 0; i < l->strides.n; i++)
@@ -809,7 +812,7 @@ static bool check_strided(const Tensor *x, const Layout *l) {
 Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
   VIEW_ENTERED("as_strided", x, sizes, strides, offset);
   if (blocked(x)) return NULL;
-  Layout in = layout_of(x), out = {sizes, strides, offset == -1 ? x->offset : offset};
+  Strided in = layout_of(x), out = {sizes, strides, offset == -1 ? x->offset : offset};
   if (!check_strided(x, &out)) return NULL;
   int at = layout_length(sizes.n) + layout_length(x->ndim);
   Node *n = node_new(&AsStridedBackward0, 0, at + 2, x, NULL);

@@ -1,0 +1,66 @@
+"""Whether the indices of sparse tensors are checked when they are made."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import _ops
+
+_C = _ops.C
+
+
+class check_sparse_tensor_invariants:
+    """Checks every sparse tensor that is made within it: a context, a decorator, or by `enable` and
+    `disable` from now on.
+
+    What operations rely on (indices within the sizes, compressed indices that do not turn back) is
+    always checked here; this adds that a tensor called coalesced is.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.sparse.check_sparse_tensor_invariants():
+        ...     pygrad.sparse.check_sparse_tensor_invariants.is_enabled()
+        True
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self.saved_state: bool | None = None
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether they are checked."""
+        return bool(_C["_sparse_invariants"]())
+
+    @staticmethod
+    def enable() -> None:
+        """Checks them from now on."""
+        _C["_sparse_invariants"](True)
+
+    @staticmethod
+    def disable() -> None:
+        """Does so no more."""
+        _C["_sparse_invariants"](False)
+
+    def __enter__(self) -> None:
+        if self.saved_state is not None:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context "
+                "manager instance for context nesting."
+            )
+        self.saved_state = self.is_enabled()
+        _C["_sparse_invariants"](self.state)
+
+    def __exit__(self, *_: object) -> None:
+        _C["_sparse_invariants"](bool(self.saved_state))
+        self.saved_state = None
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return function(*args, **kwargs)
+
+        return checked

@@ -1,0 +1,160 @@
+"""Sparse tensors of indices and values: `sparse_coo_tensor`, `sparse_csr_tensor` and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _ops
+from .._creation import as_tensor
+from .._dtypes import (
+    dtype,
+    int32,
+    int64,
+    layout,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_csc,
+    sparse_csr,
+)
+from .._tensor import Tensor
+
+_C = _ops.C
+
+
+def _values_of(data: Any, kind: dtype | None, device: Any) -> Tensor:
+    """Given numbers as a tensor; a tensor keeps its history."""
+    values = data if isinstance(data, Tensor) else as_tensor(data, dtype=kind)
+    return values if device is None else values.to(device)
+
+
+def _indices_of(data: Any) -> Tensor:
+    if isinstance(data, Tensor):
+        return data if data.dtype in (int32, int64) else data.to(int64)
+    return as_tensor(data, dtype=int64)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(n, int) for n in value)
+
+
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: dtype | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+    layout: layout | None = None,
+) -> Tensor:
+    """A COO tensor of the places and the values of its elements; what is not there is zero.
+
+    Args:
+        indices: a row for each sparse dimension, a column for each element.
+        values: an element each, or with more dimensions a row each.
+        size: the sizes; the least that hold it all, if left out. Alone, it makes a tensor without
+            elements.
+        dtype, device, requires_grad: as for `tensor`.
+        check_invariants: check too that what is called coalesced is.
+        is_coalesced: the columns are in order, and none is there twice.
+
+    Raises:
+        RuntimeError: the arguments do not fit each other.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.sparse_coo_tensor([[0, 1, 1]], [1.0, 2.0, 3.0], (3,)).to_dense()
+        tensor([1., 5., 0.])
+    """
+    if size is None and values is None and _is_size(indices):
+        size, indices = indices, None
+    if indices is None and values is None:
+        made: Tensor = _C["_sparse_coo_empty"](tuple(size), dtype, requires_grad)
+        return made
+    filled: Tensor = _C["_sparse_coo_tensor"](
+        _indices_of(indices),
+        _values_of(values, dtype, device),
+        None if size is None else tuple(size),
+        dtype,
+        requires_grad,
+        check_invariants,
+        bool(is_coalesced),
+    )
+    return filled
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A tensor of compressed rows (CSR, BSR) or columns (CSC, BSC).
+
+    Args:
+        compressed_indices: where each row, or column, begins and the last one ends.
+        plain_indices: the column, or row, of each element.
+        values: an element each; of BSR and BSC a block each.
+        size: the sizes; the least that hold it all, if left out.
+        layout: which of the four.
+
+    Raises:
+        RuntimeError: the arguments do not fit each other.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.sparse_compressed_tensor(
+        ...     [0, 1, 2], [1, 0], [5.0, 6.0], layout=pygrad.sparse_csr)
+        >>> x.to_dense()
+        tensor([[0., 5.],
+                [6., 0.]])
+    """
+    if layout is None:
+        raise RuntimeError(
+            "expected sparse compressed tensor layout but got Strided: give a layout"
+        )
+    made: Tensor = _C["_sparse_compressed_tensor"](
+        _indices_of(compressed_indices),
+        _indices_of(plain_indices),
+        _values_of(values, dtype, device),
+        None if size is None else tuple(size),
+        layout,
+        dtype,
+        requires_grad,
+    )
+    return made
+
+
+def _of_layout(name: str, kind: layout, first: str, second: str) -> Any:
+    def make(*args: Any, **options: Any) -> Tensor:
+        given = options.pop("layout", None)
+        if given is not None and given is not kind:
+            raise RuntimeError(f"{name}: expected layout {kind} but got layout {given}")
+        places = ((first, "compressed_indices"), (second, "plain_indices"))
+        for theirs, ours in places[len(args) :] if len(args) < len(places) else ():
+            if theirs in options:
+                options[ours] = options.pop(theirs)
+        return sparse_compressed_tensor(*args, layout=kind, **options)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = (
+        f"A {kind} tensor of `{first}`, `{second}`, values and size: see "
+        "`sparse_compressed_tensor`."
+    )
+    return make
+
+
+sparse_csr_tensor = _of_layout("sparse_csr_tensor", sparse_csr, "crow_indices", "col_indices")
+sparse_csc_tensor = _of_layout("sparse_csc_tensor", sparse_csc, "ccol_indices", "row_indices")
+sparse_bsr_tensor = _of_layout("sparse_bsr_tensor", sparse_bsr, "crow_indices", "col_indices")
+sparse_bsc_tensor = _of_layout("sparse_bsc_tensor", sparse_bsc, "ccol_indices", "row_indices")

@@ -1,0 +1,433 @@
+/* Sparse tensors of indices and values: their checks, what they show of themselves, and what changes
+ * them in place. */
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/sparse/sparse.h"
+#include "sparse_rows.h"
+
+static bool invariants; /* whether all that is made is checked, unless told otherwise */
+
+bool sparse_check_invariants(const bool *set) {
+  if (set) invariants = *set;
+  return invariants;
+}
+
+static bool checks(const Call *c, int k) { return arg_given(c, k) ? arg_bool(c, k) : invariants; }
+
+/* ------------------------------------------------------------ COO */
+
+/* That places are within the sizes is always checked: ops rely on it. */
+static bool within(const Tensor *indices, const int64_t *sizes) {
+  int64_t n = indices->sizes[1];
+  for (int d = 0; d < indices->sizes[0]; d++)
+    for (int64_t i = 0; i < n; i++) {
+      int64_t at = words_of(indices)[d * n + i];
+      if (at < 0)
+        return fail(ERR_RUNTIME, "found negative index %lld for dim %d", (long long)at, d), false;
+      if (at >= sizes[d])
+        return fail(ERR_RUNTIME,
+                    "size is inconsistent with indices: for dim %d, size is %lld but found index "
+                    "%lld",
+                    d, (long long)sizes[d], (long long)at),
+               false;
+    }
+  return true;
+}
+
+static bool in_order(const Tensor *x) {
+  Tensor *places = places_of((Tensor *)(uintptr_t)x);
+  for (int64_t i = 1; places && i < places->numel; i++)
+    if (words_of(places)[i - 1] >= words_of(places)[i])
+      return fail(ERR_RUNTIME,
+                  "cannot set is_coalesced to true if indices correspond to uncoalesced "
+                  "COO tensor"),
+             false;
+  return !failed();
+}
+
+static bool check_coo(const Tensor *indices, const Tensor *values, int ndim) {
+  if (indices->ndim != 2)
+    fail(ERR_RUNTIME, "indices must be sparse_dim x nnz, but got: %s", shape_text(indices));
+  else if (!values->ndim)
+    fail(ERR_RUNTIME, "values must have at least one dimension, its first is nnz");
+  else if (indices->sizes[1] != values->sizes[0])
+    fail(ERR_RUNTIME,
+         "indices and values must have same nnz, but got nnz from indices: %lld, nnz from values: "
+         "%lld",
+         (long long)indices->sizes[1], (long long)values->sizes[0]);
+  else if (ndim >= 0 && ndim != indices->sizes[0] + values->ndim - 1)
+    fail(ERR_RUNTIME,
+         "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = %d, sparse_dim = "
+         "%lld, "
+         "dense_dim = %d",
+         ndim, (long long)indices->sizes[0], values->ndim - 1);
+  return !failed();
+}
+
+static bool check_dense_sizes(const Tensor *indices, const Tensor *values, const int64_t *sizes) {
+  const int64_t *own = sizes + indices->sizes[0];
+  if (memcmp(own, values->sizes + 1, (size_t)(values->ndim - 1) * sizeof *own) == 0) return true;
+  return fail(ERR_RUNTIME, "values has incorrect size, expected %s, got %s",
+              sizes_text(values->ndim - 1, own), shape_text(values)),
+         false;
+}
+
+/* The gradient of the values is that of the tensor, at its places. */
+Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
+                     bool coalesced) {
+  ANY_ENTERED("_sparse_coo_tensor_with_dims_and_tensors", indices, values);
+  if (blocked(indices, values) || !check_coo(indices, values, ndim)) return NULL;
+  indices = index_words(indices);
+  if (!indices || !within(indices, sizes) || !check_dense_sizes(indices, values, sizes))
+    return NULL;
+  Tensor *x = coo_of(indices, t_detach(values), ndim, sizes, coalesced);
+  return t_with_values(x, values);
+}
+
+/* The least sizes that hold it all. */
+static bool infer_sizes(const Tensor *indices, const Tensor *values, int64_t *sizes) {
+  int64_t n = indices->sizes[1], sparse = indices->sizes[0];
+  if (sparse + values->ndim - 1 > MAX_DIM)
+    return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM), false;
+  for (int64_t d = 0; d < sparse; d++) {
+    sizes[d] = 0;
+    for (int64_t i = 0; i < n; i++) {
+      int64_t at = words_of(indices)[d * n + i];
+      if (at < 0)
+        return fail(ERR_RUNTIME, "found negative index %lld for dim %lld", (long long)at,
+                    (long long)d),
+               false;
+      if (at >= sizes[d]) sizes[d] = at + 1;
+    }
+  }
+  memcpy(sizes + sparse, values->sizes + 1, (size_t)(values->ndim - 1) * sizeof *sizes);
+  return true;
+}
+
+static Tensor *marked(Call *c, int k, Tensor *x) {
+  if (!x || !arg_bool(c, k)) return x;
+  if (!dtype_is_inexact((DType)x->dtype))
+    return fail(ERR_RUNTIME,
+                "Only Tensors of floating point and complex dtype can require gradients");
+  x = t_detach(x);
+  if (x) x->flags |= FLAG_REQUIRES_GRAD;
+  return x;
+}
+
+/* indices, values, size, dtype, requires_grad, check_invariants, is_coalesced */
+Tensor *op_sparse_coo(Call *c) {
+  Tensor *indices = arg_tensor(c, 0), *values = arg_tensor(c, 1);
+  Ints size = arg_ints(c, 2);
+  if (blocked(indices, values)) return NULL;
+  if (is_sparse(indices) || is_sparse(values))
+    return fail(ERR_RUNTIME, "expected values to be a strided tensor, but got a %s one",
+                layout_text(is_sparse(values) ? values : indices));
+  if (arg_given(c, 3)) values = t_to(values, arg_dtype(c, 3));
+  if (blocked(values) || !check_coo(indices, values, size.n)) return NULL;
+  int64_t own[MAX_DIM];
+  indices = index_words(indices);
+  if (!indices || (size.n < 0 && !infer_sizes(indices, values, own))) return NULL;
+  const int64_t *sizes = size.n < 0 ? own : size.v;
+  int ndim = (int)indices->sizes[0] + values->ndim - 1;
+  Tensor *x = t_sparse_coo(indices, values, ndim, sizes, arg_bool(c, 6));
+  if (x && arg_bool(c, 6) && checks(c, 5) && !in_order(x)) return NULL;
+  return marked(c, 4, x);
+}
+
+/* A COO tensor without elements: size, dtype, requires_grad */
+Tensor *op_sparse_coo_empty(Call *c) {
+  Ints size = arg_ints(c, 0);
+  DType d = arg_given(c, 1) ? arg_dtype(c, 1) : dtype_default();
+  return marked(c, 2, t_sparse_zeros(size.n, size.v, LAYOUT_SPARSE_COO, d));
+}
+
+/* ------------------------------------------------------------ compressed layouts */
+
+typedef struct {
+  const char *compressed, *plain, *compressed_dim, *plain_dim;
+} Names;
+static Names names_of(Layout l) {
+  return by_columns(l) ? (Names){"ccol_indices", "row_indices", "ncols", "nrows"}
+                       : (Names){"crow_indices", "col_indices", "nrows", "ncols"};
+}
+
+#define UNMET(...) return fail(ERR_RUNTIME, __VA_ARGS__), false
+
+static bool check_parts(Layout l, const Tensor *from, const Tensor *other, const Tensor *values) {
+  const Names k = names_of(l);
+  const int batch = from->ndim - 1, blocks = in_blocks(l) ? 2 : 0;
+  if (!from->ndim) UNMET("%s must have dimensionality >= 1 but got 0", k.compressed);
+  if (other->ndim != from->ndim)
+    UNMET("%s and %s dimensionalities must be equal but got %d and %d, respectively", k.compressed,
+          k.plain, from->ndim, other->ndim);
+  if (values->ndim < batch + 1 + blocks)
+    UNMET(
+        "values must have dimensionality > sum of batch and block dimensionalities (=%d + %d) but "
+        "got %d",
+        batch, blocks, values->ndim);
+  for (int d = 0; d < batch; d++)
+    if (from->sizes[d] != other->sizes[d] || from->sizes[d] != values->sizes[d])
+      UNMET("all batch dimensions of %s (=%s), %s (=%s), and values (=%s) must be equal",
+            k.compressed, sizes_text(batch, from->sizes), k.plain, sizes_text(batch, other->sizes),
+            sizes_text(batch, values->sizes));
+  if (!from->sizes[batch])
+    UNMET("%s must have at least one element along its last dimension", k.compressed);
+  if (other->sizes[batch] != values->sizes[batch])
+    UNMET("number of specified elements must be the same in %s (=%lld) and values (=%lld)", k.plain,
+          (long long)other->sizes[batch], (long long)values->sizes[batch]);
+  for (int d = 0; d < blocks; d++)
+    if (values->sizes[batch + 1 + d] < 1) UNMET("blocksize must be positive");
+  return true;
+}
+
+/* The sizes that the parts have, with `largest` as the other index. */
+static void parts_sizes(Layout l, const Tensor *from, const Tensor *values, int64_t largest,
+                        int64_t *sizes, int *ndim) {
+  const int batch = from->ndim - 1, blocks = in_blocks(l) ? 2 : 0;
+  const int64_t *v = values->sizes + batch + 1, b0 = blocks ? v[0] : 1, b1 = blocks ? v[1] : 1;
+  int64_t lines = from->sizes[batch] - 1, width = largest + 1;
+  memcpy(sizes, from->sizes, (size_t)batch * sizeof *sizes);
+  sizes[batch] = (by_columns(l) ? width : lines) * b0;
+  sizes[batch + 1] = (by_columns(l) ? lines : width) * b1;
+  *ndim = batch + 2 + values->ndim - batch - 1 - blocks;
+  memcpy(sizes + batch + 2, v + blocks, (size_t)(*ndim - batch - 2) * sizeof *sizes);
+}
+
+/* Ops rely on these: lines begin at 0, do not turn back, and the other index is within. */
+static bool check_numbers(Layout l, const Tensor *from, const Tensor *other, int64_t lines,
+                          int64_t width) {
+  const Names k = names_of(l);
+  const int64_t n = other->sizes[other->ndim - 1], batches = from->numel / (lines + 1);
+  for (int64_t b = 0; b < batches; b++) {
+    const int64_t *c = words_of(from) + b * (lines + 1), *p = words_of(other) + b * n;
+    if (c[0] != 0) UNMET("`%s[..., 0] == 0` is not satisfied.", k.compressed);
+    if (c[lines] != n) UNMET("`%s[..., -1] == nnz` is not satisfied.", k.compressed);
+    for (int64_t i = 0; i < lines; i++) {
+      if (c[i + 1] < c[i] || c[i + 1] - c[i] > width)
+        UNMET("`0 <= %s[..., 1:] - %s[..., :-1] <= %s` is not satisfied.", k.compressed,
+              k.compressed, k.plain_dim);
+      for (int64_t j = c[i]; j < c[i + 1]; j++) {
+        if (p[j] < 0) UNMET("`0 <= %s` is not satisfied.", k.plain);
+        if (p[j] >= width) UNMET("`%s < %s` is not satisfied.", k.plain, k.plain_dim);
+        if (j > c[i] && p[j] <= p[j - 1])
+          UNMET(
+              "`%s[..., %s[..., i - 1]:%s[..., i]] for all i = 1, ..., %s are sorted and distinct "
+              "along the last dimension values` is not satisfied.",
+              k.plain, k.compressed, k.compressed, k.compressed_dim);
+      }
+    }
+  }
+  return true;
+}
+
+static bool check_sizes(Layout l, Ints size, const int64_t *own, int ndim, const Tensor *from,
+                        const Tensor *values) {
+  const int batch = from->ndim - 1;
+  const Names k = names_of(l);
+  const int lines = by_columns(l) ? batch + 1 : batch, at = by_columns(l) ? batch : batch + 1;
+  const int64_t *block = in_blocks(l) ? values->sizes + batch + 1 : NULL;
+  int64_t b = block ? block[at - batch] : 1;
+  if (size.n != ndim)
+    UNMET("tensor dimensionality must be sum of batch, base, and dense dimensionalities (=%d + 2 + "
+          "%d) but got %d",
+          batch, ndim - batch - 2, (int)size.n);
+  for (int d = 0; d < ndim; d++) {
+    if (d == lines && size.v[d] != own[d])
+      UNMET("%s.shape[-1] must be equal to the number of %s + 1 (=%lld), but got %lld",
+            k.compressed, k.compressed_dim + 1,
+            (long long)(size.v[d] / (block ? block[d - batch] : 1) + 1),
+            (long long)from->sizes[batch]);
+    if (d == at && size.v[d] % b)
+      UNMET("tensor shape[%d] (=%lld) must be divisible with blocksize[%d] (=%lld) as defined by "
+            "values shape",
+            d, (long long)size.v[d], d - batch, (long long)b);
+    if (d != lines && d != at && size.v[d] != own[d])
+      UNMET("the sizes of the values, %s, do not fit the size %s", shape_text(values),
+            sizes_text(size.n, size.v));
+  }
+  return true;
+}
+
+static bool is_index(const Tensor *t) { return t->dtype == DT_I64 || t->dtype == DT_I32; }
+
+static Tensor *compressed(Layout l, Tensor *from, Tensor *other, Tensor *values, Ints size) {
+  if (blocked(from, other, values)) return NULL;
+  if (is_sparse(from) || is_sparse(other) || is_sparse(values))
+    return fail(ERR_RUNTIME, "the parts of a %s tensor must be strided", layout_name(l));
+  if (!is_index(from) || !is_index(other) || from->dtype != other->dtype)
+    return fail(ERR_RUNTIME, "%s and %s dtype must be Int or Long and the same, but got %s and %s",
+                names_of(l).compressed, names_of(l).plain, legacy(from), legacy(other));
+  if (!check_parts(l, from, other, values)) return NULL;
+  Tensor *c = index_words(from), *p = index_words(other);
+  int64_t largest = -1, own[MAX_DIM + 2];
+  int ndim;
+  for (int64_t i = 0; p && i < p->numel; i++)
+    if (words_of(p)[i] > largest) largest = words_of(p)[i];
+  if (values->ndim + 2 > MAX_DIM || blocked(c, p)) return NULL;
+  parts_sizes(l, from, values, largest, own, &ndim);
+  if (size.n >= 0 && !check_sizes(l, size, own, ndim, from, values)) return NULL;
+  const int batch = from->ndim - 1;
+  const int64_t *sizes = size.n >= 0 ? size.v : own;
+  const int64_t b = in_blocks(l) ? values->sizes[batch + 1 + !by_columns(l)] : 1;
+  int64_t lines = from->sizes[batch] - 1, width = sizes[batch + !by_columns(l)] / b;
+  if (!check_numbers(l, c, p, lines, width)) return NULL;
+  Sparse s = {.values = t_detach(values),
+              .indices = from,
+              .plain = other,
+              .layout = (uint8_t)l,
+              .sparse_dim = 2};
+  Tensor *x = tensor_sparse(ndim, sizes, s);
+  return t_with_values(x, values);
+}
+
+/* compressed, plain, values, size, layout, dtype, requires_grad */
+Tensor *op_sparse_compressed(Call *c) {
+  Layout l;
+  Tensor *values = arg_tensor(c, 2);
+  if (!layout_named(arg_str(c, 4), &l)) return NULL;
+  if (l <= LAYOUT_SPARSE_COO)
+    return fail(ERR_RUNTIME, "sparse_compressed_tensor: expected a compressed layout, but got %s",
+                layout_name(l));
+  if (arg_given(c, 5)) values = t_to(values, arg_dtype(c, 5));
+  return marked(c, 6, compressed(l, arg_tensor(c, 0), arg_tensor(c, 1), values, arg_ints(c, 3)));
+}
+
+/* ------------------------------------------------------------ what it shows of itself */
+
+void op_layout(Call *c) {
+  static const char *const names[] = {
+#define X(NAME, name, shown) #name,
+      TENSOR_LAYOUTS(X)
+#undef X
+  };
+  ret_str(c, names[tensor_layout(arg_tensor(c, 0))]);
+}
+
+static bool is_of(Tensor *x, const char *op, bool fits, const char *what) {
+  if (x && !fits)
+    fail(ERR_RUNTIME, "%s expected %s tensor layout but got %s", op, what, layout_text(x));
+  return x && !failed();
+}
+
+static bool of_coo(Tensor *x, const char *op) {
+  return is_of(x, op, is_sparse(x) && is_coo(x), "sparse coordinate");
+}
+
+Tensor *t_indices(Tensor *x) {
+  ANY_ENTERED("indices", x);
+  if (!of_coo(x, "indices")) return NULL;
+  if (!sparse_parts(x)->coalesced)
+    return fail(ERR_RUNTIME,
+                "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
+  return t_detach(sparse_parts(x)->indices);
+}
+
+Tensor *t_raw_indices(Tensor *x) {
+  ANY_ENTERED("_indices", x);
+  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("_indices", x);
+  return t_detach(sparse_parts(x)->indices);
+}
+
+Tensor *t_raw_values(Tensor *x) {
+  ANY_ENTERED("_values", x);
+  if (!is_sparse(x)) return refuse_layout("_values", x);
+  return t_detach(sparse_parts(x)->values);
+}
+
+/* crow_indices and its kin: of which `columns` are compressed, and whether it is the other index. */
+Tensor *t_compressed_indices(Tensor *x, const char *op, bool columns, bool plain) {
+  Layout l = tensor_layout(x);
+  bool fits = l > LAYOUT_SPARSE_COO && by_columns(l) == columns;
+  if (!is_of(x, op, fits, columns ? "sparse column compressed" : "sparse row compressed"))
+    return NULL;
+  return t_detach(plain ? sparse_parts(x)->plain : sparse_parts(x)->indices);
+}
+
+bool op_is_coalesced(Tensor *x) { return of_coo(x, "is_coalesced") && sparse_parts(x)->coalesced; }
+
+int64_t op_nnz(Tensor *x) {
+  if (!is_sparse(x)) refuse_layout("_nnz", x);
+  if (failed()) return 0;
+  int64_t n = count_of(x);
+  return n;
+}
+
+int64_t op_sparse_dim(Tensor *x) { return sparse_dims(x); }
+int64_t op_dense_dim(Tensor *x) { return dense_dims(x); }
+
+/* ------------------------------------------------------------ in place */
+
+Tensor *t_coalesced_(Tensor *x, bool coalesced) {
+  ANY_ENTERED("_coalesced_", x, coalesced);
+  if (!of_coo(x, "_coalesced_")) return NULL;
+  Sparse s = *sparse_parts(x);
+  s.coalesced = coalesced;
+  return tensor_set_parts(x, s) ? x : NULL;
+}
+
+static bool check_resize(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
+  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("sparse_resize_", x), false;
+  for (int i = 0; i < size.n; i++)
+    if (size.v[i] < 0)
+      UNMET("Trying to create tensor with negative dimension %lld: %s", (long long)size.v[i],
+            sizes_text(size.n, size.v));
+  if (sparse < 0 || dense < 0 || sparse + dense != size.n)
+    UNMET("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = %d, sparse_dim = "
+          "%lld, "
+          "dense_dim = %lld",
+          (int)size.n, (long long)sparse, (long long)dense);
+  return check_inplace(x);
+}
+
+/* Sizes of x as it is, with the elements that it has. */
+Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
+  ANY_ENTERED("sparse_resize_", x, size, sparse, dense);
+  if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;
+  Sparse s = *sparse_parts(x);
+  bool empty = s.values->sizes[0] == 0;
+  if (!empty && (sparse != s.sparse_dim || dense != dense_dims(x)))
+    return fail(
+        ERR_RUNTIME,
+        "changing the number of %s dimensions (from %d to %lld) on a non-empty sparse tensor "
+        "is not supported.",
+        sparse != s.sparse_dim ? "sparse" : "dense",
+        sparse != s.sparse_dim ? s.sparse_dim : dense_dims(x),
+        (long long)(sparse != s.sparse_dim ? sparse : dense));
+  for (int d = 0; d < size.n && !empty; d++)
+    if (size.v[d] < x->sizes[d])
+      return fail(
+          ERR_RUNTIME,
+          "shrinking the size of %s dimensions (from %s to %s) on a non-empty sparse tensor "
+          "is not supported.",
+          d < sparse ? "sparse" : "dense", shape_text(x), sizes_text(size.n, size.v));
+  Tensor *none = structure((Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
+                           tensor_none_of(DT_I64), (DType)x->dtype);
+  if (!none) return NULL;
+  Sparse to = empty ? *sparse_parts(none) : s;
+  if (!empty && memcmp(size.v + sparse, x->sizes + sparse, (size_t)dense * sizeof *size.v) != 0) {
+    int64_t sizes[MAX_DIM + 1] = {s.values->sizes[0]};
+    memcpy(sizes + 1, size.v + sparse, (size_t)dense * sizeof *sizes);
+    to.values = tensor_zeros((int)dense + 1, sizes, (DType)x->dtype);
+    Tensor *part = to.values;
+    for (int d = 0; d < dense && part; d++)
+      part = tensor_part(part, d + 1, 0, s.values->sizes[d + 1]);
+    if (!part || !tensor_copy_data(part, s.values)) return NULL;
+  }
+  if (!tensor_set_geometry(x, size.n, size.v, none->strides, 0) || !tensor_set_parts(x, to))
+    return NULL;
+  tensor_bump_version(x);
+  return x;
+}
+
+Tensor *t_sparse_resize_and_clear_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
+  ANY_ENTERED("sparse_resize_and_clear_", x, size, sparse, dense);
+  if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;
+  Tensor *none = structure((Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
+                           tensor_none_of(DT_I64), (DType)x->dtype);
+  if (!none || !tensor_set_geometry(x, size.n, size.v, none->strides, 0) ||
+      !tensor_set_parts(x, *sparse_parts(none)))
+    return NULL;
+  tensor_bump_version(x);
+  return x;
+}

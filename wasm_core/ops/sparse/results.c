@@ -1,0 +1,587 @@
+/* What ops give of sparse arguments: element by element, sums, and what only moves elements. */
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/sparse/sparse.h"
+#include "sparse_rows.h"
+
+#define NUM(k) (n->numbers[k].i)
+
+/* ------------------------------------------------------------ element by element */
+
+Tensor *t_sparse_each(Tensor *x, EachValue *f, const void *with) {
+  if (blocked(x)) return NULL;
+  if (is_coo(x)) x = t_coalesce(x);
+  Tensor *values = t_sparse_values(x);
+  return values ? t_with_values(x, f(with, values)) : NULL;
+}
+
+Tensor *t_sparse_values_each(Tensor *x, EachValue *f, const void *with) {
+  if (blocked(x)) return NULL;
+  Tensor *y = with_parts(x, f(with, sparse_parts(x)->values));
+  return y;
+}
+
+static Tensor *cat2(Tensor *a, Tensor *b, int64_t dim) {
+  Tensor *both[2] = {a, b};
+  return blocked(a, b) ? NULL : t_cat((Tensors){2, both}, dim);
+}
+
+static Tensor *expand_to(Tensor *t, const Tensor *like) {
+  return t_expand(t, like->ndim, like->sizes);
+}
+
+static Tensor *to_coo(Tensor *x) {
+  return t_to_layout(x, LAYOUT_SPARSE_COO, (Ints){-1, NULL}, -1, "to_sparse");
+}
+
+/* Where compressed tensors have no loops of their own: as COO, and the result as they are. */
+static Tensor *as_first(Tensor *y, const Tensor *first) {
+  return y && is_coo(y) && !is_coo(first) ? t_to_form(y, form_of(first)) : y;
+}
+
+/* ------------------------------------------------------------ a + b */
+
+static bool check_alike(const char *op, const Tensor *a, const Tensor *b) {
+  if (!tensor_same_shape(a, b))
+    fail(ERR_RUNTIME,
+         "%s: expected 'self' and 'other' to have same size, but self has size %s while other has "
+         "size %s%s",
+         op, shape_text(a), shape_text(b),
+         is_sparse(a) && is_sparse(b)
+             ? ""
+             : " (FYI: dense-sparse addition does not currently support broadcasting)");
+  else if (is_sparse(a) && is_sparse(b) && sparse_dims(a) != sparse_dims(b))
+    fail(
+        ERR_RUNTIME,
+        "%s: expected 'self' and 'other' to have same density, but 'self' has %d sparse dimensions "
+        "while 'other' has %d sparse dimensions",
+        op, sparse_dims(a), sparse_dims(b));
+  return !failed();
+}
+
+static Tensor *add_sparse(Tensor *a, Tensor *b, DType d) {
+  if (!is_coo(a) || !is_coo(b)) return as_first(add_sparse(to_coo(a), to_coo(b), d), a);
+  const Sparse *x = sparse_parts(a), *y = sparse_parts(b);
+  Tensor *values = cat2(t_to(x->values, d), t_to(y->values, d), 0);
+  Tensor *sum = coo_of(cat2(x->indices, y->indices, 1), values, a->ndim, a->sizes, false);
+  return sum && x->coalesced && y->coalesced ? coalesced_value(sum) : sum;
+}
+
+static Tensor *add_dense(Tensor *a, Tensor *b, DType d) {
+  int lead = b->ndim - dense_dims(b);
+  Tensor *rows = as_rows(t_clone(t_to(a, d)), lead);
+  Tensor *y = add_rows(rows, places_of(b), value_rows(b, t_to(sparse_parts(b)->values, d)));
+  return y ? t_reshape(y, a->ndim, a->sizes) : NULL;
+}
+
+Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d) {
+  GRAD_MODE_WAS;
+  if (blocked(a, b)) return NULL;
+  if (is_sparse(a) && !is_sparse(b))
+    return fail(ERR_RUNTIME,
+                "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
+  if (!check_alike("add", a, b)) return NULL;
+  return is_sparse(a) ? add_sparse(a, b, d) : add_dense(a, b, d);
+}
+
+/* ------------------------------------------------------------ a * b */
+
+static Tensor *pair(EachPair *f, const void *with, bool swapped, Tensor *own, Tensor *other) {
+  if (blocked(own, other)) return NULL;
+  return swapped ? f(with, other, own) : f(with, own, other);
+}
+
+/* Both have it: the rows of a and b at the places they share. */
+static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) {
+  if (!check_alike("mul", a, b)) return NULL;
+  if (!is_coo(a) || !is_coo(b)) return as_first(both_sparse(to_coo(a), to_coo(b), f, with), a);
+  a = t_coalesce(a), b = t_coalesce(b);
+  if (blocked(a, b)) return NULL;
+  const Sparse *x = sparse_parts(a), *y = sparse_parts(b);
+  Tensor *found = find_places(places_of(b), places_of(a));
+  int64_t n = 0;
+  if (!found) return NULL;
+  for (int64_t i = 0; i < found->numel; i++) n += words_of(found)[i] < y->values->sizes[0];
+  Tensor *from = tensor_empty(1, &n, DT_I64), *to = tensor_empty(1, &n, DT_I64);
+  for (int64_t i = 0, k = 0; from && to && i < found->numel; i++) {
+    if (words_of(found)[i] >= y->values->sizes[0]) continue;
+    words_in(from)[k] = i;
+    words_in(to)[k++] = words_of(found)[i];
+  }
+  Tensor *values = pair(f, with, false, t_index_select(x->values, 0, from),
+                        t_index_select(y->values, 0, to));
+  return coo_of(t_index_select(x->indices, 1, from), values, a->ndim, a->sizes, true);
+}
+
+static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *with, bool swapped) {
+  if (dense->ndim && !sizes_expandable(dense->ndim, dense->sizes, x->ndim, x->sizes))
+    return fail(
+        ERR_RUNTIME,
+        "mul: expected the sizes of the dense operand, %s, to be expandable to those of the "
+        "sparse one, %s",
+        shape_text(dense), shape_text(x));
+  const Tensor *v = sparse_parts(x)->values;
+  int lead = x->ndim - dense_dims(x);
+  Tensor *other = dense->ndim ? t_rows_at(expand_to(dense, x), lead, places_of(x)) : dense;
+  if (other && other->ndim) other = t_reshape(other, v->ndim, v->sizes);
+  Tensor *y = with_parts(x, pair(f, with, swapped, sparse_parts(x)->values, other));
+  return y;
+}
+
+Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
+  GRAD_MODE_WAS;
+  if (blocked(a, b)) return NULL;
+  if (is_sparse(a) && is_sparse(b)) return both_sparse(a, b, f, with);
+  return is_sparse(a) ? with_dense(a, b, f, with, false) : with_dense(b, a, f, with, true);
+}
+
+/* ------------------------------------------------------------ sums */
+
+/* y = x summed over dims: x' = y' wherever x has an element. */
+GRAD_SPARSE(SparseSumBackward0, "self | dim:m") {
+  Tensor *x = saved_plain(n, 0), *back = g[0];
+  if (blocked(x, back)) return;
+  if (is_sparse(back)) back = t_to_dense(back, DT_NONE, true);
+  for (int d = 0; d < x->ndim; d++)
+    if (NUM(0) >> d & 1) back = t_unsqueeze(back, d);
+  gi[0] = t_sparse_mask(back ? expand_to(back, x) : NULL, is_coo(x) ? t_coalesce(x) : x);
+}
+
+static Tensor *sum_value(Tensor *x, uint64_t mask) {
+  GRAD_MODE_WAS;
+  const Sparse *s = sparse_parts(x);
+  int64_t inner[MAX_DIM], sizes[MAX_DIM], kept[MAX_DIM];
+  int n_inner = 0, n_kept = 0, ndim = 0;
+  for (int d = 0; d < x->ndim; d++) {
+    bool gone = mask >> d & 1;
+    if (!gone) sizes[ndim++] = x->sizes[d];
+    if (gone && d >= s->sparse_dim) inner[n_inner++] = d - s->sparse_dim + 1;
+    if (!gone && d < s->sparse_dim) kept[n_kept++] = d;
+  }
+  Tensor *values = n_inner ? t_sum(s->values, (Ints){n_inner, inner}, false, DT_NONE) : s->values;
+  if (!n_kept) return t_sum(values, ONE_DIM(0), false, DT_NONE);
+  if (n_kept == s->sparse_dim) return coo_of(s->indices, values, ndim, sizes, s->coalesced);
+  Tensor *which = tensor_empty(1, (int64_t[]){n_kept}, DT_I64);
+  if (!which) return NULL;
+  memcpy(words_in(which), kept, (size_t)n_kept * sizeof *kept);
+  Tensor *y = coo_of(t_index_select(s->indices, 0, which), values, ndim, sizes, false);
+  return y ? coalesced_value(y) : NULL;
+}
+
+/* Over these dims; dense if no sparse one is left. */
+Tensor *t_sparse_sum(Tensor *x, Ints dims, DType dtype) {
+  ANY_ENTERED("_sparse_sum", x, dims, dtype);
+  if (blocked(x)) return NULL;
+  if (!is_sparse(x)) return refuse_layout("_sparse_sum", x);
+  if (dtype != DT_NONE) x = t_to(x, dtype);
+  uint64_t mask = 0;
+  for (int i = 0; i < dims.n && !failed(); i++) {
+    int64_t d = dim_wrap(dims.v[i], x->ndim);
+    if (d >= 0 && mask >> d & 1)
+      fail(ERR_RUNTIME, "dim %lld appears multiple times in the list of dims", (long long)d);
+    if (d >= 0) mask |= (uint64_t)1 << d;
+  }
+  if (blocked(x)) return NULL;
+  if (!mask) return t_sum_all(t_sparse_values(is_coo(x) ? t_coalesce(x) : x));
+  if (!is_coo(x)) return refuse_layout("_sparse_sum", x);
+  Node *n = node_new(&SparseSumBackward0, 1, 1, x, NULL);
+  save(n, 0, x);
+  num_i(n, 0, (int64_t)mask);
+  return set_history(sum_value(x, mask), n);
+}
+
+Tensor *t_sum_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  int64_t all[MAX_DIM];
+  if (blocked(x)) return NULL;
+  if (dims.n <= 0)
+    for (int i = 0; i < x->ndim; i++) all[i] = i;
+  if (dims.n <= 0) dims = (Ints){x->ndim, all};
+  Tensor *y = t_sparse_sum(x, dims, dtype);
+  if (!keepdim || !y) return y;
+  return fail(ERR_NOT_IMPLEMENTED, "sum: keepdim of a sparse tensor is not implemented");
+}
+
+Tensor *t_sparse_sum_values(Tensor *x, DType dtype) {
+  return WITHOUT_GRAD(t_sum(sparse_parts(x)->values, ALL_DIMS, false, dtype));
+}
+
+Tensor *t_sparse_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
+  if (blocked(x) || sizes_equal(x->ndim, x->sizes, ndim, sizes)) return failed() ? NULL : x;
+  return t_sum_to(t_to_dense(x, DT_NONE, true), ndim, sizes);
+}
+
+/* ------------------------------------------------------------ copies */
+
+GRAD_SPARSE(CloneBackward0, "") { gi[0] = g[0]; }
+
+/* Bytes of its own, contiguous. */
+static Tensor *own_copy(Tensor *t) { return t_clone(t_contiguous(t)); }
+
+static Tensor *copied(const Tensor *x, DType dtype) {
+  GRAD_MODE_WAS;
+  Sparse s = *sparse_parts(x);
+  s.values = s.values->dtype == dtype ? own_copy(s.values) : t_to(s.values, dtype);
+  s.indices = own_copy(s.indices);
+  s.plain = s.plain ? own_copy(s.plain) : NULL;
+  return failed() ? NULL : tensor_sparse(x->ndim, x->sizes, s);
+}
+
+Tensor *t_sparse_clone(Tensor *x) {
+  ANY_ENTERED("clone", x);
+  if (blocked(x)) return NULL;
+  return set_history(copied(x, (DType)x->dtype), node_new(&CloneBackward0, 0, 0, x, NULL));
+}
+
+GRAD_SPARSE(ToCopyBackward0, "") { gi[0] = t_to(g[0], (DType)NUM(0)); }
+
+Tensor *t_sparse_to(Tensor *x, DType dtype) {
+  ANY_ENTERED("_to_copy", x, dtype);
+  if (blocked(x)) return NULL;
+  Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
+  num_i(n, 0, x->dtype);
+  return set_history(copied(x, dtype), n);
+}
+
+static Tensor *sparse_empty(Form f, DType dtype) {
+  return structure(f, tensor_none_of(DT_I64), dtype);
+}
+
+Tensor *t_sparse_zeros(int ndim, const int64_t *sizes, Layout l, DType dtype) {
+  static const int64_t ones[2] = {1, 1};
+  if (l != LAYOUT_SPARSE_COO && ndim < 2)
+    return fail(ERR_RUNTIME, "a %s tensor needs two dimensions at least, got size %s",
+                layout_name(l), sizes_text(ndim, sizes));
+  Form f = {l, ndim, sizes, l == LAYOUT_SPARSE_COO ? ndim : 2, 0, in_blocks(l) ? ones : NULL};
+  return sparse_empty(f, dtype);
+}
+
+Tensor *t_sparse_zeros_like(Tensor *x, DType dtype) {
+  if (blocked(x)) return NULL;
+  return sparse_empty(form_of(x), dtype);
+}
+
+Tensor *t_sparse_zero_(Tensor *x) {
+  if (blocked(x) || !check_inplace(x)) return NULL;
+  Tensor *none = sparse_empty(form_of(x), (DType)x->dtype);
+  if (!none || !tensor_set_parts(x, *sparse_parts(none))) return NULL;
+  tensor_bump_version(x);
+  rebase_history(x, NULL);
+  return x;
+}
+
+/* y = a copy of src in x's place. */
+GRAD_SPARSE(CopyBackwards, "") {
+  if (needs(n, 0))
+    gi[0] = is_sparse(g[0]) ? t_sparse_zeros_like(g[0], (DType)g[0]->dtype) : t_zeros_like(g[0]);
+  gi[1] = g[0];
+}
+
+Tensor *t_sparse_copy_(Tensor *x, Tensor *src, bool record) {
+  if (blocked(x, src)) return NULL;
+  if (!is_sparse(x) || !is_sparse(src))
+    return fail(ERR_RUNTIME,
+                "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+                "torch.%s%sTensor and src type = torch.%s%sTensor",
+                is_sparse(x) ? "sparse." : "", legacy(x), is_sparse(src) ? "sparse." : "",
+                legacy(src));
+  if (record && !check_inplace_by(x, src)) return NULL;
+  if (tensor_layout(x) != tensor_layout(src) || !tensor_same_shape(x, src))
+    return fail(
+        ERR_RUNTIME,
+        "copy_ between sparse tensors needs one layout and one size, but got %s %s and %s %s",
+        layout_text(x), shape_text(x), layout_text(src), shape_text(src));
+  Node *n = record ? node_new(&CopyBackwards, 0, 0, x, src, NULL) : NULL;
+  Tensor *y = copied(src, (DType)x->dtype);
+  if (!y || !tensor_set_parts(x, *sparse_parts(y))) {
+    node_drop(n);
+    return NULL;
+  }
+  tensor_bump_version(x);
+  if (record) rebase_history(x, n);
+  return x;
+}
+
+/* ------------------------------------------------------------ dimensions elsewhere */
+
+GRAD_SPARSE(TransposeBackward0, "self_sym_argsize_0:- | dim0:i dim1:i") {
+  gi[0] = t_transpose(g[0], NUM(0), NUM(1));
+}
+GRAD_SPARSE(TBackward0, "") { gi[0] = t_transpose(g[0], 0, 1); }
+
+static Tensor *transposed(Tensor *x, int64_t a, int64_t b) {
+  GRAD_MODE_WAS;
+  Sparse s = *sparse_parts(x);
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
+  sizes[a] = x->sizes[b];
+  sizes[b] = x->sizes[a];
+  if (!is_coo(x)) {
+    int batch = batch_dims(x);
+    if ((a != batch || b != batch + 1) && (b != batch || a != batch + 1))
+      return fail(ERR_RUNTIME,
+                  "transpose(): only the compressed dimensions of %s tensors can be exchanged",
+                  layout_text(x));
+    static const uint8_t turned[] = {
+        0, 0, LAYOUT_SPARSE_CSC, LAYOUT_SPARSE_CSR, LAYOUT_SPARSE_BSC, LAYOUT_SPARSE_BSR};
+    s.layout = turned[s.layout];
+    if (in_blocks((Layout)s.layout)) s.values = t_transpose(s.values, batch + 1, batch + 2);
+    return tensor_sparse(x->ndim, sizes, s);
+  }
+  bool inner = a >= s.sparse_dim && b >= s.sparse_dim;
+  if (!inner && (a >= s.sparse_dim || b >= s.sparse_dim))
+    return fail(ERR_RUNTIME,
+                "transpose: transposed dimensions must be sparse Got sparse_dim: %d, "
+                "d0: %lld, d1: %lld",
+                s.sparse_dim, (long long)a, (long long)b);
+  if (inner) {
+    s.values = t_transpose(s.values, a - s.sparse_dim + 1, b - s.sparse_dim + 1);
+    return s.values ? tensor_sparse(x->ndim, sizes, s) : NULL;
+  }
+  Tensor *order = tensor_empty(1, (int64_t[]){s.sparse_dim}, DT_I64);
+  if (!order) return NULL;
+  for (int d = 0; d < s.sparse_dim; d++) words_in(order)[d] = d == a ? b : d == b ? a : d;
+  s.indices = t_index_select(s.indices, 0, order);
+  s.coalesced = s.coalesced && (a == b || s.values->sizes[0] < 2);
+  return s.indices ? tensor_sparse(x->ndim, sizes, s) : NULL;
+}
+
+Tensor *t_sparse_transpose(Tensor *x, int64_t a, int64_t b) {
+  ANY_ENTERED("transpose", x, a, b);
+  if (blocked(x) || (a = dim_wrap(a, x->ndim)) < 0 || (b = dim_wrap(b, x->ndim)) < 0) return NULL;
+  if (a == b) return t_detach(x);
+  Node *n = node_new(&TransposeBackward0, 0, 2, x, NULL);
+  num_i(n, 0, a);
+  num_i(n, 1, b);
+  return set_history(transposed(x, a, b), n);
+}
+
+Tensor *t_sparse_t(Tensor *x) {
+  ANY_ENTERED("t", x);
+  if (blocked(x) || x->ndim < 2) return failed() ? NULL : x;
+  Node *n = node_new(&TBackward0, 0, 0, x, NULL);
+  return set_history(transposed(x, x->ndim - 2, x->ndim - 1), n);
+}
+
+/* ------------------------------------------------------------ products */
+
+/* The row and column numbers of the elements of a matrix, which has no dense dimensions. */
+static bool elements_of(Tensor *x, Tensor **rows, Tensor **cols, Tensor **values) {
+  if (!is_coo(x)) x = to_coo(x);
+  if (blocked(x)) return false;
+  const Sparse *s = sparse_parts(x);
+  if (x->ndim != 2 || s->sparse_dim != 2)
+    return fail(ERR_RUNTIME,
+                "mm: expected a matrix of two sparse dimensions, but got %d sparse and %d dense "
+                "ones",
+                s->sparse_dim, dense_dims(x)),
+           false;
+  Tensor *columns = index_words(s->indices);
+  *rows = t_select(columns, 0, 0);
+  *cols = t_select(columns, 0, 1);
+  *values = s->values;
+  return *rows && *cols;
+}
+
+static Tensor *sparse_by_dense(Tensor *a, Tensor *b) {
+  Tensor *rows, *cols, *v;
+  if (!elements_of(a, &rows, &cols, &v)) return NULL;
+  Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, (DType)b->dtype);
+  return add_rows(y, rows, t_mul(t_index_select(b, 0, cols), t_unsqueeze(v, 1)));
+}
+
+/* Each element of a meets the elements of its row of b, which are together. */
+static Tensor *sparse_by_sparse(Tensor *a, Tensor *b) {
+  Tensor *ar, *ac, *av, *br, *bc, *bv;
+  b = t_coalesce(is_coo(b) ? b : to_coo(b));
+  if (!b || !elements_of(a, &ar, &ac, &av) || !elements_of(b, &br, &bc, &bv)) return NULL;
+  const int64_t n = ac->numel, m = br->numel, k = b->sizes[0];
+  int64_t *start = scratch_array_zero(k + 2, sizeof *start), total = 0;
+  if (!start) return NULL;
+  const int64_t *r = words_of(br), *c = words_of(ac);
+  for (int64_t i = 0; i < m; i++) start[r[i] + 1]++;
+  for (int64_t i = 0; i < k; i++) start[i + 1] += start[i];
+  for (int64_t i = 0; i < n; i++) total += start[c[i] + 1] - start[c[i]];
+  Tensor *from = tensor_empty(1, &total, DT_I64), *to = tensor_empty(1, &total, DT_I64);
+  if (blocked(from, to)) return NULL;
+  for (int64_t i = 0, at = 0; i < n; i++)
+    for (int64_t j = start[c[i]]; j < start[c[i] + 1]; j++, at++)
+      words_in(from)[at] = i, words_in(to)[at] = j;
+  Tensor *both[2] = {t_index_select(ar, 0, from), t_index_select(bc, 0, to)};
+  Tensor *values = t_mul(t_index_select(av, 0, from), t_index_select(bv, 0, to));
+  Tensor *y = blocked(both[0], both[1]) ? NULL
+                                        : coo_of(t_stack((Tensors){2, both}, 0), values, 2,
+                                                 (int64_t[]){a->sizes[0], b->sizes[1]}, false);
+  return y ? coalesced_value(y) : NULL;
+}
+
+static bool check_product(const Tensor *a, const Tensor *b) {
+  if (a->ndim != 2 || b->ndim != 2)
+    fail(ERR_RUNTIME, "mm: Expected matrices, but got %dD and %dD tensors", a->ndim, b->ndim);
+  else if (a->sizes[1] != b->sizes[0])
+    fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+         (long long)a->sizes[0], (long long)a->sizes[1], (long long)b->sizes[0],
+         (long long)b->sizes[1]);
+  else if (a->dtype != b->dtype)
+    fail(ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s",
+         dtype_c_name((DType)a->dtype), dtype_c_name((DType)b->dtype));
+  return !failed();
+}
+
+static Tensor *product_value(Tensor *a, Tensor *b) {
+  GRAD_MODE_WAS;
+  if (is_sparse(a) && is_sparse(b)) return as_first(sparse_by_sparse(a, b), a);
+  if (is_sparse(a)) return sparse_by_dense(a, b);
+  Tensor *y = sparse_by_dense(transposed(b, 0, 1), t_t(a));
+  return y ? t_contiguous(t_t(y)) : NULL;
+}
+
+static Tensor *adjoint(Tensor *x) { return x ? t_conj(t_t(x)) : NULL; }
+
+/* y = a b:  a' = g b^H,  b' = a^H g; of the products of torch.sparse at the places alone. */
+static void product_gradient(Node *n, Tensor *g, Tensor **gi, bool masked) {
+  Tensor *a = saved_plain(n, 0), *b = saved_plain(n, 1);
+  if (blocked(g)) return;
+  if (needs(n, 0)) gi[0] = t_mm(g, adjoint(b));
+  if (needs(n, 1)) gi[1] = t_mm(adjoint(a), g);
+  if (masked && gi[0] && is_sparse(a)) gi[0] = t_sparse_mask(gi[0], is_coo(a) ? t_coalesce(a) : a);
+  if (masked && gi[1] && is_sparse(b)) gi[1] = t_sparse_mask(gi[1], is_coo(b) ? t_coalesce(b) : b);
+}
+GRAD_SPARSE(MmBackward0, "self mat2") { product_gradient(n, g[0], gi, false); }
+GRAD_SPARSE(SparseAddmmBackward0, "mat1 mat2") { product_gradient(n, g[0], gi, true); }
+GRAD_SPARSE(SparseSparseMatmulBackward0, "self other") { product_gradient(n, g[0], gi, true); }
+
+static Tensor *product_of(const NodeType *type, Tensor *a, Tensor *b) {
+  if (blocked(a, b) || !check_product(a, b)) return NULL;
+  Node *n = node_new(type, 2, 0, a, b, NULL);
+  save(n, 0, a);
+  save(n, 1, b);
+  return set_history(product_value(a, b), n);
+}
+
+Tensor *t_mm_sparse(Tensor *a, Tensor *b) {
+  ANY_ENTERED("mm", a, b);
+  return product_of(&MmBackward0, a, b);
+}
+
+static Tensor *masked_product(Tensor *a, Tensor *b) {
+  bool both = is_sparse(a) && is_sparse(b);
+  return product_of(both ? &SparseSparseMatmulBackward0 : &SparseAddmmBackward0, a, b);
+}
+
+/* Of each pair the fold of all products: mean, or the largest or smallest. */
+static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
+  if (strcmp(reduce, "sum") == 0) return masked_product(a, b);
+  return fail(ERR_NOT_IMPLEMENTED, "sparse.mm: reduce='%s' is not implemented", reduce);
+}
+
+/* torch.sparse.mm */
+Tensor *t_sparse_mm(Tensor *a, Tensor *b, const char *reduce) {
+  ANY_ENTERED("_sparse_mm", a, b, reduce);
+  if (blocked(a, b)) return NULL;
+  if (reduce) return reduced_product(a, b, reduce);
+  return is_sparse(a) || is_sparse(b) ? masked_product(a, b) : t_mm(a, b);
+}
+
+static Tensor *scaled_by(Tensor *x, Tensor *factor) {
+  bool one = !dtype_is_complex((DType)factor->dtype) && tensor_get_f(factor, 0) == 1;
+  return one ? x : t_mul(x, factor);
+}
+
+/* beta self + alpha a b */
+Tensor *t_sparse_addmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) {
+  ANY_ENTERED("_sparse_addmm", self, a, b, beta, alpha);
+  if (blocked(self, a, b) || blocked(alpha, beta)) return NULL;
+  Tensor *y = is_sparse(a) || is_sparse(b) ? masked_product(a, b) : t_mm(a, b);
+  return t_add(scaled_by(self, beta), y ? scaled_by(y, alpha) : NULL);
+}
+
+static Tensor *number(double f, int64_t i, DType d) {
+  return dtype_is_inexact(d) ? tensor_wrapped_f(f) : tensor_wrapped_i(i);
+}
+
+Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  ANY_ENTERED("addmm", self, a, b);
+  if (blocked(self, a, b)) return NULL;
+  DType d = (DType)self->dtype;
+  Tensor *y = is_sparse(a) || is_sparse(b) ? t_mm_sparse(a, b) : t_mm(a, b);
+  if (y && !is_sparse(self)) self = t_expand(self, y->ndim, y->sizes);
+  return t_add(scaled_by(self, number(beta.f, beta.i, d)),
+               y ? scaled_by(y, number(alpha.f, alpha.i, d)) : NULL);
+}
+
+Tensor *t_sparse_mv(Tensor *a, Tensor *v) {
+  if (blocked(a, v)) return NULL;
+  if (a->ndim != 2 || v->ndim != 1)
+    return fail(ERR_RUNTIME,
+                "mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: %d "
+                "Tensor Dim: %d",
+                a->ndim, v->ndim);
+  if (is_sparse(v)) return refuse_layout("mv", v);
+  Tensor *y = t_mm_sparse(a, t_unsqueeze(v, 1));
+  return y ? t_squeeze(y, ONE_DIM(1)) : NULL;
+}
+
+Tensor *t_sparse_matmul(Tensor *a, Tensor *b) {
+  if (blocked(a, b)) return NULL;
+  if (a->ndim == 2 && b->ndim == 2) return t_mm_sparse(a, b);
+  if (a->ndim == 2 && b->ndim == 1) return t_sparse_mv(a, b);
+  return refuse_layout("matmul", is_sparse(a) ? a : b);
+}
+
+/* ------------------------------------------------------------ softmax */
+
+/* The number of what each element is normalized with: all that differ along dim alone. */
+static Tensor *groups_along(Tensor *x, int64_t dim, int64_t *n) {
+  GRAD_MODE_WAS;
+  Sparse s = *sparse_parts(x);
+  s.indices = t_clone(index_words(s.indices));
+  if (!s.indices) return NULL;
+  const int64_t width = s.indices->sizes[1];
+  memset(words_in(s.indices) + dim * width, 0, (size_t)width * sizeof(int64_t));
+  Tensor *flat = tensor_sparse(x->ndim, x->sizes, s), *out[3];
+  Tensor *places = flat ? places_of(flat) : NULL;
+  if (!places) return NULL;
+  t_unique(places, true, NULL, out);
+  if (failed()) return NULL;
+  *n = out[0]->numel;
+  return find_places(out[0], places);
+}
+
+/* What is left out counts as -inf. */
+static Tensor *softmax_values(Tensor *x, int64_t dim, bool logarithm) {
+  const Sparse *s = sparse_parts(x);
+  Tensor *v = t_sparse_values(x);
+  if (dim >= s->sparse_dim) {
+    int64_t inner = dim - s->sparse_dim + 1;
+    return logarithm ? t_log_softmax(v, inner, DT_NONE) : t_softmax(v, inner, DT_NONE);
+  }
+  int64_t n = 0;
+  Tensor *group = groups_along(x, dim, &n);
+  if (blocked(v, group) || !v->numel) return v;
+  Tensor *rows = t_reshape(v, 2, (int64_t[]){v->sizes[0], -1});
+  if (!rows) return NULL;
+  int64_t sizes[2] = {n, rows->sizes[1]};
+  Tensor *top = tensor_full(2, sizes, (DType)v->dtype, -1.0 / 0.0);
+  top = WITHOUT_GRAD(
+      t_scatter_reduce(top, 0, expand_to(t_unsqueeze(group, 1), rows), rows, "amax", true));
+  Tensor *shifted = t_sub(rows, t_index_select(top, 0, group)), *powers = t_exp(shifted);
+  Tensor *sums = t_index_add(tensor_zeros(2, sizes, (DType)v->dtype), 0, group, powers, 1);
+  Tensor *whole = t_index_select(sums, 0, group);
+  Tensor *y = logarithm ? t_sub(shifted, t_log(whole)) : t_div(powers, whole);
+  return y ? t_reshape(y, v->ndim, v->sizes) : NULL;
+}
+
+/* torch.sparse.softmax, log_softmax */
+Tensor *t_sparse_softmax(Tensor *x, int64_t dim, bool logarithm, DType dtype) {
+  const char *op = logarithm ? "_sparse_log_softmax" : "_sparse_softmax";
+  ANY_ENTERED(op, x, dim, dtype);
+  if (blocked(x)) return NULL;
+  if (!is_sparse(x) || !is_coo(x)) return refuse_layout(op, x);
+  if (dtype != DT_NONE) x = t_to(x, dtype);
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (!dtype_is_inexact((DType)x->dtype)) return no_kernel(op + 1, (DType)x->dtype);
+  x = t_coalesce(x);
+  Tensor *y = x ? t_with_values(x, softmax_values(x, dim, logarithm)) : NULL;
+  return renamed(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");
+}

@@ -1,0 +1,59 @@
+/* What the files of sparse tensors share.
+ *
+ * A sparse tensor is a matrix of rows, of which it has some: a row of a COO tensor is what its dense
+ * dimensions hold. The place of a row is its number in the dense tensor of the same sizes. So every
+ * layout is a list of places and a matrix of rows, and only what makes a layout, or shows it, knows
+ * more. */
+#ifndef PG_SPARSE_H
+#define PG_SPARSE_H
+
+#include "ops/op.h"
+
+static inline const Sparse *sparse_parts(const Tensor *x) { return x->meta->sparse; }
+static inline bool is_coo(const Tensor *x) { return tensor_layout(x) == LAYOUT_SPARSE_COO; }
+static inline bool by_columns(Layout l) { return l == LAYOUT_SPARSE_CSC || l == LAYOUT_SPARSE_BSC; }
+static inline bool in_blocks(Layout l) { return l == LAYOUT_SPARSE_BSR || l == LAYOUT_SPARSE_BSC; }
+
+/* --- structure.c; nothing here is recorded --- */
+static inline const int64_t *words_of(const Tensor *t) {
+  return (const int64_t *)(const void *)tensor_data(t);
+}
+static inline int64_t *words_in(Tensor *t) { return (int64_t *)(void *)tensor_data(t); }
+Tensor *index_words(Tensor *t); /* as contiguous int64 */
+int sparse_dims(const Tensor *x);
+int dense_dims(const Tensor *x);
+int batch_dims(const Tensor *x);   /* of compressed layouts, in front */
+int64_t count_of(const Tensor *x); /* nnz, of one batch */
+Tensor *places_of(Tensor *x);      /* of the rows of x, in their order */
+/* The dense tensor that has these sizes and dense dimensions as a matrix of rows; a matrix as
+ * tensor. */
+Tensor *as_rows(Tensor *t, int sparse);
+Tensor *value_rows(Tensor *x, Tensor *values); /* values of x's shape as rows */
+/* For each place in `wanted` where it stands in the list `places`, or how long that is. */
+Tensor *find_places(Tensor *places, Tensor *wanted);
+/* A tensor without values of x's: of this layout, with a row for each place, which are sorted and
+ * distinct; sizes and dense dimensions as said. `block` of BSR and BSC. Values are those given by
+ * `rows`. */
+typedef struct {
+  Layout layout;
+  int ndim;
+  const int64_t *sizes;
+  int sparse, dense;
+  const int64_t *block;
+} Form;
+Form form_of(const Tensor *x);
+Tensor *structure(Form f, Tensor *places, DType dtype); /* the values are zeros */
+Tensor *with_parts(const Tensor *x, Tensor *values);    /* x's places */
+Tensor *coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes, bool coalesced);
+Tensor *coalesced_value(Tensor *x);
+Tensor *dense_value(Tensor *x, DType dtype);
+Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values); /* in place */
+
+/* --- convert.c --- */
+/* The rows of x, dense or sparse, at these places; recorded. */
+Tensor *t_rows_at(Tensor *x, int sparse, Tensor *places);
+Tensor *t_with_values(Tensor *x, Tensor *values);
+Tensor *t_sparse_values(Tensor *x); /* of one that is coalesced */
+Tensor *t_to_form(Tensor *x, Form f);
+
+#endif

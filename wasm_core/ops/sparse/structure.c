@@ -1,0 +1,279 @@
+/* Layouts of sparse tensors as lists of places, and back. */
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/sparse/sparse.h"
+
+Tensor *index_words(Tensor *t) { return WITHOUT_GRAD(t_contiguous(t_to(t, DT_I64))); }
+
+bool layout_named(const char *name, Layout *found) {
+  static const char *const names[] = {
+#define X(NAME, name, shown) #name,
+      TENSOR_LAYOUTS(X)
+#undef X
+  };
+  if (strncmp(name, "torch.", 6) == 0) name += 6;
+  for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+    if (strcmp(names[i], name) == 0) return *found = (Layout)i, true;
+  return fail(ERR_RUNTIME, "unsupported layout: %s", name), false;
+}
+
+/* ------------------------------------------------------------ dimensions */
+
+int sparse_dims(const Tensor *x) { return is_sparse(x) ? sparse_parts(x)->sparse_dim : 0; }
+
+int batch_dims(const Tensor *x) {
+  return is_sparse(x) && !is_coo(x) ? sparse_parts(x)->indices->ndim - 1 : 0;
+}
+
+int dense_dims(const Tensor *x) {
+  return is_sparse(x) ? x->ndim - sparse_dims(x) - batch_dims(x) : x->ndim;
+}
+
+int64_t count_of(const Tensor *x) { return sparse_parts(x)->values->sizes[batch_dims(x)]; }
+
+static int64_t product(int n, const int64_t *sizes) {
+  int64_t all = 1;
+  for (int i = 0; i < n; i++) all *= sizes[i];
+  return all;
+}
+
+Form form_of(const Tensor *x) {
+  Layout l = tensor_layout(x);
+  const Tensor *v = is_sparse(x) ? sparse_parts(x)->values : NULL;
+  return (Form){l,
+                x->ndim,
+                x->sizes,
+                sparse_dims(x),
+                is_sparse(x) ? dense_dims(x) : 0,
+                v && in_blocks(l) ? v->sizes + batch_dims(x) + 1 : NULL};
+}
+
+/* ------------------------------------------------------------ places */
+
+static Tensor *coo_places(const Tensor *x) {
+  const Sparse *s = sparse_parts(x);
+  Tensor *columns = index_words(s->indices), *y = tensor_zeros(1, &s->indices->sizes[1], DT_I64);
+  if (!columns || !y) return NULL;
+  const int64_t *at = words_of(columns), n = y->numel;
+  int64_t *out = words_in(y);
+  for (int d = 0; d < s->sparse_dim; d++)
+    for (int64_t i = 0; i < n; i++) out[i] = out[i] * x->sizes[d] + at[d * n + i];
+  return y;
+}
+
+/* Of compressed layouts: elements of blocks one after the other. */
+static Tensor *compressed_places(const Tensor *x) {
+  const Sparse *s = sparse_parts(x);
+  const Form f = form_of(x);
+  const int batch = batch_dims(x);
+  const bool columns = by_columns(f.layout);
+  int64_t b0 = f.block ? f.block[0] : 1, b1 = f.block ? f.block[1] : 1, n = count_of(x);
+  int64_t rows = x->sizes[batch], cols = x->sizes[batch + 1], batches = product(batch, x->sizes);
+  int64_t lines = s->indices->sizes[batch] - 1, total = batches * n * b0 * b1;
+  Tensor *from = index_words(s->indices), *other = index_words(s->plain),
+         *y = tensor_empty(1, &total, DT_I64);
+  if (!from || !other || !y) return NULL;
+  int64_t *out = words_in(y);
+  for (int64_t b = 0; b < batches; b++) {
+    const int64_t *c = words_of(from) + b * (lines + 1), *p = words_of(other) + b * n;
+    int64_t line = 0;
+    for (int64_t k = 0; k < n; k++) {
+      while (line + 1 < lines && c[line + 1] <= k) line++;
+      int64_t r = (columns ? p[k] : line) * b0, q = (columns ? line : p[k]) * b1;
+      for (int64_t i = 0; i < b0; i++)
+        for (int64_t j = 0; j < b1; j++) *out++ = (b * rows + r + i) * cols + q + j;
+    }
+  }
+  return y;
+}
+
+Tensor *places_of(Tensor *x) { return is_coo(x) ? coo_places(x) : compressed_places(x); }
+
+static Tensor *shaped_rows(Tensor *t, int64_t rows, int n, const int64_t *sizes) {
+  int64_t to[MAX_DIM + 1] = {rows};
+  memcpy(to + 1, sizes, (size_t)n * sizeof *to);
+  return t_reshape(t, n + 1, to);
+}
+
+Tensor *as_rows(Tensor *t, int sparse) {
+  return t ? shaped_rows(t, product(sparse, t->sizes), t->ndim - sparse, t->sizes + sparse) : NULL;
+}
+
+Tensor *value_rows(Tensor *x, Tensor *values) {
+  int lead = x->ndim - dense_dims(x), dense = dense_dims(x);
+  if (is_coo(x) || !values) return values;
+  return shaped_rows(values, product(values->ndim - dense, values->sizes), dense, x->sizes + lead);
+}
+
+static Tensor *sorted(Tensor *places, Tensor **order) {
+  Tensor *both[2] = {NULL, NULL};
+  WITHOUT_GRAD_BLOCK t_sort_stable(places, 0, false, both);
+  *order = both[1];
+  return both[0];
+}
+
+Tensor *find_places(Tensor *places, Tensor *wanted) {
+  Tensor *order, *in_order = sorted(places, &order);
+  Tensor *y = in_order ? tensor_empty(1, &wanted->numel, DT_I64) : NULL;
+  if (!y) return NULL;
+  const int64_t *at = words_of(in_order), *from = words_of(order), n = places->numel;
+  for (int64_t i = 0; i < wanted->numel; i++) {
+    int64_t place = words_of(wanted)[i], low = 0, high = n;
+    while (low < high) {
+      int64_t middle = (low + high) / 2;
+      if (at[middle] < place) low = middle + 1;
+      else high = middle;
+    }
+    words_in(y)[i] = low < n && at[low] == place ? from[low] : n;
+  }
+  return y;
+}
+
+/* ------------------------------------------------------------ making */
+
+Tensor *coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes, bool coalesced) {
+  if (blocked(indices, values)) return NULL;
+  Sparse s = {.values = values,
+              .indices = indices,
+              .layout = LAYOUT_SPARSE_COO,
+              .sparse_dim = (uint8_t)indices->sizes[0],
+              .coalesced = coalesced};
+  return tensor_sparse(ndim, sizes, s);
+}
+
+Tensor *with_parts(const Tensor *x, Tensor *values) {
+  if (failed() || !values) return NULL;
+  Sparse s = *sparse_parts(x);
+  s.values = values;
+  return tensor_sparse(x->ndim, x->sizes, s);
+}
+
+static Tensor *coo_structure(Form f, Tensor *places, DType dtype) {
+  int64_t n = places->numel, sizes[MAX_DIM + 1] = {n};
+  Tensor *indices = tensor_empty(2, (int64_t[]){f.sparse, n}, DT_I64);
+  memcpy(sizes + 1, f.sizes + f.sparse, (size_t)(f.ndim - f.sparse) * sizeof *sizes);
+  Tensor *values = tensor_zeros(f.ndim - f.sparse + 1, sizes, dtype);
+  if (blocked(indices, values)) return NULL;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t place = words_of(places)[i];
+    for (int d = f.sparse - 1; d >= 0; place /= f.sizes[d--])
+      words_in(indices)[d * n + i] = place % f.sizes[d];
+  }
+  return coo_of(indices, values, f.ndim, f.sizes, true);
+}
+
+/* The numbers of the lines (rows, or columns) and within them of places, or of their blocks, as one
+ * number each, in order and distinct; NULL without memory. */
+static int64_t *in_lines(Form f, Tensor *places, int64_t *n) {
+  const int batch = f.ndim - f.dense - 2;
+  const int64_t rows = f.sizes[batch], cols = f.sizes[batch + 1];
+  int64_t b0 = f.block ? f.block[0] : 1, b1 = f.block ? f.block[1] : 1;
+  Tensor *keys = tensor_empty(1, &places->numel, DT_I64), *order;
+  for (int64_t i = 0; keys && i < places->numel; i++) {
+    int64_t p = words_of(places)[i], b = p / (rows * cols), r = p / cols % rows / b0,
+            c = p % cols / b1;
+    words_in(keys)[i] = by_columns(f.layout) ? (b * (cols / b1) + c) * (rows / b0) + r
+                                             : (b * (rows / b0) + r) * (cols / b1) + c;
+  }
+  keys = keys ? sorted(keys, &order) : NULL;
+  int64_t *out = keys ? scratch_array(keys->numel + 1, sizeof *out) : NULL;
+  *n = 0;
+  for (int64_t i = 0; out && i < keys->numel; i++)
+    if (!*n || out[*n - 1] != words_of(keys)[i]) out[(*n)++] = words_of(keys)[i];
+  return out;
+}
+
+static Tensor *compressed_structure(Form f, Tensor *places, DType dtype) {
+  const int batch = f.ndim - f.dense - 2;
+  const int64_t b0 = f.block ? f.block[0] : 1, b1 = f.block ? f.block[1] : 1;
+  const int64_t rows = f.sizes[batch], cols = f.sizes[batch + 1], batches = product(batch, f.sizes);
+  if (b0 < 1 || b1 < 1 || rows % b0 || cols % b1)
+    return fail(ERR_RUNTIME,
+                "tensor sparse size (%lld, %lld) must be divisible by given blocksize (%lld, %lld)",
+                (long long)rows, (long long)cols, (long long)b0, (long long)b1);
+  const int64_t lines = by_columns(f.layout) ? cols / b1 : rows / b0,
+                width = by_columns(f.layout) ? rows / b0 : cols / b1;
+  int64_t all, *keys = in_lines(f, places, &all);
+  if (!keys) return NULL;
+  int64_t n = batches ? all / batches : 0, sizes[MAX_DIM + 3];
+  memcpy(sizes, f.sizes, (size_t)batch * sizeof *sizes);
+  sizes[batch] = lines + 1;
+  Tensor *from = tensor_zeros(batch + 1, sizes, DT_I64);
+  sizes[batch] = n;
+  Tensor *other = tensor_empty(batch + 1, sizes, DT_I64);
+  int at = batch + 1;
+  if (f.block) sizes[at++] = b0, sizes[at++] = b1;
+  memcpy(sizes + at, f.sizes + batch + 2, (size_t)f.dense * sizeof *sizes);
+  Tensor *values = tensor_zeros(at + f.dense, sizes, dtype);
+  if (blocked(from, other, values)) return NULL;
+  for (int64_t i = 0; i < all; i++) {
+    int64_t line = keys[i] / width, b = line / lines;
+    if (b * n > i || i >= (b + 1) * n)
+      return fail(ERR_RUNTIME, "Expect the same number of specified elements per batch.");
+    words_in(other)[i] = keys[i] % width;
+    words_in(from)[b * (lines + 1) + line % lines + 1]++;
+  }
+  for (int64_t b = 0; b < batches; b++)
+    for (int64_t k = 0; k < lines; k++)
+      words_in(from)[b * (lines + 1) + k + 1] += words_in(from)[b * (lines + 1) + k];
+  Sparse s = {.values = values,
+              .indices = from,
+              .plain = other,
+              .layout = (uint8_t)f.layout,
+              .sparse_dim = 2};
+  return tensor_sparse(f.ndim, f.sizes, s);
+}
+
+Tensor *structure(Form f, Tensor *places, DType dtype) {
+  if (blocked(places)) return NULL;
+  return f.layout == LAYOUT_SPARSE_COO ? coo_structure(f, places, dtype)
+                                       : compressed_structure(f, places, dtype);
+}
+
+/* ------------------------------------------------------------ values */
+
+/* Truths are added as numbers. */
+Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values) {
+  if (blocked(rows, places, values)) return NULL;
+  return WITHOUT_GRAD(
+      rows->dtype == DT_BOOL
+          ? t_to(t_index_add(t_to(rows, DT_I32), 0, places, t_to(values, DT_I32), 1), DT_BOOL)
+          : t_index_add(rows, 0, places, t_to(values, (DType)rows->dtype), 1));
+}
+
+Tensor *dense_value(Tensor *x, DType dtype) {
+  GRAD_MODE_WAS;
+  int lead = x->ndim - dense_dims(x);
+  Tensor *y = tensor_zeros(x->ndim, x->sizes, dtype == DT_NONE ? (DType)x->dtype : dtype);
+  y = add_rows(as_rows(y, lead), places_of(x), value_rows(x, sparse_parts(x)->values));
+  return y ? t_reshape(y, x->ndim, x->sizes) : NULL;
+}
+
+/* The first of each place is taken as it is, and the others are added to it in their order. */
+Tensor *coalesced_value(Tensor *x) {
+  GRAD_MODE_WAS;
+  Tensor *places = places_of(x), *order, *in_order = places ? sorted(places, &order) : NULL;
+  if (!in_order) return NULL;
+  const int64_t n = places->numel, *at = words_of(in_order), *from = words_of(order);
+  int64_t kept = 0, more = 0, k = -1;
+  for (int64_t i = 0; i < n; i++) kept += !i || at[i] != at[i - 1];
+  int64_t rest = n - kept;
+  Tensor *first = tensor_empty(1, &kept, DT_I64), *own = tensor_empty(1, &kept, DT_I64),
+         *added = tensor_empty(1, &rest, DT_I64), *to = tensor_empty(1, &rest, DT_I64);
+  if (blocked(first, added, to) || !own) return NULL;
+  for (int64_t i = 0; i < n; i++) {
+    if (!i || at[i] != at[i - 1]) {
+      words_in(own)[++k] = at[i];
+      words_in(first)[k] = from[i];
+    } else {
+      words_in(added)[more] = from[i];
+      words_in(to)[more++] = k;
+    }
+  }
+  const Sparse *s = sparse_parts(x);
+  Tensor *values = t_index_select(s->values, 0, first);
+  if (rest) values = add_rows(values, to, t_index_select(s->values, 0, added));
+  Tensor *y = structure(form_of(x), own, DT_BOOL);
+  return y && values ? with_parts(y, values) : NULL;
+}
