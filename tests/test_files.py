@@ -234,6 +234,15 @@ def test_subclass_keeps_its_class_and_slots() -> None:
     assert (type(found), found.note, found.other) == (Noted, "slot", "attribute")
 
 
+def test_engines_read_the_files_of_each_other() -> None:
+    engine = pygrad.Engine()
+    file = io.BytesIO()
+    engine.save(engine.nn.Linear(2, 1).state_dict(), file)
+    for reader in (pygrad, engine):
+        file.seek(0)
+        assert isinstance(reader.load(file)["weight"], reader.Tensor)
+
+
 # ------------------------------------------------------------------ the file
 
 
@@ -513,6 +522,9 @@ HOSTILE = {
         + number(0)
         + text("cpu")
         + b"K\x04tQ"
+    ),
+    "a place that is no word": pickled(
+        b"(" + text("storage") + name("torch", "FloatStorage") + text("0") + b"}K\x04tQ", **DATA
     ),
     "a storage that is too large": _lying(of=storage(count=5)),
     "a storage that is too small": _lying(of=storage(count=3)),

@@ -4,7 +4,6 @@ may name.
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -16,9 +15,12 @@ from .._tensor import Tensor
 from ..nn.parameter import Parameter
 from ..storage import TypedStorage, UntypedStorage, storage_class
 
-ORIGINAL: Final = __package__.rpartition(".")[0]
-"""The name of the package, or of the engine that this instance of it belongs to."""
 TORCH: Final = "torch"
+_ENGINE: Final = __package__.rpartition(".")[0]
+_ROOTS: Final = (_ENGINE, _ENGINE.partition("@")[0], TORCH)
+"""How modules of this package are called: by its name, or by that of the engine that this instance
+of it belongs to, but for what all share; or as PyTorch's are.
+"""
 
 _MOVED: Final = {
     name: module
@@ -116,12 +118,10 @@ def torch_name(obj: Any, name: str | None = None) -> tuple[str, str] | None:
     name = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str):
         return None
-    for root in (ORIGINAL + ".torch", ORIGINAL, TORCH):
-        if module == root or module.startswith(root + "."):
-            path = module[len(root) + 1 :]
-            break
-    else:
+    root = next((r for r in _ROOTS if module == r or module.startswith(r + ".")), None)
+    if root is None:
         return None
+    path = module[len(root) + 1 :].removeprefix("torch").removeprefix(".")
     for place in (_MOVED.get(name, _public(path)), path):
         found = f"{TORCH}.{place}" if place else TORCH
         try:
@@ -378,8 +378,3 @@ def added() -> dict[str, Any]:
             )
         names[each[1]] = each[0]
     return names
-
-
-def import_module(name: str) -> Any:
-    """A module by its dotted name, PyTorch's being ours."""
-    return find(TORCH, name[len(TORCH) + 1 :]) if is_torch(name) else importlib.import_module(name)

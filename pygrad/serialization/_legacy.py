@@ -62,8 +62,6 @@ class _Awaited:
         _, storage_type, key, location, count, view = name
         kind, size = kind_and_size(storage_type, count)
         key = text_of(key)
-        if not isinstance(key, str):
-            raise UnpicklingError("the key of a storage is no string")
         if key not in self.made:
             if size > self._most:
                 raise RuntimeError(

@@ -51,9 +51,17 @@ def unpickler(
     return Reader(file, **options)
 
 
-def text_of(value: Any) -> Any:
-    """A word that Python 2 may have written as bytes."""
-    return value.decode("ascii", "replace") if isinstance(value, bytes) else value
+def text_of(value: Any) -> str:
+    """A word in the name of a storage, which Python 2 may have written as bytes.
+
+    Raises:
+        UnpicklingError: it is none.
+    """
+    if isinstance(value, bytes):
+        return value.decode("ascii", "replace")
+    if not isinstance(value, str):
+        raise UnpicklingError(f"a storage is named by {type(value)}, not by words")
+    return value
 
 
 def typed(storage: Any, kind: Any) -> TypedStorage:
@@ -92,8 +100,6 @@ class _Records:
         if text_of(word) != "storage":
             raise UnpicklingError("Unknown typename for persistent_load, expected 'storage'")
         key = text_of(key)
-        if not isinstance(key, str):
-            raise UnpicklingError("the key of a storage is no string")
         if key not in self._made:
             made = self._read(key, *kind_and_size(storage_type, count), text_of(location))
             if not made.nbytes():

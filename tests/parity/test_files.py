@@ -549,6 +549,11 @@ def test_folder_of_an_archive_is_called_as_in_pytorch(tmp_path: Path, folder: st
     assert found[0] == found[1]
 
 
+def test_every_name_of_the_module_is_there() -> None:
+    missing = [n for n in torch.serialization.__all__ if not hasattr(pygrad.serialization, n)]
+    assert missing == []
+
+
 def test_files_for_archives_are_made_by_hand() -> None:
     assert loaded(torch, archive({"data.pkl": b"\x80\x02K\x07.", "version": b"3\n"})) == 7
     assert numbers(1)[1:] == number(1) + b"t"
