@@ -12,6 +12,7 @@ from typing import Any, Final
 from . import _ops
 from ._dtypes import dtype, uint8
 from ._host_data import _is_batched
+from ._package import pygrad
 from ._tensor import Tensor
 from .nn.parameter import Parameter
 from .storage import TypedStorage, UntypedStorage, storage_class
@@ -109,15 +110,21 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
     if str(layout) == "torch.sparse_coo":
         indices, values, size, *coalesced = data
         known = {"is_coalesced": coalesced[0]} if coalesced else {}
-        made = _F["sparse_coo_tensor"](indices, values, size, check_invariants=True, **known)
+        make = _sparse("sparse_coo_tensor")
+        made = make(indices, values, size, check_invariants=True, **known)
     elif str(layout).startswith("torch.sparse_"):
-        rows, columns, values, size = data
-        made = _F["sparse_compressed_tensor"](
-            rows, columns, values, size, layout=layout, check_invariants=True
-        )
+        make = _sparse("sparse_compressed_tensor")
+        made = make(*data, layout=layout, check_invariants=True)
     else:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     return made
+
+
+def _sparse(name: str) -> Any:
+    found = getattr(pygrad, name, None)
+    if found is None:
+        raise NotImplementedError("sparse tensors are not supported: to_dense() before saving")
+    return found
 
 
 def _rebuild_device_tensor_from_cpu_tensor(

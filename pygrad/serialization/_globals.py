@@ -171,7 +171,7 @@ def _layout(name: str) -> Any:
     """The layout that prints so."""
     found = getattr(pygrad, name.removeprefix("torch."), None)
     if type(found) is not pygrad.layout:
-        raise KeyError(name)
+        raise NotImplementedError(f"the layout {name:.50} is not supported")
     return found
 
 

@@ -136,7 +136,12 @@ def _on_cpu(storage: Any, location: str) -> Any:
 
 
 def _on_meta(storage: Any, location: str) -> Any:
-    return UntypedStorage(storage.nbytes(), device="meta") if location == "meta" else None
+    if location != "meta":
+        return None
+    made = UntypedStorage(storage.nbytes(), device="meta")
+    if made.device.type != "meta":
+        raise NotImplementedError("load: storages on the device meta are not supported")
+    return made
 
 
 for _priority, _name, _restore in (
