@@ -185,7 +185,7 @@ def test_names_from_above_are_where_the_list_says_and_used() -> None:
 AS_PROGRAMS_DO = {"datasets", "distributions", "fx", "nn", "optim", "torch", "utils"}
 ALSO = {
     "_stubs.py",
-    "_utils.py",
+    "_rebuild.py",
     "amp/grad_scaler.py",
     "autograd/functional.py",
     "autograd/gradcheck.py",

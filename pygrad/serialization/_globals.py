@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from .. import _utils
+from .. import _rebuild
 from .._dtypes import ALL, Size, device
 from .._package import pygrad, submodule
 from .._tensor import Tensor
@@ -49,7 +49,7 @@ _MOVED: Final = {
     for name in names.split()
 }
 """Names that PyTorch has in other modules, by which its files know them."""
-_HOMES: Final = ("nn.functional", "_utils", "random", "special", "linalg", "fft")
+_HOMES: Final = ("nn.functional", "_rebuild", "random", "special", "linalg", "fft")
 """Where functions are that PyTorch has in modules of its C++ part."""
 
 
@@ -122,6 +122,7 @@ def torch_name(obj: Any, name: str | None = None) -> tuple[str, str] | None:
     if root is None:
         return None
     path = module[len(root) + 1 :].removeprefix("torch").removeprefix(".")
+    path = _FILES.get(path, path)
     for place in (_MOVED.get(name, _public(path)), path):
         found = f"{TORCH}.{place}" if place else TORCH
         try:
@@ -139,6 +140,8 @@ def _public(path: str) -> str:
     return ".".join(parts[: next(ours, len(parts))])
 
 
+_FILES: Final = {"_rebuild": "_utils"}
+"""Modules of other names there."""
 _SHARED: Final = ("_C", "_tensor", "_utils")
 """Private modules that PyTorch has too."""
 
@@ -264,7 +267,7 @@ def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         "torch.device": device,
         "torch.storage.UntypedStorage": UntypedStorage,
         "torch.storage.TypedStorage": TypedStorage,
-        "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
+        "torch._tensor._rebuild_from_type_v2": _rebuild._rebuild_from_type_v2,
         "_codecs.encode": _encode,
         "builtins.bytearray": bytearray,
         "builtins.set": set,
@@ -292,7 +295,7 @@ def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
             names[f"torch.{kind.legacy}Tensor"] = legacy
             calls[id(legacy)] = _nothing_of(legacy)
     for name in _REBUILDS.split():
-        function = names[f"torch._utils.{name}"] = getattr(_utils, name)
+        function = names[f"torch._utils.{name}"] = getattr(_rebuild, name)
         calls[id(function)] = function
     return names, calls
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import IO, Any, Final
 
-from .. import _utils
+from .. import _rebuild
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
 from ._globals import CALLS, SAFE, added, check_key
@@ -225,7 +225,7 @@ class Unpickler:
         """Calls what the closed list or the user allows."""
         if id(function) in self._own:
             return function(*self._arguments(args))
-        if function is _utils._rebuild_from_type_v2:
+        if function is _rebuild._rebuild_from_type_v2:
             return self._guarded(self._rebuild, args)
         if id(function) not in CALLS:
             raise UnpicklingError(
@@ -247,7 +247,7 @@ class Unpickler:
     def _rebuild(self, function: Any, kind: Any, args: Any, state: Any) -> Any:
         if not (isinstance(kind, type) and issubclass(kind, Tensor)):
             raise TypeError("not a class of tensors")
-        return _utils._as_type(self._call(function, args), kind, state)
+        return _rebuild._as_type(self._call(function, args), kind, state)
 
     def _reduce(self) -> None:
         args, function = self._pop(), self._pop()
@@ -275,7 +275,7 @@ class Unpickler:
             if hasattr(made, "__setstate__"):
                 made.__setstate__(state)
             else:
-                self._guarded(_utils._set_obj_state, (made, state))
+                self._guarded(_rebuild._set_obj_state, (made, state))
         else:
             raise UnpicklingError(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
@@ -308,7 +308,7 @@ def _restore(made: Any, state: Any) -> None:
         raise TypeError("not the state of a tensor")
     if len(state) == 4:
         storage, offset, size, stride = state
-        made.set_(_utils._rebuild_tensor(storage, offset, size, stride))
+        made.set_(_rebuild._rebuild_tensor(storage, offset, size, stride))
         return
     if len(state) == 5:
         made.data = state[0]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ClassVar
 
-from .. import _utils
+from .. import _rebuild
 from .._dtypes import dtype, layout, uint8
 from .._host_data import reduction, to_bytes
 from ..storage import TypedStorage, UntypedStorage
@@ -108,7 +108,7 @@ def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]
     base = _Pickler if module in (None, pickle) else module.Pickler
     kind = type("Pickler", (base,), {"persistent_id": persistent_id})
     file = io.BytesIO()
-    before, reduction.form = reduction.form, _utils.reduced
+    before, reduction.form = reduction.form, _rebuild.reduced
     try:
         kind(file, protocol=protocol).dump(obj)
     finally:
@@ -118,7 +118,7 @@ def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]
 
 def data_of(storage: UntypedStorage, kind: dtype) -> bytes:
     """The bytes of a storage, NaNs with one pattern, so that equal states give equal files."""
-    return to_bytes(_utils.bytes_as(storage, kind))
+    return to_bytes(_rebuild.bytes_as(storage, kind))
 
 
 def write_archive(

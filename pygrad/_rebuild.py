@@ -1,0 +1,313 @@
+"""How files name a tensor: the functions that PyTorch's pickles call to make one again, and what a
+tensor is for them. Each checks what it is given, as a file may say anything.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from . import _ops
+from ._dtypes import dtype, uint8
+from ._host_data import _is_batched
+from ._package import pygrad
+from ._tensor import Tensor
+from .nn.parameter import Parameter
+from .storage import TypedStorage, UntypedStorage, storage_class
+from .utils.hooks import warn_if_has_hooks
+
+_F, _C = _ops.SPACES["torch"], _ops.C
+
+# ------------------------------------------------------------------ made again
+
+
+def _extent(size: Sequence[int], stride: Sequence[int]) -> int:
+    """How many elements lie between the first and the last of a tensor, both counted."""
+    if 0 in size:
+        return 0
+    return 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=False))
+
+
+def _placed(storage: Any, kind: dtype, offset: int, size: Any, stride: Any) -> Tensor:
+    """A tensor of these elements of a storage, which is not changed."""
+    untyped = storage.untyped()
+    if offset >= 0 and all(n >= 0 for n in (*size, *stride)):  # else `set_` says what is wrong
+        if (offset + _extent(size, stride)) * kind.itemsize > max(
+            untyped.nbytes(), offset * kind.itemsize
+        ):
+            raise RuntimeError("Trying to resize storage that is not resizable")
+    made: Tensor = _F["empty"](0, dtype=kind, device=untyped.device)
+    made.set_(untyped, offset, size, stride)
+    return made
+
+
+def _with_bits(tensor: Tensor, metadata: Any) -> Tensor:
+    """The tensor, its elements still to be conjugated or negated as the file says."""
+    if not metadata:
+        return tensor
+    if metadata.get("conj"):
+        tensor = tensor.conj()
+    if metadata.get("neg"):
+        tensor = tensor._neg_view()
+    return _C["data"](tensor)  # type: ignore[no-any-return]
+
+
+def _with_hooks(tensor: Tensor, hooks: Any) -> Tensor:
+    for hook in (hooks or {}).values():  # PyTorch has written none since its release 0.4
+        if not callable(hook):
+            raise TypeError("a hook cannot be called")
+        tensor.register_hook(hook)
+    return tensor
+
+
+def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
+    return _placed(storage, storage.dtype, storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
+    made = _with_bits(_rebuild_tensor(storage, storage_offset, size, stride), metadata)
+    made.requires_grad = requires_grad
+    return _with_hooks(made, backward_hooks)
+
+
+def _rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: dtype,
+    metadata: Any = None,
+) -> Tensor:
+    made = _with_bits(_placed(storage, dtype, storage_offset, size, stride), metadata)
+    made.requires_grad = requires_grad
+    return _with_hooks(made, backward_hooks)
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
+    return _with_hooks(Parameter(data, requires_grad), backward_hooks)  # type: ignore[return-value]
+
+
+def _rebuild_parameter_with_state(
+    data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any
+) -> Any:
+    return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    made: Tensor
+    if str(layout) == "torch.sparse_coo":
+        indices, values, size, *coalesced = data
+        known = {"is_coalesced": coalesced[0]} if coalesced else {}
+        make = _sparse("sparse_coo_tensor")
+        made = make(indices, values, size, check_invariants=True, **known)
+    elif str(layout).startswith("torch.sparse_"):
+        make = _sparse("sparse_compressed_tensor")
+        made = make(*data, layout=layout, check_invariants=True)
+    else:
+        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    return made
+
+
+def _sparse(name: str) -> Any:
+    found = getattr(pygrad, name, None)
+    if found is None:
+        raise NotImplementedError("sparse tensors are not supported: to_dense() before saving")
+    return found
+
+
+def _rebuild_device_tensor_from_cpu_tensor(
+    data: Tensor, dtype: dtype, device: Any, requires_grad: bool
+) -> Tensor:
+    made: Tensor = data.to(dtype=dtype, device=device)
+    made.requires_grad = requires_grad
+    return made
+
+
+def _rebuild_device_tensor_from_numpy(
+    data: Any, dtype: dtype, device: Any, requires_grad: bool
+) -> Tensor:
+    made: Tensor = _F["as_tensor"](data).to(dtype=dtype, device=device)
+    made.requires_grad = requires_grad
+    return made
+
+
+_rebuild_xla_tensor = _rebuild_device_tensor_from_numpy  # its name in files of older releases
+
+
+def _rebuild_meta_tensor_no_storage(
+    dtype: dtype, size: Any, stride: Any, requires_grad: bool
+) -> Tensor:
+    made: Tensor = _F["empty_strided"](
+        size, stride, dtype=dtype, device="meta", requires_grad=requires_grad
+    )
+    return made
+
+
+def _rebuild_wrapper_subclass(
+    cls: Any,
+    dtype: dtype,
+    size: Any,
+    stride: Any,
+    storage_offset: int,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Any:
+    return Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        cls,
+        size,
+        strides=stride,
+        storage_offset=storage_offset,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+def _rebuild_qtensor(*_: Any) -> Tensor:
+    raise NotImplementedError("quantized tensors are not supported: dequantize() before saving")
+
+
+def _rebuild_nested_tensor(*_: Any) -> Tensor:
+    raise NotImplementedError("nested tensors are not supported: unbind() before saving")
+
+
+def _rebuild_from_type_v2(func: Any, new_type: type, args: Any, state: Any) -> Any:
+    return _as_type(func(*args), new_type, state)
+
+
+def _as_type(made: Any, kind: type, state: Any) -> Any:
+    """A tensor just made, as an instance of its own class, with its attributes."""
+    if type(made) is not kind:
+        made = kind._make_subclass(kind, made, made.requires_grad)  # type: ignore[attr-defined]
+    if getattr(kind, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
+        made.__setstate__(state)
+        return made
+    return _set_obj_state(made, state)
+
+
+# ------------------------------------------------------------------ attributes of an object
+
+
+def _get_obj_state(obj: Any) -> Any:
+    """Attributes that are no part of a tensor: the dict, or a pair with those in slots."""
+    own = getattr(type(obj), "__getstate__", None)
+    if own not in (None, object.__getstate__):
+        return obj.__getstate__()
+    names = [n for n in copyreg._slotnames(type(obj)) if n not in _SLOTS]  # type: ignore[attr-defined]
+    slots = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
+    return (obj.__dict__, slots) if slots else obj.__dict__
+
+
+_SLOTS: Final = frozenset(Tensor.__slots__)
+
+
+def _set_obj_state(obj: Any, state: Any) -> Any:
+    """Gives an object its attributes, but none that `Tensor` itself has.
+
+    Raises:
+        RuntimeError: no dict, and no pair of two. ValueError: the name of a slot that is not the
+            user's.
+    """
+    if isinstance(state, tuple):
+        if len(state) != 2:
+            raise RuntimeError(f"Invalid serialized state: {state}")
+        attributes, slots = state
+    else:
+        attributes, slots = state, None
+    if attributes:
+        obj.__dict__.update(attributes)
+    for name, value in (slots or {}).items():
+        if isinstance(obj, Tensor) and hasattr(Tensor, name):
+            raise ValueError(f"{name!r} is no attribute that a state may set")
+        setattr(obj, name, value)
+    return obj
+
+
+# ------------------------------------------------------------------ on the way to a file
+
+
+def get_tensor_metadata(tensor: Tensor) -> dict[str, bool]:
+    """Which of 'conj' and 'neg' are still to be done with its elements."""
+    found = {"conj": tensor.is_conj(), "neg": tensor.is_neg()}
+    return {name: True for name, holds in found.items() if holds}
+
+
+def stored(storage: UntypedStorage, kind: dtype) -> Any:
+    """A storage as files name it: typed, if PyTorch has a class of storages for the type."""
+    if storage_class(kind) is None:
+        return storage
+    return TypedStorage(wrap_storage=storage, dtype=kind, _internal=True)
+
+
+def _plain(tensor: Tensor) -> Any:
+    """How to make a tensor again, without its attributes."""
+    warn_if_has_hooks(tensor)
+    if tensor.is_meta:
+        geometry = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad
+        return _rebuild_meta_tensor_no_storage, geometry
+    if str(tensor.layout) != "torch.strided":
+        return _rebuild_sparse_tensor, (tensor.layout, _sparse_parts(tensor))
+    if _is_batched(tensor):
+        raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
+    storage = stored(UntypedStorage.of(tensor), tensor.dtype)
+    args: tuple[Any, ...] = (
+        storage,
+        tensor.storage_offset(),
+        tuple(tensor.shape),
+        tensor.stride(),
+        tensor.requires_grad,
+        OrderedDict(),
+    )
+    rebuild: Any = _rebuild_tensor_v2
+    if isinstance(storage, UntypedStorage):
+        rebuild, args = _rebuild_tensor_v3, (*args, tensor.dtype)
+    metadata = get_tensor_metadata(tensor)
+    return rebuild, ((*args, metadata) if metadata else args)
+
+
+def _sparse_parts(tensor: Any) -> tuple[Any, ...]:
+    name = str(tensor.layout)
+    if name == "torch.sparse_coo":
+        return tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced()
+    by_row = name in ("torch.sparse_csr", "torch.sparse_bsr")
+    first = tensor.crow_indices() if by_row else tensor.ccol_indices()
+    second = tensor.col_indices() if by_row else tensor.row_indices()
+    return first, second, tensor.values(), tensor.size()
+
+
+def reduced(tensor: Tensor) -> Any:
+    """How to make a tensor again, as PyTorch's files have it: by its storage, which is pickled
+    with it and shared with all others that share it.
+    """
+    state = _get_obj_state(tensor)
+    if issubclass(type(tensor), Parameter):  # those that only say so are of a class of their own
+        hooks: Any = OrderedDict()
+        given = tensor.data, tensor.requires_grad, hooks
+        if state:
+            return _rebuild_parameter_with_state, (*given, state)
+        return _rebuild_parameter, given
+    function, args = _plain(tensor)
+    if type(tensor) is Tensor and not state:
+        return function, args
+    return _rebuild_from_type_v2, (function, type(tensor), args, state)
+
+
+def bytes_as(storage: UntypedStorage, kind: dtype) -> Tensor:
+    """The elements of a storage as a tensor whose bytes are to be written: all of them, even
+    where they make no whole element.
+    """
+    return storage._view(kind if storage.nbytes() % kind.itemsize == 0 else uint8)
