@@ -438,6 +438,26 @@ def test_places_are_mapped() -> None:
     assert seen == [(16, "cuda:1")]
 
 
+@in_both_forms
+def test_tensors_on_meta_have_places_but_no_bytes(form: str) -> None:
+    x = pygrad.arange(12.0).reshape(3, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = again([x, x.t()[1:]], form, map_location="meta")
+        bare = again(pygrad.nn.Parameter(pygrad.ones(2, 3, device="meta")), form)
+    assert (first.device.type, first.dtype, first.stride()) == ("meta", x.dtype, (4, 1))
+    assert (second.shape, second.stride(), second.storage_offset()) == ((3, 3), (1, 4), 1)
+    assert (type(bare), bare.shape, bare.is_meta) == (pygrad.nn.Parameter, (2, 3), True)
+
+
+def test_bytes_are_not_read_for_meta() -> None:
+    raw = GOOD.replace(np.arange(4, dtype="float32").tobytes(), b"damaged bytes ..")
+    assert raw != GOOD
+    assert loaded(raw, map_location="meta")["x"].is_meta
+    with pytest.raises(RuntimeError, match="CRC-32"):
+        loaded(raw)
+
+
 def test_package_of_the_user_is_asked_in_its_turn() -> None:
     registry = serialization._locations._registry
     before = [*registry]

@@ -136,12 +136,12 @@ def _on_cpu(storage: Any, location: str) -> Any:
 
 
 def _on_meta(storage: Any, location: str) -> Any:
-    if location != "meta":
-        return None
-    made = UntypedStorage(storage.nbytes(), device="meta")
-    if made.device.type != "meta":
-        raise NotImplementedError("load: storages on the device meta are not supported")
-    return made
+    return UntypedStorage(storage.nbytes(), device="meta") if location == "meta" else None
+
+
+def is_meta(map_location: Any) -> bool:
+    """Whether storages go nowhere, so that none needs to be read."""
+    return isinstance(map_location, (str, _device)) and str(map_location) == "meta"
 
 
 for _priority, _name, _restore in (

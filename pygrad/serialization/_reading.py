@@ -13,7 +13,7 @@ from .._dtypes import uint8
 from ..storage import TypedStorage, UntypedStorage
 from ._archive import ArchiveReader
 from ._globals import StorageType, find, is_torch
-from ._locations import restorer
+from ._locations import is_meta, restorer
 from ._options import LoadEndianness, get_default_load_endianness, local
 from ._unpickler import Unpickler
 
@@ -89,6 +89,7 @@ class _Records:
     def __init__(self, archive: ArchiveReader, map_location: Any) -> None:
         self._archive = archive
         self._restore = restorer(map_location)
+        self._nowhere = is_meta(map_location)
         self._turned = _byte_order(archive) != sys.byteorder
         self._made: dict[str, TypedStorage] = {}
 
@@ -115,6 +116,8 @@ class _Records:
                 f"record size ({there} bytes) does not match expected size ({size} bytes = {size} "
                 "elements * 1 bytes/element) for dtype Byte"
             )
+        if self._nowhere:
+            return typed(UntypedStorage(size, device="meta"), kind)
         raw = bytes(size) if local.skip_data else self._archive.read(name)
         storage = UntypedStorage._from_bytes(raw)
         if self._turned:

@@ -125,6 +125,11 @@ def marked_tensors(t: Any) -> Any:
 
 
 @an_object
+def tensors_without_elements(t: Any) -> Any:
+    return [t.ones(2, 3, device="meta").t(), t.nn.Parameter(t.ones(2, device="meta"))]
+
+
+@an_object
 def plain_values(t: Any) -> Any:
     places = t.Size([1, 2]), t.device("cpu"), t.device("cuda", 1), t.strided
     return [*places, {1, 2}, b"ab", bytearray(b"x"), 1j, None, True, 1 << 40, -(1 << 70), 2.5]
@@ -160,7 +165,8 @@ def described(value: Any) -> Any:
     if isinstance(value, (torch.Tensor, pygrad.Tensor)):
         layout = tuple(value.shape), value.stride(), value.storage_offset(), str(value.dtype)
         marks = value.requires_grad, value.is_conj(), value.is_neg(), type(value).__name__
-        return layout, marks, str(value.detach().tolist()), described(vars(value))
+        elements = "none" if value.is_meta else str(value.detach().tolist())
+        return layout, marks, elements, described(vars(value))
     if isinstance(value, dict):
         return type(value).__name__, [(described(k), described(v)) for k, v in value.items()]
     if isinstance(value, (list, tuple)):
@@ -469,7 +475,11 @@ def test_file_gives_what_it_gives_pytorch(case: str) -> None:
 CALLS: dict[str, Callable[[Any, str], Any]] = {
     **{
         f"to {where!r}": lambda t, path, where=where: t.load(path, map_location=where)
-        for where in ("cpu", {"cpu": "cpu"}, {"cpu": "cuda:0"}, "cuda", "xpu", "hpu", "foo", 3)
+        for where in ("cpu", "meta", {"cpu": "cpu"}, {"cpu": "meta"}, {"cpu": "cuda:0"})
+    },
+    **{
+        f"to {where!r}": lambda t, path, where=where: t.load(path, map_location=where)
+        for where in ("cuda", "xpu", "hpu", "foo", 3)
     },
     "to a device": lambda t, path: t.load(path, map_location=t.device("cpu")),
     "by a function": lambda t, path: t.load(path, map_location=lambda storage, _: storage),
