@@ -55,6 +55,13 @@ class dtype:
     def __reduce__(self) -> str:
         return self.name
 
+    def limits(self) -> tuple[float, ...]:
+        """What `finfo` tells of a floating type: eps, max, min, tiny and resolution."""
+        digits, top, resolution = _FLOATS[self]
+        eps = 2.0 ** (1 - digits)
+        most = (2.0 - eps) * 2.0 ** (top - 1)
+        return eps, most, -most, 2.0 ** (2 - top), resolution
+
     def to_real(self) -> dtype:
         """The real type of the same precision."""
         return _REAL.get(self, self)
@@ -390,11 +397,8 @@ class finfo:
             )
         self.bits = kind.itemsize * 8
         self.dtype = kind.name
-        digits, top, self.resolution = _FLOATS[kind]
-        self.eps = 2.0 ** (1 - digits)
-        self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0 ** (2 - top)
+        self.eps, self.max, self.min, self.tiny, self.resolution = kind.limits()
+        self.smallest_normal = self.tiny
 
     def __repr__(self) -> str:
         return (
@@ -439,7 +443,6 @@ class iinfo:
 def _checked(name: str, kind: Any) -> dtype:
     """A dtype that is one, for finfo and iinfo."""
     if isinstance(kind, dtype):
-        _ = kind.code  # what no tensor can have says so
         return kind
     found = type(kind).__name__
     raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {found}")

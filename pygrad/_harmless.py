@@ -74,6 +74,13 @@ def _scope(name: str) -> Function:
     return scope
 
 
+def _extension(name: str) -> Function:
+    def function(path: str) -> None:
+        raise OSError(f"Could not load this library: {path}: pygrad cannot run machine code")
+
+    return function
+
+
 def _isinstance(name: str) -> Function:
     def isinstance_(value: Any, kinds: Any) -> bool:
         return builtins.isinstance(value, tuple(kinds) if type(kinds) is list else kinds)
@@ -102,6 +109,9 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
     ],
     "torch._dynamo.utils": [(_always(False), "is_compile_supported")],
     "torch._C._dynamo.eval_frame": [(_always(None), "reset_code")],
+    "torch._jit_internal": [
+        (_itself, "_copy_to_script_wrapper _drop _overload _overload_method"),
+    ],
     "torch.backends.cpu": [(_always("DEFAULT"), "get_cpu_capability")],
     "torch.compiler": [
         (_itself, "assume_constant_result nested_compile_region wrap_numpy"),
@@ -111,7 +121,7 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_always([]), "list_backends"),
     ],
     "torch.jit": [
-        (_itself, "script_if_tracing script_method interface"),
+        (_itself, "_script_if_tracing interface script_if_tracing script_method"),
         (_first, "optimize_for_inference"),
         (_second, "annotate"),
         (_isinstance, "isinstance"),
@@ -120,6 +130,8 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_always(False), "onednn_fusion_enabled"),
         (_always([]), "export_opnames"),
     ],
+    "torch.classes": [(_extension, "load_library")],
+    "torch.ops": [(_extension, "load_library")],
     "torch.onnx": [
         (_always(False), "is_in_onnx_export"),
         (_always(None), "register_custom_op_symbolic unregister_custom_op_symbolic"),

@@ -155,7 +155,14 @@ def _resolve(module: str, short: str) -> Any:
     """What stands for a name that is described: what pygrad has in another place, or a stand-in."""
     entry = entries(module)[short]
     if entry.kind == "from":
-        return getattr(importlib.import_module(f"{ORIGINAL}.{entry.detail}"), entry.more or short)
+        if entry.detail.partition(".")[0] == TORCH:
+            home = importlib.import_module(f"{ORIGINAL}.{entry.detail}")
+        else:
+            try:
+                home = importlib.import_module(entry.detail)
+            except ImportError:  # of a package that is not installed
+                raise LookupError from None
+        return getattr(home, entry.more or short)
     if entry.kind == "module":
         return importlib.import_module(f"{ORIGINAL}.{entry.more}")
     if entry.kind in ("class", "protocol", "def", "object"):
@@ -319,7 +326,22 @@ class _Unavailable(_dtypes.dtype):
         _wanted.used(full)
         raise NotImplementedError(f"pygrad has no {full}: tensors have {_TYPES}")
 
+    def limits(self) -> tuple[float, ...]:
+        """Those of the types of 8 bits; NotImplementedError for what has even fewer."""
+        if self.name not in _LIMITS:
+            raise NotImplementedError(f"\"epsilon\" not implemented for '{self.name}'")
+        eps, most, tiny = _LIMITS[self.name]
+        return eps, most, tiny if "e8m0" in self.name else -most, tiny, 1.0
 
+
+_LIMITS: Final = {
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7),
+    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
+    "float8_e5m2fnuz": (2.0**-3, 57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127),
+}
+"""eps, max and tiny; e8m0 has no sign."""
 _TYPES: Final = "the types from bool to complex128, with float16, bfloat16 and the unsigned ones"
 
 
@@ -334,6 +356,7 @@ def _make_value(module: str, short: str, entry: _Entry) -> Any:
 _MAKERS: Final[dict[str, Callable[[str, str, _Entry], Any]]] = {
     "any": lambda module, short, entry: Any,
     "class": _make_class,
+    "generic": _make_protocol,
     "def": _make_function,
     "dtype": _make_dtype,
     "enum": _make_enumeration,

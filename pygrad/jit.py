@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from typing import TYPE_CHECKING, Any
+from typing import Final as Final
 
 from ._absent import answers, refusals
 from .nn import Module

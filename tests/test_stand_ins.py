@@ -153,13 +153,29 @@ def test_types_of_elements_that_no_tensor_has_are_types() -> None:
         lambda: torch.ones(2).to(kind),
         lambda: torch.tensor([1.0], dtype=kind),
         lambda: torch.nn.Linear(1, 1).to(kind),
-        lambda: torch.finfo(kind),
     ):
         before = torch.pg_live_count()
         with pytest.raises(NotImplementedError, match="pygrad has no torch.float8_e4m3fn: tensors"):
             use()
         torch.nn.Linear(1, 1)
         assert torch.pg_live_count() == before
+
+
+def test_dispatch_keys_make_sets() -> None:
+    key, make = torch._C.DispatchKey, torch._C.DispatchKeySet
+    both = make(key.AutocastCPU) | make(key.AutocastCUDA)
+    assert (both.has(key.AutocastCPU), both.has(key.CPU)) == (True, False)
+    assert both - make(key.AutocastCUDA) == both & make(key.AutocastCPU) == make(key.AutocastCPU)
+    assert both.remove(key.AutocastCUDA).add(key.AutocastCUDA) == both
+    assert str(make(key.CPU)) == "DispatchKeySet(CPU)"
+    with torch._C._ExcludeDispatchKeyGuard(both), torch._C._IncludeDispatchKeyGuard(both):
+        assert (torch.ones(1) * 2).item() == 2
+
+
+def test_compiled_extensions_are_refused_as_libraries_that_cannot_be_loaded() -> None:
+    for load in (torch.ops.load_library, torch.classes.load_library):
+        with pytest.raises(OSError, match="Could not load this library: x.so: pygrad cannot run"):
+            load("x.so")
 
 
 def test_classes_of_devices_that_are_not_there_are_classes() -> None:

@@ -21,6 +21,15 @@ from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading
 from ..autograd.variable import _EngineBase as _EngineBase
 from . import _autograd as _autograd
 from . import _functions as _functions
+from ._dispatch_keys import (
+    DispatchKeySet as DispatchKeySet,
+)
+from ._dispatch_keys import (
+    _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard,
+)
+from ._dispatch_keys import (
+    _IncludeDispatchKeyGuard as _IncludeDispatchKeyGuard,
+)
 
 globals().update(_ops.C)
 

@@ -6,7 +6,7 @@ Every public module is described, and private ones that libraries are known to l
 is a line with its name, a package's with a slash behind and those of its submodules whose names it
 gives to something else; the lines below it have its names by kind:
 
-    from HOME: a b          what the module HOME describes under the same name
+    from HOME: a b          what the module HOME has under the same name, described here or Python's
     from HOME: a=b          ... under the name b
     class BASE: A B         classes, by the nearest base that matters, if any
     enum BASE A: X=1 Y=2    an enumeration with its members
@@ -15,6 +15,7 @@ gives to something else; the lines below it have its names by kind:
     def: f g                functions
     value: A=1 B='x'        numbers, strings, truth values, None
     any: T                  types of annotations that are no classes
+    generic: L              what may be subscripted in annotations
     typevar: T              variables of types
     logger: log             loggers
     module: m=torch.x.y     modules that are shown in another place than their own
@@ -38,7 +39,7 @@ import types
 import typing
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ UNSEEN = """
     torch._dynamo.side_effects torch._dynamo.codegen torch._dynamo.repro torch._dynamo.debug
 """.split()
 """Beginnings of what is left out: PyTorch's own machinery and tests."""
+OF_KINDS = ("_Ops", "_Classes")
+"""Modules whose class has their functions."""
 WITHOUT = {"torch.utils.tensorboard": ["class: FileWriter RecordWriter SummaryWriter"]}
 """Modules that need a package which is not installed."""
 KNOWN = ("torch.nn", "torch.optim", "torch.utils", "torch.autograd", "torch.distributions")
@@ -134,31 +137,45 @@ def is_theirs(value: Any) -> bool:
 
 def described(module: types.ModuleType) -> dict[str, Any]:
     """What of a module is described, by name."""
-    listed = set(vars(module).get("__all__", ()))
+    kind = type(module)  # which some have of their own
+    of_kind = vars(kind) if kind.__name__ in OF_KINDS else {}
+    return {
+        name: value
+        for name, value in [*vars(module).items(), *of_kind.items()]
+        if not name.startswith("__")
+        and name.isidentifier()
+        and not keyword.iskeyword(name)
+        and is_shown(module, name, value)
+    }
+
+
+def is_shown(module: types.ModuleType, name: str, value: Any) -> bool:
+    """Whether a name of a module is described: the public ones that are PyTorch's, all that it
+    lists; those of other packages, and of modules directly below torch those of Python; of some
+    modules private ones.
+    """
+    if name in vars(module).get("__all__", ()):
+        return True
+    if isinstance(value, types.ModuleType):
+        return value.__name__.startswith("torch.")
     parts = module.__name__.split(".")
     known = len(parts) <= 2 or ".".join(parts[:2]) in KNOWN
-    names = {}
-    for name, value in list(vars(module).items()):
-        if name.startswith("__") or not name.isidentifier() or keyword.iskeyword(name):
-            continue
-        if isinstance(value, (type, types.FunctionType)) or callable(value):
-            special = isinstance(value, (typing.TypeVar, *ANY))
-            if not (is_theirs(value) or (special and name in listed)):
-                continue
-            home = origin(value) == module.__name__
-            if (
-                is_private(name)
-                and name not in listed
-                and not (known and (home or not origin(value)))
-            ):
-                continue
-        elif isinstance(value, types.ModuleType):
-            if not value.__name__.startswith("torch."):
-                continue
-        elif name in ("TYPE_CHECKING", "torch") or (is_private(name) and name not in listed):
-            continue
-        names[name] = value
-    return names
+    if callable(value):
+        if not is_theirs(value):
+            home = foreign(name, value).partition(".")[0]
+            near = len(parts) <= 2 or home not in sys.stdlib_module_names
+            return near and home != "" and not is_private(name)
+        return known or not is_private(name)
+    if is_private(name):
+        return known and type(value) in PLAIN
+    return name not in ("TYPE_CHECKING", "annotations")
+
+
+def foreign(name: str, value: Any) -> str:
+    """The module of Python or of another package that something is of under its name."""
+    home = origin(value)
+    there = getattr(sys.modules.get(home), name, None) is value
+    return home if there and home.partition(".")[0] not in ("torch", "builtins") else ""
 
 
 ANY = (types.UnionType, types.GenericAlias, type(typing.Union[int, str]), type(typing.List[int]))  # noqa: UP006, UP007
@@ -218,6 +235,9 @@ def describe(modules: dict[str, types.ModuleType]) -> Iterator[str]:
                 if value.__name__ != f"{module}.{name}" and value.__name__ in modules:
                     groups["module"].append(f"{name}={value.__name__}")
                 continue
+            if foreign(name, value):
+                groups[f"from {foreign(name, value)}"].append(name)
+                continue
             place = places.get(id(value), (module, name))
             if place != (module, name):
                 same = place[1] == name
@@ -267,6 +287,8 @@ def kind_of(name: str, value: Any, places: dict[int, tuple[str, str]]) -> tuple[
         return "value", f"{name}={value!r}"
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
         return "def", name
+    if hasattr(value, "__getitem__") and not isinstance(value, (Mapping, Sequence)):
+        return "generic", name
     return "object", name
 
 

@@ -1,0 +1,75 @@
+"""Sets of dispatch keys, which libraries put together when they are imported; nothing here is
+dispatched by keys, so that excluding or including some changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DispatchKeySet:
+    """A set of keys, made of one and joined by ``|``.
+
+    Example:
+        >>> import pygrad.torch as torch
+        >>> key = torch._C.DispatchKey
+        >>> keys = torch._C.DispatchKeySet(key.CPU) | torch._C.DispatchKeySet(key.CUDA)
+        >>> keys.has(key.CPU), keys.has(key.Meta)
+        (True, False)
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, *keys: Any) -> None:
+        self._keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys | other._keys))
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys & other._keys))
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*(self._keys - other._keys))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
+
+    def has(self, key: Any) -> bool:
+        """Whether a key is in it."""
+        return key in self._keys
+
+    def add(self, key: Any) -> DispatchKeySet:
+        """The set with a key more."""
+        return DispatchKeySet(*self._keys, key)
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        """The set without a key."""
+        return DispatchKeySet(*(self._keys - {key}))
+
+
+class _Guard:
+    """A scope in which other keys count: all is as outside."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self.keys = keys
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class _ExcludeDispatchKeyGuard(_Guard):
+    """A scope without some keys."""
+
+
+class _IncludeDispatchKeyGuard(_Guard):
+    """A scope with some keys more."""
