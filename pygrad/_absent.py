@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import _wanted
+
 Function = Callable[..., Any]
 
 
@@ -46,8 +48,10 @@ def refusals(module: str, names: str, error: type[Exception], message: str) -> d
 
     def one(name: str) -> tuple[str, Function]:
         text = message.replace("{}", name)
+        full = f"torch.{module.partition('.')[2]}.{name}"
 
         def function(*_: Any, **__: Any) -> Any:
+            _wanted.used(full)
             raise error(text)
 
         doc = f"Raises {error.__name__}: {text}"

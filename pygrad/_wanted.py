@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 TRACES: Final = os.environ.get("PYGRAD_TRACE_MISSING", "") not in ("", "0")
+_KEYWORD: Final = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _counts: Final[Counter[tuple[str, str]]] = Counter()
 
 
@@ -24,13 +26,32 @@ def looked_up(name: str) -> None:
         _counts["not found", name] += 1
 
 
+def refused(error: BaseException) -> None:
+    """A call of an op failed: perhaps for a keyword that it does not have."""
+    found = _KEYWORD.match(str(error))
+    if found:
+        _counts["no keyword", f"{found[1]}({found[2]}=)"] += 1
+
+
+def watch(kind: Any, name: str) -> None:
+    """Counts what a class of tensors is asked for and does not have."""
+
+    def get(self: Any, short: str) -> Any:
+        if not short.startswith("__"):
+            looked_up(f"{name}.{short}")
+        text = f"'{type(self).__name__}' object has no attribute '{short}'"
+        raise AttributeError(text, name=short, obj=self)
+
+    kind.__getattr__ = get
+
+
 def report() -> str:
     """How often what was asked for, the most frequent first; "" where nothing was."""
     if not _counts:
         return ""
     ranked = sorted(_counts.items(), key=lambda row: (-row[1], row[0]))
     width = max(len(str(count)) for count in _counts.values())
-    lines = [f"{count:{width}}  {how:9}  {name}" for (how, name), count in ranked]
+    lines = [f"{count:{width}}  {how:10}  {name}" for (how, name), count in ranked]
     return "\n".join(["pygrad: asked for in vain (PYGRAD_TRACE_MISSING)", *lines])
 
 

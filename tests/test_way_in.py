@@ -426,3 +426,59 @@ def test_parameter_classes_have_arguments_of_their_own() -> None:
     assert dict(module.named_parameters()) == {"weight": weight}
     with pytest.raises(TypeError, match="unexpected keyword argument 'bits'"):
         pygrad.nn.Parameter(pygrad.ones(1), bits=1)  # type: ignore[call-arg]
+
+
+# ------------------------------------------------------------------ what is asked for in vain
+
+ASKS = """
+import torch
+for _ in range(3):
+    hasattr(torch, "nowhere")
+try:
+    torch.onnx.export(None)
+except NotImplementedError:
+    pass
+for _ in range(2):
+    try:
+        torch.add(torch.ones(1), torch.ones(1), loud=True)
+    except TypeError:
+        pass
+try:
+    torch.ones(1).louder()
+except AttributeError as error:
+    print(error)
+try:
+    torch.cuda.synchronize()
+except AssertionError:
+    pass
+torch.nn.SyncBatchNorm, torch.distributed.fsdp, torch.jit.script, hasattr(torch, "__wrapped__")
+"""
+REPORT = """\
+pygrad: asked for in vain (PYGRAD_TRACE_MISSING)
+3  not found   torch.nowhere
+2  no keyword  add(loud=)
+1  called      torch.cuda.synchronize
+1  called      torch.onnx.export
+1  not found   torch.Tensor.louder
+"""
+
+
+def test_what_was_asked_for_in_vain_is_told_at_the_end() -> None:
+    done = python("-m", "pygrad", "-c", ASKS, PYGRAD_TRACE_MISSING="1")
+    assert done.stdout == "'Tensor' object has no attribute 'louder'\n"
+    assert done.stderr == REPORT
+
+
+def test_nothing_is_told_of_a_program_that_finds_all_or_does_not_ask() -> None:
+    done = python("-m", "pygrad", "-c", "import torch; torch.ones(1)", PYGRAD_TRACE_MISSING="1")
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    for off in ("", "0"):
+        done = python("-m", "pygrad", "-c", ASKS, PYGRAD_TRACE_MISSING=off)
+        assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_engines_tell_it_once() -> None:
+    program = "import pygrad; e = pygrad.Engine(); pygrad.install(); import torch; torch.nn.nowhere"
+    program = f"try: exec({program!r})\nexcept AttributeError: pass"
+    done = python("-c", program, PYGRAD_TRACE_MISSING="1")
+    assert done.stderr.splitlines()[1:] == ["1  not found   torch.nn.nowhere"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import _boundary as e
+from .. import _wanted
 from .._dtypes import BY_CODE
 from . import overriding, table
 from .arguments import (
@@ -489,6 +490,8 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
                 found = _rearranged(row, mode, args, kwargs)
                 if found is not None:
                     return invoke(row, mode, *found)
+            if _wanted.TRACES:
+                _wanted.refused(error)
             raise error
         finally:
             del error  # its traceback refers to this frame

@@ -32,4 +32,8 @@ else:
     __getattr__, __dir__ = forward(__name__)
     __all__ = list(getattr(_original, "__all__", ()))
 
+from .. import _wanted
 from .torch_version import __version__ as __version__
+
+if _wanted.TRACES:
+    _wanted.watch(_original.Tensor, "torch.Tensor")
