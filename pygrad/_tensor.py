@@ -16,6 +16,7 @@ from . import _above, _boundary, _ops
 from ._boundary import attributes, calls, header, overriding
 from ._boundary.arguments import (
     K_COMPLEX,
+    K_OVERRIDING,
     K_TENSOR,
     KINDS,
     Index,
@@ -101,7 +102,7 @@ class Tensor(Methods):
         Raises:
             TypeError: no class of tensors, or no tensor.
         """
-        if cls not in KINDS:
+        if KINDS.get(cls) not in _KINDS_OF_TENSORS:
             _look_at(cls)
         if not isinstance(data, Tensor):
             refuse_foreign(data)
@@ -927,6 +928,9 @@ def as_leaf(tensor: Any) -> Any:
     return tensor._mark(True)
 
 
+_KINDS_OF_TENSORS: Final = (K_TENSOR, K_OVERRIDING)
+
+
 def _look_at(cls: Any) -> None:
     """Finds out how tensors of a class are to be treated.
 
@@ -1055,6 +1059,7 @@ def _install() -> None:
         _twin(Tensor.dim, "ndimension"),
         _twin(Tensor.numel, "nelement"),
     )
+    overriding.NAMES[Tensor.nelement] = "numel"
     for name, found in list(vars(Tensor).items()):
         if type(found) is bool:
             found = property(_yes if found else _no)

@@ -123,7 +123,7 @@ def refuse_foreign(value: Any) -> None:
 def name_of(kind: type) -> str:
     """The name of a type as errors tell it: of one written in C with its module."""
     builtin = kind.__flags__ & _MADE_AT_RUN_TIME or kind.__module__ == "builtins"
-    return kind.__qualname__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
+    return kind.__name__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
 
 
 _MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE

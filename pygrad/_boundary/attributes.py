@@ -35,7 +35,8 @@ _NUMEL, _OUTPUT_NR = layout["numel"], layout["output_nr"]
 _META, _GRAD, _GRAD_FN = layout["meta"], layout["meta_grad"], layout["grad_fn"]
 _STORAGE, _BYTES, _DATA = layout["storage"], layout["storage_bytes"], layout["bytes_data"]
 _WORD = (1 << 64) - 1
-_requires_grad, _item = function(ROWS["requires_grad"], 0), function(ROWS["item"], METHOD)
+_requires_grad = function(ROWS["requires_grad"], 0, private=True)
+_item = function(ROWS["item"], METHOD, private=True)
 
 
 def shape(self: Tensor) -> Size:

@@ -330,12 +330,7 @@ def operate(row: int, mode: int, self: Any, other: Any, function: Any, numbers: 
         if row == ROWS["eq"] and hasattr(other, "__array__"):
             return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {}, function)
         return NotImplemented
-    try:
-        return invoke(row, mode, (self, other), {}, function)
-    except TypeError:
-        if K_OVERRIDING in (kind, kind_of(self)):
-            return NotImplemented
-        raise
+    return invoke(row, mode, (self, other), {}, function)
 
 
 def _cross(

@@ -179,12 +179,16 @@ class _Public:
     Attributes:
         function: the object that they have. name: of it in errors. native: whether PyTorch has it
         in C++, which shows in the form of arguments and errors. method: of tensors alone.
+        operator: where it fails the other operand may know more.
     """
 
-    __slots__ = ("function", "method", "name", "native", "parameters")
+    __slots__ = ("function", "method", "name", "native", "operator", "parameters")
 
-    def __init__(self, function: Any, name: str, native: bool, method: bool = False) -> None:
+    def __init__(
+        self, function: Any, name: str, native: bool, method: bool = False, operator: bool = False
+    ) -> None:
         self.function, self.name, self.native, self.method = function, name, native, method
+        self.operator = operator
         self.parameters = None if native else _parameters(function)
 
     def arguments(
@@ -236,6 +240,9 @@ _IN_PYTHON: Final = frozenset(
     "unique unique_consecutive".split()
 )
 """The methods that PyTorch has written in Python."""
+_REFLECTED: Final = frozenset(
+    "__rdiv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __rlshift__ __rrshift__".split()
+)
 
 
 @functools.cache
@@ -262,7 +269,8 @@ def _public(function: Any) -> _Public:
     else:
         shown = ".".join(filter(None, ("torch", space or "functional", name)))
         shown = shown.replace("._functions.", ".functional.")
-    return _Public(found, shown, native, method and native)
+    operator = function.__code__.co_name == "call_binary" or function.__name__ in _REFLECTED
+    return _Public(found, shown, native, method and native, operator)
 
 
 def public(function: Any) -> Any:
@@ -284,11 +292,14 @@ _PLAIN_METHOD: Final = (
 )
 
 
-def ask(what: Any, found: Sequence[Any], args: Any, kwargs: Any) -> Any:
+def ask(
+    what: Any, found: Sequence[Any], args: Any, kwargs: Any, types: tuple[type, ...] | None = None
+) -> Any:
     """What the innermost mode or the first of some values says to a call that is not
     NotImplemented; else that.
     """
-    types = tuple(map(type, found))
+    if types is None:
+        types = tuple(map(type, found))
     if has_modes():
         result = _ask_mode(what, types, args, kwargs)
         if result is not NotImplemented:
@@ -339,14 +350,19 @@ def _told(what: _Public, found: Sequence[Any], args: Sequence[Any], kwargs: Any)
             f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' "
             "object"
         )
-    if not what.native and found:
-        found = found_among(_flat((*args, *kwargs.values())))
     given, named = what.arguments(args, kwargs)
-    result = ask(what.function, found, given, named)
-    if result is NotImplemented:
-        if what.native:
+    if what.native:
+        result = ask(what.function, found, given, named)
+        if result is NotImplemented:
             raise _dispatch_failed(what.name, found)
-        raise no_implementation(what.name, found)
+        return result
+    among = found_among(_flat((*args, *kwargs.values()))) if state.off == ENABLED else []
+    types = tuple(map(type, among))
+    if not found:
+        among = []  # for modes alone
+    result = ask(what.function, among, given, named, types)
+    if result is NotImplemented:
+        raise no_implementation(what.name, among)
     return result
 
 
@@ -362,9 +378,15 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], found: Sequ
     """Asks about a call of a function, by the object that is called or what stands for it.
 
     Raises:
-        TypeError: all say NotImplemented.
+        TypeError: all say NotImplemented; of an operator it is what the call returns.
     """
-    return _told(_public(function), found, args, kwargs)
+    what = _public(function)
+    if not what.operator:
+        return _told(what, found, args, kwargs)
+    try:
+        return _told(what, found, args, kwargs)
+    except TypeError:
+        return NotImplemented
 
 
 _tensor_type: Any = ()
@@ -435,8 +457,6 @@ def put_gate(function: Any, creates: bool = False) -> None:
     behind.__kwdefaults__ = function.__kwdefaults__
     behind.__annotations__ = function.__annotations__
 
-    operator = function.__name__.startswith("__r")
-
     def gate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         found = () if creates else overloaded(args, kwargs)
         if not found and not (modes_anywhere and has_modes()):
@@ -444,12 +464,7 @@ def put_gate(function: Any, creates: bool = False) -> None:
                 return behind(*args, **kwargs)
             with DisableTorchFunctionSubclass():
                 return behind(*args, **kwargs)
-        try:
-            return call(function, args, kwargs, found)
-        except TypeError:
-            if operator:  # the other operand may know more
-                return NotImplemented
-            raise
+        return call(function, args, kwargs, found)
 
     function.__wrapped__ = behind  # for `inspect`
     function.__kwdefaults__ = {"_gate": gate}
@@ -493,9 +508,8 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
 
         def ask_first(self: Any, *value: Any) -> Any:
             if KINDS.get(type(self)) != K_TENSOR or modes_anywhere:
-                found = overloaded((self,))
-                if found or has_modes():
-                    return _told(what, found, (self, *value), {})
+                if has_modes() or overloaded((self,)):
+                    return _told(what, [self][: state.off == ENABLED], (self, *value), {})
             return function(self, *value)
 
         return ask_first
