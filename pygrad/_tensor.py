@@ -129,7 +129,7 @@ class Tensor(Methods):
         _look_at(cls)
         view = _get_items(self, _ALL)
         out = _of_class(cls, view)
-        out._b = view._b
+        out._b = getattr(view, "_b", self)
         return out  # type: ignore[no-any-return]
 
     @classmethod

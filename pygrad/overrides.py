@@ -314,7 +314,7 @@ _IGNORED_METHODS: Final = frozenset(
     "__setattr__ __delattr__ __subclasshook__ __torch_function__ __torch_dispatch__ as_subclass "
     "new new_tensor new_empty new_empty_strided new_zeros new_ones new_full stride unflatten "
     "to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc to_padded_tensor "
-    "reinforce eig lstsq solve symeig".split()
+    "reinforce eig lstsq solve symeig __str__".split()
 )
 
 

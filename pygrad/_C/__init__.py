@@ -158,7 +158,10 @@ def _len_torch_function_stack() -> int:
 
 @builtin
 def _get_function_stack_at(idx: int) -> Any:
-    return _overriding.state.modes[idx]
+    modes = _overriding.state.modes
+    if not 0 <= idx < len(modes):
+        raise RuntimeError("Tried to get stack at idx that's too big")
+    return modes[idx]
 
 
 # ------------------------------------------------------------------ the backward that is running

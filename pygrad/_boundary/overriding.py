@@ -21,7 +21,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
 from . import arguments
-from .arguments import K_INDEX, K_LIST, K_OVERRIDING, K_TENSOR, KINDS, kind_of
+from .arguments import K_INDEX, K_LIST, K_OVERRIDING, kind_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,10 +97,14 @@ def push_mode(mode: Any) -> None:
 
 
 def pop_mode() -> Any:
-    """Takes the innermost mode away, and returns it."""
+    """Takes the innermost mode away, and returns it.
+
+    Raises:
+        RuntimeError: there is none.
+    """
     global modes_anywhere
     if not state.modes:
-        raise AssertionError("the stack of modes is empty")
+        raise RuntimeError("trying to pop from empty mode stack")
     mode = state.modes.pop()
     with _counting:
         _with_modes.pop()
@@ -130,7 +134,9 @@ def found_in(values: Iterable[Any]) -> list[Any]:
     found: list[Any] = []
     for value in values:
         kind = kind_of(value)
-        if kind == K_OVERRIDING:
+        if kind < K_LIST:
+            _PLAIN.add(type(value))
+        elif kind == K_OVERRIDING:
             _insert(value, found, type)
         elif kind == K_LIST:
             for each in value:
@@ -442,6 +448,11 @@ def arm() -> None:
                 _to_arm.pop()()
 
 
+_PLAIN: Final[set[type]] = set()
+"""Types of which none is asked; filled when they are seen."""
+_plain: Final = _PLAIN.issuperset
+
+
 def _entry(*args: Any, _gate: Any, **kwargs: Any) -> Any:
     return _gate(args, kwargs)
 
@@ -458,6 +469,8 @@ def put_gate(function: Any, creates: bool = False) -> None:
     behind.__annotations__ = function.__annotations__
 
     def gate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not (kwargs or creates or modes_anywhere) and _plain(map(type, args)):
+            return behind(*args)
         found = () if creates else overloaded(args, kwargs)
         if not found and not (modes_anywhere and has_modes()):
             if not creates or state.off:
@@ -507,12 +520,16 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
             return None
 
         def ask_first(self: Any, *value: Any) -> Any:
-            if KINDS.get(type(self)) != K_TENSOR or modes_anywhere:
-                if has_modes() or overloaded((self,)):
-                    return _told(what, [self][: state.off == ENABLED], (self, *value), {})
+            if has_modes() or overloaded((self,)):
+                return _told(what, [self][: state.off == ENABLED], (self, *value), {})
             return function(self, *value)
 
-        return ask_first
+        def get(self: Any) -> Any:
+            if type(self) is _tensor_type and not modes_anywhere:
+                return function(self)
+            return ask_first(self)
+
+        return get if what is told[0] else ask_first
 
     get, put, drop = attribute.fget, attribute.fset, attribute.fdel
     gates = [gated(f, what) for f, what in zip((get, put, drop), told, strict=True)]
