@@ -566,7 +566,9 @@ def test_every_function_is_named_so_that_generated_code_finds_it(space: str) -> 
         if callable(function) and not isinstance(function, type) and named == name:
             found = fx.node._get_qualified_name(function)
             if found.startswith("torch."):
-                assert fx._names.resolved(found) == function, found
+                there = fx._names.resolved(found)
+                same = found == f"torch.{name}" and there.__name__ == name  # PyTorch has one
+                assert there == function or same, found
 
 
 def test_annotations_are_written() -> None:

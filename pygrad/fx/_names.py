@@ -105,12 +105,16 @@ def resolved(name: str) -> Any:
     return found
 
 
+def _is_of_torch(name: str) -> bool:
+    """Whether the function of `nn.functional` is that of ``torch`` in PyTorch."""
+    return _builtins.is_builtin("nn", name) and hasattr(pygrad, name)
+
+
 def _places(module: str, name: str) -> Iterator[str]:
     """Where PyTorch may have a function of the package, the likeliest first."""
     space = module.removeprefix("torch.")
     if space == "nn.functional" and _builtins.is_builtin("nn", name):
         yield f"torch._C._nn.{name}"
-        yield f"torch.{name}"
     elif space in _PREFIXES:
         yield f"torch._C._{space}.{_PREFIXES[space]}{name}"
     elif (module == "torch" or space.startswith("_")) and not _builtins.is_builtin("torch", name):
@@ -134,6 +138,8 @@ def qualified_name(function: Callable[..., Any]) -> str:
         >>> qualified_name(pygrad.relu), qualified_name(operator.add), qualified_name(len)
         ('torch.relu', '_operator.add', 'len')
     """
+    if module_of(type(function)) in ("torch.ops", "torch._ops"):
+        return f"torch.ops.{function}"
     name: str = function.__name__
     if getattr(builtins, name, None) is function:
         return name
@@ -148,6 +154,8 @@ def qualified_name(function: Callable[..., Any]) -> str:
     if module is None:
         raise RuntimeError(f"cannot find module for {function}")
     if is_from_torch(function):
+        if module == "torch.nn.functional" and _is_of_torch(name):
+            return f"torch.{name}"
         for place in _places(module, name):
             if _same(resolved(place), function):
                 return place

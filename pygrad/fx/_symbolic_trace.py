@@ -484,12 +484,16 @@ def _name_of(value: Any, named: Any) -> str | None:
 
 
 def _annotations(fn: Any) -> dict[str, Any]:
-    """The types that a function names; those of this package's are written as texts."""
-    own = is_from_torch(fn) and getattr(fn, "__module__", None) is not None
+    """The types that a function names; those of this package's are written as texts, and Any
+    where PyTorch says nothing.
+    """
+    if not is_from_torch(fn):
+        return inspect.get_annotations(fn)
     try:
-        return inspect.get_annotations(fn, eval_str=own)
+        named = inspect.get_annotations(fn, eval_str=True)
     except NameError:  # known to type checkers alone
         return {}
+    return {name: kind for name, kind in named.items() if kind is not Any}
 
 
 def _note_placeholder(place: Any, proxy: Proxy) -> None:

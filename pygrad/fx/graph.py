@@ -176,7 +176,7 @@ class Graph:
     @compatibility(is_backward_compatible=False)
     def output_node(self) -> Node:
         """The last node, which is the result."""
-        node = self._root._prev
+        node = next(iter(reversed(self.nodes)))
         if node.op != "output":
             raise AssertionError(f"Expected output node, got op={node.op}")
         return node
@@ -468,11 +468,8 @@ class Graph:
                 node._repr_fn = before
 
     def __str__(self) -> str:
-        inputs: list[str] = []
-        returned = [""]
-        lines = [node.format_node(inputs, returned) for node in self.nodes]
-        head = f"graph({', '.join(inputs)}){returned[0]}:"
-        return "\n    ".join([head, *(line for line in lines if line)])
+        lines = [node.format_node([]) for node in self.nodes]
+        return "\n    ".join(["graph():", *(line for line in lines if line)])
 
     @compatibility(is_backward_compatible=True)
     def print_tabular(self) -> None:
