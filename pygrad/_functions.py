@@ -33,6 +33,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input)
 
 
+@overridable
 def _assert(condition: Any, message: str) -> None:
     """``assert condition, message`` as a call.
 

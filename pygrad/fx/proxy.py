@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .. import nn
+from .._boundary.overriding import arm
 from .._dtypes import Size
 from . import traceback as fx_traceback
 from ._compatibility import compatibility
@@ -280,6 +281,7 @@ class Proxy:
 
     @compatibility(is_backward_compatible=True)
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        arm()  # functions of Python ask proxies from the first one on
         self.tracer = tracer if tracer is not None else GraphAppendingTracer(node.graph)
         self.node = node
 
