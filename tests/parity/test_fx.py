@@ -76,14 +76,16 @@ def a_module_with_all_kinds_of_nodes(t: Any) -> Any:
 
 @program
 def operators(t: Any) -> Any:
-    found = []
+    def applied(function: Any, make: Callable[[Any], Any]) -> Any:
+        return t.fx.symbolic_trace(lambda x: function(*make(x)))
+
     names = "add sub mul floordiv truediv mod pow lshift rshift and_ or_ xor matmul eq ne lt le"
-    for name in names.split():
-        f = getattr(operator, name)
-        for make in (lambda x: f(x, 3), lambda x: f(3, x)):  # noqa: B023
-            found.append(t.fx.symbolic_trace(make))  # noqa: PERF401
-    found += [t.fx.symbolic_trace(lambda x: f(x)) for f in (operator.neg, operator.pos, abs)]
-    return found
+    both = [getattr(operator, name) for name in names.split()]
+    return [
+        [applied(f, lambda x: (x, 3)) for f in both],
+        [applied(f, lambda x: (3, x)) for f in both],
+        [applied(f, lambda x: (x,)) for f in (operator.neg, operator.pos, abs)],
+    ]
 
 
 @program
