@@ -17,7 +17,7 @@ from .._dtypes import device
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
 from ._metadata import TensorMetadata, abbreviated, listed
-from ._names import is_from_torch, qualified_name, type_repr
+from ._names import is_from_torch, qualified_name, resolved, type_repr
 from ._namespace import _custom_builtins, _Namespace
 from .node import Node
 from .tensor_type import TensorType
@@ -315,7 +315,9 @@ class _Writer:
     def global_name(self, hint: str, obj: Any) -> str:
         """The name of an object outside of the graph; what is in torch needs none of its own."""
         if is_from_torch(obj) and obj is not device:
-            return qualified_name(obj)
+            name = qualified_name(obj)
+            if resolved(name) is not None:
+                return name
         return self._add(hint, obj)
 
     def _type(self, kind: Any) -> str:

@@ -117,7 +117,7 @@ def _places(module: str, name: str) -> Iterator[str]:
         yield f"torch._C._nn.{name}"
     elif space in _PREFIXES:
         yield f"torch._C._{space}.{_PREFIXES[space]}{name}"
-    elif (module == "torch" or space.startswith("_")) and not _builtins.is_builtin("torch", name):
+    elif space.startswith("_") or not _builtins.is_builtin("torch", name):
         yield f"torch.functional.{name}"
     if not any(part.startswith("_") for part in module.split(".")):
         yield f"{module}.{name}"

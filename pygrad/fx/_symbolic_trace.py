@@ -64,11 +64,11 @@ class ProxyableClassMeta(type):
         >>> class Pair(metaclass=fx.ProxyableClassMeta):
         ...     def __init__(self, left, right):
         ...         self.left, self.right = left, right
-        >>> print(fx.symbolic_trace(lambda x: Pair(x, 1).left).code.strip())
-        def forward(self, x):
-            pair = __main___Pair(x, 1);  x = None
-            getattr_1 = pair.left;  pair = None
-            return getattr_1
+        >>> traced = fx.symbolic_trace(lambda x: Pair(x, 1).left)
+        >>> [node.name for node in traced.graph.nodes]
+        ['x', 'pair', 'getattr_1', 'output']
+        >>> traced(5)
+        5
     """
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:

@@ -142,9 +142,13 @@ class SubgraphMatcher:
         match.nodes_map[pn] = gn
         if pn.op == "placeholder":
             return []
-        if len(pn.args) != len(gn.args) or list(pn.kwargs) != list(gn.kwargs):
+        if len(pn.args) == len(gn.args) and list(pn.kwargs) == list(gn.kwargs):
+            wanted, found = (*pn.args, *pn.kwargs.values()), (*gn.args, *gn.kwargs.values())
+        elif pn.op == "call_function" and hasattr(pn.target, "_schema"):
+            schema = pn.target._schema.arguments
+            wanted, found = _in_full(schema, pn), _in_full(schema, gn)
+        else:
             return None
-        wanted, found = (*pn.args, *pn.kwargs.values()), (*gn.args, *gn.kwargs.values())
         return list(zip(wanted, found, strict=True))
 
     @staticmethod
@@ -166,6 +170,18 @@ class SubgraphMatcher:
             wanted in self.pattern_returning_nodes or all(u in inside for u in found.users)
             for found, wanted in inside.items()
         )
+
+
+def _in_full(schema: Any, node: Node) -> tuple[Any, ...]:
+    """All arguments of an op in the order of its schema, defaults for those that are not given."""
+
+    def value(at: int, argument: Any) -> Any:
+        if argument.name in node.kwargs:
+            return node.kwargs[argument.name]
+        given = not argument.kwarg_only and at < len(node.args)
+        return node.args[at] if given else argument.default_value
+
+    return tuple(value(at, argument) for at, argument in enumerate(schema))
 
 
 def _inner(match: InternalMatch) -> list[Node]:
