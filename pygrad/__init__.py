@@ -16,7 +16,6 @@ Example:
 from __future__ import annotations
 
 import math as _math
-from types import SimpleNamespace as _Namespace
 from typing import TYPE_CHECKING, Any
 
 from . import _boundary, _ops
@@ -107,8 +106,10 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "accelerator amp backends compiler cpu cuda datasets distributed distributions fx jit mps ops "
-    "overrides profiler quasirandom serialization signal storage testing types version xpu"
+    "_jit_internal _linalg_utils _lowrank _utils accelerator amp backends "
+    "compiler cpu cuda datasets distributed distributions functional functorch futures fx hub jit "
+    "mps multiprocessing ops overrides profiler quasirandom return_types serialization signal "
+    "storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
@@ -141,13 +142,19 @@ if TYPE_CHECKING:
         datasets,
         distributed,
         distributions,
+        functional,
+        functorch,
+        futures,
         fx,
+        hub,
         jit,
         mps,
+        multiprocessing,
         ops,
         overrides,
         profiler,
         quasirandom,
+        return_types,
         serialization,
         signal,
         storage,
@@ -197,7 +204,6 @@ if TYPE_CHECKING:
         from_file,
     )
 globals().update(_ops.namespace("torch"))
-return_types = _Namespace(**_ops.return_types)
 
 from . import _C as _C
 from . import (

@@ -11,11 +11,13 @@ Example:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import TYPE_CHECKING, Any
 from typing import Final as Final
 
 from ._absent import answers, refusals
+from ._package import submodule
 from .nn import Module
 
 
@@ -37,10 +39,31 @@ def ignore(drop: Any = False, **_: Any) -> Any:
 unused = export = script
 freeze = trace_module = trace
 
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A future of what the function gives, which is called at once: what it raises is raised here.
+
+    Example:
+        >>> import pygrad as torch
+        >>> torch.jit.wait(torch.jit.fork(torch.neg, torch.ones(1)))
+        tensor([-1.])
+    """
+    future = submodule("futures").Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Any) -> Any:
+    """What a forked function gave."""
+    return future.wait()
+
+
+_fork, _wait = fork, wait
+
 _functions = answers(__name__, {"is_scripting": False, "is_tracing": False})
 _functions |= refusals(
     __name__,
-    "save load fork wait",
+    "save load",
     NotImplementedError,
     "jit.{}: pygrad has no TorchScript",
 )
@@ -61,8 +84,8 @@ class strict_fusion(ContextDecorator):
         pass
 
 
-__all__ = ["ScriptModule", "export", "freeze", "ignore", "script", "strict_fusion", "trace"]
-__all__ += ["trace_module", "unused"]
+__all__ = ["ScriptModule", "export", "fork", "freeze", "ignore", "script", "strict_fusion"]
+__all__ += ["trace", "trace_module", "unused", "wait"]
 __all__ += _functions
 
 if TYPE_CHECKING:

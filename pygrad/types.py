@@ -8,12 +8,40 @@ Example:
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import builtins
+import os
+from typing import Any, TypeAlias
 
-from ._dtypes import Size, device, dtype
+from ._dtypes import Size, device, dtype, layout
+from ._package import submodule
 from ._tensor import Tensor
 
-__all__ = ["Device", "Number", "Size", "Tensor", "device", "dtype"]
+__all__ = ["Device", "FileLike", "Number", "Size", "Tensor", "device", "dtype"]
 
 Number: TypeAlias = int | float | bool
 Device: TypeAlias = device | str | int | None
+FileLike: TypeAlias = Any
+"""A name of a file, or what reads and writes as one."""
+IntLikeType: TypeAlias = int
+FloatLikeType: TypeAlias = float
+BoolLikeType: TypeAlias = bool
+PySymType: TypeAlias = int | float | bool
+py_sym_types: tuple[type, ...] = ()
+_TensorOrTensors: TypeAlias = Tensor | tuple[Tensor, ...]
+_TensorOrTensorsOrGradEdge: TypeAlias = Any
+_TensorOrOptionalTensors: TypeAlias = Tensor | None
+_dtype: TypeAlias = dtype
+_device: TypeAlias = device
+_layout: TypeAlias = layout
+_size: TypeAlias = Size | list[int] | tuple[int, ...]
+_symsize: TypeAlias = _size
+_dispatchkey: TypeAlias = str
+_int, _float, _bool = builtins.int, builtins.float, builtins.bool
+_str, _bytes, _complex = builtins.str, builtins.bytes, builtins.complex
+_PathLike: TypeAlias = str | os.PathLike[str]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Storage":  # whose module is loaded when asked for
+        return submodule("storage").UntypedStorage
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

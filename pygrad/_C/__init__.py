@@ -15,6 +15,9 @@ from .._boundary.overriding import DisableTorchFunction as DisableTorchFunction
 from .._boundary.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .._builtins import builtin
 from .._dtypes import Size, device, dtype, finfo, iinfo, layout, memory_format
+from .._errors import LinAlgError
+from .._errors import OutOfMemoryError as _OutOfMemoryError
+from .._parse_to import parse_to
 from .._tensor import Tensor
 from ..autograd import graph
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
@@ -34,6 +37,7 @@ from ._dispatch_keys import (
 globals().update(_ops.C)
 
 TensorBase = _TensorBase = Tensor
+_LinAlgError, OutOfMemoryError = LinAlgError, _OutOfMemoryError
 _ImperativeEngine = _EngineBase
 has_lapack = True
 
@@ -71,6 +75,7 @@ _nn = _Functions(
         for name, found in _SPACES["nn"].items()
     }
     | {name: _ENGINE[name] for name in _WIDE}
+    | {"_parse_to": parse_to}
 )
 _special = _Functions({f"special_{name}": found for name, found in _SPACES["special"].items()})
 _linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["linalg"].items()})

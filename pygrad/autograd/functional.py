@@ -101,6 +101,175 @@ def _product(
     return output, product
 
 
+# ------------------------------------------------------------------ what libraries take of it
+
+
+def _as_tuple_nocheck(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> Any:
+    """Whether an argument is a tuple, and it as one; without names, the tuple alone.
+
+    Raises:
+        TypeError: there is something else than tensors in it.
+    """
+    if arg_name is None and fn_name is None:
+        return _as_tuple_nocheck(inp)
+    several = isinstance(inp, tuple)
+    values = inp if several else (inp,)
+    for place, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            found = f"value at index {place}" if several else f"given {arg_name}"
+            raise TypeError(
+                f"The {arg_name} given to {fn_name} must be either a Tensor or a tuple of Tensors "
+                f"but the {found} has type {type(value)}."
+            )
+    return several, values
+
+
+def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
+    """Takes back what `_as_tuple` did, at one level or at two."""
+    outer = to_unpack
+    if isinstance(to_unpack, tuple):
+        outer, inner = to_unpack
+        if not inner:
+            res = tuple(each[0] for each in res)
+    return res if outer else res[0]
+
+
+def _grad_preprocess(
+    inputs: Sequence[Tensor], create_graph: bool, need_graph: bool
+) -> tuple[Tensor, ...]:
+    """New tensors for a function: views, if gradients are to flow on, else leaves."""
+    return tuple(
+        each.view_as(each)
+        if create_graph and each.requires_grad
+        else each.detach().requires_grad_(need_graph)
+        for each in inputs
+    )
+
+
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    """Results without a history, unless it was asked for."""
+    if not isinstance(inputs[0], Tensor):
+        return tuple(_grad_postprocess(each, create_graph) for each in inputs)
+    return inputs if create_graph else tuple(each.detach() for each in inputs)
+
+
+def _validate_v(v: Sequence[Tensor], other: Sequence[Tensor], is_other_tuple: bool) -> None:
+    """Raises RuntimeError unless v has the sizes of the others."""
+    if len(other) != len(v):
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(other)} but got {len(v)}."
+            if is_other_tuple
+            else "The given v should contain a single Tensor."
+        )
+    for place, (mine, theirs) in enumerate(zip(v, other, strict=True)):
+        if mine.size() != theirs.size():
+            where = f"Entry {place} in " if is_other_tuple else ""
+            raise RuntimeError(
+                f"{where}v has invalid size: should be {theirs.size()} but got {mine.size()}."
+            )
+
+
+_INDEPENDENT = {
+    "hessian": "The hessian of the user-provided function with respect to input {} is independent "
+    "of the input. This is not allowed in strict mode. You should ensure that your function is "
+    "thrice differentiable and that the hessian depends on the inputs.",
+    "jacobian": "While computing the hessian, found that the jacobian of the user-provided "
+    "function with respect to input {} is independent of the input. This is not allowed in strict "
+    "mode. You should ensure that your function is twice differentiable and that the jacobian "
+    "depends on the inputs (this would be violated by a linear function for example).",
+    "grad_inputs": "The gradient with respect to input {} is independent of the inputs of the "
+    "user-provided function. This is not allowed in strict mode.",
+    "outputs": "Output {} of the user-provided function does not require gradients. The outputs "
+    "must be computed in a differentiable manner from the input when running in strict mode.",
+}
+
+
+def _check_requires_grad(inputs: Sequence[Tensor | None], input_type: str, strict: bool) -> None:
+    """Raises RuntimeError, if strict, unless all depend on the inputs."""
+    if not strict:
+        return
+    if input_type not in _INDEPENDENT:
+        raise RuntimeError("Invalid input_type to _check_requires_grad")
+    for place, each in enumerate(inputs):
+        if each is None:
+            raise RuntimeError(
+                f"The output of the user-provided function is independent of input {place}. This "
+                "is not allowed in strict mode."
+            )
+        if not each.requires_grad:
+            raise RuntimeError(_INDEPENDENT[input_type].format(place))
+
+
+def _autograd_grad(
+    outputs: tuple[Tensor | None, ...],
+    inputs: tuple[Tensor, ...],
+    grad_outputs: tuple[Any, ...] | None = None,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+    is_grads_batched: bool = False,
+) -> tuple[Any, ...]:
+    """`grad` of those outputs that have a history; None for inputs none of them depends on."""
+    given = (None,) * len(outputs) if grad_outputs is None else grad_outputs
+    pairs = zip(outputs, given, strict=True)
+    rows = [(out, grad) for out, grad in pairs if out is not None and out.requires_grad]
+    if not rows:
+        return (None,) * len(inputs)
+    found: tuple[Any, ...] = pygrad.autograd.grad(
+        [out for out, _ in rows],
+        inputs,
+        [grad for _, grad in rows],
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+        is_grads_batched=is_grads_batched,
+    )
+    return found
+
+
+_MISSING = {
+    "back": "The output of the user-provided function is independent of input {}. This is not "
+    "allowed in strict mode.",
+    "back_trick": "The gradient with respect to the input is independent of entry {} in the "
+    "grad_outputs when using the double backward trick to compute forward mode gradients. This is "
+    "not allowed in strict mode.",
+    "double_back": "The jacobian of the user-provided function is independent of input {}. This is "
+    "not allowed in strict mode.",
+    "double_back_trick": "The hessian of the user-provided function is independent of entry {} in "
+    "the grad_jacobian. This is not allowed in strict mode as it prevents from using the double "
+    "backward trick to replace forward mode AD.",
+}
+
+
+def _fill_in_zeros(
+    grads: Sequence[Tensor | None],
+    refs: Sequence[Tensor],
+    strict: bool,
+    create_graph: bool,
+    stage: str,
+) -> tuple[Tensor, ...]:
+    """Gradients, with zeros for those that are not there; if strict, RuntimeError for these."""
+    if stage not in _MISSING:
+        raise RuntimeError(f"Invalid stage argument '{stage}' to _fill_in_zeros")
+    filled = []
+    for place, grad in enumerate(grads):
+        if grad is None:
+            if strict:
+                raise RuntimeError(_MISSING[stage].format(place))
+            grad = pygrad.zeros_like(refs[place])
+        elif strict and create_graph and not grad.requires_grad:
+            what = "hessian" if "double" in stage else "jacobian"
+            raise RuntimeError(
+                f"The {what} of the user-provided function is independent of input {place}. This "
+                "is not allowed in strict mode when create_graph=True."
+            )
+        filled.append(grad)
+    return tuple(filled)
+
+
 def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *flags: bool) -> Any:
     """What a function returned, and its Jacobian by the unit vectors of the points. These are
     pushed forward as one batch; but a function that makes its inputs require grad, as for a

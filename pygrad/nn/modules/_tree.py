@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..._ops import C
 from ..._package import pygrad
+from ..._parse_to import parse_to
 from ..._tensor import Tensor, drop_grads
 from ..parameter import Parameter
 from ._attributes import ModuleAttributes
@@ -304,7 +305,7 @@ class ModuleTree(ModuleAttributes):
             >>> pygrad.nn.Linear(2, 2).to(pygrad.float64).weight.dtype == pygrad.float64
             True
         """
-        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        device, dtype, non_blocking, memory_format = parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, "
@@ -353,58 +354,3 @@ def zero_grads_of(tensors: Iterable[Tensor], set_to_none: bool) -> None:
     having = [tensor for tensor in tensors if tensor._has_grad()]
     if having:
         C["_zero_grads"](having, False)
-
-
-_TO_FORMS = (
-    "(torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, "
-    "bool copy = False, *, torch.memory_format memory_format = None)",
-    "(torch.dtype dtype, bool non_blocking = False, bool copy = False, "
-    "*, torch.memory_format memory_format = None)",
-    "(Tensor tensor, bool non_blocking = False, bool copy = False, "
-    "*, torch.memory_format memory_format = None)",
-)
-_PYTHON_DTYPES: dict[Any, str] = {float: "float64", complex: "complex128"}
-
-
-def _wrong_call_of_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    got = ", ".join(type(arg).__name__ for arg in args)
-    named = "".join(f"{name}={type(value).__name__}, " for name, value in kwargs.items())
-    forms = "".join(f"\n * {form}" for form in _TO_FORMS)
-    separator = ", " if got and named else ""
-    named = named if not got else named[:-2]
-    return (
-        f"to() received an invalid combination of arguments - got ({got}{separator}{named}), "
-        f"but expected one of:{forms}\n"
-    )
-
-
-def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """The device, dtype, non_blocking and memory format that a call of ``to`` means."""
-    first = "device"
-    if "tensor" in kwargs or (args and isinstance(args[0], Tensor)):
-        first = "tensor"
-    elif args and (isinstance(args[0], pygrad.dtype) or args[0] in _PYTHON_DTYPES):
-        first = "dtype"
-    names = (first, *(("dtype",) if first == "device" else ()), "non_blocking", "copy")
-    given: dict[str, Any] = dict(zip(names, args, strict=False))
-    wrong = (kwargs.keys() - {*names, "memory_format"}) | (kwargs.keys() & given.keys())
-    if len(args) > 4:
-        raise TypeError(f"to() takes from 0 to 4 positional arguments but {len(args)} were given")
-    if wrong or len(args) > len(names):
-        raise TypeError(_wrong_call_of_to(args, kwargs))
-    given.update(kwargs)
-    if "copy" in given:
-        raise RuntimeError(".to() does not accept copy argument")
-    non_blocking = bool(given.get("non_blocking", False))
-    memory_format = given.get("memory_format")
-    tensor = given.get("tensor")
-    if tensor is not None:
-        return tensor.device, tensor.dtype, non_blocking, memory_format
-    device, dtype = given.get("device"), given.get("dtype")
-    if isinstance(device, (str, int)):
-        device = pygrad.device(device)
-    if dtype in _PYTHON_DTYPES:
-        dtype = getattr(pygrad, _PYTHON_DTYPES[dtype])
-    if dtype is not None and not isinstance(dtype, pygrad.dtype):
-        raise TypeError(_wrong_call_of_to(args, kwargs))
-    return device, dtype, non_blocking, memory_format

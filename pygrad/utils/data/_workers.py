@@ -32,6 +32,7 @@ import numpy as np
 
 from ..._package import pygrad
 from ..._tensor import Tensor
+from ...nn.parameter import Parameter
 from . import _fetch
 
 if TYPE_CHECKING:
@@ -76,14 +77,31 @@ class _Pickler(ForkingPickler):
     """Pickles tensors by value, unless a graph would be lost on the way."""
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, Tensor) and value.requires_grad and not value.is_leaf:
-            raise RuntimeError(
-                "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
-                "since autograd does not support crossing process boundaries.  "
-                "If you just want to transfer the data, call detach() on the tensor "
-                "before serializing (e.g., putting it on the queue)."
-            )
+        if isinstance(value, Tensor):
+            _check_graph(value)
         return NotImplemented
+
+
+def _check_graph(tensor: Tensor) -> None:
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
+            "since autograd does not support crossing process boundaries.  "
+            "If you just want to transfer the data, call detach() on the tensor "
+            "before serializing (e.g., putting it on the queue)."
+        )
+
+
+def reduced(tensor: Tensor) -> Any:
+    """What a queue pickles of a tensor: its values, unless a graph would be lost."""
+    _check_graph(tensor)
+    return tensor.__reduce_ex__(2)
+
+
+def refuse_graphs() -> None:
+    """From now on all of `multiprocessing` pickles tensors so."""
+    ForkingPickler.register(Tensor, reduced)
+    ForkingPickler.register(Parameter, reduced)
 
 
 _pickled: Final = _Pickler.dumps

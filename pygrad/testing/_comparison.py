@@ -1,4 +1,4 @@
-"""For tests: `assert_close`, with PyTorch's tolerances and messages, and `make_tensor`."""
+"""For tests: `assert_close`, with PyTorch's tolerances and messages."""
 
 from __future__ import annotations
 
@@ -7,30 +7,27 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _ops
-from ._boundary.arguments import is_numpy_scalar
-from ._creation import as_tensor
-from ._dtypes import (
+from .. import _ops
+from .._boundary.arguments import is_numpy_scalar
+from .._creation import as_tensor, tensor
+from .._dtypes import (
     bfloat16,
-    bool_,
     complex32,
     complex64,
     complex128,
     dtype,
-    finfo,
     float16,
     float32,
     float64,
-    iinfo,
     int64,
     uint16,
     uint32,
     uint64,
 )
-from ._tensor import Tensor
-from .autograd.grad_mode import no_grad
+from .._tensor import Tensor
+from ..autograd.grad_mode import no_grad
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close"]
 
 _TOLERANCES: dict[Any, tuple[float, float]] = {
     float16: (1e-3, 1e-5),
@@ -99,10 +96,7 @@ def assert_close(
     rules = _Rules(rtol, atol, equal_nan, check_dtype, check_stride)
     pairs = list(_pairs(actual, expected, ""))
     if (rtol is None) != (atol is None) and any(_has_tolerance(mine) for _, mine, _ in pairs):
-        missing = "rtol" if rtol is None else "atol"
-        raise ValueError(
-            f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
-        )
+        raise _lonely(rtol)
     for place, mine, theirs in pairs:
         if type(mine) is not type(theirs) and not allow_subclasses and isinstance(mine, Tensor):
             raise _incomparable(mine, theirs)
@@ -253,104 +247,93 @@ def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float
     )
 
 
-# ------------------------------------------------------------------ making tensors
-
-
-def make_tensor(
-    *shape: Any,
-    dtype: dtype,
-    device: Any,
-    low: float | None = None,
-    high: float | None = None,
-    requires_grad: bool = False,
-    noncontiguous: bool = False,
-    exclude_zero: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """A tensor of random numbers, PyTorch's for the same seed.
-
-    Args:
-        shape: the sizes, or one sequence of them.
-        dtype, device: of the result.
-        low, high: the numbers are at least and less than these; 0 and 2 for bool, -9 and 10 for
-            integers (0 and 10 for bytes), -9 and 9 for floats, and for the parts of complex
-            numbers, by default.
-        requires_grad: whether operations on the result are recorded.
-        noncontiguous: whether elements have gaps between them, if there are two or more.
-        exclude_zero: zeros become the least positive normal number, or 1.
-        memory_format: the layout of the result.
+def default_tolerances(
+    *inputs: Tensor | dtype, dtype_precisions: dict[Any, tuple[float, float]] | None = None
+) -> tuple[float, float]:
+    """(rtol, atol) for tensors of these types: the widest of each.
 
     Raises:
-        ValueError: no number lies between the bounds, or arguments exclude each other.
+        TypeError: neither a tensor nor a dtype.
 
     >>> import pygrad
-    >>> made = pygrad.testing.make_tensor(2, 3, dtype=pygrad.float32, device="cpu", low=0, high=1)
-    >>> made.shape, bool((made < 1).all())
-    (torch.Size([2, 3]), True)
+    >>> default_tolerances(pygrad.float32, pygrad.int64)
+    (1.3e-06, 1e-05)
     """
-    sizes = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
-    floating = dtype._inexact
-    if noncontiguous and memory_format is not None:
-        raise ValueError(
-            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
-            f"{noncontiguous=} and {memory_format=}"
-        )
-    if requires_grad and not floating:
-        raise ValueError(
-            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
-            f"{dtype=}"
-        )
-    least, most = _bounds(low, high, dtype)
-    gaps = noncontiguous and math.prod(sizes) > 1
-    taken = (*sizes[:-1], 2 * sizes[-1]) if gaps else sizes
-    if floating:
-        result: Tensor = _f["empty"](taken, dtype=dtype, device=device)
-        parts = _f["view_as_real"](result) if dtype.is_complex else result
-        wide = most - least > finfo(dtype).max
-        parts.uniform_(least / 2 if wide else least, most / 2 if wide else most)
-        if wide:
-            parts.mul_(2)
-    else:
-        result = _f["randint"](least, most, taken, dtype=dtype, device=device)
-    if gaps:
-        result = result[..., 1::2]
-    elif memory_format is not None:
-        result = result.clone(memory_format=memory_format)
-    if exclude_zero:
-        result[result == 0] = finfo(dtype).tiny if floating else 1
-    if floating:
-        result.requires_grad = requires_grad
-    return result
+    kinds = []
+    for each in inputs:
+        kind = each.dtype if isinstance(each, Tensor) else each
+        if not isinstance(kind, dtype):
+            raise TypeError(
+                f"Expected a torch.Tensor or a torch.dtype, but got {type(each)} instead."
+            )
+        kinds.append((dtype_precisions or _TOLERANCES).get(kind, (0.0, 0.0)))
+    return max(rtol for rtol, _ in kinds), max(atol for _, atol in kinds)
 
 
-def _bounds(low: float | None, high: float | None, kind: dtype) -> tuple[Any, Any]:
-    """The bounds that `make_tensor` draws between, within those of the dtype."""
-    floating = kind._inexact
-    smallest: float
-    end: float
-    if kind is bool_:
-        smallest, end, least, most = 0, 2, 0, 2
-    elif floating:
-        smallest, end, least, most = finfo(kind).min, finfo(kind).max, -9, 9
-    else:
-        info = iinfo(kind)
-        smallest, end, least, most = info.min, info.max + (kind is not int64), -9, 10
-    low, high = least if low is None else low, most if high is None else high
-    if low != low or high != high:
-        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low == high and floating:
-        warnings.warn(
-            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
-            "deprecated since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    elif low >= high:
-        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
-    elif high < smallest or low >= end:
-        raise ValueError(
-            f"The value interval specified by `low` and `high` is [{low}, {high}), but {kind} "
-            f"only supports [{smallest}, {end})"
-        )
-    low, high = min(max(low, smallest), end), min(max(high, smallest), end)
-    return (low, high) if floating else (math.ceil(low), math.ceil(high))
+def get_tolerances(
+    *inputs: Tensor | dtype, rtol: float | None, atol: float | None, id: tuple[Any, ...] = ()
+) -> tuple[float, float]:
+    """(rtol, atol) as given, or the default.
+
+    Raises:
+        ValueError: one without the other.
+    """
+    if (rtol is None) != (atol is None):
+        raise _lonely(rtol)
+    return default_tolerances(*inputs) if rtol is None or atol is None else (rtol, atol)
+
+
+def _lonely(rtol: float | None) -> ValueError:
+    missing = "rtol" if rtol is None else "atol"
+    return ValueError(
+        f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
+    )
+
+
+_OLD_TOLERANCES: dict[Any, tuple[float, float]] = {
+    float16: (1e-3, 1e-3),
+    float32: (1e-4, 1e-5),
+    float64: (1e-5, 1e-8),
+}
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older name of `assert_close`, with wider tolerances, and NaN equal to NaN; what is no
+    tensor becomes one, and dtypes may differ.
+
+    Raises:
+        AssertionError: they differ.
+
+    >>> import pygrad, warnings
+    >>> warnings.simplefilter("ignore", FutureWarning)
+    >>> pygrad.testing.assert_allclose([1.0, 2.0], pygrad.tensor([1.0, 2.00001]))
+    """
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
+        "future release. Please use `torch.testing.assert_close()` instead. You can find detailed "
+        "upgrade instructions in https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if not isinstance(actual, Tensor):
+        actual = tensor(actual)
+    if not isinstance(expected, Tensor):
+        expected = tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        rtol, atol = default_tolerances(actual, expected, dtype_precisions=_OLD_TOLERANCES)
+    assert_close(
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_dtype=False,
+        msg=msg or None,
+    )

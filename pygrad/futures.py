@@ -1,0 +1,177 @@
+"""Results that are not there yet.
+
+Example:
+    >>> import pygrad as torch
+    >>> future = torch.futures.Future()
+    >>> doubled = future.then(lambda done: done.value() * 2)
+    >>> future.set_result(3)
+    >>> doubled.wait()
+    6
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Future(Generic[T]):
+    """A result that one part of a program sets and others wait for.
+
+    Args:
+        devices: of no effect: results of the CPU need nobody to wait for a device.
+
+    Example:
+        >>> import pygrad
+        >>> future = pygrad.futures.Future()
+        >>> future.done()
+        False
+        >>> future.set_result("done")
+        >>> future.value()
+        'done'
+    """
+
+    def __init__(self, *, devices: Any = None) -> None:
+        self._changed = threading.Condition()
+        self._done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Future[T]], Any]] = []
+
+    def done(self) -> bool:
+        """Whether there is a result, or an error."""
+        return self._done
+
+    def wait(self) -> T:
+        """The result, once it is there.
+
+        Raises:
+            The error that was set instead.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._done)
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[no-any-return]
+
+    def value(self) -> T:
+        """The result, which is there.
+
+        Raises:
+            RuntimeError: it is not.
+            The error that was set instead.
+        """
+        if not self._done:
+            raise RuntimeError("Future has not been completed")
+        return self.wait()
+
+    def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
+        """A future of what the callback makes of this one when it is done: at once, if it is. What
+        the callback raises is told by that one's RuntimeError.
+        """
+        following: Future[S] = Future()
+
+        def run(future: Future[T]) -> None:
+            try:
+                following.set_result(callback(future))
+            except Exception as error:
+                text = f"{type(error).__name__}: {error}"
+                following.set_exception(
+                    RuntimeError(f"Got the following error when running the callback: {text}")
+                )
+
+        self._call_when_done(run)
+        return following
+
+    def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
+        """Calls the function with this future when it is done: at once, if it is. What it raises is
+        told and dropped.
+        """
+
+        def run(future: Future[T]) -> None:
+            try:
+                callback(future)
+            except Exception as error:
+                print(f"[ERROR] Got the following error when running the callback: {error}")
+
+        self._call_when_done(run)
+
+    def _call_when_done(self, run: Callable[[Future[T]], Any]) -> None:
+        with self._changed:
+            if not self._done:
+                self._callbacks.append(run)
+                return
+        run(self)
+
+    def set_result(self, result: T) -> None:
+        """Sets the result, and calls who waits for it.
+
+        Raises:
+            RuntimeError: it is set already.
+        """
+        self._finish(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Sets an error instead of a result.
+
+        Raises:
+            AssertionError: it is no exception.
+        """
+        if not isinstance(result, Exception):
+            raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
+        self._finish(None, result)
+
+    def _finish(self, value: Any, error: BaseException | None) -> None:
+        with self._changed:
+            if self._done:
+                raise RuntimeError(
+                    "Attempting to mark a completed Future as complete again. Note that a Future "
+                    "can only be marked completed once."
+                )
+            self._value, self._error, self._done = value, error, True
+            callbacks, self._callbacks = self._callbacks, []
+            self._changed.notify_all()
+        for callback in callbacks:
+            callback(self)
+
+
+def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
+    """A future that is done when all of these are; its result is the list of them.
+
+    Example:
+        >>> import pygrad
+        >>> both = [pygrad.futures.Future(), pygrad.futures.Future()]
+        >>> all_of_them = pygrad.futures.collect_all(both)
+        >>> for number, each in enumerate(both):
+        ...     each.set_result(number)
+        >>> [each.value() for each in all_of_them.wait()]
+        [0, 1]
+    """
+    together: Future[list[Future[Any]]] = Future()
+    lock = threading.Lock()
+    left = len(futures)
+    if not left:
+        together.set_result(futures)
+
+    def one_done(_: Future[Any]) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            last = left == 0
+        if last:
+            together.set_result(futures)
+
+    for future in futures:
+        future._call_when_done(one_done)
+    return together
+
+
+def wait_all(futures: list[Future[Any]]) -> list[Any]:
+    """The results of all, once they are there; raises the first error."""
+    return [future.wait() for future in collect_all(futures).wait()]
