@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ..._package import submodule
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -51,3 +53,31 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any,
         f"{type(backends).__name__}"
     )
     yield {}
+
+
+WARN_FOR_UNFUSED_KERNELS = False
+_backend_names = {
+    "cudnn": "CUDNN_ATTENTION",
+    "flash": "FLASH_ATTENTION",
+    "mem_efficient": "EFFICIENT_ATTENTION",
+    "math": "MATH",
+    "overrideable": "OVERRIDEABLE",
+}
+
+
+def _backend_from_string(name: str) -> SDPBackend:
+    return getattr(SDPBackend, name)  # type: ignore[no-any-return]
+
+
+def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
+    """The kernels that may be used: PyTorch's of a CPU."""
+    return [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Modules when first asked for."""
+        if name in ("bias", "flex_attention"):
+            return submodule(f"nn.attention.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,87 @@
+"""Causal masks of attention as tensors that know which they are."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from typing import Any
+
+from ..._package import pygrad
+from ..._tensor import Tensor
+
+__all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
+
+
+class CausalVariant(enum.IntEnum):
+    """Where the triangle of a causal mask has its corner."""
+
+    UPPER_LEFT = 1
+    LOWER_RIGHT = 2
+
+
+class CausalBias(Tensor):
+    """The mask (queries, keys) of bools that lets a position see those before it: what
+    ``attn_mask`` takes.
+
+    Args:
+        variant: whether the first query sees the first key alone, or the last query the last key.
+        seq_len_q, seq_len_kv: the sizes.
+
+    Raises:
+        AssertionError: no variant.
+
+    Example:
+        >>> from pygrad.nn.attention.bias import causal_lower_right
+        >>> causal_lower_right(2, 3).int()
+        tensor([[1, 1, 0],
+                [1, 1, 1]], dtype=torch.int32)
+    """
+
+    variant: CausalVariant
+    seq_len_q: int
+    seq_len_kv: int
+
+    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> CausalBias:
+        if not isinstance(variant, CausalVariant):
+            raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
+        offset = seq_len_kv - seq_len_q if variant == CausalVariant.LOWER_RIGHT else 0
+        mask = pygrad.ones(seq_len_q, seq_len_kv, dtype=pygrad.bool).tril(offset)
+        made: CausalBias = Tensor._make_subclass(cls, mask)
+        made.variant, made.seq_len_q, made.seq_len_kv = variant, seq_len_q, seq_len_kv
+        return made
+
+    def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
+        if seq_len_q > seq_len_kv and variant == CausalVariant.LOWER_RIGHT:
+            warnings.warn(
+                "Lower right causal bias will produce NaNs in the output when seq_len_q > "
+                "seq_len_kv!",
+                stacklevel=2,
+            )
+
+    def _materialize(self, device: Any = None) -> Tensor:
+        """The mask as a plain tensor."""
+        return pygrad.ones(self.seq_len_q, self.seq_len_kv, dtype=pygrad.bool) & self
+
+
+def causal_upper_left(*size: int) -> CausalBias:
+    """The mask whose first query sees the first key alone.
+
+    Raises:
+        AssertionError: there are not two sizes.
+    """
+    return CausalBias(CausalVariant.UPPER_LEFT, *_two(size, "causal_upper_left"))
+
+
+def causal_lower_right(*size: int) -> CausalBias:
+    """The mask whose last query sees all keys.
+
+    Raises:
+        AssertionError: there are not two sizes.
+    """
+    return CausalBias(CausalVariant.LOWER_RIGHT, *_two(size, "causal_lower_right"))
+
+
+def _two(size: tuple[int, ...], name: str) -> tuple[int, int]:
+    if len(size) != 2:
+        raise AssertionError(f"{name} only supports 2D tensors")
+    return size[0], size[1]
