@@ -1,0 +1,176 @@
+"""Timing statements, as Python's `timeit` does, and telling how sure the result is."""
+
+from __future__ import annotations
+
+import enum
+import textwrap
+import timeit
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ...._package import submodule
+from . import common
+
+__all__ = ["Language", "Timer", "timer"]
+
+timer = timeit.default_timer
+
+
+class Language(enum.Enum):
+    """What a statement is written in."""
+
+    PYTHON = 0
+    CPP = 1
+
+
+class Timer:
+    """Measures how long a statement takes.
+
+    Args:
+        stmt: the statement.
+        setup: what runs before, untimed.
+        global_setup: of no effect: for C++.
+        timer: the clock.
+        globals: the names that both see; `torch` is one anyhow.
+        label, sub_label, description, env: what a table calls it.
+        num_threads: with how many threads it runs.
+        language: Python alone.
+
+    Raises:
+        NotImplementedError: another language, or counts of instructions.
+
+    Example:
+        >>> from pygrad.utils.benchmark import Timer
+        >>> Timer("1 + 1", label="sum").blocked_autorange(min_run_time=0.01).title
+        'sum'
+    """
+
+    _timer_cls = timeit.Timer
+
+    def __init__(
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Callable[[], float] = timer,
+        globals: dict[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+        language: Language | str = Language.PYTHON,
+    ) -> None:
+        if not isinstance(stmt, str):
+            raise ValueError("Currently only a `str` stmt is supported.")
+        if language not in (Language.PYTHON, "py", "python"):
+            raise NotImplementedError("benchmark.Timer: pygrad compiles no C++")
+        names = dict(globals or {})
+        names.setdefault("torch", submodule("torch"))
+        stmt, setup = textwrap.dedent(stmt).strip(), textwrap.dedent(setup).strip()
+        self._globals = names
+        self._timer = self._timer_cls(stmt=stmt, setup=setup, timer=timer, globals=names)
+        self._task_spec = common.TaskSpec(
+            stmt, setup, global_setup, label, sub_label, description, env, num_threads
+        )
+
+    def timeit(self, number: int = 1000000) -> common.Measurement:
+        """One measurement of so many runs, after some to warm up."""
+        with common.set_torch_threads(self._task_spec.num_threads):
+            self._time(max(number // 100, 2))
+            return self._measured(number, [self._time(number)])
+
+    def _time(self, number: int) -> float:
+        return max(self._timer.timeit(number), 1e-9)
+
+    def _measured(self, number: int, times: list[float]) -> common.Measurement:
+        return common.Measurement(number, times, self._task_spec)
+
+    def repeat(self, repeat: int = -1, number: int = -1) -> NoReturn:
+        """Not offered: `blocked_autorange` is.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("See `Timer.blocked_autorange.`")
+
+    def autorange(self, callback: Any = None) -> NoReturn:
+        """Not offered: `blocked_autorange` is.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("See `Timer.blocked_autorange.`")
+
+    def _block(self, min_run_time: float) -> int:
+        """How many runs one measurement has, so that the clock does not count."""
+        overhead = sorted(self._time(0) for _ in range(5))[2]
+        number = 1
+        while True:
+            taken = self._time(number)
+            if (taken > 0 and overhead / taken <= 1e-4 and taken >= min_run_time / 1000) or (
+                taken > min_run_time
+            ):
+                return number
+            number *= 10
+
+    def blocked_autorange(
+        self,
+        callback: Callable[[int, float], NoReturn] | None = None,
+        min_run_time: float = 0.2,
+    ) -> common.Measurement:
+        """Measurements until they have taken so many seconds.
+
+        Args:
+            callback: called with the number of runs and the seconds of each.
+            min_run_time: seconds in all.
+        """
+
+        def enough(times: list[float]) -> bool:
+            return sum(times) >= min_run_time
+
+        return self._until(enough, callback, min_run_time)
+
+    def adaptive_autorange(
+        self,
+        threshold: float = 0.1,
+        *,
+        min_run_time: float = 0.01,
+        max_run_time: float = 10.0,
+        callback: Callable[[int, float], NoReturn] | None = None,
+    ) -> common.Measurement:
+        """Measurements until their middle half spreads less than a share of the median.
+
+        Args:
+            threshold: the share.
+            min_run_time, max_run_time: seconds in all, at least and at most.
+            callback: called with the number of runs and the seconds of each.
+        """
+
+        def enough(times: list[float]) -> bool:
+            total = sum(times)
+            if total < min_run_time or len(times) < 4:
+                return total > max_run_time
+            return total > max_run_time or self._measured(1, times).meets_confidence(threshold)
+
+        return self._until(enough, callback, min_run_time)
+
+    def _until(
+        self, enough: Callable[[list[float]], bool], callback: Any, min_run_time: float
+    ) -> common.Measurement:
+        with common.set_torch_threads(self._task_spec.num_threads):
+            number = self._block(min_run_time)
+            times: list[float] = []
+            while not times or not enough(times):
+                times.append(self._time(number))
+                if callback is not None:
+                    callback(number, times[-1])
+        return self._measured(number, times)
+
+    def collect_callgrind(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Would count instructions.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("collect_callgrind: pygrad's instructions are not counted")
