@@ -106,7 +106,7 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "_jit_internal _linalg_utils _lowrank _utils accelerator amp backends "
+    "_jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp backends "
     "compiler cpu cuda datasets distributed distributions functional functorch futures fx hub jit "
     "mps multiprocessing ops overrides profiler quasirandom return_types serialization signal "
     "storage testing types version xpu"
@@ -121,6 +121,8 @@ _LATE_NAMES = {
         "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "
         "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
+        "_lobpcg": "lobpcg",
+        "functional": "_unique _unique2",
         "quasirandom": "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
         "_sobol_engine_scramble_",
         "serialization": "load save",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _functions, _ops
+from ._builtins import builtin
+from ._tensor import Tensor
 
 _NAMES = (
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
@@ -15,6 +17,29 @@ for _name in _NAMES:
     _found = getattr(_functions, _name, None) or _ops.SPACES["torch"].get(_name)
     if _found is not None:
         globals()[_name] = _found
+
+_unique_of = _ops.SPACES["torch"]["unique"]
+
+
+@builtin
+def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
+    """The distinct elements, and where each element went: empty if not asked for."""
+    return _unique2(self, sorted, return_inverse)[:2]
+
+
+@builtin
+def _unique2(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """The same, and how often each is there."""
+    found = _unique_of(self, sorted=sorted, return_inverse=True, return_counts=True)
+    empty = found[1].new_empty(0)
+    return (
+        found[0],
+        found[1] if return_inverse else empty,
+        found[2] if return_counts else empty,
+    )
+
 
 __all__ = [_name for _name in _NAMES if _name in globals()]
 

@@ -602,3 +602,38 @@ def test_batches_by_types_of_samples() -> None:
         )
 
     both(script)
+
+
+def test_some_eigenpairs() -> None:
+    def script(t: Any) -> Any:
+        a = t.rand(2, 9, 9, dtype=t.float64)
+        a = a + a.mT + 9 * t.eye(9, dtype=t.float64)
+        b = t.diag(t.arange(1.0, 10.0, dtype=t.float64)).expand(2, 9, 9)
+        found = []
+        for options in ({"k": 2}, {"k": 3, "largest": False}, {"k": 2, "B": b}):
+            values, vectors = t.lobpcg(a, niter=500, tol=1e-9, **options)
+            found.append((values, (vectors * vectors.sum(-2, keepdim=True).sign())))
+        leaf = a[0].clone().requires_grad_()
+        t.lobpcg(leaf, k=2, tol=1e-9)[0].sum().backward()
+        return (
+            found,
+            leaf.grad,
+            tried(lambda: t.lobpcg(a, k=4)),
+            tried(lambda: t.lobpcg(a[:, :8], k=1)),
+            tried(lambda: t.lobpcg(a, k=1, B=b[0])),
+        )
+
+    both(script, rtol=1e-4, atol=1e-5)
+
+
+def test_distinct_elements_by_older_names() -> None:
+    def script(t: Any) -> Any:
+        x = t.tensor([3, 1, 3])
+        return (
+            t._unique(x),
+            t._unique(x, True, True),
+            t._unique2(x, return_counts=True),
+            t._unique2(x, True, True, True),
+        )
+
+    both(script)
