@@ -111,7 +111,8 @@ def is_namedtuple_class(cls: Any) -> bool:
 def node_type(tree: Any) -> Any:
     """What the registry knows an object by."""
     kind = type(tree)
-    return namedtuple if issubclass(kind, tuple) and is_namedtuple_class(kind) else kind
+    plain = kind is tuple or not issubclass(kind, tuple)  # most of them, and told faster
+    return kind if plain or not is_namedtuple_class(kind) else namedtuple
 
 
 def _by_position(children: Iterable[Any], context: Context) -> tuple[list[Any], Context]:

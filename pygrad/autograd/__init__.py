@@ -229,3 +229,25 @@ def variable(*args: Any, **kwargs: Any) -> Any:
 
 
 variable.Variable = Variable  # type: ignore[attr-defined]
+
+
+def _calculate_shape(
+    output: Tensor | GradientEdge, grad: Tensor, is_grads_batched: bool
+) -> tuple[Any, Any]:
+    """The sizes of an output, and those of its gradient without the dimension of a batch.
+
+    Raises:
+        RuntimeError: a batch of gradients of an edge.
+    """
+    if isinstance(output, GradientEdge):
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with GradientEdge")
+        return output.node._input_metadata[output.output_nr].shape, grad.shape
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
+
+
+def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
+    """A tuple of so many: of None, of one tensor, or of those of a sequence."""
+    if tensors is None:
+        return (None,) * length
+    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)

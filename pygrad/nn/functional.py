@@ -7,6 +7,15 @@ from __future__ import annotations
 
 from .. import _ops
 from . import _functional
+from ._attention_parts import _canonical_mask as _canonical_mask
+from ._attention_parts import _check_key_padding_mask as _check_key_padding_mask
+from ._attention_parts import _get_softmax_dim as _get_softmax_dim
+from ._attention_parts import _in_projection as _in_projection
+from ._attention_parts import _in_projection_packed as _in_projection_packed
+from ._attention_parts import _mha_shape_check as _mha_shape_check
+from ._attention_parts import _none_or_dtype as _none_or_dtype
+from ._attention_parts import _verify_batch_size as _verify_batch_size
+from ._attention_parts import _verify_spatial_size as _verify_spatial_size
 from ._functional import *
 
 globals().update(

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 from .._package import submodule
 from . import _pytree, data
 
+_LATE = "_foreach_utils benchmark checkpoint dlpack hooks model_zoo module_tracker weak".split()
+
 if TYPE_CHECKING:
+    from . import benchmark as benchmark
     from . import checkpoint, dlpack
+    from . import hooks as hooks
+    from . import model_zoo as model_zoo
+    from . import module_tracker as module_tracker
+    from . import weak as weak
 else:
 
     def __getattr__(name):
         """Modules when first asked for: they need autograd or tensors, which need this package."""
-        if name in ("checkpoint", "dlpack"):
+        if name in _LATE:
             return submodule(f"utils.{name}")
         raise AttributeError(f"module 'pygrad.utils' has no attribute '{name}'")
 

@@ -431,6 +431,25 @@ def test_helpers_of_derivatives() -> None:
     both(script)
 
 
+def test_shapes_of_gradients() -> None:
+    def script(t: Any) -> Any:
+        a = t.autograd
+        x = t.ones(2, 3, requires_grad=True)
+        y = x * 2
+        edge = a.graph.get_gradient_edge(y)
+        return (
+            a._calculate_shape(y, t.ones(3), False),
+            a._calculate_shape(y, t.ones(4, 2, 3), True),
+            [list(s) for s in a._calculate_shape(edge, t.ones(2, 3), False)],
+            tried(lambda: a._calculate_shape(edge, t.ones(2, 3), True)),
+            a._tensor_or_tensors_to_tuple(None, 2),
+            len(a._tensor_or_tensors_to_tuple(x, 1)),
+            len(a._tensor_or_tensors_to_tuple([x, y], 2)),
+        )
+
+    both(script)
+
+
 def test_functions_of_older_times() -> None:
     def script(t: Any) -> Any:
         old = module(t, "autograd._functions")

@@ -345,3 +345,42 @@ def test_arguments_of_tensors() -> None:
         return [tried(lambda g=g: sorted(map(str, t.nn.factory_kwargs(g).items()))) for g in given]
 
     both(script, rtol=1e-4, atol=1e-5)
+
+
+def test_parts_of_attention() -> None:
+    def script(t: Any) -> Any:
+        f = t.nn.functional
+        q, k = t.rand(3, 2, 4), t.rand(5, 2, 4)
+        w, b = t.rand(12, 4), t.rand(12)
+        bools, ints = t.ones(2, 2, dtype=t.bool), t.ones(2, 2, dtype=t.int64)
+        none: Any = None
+        checked = [
+            (q, k, k, none, none),
+            (q[0], k[0], k[0], none, none),
+            (q, k[0], k, none, none),
+            (q[0], k[0], k[0], bools, none),
+            (q, k, k, bools[0], none),
+            (q, k, k, none, bools[0]),
+            (q[0], k[0], k[0], none, t.ones(1, 2, 2)),
+            (q[0, 0], k, k, none, none),
+        ]
+        return (
+            f._in_projection_packed(q, q, q, w, b),
+            f._in_projection_packed(q, k, k, w, b),
+            f._in_projection_packed(q, k, k * 2, w),
+            f._in_projection(q, k, k, *w.split([4, 4, 4]), *b.split([4, 4, 4])),
+            tried(lambda: f._in_projection(q, k, k, w, w, w)),
+            tried(lambda: f._in_projection(q, k, k, *w.split([4, 4, 4]), b)),
+            [tried(lambda c=c: f._mha_shape_check(*c, 2)) for c in checked],
+            f._canonical_mask(bools, "mask", none, "", t.float64),
+            f._canonical_mask(none, "mask", none, "", t.float64),
+            tried(lambda: f._canonical_mask(ints, "mask", none, "", t.float64)),
+            f._none_or_dtype(none) is none,
+            tried(lambda: f._none_or_dtype(3)),
+            [f._get_softmax_dim("softmax", n, 3) for n in range(5)],
+            [tried(lambda s=s: f._verify_batch_size(s)) for s in ([1, 2], [1, 2, 3], [2, 3])],
+            [tried(lambda s=s: f._verify_spatial_size(s)) for s in ([1, 2, 1], [1, 2, 3])],
+        )
+
+    with warnings.catch_warnings(action="ignore"):
+        both(script, rtol=1e-5, atol=1e-6)

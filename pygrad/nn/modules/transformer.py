@@ -12,6 +12,7 @@ from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._attention_parts import _canonical_mask, _none_or_dtype
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -49,20 +50,8 @@ def _get_clones(module: Module, count: int) -> ModuleList:
 def _added(
     mask: Tensor | None, name: str, like: Tensor, other: Tensor | None = None, other_name: str = ""
 ) -> Tensor | None:
-    """A mask as numbers to add: minus infinity where a mask of truth values is True."""
-    if mask is None:
-        return None
-    if mask.dtype != pygrad.bool and not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    if other is not None and other.dtype != mask.dtype:
-        warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
-            "instead.",
-            stacklevel=5,
-        )
-    if mask.is_floating_point():
-        return mask
-    return pygrad.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
+    """A mask as numbers to add to what is like this."""
+    return _canonical_mask(mask, name, _none_or_dtype(other), other_name, like.dtype)
 
 
 def _detect_is_causal_mask(mask: Tensor | None, given: bool | None, size: int) -> bool:
