@@ -83,7 +83,7 @@ def tolist(tensor: Tensor) -> Any:
     if 0 in shape:
         return _empty_lists(shape, 0)
     _refuse_batched(tensor)
-    if not _is_dense(shape, tensor.stride()) or header.is_lazy(tensor._h):
+    if not _is_dense(shape, tensor.stride()) or header.is_lazy(tensor._h) or tensor.is_meta:
         tensor = _C["_elements"](tensor)
     flat = _numbers(tensor)
     for size in reversed(shape[1:]):
@@ -137,6 +137,11 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
         raise TypeError(
             f"can't convert {name.replace('_', '')} layout tensor to numpy. Use Tensor.to_dense() "
             "first."
+        )
+    if tensor.is_meta:
+        raise TypeError(
+            "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+            "to host memory first."
         )
     if tensor.requires_grad:
         if not force and _ops.SPACES["torch"]["is_grad_enabled"]():
@@ -269,8 +274,26 @@ def rebuild_sparse(
     return made
 
 
+def _rebuild_meta(
+    kind: Any,
+    shape: Any,
+    strides: Any,
+    name: str,
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Any:
+    made = _ops.SPACES["torch"]["empty_strided"](shape, strides, dtype=BY_NAME[name], device="meta")
+    if kind is not Tensor:
+        made = kind._make_subclass(kind, made)
+    made._mark(requires_grad)
+    made.__dict__.update(attributes)
+    return made
+
+
 def reduce_tensor(tensor: Tensor) -> Any:
-    """Pickles by value: elements, shape, dtype, requires_grad and attributes."""
+    """Pickles by value: elements, shape, dtype, requires_grad and attributes; without elements, by
+    the geometry.
+    """
     if reduction.form is not None:
         return reduction.form(tensor)
     attributes = dict(tensor.__dict__)
@@ -283,6 +306,9 @@ def reduce_tensor(tensor: Tensor) -> Any:
             tensor.requires_grad,
             attributes,
         )
+    if tensor.is_meta:
+        geometry = tuple(tensor.shape), tensor.stride(), tensor.dtype.name
+        return _rebuild_meta, (type(tensor), *geometry, tensor.requires_grad, attributes)
     return _rebuild, (
         type(tensor),
         to_bytes(tensor),

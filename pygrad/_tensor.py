@@ -663,7 +663,7 @@ class Tensor(Methods):
         return repr(self)
 
     def __format__(self, spec: str) -> str:
-        if self.ndim == 0 and type(self) is Tensor:
+        if self.ndim == 0 and type(self) is Tensor and not self.is_meta:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -801,7 +801,7 @@ class Tensor(Methods):
             >>> x.tolist(), x.grad.tolist()
             ([7.0, 1.0, 2.0], [0.0, 2.0, 4.0])
         """
-        if not self.numel():
+        if not self.numel() or attributes.is_absent(self):
             return 0
         _C["_pin"](self)
         return header.place_of(self)

@@ -146,8 +146,8 @@ class _Storage:
         return _typed(self._view(self._element).to(kind, copy=True))
 
     def __repr__(self) -> str:
-        rows = "\n ".join(map(str, self.tolist()))
-        return f" {rows}\n[{self._described()} of size {len(self)}]"
+        rows = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
+        return f"{rows}\n[{self._described()} of size {len(self)}]"
 
     def _described(self) -> str:
         raise NotImplementedError

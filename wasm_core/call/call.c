@@ -63,7 +63,7 @@ void door_leave(const DoorEntry *e) {
 }
 
 /* Where the tensors of a call lie: elements of another device are out of reach, but for numbers of
- * the CPU. */
+ * the CPU. An op without a row is behind one that has been asked. */
 static bool check_devices(const char *op, int n, const Place *places) {
   const Tensor *first = NULL;
   for (int i = 0; i < n; i++) {
@@ -73,7 +73,7 @@ static bool check_devices(const char *op, int n, const Place *places) {
       if (!first) first = t[k];
       if (tensor_absent(first) == tensor_absent(t[k])) continue;
       const Row *row = row_of_op(op);
-      if (row && row->any_device) return true;
+      if (!row || row->any_device) return true;
       fail(ERR_RUNTIME, "Tensor on device %s is not on the expected device %s!", device_name(t[k]),
            device_name(first));
       return false;
@@ -81,12 +81,11 @@ static bool check_devices(const char *op, int n, const Place *places) {
   }
   if (!first || !tensor_absent(first)) return true;
   const Row *row = row_of_op(op);
-  return !row || !(row->needs_elements || row_has(row, DYNAMIC)) || has_elements(first, op);
+  return !row || !(row->needs_elements || row_has(row, DYNAMIC)) || needs_elements(op);
 }
 
-bool has_elements(const Tensor *t, const char *op) {
-  return !tensor_absent(t) ||
-         fail(ERR_NOT_IMPLEMENTED,
+bool needs_elements(const char *op) {
+  return fail(ERR_NOT_IMPLEMENTED,
               "aten::%s: attempted to run this operator with Meta tensors, but there was no fake "
               "impl or Meta kernel registered",
               op);

@@ -79,8 +79,8 @@ bool refuse_sparse(const char *op, int n, const Argument *v);
 /* PyTorch's words for an op of such a tensor. */
 void *refuse_layout(const char *op, const Tensor *t);
 bool prepare_arguments(const char *op, int n, Place *places);
-/* PyTorch's error, and false, if t is absent: the op needs to know what is in it. */
-bool has_elements(const Tensor *t, const char *op);
+/* PyTorch's error, and false, where an op has to know what is in an absent tensor. */
+bool needs_elements(const char *op);
 /* The row of that name, the first of several; NULL: there is none. */
 const Row *row_of_op(const char *op);
 /* What it does, which are ops themselves. */

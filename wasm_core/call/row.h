@@ -120,6 +120,10 @@ typedef enum {
 /* Sparse tensors are no error, wherever they stand among the arguments. What is about a tensor
  * itself takes them without a word. */
 #define SPARSE WITH(.sparse = true)
+/* The op has nothing to tell of tensors without elements, as DYNAMIC ones; and it takes them beside
+ * tensors that have theirs. */
+#define NEEDS_ELEMENTS WITH(.needs_elements = true)
+#define ANY_DEVICE WITH(.any_device = true)
 /* Complex numbers are refused, by the text: a kernel's name, or a message; one that ends with a
  * colon goes on with the type. */
 #define NO_COMPLEX(status, text) WITH(.no_complex = text, .no_complex_status = status)
@@ -186,10 +190,8 @@ typedef struct {
   uint8_t folding, folded, folded_rank; /* of FOLDING */
   uint8_t no_complex_status;            /* of NO_COMPLEX */
   uint8_t autocast;                     /* AutocastPolicy */
-  /* Of tensors without elements: it has nothing to tell of them, as where the shape of a result
-   * depends on values; and it takes them beside tensors that have theirs. */
-  bool needs_elements, any_device;
-  bool sparse; /* of SPARSE */
+  bool needs_elements, any_device;      /* NEEDS_ELEMENTS, ANY_DEVICE */
+  bool sparse;                          /* SPARSE */
   const char *no_complex;
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails where vmap must not do the call */

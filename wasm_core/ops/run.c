@@ -382,7 +382,9 @@ static int32_t form_of_call(Call *c) {
 static void run_formed(Call *c) {
   const int32_t outside = form_made;
   if (unusual_tensors) form_made = form_of_call(c);
-  run_call(c);
+  const bool refused = form_made && (c->row->needs_elements || row_has(c->row, DYNAMIC));
+  if (refused) needs_elements(c->row->name);
+  else run_call(c);
   form_made = outside;
 }
 

@@ -188,6 +188,7 @@ static bool fits_i(int64_t v, DType d) {
 }
 
 static bool fits(const Tensor *number, DType d) {
+  if (tensor_absent(number)) return true;
   DType from = (DType)number->dtype;
   if (from == DT_BOOL) return true;
   if (dtype_is_complex(from)) {

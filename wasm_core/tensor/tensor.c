@@ -514,12 +514,15 @@ Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
   return t;
 }
 
-static Tensor *empty_number(DType dtype) { return WITH_FORM(0, tensor_empty(0, NULL, dtype)); }
-
 Tensor *tensor_number(double value, DType dtype) {
-  Tensor *t = empty_number(dtype);
-  if (t) element_store_f(tensor_data(t), dtype, value);
+  Tensor *t = tensor_empty(0, NULL, dtype);
+  if (t && !tensor_absent(t)) element_store_f(tensor_data(t), dtype, value);
   return t;
+}
+
+static Tensor *empty_number(DType dtype) { return WITH_FORM(0, tensor_empty(0, NULL, dtype)); }
+static Tensor *real_number(double value, DType dtype) {
+  return WITH_FORM(0, tensor_number(value, dtype));
 }
 
 static Tensor *wrapped(Tensor *t) {
@@ -527,8 +530,8 @@ static Tensor *wrapped(Tensor *t) {
   return t;
 }
 
-Tensor *tensor_wrapped_f(double value) { return wrapped(tensor_number(value, DT_F64)); }
-Tensor *tensor_wrapped_b(bool value) { return wrapped(tensor_number(value, DT_BOOL)); }
+Tensor *tensor_wrapped_f(double value) { return wrapped(real_number(value, DT_F64)); }
+Tensor *tensor_wrapped_b(bool value) { return wrapped(real_number(value, DT_BOOL)); }
 Tensor *tensor_wrapped_i(int64_t value) {
   Tensor *t = empty_number(DT_I64);
   if (t) element_store_i(tensor_data(t), DT_I64, value);

@@ -194,7 +194,7 @@ Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
 
 /* --- making --- */
 /* What fresh tensors are: of FORM_ABSENT, or 0 for those with elements. The door sets it for an op
- * as the op's arguments are. Numbers below always have their element. */
+ * as the op's arguments are. */
 extern int32_t form_made;
 extern int32_t form_default; /* the same of factories that are told no device */
 /* What `made` is with form_made set to `form`. */
@@ -214,7 +214,8 @@ Tensor *tensor_empty_like(const Tensor *like, DType dtype);
 Tensor *tensor_none_of(DType dtype); /* a vector without elements */
 Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype);
 Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value);
-/* 0-dim numbers. The wrapped ones take part in promotion as host numbers do. */
+/* 0-dim numbers. The wrapped ones take part in promotion as host numbers do, and always have their
+ * element. */
 Tensor *tensor_number(double value, DType dtype);
 Tensor *tensor_wrapped_f(double value);
 Tensor *tensor_wrapped_i(int64_t value);

@@ -80,12 +80,21 @@ bool options_begin(const Call *c, int k) {
   const Value *like = c->out.tag == TAG_TENSOR ? &c->out : c->v;
   int32_t form = device_form(c, k + 2,
                              like->tag == TAG_TENSOR ? like->t->form & FORM_ABSENT : form_default);
-  if (form >= 0) form_made = form;
+  form_made = 0;
+  if (form > 0) {
+    form_made = form;
+    unusual_tensors++; /* so that doors look, though there may be no such tensor yet */
+  }
   return form >= 0;
 }
 
 Tensor *options_end(const Call *c, int k, Tensor *t) {
+  const int32_t form = form_made;
+  form_made = 0;
+  unusual_tensors -= form != 0;
   if (blocked(t) || !(t = in_layout(c, k + 1, t))) return NULL;
+  if (form && !tensor_absent(t)) /* computed from numbers of the CPU */
+    t = WITH_FORM(form, tensor_empty_like(t, (DType)t->dtype));
   if (arg_bool(c, k + 3))
     return fail(ERR_RUNTIME, "pin_memory=True requires a CUDA or other accelerator backend; no "
                              "pinned memory allocator is available on this system.");
@@ -195,7 +204,8 @@ Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
   if (cols < 0)
     return fail(ERR_RUNTIME, "m must be greater or equal to 0, got %lld", (long long)cols);
   Tensor *y = tensor_zeros(2, (int64_t[]){rows, cols}, dtype);
-  for (int64_t i = 0; y && i < (rows < cols ? rows : cols); i++) tensor_set_i(y, i * (cols + 1), 1);
+  const int64_t least = rows < cols ? rows : cols;
+  for (int64_t i = 0; y && i < least && !tensor_absent(y); i++) tensor_set_i(y, i * (cols + 1), 1);
   return y;
 }
 
@@ -204,6 +214,7 @@ Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
 /* start + i * step for every i: integers exactly, floats computed in double. */
 static void fill_range(Tensor *y, const Tensor *start, const Tensor *step) {
   DType d = (DType)y->dtype;
+  if (tensor_absent(y)) return;
   if (dtype_is_float(d)) {
     double from = tensor_get_f(start, 0), by = tensor_get_f(step, 0);
     DISPATCH_FLOAT(d, {
@@ -316,7 +327,7 @@ Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
   OP_ENTERED("linspace", start, end, steps, dtype);
   MADE_IN_FLOAT(dtype, t_linspace(start, end, steps, dtype));
   Tensor *y = check_ends(start, end, steps, dtype, "linspace");
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   if (dtype == DT_F32) {
     float a = (float)tensor_get_f(start, 0), b = (float)tensor_get_f(end, 0),
           by = (b - a) / (float)(steps - 1);
@@ -342,7 +353,7 @@ Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
 Tensor *t_logspace(Tensor *start, Tensor *end, int64_t steps, double base, DType dtype) {
   OP_ENTERED("logspace", start, end, steps, base, dtype);
   Tensor *y = check_ends(start, end, steps, dtype, "logspace");
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   if (dtype_is_complex(dtype)) {
     complex_f64 a = tensor_get_c(start, 0), b = tensor_get_c(end, 0),
                 by = (b - a) / (double)(steps - 1);
@@ -396,7 +407,7 @@ Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dty
           at = 0, from, to;
   Tensor *y = tensor_empty(2, (int64_t[]){2, count}, dtype);
   char *out = y ? tensor_data(y) : NULL;
-  for (int64_t i = first; y && i < last; i++) {
+  for (int64_t i = first; y && !tensor_absent(y) && i < last; i++) {
     triangle_row(i, cols, offset, lower, &from, &to);
     for (int64_t j = from; j < to; j++, at++) {
       element_store_i(out + at * width, dtype, i);

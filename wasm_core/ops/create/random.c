@@ -80,7 +80,7 @@ int64_t random_initial_seed(int32_t id) {
 Tensor *random_state(int32_t id) {
   const Rng *r = random_generator(id);
   Tensor *state = r ? tensor_empty(1, (const int64_t[]){RNG_STATE_BYTES}, DT_U8) : NULL;
-  if (state) rng_state_export(r, (uint8_t *)tensor_data(state));
+  if (state && !tensor_absent(state)) rng_state_export(r, (uint8_t *)tensor_data(state));
   return state;
 }
 
@@ -199,6 +199,7 @@ static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t g
   d.fill = half ? half_fill(fills, tensor_dtype(x)) : fills[x->dtype];
   d.width = y ? dtype_bytes(tensor_dtype(y)) : 0;
   if (!d.fill) return no_kernel(kernel, tensor_dtype(x));
+  if (tensor_absent(x)) return x;
   d.rng = random_source(gen);
   if (!y || !d.rng || !tensor_write_begin(x, true)) return NULL;
   iterate(1, &y, fill_loop, &d);
@@ -403,6 +404,7 @@ static bool check_count(const Tensor *x, int64_t n) {
 Tensor *random_permutation(Tensor *x, int32_t gen) {
   Rng *r = blocked(x) ? NULL : random_source(gen);
   if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
+  if (tensor_absent(x)) return x;
   bool direct = x->dtype == DT_I64 && tensor_is_contiguous(x);
   Tensor *y = direct ? x : tensor_empty(x->ndim, x->sizes, DT_I64);
   if (!y || !tensor_write_begin(y, true)) return NULL;
@@ -462,6 +464,7 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
     wide = p ? WITHOUT_GRAD(t_expand(p, x->ndim, x->sizes)) : NULL;
     if (!wide) return NULL;
   }
+  if (tensor_absent(x)) return x;
   Coins coins = {random_source(gen), tensor_dtype(x), tensor_dtype(p)};
   iterate(1, &p, range_loop, p);
   if (!coins.rng || !tensor_write_begin(x, x->storage != wide->storage)) return NULL;
@@ -575,7 +578,7 @@ Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen) {
 static bool check_spread(Tensor *std) {
   Tensor *least = std->numel ? t_min(std) : NULL;
   if (failed()) return false;
-  if (!least || tensor_get_f(least, 0) >= 0) return true;
+  if (!least || tensor_absent(least) || tensor_get_f(least, 0) >= 0) return true;
   fail(ERR_RUNTIME, "normal expects all elements of std >= 0.0");
   return false;
 }
@@ -732,6 +735,7 @@ static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t g
   Tensor *plain_w = plain(w);
   const Sampler *s = KERNEL_OF(samplers, tensor_dtype(w), "multinomial");
   if (!r || !plain_w || !y || !s) return NULL;
+  if (tensor_absent(y)) return y;
   int64_t m = w->sizes[w->ndim - 1], rows = w->ndim == 2 ? w->sizes[0] : 1;
   int64_t row_bytes = m * dtype_bytes(tensor_dtype(w));
   const char *p = tensor_data(plain_w);

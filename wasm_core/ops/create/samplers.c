@@ -60,6 +60,7 @@ Tensor *t_poisson(Tensor *rate, int32_t gen) {
   Rng *r = random_source(gen);
   Tensor *x = plain(rate), *y = tensor_empty(rate->ndim, rate->sizes, tensor_dtype(rate));
   if (!r || !x || !y) return node_drop(n), NULL;
+  if (tensor_absent(y)) return set_history(y, n);
   DISPATCH_FLOAT(x->dtype, {
     const T *in = (const T *)(const void *)tensor_data(x);
     T *o = (T *)(void *)tensor_data(y);
@@ -160,6 +161,7 @@ Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
   Tensor *x = expanded_plain(count, ndim, sizes), *p = expanded_plain(prob, ndim, sizes);
   Tensor *y = tensor_empty(ndim, sizes, tensor_dtype(count));
   if (!r || !x || !p || !y) return node_drop(n), NULL;
+  if (tensor_absent(y)) return set_history(y, n);
   DISPATCH_FLOAT(y->dtype, {
     const T *in = (const T *)(const void *)tensor_data(x);
     const T *chance = (const T *)(const void *)tensor_data(p);
@@ -217,15 +219,16 @@ Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
   Tensor *x = plain(concentration);
   Tensor *y = tensor_empty(concentration->ndim, concentration->sizes, tensor_dtype(concentration));
   if (!r || !x || !y) return node_drop(n), NULL;
-  DISPATCH_FLOAT(x->dtype, {
-    const T *in = (const T *)(const void *)tensor_data(x);
-    T *o = (T *)(void *)tensor_data(y);
-    const T least = sizeof(T) == 4 ? (T)FLT_MIN : (T)DBL_MIN;
-    for (int64_t i = 0; i < x->numel; i++) {
-      T drawn = (T)next_gamma(r, (double)in[i], sizeof(T) == 4);
-      o[i] = drawn > least ? drawn : least;
-    }
-  })
+  if (!tensor_absent(y))
+    DISPATCH_FLOAT(x->dtype, {
+      const T *in = (const T *)(const void *)tensor_data(x);
+      T *o = (T *)(void *)tensor_data(y);
+      const T least = sizeof(T) == 4 ? (T)FLT_MIN : (T)DBL_MIN;
+      for (int64_t i = 0; i < x->numel; i++) {
+        T drawn = (T)next_gamma(r, (double)in[i], sizeof(T) == 4);
+        o[i] = drawn > least ? drawn : least;
+      }
+    })
   y = set_history(y, n);
   save_output(n, 1, y);
   return y;
@@ -251,6 +254,7 @@ Tensor *t_sample_dirichlet(Tensor *concentration, int32_t gen) {
   Tensor *y = tensor_empty(concentration->ndim, concentration->sizes, tensor_dtype(concentration));
   Tensor *drawn = tensor_empty(concentration->ndim, concentration->sizes, DT_F64);
   if (!r || !x || !y || !drawn) return node_drop(n), NULL;
+  if (tensor_absent(y)) return set_history(y, n);
   double *gammas = (double *)(void *)tensor_data(drawn);
   DISPATCH_FLOAT(x->dtype, {
     const T *in = (const T *)(const void *)tensor_data(x);

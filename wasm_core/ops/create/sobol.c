@@ -65,6 +65,9 @@ bool t_sobol_engine_draw(Tensor *quasi, int64_t n, Tensor *state, int64_t dimens
     return false;
   Tensor *now = copy(quasi), *directions = plain(state);
   if (!now || !directions) return false;
+  out[0] = points;
+  out[1] = now;
+  if (tensor_absent(now)) return true;
   int64_t *q = integers(now);
   DISPATCH_FLOAT(dtype, {
     T *o = (T *)(void *)tensor_data(points);
@@ -73,8 +76,6 @@ bool t_sobol_engine_draw(Tensor *quasi, int64_t n, Tensor *state, int64_t dimens
       for (int64_t d = 0; d < dimension; d++) o[d] = (T)q[d] * (T)(1.0 / (1 << BITS));
     }
   })
-  out[0] = points;
-  out[1] = now;
   return true;
 }
 
@@ -86,6 +87,7 @@ Tensor *t_sobol_engine_ff_(Tensor *quasi, int64_t n, Tensor *state, int64_t dime
   if (!check_points(at, n) || !check_inplace(quasi)) return NULL;
   Tensor *now = copy(quasi), *directions = plain(state);
   if (!now || !directions) return NULL;
+  if (tensor_absent(now)) return written(quasi, now);
   /* Point k has the direction numbers of the bits of its Gray code. */
   int64_t codes = (at ^ at >> 1) ^ ((at + n) ^ (at + n) >> 1);
   const int64_t *v = integers(directions);
@@ -134,6 +136,7 @@ Tensor *t_sobol_engine_initialize_state_(Tensor *state, int64_t dimension, Tenso
     return fail(ERR_RUNTIME, "pygrad: there are direction numbers of %d dimensions", DIMENSIONS);
   Tensor *now = copy(state), *bytes = plain(numbers);
   if (!now || !bytes || !check_inplace(state)) return NULL;
+  if (tensor_absent(now)) return written(state, now);
   Packed p = {.gaps = (const uint8_t *)tensor_data(bytes), .n = DIMENSIONS - 1};
   p.bits = p.gaps + p.n;
   p.n_bits = 8 * (numbers->numel - p.n);
@@ -162,6 +165,7 @@ Tensor *t_sobol_engine_scramble_(Tensor *state, Tensor *matrices, int64_t dimens
     return fail(ERR_RUNTIME, "pygrad: ltm must be of size (dimension, %d, %d)", BITS, BITS);
   Tensor *now = copy(state), *rows = plain(matrices);
   if (!now || !rows || !check_inplace(state)) return NULL;
+  if (tensor_absent(now)) return written(state, now);
   for (int64_t d = 0; d < dimension; d++) {
     const int64_t *m = integers(rows) + d * BITS * BITS;
     uint64_t row[BITS];

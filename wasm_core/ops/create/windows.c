@@ -10,6 +10,7 @@
 #include "kernels/maths.h"
 #include "ops/create/create.h"
 #include "ops/op.h"
+#include "ops/view/copy.h"
 
 /* How a window is made: from the options of a call, or unrecorded. */
 typedef struct {
@@ -39,6 +40,11 @@ static bool begin(Window *w, const Call *c, int options, const char *name) {
 /* What a window is computed from requires grad if the window is to. */
 static Tensor *source(const Window *w, Tensor *t) {
   return w->recorded ? made(w->c, w->options, t) : t;
+}
+/* t on the window's device. */
+static Tensor *placed(const Window *w, Tensor *t) {
+  int32_t form = device_form(w->c, w->options + 2, form_default);
+  return t && form > 0 ? t_to_form(t, (DType)t->dtype, form, FORMAT_PRESERVE) : t;
 }
 static Tensor *ones(const Window *w) { return source(w, t_ones((Ints){1, &w->n}, w->dtype)); }
 
@@ -89,7 +95,7 @@ static Tensor *cosines(const Window *w, Floats a, bool symmetric) {
          *weights = tensor_empty(1, &n, w->dtype);
   if (blocked(x, weights)) return NULL;
   for (int i = 0; i < a.n; i++) tensor_set_f(weights, i, i % 2 ? -a.v[i] : a.v[i]);
-  Tensor *multiples = t_arange(NULL, tensor_wrapped_i(n), NULL, w->dtype);
+  Tensor *multiples = placed(w, t_arange(NULL, tensor_wrapped_i(n), NULL, w->dtype));
   Tensor *waves = t_cos(t_mul(t_unsqueeze(multiples, 1), x));
   return t_sum(t_mul(t_unsqueeze(source(w, weights), 1), waves), ONE_DIM(0), false, DT_NONE);
 }

@@ -252,7 +252,7 @@ Tensor *t_istft(Call *c, Tensor *x) {
   envelope = t_slice(envelope, 1, start, end, 1);
   Tensor *lowest = WITHOUT_GRAD(t_min(t_abs(envelope)));
   if (blocked(y, lowest)) return NULL;
-  if (tensor_get_f(lowest, 0) < 1e-11)
+  if (!tensor_absent(lowest) && tensor_get_f(lowest, 0) < 1e-11)
     return refuse_istft(&f, x, "window overlap add min: 1\n[ CPUBoolType{} ]");
   y = t_div(y, envelope);
   if (x->ndim == 2) y = t_squeeze_dim(y, 0);

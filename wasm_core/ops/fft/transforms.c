@@ -85,6 +85,7 @@ static void each_group(const Lines *l, Tensor *in, Tensor *out, int dim, Group *
                     l->out[inner]};
   int64_t at[MAX_DIM] = {0}, in_bytes = dtype_bytes(tensor_dtype(in)),
           out_bytes = dtype_bytes(tensor_dtype(out));
+  if (tensor_absent(out)) return;
   const char *from = tensor_data(in);
   char *to = tensor_data(out);
   while (d >= 0) {
@@ -115,7 +116,7 @@ static void transform_group(const void *context, const char *in, char *out, FftL
 static bool transform_dim(FftKind kind, bool backward, Tensor *in, Tensor *out, int dim, int64_t n,
                           double scale) {
   const Kernels *by = blocked(in, out) ? NULL : KERNEL_OF(kernels, tensor_dtype(in), "fft");
-  if (!by || out->numel == 0) return !failed();
+  if (!by || out->numel == 0 || tensor_absent(out)) return !failed();
   Lines l = lines_of(in, out, dim);
   size_t mark = scratch_mark();
   Transform t = {by, backward, scale, scratch_alloc(by->plan_bytes(kind, n)),

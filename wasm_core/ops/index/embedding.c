@@ -60,6 +60,7 @@ static int64_t *count_rows(const int64_t *v, int64_t n, int64_t rows) {
  * asked for; NULL if it is 1 for all. Shape of the indices, and a last dimension of one. */
 static Tensor *row_factors(Tensor *indices, int64_t rows, int64_t padding, bool by_frequency,
                            DType d) {
+  if (tensor_absent(indices)) return NULL;
   const int64_t *v = row_numbers(indices, rows);
   bool padded = false;
   for (int64_t i = 0; v && i < indices->numel; i++) padded = padded || v[i] == padding;
@@ -519,7 +520,9 @@ static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   b->n_bags = ends ? n - 1 : n;
   b->offsets = offsets ? offsets : even_offsets(n, input->sizes[1]);
   const int64_t *starts = b->offsets ? index_numbers(b->offsets) : NULL;
-  if (!b->v || !starts || !bag_values_fit(b, starts, n)) return false;
+  if (!b->v || !starts) return false;
+  if (tensor_absent(b->offsets) || tensor_absent(b->indices)) return assign_bags(b, starts);
+  if (!bag_values_fit(b, starts, n)) return false;
   return leave_out(b, ends ? starts[n - 1] : n ? b->n : 0) && assign_bags(b, starts);
 }
 

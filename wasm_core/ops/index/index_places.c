@@ -376,7 +376,7 @@ Tensor *mask_plain(Tensor *mask) {
 }
 
 int64_t mask_count(const Tensor *mask) {
-  if (!has_elements(mask, "nonzero")) return 0;
+  if (tensor_absent(mask) && !needs_elements("nonzero")) return 0;
   const uint8_t *m = (const uint8_t *)tensor_data(mask), *end = m + mask->numel;
   int64_t count = 0;
   while (end - m >= 16) {

@@ -12,7 +12,7 @@
 #include "ops/view/view.h"
 
 int64_t batch_of(const Tensor *x) {
-  int64_t n = 1;
+  int64_t n = tensor_absent(x) ? 0 : 1;
   for (int i = 0; i + 2 < x->ndim; i++) n *= x->sizes[i];
   return n;
 }
@@ -117,7 +117,7 @@ bool check_factor_kernel(const char *kernel, const Tensor *x) {
 
 Tensor *identity_columns(const Tensor *like, int64_t n, DType d) {
   Tensor *y = empty_columns(like, n, n, d);
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes(d)));
   for (int64_t i = 0; i < y->numel; i += i % (n * n) == n * n - 1 ? 1 : n + 1)
     tensor_set_f(y, i, 1);
@@ -125,7 +125,7 @@ Tensor *identity_columns(const Tensor *like, int64_t n, DType d) {
 }
 
 int first_info(const Tensor *info, char where[48]) {
-  if (blocked(info)) return 0;
+  if (blocked(info) || tensor_absent(info)) return 0;
   int64_t i = 0;
   while (i < info->numel && !ints(info)[i]) i++;
   if (i == info->numel) return 0;

@@ -33,6 +33,7 @@ static inline bool is_vector_case(const Tensor *a, const Tensor *b) {
   return b->ndim == 1 || sizes_equal(a->ndim - 1, a->sizes, b->ndim, b->sizes);
 }
 
+/* How many matrices there are to compute with: none of an absent tensor. */
 int64_t batch_of(const Tensor *x);
 /* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros beside
  * it. */

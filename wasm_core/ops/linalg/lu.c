@@ -67,6 +67,7 @@ static Tensor *first_of(Tensor *x, int dim, int64_t n) {
 /* Of the first pivot that is not one of 1 to n: -1 if it is less, 1 if greater; 0: none. */
 static int stray_pivot(Tensor *pivots, int64_t n) {
   pivots = t_contiguous(pivots);
+  if (pivots && tensor_absent(pivots)) return 0;
   for (int64_t i = 0; pivots && i < pivots->numel; i++) {
     int64_t row = tensor_get_i(pivots, i);
     if (row < 1 || row > n) return row < 1 ? -1 : 1;

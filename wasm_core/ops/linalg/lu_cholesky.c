@@ -54,6 +54,7 @@ static Factors factor(Tensor *a) {
 /* The pivots as a tensor: they count from 1 there. */
 static Tensor *counted_pivots(Factors f) {
   Tensor *pivots = f.lu ? empty_vectors(f.lu, least_dim(f.lu), DT_I32) : NULL;
+  if (pivots && tensor_absent(pivots)) return pivots;
   for (int64_t i = 0; pivots && i < pivots->numel; i++) ints(pivots)[i] = f.pivots[i] + 1;
   return pivots;
 }
@@ -240,7 +241,7 @@ GRAD(LinalgDetBackward0, "A result LU pivots")
   Tensor *a = saved(n, 0), *y = saved(n, 1);
   if (blocked(a, y)) return;
   bool singular = false;
-  for (int64_t i = 0; i < y->numel; i++) singular |= tensor_get_c(y, i) == 0;
+  for (int64_t i = 0; i < y->numel && !tensor_absent(y); i++) singular |= tensor_get_c(y, i) == 0;
   if (singular && grad_mode) {
     gi[0] = singular_det_gradient(a, g[0]);
     return;

@@ -182,7 +182,7 @@ static Tensor *scales_of(Tensor *a, int64_t *halvings) {
   Tensor *sums = t_sum(t_abs(t_detach(a)), ONE_DIM(-2), true, DT_NONE);
   Tensor *scales = alone(mark, t_amax(sums, ONE_DIM(-1), true));
   for (int64_t i = 0; scales && i < scales->numel; i++) {
-    double norm = tensor_get_f(scales, i);
+    double norm = tensor_absent(scales) ? 0 : tensor_get_f(scales, i);
     halvings[i] = isfinite(norm) ? halvings_for(norm, tensor_dtype(a)) : 0;
     tensor_set_f(scales, i, isfinite(norm) ? ldexp(1, (int)halvings[i]) : NAN);
   }

@@ -13,6 +13,7 @@
 #include "ops/linalg/columns.h"
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/op.h"
+#include "ops/view/copy.h"
 #include "ops/view/diagonal.h"
 #include "ops/view/view.h"
 
@@ -131,6 +132,7 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
  * are as good as real, or sums of two that are each other's opposites. */
 static bool check_phases(Tensor *turns, const char *text, const char *op) {
   Tensor *imaginary = t_imag(t_detach(turns));
+  if (imaginary && tensor_absent(imaginary)) return true;
   for (int64_t i = 0; imaginary && i < imaginary->numel; i++) {
     double v = fabs(tensor_get_f(t_contiguous(imaginary), i));
     if (!(v <= 1e-2)) return fail(ERR_RUNTIME, text, op), false;
@@ -197,6 +199,7 @@ static const char *const not_finite =
 /* 1 for each matrix in columns with numbers that are not finite. */
 static Tensor *not_finite_info(Tensor *x) {
   Tensor *info = blocked(x) ? NULL : empty_vectors(x, -1, DT_I32);
+  if (info && tensor_absent(info)) return info;
   int64_t each = x ? rows_of(x) * cols_of(x) * dtype_bytes((DType)x->dtype) / 8 : 0;
   for (int64_t b = 0; info && b < info->numel; b++) {
     int32_t bad = 0;
@@ -303,7 +306,8 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
   DType wide = wide_type(d);
   Tensor *w = columns(a, wide), *values = empty_vectors(a, n, DT_F64);
   double *beside = scratch_array(n, sizeof *beside);
-  void *room = scratch_array(2 * n + (vectors ? n * n : 0), (size_t)dtype_bytes(wide));
+  int64_t room_n = tensor_absent(a) ? 0 : 2 * n + (vectors ? n * n : 0);
+  void *room = scratch_array(room_n, (size_t)dtype_bytes(wide));
   for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
     factorizations_of(a)->eigh(number_at(w, b * n * n), number_at(values, b * n), n, upper, vectors,
                                beside, room);
@@ -366,12 +370,13 @@ static void eig(Tensor *a, const char *op, bool vectors, Tensor *out[2]) {
   DType wide = wide_type((DType)a->dtype), d = dtype_complex(dtype_real((DType)a->dtype));
   int64_t n = rows_of(a);
   Tensor *w = columns(a, wide), *bad = not_finite_info(w);
-  for (int64_t i = 0; bad && i < bad->numel; i++)
+  for (int64_t i = 0; bad && i < bad->numel && !tensor_absent(bad); i++)
     if (ints(bad)[i])
       fail(ERR_RUNTIME, "torch.%s: input tensor should not contain infs or NaNs.", op);
   Tensor *values = empty_vectors(a, n, DT_C128),
          *v = vectors ? empty_columns(a, n, n, DT_C128) : NULL;
-  void *room = scratch_array(n * n + 3 * n, (size_t)dtype_bytes(wide));
+  int64_t room_n = tensor_absent(a) ? 0 : n * n + 3 * n;
+  void *room = scratch_array(room_n, (size_t)dtype_bytes(wide));
   double *scales = scratch_array(n, sizeof *scales);
   Tensor *info = empty_vectors(a, -1, DT_I32);
   for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
@@ -406,6 +411,12 @@ double standard_rtol(const Tensor *a) {
   return (rounds_to_float((DType)a->dtype) ? 0x1p-23 : 0x1p-52) * (double)most;
 }
 
+/* A tolerance with a last dim, on the device of s. */
+static Tensor *tolerance_for(Tensor *t, const Tensor *s) {
+  Tensor *y = t_unsqueeze(t, -1);
+  return y && tensor_absent(s) ? t_to_form(y, tensor_dtype(y), s->form, FORMAT_PRESERVE) : y;
+}
+
 /* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
  * of size 1. */
 Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
@@ -415,8 +426,8 @@ Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
   else if (!rtol)
     rtol = t_where(t_gt(atol, tensor_wrapped_f(0)), tensor_number(0, d),
                    tensor_number(standard, d));
-  Tensor *tolerance = t_mul(t_unsqueeze(rtol, -1), t_amax(s, ONE_DIM(-1), true));
-  return atol ? t_maximum(t_unsqueeze(atol, -1), tolerance) : tolerance;
+  Tensor *tolerance = t_mul(tolerance_for(rtol, s), t_amax(s, ONE_DIM(-1), true));
+  return atol ? t_maximum(tolerance_for(atol, s), tolerance) : tolerance;
 }
 
 /* A itself, or the Hermitian matrix that its lower triangle stands for: the magnitudes of its

@@ -74,7 +74,7 @@ static bool share_heads(Tensor *q, Tensor **k, Tensor **v) {
 static Tensor *future(int64_t queries, int64_t keys) {
   Tensor *m = tensor_empty(2, (const int64_t[]){queries, keys}, DT_BOOL);
   bool *at = m ? (bool *)(void *)tensor_data(m) : NULL;
-  for (int64_t i = 0; at && i < queries; i++)
+  for (int64_t i = 0; at && i < queries && !tensor_absent(m); i++)
     for (int64_t j = 0; j < keys; j++) at[i * keys + j] = j > i;
   return m;
 }
@@ -83,7 +83,7 @@ static Tensor *future(int64_t queries, int64_t keys) {
 static Tensor *blind_rows(Tensor *scores) {
   Tensor *rows = WITHOUT_GRAD(t_all(t_isneginf(t_detach(scores)), ONE_DIM(-1), true)),
          *any = t_any(rows, ALL_DIMS, false);
-  return any && tensor_get_i(any, 0) ? rows : NULL;
+  return any && (tensor_absent(any) || tensor_get_i(any, 0)) ? rows : NULL;
 }
 
 /* Of rows without anything to see the weights are zero. */

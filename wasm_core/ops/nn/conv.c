@@ -38,6 +38,7 @@ static Tensor *plain_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) 
   if (!plain_operands(&x, &w, &bias)) return NULL;
   Tensor *y = shaped(c, c->samples, c->out_channels, c->out, (DType)x->dtype);
   const char *b = bias ? tensor_data(bias) : NULL;
+  if (y && tensor_absent(y)) return y;
   return y && conv_forward(c, (DType)x->dtype, tensor_data(x), tensor_data(w), b, tensor_data(y))
              ? y
              : NULL;
@@ -47,6 +48,7 @@ static Tensor *plain_data(const Conv *c, Tensor *g, Tensor *w, Tensor *bias) {
   if (!plain_operands(&g, &w, &bias)) return NULL;
   Tensor *x = shaped(c, c->samples, c->in_channels, c->in, (DType)g->dtype);
   const char *b = bias ? tensor_data(bias) : NULL;
+  if (x && tensor_absent(x)) return x;
   return x && conv_data(c, (DType)g->dtype, tensor_data(g), tensor_data(w), b, tensor_data(x))
              ? x
              : NULL;
@@ -56,6 +58,7 @@ static Tensor *plain_weights(const Conv *c, Tensor *x, Tensor *g) {
   Tensor *none = NULL;
   if (!plain_operands(&x, &g, &none)) return NULL;
   Tensor *w = shaped(c, c->out_channels, c->in_channels / c->groups, c->kernel, (DType)x->dtype);
+  if (w && tensor_absent(w)) return w;
   return w && conv_weights(c, (DType)x->dtype, tensor_data(x), tensor_data(g), tensor_data(w))
              ? w
              : NULL;
@@ -430,7 +433,8 @@ static Tensor *unfold_op(const Conv *c, Tensor *x) {
   x = t_contiguous(t_detach(x));
   Tensor *y = failed() ? NULL
                        : tensor_empty(c->unbatched ? 2 : 3, sizes + c->unbatched, (DType)x->dtype);
-  if (y) conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(y), false);
+  if (y && !tensor_absent(y))
+    conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(y), false);
   return set_history(y, n);
 }
 
@@ -444,7 +448,8 @@ static Tensor *fold_op(const Conv *c, Tensor *windows) {
   Tensor *x = failed()
                   ? NULL
                   : tensor_zeros(c->unbatched ? 3 : 4, sizes + c->unbatched, (DType)windows->dtype);
-  if (x) conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(windows), true);
+  if (x && !tensor_absent(x))
+    conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(windows), true);
   return set_history(x, n);
 }
 

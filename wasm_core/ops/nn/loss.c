@@ -193,7 +193,8 @@ static Tensor *nll_plain(const Picks *p, Tensor *x, Tensor *target, Reduction r,
                             : tensor_empty(x->ndim > 1 ? target->ndim : 0, target->sizes,
                                            (DType)x->dtype);
   if (!values) return NULL;
-  if (x->dtype == DT_F32)
+  if (tensor_absent(values)) *total = 1;
+  else if (x->dtype == DT_F32)
     *total = nll_values_float(p, (const float *)(const void *)tensor_data(x),
                               (float *)(void *)tensor_data(values));
   else
@@ -202,7 +203,7 @@ static Tensor *nll_plain(const Picks *p, Tensor *x, Tensor *target, Reduction r,
   if (failed() || r == REDUCE_NONE) return failed() ? NULL : values;
   Tensor *sum = reduced_plain(values, REDUCE_SUM);
   if (!sum || r == REDUCE_SUM) return sum;
-  tensor_set_f(sum, 0, tensor_get_f(sum, 0) / *total);
+  if (!tensor_absent(sum)) tensor_set_f(sum, 0, tensor_get_f(sum, 0) / *total);
   return sum;
 }
 
@@ -261,7 +262,7 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
   if (weight) weight = cast_plain(weight, (DType)g->dtype);
   g = t_contiguous(t_detach(g));
   Tensor *gx = failed() ? NULL : tensor_zeros(s->ndim, s->sizes, (DType)g->dtype);
-  if (!gx) return set_history(NULL, n);
+  if (!gx || tensor_absent(gx)) return set_history(gx, n);
   if (weight) p.weight = tensor_data(weight);
   double scale = s->r == REDUCE_MEAN ? 1 / s->total : 1;
   int64_t step = s->r == REDUCE_NONE ? 1 : 0;
@@ -703,6 +704,7 @@ Tensor *t_soft_margin_loss(Tensor *x, Tensor *target, Reduction r) {
 static bool probabilities(Tensor *x) {
   x = t_contiguous(t_detach(x));
   if (failed()) return false;
+  if (tensor_absent(x)) return true;
   const char *at = tensor_data(x);
   bool good = true;
   DISPATCH_FLOAT((DType)x->dtype, {

@@ -207,6 +207,7 @@ MARGIN_LOOPS(double)
 /* Whether all targets are classes; -1 too in lists, which it ends. */
 static bool targets_within(Tensor *target, int64_t classes, bool multi) {
   target = t_contiguous(target);
+  if (target && tensor_absent(target)) return true;
   for (int64_t i = 0; !failed() && i < target->numel; i++) {
     double t = tensor_get_f(target, i);
     if (t < (multi ? 0 : -1) || t >= (double)classes)
@@ -248,7 +249,7 @@ static bool margin_pairs(const Margins *m, DType d, int64_t n, Tensor **index, T
                          unsigned char *listed) {
   *index = tensor_zeros(2, (const int64_t[]){m->rows, n}, DT_I64);
   *factor = tensor_zeros(3, (const int64_t[]){m->rows, n, m->classes}, d);
-  if (failed()) return false;
+  if (failed() || tensor_absent(*index)) return !failed();
   int64_t *at = (int64_t *)(void *)tensor_data(*index);
   char *to = tensor_data(*factor);
   for (int64_t r = 0; r < m->rows; r++) {
@@ -297,7 +298,7 @@ static Tensor *margins_gradient(Node *n, Tensor *g) {
     else if (ready) {
       g = t_contiguous(g);
       gx = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
-      if (gx && g)
+      if (gx && g && !tensor_absent(gx))
         margins_run(&m, (DType)x->dtype, tensor_data(rows), NULL, tensor_data(gx), tensor_data(g),
                     n->numbers[0].i == REDUCE_NONE ? 1 : 0, scale, listed);
     }
@@ -314,7 +315,7 @@ static Tensor *listed_targets(const Margins *m, Tensor *x) {
   Tensor *y = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
   char *at = y ? tensor_data(y) : NULL;
   int64_t width = dtype_bytes((DType)x->dtype);
-  for (int64_t r = 0; at && r < m->rows; r++)
+  for (int64_t r = 0; at && r < m->rows && !tensor_absent(y); r++)
     for (int64_t i = 0; i < m->classes; i++) {
       int64_t t = m->target[r * m->classes + i];
       if (t < 0) break;
@@ -341,7 +342,7 @@ static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weigh
                        : target->ndim && m->multi ? 1
                                                   : 0,
                        &m->rows, (DType)x->dtype);
-    if (y)
+    if (y && !tensor_absent(y))
       margins_run(m, (DType)x->dtype, tensor_data(x), tensor_data(y), NULL, NULL, 0, 1, listed);
     if (y && n && !m->multi) save(n, 2, listed_targets(m, x));
     y = loss_reduced(y, r);

@@ -279,7 +279,7 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
 GRAD(NativeLayerNormBackward0, "input weight result1 result2 bias | -:i -:i normalized_shape:r")
 {
   if (!g[0]) return;
-  if (grad_mode) layer_tape(n, g[0], gi);
+  if (grad_mode || tensor_absent(g[0])) layer_tape(n, g[0], gi);
   else layer_plain(n, g[0], gi);
 }
 
@@ -335,9 +335,10 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
   DType d = (DType)x->dtype;
   for (int i = 0; i < 3 && !failed(); i++) out[i] = tensor_empty(x->ndim, i ? sizes : x->sizes, d);
   if (!failed()) {
+    const bool absent = tensor_absent(out[0]);
     Layer l = layer_of(plain, shape.n, weight, bias, eps);
     l.y = tensor_data(out[0]), l.mean = tensor_data(out[1]), l.rstd = tensor_data(out[2]);
-    kernels->forward(&l);
+    if (!absent) kernels->forward(&l);
     TOOK(LAYER_ROWS);
     save(n, 2, out[1]);
     save(n, 3, out[2]);
@@ -539,7 +540,7 @@ GRAD(NativeBatchNormBackward0,
      "input weight running_mean running_var result1 result2 | training:b eps:f")
 {
   if (!g[0]) return;
-  if (grad_mode) batch_tape(n, g[0], gi);
+  if (grad_mode || tensor_absent(g[0])) batch_tape(n, g[0], gi);
   else batch_plain(n, g[0], gi);
 }
 
@@ -570,6 +571,10 @@ ONCE static void move_running(Tensor *t, const double *batch, double momentum, d
 /* Mean and 1/sqrt(var + eps) of each channel, of the batch or of the running statistics. */
 ONCE static void batch_statistics(Rows *s, DType d, Tensor *running_mean, Tensor *running_var,
                                   bool training, double momentum, double eps, Tensor *stats[2]) {
+  if (form_made) {
+    for (int i = 0; i < 2; i++) stats[i] = tensor_empty(1, &s->channels, d);
+    return;
+  }
   double *mean = zero_doubles(s->channels), *var = zero_doubles(s->channels);
   double count = (double)(s->channels ? s->rows / s->channels * s->length : 0);
   if (failed()) return;
@@ -592,6 +597,7 @@ ONCE static void batch_statistics(Rows *s, DType d, Tensor *running_mean, Tensor
 
 ONCE static Tensor *batch_values(Rows *s, Tensor *x, Tensor *weight, Tensor *bias, Tensor *rstd) {
   DType d = (DType)x->dtype;
+  if (tensor_absent(x)) return tensor_empty(x->ndim, x->sizes, d);
   double *scale = zero_doubles(s->channels), *offset = zero_doubles(s->channels);
   for (int64_t k = 0; !failed() && k < s->channels; k++) {
     scale[k] = number_at(rstd, k, 1) * number_at(weight, k, 1);
@@ -824,7 +830,7 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
 GRAD(NativeGroupNormBackward0, "input weight result1 result2 | group:i eps:f N:i C:i HxW:i")
 {
   if (!g[0]) return;
-  if (grad_mode) group_tape(n, g[0], gi);
+  if (grad_mode || tensor_absent(g[0])) group_tape(n, g[0], gi);
   else group_plain(n, g[0], gi);
 }
 
@@ -856,12 +862,16 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
   if (failed()) return NULL;
   Rows s = group_rows(x, group_kernel);
   int64_t channels = x->sizes[1], per_group = channels / groups;
+  int64_t shape[2] = {x->sizes[0], groups}; /* kept: the means and 1 / deviations of groups */
+  if (tensor_absent(x)) {
+    for (int i = 0; i < 2; i++) kept[i] = tensor_empty(2, shape, tensor_dtype(x));
+    return tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
+  }
   double *rstd, *numbers[3];
   Tensor *centre;
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.rows);
   if (failed() || !group_statistics(&s, (DType)x->dtype, per_group, eps, &centre, &rstd))
     return NULL;
-  int64_t shape[2] = {x->sizes[0], groups}; /* kept: the means and 1 / deviations of groups */
   for (int64_t r = 0; r < s.rows; r += per_group)
     numbers[0][r / per_group] = number_at(centre, r, 0);
   kept[0] = from_doubles(numbers[0], 2, shape, (DType)x->dtype);

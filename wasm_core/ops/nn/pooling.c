@@ -253,7 +253,7 @@ static Tensor *average(const Pool *p, Tensor *x) {
   Windows w;
   x = t_contiguous(t_detach(x));
   Tensor *y = failed() ? NULL : planes_like(p, x, p->out, (DType)x->dtype, false);
-  if (y && windows_make(&w, p))
+  if (y && !tensor_absent(y) && windows_make(&w, p))
     kernels[x->dtype].average(p, &w, plane_count(p, x), tensor_data(x), tensor_data(y));
   return set_history(failed() ? NULL : y, n);
 }
@@ -265,7 +265,7 @@ static Tensor *average_back(const Pool *p, Tensor *g) {
   Windows w;
   g = t_contiguous(t_detach(g));
   Tensor *x = failed() ? NULL : planes_like(p, g, p->in, (DType)g->dtype, true);
-  if (x && windows_make(&w, p))
+  if (x && !tensor_absent(x) && windows_make(&w, p))
     kernels[g->dtype].spread(p, &w, plane_count(p, g), tensor_data(g), tensor_data(x));
   return set_history(failed() ? NULL : x, n);
 }
@@ -326,7 +326,7 @@ static void maxima(const Pool *p, Tensor *x, Tensor *out[2]) {
     out[0] = planes_like(p, x, p->out, (DType)x->dtype, false);
     out[1] = planes_like(p, x, p->out, DT_I64, false);
   }
-  if (!failed() && windows_make(&w, p))
+  if (!failed() && !tensor_absent(out[0]) && windows_make(&w, p))
     kernels[x->dtype].max(p, &w, plane_count(p, x), tensor_data(x), tensor_data(out[0]),
                           (int64_t *)(void *)tensor_data(out[1]));
   save(n, 1, out[1]);
@@ -342,7 +342,7 @@ static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *index) {
   g = t_contiguous(t_detach(g));
   index = t_contiguous(index);
   Tensor *x = failed() ? NULL : planes_like(p, g, p->in, (DType)g->dtype, true);
-  if (x && windows_make(&w, p))
+  if (x && !tensor_absent(x) && windows_make(&w, p))
     kernels[g->dtype].back(&w, plane_count(p, g), tensor_data(g),
                            (const int64_t *)(const void *)tensor_data(index), tensor_data(x));
   return set_history(failed() ? NULL : x, n);

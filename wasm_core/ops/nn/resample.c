@@ -202,7 +202,7 @@ static Tensor *along(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
   }
   Tensor *y = back ? tensor_zeros(x->ndim, sizes, (DType)x->dtype)
                    : tensor_empty(x->ndim, sizes, (DType)x->dtype);
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   char *from = tensor_data(x), *to = tensor_data(y);
   if (!back && t.n == 1) pick(&t, outer, inner * dtype_bytes((DType)x->dtype), from, to);
   else if (x->dtype == DT_F32)

@@ -100,7 +100,7 @@ static bool check_unpool(const Tensor *x, const Tensor *indices, const Lengths *
 /* The last of the indices that is none of an output of so many places is the one complained of. */
 static bool check_places(Tensor *indices, const Lengths *size, int64_t places) {
   Tensor *flat = t_contiguous(t_detach(indices));
-  if (!flat) return false;
+  if (!flat || tensor_absent(flat)) return flat;
   const int64_t *at = (const int64_t *)(const void *)tensor_data(flat);
   for (int64_t i = flat->numel - 1; i >= 0; i--) {
     if (at[i] >= 0 && at[i] < places) continue;

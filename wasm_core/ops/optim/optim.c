@@ -132,7 +132,7 @@ static bool begin_writes(const Lists *l) {
 
 /* The loop runs once over memory if all lie alike in it, else along their strides. */
 static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
-  bool alike = true;
+  bool alike = !unusual_tensors;
   for (int i = 1; i < n; i++) alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
   if (!alike || !tensor_is_dense(t[0])) {
     iterate(n, t, loop, ctx);

@@ -259,6 +259,7 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
   if (sorter) sorter = t_contiguous(sorter);
   Tensor *y = tensor_empty(values->ndim, values->sizes, int32 ? DT_I32 : DT_I64);
   if (blocked(y)) return NULL;
+  if (tensor_absent(y)) return y;
   int64_t n = edges->sizes[edges->ndim - 1],
           each = edges->ndim == 1 ? values->numel : values->sizes[values->ndim - 1];
   const char *edges_at = tensor_data(edges), *values_at = tensor_data(values);
@@ -338,6 +339,7 @@ Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
 
 /* The range given, or that of the elements; one apart at least. */
 static bool histogram_range(Tensor *x, double *low, double *high) {
+  if (tensor_absent(x)) return true;
   if (*low == *high && x->numel) {
     Tensor *out[2];
     t_aminmax(t_detach(x), NULL, false, out);
@@ -368,7 +370,7 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
   if (!histogram_range(x, &low, &high)) return NULL;
   x = t_contiguous(x);
   Tensor *y = x ? tensor_zeros(1, &bins, (DType)x->dtype) : NULL;
-  if (!y) return NULL;
+  if (!y || tensor_absent(y)) return y;
   const char *x_at = tensor_data(x);
   char *y_at = tensor_data(y);
   DISPATCH_FLOAT((DType)x->dtype, {
@@ -414,7 +416,7 @@ static bool check_quantile(const Tensor *x, const Tensor *q) {
   } else if (q->dtype != x->dtype)
     fail(ERR_RUNTIME, "quantile() q tensor must be same dtype as the input tensor");
   else
-    for (int64_t i = 0; i < q->numel; i++) {
+    for (int64_t i = 0; i < q->numel && !tensor_absent(q); i++) {
       double v = tensor_get_f(q, q->ndim ? i * q->strides[0] : 0);
       if (!(v >= 0 && v <= 1)) fail(ERR_RUNTIME, "quantile() q values must be in the range [0, 1]");
     }

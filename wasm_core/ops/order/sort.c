@@ -209,7 +209,7 @@ bool each_lane(Lanes *s, LaneLoop *loop) {
   s->m = y->ndim && y->ndim == x->ndim ? y->sizes[s->dim] : 1;
   s->x_step = x->ndim ? x->strides[s->dim] : 1;
   s->y_step = y->ndim && y->ndim == x->ndim ? y->strides[s->dim] : 1;
-  if (x->numel == 0) return true;
+  if (x->numel == 0 || tensor_absent(x)) return true;
   s->a = scratch_array(2 * s->n, sizeof *s->a);
   if (!s->a) return false;
   s->b = s->a + s->n;

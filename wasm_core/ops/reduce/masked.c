@@ -150,7 +150,7 @@ Tensor *t_masked_median(Tensor *x, int64_t dim, bool keepdim, DType dtype, Tenso
   t_median_dim(with_number(numbers, mask, NAN), dim, keepdim, true, y);
   if (numbers == x) return y[0];
   Tensor *unknown = t_any(t_isnan(y[0]), ALL_DIMS, false);
-  if (unknown && tensor_get_i(unknown, 0))
+  if (unknown && !tensor_absent(unknown) && tensor_get_i(unknown, 0))
     return fail(ERR_VALUE,
                 "masked median expects no fully masked out rows if dtype is not floating point");
   return in_type(y[0], wanted(x, dtype));

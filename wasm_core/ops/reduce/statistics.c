@@ -129,7 +129,7 @@ static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bo
          name, (long long)w->numel, (long long)observations);
   } else {
     Tensor *least = w->numel ? t_min(t_detach((Tensor *)(uintptr_t)w)) : NULL;
-    if (least && tensor_get_f(least, 0) < 0)
+    if (least && !tensor_absent(least) && tensor_get_f(least, 0) < 0)
       fail(ERR_RUNTIME, "cov(): %s cannot be negative", name);
   }
   return !failed();
@@ -138,7 +138,7 @@ static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bo
 /* Rows are variables, columns observations; w is their weight or NULL. */
 static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double correction) {
   Tensor *w_sum = w ? t_sum_all(w) : tensor_wrapped_i(x->sizes[1]);
-  if (w && w_sum && tensor_get_f(w_sum, 0) == 0)
+  if (w && w_sum && !tensor_absent(w_sum) && tensor_get_f(w_sum, 0) == 0)
     return fail(ERR_ZERO_DIVISION, "cov(): weights sum to zero, can't be normalized");
   Tensor *mean = t_div(t_sum(w ? t_mul(x, w) : x, ONE_DIM(1), false, DT_NONE), w_sum);
   Tensor *taken = tensor_wrapped_i((int64_t)correction);
@@ -146,7 +146,7 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
     taken = t_mul_f(t_div(t_sum_all(t_mul(w, aweights)), w_sum), correction);
   Tensor *norm = t_sub(w_sum, taken);
   if (blocked(norm)) return NULL;
-  if (tensor_get_f(norm, 0) <= 0) {
+  if (!tensor_absent(norm) && tensor_get_f(norm, 0) <= 0) {
     warn_user("cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
               "number of observations.");
     norm = tensor_wrapped_f(0);

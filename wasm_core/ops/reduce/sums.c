@@ -185,7 +185,9 @@ Tensor *t_sum_to_size(Tensor *x, Ints size) {
 
 /* ------------------------------------------------------------ products */
 
+/* Perhaps, of an absent one. */
 static bool has_zero(Tensor *x) {
+  if (x && tensor_absent(x)) return true;
   Tensor *zeros = t_sum_all(t_eq(t_detach(x), tensor_wrapped_f(0)));
   return zeros && tensor_get_i(zeros, 0) != 0;
 }

@@ -220,6 +220,10 @@ Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
   int64_t total = 0, at = 0;
   if (blocked(repeats) || !check_repeats(repeats) || !(repeats = tensor_settled(repeats)))
     return NULL;
+  if (tensor_absent(repeats))
+    return output_size >= 0
+               ? tensor_empty(1, &output_size, tensor_dtype(repeats))
+               : fail(ERR_RUNTIME, "cannot repeat_interleave a meta tensor without output_size");
   for (int64_t i = 0; i < repeats->numel; i++) {
     int64_t times = tensor_get_i(repeats, i * repeats->strides[0]);
     if (times < 0) return fail(ERR_RUNTIME, "repeats can not be negative");
