@@ -279,7 +279,7 @@ class _Named:
 
 
 class layout(_Named):
-    """How elements are laid out: ``strided``, or some of them alone, as ``sparse_coo``."""
+    """How elements are laid out: ``strided``, or only some of them, as ``sparse_coo``."""
 
 
 class memory_format(_Named):

@@ -83,7 +83,12 @@ def tolist(tensor: Tensor) -> Any:
     if 0 in shape:
         return _empty_lists(shape, 0)
     _refuse_batched(tensor)
-    if not _is_dense(shape, tensor.stride()) or header.is_lazy(tensor._h) or tensor.is_meta:
+    if (
+        not _is_dense(shape, tensor.stride())
+        or header.is_lazy(tensor._h)
+        or header.is_sparse(tensor._h)
+        or tensor.is_meta
+    ):
         tensor = _C["_elements"](tensor)
     flat = _numbers(tensor)
     for size in reversed(shape[1:]):

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _ops
 from .._boundary.callbacks import drop_object, keep_object
 from .._creation import from_numpy
-from .._dtypes import device
+from .._dtypes import device, strided
 
 _C = _ops.C
 
@@ -92,10 +92,16 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack_to_host(tensor: Any) -> tuple[device, Any]:
-            return tensor.device, tensor.detach().numpy().copy(order="K")
+            if tensor.layout is strided:
+                return tensor.device, tensor.detach().numpy().copy(order="K")
+            rebuild, (name, parts, *rest) = tensor.detach().__reduce_ex__(2)
+            return tensor.device, (rebuild, name, [p.numpy().copy() for p in parts], rest)
 
         def unpack_from_host(packed: tuple[device, Any]) -> Any:
-            return from_numpy(packed[1])
+            if not isinstance(packed[1], tuple):
+                return from_numpy(packed[1])
+            rebuild, name, parts, rest = packed[1]
+            return rebuild(name, tuple(map(from_numpy, parts)), *rest)
 
         super().__init__(pack_to_host, unpack_from_host)
 

@@ -263,6 +263,8 @@ bool layout_named(const char *name, Layout *found); /* fails if there is none */
 Tensor *t_coalesce(Tensor *x);
 Tensor *t_sparse_mask(Tensor *x, Tensor *mask);
 Tensor *t_to_dense(Tensor *x, DType dtype, bool masked); /* x itself if it is */
+Tensor *t_sparse_filled(Tensor *x);   /* with all its elements, zeros where they were left out */
+Tensor *t_sparse_elements(Tensor *x); /* where each of the values stands among x's elements */
 /* `block` and `dense` as far as they are given: n and dense -1; op is who asks. */
 Tensor *t_to_layout(Tensor *x, Layout layout, Ints block, int64_t dense, const char *op);
 /* --- of indices and values (make.c) --- */
@@ -292,6 +294,15 @@ Tensor *t_mm_sparse(Tensor *a, Tensor *b);
 Tensor *t_sparse_mv(Tensor *a, Tensor *v);
 Tensor *t_sparse_matmul(Tensor *a, Tensor *b);
 Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
+
+/* --- parts of sparse tensors, and joined ones (parts.c) --- */
+Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index);
+Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step);
+Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index);
+Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim);
+Tensor *t_sparse_permute(Tensor *x, Ints dims);
+Tensor *t_sparse_cat(Tensors ts, int64_t dim);
+Tensor *t_sparse_stack(Tensors ts, int64_t dim);
 
 /* --- joining (join.c) --- */
 Tensor *t_cat(Tensors ts, int64_t dim);

@@ -32,19 +32,21 @@
 typedef enum { WHOLE, REAL, IMAGINARY } Part;
 
 typedef struct {
-  int32_t function;  /* the host's */
-  int n_points;      /* of the inputs it takes so many; */
-  bool second;       /* its gradient is checked: the others are what its backward starts from */
-  Tensors inputs;    /* NULL: no tensor; as they are perturbed: parts of the */
-  Tensor **whole;    /* complex ones if this is not NULL, */
-  Part taken;        /* which, */
-  Part given;        /* and what is looked at of complex outputs */
-  bool forward;      /* it is forward mode that is checked */
-  bool fast;         /* one combination of each Jacobian's elements is looked at */
-  Tensor **wanted;   /* those that require grad, */
-  int *places;       /* where they stand, */
-  Tensor **none;     /* and what says that the host's own objects are meant: NULL for all */
-  Tensors outputs;   /* what the function gave first, */
+  int32_t function; /* the host's */
+  int n_points;     /* of the inputs it takes so many; */
+  bool second;      /* its gradient is checked: the others are what its backward starts from */
+  Tensors inputs;   /* NULL: no tensor; as they are perturbed: parts of the */
+  Tensor **whole;   /* complex ones if this is not NULL, */
+  Part taken;       /* which, */
+  Part given;       /* and what is looked at of complex outputs */
+  bool forward;     /* it is forward mode that is checked */
+  bool fast;        /* one combination of each Jacobian's elements is looked at */
+  Tensor **wanted;  /* those that require grad, */
+  int *places;      /* where they stand, */
+  Tensor **none;    /* and what says that the host's own objects are meant: NULL for all */
+  Tensor *
+      *numeric;    /* of sparse ones, unless masked, those with all elements, which are perturbed */
+  Tensors outputs; /* what the function gave first, */
   Tensor **recorded; /* of that what has a history (in fast forward mode what may have one), */
   int *kept;         /* and where it stands */
   Tensors entire;    /* those of which parts are looked at */
@@ -197,16 +199,26 @@ static Tensor *element_of(Tensor *x, int64_t element) {
   return tensor_alias(x, 0, NULL, NULL, offset);
 }
 
+/* What is perturbed of x: of a sparse one the elements that it has, or (unless masked) all. */
+static Tensor *numeric_form(const Check *k, Tensor *x) {
+  if (!is_sparse(x)) return x;
+  for (int i = 0; i < k->n_wanted; i++)
+    if (k->wanted[i] == x && k->numeric[k->places[i]]) return k->numeric[k->places[i]];
+  return x;
+}
+static Tensor *content(Tensor *x) { return is_sparse(x) ? x->meta->sparse->values : x; }
+
 /* (f(x + step) - f(x - step)) / (2 eps) of every output, as an element of x moves by `step`, or
  * all of x (-1). */
 static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
-  Tensor *place = element < 0 ? op_data(x) : element_of(x, element),
+  Tensor *all = content(numeric_form(k, x)),
+         *place = element < 0 ? op_data(all) : element_of(all, element),
          *here = place ? t_clone(place) : NULL, **below = NULL;
   int n = 0, wanted = k->outputs.n;
   if (blocked(here, step)) return NULL;
   for (int i = 0; i < 2; i++) {
     t_copy_(place, i ? t_add(here, step) : t_sub(here, step), false);
-    Tensor **found = evaluate(k, k->none);
+    Tensor **found = evaluate(k, k->numeric);
     for (int j = 0; j < k->n_given && (!i || j < n) && !failed(); j++) {
       if (i) check_alike(k, below[j], found[j], x, element);
       /* the function may write to it again */
@@ -284,19 +296,25 @@ static Tensor **derivatives(Check *k, Tensor *x, int64_t element, Tensor *u) {
 static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *const *outputs) {
   Tensor **m = list_new(k->outputs.n), **tangents = list_new(k->inputs.n);
   int64_t rows = u ? 1 : x->numel;
+  Tensor *varied = numeric_form(k, x),
+         *at = is_sparse(varied) ? WITHOUT_GRAD(t_sparse_elements(varied)) : NULL;
   for (int i = 0; i < k->outputs.n && !failed(); i++)
     if (outputs[i] && dtype_is_inexact((DType)outputs[i]->dtype))
       m[i] = zeros(rows, outputs[i]->numel, (DType)(is_complex(x) ? x : outputs[i])->dtype);
   for (int i = 0; i < k->n_wanted && !failed(); i++)
     tangents[k->places[i]] = t_zeros_like(k->wanted[i]);
+  if (at && !u) rows = at->numel;
+  if (at && u) u = t_index_select(u, 0, at);
   for (int64_t row = 0; row < rows && !failed(); row++) {
     int32_t mark = pool_mark();
     size_t scratch = scratch_mark();
     if (place >= 0) tangents[place] = u ? shaped(u, x) : unit_like(x, row);
-    Tensor **found = place >= 0 ? push(k, tangents, -1)
-                                : derivatives(k, x, u ? -1 : row, u ? shaped(u, x) : NULL);
+    Tensor **found = place >= 0
+                         ? push(k, tangents, -1)
+                         : derivatives(k, x, u ? -1 : row, u ? shaped(u, content(varied)) : NULL);
+    int64_t to = at && !u ? tensor_get_i(at, row) : row;
     for (int i = 0; i < k->outputs.n && !failed(); i++)
-      if (m[i] && found[i]) t_copy_(t_select(m[i], 0, row), flat(found[i]), false);
+      if (m[i] && found[i]) t_copy_(t_select(m[i], 0, to), flat(found[i]), false);
     pool_release(mark, NULL);
     scratch_release(scratch);
   }
@@ -327,7 +345,7 @@ static Tensor **by_backward(int n, Tensor *const *inputs, Tensor *output, Tensor
     Tensor **found = list_new(n);
     if (!found || (width && !walk_captured(&walk, found))) return NULL;
     for (int i = 0; i < n; i++) {
-      Tensor *rows = found[i], *x = inputs[i];
+      Tensor *rows = found[i] ? t_to_dense(found[i], DT_NONE, true) : NULL, *x = inputs[i];
       found[i] = rows ? t_contiguous(t_t(t_reshape(rows, 2, (const int64_t[]){width, x->numel})))
                       : zeros(x->numel, width, (DType)x->dtype);
       if (t && largest(t_sub(first[i], found[i])) > tolerance) *same = false;
@@ -391,8 +409,12 @@ static Tensor *direction(const Check *k, int64_t n, DType dtype) {
 static void fill_directions(const Check *k, int n, Tensor *const *like, Tensor **v) {
   for (int i = 0; i < n && !failed(); i++) {
     DType real = dtype_real((DType)like[i]->dtype);
-    v[i] = direction(k, like[i]->numel, real);
-    if (is_complex(like[i])) v[i] = t_complex(v[i], direction(k, like[i]->numel, real));
+    int64_t n_own = content(like[i])->numel;
+    v[i] = direction(k, n_own, real);
+    if (is_complex(like[i])) v[i] = t_complex(v[i], direction(k, n_own, real));
+    if (is_sparse(like[i])) /* no element that is left out moves */
+      v[i] = t_index_add(tensor_zeros(1, &like[i]->numel, (DType)v[i]->dtype), 0,
+                         t_sparse_elements(like[i]), v[i], 1);
   }
 }
 
@@ -465,6 +487,28 @@ static void compare(Check *k) {
 /* ------------------------------------------------------------ gradients and tangents that are
  * zero, or absent */
 
+static const char *layout_shown(const Tensor *t) {
+  static const char *const names[] = {
+#define X(NAME, name, shown) #name,
+      TENSOR_LAYOUTS(X)
+#undef X
+  };
+  return names[tensor_layout(t)];
+}
+
+/* How a sparse gradient differs in kind from its input; NULL: it does not. */
+static const char *other_layout(Tensor *g, Tensor *x) {
+  const char *own = layout_shown(g);
+  if (tensor_layout(g) != tensor_layout(x))
+    return textf("grad is incorrect layout (torch.%s is not torch.%s)", own, layout_shown(x));
+  int n = g->meta->sparse->sparse_dim, wanted = x->meta->sparse->sparse_dim;
+  const char *kind = tensor_layout(g) == LAYOUT_SPARSE_COO ? "sparse" : own;
+  if (n != wanted)
+    return textf("grad is %s tensor, but has incorrect sparse_dim %d, expected %d", kind, n,
+                 wanted);
+  return NULL;
+}
+
 /* Whether a backward that starts from zeros gives anything else. */
 static bool zeros_grow(Check *k, int n, Tensor *const *outputs, bool masked) {
   Tensor **seeds = list_new(n), **found = list_new(k->n_wanted);
@@ -473,6 +517,11 @@ static bool zeros_grow(Check *k, int n, Tensor *const *outputs, bool masked) {
   if (failed() ||
       !walk_backward(n, outputs, seeds, false, false, k->n_wanted, k->wanted, false, true, found))
     return false;
+  for (int i = 0; i < k->n_wanted; i++)
+    if (is_sparse(found[i])) {
+      if ((k->verdict = other_layout(found[i], k->wanted[i]))) return false;
+      found[i] = t_to_dense(found[i], DT_NONE, true);
+    }
   for (int i = 0; i < k->n_wanted; i++)
     if (found[i] && (masked ? !agree(found[i], t_zeros_like(found[i]), 1e-5, 1e-8) : any(found[i])))
       return !failed();
@@ -541,7 +590,7 @@ static void compare_absent_tangents(Check *k) {
  * apart. */
 static void check_inputs(const Check *k) {
   for (int i = 0; i < k->n_wanted; i++) {
-    const Tensor *t = k->wanted[i];
+    const Tensor *t = content(k->wanted[i]);
     if (t->dtype != DT_F64 && t->dtype != DT_C128)
       warn_user("Input #%d requires gradient and is not a double precision floating point or "
                 "complex. This check will likely fail if all the inputs are not of double "
@@ -564,6 +613,9 @@ static void set_inputs(Check *k, Tensors inputs) {
   k->inputs = inputs;
   k->wanted = tracked(inputs, &k->n_wanted, &k->places);
   k->none = list_new(inputs.n);
+  k->numeric = list_new(inputs.n);
+  for (int i = 0; i < k->n_wanted && !k->masked && !failed(); i++)
+    if (is_sparse(k->wanted[i])) k->numeric[k->places[i]] = t_sparse_filled(k->wanted[i]);
 }
 
 /* What a backward may start from: uniform in [-1, 1), with a history of its own to come. */
@@ -678,6 +730,10 @@ static void check_function(Check *k, const Wanted *w) {
   check_inputs(k);
   if (failed()) return;
   set_outputs(k, evaluated(k));
+  for (int i = 0; i < k->outputs.n && !failed(); i++)
+    if (is_sparse(k->outputs.v[i]))
+      fail(ERR_VALUE, "Sparse output is not supported at gradcheck yet. Please call "
+                      "to_dense(masked_grad=...) on the output of fn for gradcheck.");
   if (w->backward && !stopped(k)) check_backward(k);
   if (w->forward && !stopped(k)) check_forward(k, w->undefined);
   ask_host(k, w->batched_forward);

@@ -46,8 +46,7 @@ static Tensor *keep_sparse(Tensor *g, int32_t refs) {
   const Sparse *s = g->meta->sparse;
   bool sole = g->refs <= refs && s->layout == LAYOUT_SPARSE_COO && s->values->refs == 1 &&
               s->indices->refs == 1 && s->values->storage->refs == 1 &&
-              s->indices->storage->refs == 1 && tensor_is_contiguous(s->values) &&
-              tensor_is_contiguous(s->indices);
+              tensor_is_contiguous(s->values) && tensor_is_contiguous(s->indices);
   return sole && !recording && !forward_on ? t_detach(g) : t_clone(g);
 }
 

@@ -577,7 +577,8 @@ static Tensor *stacked(const Task *task, int input) {
   const Rows *r = task->rows;
   Tensor **v = scratch_array(r->n, sizeof *v), *any = NULL;
   for (int i = 0; v && i < r->n; i++)
-    if ((v[i] = r->found[i * task->n_captures + input])) any = v[i];
+    if ((v[i] = r->found[i * task->n_captures + input]))
+      any = v[i] = t_to_dense(v[i], DT_NONE, true); /* of several layouts a stack is dense */
   for (int i = 0; any && i < r->n; i++)
     if (!v[i]) v[i] = t_zeros_like(any);
   return any ? t_stack((Tensors){r->n, v}, 0) : NULL;

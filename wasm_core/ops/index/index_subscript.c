@@ -171,7 +171,25 @@ static Tensor *alias(Tensor *x) {
   return make_view(x, tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset), n, VIEW_PLAIN);
 }
 
+/* Numbers and slices of sparse tensors, one after the other, and a new dimension. */
+static Tensor *getitem_sparse(Tensor *x, Ints index) {
+  int64_t dim = 0;
+  Tensor *y = x;
+  for (int i = 0; i < index.n && y && !failed();) {
+    const int64_t kind = index.v[i], *v = index.v + i + 1;
+    if (kind == ITEM_INT) y = t_select(y, dim, v[0]);
+    else if (kind == ITEM_NONE) y = t_unsqueeze(y, dim++);
+    else if (kind == ITEM_SLICE)
+      y = t_slice(y, dim++, v[0] == INT64_MIN ? 0 : v[0], v[1] == INT64_MIN ? INT64_MAX : v[1],
+                  v[2] == INT64_MIN ? 1 : v[2]);
+    else return refuse_layout("index.Tensor", x);
+    i += kind == ITEM_SLICE ? 4 : kind == ITEM_NONE ? 1 : 2;
+  }
+  return y;
+}
+
 Tensor *t_getitem(Tensor *x, Ints index) {
+  SPARSE_GIVES(getitem_sparse(x, index), x);
   VIEW_ENTERED("__getitem__", x, index);
   /* x[i], most of all */
   if (!failed() && x && x->ndim && index.n == 2 && index.v[0] == ITEM_INT) {

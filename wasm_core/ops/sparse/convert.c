@@ -284,3 +284,26 @@ Tensor *op_to_sparse(Call *c) {
   return t_to_layout(arg_tensor(c, 0), l, arg_block(c, 2), arg_given(c, 3) ? arg_int(c, 3) : -1,
                      "to_sparse");
 }
+
+Tensor *t_sparse_filled(Tensor *x) {
+  GRAD_MODE_WAS;
+  int64_t n = 1;
+  if (blocked(x)) return NULL;
+  int lead = x->ndim - dense_dims(x);
+  for (int d = 0; d < lead; d++) n *= x->sizes[d];
+  Tensor *all = tensor_empty(1, &n, DT_I64);
+  for (int64_t i = 0; all && i < n; i++) words_in(all)[i] = i;
+  Tensor *y = structure(form_of(x), all, (DType)x->dtype);
+  Tensor *rows = y ? t_rows_at(x, lead, places_of(y)) : NULL;
+  return rows ? with_parts(y, t_clone(value_shaped(y, rows))) : NULL;
+}
+
+Tensor *t_sparse_elements(Tensor *x) {
+  if (blocked(x)) return NULL;
+  int64_t width = 1, n = sparse_parts(x)->values->numel;
+  for (int d = x->ndim - dense_dims(x); d < x->ndim; d++) width *= x->sizes[d];
+  Tensor *places = places_of(x), *y = tensor_empty(1, &n, DT_I64);
+  if (!places || !y) return NULL;
+  for (int64_t i = 0; i < n; i++) words_in(y)[i] = words_of(places)[i / width] * width + i % width;
+  return y;
+}

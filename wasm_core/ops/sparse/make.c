@@ -81,7 +81,8 @@ Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *s
   indices = index_words(indices);
   if (!indices || !within(indices, sizes) || !check_dense_sizes(indices, values, sizes))
     return NULL;
-  Tensor *x = coo_of(indices, t_detach(values), ndim, sizes, coalesced);
+  bool few = indices->sizes[1] < 2;
+  Tensor *x = coo_of(t_detach(indices), t_detach(values), ndim, sizes, coalesced || few);
   return t_with_values(x, values);
 }
 
@@ -123,6 +124,7 @@ Tensor *op_sparse_coo(Call *c) {
   if (is_sparse(indices) || is_sparse(values))
     return fail(ERR_RUNTIME, "expected values to be a strided tensor, but got a %s one",
                 layout_text(is_sparse(values) ? values : indices));
+  if (!values->ndim) values = t_unsqueeze(values, 0); /* one element */
   if (arg_given(c, 3)) values = t_to(values, arg_dtype(c, 3));
   if (blocked(values) || !check_coo(indices, values, size.n)) return NULL;
   int64_t own[MAX_DIM];
@@ -273,8 +275,8 @@ static Tensor *compressed(Layout l, Tensor *from, Tensor *other, Tensor *values,
   int64_t lines = from->sizes[batch] - 1, width = sizes[batch + !by_columns(l)] / b;
   if (!check_numbers(l, c, p, lines, width)) return NULL;
   Sparse s = {.values = t_detach(values),
-              .indices = from,
-              .plain = other,
+              .indices = t_detach(from),
+              .plain = t_detach(other),
               .layout = (uint8_t)l,
               .sparse_dim = 2};
   Tensor *x = tensor_sparse(ndim, sizes, s);

@@ -377,6 +377,9 @@ static bool elements_of(Tensor *x, Tensor **rows, Tensor **cols, Tensor **values
                 s->sparse_dim, dense_dims(x)),
            false;
   Tensor *columns = index_words(s->indices);
+  if (!columns || !places_within(words_of(columns), columns->sizes[1], x->sizes[0]) ||
+      !places_within(words_of(columns) + columns->sizes[1], columns->sizes[1], x->sizes[1]))
+    return false;
   *rows = t_select(columns, 0, 0);
   *cols = t_select(columns, 0, 1);
   *values = s->values;

@@ -24,7 +24,8 @@ int sparse_dims(const Tensor *x);
 int dense_dims(const Tensor *x);
 int batch_dims(const Tensor *x);   /* of compressed layouts, in front */
 int64_t count_of(const Tensor *x); /* nnz, of one batch */
-Tensor *places_of(Tensor *x);      /* of the rows of x, in their order */
+bool places_within(const int64_t *at, int64_t n, int64_t size);
+Tensor *places_of(Tensor *x); /* of the rows of x, in their order */
 /* The dense tensor that has these sizes and dense dimensions as a matrix of rows; a matrix as
  * tensor. */
 Tensor *as_rows(Tensor *t, int sparse);

@@ -51,10 +51,23 @@ Form form_of(const Tensor *x) {
 
 /* ------------------------------------------------------------ places */
 
+/* Whoever has an alias of the indices may have written to them since they were checked. */
+bool places_within(const int64_t *at, int64_t n, int64_t size) {
+  for (int64_t i = 0; i < n; i++)
+    if (at[i] < 0 || at[i] >= size)
+      return fail(ERR_INDEX,
+                  "index %lld of a sparse tensor is out of range of a dimension of size %lld",
+                  (long long)at[i], (long long)size),
+             false;
+  return true;
+}
+
 static Tensor *coo_places(const Tensor *x) {
   const Sparse *s = sparse_parts(x);
   Tensor *columns = index_words(s->indices), *y = tensor_zeros(1, &s->indices->sizes[1], DT_I64);
   if (!columns || !y) return NULL;
+  for (int d = 0; d < s->sparse_dim; d++)
+    if (!places_within(words_of(columns) + d * y->numel, y->numel, x->sizes[d])) return NULL;
   const int64_t *at = words_of(columns), n = y->numel;
   int64_t *out = words_in(y);
   for (int d = 0; d < s->sparse_dim; d++)
@@ -74,6 +87,7 @@ static Tensor *compressed_places(const Tensor *x) {
   Tensor *from = index_words(s->indices), *other = index_words(s->plain),
          *y = tensor_empty(1, &total, DT_I64);
   if (!from || !other || !y) return NULL;
+  if (!places_within(words_of(other), batches * n, columns ? rows / b0 : cols / b1)) return NULL;
   int64_t *out = words_in(y);
   for (int64_t b = 0; b < batches; b++) {
     const int64_t *c = words_of(from) + b * (lines + 1), *p = words_of(other) + b * n;

@@ -111,6 +111,7 @@ static Tensor *in_rounds(Tensors ts, int64_t dim, Tensor *join(Tensors, int64_t)
 }
 
 Tensor *t_cat(Tensors ts, int64_t dim) {
+  SPARSE_GIVES(t_sparse_cat(ts, dim), ts);
   OP_ENTERED("cat", ts, dim);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_VALUE, "torch.cat(): expected a non-empty list of Tensors");
@@ -160,6 +161,7 @@ static Tensor *stack_data(Tensors ts, int64_t dim) {
 }
 
 Tensor *t_stack(Tensors ts, int64_t dim) {
+  SPARSE_GIVES(t_sparse_stack(ts, dim), ts);
   OP_ENTERED("stack", ts, dim);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "stack expects a non-empty TensorList");

@@ -182,6 +182,7 @@ GRAD(SelectBackward0, "| self_sym_sizes:l dim:i index:i")
 }
 
 Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
+  SPARSE_GIVES(t_sparse_select(x, dim, index), x);
   VIEW_ENTERED("select", x, dim, index);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "select() cannot be applied to a 0-dim tensor.");
@@ -212,6 +213,7 @@ static int64_t clamp_index(int64_t i, int64_t low, int64_t size) {
 }
 
 Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  SPARSE_GIVES(t_sparse_slice(x, dim, start, end, step), x);
   VIEW_ENTERED("slice", x, dim, start, end, step);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "slice() cannot be applied to a 0-dim tensor.");
@@ -229,7 +231,7 @@ Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step
 }
 
 Tensor *t_narrow(Tensor *x, int64_t dim, int64_t start, int64_t length) {
-  VIEW_ENTERED("narrow", x, dim, start, length);
+  ANY_ENTERED("narrow", x, dim, start, length);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "narrow() cannot be applied to a 0-dim tensor.");
   if (length < 0) return fail(ERR_RUNTIME, "narrow(): length must be non-negative.");
@@ -257,6 +259,7 @@ GRAD(PermuteBackward0, "| dims:l")
 }
 
 Tensor *t_permute(Tensor *x, Ints dims) {
+  SPARSE_GIVES(t_sparse_permute(x, dims), x);
   VIEW_ENTERED("permute", x, dims);
   if (blocked(x)) return NULL;
   if (dims.n != x->ndim)
@@ -591,6 +594,7 @@ GRAD(UnsqueezeBackward0, "| dim:i")
 { gi[0] = t_squeeze_dim(g[0], NUM(0)); }
 
 Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
+  SPARSE_GIVES(t_sparse_unsqueeze(x, dim), x);
   VIEW_ENTERED("unsqueeze", x, dim);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim + 1)) < 0) return NULL;
   if (x->ndim == MAX_DIM)
