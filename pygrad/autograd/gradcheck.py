@@ -188,7 +188,7 @@ def _pairs(
 
 
 def _expect_close(output: int, input_: int, note: str, got: Any, expected: Any) -> None:
-    if not pygrad.allclose(got, expected):
+    if got.layout is not expected.layout or not pygrad.allclose(got, expected):
         raise GradcheckError(
             f"For output {output} and input {input_}:\n\n{note}\n\nGot:\n{got}\n\n"
             f"Expected:\n{expected}"

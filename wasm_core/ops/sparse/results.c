@@ -60,12 +60,22 @@ static bool check_alike(const char *op, const Tensor *a, const Tensor *b) {
   return !failed();
 }
 
+static bool same_indices(Tensor *a, Tensor *b) {
+  Tensor *x = index_words(a), *y = index_words(b);
+  return x && y && tensor_same_shape(x, y) &&
+         (!x->numel || memcmp(words_of(x), words_of(y), (size_t)x->numel * sizeof(int64_t)) == 0);
+}
+
 static Tensor *add_sparse(Tensor *a, Tensor *b, DType d) {
   if (!is_coo(a) || !is_coo(b)) return as_first(add_sparse(to_coo(a), to_coo(b), d), a);
   const Sparse *x = sparse_parts(a), *y = sparse_parts(b);
+  bool both = x->coalesced && y->coalesced;
+  if (same_indices(x->indices, y->indices))
+    return coo_of(t_clone(x->indices), t_add(t_to(x->values, d), t_to(y->values, d)), a->ndim,
+                  a->sizes, both);
   Tensor *values = cat2(t_to(x->values, d), t_to(y->values, d), 0);
   Tensor *sum = coo_of(cat2(x->indices, y->indices, 1), values, a->ndim, a->sizes, false);
-  return sum && x->coalesced && y->coalesced ? coalesced_value(sum) : sum;
+  return sum && both ? coalesced_value(sum) : sum;
 }
 
 static Tensor *add_dense(Tensor *a, Tensor *b, DType d) {
@@ -96,7 +106,7 @@ static Tensor *pair(EachPair *f, const void *with, bool swapped, Tensor *own, Te
 static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   if (!check_alike("mul", a, b)) return NULL;
   if (!is_coo(a) || !is_coo(b)) return as_first(both_sparse(to_coo(a), to_coo(b), f, with), a);
-  a = t_coalesce(a), b = t_coalesce(b);
+  b = t_coalesce(b); /* a may have a place twice: a product is linear in it */
   if (blocked(a, b)) return NULL;
   const Sparse *x = sparse_parts(a), *y = sparse_parts(b);
   Tensor *found = find_places(places_of(b), places_of(a));
@@ -111,7 +121,7 @@ static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) 
   }
   Tensor *values = pair(f, with, false, t_index_select(x->values, 0, from),
                         t_index_select(y->values, 0, to));
-  return coo_of(t_index_select(x->indices, 1, from), values, a->ndim, a->sizes, true);
+  return coo_of(t_index_select(x->indices, 1, from), values, a->ndim, a->sizes, x->coalesced);
 }
 
 static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *with, bool swapped) {
@@ -583,7 +593,8 @@ Tensor *t_sparse_softmax(Tensor *x, int64_t dim, bool logarithm, DType dtype) {
   if (!is_sparse(x) || !is_coo(x)) return refuse_layout(op, x);
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  if (!dtype_is_inexact((DType)x->dtype)) return no_kernel(op + 1, (DType)x->dtype);
+  if (!dtype_is_float((DType)x->dtype))
+    return no_kernel(logarithm ? "log_softmax" : "softmax", (DType)x->dtype);
   x = t_coalesce(x);
   Tensor *y = x ? t_with_values(x, softmax_values(x, dim, logarithm)) : NULL;
   return renamed(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");
