@@ -414,7 +414,7 @@ double standard_rtol(const Tensor *a) {
 /* A tolerance with a last dim, on the device of s. */
 static Tensor *tolerance_for(Tensor *t, const Tensor *s) {
   Tensor *y = t_unsqueeze(t, -1);
-  return y && tensor_absent(s) ? t_to_form(y, tensor_dtype(y), s->form, FORMAT_PRESERVE) : y;
+  return y && tensor_absent(s) ? t_to_device(y, tensor_dtype(y), s->form, FORMAT_PRESERVE) : y;
 }
 
 /* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
