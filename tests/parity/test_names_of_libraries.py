@@ -618,9 +618,12 @@ def test_batches_by_types_of_samples() -> None:
             [stream.fetch([0, 0]), stream.fetch([0, 0])],
             tried(lambda: stream.fetch([0])).partition(":")[0],
             c.default_convert((1, "a")),
+            t.utils.data.ConcatDataset.cumsum([[1, 2], [3]]),
+            t.utils.data.ConcatDataset([[1, 2], [3]]).cummulative_sizes,
         )
 
-    both(script)
+    with warnings.catch_warnings(action="ignore"):
+        both(script)
 
 
 def test_some_eigenpairs() -> None:

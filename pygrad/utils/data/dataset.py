@@ -146,8 +146,22 @@ class ConcatDataset(Dataset[T_co]):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        sizes = [len(cast(Sized, dataset)) for dataset in self.datasets]
-        self.cumulative_sizes = list(itertools.accumulate(sizes))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """How many samples there are up to the end of each dataset."""
+        return list(itertools.accumulate(len(dataset) for dataset in sequence))
+
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """`cumulative_sizes` by an older name."""
+        warnings.warn(
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.cumulative_sizes
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
