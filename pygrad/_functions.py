@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _ops, _warnings
-from ._boundary.overriding import overridable
+from ._boundary.overriding import announced, overridable
 from ._builtins import builtin
 from ._dtypes import Size, dtype
 from ._tensor import Tensor
@@ -259,7 +259,6 @@ def _subscripts(labels: Iterable[Any]) -> str:
     return text
 
 
-@overridable
 def einsum(*args: Any) -> Tensor:
     """The sum of products that an equation tells, as ``einsum("ij,jk->ik", a, b)``.
 
@@ -282,6 +281,15 @@ def einsum(*args: Any) -> Tensor:
         tensor([[1., 3.],
                 [2., 4.]])
     """
+    if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (list, tuple)):
+        return _einsum(args[0], *args[1])  # so are types told that override it
+    return _einsum(*args)
+
+
+announced.add(einsum)
+
+
+def _einsum(*args: Any) -> Tensor:
     if len(args) < 2 or args[1] == []:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
@@ -294,6 +302,10 @@ def einsum(*args: Any) -> Tensor:
         args = (equation, *args[: len(args) // 2 * 2 : 2])
     product: Tensor = _ops.SPACES["torch"]["einsum"](*args)
     return product
+
+
+_einsum.__qualname__ = "einsum"  # the name of what types are told
+overridable(_einsum)
 
 
 @overridable

@@ -315,7 +315,7 @@ def functions_of_torch(t: Any) -> Any:
         e = t.ones(3) + d - t.ones(3).add(d) + t.arange(3) @ d
         f = t.where(e > d, e, 0.0)
         g = F.softmax(f, dim=-1) + F.cross_entropy(f, y) + F.one_hot(f) + F.pad(f, (1, 1))
-        h = t.max(g, dim=0)[0] + t.zeros_like(g) + t.einsum("ij->ji", g) + F.normalize(g)
+        h = t.max(g, dim=0)[0] + t.zeros_like(g) + t.einsum("ij,jk", [g, e]) + F.normalize(g)
         i = F.embedding(x, y) + F.scaled_dot_product_attention(x, y, h) + F.batch_norm(h, x, y)
         t._assert(i, "text")
         j = t.sum(h, dim=1), t.flatten(i, 1), t.isfinite(i), i.to(t.float32), t.topk(h, 3)
