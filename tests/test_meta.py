@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 import re
 import warnings
 from collections.abc import Callable
@@ -136,3 +139,142 @@ def test_an_op_infers_on_meta_what_it_gives_on_the_cpu(op: Any) -> None:
                 assert isinstance(real, str) or re.search(REFUSED, inferred), (call, mode, inferred)
             else:
                 assert inferred == real, (call, mode, dtype)
+
+
+# ------------------------------------------------------------------ devices, modules, optimizers
+
+
+def test_a_device_is_a_context_for_what_names_no_device() -> None:
+    with pygrad.device("meta"):
+        made = [pygrad.ones(2), pygrad.tensor([1.0]), pygrad.randn(3), pygrad.arange(4)]
+        made += [pygrad.as_tensor([1]), pygrad.hann_window(3), pygrad.nn.Linear(2, 2).weight]
+        assert pygrad.get_default_device() == pygrad.device("meta")
+        with pygrad.device("cpu"):
+            assert pygrad.zeros(1).is_cpu
+        assert pygrad.zeros(1, device="cpu").is_cpu
+        assert pygrad.zeros_like(pygrad.zeros(1, device="cpu")).is_cpu
+    assert all(each.is_meta for each in made)
+    assert pygrad.ones(1).is_cpu
+    pygrad.set_default_device("meta")
+    try:
+        assert pygrad.empty(1 << 40).is_meta
+    finally:
+        pygrad.set_default_device(None)
+    assert pygrad.ones(1).is_cpu
+
+
+def test_drawing_on_meta_draws_nothing() -> None:
+    before = pygrad.get_rng_state().tolist()
+    meta(3).normal_()
+    pygrad.nn.functional.dropout(meta(3, 3), training=True)
+    pygrad.randperm(5, device="meta")
+    pygrad.multinomial(meta(4), 2)
+    assert pygrad.get_rng_state().tolist() == before
+
+
+def test_a_model_is_made_on_meta_filled_and_trained() -> None:
+    with pygrad.device("meta"):
+        model = pygrad.nn.Sequential(
+            pygrad.nn.Embedding(10, 8),
+            pygrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+            pygrad.nn.Linear(8, 1 << 33),
+        )
+    assert model(meta(2, 5, dtype=pygrad.long)).shape == (2, 5, 1 << 33)
+    with pygrad.device("meta"):
+        model = pygrad.nn.Sequential(pygrad.nn.Linear(4, 3), pygrad.nn.BatchNorm1d(3))
+    state = pygrad.nn.Sequential(pygrad.nn.Linear(4, 3), pygrad.nn.BatchNorm1d(3)).state_dict()
+    with pytest.warns(UserWarning, match="copying from a non-meta parameter .* is a no-op"):
+        model.load_state_dict(state)
+    assert model[0].weight.is_meta
+    model.load_state_dict(state, assign=True)
+    assert model(pygrad.ones(2, 4)).is_cpu
+    moved = model.to("meta")
+    assert all(each.is_meta for each in (*moved.parameters(), *moved.buffers()))
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
+        moved.to("cpu")
+    assert all(each.is_cpu for each in moved.to_empty(device="cpu").parameters())
+
+
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam"]
+)
+def test_an_optimizer_steps_on_meta(name: str) -> None:
+    model = pygrad.nn.Linear(3, 2, device="meta")
+    optimizer = getattr(pygrad.optim, name)(model.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(meta(5, 3)).square().mean().backward()
+        optimizer.step()
+    assert all(parameter.is_meta for parameter in model.parameters())
+
+
+def test_views_and_writes_in_place_keep_to_meta() -> None:
+    x = meta(4, 6)
+    view = x[1:, ::2]
+    view.add_(1).mul_(pygrad.tensor(2.0))
+    x[0] = 1.0
+    x[meta(4, dtype=pygrad.bool)] = 0.0
+    x.copy_(pygrad.ones(4, 6))
+    assert (view.is_meta, view.shape, view.stride(), view.storage_offset()) == (
+        True,
+        (3, 3),
+        (6, 2),
+        6,
+    )
+    assert (view._base is x, x._version) == (True, 5)
+    out = meta(0)
+    assert pygrad.add(x, x, out=out) is out
+    assert out.shape == (4, 6)
+    with pytest.raises(RuntimeError, match="Attempting to copy from device meta to device cpu"):
+        pygrad.add(x, x, out=pygrad.empty(4, 6))
+    with pytest.raises(RuntimeError, match="incompatible tensor type"):
+        pygrad.ones(4, 6).data = x
+
+
+def test_numbers_and_indices_of_the_cpu_stand_beside_meta() -> None:
+    x, index = meta(5), pygrad.tensor([0, 2])
+    assert (x + pygrad.tensor(1.0)).is_meta
+    assert x[index].shape == x.gather(0, index).shape == (2,)
+    assert x[pygrad.tensor([True, False, True, True, False])].shape == (3,)
+
+
+def test_gradients_do_not_leave_meta() -> None:
+    leaf = pygrad.ones(3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        leaf.to("meta").sum().backward()
+    assert leaf.grad is None
+
+
+def test_copies_and_pickles_have_the_geometry() -> None:
+    x = meta(6, 4).t()[1:].requires_grad_()
+    for twin in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert (twin.is_meta, twin.shape, twin.stride()) == (True, x.shape, x.stride())
+        assert twin.requires_grad
+
+
+def test_vmap_and_forward_mode_pass_through_meta() -> None:
+    x = meta(3, 4)
+    assert pygrad.vmap(lambda v: v @ v)(x).shape == (3,)
+    primal, tangent = pygrad.func.jvp(lambda v: v.sin().sum(), (x,), (meta(3, 4),))
+    assert primal.is_meta
+    assert tangent.is_meta
+
+
+def test_what_one_engine_cannot_hold_says_its_sizes() -> None:
+    with pytest.raises(
+        pygrad.OutOfMemoryError,
+        match=r"a tensor of shape \[1048576, 8192\] takes 34359738368 bytes",
+    ):
+        pygrad.empty(1 << 20, 1 << 13)
+
+
+def test_nothing_of_meta_is_left_behind() -> None:
+    gc.collect()
+    alive = pygrad.pg_live_count()
+    w = meta(3, 2, requires_grad=True)
+    (meta(2, 3) @ w).exp().sum().backward()
+    with pytest.raises(RuntimeError, match="cannot be called on meta"):
+        float(w.sum().detach())
+    del w
+    gc.collect()
+    assert pygrad.pg_live_count() == alive

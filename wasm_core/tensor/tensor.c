@@ -431,6 +431,12 @@ overflow:
 static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes,
                            const int64_t *strides, DType dtype) {
   if (n_bytes < 0) return NULL;
+  if (__builtin_expect(n_bytes > UINT32_MAX - 4096, 0) && !form_made)
+    return fail(ERR_MEMORY,
+                "pygrad: can't allocate memory: a tensor of shape %s takes %lld bytes, and an "
+                "engine has at most 4 GiB, of which %lld bytes are in use; on the device meta it "
+                "takes none",
+                sizes_text(ndim, sizes), (long long)n_bytes, (long long)mem_live_bytes());
   Bytes *b = __builtin_expect(form_made, 0) ? bytes_absent(n_bytes, form_made) : bytes_new(n_bytes);
   Tensor *t = tensor_bare(ndim, dtype, storage_new(b));
   if (!t) return NULL;

@@ -186,7 +186,11 @@ static int pair(Node *n, Tensor **gi, Tensor **roots, Tensor **with) {
   for (int i = 0; i < n->n_edges; i++) {
     Tensor *t = n->tangents->at[i];
     if (!t || !gi[i]) continue;
-    OutputMeta like = {.dtype = t->dtype, .ndim = t->ndim, .defined = true, .far = t->sizes};
+    OutputMeta like = {.dtype = t->dtype,
+                       .ndim = t->ndim,
+                       .defined = true,
+                       .form = t->form & FORM_ABSENT,
+                       .far = t->sizes};
     if (t->ndim <= 4) memcpy(like.near, t->sizes, t->ndim * sizeof *t->sizes);
     Tensor *g = gradient_fit(n, i, gi[i], &like);
     if (!g || failed() || !tensor_requires_grad(g)) continue;

@@ -573,6 +573,10 @@ GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l")
   Ints sizes = num_list_at(n, 0);
   if (needs(n, 0)) gi[0] = t_masked_fill(g[0], mask, index_zero(g[0]));
   if (!needs(n, 1)) return;
+  if (tensor_absent(g[0])) {
+    gi[1] = tensor_empty(sizes.n, sizes.v, tensor_dtype(g[0]));
+    return;
+  }
   int64_t numel = sizes_numel(sizes.n, sizes.v);
   Tensor *used = t_masked_select(g[0], mask);
   if (used && used->numel < numel) {

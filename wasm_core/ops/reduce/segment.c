@@ -59,6 +59,7 @@ static bool check_given(const Tensor *data, const Tensor *given, bool offsets, i
 static bool check_lengths(Tensor *lengths, int64_t size) {
   Tensor *least = t_min(lengths), *sums = t_sum(lengths, ONE_DIM(-1), false, DT_NONE);
   if (blocked(least, sums)) return false;
+  if (tensor_absent(least)) return true;
   if (tensor_get_i(least, 0) < 0) fail(ERR_RUNTIME, "lengths contains negative value!");
   for (int64_t i = 0; i < sums->numel && !failed(); i++)
     if (tensor_get_i(sums, i) != size)
@@ -77,6 +78,7 @@ static bool segments_of(const Tensor *data, Tensor *given, bool offsets, int64_t
     if (d < axis) p->rows *= data->sizes[d];
     if (d > axis) p->inner *= data->sizes[d];
   }
+  if (tensor_absent(given)) return true;
   p->first = scratch_array(p->rows * p->count + 1, sizeof *p->first);
   p->length = scratch_array(p->rows * p->count + 1, sizeof *p->length);
   if (failed()) return false;
@@ -251,6 +253,10 @@ GRAD(SegmentReduceBackward0,
   Tensor *lengths = saved(n, SAVED_LENGTHS), *offsets = saved(n, SAVED_OFFSETS);
   Parts p;
   if (blocked(g[0], x, y)) return;
+  if (tensor_absent(x)) { /* of its shape, and made of them all */
+    gi[0] = t_add(t_contiguous(x), t_add(t_sum_all(g[0]), t_sum_all(y)));
+    return;
+  }
   if (!segments_of(x, offsets ? offsets : lengths, offsets, n->numbers[AXIS].i, &p)) return;
   gi[0] = (grad_mode ? tape_gradient : plain_gradient)(n, g[0], x, y, &p);
 }
@@ -285,7 +291,8 @@ Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tens
     sizes[axis] = p.count;
     y = tensor_empty(x->ndim, sizes, tensor_dtype(x));
   }
-  if (y) reduce_parts(&p, kinds[which], initial, tensor_dtype(x), tensor_data(x), tensor_data(y));
+  if (y && !tensor_absent(y))
+    reduce_parts(&p, kinds[which], initial, tensor_dtype(x), tensor_data(x), tensor_data(y));
   y = set_history(cast_plain(y, tensor_dtype(data)), n);
   if (n && y) save_output(n, SAVED_RESULT, y);
   return y;
