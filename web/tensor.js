@@ -499,7 +499,9 @@ export function makeTensors(engine, files) {
     const made = isTensor(data)
       ? data.detach().to(dtype ?? data.dtype, { copy: true })
       : filled(data, dtype, shape);
-    const leaf = isTensor(data) && shape ? made.reshape(shape) : made;
+    const shaped = isTensor(data) && shape ? made.reshape(shape) : made;
+    const leaf = device === null ? shaped : shaped.to(device);
+    if (leaf !== shaped) shaped.dispose();
     return requires_grad ? leaf.requires_grad_() : leaf;
   }
 

@@ -245,7 +245,7 @@ class ModuleTree(ModuleAttributes):
                 converted_grad = None if grad is None else fn(grad)
             if converted.device != parameter.device:
                 self._parameters[name] = moved = Parameter(converted, parameter.requires_grad)
-                if converted_grad is not None:
+                if grad is not None and converted_grad is not None:
                     moved.grad = converted_grad.requires_grad_(grad.requires_grad)
                 continue
             # A gradient of another dtype than its tensor's is refused, so it steps aside.
