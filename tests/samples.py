@@ -113,6 +113,17 @@ def _exempt(reason: str, names: str) -> dict[str, str]:
 EXEMPT = {
     **_exempt("counts what others do: test_paths.py", "_C._path_count"),
     **_exempt(
+        "takes or gives a sparse tensor: test_sparse.py, parity/test_sparse.py",
+        "_C._sparse_coo_tensor _C._sparse_coo_empty _C._sparse_compressed_tensor"
+        " _C._sparse_mm _C._sparse_addmm _C._sparse_sum _C._sparse_softmax"
+        " Tensor._nnz Tensor.is_coalesced Tensor.indices Tensor.values Tensor._indices"
+        " Tensor._values Tensor.crow_indices Tensor.col_indices Tensor.ccol_indices"
+        " Tensor.row_indices Tensor.coalesce Tensor._coalesced_ Tensor.sparse_mask"
+        " Tensor.sparse_resize_ Tensor.sparse_resize_and_clear_"
+        " Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.to_sparse_csc"
+        " Tensor.to_sparse_bsr Tensor.to_sparse_bsc",
+    ),
+    **_exempt(
         "the forward mode's own entry points: test_forward.py",
         "_C._enter_dual_level _C._exit_dual_level _C._is_fwd_grad_enabled _C._set_fwd_grad_enabled"
         " _make_dual _unpack_dual _C._custom_tangents _C._custom_carry",
