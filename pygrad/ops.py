@@ -336,6 +336,8 @@ _SUBSCRIPTS: Final = {
 
 
 def _subscript(args: Sequence[Any]) -> str:
+    if isinstance(args[1], int):
+        return _SUBSCRIPTS[_index.INT]
     words, at, kinds = args[1].words, 0, set()
     while at < len(words):
         kinds.add(words[at])
