@@ -108,8 +108,8 @@ newaxis = None
 _LATE = (
     "_jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp backends "
     "compiler cpu cuda datasets distributed distributions functional functorch futures fx hub jit "
-    "mps multiprocessing ops overrides profiler quasirandom return_types serialization signal "
-    "storage testing types version xpu"
+    "library mps multiprocessing ops overrides profiler quasirandom return_types serialization "
+    "signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
@@ -123,6 +123,7 @@ _LATE_NAMES = {
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "_lobpcg": "lobpcg",
         "functional": "_unique _unique2",
+        "ops": "Tag",
         "quasirandom": "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
         "_sobol_engine_scramble_",
         "serialization": "load save",
@@ -150,6 +151,7 @@ if TYPE_CHECKING:
         fx,
         hub,
         jit,
+        library,
         mps,
         multiprocessing,
         ops,

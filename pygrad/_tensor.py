@@ -111,6 +111,8 @@ class Tensor(Methods):
                 f"{type(data).__name__}"
             )
         out = _of_class(cls, _C["data"](data))
+        if out.__torch_dispatch__ is not Tensor.__torch_dispatch__:
+            _above.host_tensor(out)
         return as_leaf(out) if require_grad else out
 
     def as_subclass(self, cls: type[_T]) -> _T:
@@ -172,6 +174,24 @@ class Tensor(Methods):
         if type(result) is Tensor and cls is not Tensor and func in kept_as_is():
             return result
         return _converted(result, cls)
+
+    @staticmethod
+    def _make_wrapper_subclass(cls: type, size: Any, *args: Any, **options: Any) -> Any:
+        """A tensor of a class that answers for its ops itself, by ``__torch_dispatch__``: it has
+        sizes, strides and a dtype, and its elements are the class's affair.
+
+        Args:
+            cls: a subclass of Tensor. size: its sizes. args, options: strides, storage_offset,
+                memory_format, dtype, and the like.
+
+        Raises: TypeError: `cls` is no subclass of Tensor.
+        """
+        return _above.make_wrapper(cls, size, *args, **options)
+
+    @staticmethod
+    def __torch_dispatch__(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What a subclass may have of its own, to answer for ops on its tensors below autograd."""
+        return func(*args, **(kwargs or {}))
 
     # ------------------------------------------------------------ description
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _boundary, _index, _ops
 from ._dtypes import bool_
+from ._function_schema import FunctionSchema, native_lines, native_schema, parse_schema
 from ._tensor import Tensor
 from .autograd import profiler as _profiler
 
@@ -29,68 +30,307 @@ __all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
 
 
 class OpOverload:
-    """An op for arguments of certain kinds: the ``Tensor`` of ``aten.add.Tensor``."""
+    """An op for arguments of certain kinds: the ``Tensor`` of ``aten.add.Tensor``.
 
-    __slots__ = ("_overloadname", "overloadpacket")
+    Attributes:
+        overloadpacket: the op. namespace: the library, "aten" of PyTorch's own. _schema: its
+            arguments and results. py_kernels: what `py_impl` was given, by key.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_overloadname", "overloadpacket")
 
     def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
         self.overloadpacket, self._overloadname = packet, overload
+        self.__module__ = f"torch._ops.{packet.namespace}"
+        self.__qualname__ = str(self)
 
-    namespace = "aten"
+    @property
+    def namespace(self) -> str:
+        """The library that the op belongs to."""
+        return self.overloadpacket.namespace
 
     @property
     def __name__(self) -> str:
         return f"{self.overloadpacket.__name__}.{self._overloadname}"
 
+    _opname = property(lambda self: self.overloadpacket.__name__)
+
     def name(self) -> str:
         """The name in schemas, such as 'aten::mm'."""
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
-        return f"aten::{self.overloadpacket.__name__}{suffix}"
+        return f"{self.namespace}::{self.overloadpacket.__name__}{suffix}"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.overloadpacket(*args, **kwargs)
+    @functools.cached_property
+    def _schema(self) -> FunctionSchema:
+        found: FunctionSchema = self.overloadpacket._schema_of(self._overloadname)
+        return found
+
+    @functools.cached_property
+    def _letters(self) -> str:
+        return self.overloadpacket._letters_of(self._overloadname)
+
+    @functools.cached_property
+    def tags(self) -> list[Any]:
+        """What PyTorch notes of the op: `pygrad.Tag.pointwise`, `core`, ..."""
+        return self.overloadpacket._tags_of(self._overloadname)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a view of an argument."""
+        return self._schema._is_view_op() and not self._schema.is_mutable
+
+    @functools.cached_property
+    def py_kernels(self) -> dict[Any, Callable[..., Any]]:
+        """What `py_impl` was given, by key."""
+        return {}
+
+    def py_impl(self, key: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Notes a function for a key of the dispatcher, which here has none."""
+
+        def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.py_kernels[key] = function
+            return function
+
+        return keep
+
+    def has_kernel_for_dispatch_key(self, key: Any) -> bool:
+        """Whether the op has an own function for a key."""
+        text = str(key).rpartition(".")[2]
+        if text == "CompositeImplicitAutograd":
+            return "c" in self._letters
+        return key in self.py_kernels or text == "CPU"
+
+    has_kernel_for_any_dispatch_key = lambda self, keys: any(  # noqa: E731
+        map(self.has_kernel_for_dispatch_key, keys)
+    )
+
+    def _can_decompose(self) -> bool:
+        return "c" in self._letters
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """The op as the ops that autograd sees; NotImplemented for one that is no composite."""
+        if not self._can_decompose():
+            return NotImplemented
+        return self.overloadpacket._run(self, args, kwargs)
+
+    def redispatch(self, keyset: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """The same as a call."""
+        return self(*args, **kwargs)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.overloadpacket._run(self, args, kwargs)
+
+    _op = op = property(lambda self: self)
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self.namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
-        packet = f"aten.{self.overloadpacket.__name__}"
+        packet = f"{self.namespace}.{self.overloadpacket.__name__}"
         return f"<OpOverload(op='{packet}', overload='{self._overloadname}')>"
+
+    def __deepcopy__(self, memo: Any = None) -> OpOverload:
+        return self
+
+    def __reduce__(self) -> Any:
+        packet = self.overloadpacket
+        return _found, (packet.namespace, packet.__name__, self._overloadname)
+
+
+def _found(namespace: str, name: str, overload: str) -> OpOverload:
+    packet = getattr(_namespace(namespace), name)
+    found: OpOverload = getattr(packet, overload)
+    return found
 
 
 class OpOverloadPacket:
     """An op of all overloads, each of which is an attribute of it."""
 
+    namespace = "aten"
+
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
+    @property
+    def _qualified_op_name(self) -> str:
+        return f"{self.namespace}::{self.__name__}"
+
     def overloads(self) -> list[str]:
-        """Those that a policy may be told."""
-        return sorted(_overloads_of(self.__name__))
+        """Their names: 'default' where PyTorch has none."""
+        native = native_lines().get(self.__name__)
+        return list(native) if native else sorted(_overloads_of(self.__name__))
+
+    def _schema_of(self, overload: str) -> FunctionSchema:
+        return schema_of(self.__name__, overload)
+
+    def _letters_of(self, overload: str) -> str:
+        return native_lines().get(self.__name__, {}).get(overload, ("", ""))[0]
+
+    def _tags_of(self, overload: str) -> list[Any]:
+        return [_TAGS[letter] for letter in self._letters_of(overload) if letter in _TAGS]
+
+    @property
+    def _schemas(self) -> dict[str, FunctionSchema]:
+        return {name: self._schema_of(name) for name in self.overloads()}
+
+    def _has(self, overload: str) -> bool:
+        name = self.__name__
+        return overload in native_lines().get(name, ()) or overload in _overloads_of(name)
 
     def __getattr__(self, name: str) -> OpOverload:
-        if name in _overloads_of(self.__name__):
+        if not name.startswith("__") and self._has(name):
             made = OpOverload(self, name)
             setattr(self, name, made)
             return made
-        text = f"The underlying op of 'aten.{self.__name__}' has no overload name '{name}'"
+        text = (
+            f"The underlying op of '{self}' has no overload name '{name}'"
+            if not name.startswith("__")
+            else f"'{type(self).__name__}' object has no attribute '{name}'"
+        )
         raise AttributeError(text, name=name, obj=self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        name = self.__name__
-        for word in _OFFERED:
-            space, short = _ops.SPACES[word], name.removeprefix(_PREFIX.get(word, ""))
-            if short in space:
-                return space[short](*args, **kwargs)
-        if name in _COMPOSED:
-            return _COMPOSED[name](*args, **kwargs)
-        raise NotImplementedError(f"aten.{name}: call the function of torch that it belongs to")
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.overloads())
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.overloads()]
+
+    def _run(self, overload: OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        name, schema = self.__name__, native_lines().get(self.__name__)
+        if schema and kwargs:
+            args, kwargs = _in_order(overload._schema, args, kwargs)
+        special = _BY_OVERLOAD.get(overload.name().partition("::")[2])
+        if special is not None:
+            return special(*args, **kwargs)
+        if schema and name in _ops.SPACES["nn"] and name not in _COMPOSED:
+            reduced = _with_reduction(overload._schema, args, kwargs)
+            if reduced is not None:
+                return _ops.SPACES["nn"][name](*reduced[0], **reduced[1])
+        return _function_of(name)(*args, **kwargs)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return _function_of(self.__name__)(*args, **kwargs)
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self.namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+        return f"<OpOverloadPacket(op='{self}')>"
+
+    def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
+        return self
+
+
+class Tag:
+    """What PyTorch notes of an op: `pygrad.Tag.pointwise`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<Tag.{self.name}>"
+
+    def __str__(self) -> str:
+        return f"Tag.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return getattr, (Tag, self.name)
+
+
+for _name in (
+    "pointwise core nondeterministic_seeded inplace_view dynamic_output_shape reduction generated "
+    "pt2_compliant_tag needs_fixed_stride_order flexible_layout data_dependent_output view_copy "
+    "needs_exact_strides needs_contiguous_strides nondeterministic_bitwise cudagraph_unsafe "
+    "maybe_aliasing_or_mutating"
+).split():
+    setattr(Tag, _name, Tag(_name))
+_TAGS: Final[dict[str, Any]] = {
+    letter: getattr(Tag, name)
+    for letter, name in {
+        "p": "pointwise",
+        "k": "core",
+        "r": "nondeterministic_seeded",
+        "i": "inplace_view",
+        "d": "dynamic_output_shape",
+    }.items()
+}
+
+
+@functools.cache
+def schema_of(name: str, overload: str) -> FunctionSchema:
+    """The schema of an overload; of an op that PyTorch's dispatcher has not, the row's own."""
+    if overload in native_lines().get(name, ()):
+        return native_schema(name, overload)
+    return parse_schema(f"aten::{name}(...) -> Tensor".replace("(...)", "(Tensor self)"))
+
+
+def overload(name: str, overload_name: str) -> OpOverload:
+    """The one object of an overload of aten's."""
+    found: OpOverload = getattr(getattr(aten, name), overload_name)
+    return found
+
+
+def _in_order(
+    schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Keywords of arguments that may stand in order do, as rows may name them otherwise."""
+    placed, rest = list(args), dict(kwargs)
+    for argument in [each for each in schema.arguments if not each.kwarg_only][len(placed) :]:
+        if argument.name in rest:
+            placed.append(rest.pop(argument.name))
+        elif any(a.name in rest for a in schema.arguments if not a.kwarg_only):
+            if not argument.has_default_value():
+                raise RuntimeError(
+                    f"{schema.name}() is missing value for argument '{argument.name}'. "
+                    f"Declaration: {schema}"
+                )
+            placed.append(argument.default_value)
+        else:
+            break
+    return placed, rest
+
+
+def _with_reduction(
+    schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]] | None:
+    """Arguments of a loss for its function, to which a reduction is a name."""
+    names = [argument.name for argument in schema.arguments]
+    if "reduction" not in names:
+        return None
+    named = dict(zip(names[2:], args[2:], strict=False)) | kwargs
+    if isinstance(named.get("reduction"), int):
+        named["reduction"] = ("none", "mean", "sum")[named["reduction"]]
+    return args[:2], named
+
+
+@functools.cache
+def _function_of(name: str) -> Callable[..., Any]:
+    """What a call of the op runs."""
+    if name in _COMPOSED:
+        return _COMPOSED[name]
+    for word in _OFFERED:
+        space, short = _ops.SPACES[word], name
+        if word in _PREFIX:
+            short = name.removeprefix(_PREFIX[word])
+        if short in space and (word not in _PREFIX or name != short or word == "special"):
+            return space[short]
+    for word in _OFFERED:
+        short = name.removeprefix(_PREFIX.get(word, ""))
+        if short in _ops.SPACES[word]:
+            return _ops.SPACES[word][short]
+    if name in _ops.C:
+        return _ops.C[name]
+
+    def _absent(*args: Any, **kwargs: Any) -> Any:
+        text = f"aten.{name}: call the function of torch that it belongs to"
+        raise NotImplementedError(text)
+
+    return _absent
+
+
+def is_callable(name: str) -> bool:
+    """Whether there is a function for an op of aten's."""
+    return _function_of(name).__name__ != "_absent"
 
 
 def _index_by(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
@@ -142,6 +382,33 @@ def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype
     return (output * (grad_output - mean)).to(input_dtype)
 
 
+def _gelu_backward(g: Tensor, self: Tensor, approximate: str) -> Tensor:
+    if approximate == "none":
+        share = 0.5 * (1 + (self * math.sqrt(0.5)).erf())
+        return g * (share + self * (self * self * -0.5).exp() / math.sqrt(2 * math.pi))
+    c, k = math.sqrt(2 / math.pi), 0.044715
+    t = (c * (self + k * self**3)).tanh()
+    return g * (0.5 * (1 + t) + 0.5 * self * (1 - t * t) * c * (1 + 3 * k * self * self))
+
+
+def _cross_entropy_loss(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Any:
+    return _ops.SPACES["nn"]["cross_entropy"](
+        self,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=("none", "mean", "sum")[reduction],
+        label_smoothing=label_smoothing,
+    )
+
+
 def _batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any) -> Any:
     """native_batch_norm; the two running statistics may be left out."""
     statistics = (None, None) if len(args) == 3 else ()
@@ -175,6 +442,46 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
         )
     },
     "index": _index_by,
+    "_unsafe_view": lambda self, size: self.view(size),
+    "select_backward": lambda g, sizes, dim, index: g.new_zeros(sizes).select_scatter(
+        g, dim, index
+    ),
+    "slice_backward": lambda g, sizes, dim, start, end, step: g.new_zeros(sizes).slice_scatter(
+        g, dim, start, end, step
+    ),
+    "diagonal_backward": lambda g, sizes, offset, dim1, dim2: g.new_zeros(sizes).diagonal_scatter(
+        g, offset, dim1, dim2
+    ),
+    "sigmoid_backward": lambda g, output: g * (output * (1 - output)),
+    "tanh_backward": lambda g, output: g * (1 - output * output),
+    "threshold_backward": lambda g, self, threshold: (self > threshold).to(g.dtype) * g,
+    "_log_softmax_backward_data": lambda g, output, dim, dtype: (
+        g - output.exp() * g.sum(dim, keepdim=True)
+    ).to(dtype),
+    "leaky_relu_backward": lambda g, self, slope, is_result: g.where(self > 0, g * slope),
+    "hardtanh_backward": lambda g, self, low, high: g * ((self > low) & (self < high)),
+    "hardshrink_backward": lambda g, self, lambd: g * (self.abs() > lambd),
+    "softshrink_backward": lambda g, self, lambd: g * (self.abs() > lambd),
+    "hardswish_backward": lambda g, self: (
+        g * (self / 3 + 0.5).where((self >= -3) & (self <= 3), (self > 3).to(g.dtype))
+    ),
+    "elu_backward": lambda g, alpha, scale, input_scale, is_result, x: (
+        g
+        * (
+            (x + alpha * scale) * input_scale
+            if is_result
+            else (x * input_scale).exp() * (alpha * scale * input_scale)
+        ).where(x <= 0, (x == x) * scale)
+    ),
+    "softplus_backward": lambda g, self, beta, threshold: (
+        g * (self * beta).sigmoid().where(self * beta <= threshold, (self == self) * 1.0)
+    ),
+    "log_sigmoid_backward": lambda g, self, buffer: g * (-self).sigmoid(),
+    "gelu_backward": lambda g, self, *, approximate="none": _gelu_backward(g, self, approximate),
+    "is_nonzero": lambda self: bool(self),
+    "lift_fresh": lambda self: self,
+    "lift": lambda self: self,
+    "cross_entropy_loss": _cross_entropy_loss,
     "alias": lambda self: self.view_as(self),
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
     "_softmax": _softmax_by("softmax"),
@@ -269,26 +576,60 @@ _PREFIX: Final = {"special": "special_", "linalg": "linalg_", "fft": "fft_"}
 _OFFERED: Final = ("torch", "method", "nn", *_PREFIX)
 
 
+_BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {
+    "sum_to_size": lambda self, size: self.sum_to_size(size),
+    "_local_scalar_dense": lambda self: self.item(),
+    "lift_fresh": lambda self: self,
+    "zero_": lambda self: self.zero_(),
+    "expand": lambda self, size, *, implicit=False: self.expand(list(size)),
+}
+"""Overloads that no function of the same arguments computes."""
+
+
 @functools.cache
 def _known() -> frozenset[str]:
     names = {_PREFIX.get(k, "") + name for k in _OFFERED for name in _ops.SPACES[k]}
     names |= {called.partition(".")[0] for called in _CALLED}
-    return frozenset(names | _COMPOSED.keys() | set(_ELSEWHERE.split()))
+    return frozenset(names | native_lines().keys() | _COMPOSED.keys() | set(_ELSEWHERE.split()))
 
 
 class _Namespace:
     """The ops of one library."""
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        if name not in _known():
-            text = f"'_OpNamespace' 'aten' object has no attribute '{name}'"
+        packet = None
+        if self.name == "aten":
+            packet = OpOverloadPacket(name) if name in _known() else None
+        elif finder is not None and not name.startswith("__"):
+            packet = finder(self.name, name)
+        if packet is None:
+            text = f"'_OpNamespace' '{self.name}' object has no attribute '{name}'"
             raise AttributeError(text, name=name, obj=self)
-        packet = OpOverloadPacket(name)
-        setattr(self, name, packet)
+        if self.name == "aten":
+            setattr(self, name, packet)
         return packet
 
+    def __repr__(self) -> str:
+        return f"<_OpNamespace '{self.name}'>"
 
-aten: Final = _Namespace()
+
+finder: Callable[[str, str], OpOverloadPacket | None] | None = None
+"""What `pygrad.library` has: the op of a library by its name."""
+aten: Final = _Namespace("aten")
+
+
+@functools.cache
+def _namespace(name: str) -> Any:
+    return aten if name == "aten" else _Namespace(name)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _namespace(name)
 
 
 @functools.cache

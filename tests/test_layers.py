@@ -124,6 +124,7 @@ UPWARD_MODULES = {
     "_creation.py": {"_host_data.py", "storage.py"},  # late: memory that Python shares
     "_tensor.py": {  # methods, by what is made of tensors
         "_creation.py",
+        "_dispatch.py",
         "_functions.py",
         "_host_data.py",
         "_legacy.py",
@@ -144,11 +145,11 @@ def test_modules_use_no_others_above_them_than_recorded() -> None:
 
 WITH_TENSOR = frozenset(
     """
-    _creation _functions _host_data _index _legacy _raw_bytes _tensor _transforms _vmap
+    _creation _dispatch _functions _host_data _index _legacy _raw_bytes _tensor _transforms _vmap
     _vmap_internals autograd/__init__ autograd/_backward autograd/_cycles autograd/_function_vmap
     autograd/_saved_tensors autograd/_walk autograd/forward_ad autograd/function
     autograd/functional autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable
-    random storage
+    ops random storage
     """.split()
 )
 """What `Tensor` and its methods are made of, each of all others, if such uses count as imports. It
@@ -389,7 +390,7 @@ BODY = re.compile(
 )
 
 
-ENTERS = re.compile(r"(  SPARSE_GIVES\([^;]*;\n)?  (OP|VIEW|ANY)_ENTERED\(")
+ENTERS = re.compile(r"(  SPARSE_GIVES\([^;]*;\n|  Floats [^;]*;\n)*  (OP|VIEW|ANY)_ENTERED(_AS)?\(")
 
 
 def test_functions_of_ops_enter_by_the_door() -> None:

@@ -39,7 +39,8 @@ export const MODES = Object.freeze({
   FLOAT16: 64,
   CAST_ANEW: 128,
   META: 256,
-  LEVELS: 9,
+  DISPATCH: 512,
+  LEVELS: 10,
 });
 
 /** What the engine asks of a callback. */
@@ -54,6 +55,7 @@ export const HOST = Object.freeze({
   SEVERAL: 7,
   APPLY: 8,
   WALK: 9,
+  DISPATCH: 10,
   TRACE: 32,
   REPORT: 33,
   LINE: 34,

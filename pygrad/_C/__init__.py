@@ -17,6 +17,7 @@ from .._builtins import builtin
 from .._dtypes import Size, device, dtype, finfo, iinfo, layout, memory_format
 from .._errors import LinAlgError
 from .._errors import OutOfMemoryError as _OutOfMemoryError
+from .._package import submodule
 from .._parse_to import parse_to
 from .._tensor import Tensor
 from ..autograd import graph
@@ -232,6 +233,30 @@ def _will_engine_execute_node(node: Any) -> bool:
     return bool(_ENGINE["_will_run"](node._address))
 
 
+_LATE = {
+    "FunctionSchema": ("_function_schema", "FunctionSchema"),
+    "parse_schema": ("_function_schema", "parse_schema"),
+    "Argument": ("_function_schema", "Argument"),
+    "_disabled_torch_dispatch_impl": ("_dispatch", "disabled_dispatch"),
+    "_DisableTorchDispatch": ("_dispatch", "disabled"),
+    "_AutoDispatchBelowAutograd": ("library._registry", "below_autograd"),
+    "_len_torch_dispatch_stack": ("utils._python_dispatch", "_len_torch_dispatch_stack"),
+    "_get_dispatch_stack_at": ("utils._python_dispatch", "_get_dispatch_stack_at"),
+    "_push_on_torch_dispatch_stack": ("_dispatch", "push_mode"),
+    "_pop_torch_dispatch_stack": ("utils._python_dispatch", "_pop_mode"),
+}
+"""Names that few programs use: module and name there."""
+
+
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        module, of = _LATE[name]
+        found = globals()[name] = getattr(submodule(module), of)
+        return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .._dtypes import BY_CODE, Size, dtype, size_of
-from .calls import ROWS, share
+from .calls import ROWS, known, share
 from .constants import (
     ABSENT,
     CODE_FLOAT32,
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 _DTYPE, _NDIM, _FLAGS = layout["dtype"], layout["ndim"], layout["flags"]
-_FORM = layout["form"]
 _SIZES, _STRIDES, _OFFSET = layout["sizes"], layout["strides"], layout["offset"]
 _NUMEL, _OUTPUT_NR = layout["numel"], layout["output_nr"]
+_FORM = layout["form"]
 _META, _GRAD, _GRAD_FN = layout["meta"], layout["meta_grad"], layout["grad_fn"]
 _STORAGE, _BYTES, _DATA = layout["storage"], layout["storage_bytes"], layout["bytes_data"]
 _WORD = (1 << 64) - 1
@@ -110,7 +110,7 @@ def grad(self: Tensor) -> Any:
         self._warn_of_missing_grad()
         self._g = None
         return None
-    self._g = grad = share(handle)
+    self._g = grad = known(share(handle))
     return grad
 
 
@@ -127,7 +127,7 @@ def drop_grad(self: Tensor) -> None:
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     h = self._h
-    # nor is it lazy or batched, and it has elements
+    # nor is it lazy, batched or of a form
     if words[(h + _NUMEL) >> 3] == 1 and memory[h + _FLAGS] < CONJ and not memory[h + _FORM]:
         kind = memory[h + _DTYPE]
         data = unsigned[(unsigned[(unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]

@@ -8,6 +8,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from sys import getrefcount
+from types import MemberDescriptorType
 from typing import Any, Final
 
 from . import calls, host, hosting, ownership, release
@@ -52,6 +53,7 @@ _weak: Final = weakref.ref
 _GRAD_FN: Final = host.layout["grad_fn"]
 _N_DROPPED, _forget_dropped = N_DROPPED, release.forget_dropped
 _NOTED: Final = host.layout["noted"]
+_FORM, _HOSTED, _memory = host.layout["form"], host.layout["form_hosted"], host.memory
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
 """By the kind of a callback that runs nothing of the user's: a function of the id and the
@@ -235,7 +237,7 @@ def keep_face(tensor: Any) -> None:
     one with its attributes.
     """
     handle = tensor._h
-    if tensor.__dict__ and not _ints[(handle + _NOTED) >> 2]:
+    if (tensor.__dict__ or _memory[handle + _FORM] & _HOSTED) and not _ints[(handle + _NOTED) >> 2]:
         _ints[(handle + _NOTED) >> 2] = keep_watched(())
     ref = _known_refs.get(handle)
     if ref is None or ref() is not tensor:
@@ -247,7 +249,7 @@ def _put_aside(tensor: Any, release: Callable[[int], None]) -> None:
     keep_face(tensor)
     handle = tensor._h
     if _ints[handle >> 2] > 1:
-        objects[_ints[(handle + _NOTED) >> 2]] = tensor.__dict__
+        objects[_ints[(handle + _NOTED) >> 2]] = _notes_of(tensor)
         tensor._h = 0
         release(handle)
 
@@ -257,8 +259,50 @@ def _last_words(tensor: Any, handle: int) -> None:
     in a cycle, to which its attributes may lead.
     """
     ident, notes = _ints[(handle + _NOTED) >> 2], tensor.__dict__
+    if _memory[handle + _FORM] & _HOSTED:
+        if _ints[handle >> 2] > 1:
+            objects[ident] = _Face(tensor)
+        return
     if notes and ident in objects and _ints[handle >> 2] > 1 and getrefcount(tensor) == _DYING:
         objects[ident] = notes
+
+
+class _Face:
+    """What becomes of the object of a tensor whose class answers for it: class and attributes."""
+
+    __slots__ = ("fields", "kind", "notes")
+
+    def __init__(self, tensor: Any) -> None:
+        self.kind, self.notes = type(tensor), tensor.__dict__
+        self.fields = [
+            (each, each.__get__(tensor))
+            for base in self.kind.__mro__[: self.kind.__mro__.index(_tensor_type)]
+            for each in vars(base).values()
+            if type(each) is MemberDescriptorType and _is_set(each, tensor)
+        ]
+
+    def put_on(self, tensor: Any) -> Any:
+        """An object like that one was, of the same tensor."""
+        made = _new(self.kind)
+        made._h, tensor._h = tensor._h, 0
+        made.__dict__ = self.notes
+        for field, value in self.fields:
+            field.__set__(made, value)
+        return made
+
+
+def _notes_of(tensor: Any) -> Any:
+    """What stays of an object: its attributes, and its class if that answers for the tensor."""
+    hosted = _memory[tensor._h + _FORM] & _HOSTED
+    return _Face(tensor) if hosted else tensor.__dict__
+
+
+def _is_set(field: Any, tensor: Any) -> bool:
+    try:
+        field.__get__(tensor)
+    except AttributeError:
+        return False
+    return True
 
 
 class _Dying:
@@ -286,7 +330,10 @@ def _revived(tensor: Any) -> Any:
     """The tensor, with the attributes of an object that it had."""
     ident = _ints[(tensor._h + _NOTED) >> 2]
     notes = held(ident)
-    if notes:
+    if type(notes) is _Face:
+        tensor = notes.put_on(tensor)
+        objects[ident] = ()
+    elif notes:
         tensor.__dict__ = notes
         objects[ident] = ()
         shown.pop(ident, None)

@@ -430,7 +430,7 @@ def remember(tensor: Any) -> Any:
 def _forget_the_dead() -> None:
     global _many
     for handle, ref in list(known_refs.items()):
-        if ref() is None and known_refs.get(handle) is ref:
+        if ref() is None and known_refs.get(handle) is ref and not _ints[(handle + _NOTED) >> 2]:
             known_refs.pop(handle, None)  # another thread may do the same
     _many = 2 * len(known_refs) + 1024
 
@@ -498,7 +498,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
             e.released.append(r)
             result = args[0]
         else:
-            result = _out_or(wrap(r), kwargs)
+            result = _out_or(known(wrap(r)) if pending else wrap(r), kwargs)
     else:
         result = _read_result(row, kwargs)
         if type(result) is tuple:
@@ -562,14 +562,14 @@ _words, _RESULT, _TAG, _TENSORS, _INTS = e.words, e.RESULT, e.RESULT_TAG, e.TENS
 def _tensors(handles: list[int], row: int, kwargs: dict[str, Any]) -> Any:
     """Several results: a tuple, named if the schema has names for them."""
     outs = kwargs.get("out") if kwargs else None
-    known = {t._h: t for t in outs} if isinstance(outs, (tuple, list)) else None
+    given = {t._h: t for t in outs} if isinstance(outs, (tuple, list)) else None
     items: list[Any] = []
     for handle in handles:
-        if known and handle in known:
+        if given and handle in given:
             _released.append(handle)
-            items.append(known[handle])
+            items.append(given[handle])
         else:
-            items.append(wrap(handle) if handle else None)
+            items.append(known(wrap(handle)) if handle else None)
     named = NAMED_RESULTS.get(row)
     return named(items) if named else tuple(items)
 

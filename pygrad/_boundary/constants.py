@@ -75,7 +75,7 @@ NEG: Final = layout["flag_neg"]
 BATCHED: Final = layout["flag_batched"]
 """vmap has batched the tensor: the highest flag."""
 # And what its byte of forms.
-ABSENT: Final = layout["form_meta"] | layout["form_hosted"]
+ABSENT: Final = layout["form_meta"]
 """It has no elements in memory."""
 
 # Its byte of forms.

@@ -129,6 +129,4 @@ _fused_adagrad = _single_tensor_adagrad
 
 def _make_sparse(grad: Tensor, grad_indices: Tensor, values: Tensor) -> Tensor:
     """A sparse tensor like the gradient, with these values."""
-    return pygrad.sparse_coo_tensor(  # type: ignore[attr-defined, no-any-return]
-        grad_indices, values, grad.size(), dtype=values.dtype
-    )
+    return pygrad.sparse_coo_tensor(grad_indices, values, grad.size(), dtype=values.dtype)

@@ -13,6 +13,7 @@
 #include "ground/memory.h"
 #include "ops/autocast.h"
 #include "ops/complex/complex.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/index.h"
 #include "ops/run.h"
@@ -28,6 +29,7 @@ PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   table_begin();
   complex_begin();
   autocast_begin();
+  dispatch_begin();
   return frame;
 }
 
@@ -89,7 +91,8 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   X(mode_grad, PG_MODE_GRAD) X(mode_inference, PG_MODE_INFERENCE)                                \
   X(mode_any_layout, PG_MODE_ANY_LAYOUT) X(mode_one_thread, PG_MODE_ONE_THREAD)                  \
   X(mode_no_forward, PG_MODE_NO_FORWARD) X(mode_autocast, PG_MODE_AUTOCAST)                      \
-  X(mode_float16, PG_MODE_FLOAT16) X(mode_cast_anew, PG_MODE_CAST_ANEW) X(mode_meta, PG_MODE_META) X(mode_levels, PG_MODE_LEVELS) \
+  X(mode_float16, PG_MODE_FLOAT16) X(mode_cast_anew, PG_MODE_CAST_ANEW) X(mode_meta, PG_MODE_META) \
+  X(mode_dispatch, PG_MODE_DISPATCH) X(mode_levels, PG_MODE_LEVELS)                              \
   X(bit_pending, BIT_OF(PG_PENDING)) X(bit_described, BIT_OF(PG_DESCRIBED))                      \
   X(bit_view, BIT_OF(PG_VIEW)) X(bit_self, BIT_OF(PG_SELF)) X(bit_failed, BIT_OF(PG_FAILED))     \
   X(bit_head, BIT_OF(PG_HEAD))
@@ -188,6 +191,7 @@ static Crossing begin(void) {
   Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self, form_made};
   modes_enter(frame->modes);
   profile_listen(profiled_thread == frame->thread);
+  dispatch_listen(frame->modes & PG_MODE_DISPATCH);
   destination = NULL;
   inplace_self = NULL;
   form_made = 0;
@@ -203,7 +207,8 @@ static int64_t end(const Crossing *x, Call *c) {
   pool_release(x->mark, NULL);
   scratch_release(x->scratch);
   frame->n_warnings = warnings_waiting();
-  bool pending = frame->n_warnings || frame->n_dropped;
+  /* whoever answers ops has objects for their results */
+  bool pending = frame->n_warnings || frame->n_dropped || dispatch_now.asked;
   return result >= 0 && pending ? result | PG_PENDING : result;
 }
 

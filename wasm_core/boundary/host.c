@@ -4,6 +4,7 @@
 
 #include "call/door.h"
 #include "ground/memory.h"
+#include "ops/dispatch.h"
 #include "tape/host.h"
 #include "transforms/vmap.h"
 #include "walk/forward.h"
@@ -63,9 +64,14 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   frame->host_n_out = -1; /* failed, unless the host says otherwise */
   bool was = grad_mode, recorded = recording, forward = forward_on;
   int32_t cast = autocast_dtype;
+  Dispatch dispatch = dispatch_state();
   /* The callback's calls are recorded, and cast, as the engine's are now. */
   frame->modes = (outer & ~(PG_MODE_GRAD | (cast ? 0 : PG_MODE_AUTOCAST))) |
                  (grad_mode && recording ? PG_MODE_GRAD : 0);
+  /* below the tape, forward mode, autocast and vmap */
+  if (kind == HOST_DISPATCH)
+    frame->modes = (frame->modes & ((1 << PG_MODE_LEVELS) - 1) & ~PG_MODE_AUTOCAST) |
+                   PG_MODE_NO_FORWARD;
   int32_t status = pg_host(kind, id, n);
   frame->modes = outer;
   modes_enter(outer);
@@ -73,6 +79,7 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   grad_mode = was;
   recording = recorded;
   autocast_dtype = cast;
+  dispatch_restore(&dispatch);
   frame->host_in = outer_in;
   frame->host_out = outer_out;
   frame->host_cap = outer_cap;

@@ -10,6 +10,7 @@
 #include "linalg_rows.h"
 #include "matmul_rows.h"
 #include "nn_rows.h"
+#include "ops/dispatch.h"
 #include "optim_rows.h"
 #include "order_rows.h"
 #include "reduce_rows.h"

@@ -8,8 +8,10 @@
 
 #include "ground/memory.h"
 
-const Watcher *watcher;
+const Watcher *watcher, *listener;
+bool watcher_answers;
 bool entered_again;
+const Answers *door_answers;
 bool (*autocast_arguments)(const char *op, int n, Place *places);
 bool (*settle_lazy)(int n, Place *places);
 int32_t autocast_dtype;

@@ -1,9 +1,10 @@
 /* The door of every op: what a host calls and what C calls, in another op or in a gradient, enters
  * its function here, and whoever watches is told.
  *
- * A function of an op says so first, OP_ENTERED("mm", a, b), or VIEW_ENTERED where it minds no
+ * A function of an op says so first, OP_ENTERED(t_mm, "mm", a, b), or VIEW_ENTERED where it minds no
  * lazy tensors: with nobody watching that is one branch. A row's call and the function it runs are
- * one entry to a watcher: the row comes first. */
+ * one entry to a watcher: the row comes first. A watcher may answer in the op's place: the function
+ * returns then, and is called anew by the door if its node is needed as well (ops/dispatch.c). */
 #ifndef PG_DOOR_H
 #define PG_DOOR_H
 
@@ -11,16 +12,27 @@
 
 /* An argument as C has it: `at` is where it stands, for as long as the watcher looks. */
 typedef struct {
-  Tag tag; /* TAG_OTHER: of a type that no host knows */
+  int32_t tag; /* TAG_OTHER: of a type that no host knows */
   const void *at;
 } Argument;
+/* Beside the tags of hosts, what C alone has: an int, an enumeration, sizes whose number stands
+ * before them, and places for results. */
+enum { TAG_C_INT = 32, TAG_C_ENUM, TAG_C_WORDS, TAG_C_PLACES };
 
 typedef struct {
-  /* Gives what `leave` is told. */
+  /* Gives what `leave` is told, or ENTRY_ANSWERED. */
   int32_t (*enter)(const char *op, int n, const Argument *v);
   void (*leave)(int32_t entry);
 } Watcher;
+enum { ENTRY_ANSWERED = -2 };
 extern const Watcher *watcher; /* of the calls of this crossing; NULL: nobody */
+/* Who is told of what nobody answers, and whether somebody may answer, who is the watcher then. */
+extern const Watcher *listener;
+extern bool watcher_answers;
+static inline void listen(const Watcher *who) {
+  listener = who;
+  if (!watcher_answers) watcher = who;
+}
 /* The next entry is that of the function which is entered already. */
 extern bool entered_again;
 
@@ -42,15 +54,21 @@ static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(e->by != NULL, 0)) door_leave(e);
 }
 
-/* In a function of op's, before all else; with up to nine arguments. ANY_ENTERED where it minds no
- * sparse tensors either, which the others refuse. */
-#define ANY_ENTERED(op, ...)                                                        \
-  __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1, 0};  \
-  if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) \
-  door_enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                 \
-             (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
-#define VIEW_ENTERED(op, ...)                    \
-  ANY_ENTERED(op, __VA_ARGS__);                  \
+/* In a function of op's, before all else; with up to nine arguments, which are the function's.
+ * ANY_ENTERED where it minds no sparse tensors either, which the others refuse. */
+#define ANY_ENTERED(function, op, ...) ANY_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
+#define VIEW_ENTERED(function, op, ...) VIEW_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
+#define OP_ENTERED(function, op, ...) OP_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
+/* The same where the function has others too: `call` is a call of it like this one. */
+#define ANY_ENTERED_AS(call, op, ...)                                                 \
+  __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1, 0};    \
+  if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) { \
+    door_enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                 \
+               (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)});            \
+    if (entry_.entry == ENTRY_ANSWERED) return ANSWERED(call);                        \
+  }
+#define VIEW_ENTERED_AS(call, op, ...)           \
+  ANY_ENTERED_AS(call, op, __VA_ARGS__)          \
   if (__builtin_expect(unusual_tensors != 0, 0)) \
   refuse_sparse(op, N_ARGUMENTS(__VA_ARGS__),    \
                 (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
@@ -63,10 +81,34 @@ static inline void door_left(const DoorEntry *e) {
 /* The same for an op that reads elements: its arguments become, in the variables, what it computes
  * with. Autocast casts them, and a lazy tensor (FLAGS_LAZY) becomes one that is none and stands for
  * it. */
-#define OP_ENTERED(op, ...)                                                            \
+#define OP_ENTERED_AS(call, op, ...)                                                   \
   if (__builtin_expect((unusual_tensors | autocast_dtype) != 0, 0))                    \
     WITH_PLACES(p_, prepare_arguments(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
-  ANY_ENTERED(op, __VA_ARGS__)
+  ANY_ENTERED_AS(call, op, __VA_ARGS__)
+
+/* What a function returns that was answered: the answer, which may need what the function itself
+ * gives. Results that were to be filled are filled by `number`, which gives those that are no
+ * tensors. */
+typedef struct {
+  bool (*runs_body)(void);
+  Tensor *(*tensor)(Tensor *body);
+  intptr_t (*number)(intptr_t body);
+} Answers;
+extern const Answers *door_answers; /* set by who sets a watcher that answers */
+#define GIVES(call, type) __builtin_types_compatible_p(__typeof__(call), type)
+#define OF_TYPE(call, type, otherwise) __builtin_choose_expr(GIVES(call, type), call, otherwise)
+#define ANSWERED(call)                                                        \
+  ({                                                                          \
+    Tensor *body_ = NULL;                                                     \
+    intptr_t number_ = 0;                                                     \
+    if (door_answers->runs_body()) {                                          \
+      body_ = OF_TYPE(call, Tensor *, NULL);                                  \
+      number_ = OF_TYPE(call, bool, 0);                                       \
+      OF_TYPE(call, void, (void)0);                                           \
+    }                                                                         \
+    __builtin_choose_expr(GIVES(call, Tensor *), door_answers->tensor(body_), \
+                          (__typeof__(call))door_answers->number(number_));   \
+  })
 
 /* The tensors of an argument, as code has them that may put others in their place. */
 typedef struct {
@@ -108,22 +150,26 @@ extern bool autocast_keeps;
 #define PLACE_OF(x) {TENSOR_OF(x), LIST_OF(x)}
 #define FROM_PLACE(x) TO_TENSOR(x) = place_->one, TO_LIST(x) = place_++->list
 
-#define ARGUMENT(x)                 \
-  {                                 \
-    _Generic((x),                   \
-        Tensor *: TAG_TENSOR,       \
-        const Tensor *: TAG_TENSOR, \
-        int64_t: TAG_INT,           \
-        bool: TAG_BOOL,             \
-        double: TAG_FLOAT,          \
-        Ints: TAG_INTS,             \
-        Floats: TAG_FLOATS,         \
-        Tensors: TAG_TENSORS,       \
-        const char *: TAG_STR,      \
-        default: TAG_OTHER),        \
-        (__typeof__(x)[1]) {        \
-      x                             \
-    }                               \
+#define ARGUMENT(x)                   \
+  {                                   \
+    _Generic((x),                     \
+        Tensor *: TAG_TENSOR,         \
+        const Tensor *: TAG_TENSOR,   \
+        int64_t: TAG_INT,             \
+        bool: TAG_BOOL,               \
+        double: TAG_FLOAT,            \
+        Ints: TAG_INTS,               \
+        Floats: TAG_FLOATS,           \
+        Tensors: TAG_TENSORS,         \
+        const char *: TAG_STR,        \
+        int: TAG_C_INT,               \
+        unsigned: TAG_C_ENUM,         \
+        const int64_t *: TAG_C_WORDS, \
+        Tensor **: TAG_C_PLACES,      \
+        default: TAG_OTHER),          \
+        (__typeof__(x)[1]) {          \
+      x                               \
+    }                                 \
   }
 
 /* M of each of the arguments, with SEP() between them. */

@@ -7,6 +7,7 @@
 #include "call/door.h"
 #include "ground/memory.h"
 #include "ops/autocast.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
@@ -371,7 +372,7 @@ static int32_t form_of_call(Call *c) {
   Tensors lists[MAX_ARGS];
   for (int i = 0; i < c->n_args; i++) {
     const Value *v = &c->v[i];
-    arguments[i] = (Argument){(Tag)v->tag, &v->t};
+    arguments[i] = (Argument){v->tag, &v->t};
     if (v->tag != TAG_TENSORS) continue;
     lists[i] = arg_tensors(c, i);
     arguments[i].at = &lists[i];
@@ -390,10 +391,13 @@ static void run_formed(Call *c) {
 
 void call_plain(Call *c) {
   const int32_t was = autocast_dtype;
-  if (__builtin_expect((was | unusual_tensors) == 0, 1)) {
+  if (__builtin_expect((was | unusual_tensors | dispatch_now.asked) == 0, 1)) {
     run_call(c);
     return;
   }
-  if (!was || autocast_prepare(c)) run_formed(c);
+  if (!was || autocast_prepare(c)) {
+    if (watcher_answers) dispatch_call(c, run_formed);
+    else run_formed(c);
+  }
   autocast_dtype = was;
 }

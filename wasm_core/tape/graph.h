@@ -152,9 +152,16 @@ static inline bool node_is(const void *handle) {
 }
 
 /* --- modes --- */
-extern bool grad_mode;  /* whether ops make nodes now: to be recorded, or for tangents */
-extern bool recording;  /* is_grad_enabled, or what a backward asks for: nodes become histories */
-extern bool any_layout; /* a new gradient need not have its leaf's strides */
+extern bool grad_mode; /* whether ops make nodes now: to be recorded, or for tangents */
+extern bool recording; /* is_grad_enabled, or what a backward asks for: nodes become histories */
+/* Gradients are made of ops, each of which the host may answer, recorded or not. */
+extern bool by_ops;
+/* Of tensors of FORM_HOSTED: t without a history, as the host makes it, and g added to a sum in
+ * place. NULL and false: it made none. */
+extern Tensor *(*detached_by_host)(Tensor *t);
+extern double (*number_by_host)(Tensor *t); /* its one element */
+extern bool (*added_by_host)(Tensor *sum, Tensor *g);
+extern bool any_layout;       /* a new gradient need not have its leaf's strides */
 extern bool saved_check_mode; /* "check" instead of "snapshot" */
 
 /* Evaluates an expression, or runs the block that follows, while ops make no nodes. What grad_mode
@@ -249,6 +256,8 @@ extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if 
 extern Tensor *(*inplace_copy)(Tensor *t); /* how that is cloned */
 /* Of the output that z is: z is saved, where the same in float was. */
 void saves_narrowed(Node *n, Tensor *z);
+/* z is the output of n in the place of another, which was saved. */
+void saves_replaced(Node *n, Tensor *z);
 void saved_release(Saved *s);
 Tensor *saved_for_host(Node *n, int slot);
 void *saved_freed(void); /* sets the error of a graph that was freed */

@@ -72,6 +72,8 @@ bool tensor_is_view(const Tensor *t) { return t->meta && t->meta->base; }
 
 Tensor *t_detach(Tensor *t) {
   if (failed() || !t) return NULL;
+  Tensor *hosted = by_ops && t->form & FORM_HOSTED ? detached_by_host(t) : NULL;
+  if (hosted || failed()) return failed() ? NULL : hosted;
   Tensor *d = tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset);
   if (d) tensor_share_version(d, t);
   return d;

@@ -48,7 +48,7 @@ void host_hand_out(int n, Tensor *const *in, int64_t *words) {
 const char *host_told(void) { return host_port.data; }
 
 /* What hosts return as 1 is no tensor, but of a type that they told. */
-static bool take_in(int n, const int64_t *words, Tensor **out) {
+bool host_take_in(int n, const int64_t *words, Tensor **out) {
   for (int i = 0; i < n && !failed(); i++) {
     if (words[i] == 1) fail(ERR_TYPE, "expected Variable, but hook returned '%s'", host_told());
     Tensor *t = failed() ? NULL : (Tensor *)(uintptr_t)words[i];
@@ -72,7 +72,8 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
   if (failed()) return false;
   if (most > FEW_WORDS && !(words = scratch_array(most, sizeof *words))) return false;
   host_hand_out(n, in, words);
-  return host_words((int32_t)kind, id, n, words, cap, words, n_out) && take_in(*n_out, words, out);
+  return host_words((int32_t)kind, id, n, words, cap, words, n_out) &&
+         host_take_in(*n_out, words, out);
 }
 
 bool host_function(int32_t id, int n, Tensor *const *in, int cap, int64_t *words, int *n_out) {
@@ -94,7 +95,7 @@ bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in
     return false;
   *replaced = n_out > 0;
   if (n_out && n_out != cap) wrong_count((int32_t)kind, id, n_out, cap);
-  return !n_out || take_in(n_replaced, words + 1, out);
+  return !n_out || host_take_in(n_replaced, words + 1, out);
 }
 
 bool host_apply(int32_t id, int n, Tensor *const *in, int *n_out, Tensor ***out) {
@@ -130,7 +131,7 @@ Tensor *host_unpack(int32_t packed) {
         ERR_TYPE,
         "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
         word ? host_told() : "NoneType");
-  return take_in(1, &word, &t) ? t : NULL;
+  return host_take_in(1, &word, &t) ? t : NULL;
 }
 
 int32_t host_trace(void) {

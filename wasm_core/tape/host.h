@@ -27,6 +27,8 @@
   X(APPLY, apply, 8) /* any function: see host_apply; tensors in, the number of results out */     \
   /* tells the watcher of a walk, 256 times one of these added: see walk/watch.h */                \
   X(WALK, walk, 9)                                                                                 \
+  /* asks for an op: see ops/dispatch.c */                                                         \
+  X(DISPATCH, dispatch, 10)                                                                        \
   X(TRACE, trace, 32)                                                                              \
   X(REPORT, report, 33)                                                                            \
   X(LINE, line, 34)                                                                                \
@@ -64,6 +66,8 @@ typedef struct {
 } SeveralHooks;
 extern const SeveralHooks *several_hooks;
 
+/* The n tensors that a callback gave as words, which the pool owns from now on. */
+bool host_take_in(int n, const int64_t *words, Tensor **out);
 /* Gives the host a reference of its own to each tensor, as a word. */
 void host_hand_out(int n, Tensor *const *in, int64_t *words);
 /* Calls the host with n words, for at most cap; false with the error set if it raised. */

@@ -21,7 +21,7 @@ extern const Watcher profile_watcher; /* records the ops that others are made of
 /* Whether what is called next is recorded. */
 static inline void profile_listen(bool on) {
   profiling = on;
-  watcher = on ? &profile_watcher : NULL;
+  listen(on ? &profile_watcher : NULL);
 }
 void profile_op_end(int32_t event, const Call *c);
 

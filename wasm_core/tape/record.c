@@ -85,8 +85,8 @@ void set_histories(Tensor **y, Node *n, int count) {
 }
 
 bool tensor_tracked(const Tensor *t) {
-  return grad_mode && ((recording && tensor_requires_grad(t)) ||
-                       (forward_on && t->meta && (t->meta->dual || t->meta->base)));
+  return by_ops || (grad_mode && ((recording && tensor_requires_grad(t)) ||
+                                  (forward_on && t->meta && (t->meta->dual || t->meta->base))));
 }
 
 /* ------------------------------------------------------------ views */

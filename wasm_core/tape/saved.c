@@ -9,6 +9,7 @@
 
 #include "ground/memory.h"
 #include "tape/anomaly.h"
+#include "tape/exchange.h"
 #include "tape/forward.h"
 #include "tape/graph.h"
 #include "tape/host.h"
@@ -197,7 +198,20 @@ static bool may_be_saved(const Tensor *t) {
   return false;
 }
 
+/* Of the host's tensors there are no snapshots: an input is kept itself, an output detached. */
+static bool keep_hosted(Node *n, Saved *s, Tensor *t) {
+  Tensor *v = s->is_output ? detached_by_host(t) : t;
+  if (!v) return failed() ? false : (s->set = false);
+  tensor_retain(s->value = v);
+  s->set = true;
+  keep_version(s, t);
+  if (!s->is_output) tensor_retain(s->original = t);
+  n->guarded = true;
+  return !failed();
+}
+
 static bool keep_value(Node *n, Saved *s, Tensor *t) {
+  if (__builtin_expect(t->form & FORM_HOSTED, 0)) return keep_hosted(n, s, t);
   Tensor *v = tensor_snapshot(t);
   if (!v) return false;
   tensor_retain(s->value = v);
@@ -226,7 +240,7 @@ void save(Node *n, int slot, Tensor *t) {
   if (hooks && t == inplace_self && !(t = inplace_copy(t))) return; /* the host may keep it */
   if (hooks) s->set = true;
   else if (!keep_value(n, s, t)) return;
-  if (hooks || s->version) tensor_retain(s->original = t);
+  if (!s->original && (hooks || s->version)) tensor_retain(s->original = t);
   s->requires_grad = recording && tensor_requires_grad(t);
   if (s->requires_grad) {
     s->grad_fn = tensor_grad_fn(t);
@@ -270,6 +284,31 @@ void saves_narrowed(Node *n, Tensor *z) {
     s->widened = true;
     keep_output(n, s, z);
     if (s->value) forward_share(z, s->value);
+  }
+}
+
+void saves_replaced(Node *n, Tensor *z) {
+  for (int i = 0; i < n->n_saves && !failed(); i++) {
+    Saved *s = &n->saves[i];
+    if (!s->is_output || s->output_nr != z->output_nr || !s->value) continue;
+    tensor_release(s->value);
+    version_release(s->version);
+    s->value = NULL;
+    s->version = NULL;
+    keep_output(n, s, z);
+  }
+}
+
+void saves_exchanged(Node *n, const Tensor *r, Tensor *z) {
+  for (int i = 0; i < n->n_saves && !failed(); i++) {
+    Saved *s = &n->saves[i];
+    if (s->is_output || !s->value || s->value->storage->bytes != r->storage->bytes) continue;
+    tensor_release(s->value);
+    tensor_release(s->original);
+    version_release(s->version);
+    s->value = s->original = NULL;
+    s->version = NULL;
+    keep_value(n, s, z);
   }
 }
 
@@ -412,7 +451,8 @@ static bool same_elements(const Tensor *a, const Tensor *b) {
 /* A tensor with the elements of v and the history that was saved. In a leaf's stead stands
  * another leaf, whose gradients go where those of the first go. */
 static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
-  Tensor *a = tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
+  Tensor *a = v->form & FORM_HOSTED ? detached_by_host(v)
+                                    : tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
   if (!a) return NULL;
   adopt_version(a, s->packed ? v->version : s->version);
   if (s->leaf) {
@@ -489,7 +529,7 @@ Tensor *saved_for_host(Node *n, int slot) {
     tensor_retain(s->original); /* in case what was saved is let go */
     return pool_push(s->original);
   }
-  Tensor *copy = tensor_snapshot(s->value);
+  Tensor *copy = s->value->form & FORM_HOSTED ? s->value : tensor_snapshot(s->value);
   if (copy && !detached) copy = with_history(n, s, copy);
   if (copy) forward_share(s->value, copy);
   return copy;

@@ -244,7 +244,7 @@ void pool_keep(int32_t mark, int n, Tensor *const *kept) {
 
 static int64_t live_tensors;
 int64_t tensor_live_count(void) { return live_tensors; }
-int32_t vmap_concerns, unusual_tensors;
+int32_t vmap_concerns, unusual_tensors, hosted_tensors;
 bool inference_mode;
 LettingGo letting_go;
 void (*version_written)(Version *v);
@@ -274,6 +274,7 @@ static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
   return pool_push(t);
 }
 
+static bool is_hosted(const Tensor *t) { return t->form & FORM_HOSTED; }
 static bool is_unusual(const Tensor *t) { return t->flags & FLAGS_LAZY || t->form; }
 
 void tensor_set_lazy(Tensor *v, int flags) {
@@ -286,8 +287,10 @@ void tensor_set_lazy(Tensor *v, int flags) {
 void tensor_set_form(Tensor *v, int form) {
   if (!v) return;
   unusual_tensors -= is_unusual(v);
+  hosted_tensors -= is_hosted(v);
   v->form = (uint8_t)form;
   unusual_tensors += is_unusual(v);
+  hosted_tensors += is_hosted(v);
 }
 
 void tensor_swap_storages(Tensor *a, Tensor *b) {
@@ -363,6 +366,7 @@ static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn;
   unusual_tensors -= is_unusual(t);
+  hosted_tensors -= is_hosted(t);
   if (m && m->retains_grad) letting_go.of_retained(t);
   if (m && m->dual) letting_go.of_dual(t);
   if (t->noted) letting_go.of_object(t->noted);

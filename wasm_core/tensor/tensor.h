@@ -138,8 +138,7 @@ enum {
 #undef X
   /* those whose storage is none, which have shapes, strides and types alone: nothing reads or
    * writes elements of theirs */
-  FORM_ABSENT = FORM_META |
-  FORM_HOSTED
+  FORM_ABSENT = FORM_META
 };
 
 struct Tensor {
@@ -317,6 +316,8 @@ extern LettingGo letting_go;
 extern int32_t vmap_concerns;
 /* Tensors alive with one of FLAGS_LAZY or of a form: while 0, nobody needs to look for them. */
 extern int32_t unusual_tensors;
+/* Tensors alive of FORM_HOSTED. */
+extern int32_t hosted_tensors;
 /* Gives v, which nobody has seen, those of FLAGS_LAZY. */
 void tensor_set_lazy(Tensor *v, int flags);
 /* Makes v one of these forms, bits of FORM_. */

@@ -4,6 +4,7 @@
 
 #include "ground/memory.h"
 #include "ops/complex/complex.h"
+#include "ops/dispatch.h"
 #include "ops/op.h"
 #include "tape/forward.h"
 #include "tape/profile.h"
@@ -178,6 +179,27 @@ static void run_function(Node *n, Tensor **g, Tensor **gi) {
   else if (n->kind != NODE_ACCUMULATE) n->type->grad(n, g, gi);
 }
 
+/* Of a tensor of the host's a formula knows nothing but by ops: what it makes of a gradient that is
+ * one is one as well, unless the host answered with another tensor. */
+static void check_by_ops(const Node *n, Tensor *const *g, Tensor *const *gi, int64_t answers,
+                         int64_t plain) {
+  bool given = false, kept = false;
+  int n_in = n->n_outputs ? n->n_outputs : 1;
+  for (int i = 0; i < n_in; i++) given = given || (g[i] && g[i]->form & FORM_HOSTED);
+  for (int i = 0; i < n->n_saves; i++)
+    kept = kept || (n->saves[i].value && n->saves[i].value->form & FORM_HOSTED);
+  bool strange = given ? dispatch_count_plain() == plain : kept && dispatch_count() == answers;
+  for (int i = 0; i < n->n_edges && strange && !failed(); i++) {
+    bool known = !gi[i] || gi[i]->form & FORM_HOSTED;
+    for (int k = 0; k < n_in; k++) known = known || gi[i] == g[k];
+    if (!known)
+      fail(ERR_NOT_IMPLEMENTED,
+           "pygrad: the gradient function %s reads elements itself, and a tensor whose class has "
+           "__torch_dispatch__ shows none",
+           n->type->name);
+  }
+}
+
 bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool any = false;
   int n_in = n->n_outputs ? n->n_outputs : 1;
@@ -189,7 +211,9 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool was = n->running;
   n->running = guarded || was;
   const int32_t form = form_made;
+  int64_t answers = dispatch_count(), plain = dispatch_count_plain();
   if ((!guarded || saves_ready(n)) && still_fit(n, g)) run_function(n, g, gi);
+  if (by_ops && n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
   form_made = form;
   n->running = was;
   if (guarded && !was) saves_done(n);

@@ -525,7 +525,8 @@ Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
   tangent_of(tangent);
   if (failed() || !check_tangent(primal, tangent)) return NULL;
   Modes was = aside();
-  Tensor *v = t_view(primal, primal->ndim, primal->sizes);
+  Tensor *v = primal->form & FORM_HOSTED ? t_alias(primal)
+                                         : t_view(primal, primal->ndim, primal->sizes);
   if (v) put_tangent(v, as_complex_as(v, tangent));
   back(was);
   return v;

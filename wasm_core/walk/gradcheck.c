@@ -90,7 +90,10 @@ static Tensor *flat(Tensor *t) { return t ? t_reshape(t, 1, &t->numel) : NULL; }
 static Tensor *zeros(int64_t rows, int64_t columns, DType dtype) {
   return tensor_zeros(2, (const int64_t[]){rows, columns}, dtype);
 }
-static double number_of(Tensor *t) { return t ? tensor_get_f(t, 0) : 0; }
+static double number_of(Tensor *t) {
+  if (t && t->form & FORM_HOSTED) return number_by_host(t);
+  return t ? tensor_get_f(t, 0) : 0;
+}
 static double largest(Tensor *t) { return t && t->numel ? number_of(t_max(t_abs(t))) : 0; }
 static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
 /* x times the imaginary unit. */
@@ -196,7 +199,8 @@ static Tensor *element_of(Tensor *x, int64_t element) {
   int64_t offset = x->offset;
   for (int d = x->ndim - 1; d >= 0; element /= x->sizes[d--])
     offset += element % x->sizes[d] * x->strides[d];
-  return tensor_alias(x, 0, NULL, NULL, offset);
+  return x->form & FORM_HOSTED ? t_as_strided(t_detach(x), 0, NULL, NULL, offset)
+                               : tensor_alias(x, 0, NULL, NULL, offset);
 }
 
 /* What is perturbed of x: of a sparse one the elements that it has, or (unless masked) all. */
@@ -212,7 +216,9 @@ static Tensor *content(Tensor *x) { return is_sparse(x) ? x->meta->sparse->value
  * all of x (-1). */
 static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
   Tensor *all = content(numeric_form(k, x)),
-         *place = element < 0 ? op_data(all) : element_of(all, element),
+         *place = element >= 0              ? element_of(all, element)
+                  : all->form & FORM_HOSTED ? t_detach(all)
+                                            : op_data(all),
          *here = place ? t_clone(place) : NULL, **below = NULL;
   int n = 0, wanted = k->outputs.n;
   if (blocked(here, step)) return NULL;

@@ -78,6 +78,12 @@ bool retain_into(Tensor *t, Tensor *g) {
 static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
+  if (__builtin_expect(by_ops, 0) && !recording) {
+    Tensor *mine = old ? NULL : detached_by_host(g);
+    if (mine) return set_grad(leaf, mine);
+    if (old && added_by_host(old, g)) return true;
+  }
+  if (failed()) return false;
   if (old && (is_sparse(old) || is_sparse(g))) return accumulate_sparse(leaf, old, g);
   if (is_sparse(g)) return set_grad(leaf, keep_sparse(g, refs));
   if (!old) {

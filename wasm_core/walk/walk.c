@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "tape/anomaly.h"
@@ -488,7 +489,10 @@ static bool start_root(Task *task, const GraphWalk *w, int i) {
     task->rows->roots[task->rows->n_roots++] = e;
     ok = search(task, e.node);
   } else if (ok) {
-    Tensor *g = root_gradient(i, &e.node->outputs[e.input_nr], w->grads ? w->grads[i] : NULL);
+    Tensor *given = w->grads ? w->grads[i] : NULL;
+    if (!given && w->roots[i].tensor && w->roots[i].tensor->numel == 1)
+      given = dispatch_ones_like(w->roots[i].tensor);
+    Tensor *g = root_gradient(i, &e.node->outputs[e.input_nr], given);
     ok = g && search(task, e.node) && seed(task, e, g);
   }
   node_release(e.node);
@@ -627,7 +631,7 @@ static Before task_enter(Task *task) {
   Before was = {running_task, node_running, grad_mode, recording};
   running_task = task;
   recording = task->create_graph && !inference_mode;
-  grad_mode = recording || forward_on;
+  grad_mode = recording || forward_on || by_ops;
   depth++;
   tell_tape();
   return was;

@@ -78,24 +78,24 @@ static Tensor *conj_sparse(Tensor *x);
 
 Tensor *t_conj(Tensor *x) {
   SPARSE_GIVES(conj_sparse(x), x);
-  VIEW_ENTERED("_conj", x);
+  VIEW_ENTERED(t_conj, "_conj", x);
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   return flagged(x, FLAG_CONJ, &ConjBackward0);
 }
 
 Tensor *t_neg_view(Tensor *x) {
-  VIEW_ENTERED("_neg_view", x);
+  VIEW_ENTERED(t_neg_view, "_neg_view", x);
   return blocked(x) ? NULL : flagged(x, FLAG_NEG, &NegViewBackward0);
 }
 
 /* ------------------------------------------------------------ what waits, computed */
 
 Tensor *t_resolve_conj(Tensor *x) {
-  ANY_ENTERED("resolve_conj", x);
+  ANY_ENTERED(t_resolve_conj, "resolve_conj", x);
   return blocked(x) || !(x->flags & FLAG_CONJ) ? (failed() ? NULL : x) : t_clone(x);
 }
 Tensor *t_resolve_neg(Tensor *x) {
-  ANY_ENTERED("resolve_neg", x);
+  ANY_ENTERED(t_resolve_neg, "resolve_neg", x);
   return blocked(x) || !(x->flags & FLAG_NEG) ? (failed() ? NULL : x) : t_clone(x);
 }
 
@@ -109,7 +109,7 @@ static Tensor *conj_sparse(Tensor *x) {
 
 Tensor *t_conj_physical(Tensor *x) {
   SPARSE_GIVES(conj_sparse(x), x);
-  VIEW_ENTERED("conj_physical", x);
+  VIEW_ENTERED(t_conj_physical, "conj_physical", x);
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
   Tensor *turned = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
@@ -126,7 +126,7 @@ GRAD(ViewAsComplexBackward0, "")
 { gi[0] = t_view_as_real(t_resolve_conj(g[0])); }
 
 Tensor *t_view_as_real(Tensor *x) {
-  VIEW_ENTERED("view_as_real", x);
+  VIEW_ENTERED(t_view_as_real, "view_as_real", x);
   if (blocked(x)) return NULL;
   if (!is_complex(x))
     return fail(ERR_RUNTIME, "view_as_real is only supported for complex tensors");
@@ -145,7 +145,7 @@ Tensor *t_view_as_real(Tensor *x) {
 }
 
 Tensor *t_view_as_complex(Tensor *x) {
-  VIEW_ENTERED("view_as_complex", x);
+  VIEW_ENTERED(t_view_as_complex, "view_as_complex", x);
   if (blocked(x)) return NULL;
   DType d = dtype_complex((DType)x->dtype);
   if (d == DT_NONE || is_complex(x))
@@ -179,12 +179,12 @@ static Tensor *part(Tensor *x, int64_t which) {
   return plain == x || which == 0 ? y : t_neg_view(y);
 }
 Tensor *t_real(Tensor *x) {
-  VIEW_ENTERED("real", x);
+  VIEW_ENTERED(t_real, "real", x);
   if (blocked(x)) return NULL;
   return is_complex(x) ? part(x, 0) : x;
 }
 Tensor *t_imag(Tensor *x) {
-  VIEW_ENTERED("imag", x);
+  VIEW_ENTERED(t_imag, "imag", x);
   if (blocked(x)) return NULL;
   if (!is_complex(x))
     return fail(ERR_RUNTIME, "imag is not implemented for tensors with non-complex dtypes.");
@@ -255,7 +255,7 @@ GRAD_EACH(ComplexBackward0, "real imag")
   if (needs(n, 1)) gi[1] = t_imag(g[0]);
 }
 Tensor *t_complex(Tensor *real, Tensor *imag) {
-  OP_ENTERED("complex", real, imag);
+  OP_ENTERED(t_complex, "complex", real, imag);
   Tensor *y = made_of("complex", &ComplexBackward0, complex_f32_loop, complex_f64_loop, real, imag);
   return y && real->dtype == DT_F16 ? t_to(y, DT_C32) : y;
 }
@@ -269,7 +269,7 @@ GRAD_EACH(PolarBackward0, "- - result")
   if (needs(n, 1)) gi[1] = t_mul(r, t_imag(c));
 }
 Tensor *t_polar(Tensor *abs, Tensor *angle) {
-  OP_ENTERED("polar", abs, angle);
+  OP_ENTERED(t_polar, "polar", abs, angle);
   Tensor *y = made_of("polar", &PolarBackward0, polar_f32_loop, polar_f64_loop, abs, angle);
   if (y && y->grad_fn && y->grad_fn->type == &PolarBackward0) save_output(y->grad_fn, 2, y);
   return y;

@@ -114,14 +114,14 @@ static Tensor *filled(Tensor *y, Tensor *value) {
 }
 
 Tensor *t_zeros(Ints sizes, DType dtype) {
-  OP_ENTERED("zeros", sizes, dtype);
+  OP_ENTERED(t_zeros, "zeros", sizes, dtype);
   for (int i = 0; i < sizes.n; i++)
     if (sizes.v[i] < 0) return fail(ERR_RUNTIME, "zeros: Dimension size must be non-negative.");
   return tensor_zeros(sizes.n, sizes.v, dtype);
 }
 
 Tensor *t_ones(Ints sizes, DType dtype) {
-  OP_ENTERED("ones", sizes, dtype);
+  OP_ENTERED(t_ones, "ones", sizes, dtype);
   return failed() ? NULL : tensor_full(sizes.n, sizes.v, dtype, 1);
 }
 
@@ -134,12 +134,12 @@ DType scalar_dtype(const Tensor *value) {
 }
 
 Tensor *t_full(Ints sizes, Tensor *value, DType dtype) {
-  OP_ENTERED("full", sizes, value, dtype);
+  OP_ENTERED(t_full, "full", sizes, value, dtype);
   return blocked(value) ? NULL : filled(tensor_empty(sizes.n, sizes.v, dtype), value);
 }
 
 Tensor *t_empty(Ints sizes, DType dtype, const char *format_name) {
-  OP_ENTERED("empty", sizes, dtype, format_name);
+  OP_ENTERED(t_empty, "empty", sizes, dtype, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   if (failed()) return NULL;
   if (format == FORMAT_PRESERVE) return fail(ERR_RUNTIME, "unsupported memory format Preserve");
@@ -147,7 +147,7 @@ Tensor *t_empty(Ints sizes, DType dtype, const char *format_name) {
 }
 
 Tensor *t_empty_strided(Ints sizes, Ints strides, DType dtype) {
-  OP_ENTERED("empty_strided", sizes, strides, dtype);
+  OP_ENTERED(t_empty_strided, "empty_strided", sizes, strides, dtype);
   if (failed()) return NULL;
   if (sizes.n != strides.n)
     return fail(ERR_RUNTIME,
@@ -162,7 +162,7 @@ Tensor *t_empty_strided(Ints sizes, Ints strides, DType dtype) {
 }
 
 Tensor *t_empty_permuted(Ints sizes, Ints order, DType dtype) {
-  OP_ENTERED("empty_permuted", sizes, order, dtype);
+  OP_ENTERED(t_empty_permuted, "empty_permuted", sizes, order, dtype);
   int64_t strides[MAX_DIM], step = 1;
   bool seen[MAX_DIM] = {false};
   if (failed() || sizes_numel(sizes.n, sizes.v) < 0) return NULL;
@@ -197,7 +197,7 @@ Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name) {
 }
 
 Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
-  OP_ENTERED("eye", rows, cols, dtype);
+  OP_ENTERED(t_eye, "eye", rows, cols, dtype);
   if (failed()) return NULL;
   if (rows < 0)
     return fail(ERR_RUNTIME, "n must be greater or equal to 0, got %lld", (long long)rows);
@@ -248,7 +248,7 @@ static int64_t exact_length(int64_t start, int64_t end, int64_t step) {
 }
 
 Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
-  OP_ENTERED("arange", start, end, step, dtype);
+  OP_ENTERED(t_arange, "arange", start, end, step, dtype);
   MADE_IN_FLOAT(dtype, t_arange(start, end, step, dtype));
   if (blocked(end)) return NULL;
   if (!start) start = tensor_wrapped_i(0);
@@ -280,7 +280,7 @@ DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step) {
 }
 
 Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
-  OP_ENTERED("range", start, end, step, dtype);
+  OP_ENTERED(t_range, "range", start, end, step, dtype);
   MADE_IN_FLOAT(dtype, t_range(start, end, step, dtype));
   if (!step) step = tensor_wrapped_i(1);
   if (blocked(start) || blocked(end) || blocked(step)) return NULL;
@@ -324,7 +324,7 @@ static double end_as(const Tensor *t, DType dtype) {
   ((i) < (n) / 2 ? (R)((a) + by * (R)(i)) : (R)((b) - by * (R)((n) - (i) - 1)))
 
 Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
-  OP_ENTERED("linspace", start, end, steps, dtype);
+  OP_ENTERED(t_linspace, "linspace", start, end, steps, dtype);
   MADE_IN_FLOAT(dtype, t_linspace(start, end, steps, dtype));
   Tensor *y = check_ends(start, end, steps, dtype, "linspace");
   if (!y || tensor_absent(y)) return y;
@@ -351,7 +351,7 @@ Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
 }
 
 Tensor *t_logspace(Tensor *start, Tensor *end, int64_t steps, double base, DType dtype) {
-  OP_ENTERED("logspace", start, end, steps, base, dtype);
+  OP_ENTERED(t_logspace, "logspace", start, end, steps, base, dtype);
   Tensor *y = check_ends(start, end, steps, dtype, "logspace");
   if (!y || tensor_absent(y)) return y;
   if (dtype_is_complex(dtype)) {
@@ -420,7 +420,7 @@ Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dty
 /* ------------------------------------------------------------ vander */
 
 Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
-  OP_ENTERED("vander", x, columns, increasing);
+  OP_ENTERED(t_vander, "vander", x, columns, increasing);
   if (blocked(x)) return NULL;
   if (x->ndim != 1) return fail(ERR_RUNTIME, "x must be a one-dimensional tensor.");
   if (columns < 0) return fail(ERR_RUNTIME, "N must be non-negative.");
@@ -443,7 +443,7 @@ Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char
                : dtype == DT_NONE ? x
                                   : t_to(x, dtype),
                x);
-  OP_ENTERED("to", x, dtype, copy, format_name);
+  OP_ENTERED_AS(t_to_options(x, dtype, form, copy, format_name), "to", x, dtype, copy, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x) || form < 0) return NULL;
   if (dtype == DT_NONE) dtype = (DType)x->dtype;
@@ -454,7 +454,7 @@ Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char
 
 Tensor *t_contiguous_format(Tensor *x, const char *format_name) {
   SPARSE_GIVES(fail(ERR_RUNTIME, "unsupported memory format option Contiguous"), x);
-  VIEW_ENTERED("contiguous", x, format_name);
+  VIEW_ENTERED(t_contiguous_format, "contiguous", x, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   if (blocked(x)) return NULL;
   if (format == FORMAT_PRESERVE && !tensor_is_contiguous(x))

@@ -50,12 +50,12 @@ static Tensor *drop(Tensor *x, double p, bool training, int kind) {
 
 Tensor *t_dropout(Tensor *x, double p, bool training) { return drop(x, p, training, PLAIN); }
 Tensor *t_feature_dropout(Tensor *x, double p, bool training) {
-  OP_ENTERED("feature_dropout", x, p, training);
+  OP_ENTERED(t_feature_dropout, "feature_dropout", x, p, training);
   return drop(x, p, training, CHANNELS);
 }
 Tensor *t_alpha_dropout(Tensor *x, double p, bool training) { return drop(x, p, training, ALPHA); }
 Tensor *t_feature_alpha_dropout(Tensor *x, double p, bool training) {
-  OP_ENTERED("feature_alpha_dropout", x, p, training);
+  OP_ENTERED(t_feature_alpha_dropout, "feature_alpha_dropout", x, p, training);
   return drop(x, p, training, ALPHA | CHANNELS);
 }
 
@@ -67,12 +67,12 @@ static bool check_probability(double p) {
 }
 
 Tensor *t_functional_dropout(Tensor *x, double p, bool training, int kind) {
-  OP_ENTERED("dropout", x, p, training, kind);
+  OP_ENTERED(t_functional_dropout, "dropout", x, p, training, kind);
   return check_probability(p) ? drop(x, p, training, kind) : NULL;
 }
 
 Tensor *t_dropout1d(Tensor *x, double p, bool training) {
-  OP_ENTERED("dropout1d", x, p, training);
+  OP_ENTERED(t_dropout1d, "dropout1d", x, p, training);
   if (blocked(x) || !check_probability(p)) return NULL;
   if (x->ndim != 2 && x->ndim != 3)
     return fail(ERR_RUNTIME,
@@ -94,7 +94,7 @@ static void warn_rank(const Tensor *x, int nd) {
 }
 
 Tensor *t_dropout2d(Tensor *x, double p, bool training) {
-  OP_ENTERED("dropout2d", x, p, training);
+  OP_ENTERED(t_dropout2d, "dropout2d", x, p, training);
   if (blocked(x) || !check_probability(p)) return NULL;
   if (x->ndim != 3 && x->ndim != 4) warn_rank(x, 2);
   if (x->ndim == 3)
@@ -107,7 +107,7 @@ Tensor *t_dropout2d(Tensor *x, double p, bool training) {
 }
 
 Tensor *t_dropout3d(Tensor *x, double p, bool training) {
-  OP_ENTERED("dropout3d", x, p, training);
+  OP_ENTERED(t_dropout3d, "dropout3d", x, p, training);
   if (blocked(x) || !check_probability(p)) return NULL;
   if (x->ndim != 4 && x->ndim != 5) warn_rank(x, 3);
   return x->ndim == 5 ? drop(x, p, training, CHANNELS)
@@ -125,7 +125,7 @@ GRAD(NativeDropoutBackward0, "result1 | p:f -:i")
 
 /* The result and the mask; training NULL counts as true. */
 void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2]) {
-  OP_ENTERED("native_dropout", x, p, training, out);
+  OP_ENTERED(t_native_dropout, "native_dropout", x, p, training, out);
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
   bool on = !training || *training;

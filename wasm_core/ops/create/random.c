@@ -608,21 +608,21 @@ static Tensor *spread_plain(Tensor *mean, Tensor *std, double std_number, int32_
 }
 
 Tensor *t_normal_mean(Tensor *mean, double std, int32_t gen, const Tensor *out) {
-  OP_ENTERED("normal", mean, std, gen, out);
+  OP_ENTERED(t_normal_mean, "normal", mean, std, gen, out);
   if (blocked(mean)) return NULL;
   Node *n = node_new(&NormalBackward1, 0, 0, mean, NULL);
   return set_history(spread_plain(mean, NULL, std, gen, out), n);
 }
 
 Tensor *t_normal_std(double mean, Tensor *std, int32_t gen, const Tensor *out) {
-  OP_ENTERED("normal", mean, std, gen, out);
+  OP_ENTERED(t_normal_std, "normal", mean, std, gen, out);
   if (blocked(std)) return NULL;
   Node *n = node_new(&NormalBackward2, 0, 0, std, NULL);
   return set_history(spread_plain(tensor_number(mean, tensor_dtype(std)), std, 0, gen, out), n);
 }
 
 Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out) {
-  OP_ENTERED("normal", mean, std, gen, out);
+  OP_ENTERED(t_normal_both, "normal", mean, std, gen, out);
   if (blocked(mean) || !std) return NULL;
   Node *n = node_new(&NormalBackward3, 0, 2 + mean->ndim + std->ndim, mean, std, NULL);
   if (n)
@@ -631,7 +631,7 @@ Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out)
 }
 
 Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
-  OP_ENTERED("bernoulli", p, gen, out);
+  OP_ENTERED(t_bernoulli, "bernoulli", p, gen, out);
   if (blocked(p)) return NULL;
   Node *n = node_new(&BernoulliBackward0, 0, 0, p, NULL);
   Tensor *y = out ? resized(out, p->ndim, p->sizes)
@@ -640,7 +640,7 @@ Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
 }
 
 Tensor *t_bernoulli_like(Tensor *x, double p, int32_t gen) {
-  OP_ENTERED("bernoulli", x, p, gen);
+  OP_ENTERED(t_bernoulli_like, "bernoulli", x, p, gen);
   if (blocked(x)) return NULL;
   Node *n = node_new(&node_bernoulli, 0, 0, x, NULL);
   return set_history(random_bernoulli(tensor_empty(x->ndim, x->sizes, tensor_dtype(x)), p, gen), n);
@@ -751,7 +751,7 @@ static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t g
 }
 
 Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen, Tensor *out) {
-  OP_ENTERED("multinomial", weights, k, replacement, gen, out);
+  OP_ENTERED(t_multinomial, "multinomial", weights, k, replacement, gen, out);
   IN_FLOAT(t_multinomial(weights, k, replacement, gen, out), weights);
   if (blocked(weights) || !check_samples(weights, k, replacement, out)) return NULL;
   int ndim = weights->ndim;

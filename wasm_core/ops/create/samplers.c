@@ -52,7 +52,7 @@ GRAD(PoissonBackward0, "")
 { gi[0] = t_zeros_like(g[0]); }
 
 Tensor *t_poisson(Tensor *rate, int32_t gen) {
-  OP_ENTERED("poisson", rate, gen);
+  OP_ENTERED(t_poisson, "poisson", rate, gen);
   IN_FLOAT(t_poisson(rate, gen), rate);
   if (blocked(rate)) return NULL;
   if (!check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
@@ -149,7 +149,7 @@ static Tensor *expanded_plain(Tensor *x, int ndim, const int64_t *sizes) {
 NO_DERIVATIVE(binomial)
 
 Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
-  OP_ENTERED("binomial", count, prob, gen);
+  OP_ENTERED(t_binomial, "binomial", count, prob, gen);
   if (refuses_half(count, "binomial_cpu")) return NULL;
   if (blocked(count) || !prob || !check_binomial(count, prob)) return NULL;
   int ndim = count->ndim;
@@ -210,7 +210,7 @@ GRAD(StandardGammaBackward0, "self result")
 
 /* Never below the least normal number; so a NaN becomes that. */
 Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
-  OP_ENTERED("_standard_gamma", concentration, gen);
+  OP_ENTERED(t_standard_gamma, "_standard_gamma", concentration, gen);
   if (blocked(concentration)) return NULL;
   if (!check_float_kernel("gamma_cpu", tensor_dtype(concentration))) return NULL;
   Node *n = node_new(&StandardGammaBackward0, 2, 0, concentration, NULL);
@@ -245,7 +245,7 @@ static double within(double v, double least, double most) {
 NO_DERIVATIVE(_sample_dirichlet)
 
 Tensor *t_sample_dirichlet(Tensor *concentration, int32_t gen) {
-  OP_ENTERED("_sample_dirichlet", concentration, gen);
+  OP_ENTERED(t_sample_dirichlet, "_sample_dirichlet", concentration, gen);
   if (blocked(concentration)) return NULL;
   if (!check_float_kernel("dirichlet", tensor_dtype(concentration))) return NULL;
   Node *n = node_new(&node__sample_dirichlet, 0, 0, concentration, NULL);
@@ -298,7 +298,7 @@ GRAD(StandardGammaGradBackward0, "")
 { fail(ERR_NOT_IMPLEMENTED, "the derivative for '_standard_gamma_grad' is not implemented."); }
 
 Tensor *t_standard_gamma_grad(Tensor *concentration, Tensor *drawn) {
-  OP_ENTERED("_standard_gamma_grad", concentration, drawn);
+  OP_ENTERED(t_standard_gamma_grad, "_standard_gamma_grad", concentration, drawn);
   if (blocked(concentration, drawn)) return NULL;
   Node *n = node_new(&StandardGammaGradBackward0, 0, 0, concentration, drawn, NULL);
   return set_history(
@@ -309,7 +309,7 @@ Tensor *t_standard_gamma_grad(Tensor *concentration, Tensor *drawn) {
 NO_DERIVATIVE(_dirichlet_grad)
 
 Tensor *t_dirichlet_grad(Tensor *x, Tensor *concentration, Tensor *total) {
-  OP_ENTERED("_dirichlet_grad", x, concentration, total);
+  OP_ENTERED(t_dirichlet_grad, "_dirichlet_grad", x, concentration, total);
   if (blocked(x, concentration, total)) return NULL;
   Node *n = node_new(&node__dirichlet_grad, 0, 0, x, concentration, total, NULL);
   return set_history(

@@ -56,7 +56,8 @@ static void step(int64_t *quasi, const int64_t *state, int64_t dimension, int64_
 /* n points behind number `at`, (n, dimension) in [0, 1), and the last of them as numbers. */
 bool t_sobol_engine_draw(Tensor *quasi, int64_t n, Tensor *state, int64_t dimension, int64_t at,
                          DType dtype, Tensor **out) {
-  OP_ENTERED("_sobol_engine_draw", quasi, n, state, dimension, at);
+  OP_ENTERED_AS(t_sobol_engine_draw(quasi, n, state, dimension, at, dtype, out),
+                "_sobol_engine_draw", quasi, n, state, dimension, at);
   if (blocked(quasi, state) || !check_state(state, dimension) || !check_point(quasi, dimension))
     return false;
   if (dtype == DT_NONE) dtype = DT_F32;
@@ -80,7 +81,7 @@ bool t_sobol_engine_draw(Tensor *quasi, int64_t n, Tensor *state, int64_t dimens
 }
 
 Tensor *t_sobol_engine_ff_(Tensor *quasi, int64_t n, Tensor *state, int64_t dimension, int64_t at) {
-  OP_ENTERED("_sobol_engine_ff_", quasi, n, state, dimension, at);
+  OP_ENTERED(t_sobol_engine_ff_, "_sobol_engine_ff_", quasi, n, state, dimension, at);
   if (blocked(quasi, state) || !check_state(state, dimension) || !check_point(quasi, dimension))
     return NULL;
   if (n <= 0) return quasi;
@@ -128,7 +129,8 @@ static void directions(int64_t *row, Packed *p, uint32_t polynomial) {
 }
 
 Tensor *t_sobol_engine_initialize_state_(Tensor *state, int64_t dimension, Tensor *numbers) {
-  OP_ENTERED("_sobol_engine_initialize_state_", state, dimension, numbers);
+  OP_ENTERED(t_sobol_engine_initialize_state_, "_sobol_engine_initialize_state_", state, dimension,
+             numbers);
   if (blocked(state, numbers) || !check_state(state, dimension)) return NULL;
   if (numbers->dtype != DT_U8 || numbers->ndim != 1 || numbers->numel < DIMENSIONS)
     return fail(ERR_RUNTIME, "pygrad: these are no direction numbers");
@@ -156,7 +158,7 @@ Tensor *t_sobol_engine_initialize_state_(Tensor *state, int64_t dimension, Tenso
 /* Multiplies all numbers, as vectors of bits, by a lower triangular matrix a dimension, whose
  * diagonal counts as ones. */
 Tensor *t_sobol_engine_scramble_(Tensor *state, Tensor *matrices, int64_t dimension) {
-  OP_ENTERED("_sobol_engine_scramble_", state, matrices, dimension);
+  OP_ENTERED(t_sobol_engine_scramble_, "_sobol_engine_scramble_", state, matrices, dimension);
   if (blocked(state, matrices) || !check_state(state, dimension)) return NULL;
   if (matrices->dtype != DT_I64)
     return fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(matrices));

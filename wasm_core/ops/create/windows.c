@@ -103,13 +103,13 @@ static Tensor *cosines(const Window *w, Floats a, bool symmetric) {
 /* ------------------------------------------------------------ torch.signal.windows */
 
 Tensor *t_bartlett(const Call *c, bool symmetric, int options) {
-  OP_ENTERED("bartlett", c, symmetric, options);
+  OP_ENTERED(t_bartlett, "bartlett", c, symmetric, options);
   Window w;
   return begin(&w, c, options, "bartlett") ? triangle(&w, symmetric) : NULL;
 }
 
 Tensor *t_cosine(const Call *c, bool symmetric, int options) {
-  OP_ENTERED("cosine", c, symmetric, options);
+  OP_ENTERED(t_cosine, "cosine", c, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "cosine")) return NULL;
   return w.n ? t_sin(line(&w, 0.5, MATHS_PI / (double)(symmetric || w.n == 1 ? w.n : w.n + 1)))
@@ -119,7 +119,7 @@ Tensor *t_cosine(const Call *c, bool symmetric, int options) {
 /* centre NULL: the middle */
 Tensor *t_exponential(const Call *c, const double *centre, double tau, bool symmetric,
                       int options) {
-  OP_ENTERED("exponential", c, centre, tau, symmetric, options);
+  OP_ENTERED(t_exponential, "exponential", c, centre, tau, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "exponential")) return NULL;
   if (tau <= 0) return fail(ERR_VALUE, "Tau must be positive, got: %s instead.", number_text(tau));
@@ -129,7 +129,7 @@ Tensor *t_exponential(const Call *c, const double *centre, double tau, bool symm
 }
 
 Tensor *t_gaussian(const Call *c, double deviation, bool symmetric, int options) {
-  OP_ENTERED("gaussian", c, deviation, symmetric, options);
+  OP_ENTERED(t_gaussian, "gaussian", c, deviation, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "gaussian")) return NULL;
   if (deviation <= 0)
@@ -140,7 +140,7 @@ Tensor *t_gaussian(const Call *c, double deviation, bool symmetric, int options)
 }
 
 Tensor *t_kaiser(const Call *c, double beta, bool symmetric, int options) {
-  OP_ENTERED("kaiser", c, beta, symmetric, options);
+  OP_ENTERED(t_kaiser, "kaiser", c, beta, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "kaiser")) return NULL;
   if (beta < 0)
@@ -151,7 +151,7 @@ Tensor *t_kaiser(const Call *c, double beta, bool symmetric, int options) {
 /* name: for messages */
 Tensor *t_general_cosine(const Call *c, const char *name, Floats weights, bool symmetric,
                          int options) {
-  OP_ENTERED("general_cosine", c, name, weights, symmetric, options);
+  OP_ENTERED(t_general_cosine, "general_cosine", c, name, weights, symmetric, options);
   Window w;
   return begin(&w, c, options, name) ? cosines(&w, weights, symmetric) : NULL;
 }
@@ -172,14 +172,14 @@ static bool begin_older(Window *w, const Call *c, int options, const char *name,
 
 /* The functions of torch, whose windows are leaves. `window` is the other name for messages. */
 Tensor *t_bartlett_window(const Call *c, bool periodic, int options) {
-  OP_ENTERED("bartlett_window", c, periodic, options);
+  OP_ENTERED(t_bartlett_window, "bartlett_window", c, periodic, options);
   Window w;
   if (!begin_older(&w, c, options, "bartlett_window", "bartlett")) return NULL;
   return made(c, options, triangle(&w, !periodic));
 }
 
 Tensor *t_kaiser_window(const Call *c, double beta, bool periodic, int options) {
-  OP_ENTERED("kaiser_window", c, beta, periodic, options);
+  OP_ENTERED(t_kaiser_window, "kaiser_window", c, beta, periodic, options);
   Window w;
   if (!begin_older(&w, c, options, "kaiser_window", "kaiser")) return NULL;
   if (beta < 0)

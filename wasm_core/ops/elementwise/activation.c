@@ -9,7 +9,7 @@
 
 /* approximate: "none" or "tanh" */
 Tensor *t_gelu(Tensor *x, const char *approximate) {
-  OP_ENTERED("gelu", x, approximate);
+  OP_ENTERED(t_gelu, "gelu", x, approximate);
   if (blocked(x)) return NULL;
   if (strcmp(approximate, "none") == 0) return t_gelu_erf(x);
   if (strcmp(approximate, "tanh") == 0) return t_gelu_tanh(x);
@@ -17,7 +17,7 @@ Tensor *t_gelu(Tensor *x, const char *approximate) {
 }
 
 Tensor *t_selu(Tensor *x) {
-  OP_ENTERED("selu", x);
+  OP_ENTERED(t_selu, "selu", x);
   return t_elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
 }
 
@@ -50,7 +50,7 @@ Tensor *t_softshrink_checked(Tensor *x, double lambda) {
 
 /* x / (1 + |x|) */
 Tensor *t_softsign(Tensor *x) {
-  OP_ENTERED("softsign", x);
+  OP_ENTERED(t_softsign, "softsign", x);
   return failed() || !x ? NULL : t_div(x, t_add(t_abs(x), tensor_wrapped_i(1)));
 }
 
@@ -93,7 +93,7 @@ static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
 }
 
 Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
-  OP_ENTERED("rrelu", x, lower, upper, training);
+  OP_ENTERED(t_rrelu, "rrelu", x, lower, upper, training);
   if (blocked(x)) return NULL;
   if (lower > upper)
     return fail(ERR_RUNTIME, "Lower bound should be less than or equal to the upper bound");
@@ -118,7 +118,7 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
 
 /* y = x > 0 ? x : w x with a weight for each channel, which is dimension 1. */
 Tensor *t_prelu(Tensor *x, Tensor *w) {
-  OP_ENTERED("prelu", x, w);
+  OP_ENTERED(t_prelu, "prelu", x, w);
   if (blocked(x, w)) return NULL;
   if (x->dtype != w->dtype)
     return fail(ERR_RUNTIME, "prelu: Type promoting not supported. Got %s and %s", legacy(x),
@@ -158,7 +158,7 @@ LOOPS(REAL, 2, gate, a *m_sigmoid(b))
 LOOPS_END
 
 Tensor *t_glu(Tensor *x, int64_t dim) {
-  OP_ENTERED("glu", x, dim);
+  OP_ENTERED(t_glu, "glu", x, dim);
   if (blocked(x)) return NULL;
   if (x->ndim == 0)
     return fail(ERR_RUNTIME, "glu does not support scalars because halving size must be even");

@@ -88,7 +88,7 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
 /* The same where an operand is sparse. */
 static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b, Tensor *alpha,
                                       bool negated) {
-  ANY_ENTERED(negated ? "sub" : "add", a, b, alpha);
+  ANY_ENTERED_AS(scaled_sparse(type, a, b, alpha, negated), negated ? "sub" : "add", a, b, alpha);
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
@@ -111,19 +111,19 @@ static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b
 /* a + alpha * b; alpha NULL: 1 */
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
   SPARSE_GIVES(scaled_sparse(&AddBackward0, a, b, alpha, false), a, b);
-  OP_ENTERED("add", a, b, alpha);
+  OP_ENTERED(t_add_scaled, "add", a, b, alpha);
   return blocked(a, b) ? NULL : scaled(&AddBackward0, add2, add3, a, b, alpha, false);
 }
 
 Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
   SPARSE_GIVES(scaled_sparse(&SubBackward0, a, b, alpha, true), a, b);
-  OP_ENTERED("sub", a, b, alpha);
+  OP_ENTERED(t_sub_scaled, "sub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   return scaled(&SubBackward0, sub2, sub3, a, b, alpha, false);
 }
 
 Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
-  OP_ENTERED("rsub", a, b, alpha);
+  OP_ENTERED(t_rsub, "rsub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   return scaled(is_wrapped(b) ? &RsubBackward1 : &RsubBackward0, sub2, sub3, b, a, alpha, true);
 }
@@ -132,18 +132,18 @@ Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
 Tensor *t_mul_f(Tensor *a, double b) {
   SPARSE_GIVES(t_mul(a, tensor_wrapped_f(b)), a);
-  OP_ENTERED("mul", a, b);
+  OP_ENTERED(t_mul_f, "mul", a, b);
   return blocked(a) ? NULL
                     : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#");
 }
 Tensor *t_div_f(Tensor *a, double b) {
   SPARSE_GIVES(t_div(a, tensor_wrapped_f(b)), a);
-  OP_ENTERED("div", a, b);
+  OP_ENTERED(t_div_f, "div", a, b);
   return blocked(a) ? NULL
                     : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#");
 }
 Tensor *t_add_f(Tensor *a, double b) {
-  OP_ENTERED("add", a, b);
+  OP_ENTERED(t_add_f, "add", a, b);
   return blocked(a) ? NULL : renamed_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", "");
 }
 
@@ -241,7 +241,7 @@ GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor")
 { zero_vjp(n, g[0], gi); }
 
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
-  OP_ENTERED("div", a, b, mode);
+  OP_ENTERED(t_div_mode, "div", a, b, mode);
   if (blocked(a, b) || !mode)
     return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
   bool down = strcmp(mode, "floor") == 0;
@@ -287,11 +287,11 @@ static Tensor *modulo(const NodeType *by_number, const NodeType *by_tensor, cons
   return set_history(divide(loops, name, a, b), n);
 }
 Tensor *t_fmod(Tensor *a, Tensor *b) {
-  OP_ENTERED("fmod", a, b);
+  OP_ENTERED(t_fmod, "fmod", a, b);
   return modulo(&FmodBackward0, &FmodBackward1, fmod_loops, "fmod", a, b);
 }
 Tensor *t_remainder(Tensor *a, Tensor *b) {
-  OP_ENTERED("remainder", a, b);
+  OP_ENTERED(t_remainder, "remainder", a, b);
   return modulo(&RemainderBackward0, &RemainderBackward1, remainder_loops, "remainder", a, b);
 }
 
@@ -309,7 +309,7 @@ Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_floor_divide(Tensor *a, Tensor *b) {
-  OP_ENTERED("floor_divide", a, b);
+  OP_ENTERED(t_floor_divide, "floor_divide", a, b);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(inplace_self == a ? &node_floor_divide_ : &node_floor_divide, 0, 0, a, b,
                      NULL);
@@ -419,7 +419,7 @@ static Tensor *pow_sparse(Tensor *a, Tensor *b) {
 
 Tensor *t_pow(Tensor *a, Tensor *b) {
   SPARSE_GIVES(pow_sparse(a, b), a, b);
-  OP_ENTERED("pow", a, b);
+  OP_ENTERED(t_pow, "pow", a, b);
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);
   if (d == DT_BOOL && is_wrapped(b)) return tensor_get_i(b, 0) ? t_clone(a) : t_ones_like(a);
@@ -444,7 +444,7 @@ static Tensor *wide_power(Tensor *x, DType d) {
 
 /* Both in double; in place only what is double already. */
 Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
-  OP_ENTERED("float_power", a, b, inplace);
+  OP_ENTERED(t_float_power, "float_power", a, b, inplace);
   if (blocked(a, b)) return NULL;
   bool complex = dtype_is_complex((DType)a->dtype) || dtype_is_complex((DType)b->dtype);
   DType d = complex ? DT_C128 : DT_F64;
@@ -508,7 +508,7 @@ GRAD_EACH(WhereBackward0, "condition")
 }
 
 Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
-  OP_ENTERED("where", condition, a, b);
+  OP_ENTERED(t_where, "where", condition, a, b);
   if (blocked(a, b) || !condition) return NULL;
   if (condition->dtype != DT_BOOL && condition->dtype != DT_U8)
     return fail(ERR_RUNTIME,
@@ -533,7 +533,7 @@ GRAD_EACH(MaskedFillBackward1, "mask")
 { masked_fill_vjp(n, g[0], gi); }
 
 Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
-  OP_ENTERED("masked_fill", x, mask, value);
+  OP_ENTERED(t_masked_fill, "masked_fill", x, mask, value);
   if (blocked(x, mask) || !value) return NULL;
   if (value->ndim)
     return fail(ERR_RUNTIME,
@@ -633,19 +633,19 @@ static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Ten
 }
 
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max) {
-  OP_ENTERED("clamp", x, min, max);
+  OP_ENTERED(t_clamp, "clamp", x, min, max);
   if (blocked(x)) return NULL;
   if (!min && !max)
     return fail(ERR_RUNTIME, "torch.clamp: At least one of 'min' or 'max' must not be None");
   return bounded(&ClampBackward0, &ClampBackward1, x, min, max, false);
 }
 Tensor *t_clamp_min(Tensor *x, Tensor *min) {
-  OP_ENTERED("clamp_min", x, min);
+  OP_ENTERED(t_clamp_min, "clamp_min", x, min);
   return blocked(x, min) ? NULL
                          : bounded(&ClampMinBackward1, &ClampMinBackward0, x, min, NULL, true);
 }
 Tensor *t_clamp_max(Tensor *x, Tensor *max) {
-  OP_ENTERED("clamp_max", x, max);
+  OP_ENTERED(t_clamp_max, "clamp_max", x, max);
   return blocked(x, max) ? NULL
                          : bounded(&ClampMaxBackward1, &ClampMaxBackward0, x, NULL, max, true);
 }
@@ -687,7 +687,7 @@ GRAD_EACH(LerpBackward1, "self end weight")
 { lerp_vjp(n, g[0], gi); }
 
 Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
-  OP_ENTERED("lerp", a, b, w);
+  OP_ENTERED(t_lerp, "lerp", a, b, w);
   if (blocked(a, b) || !w || !same_dtype(a, b, "end") || !same_dtype(a, w, "weight")) return NULL;
   DType d = (DType)a->dtype;
   bool number = is_wrapped(w);
@@ -735,7 +735,7 @@ static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tenso
 
 /* a + value * b * c */
 Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
-  OP_ENTERED("addcmul", a, b, c, value);
+  OP_ENTERED(t_addcmul, "addcmul", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
   DType d = result_dtype(3, (Tensor *[]){a, b, c});
   if (d == DT_BOOL) return no_kernel("addcmul_cpu_out", DT_BOOL);
@@ -743,7 +743,7 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
 }
 
 Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
-  OP_ENTERED("addcdiv", a, b, c, value);
+  OP_ENTERED(t_addcdiv, "addcdiv", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
   if (!dtype_is_inexact((DType)b->dtype) && !dtype_is_inexact((DType)c->dtype))
     return fail(ERR_RUNTIME,
@@ -766,7 +766,7 @@ LOOPS(REAL, 1, round_down_scale, m_rint(x / HOST_NUMBER(p0_)) * HOST_NUMBER(p0_)
 LOOPS_END
 
 Tensor *t_heaviside(Tensor *x, Tensor *values) {
-  OP_ENTERED("heaviside", x, values);
+  OP_ENTERED(t_heaviside, "heaviside", x, values);
   if (blocked(x, values)) return NULL;
   if (x->dtype != values->dtype)
     return fail(ERR_RUNTIME, "heaviside is not yet implemented for tensors with different dtypes.");
@@ -776,7 +776,7 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
 }
 
 Tensor *t_ldexp(Tensor *x, Tensor *other) {
-  OP_ENTERED("ldexp", x, other);
+  OP_ENTERED(t_ldexp, "ldexp", x, other);
   if (blocked(x, other)) return NULL;
   if (dtype_is_float((DType)x->dtype) && other->dtype == DT_BOOL)
     return no_kernel("ldexp_cpu_exp", DT_BOOL);
@@ -789,7 +789,7 @@ GRAD(RoundBackward1, "")
 { gi[0] = t_zeros_like(g[0]); }
 
 Tensor *t_round(Tensor *x, int64_t decimals) {
-  OP_ENTERED("round", x, decimals);
+  OP_ENTERED(t_round, "round", x, decimals);
   if (blocked(x)) return NULL;
   DType d = (DType)x->dtype;
   if (!check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
@@ -817,7 +817,7 @@ GRAD_EACH(FrexpBackward0, "exponent")
 
 /* Gives mantissa and exponent. */
 void t_frexp(Tensor *x, Tensor **y) {
-  OP_ENTERED("frexp", x, y);
+  OP_ENTERED(t_frexp, "frexp", x, y);
   y[0] = y[1] = NULL;
   if (blocked(x)) return;
   DType d = (DType)x->dtype;
@@ -833,7 +833,7 @@ void t_frexp(Tensor *x, Tensor **y) {
 }
 
 Tensor *t_bitwise_not(Tensor *x) {
-  OP_ENTERED("bitwise_not", x);
+  OP_ENTERED(t_bitwise_not, "bitwise_not", x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL) return t_logical_not(x);
   if (dtype_is_float(tensor_dtype(x))) return no_kernel("bitwise_not_cpu", tensor_dtype(x));
@@ -841,7 +841,7 @@ Tensor *t_bitwise_not(Tensor *x) {
 }
 
 Tensor *t_positive(Tensor *x) {
-  OP_ENTERED("positive", x);
+  OP_ENTERED(t_positive, "positive", x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL)
     return fail(ERR_RUNTIME, "The `+` operator, on a bool tensor is not supported.");
@@ -849,12 +849,12 @@ Tensor *t_positive(Tensor *x) {
 }
 
 Tensor *t_logit(Tensor *x, bool bounded_, double eps) {
-  OP_ENTERED("logit", x, bounded_, eps);
+  OP_ENTERED(t_logit, "logit", x, bounded_, eps);
   return !bounded_ || eps < 0 ? t_logit_plain(x) : t_logit_within(x, eps, 0, 0);
 }
 
 Tensor *t_polygamma(int64_t order, Tensor *x) {
-  OP_ENTERED("polygamma", order, x);
+  OP_ENTERED(t_polygamma, "polygamma", order, x);
   if (blocked(x)) return NULL;
   if (order < 0) return fail(ERR_RUNTIME, "polygamma(n, x) does not support negative n.");
   return t_polygamma_at(x, (double)order, 0, 0);
@@ -871,7 +871,7 @@ GRAD_EACH(MvlgammaBackward0, "self | p:i")
 { gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
 
 Tensor *t_mvlgamma(Tensor *x, int64_t p) {
-  OP_ENTERED("mvlgamma", x, p);
+  OP_ENTERED(t_mvlgamma, "mvlgamma", x, p);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL)
     return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
@@ -889,7 +889,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
 /* Infinities become the largest finite numbers of the type where nothing else is asked for. */
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
                      double neginf) {
-  OP_ENTERED("nan_to_num", x, nan, has_posinf, posinf, has_neginf, neginf);
+  OP_ENTERED(t_nan_to_num, "nan_to_num", x, nan, has_posinf, posinf, has_neginf, neginf);
   if (blocked(x)) return NULL;
   if (dtype_is_complex((DType)x->dtype))
     return t_complex(t_nan_to_num(t_real(x), nan, has_posinf, posinf, has_neginf, neginf),
@@ -916,7 +916,7 @@ static Tensor *close_values(Tensor *a, Tensor *b, double rtol, double atol, bool
 }
 
 Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan) {
-  OP_ENTERED("isclose", a, b, rtol, atol, equal_nan);
+  OP_ENTERED(t_isclose, "isclose", a, b, rtol, atol, equal_nan);
   if (blocked(a, b)) return NULL;
   if (a->dtype != b->dtype) return fail(ERR_RUNTIME, "%s did not match %s", legacy(a), legacy(b));
   if (rtol < 0)
@@ -940,12 +940,12 @@ static bool all_true(Tensor *x) {
 }
 
 bool t_allclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan) {
-  OP_ENTERED("allclose", a, b, rtol, atol, equal_nan);
+  OP_ENTERED(t_allclose, "allclose", a, b, rtol, atol, equal_nan);
   return all_true(t_isclose(a, b, rtol, atol, equal_nan));
 }
 
 bool t_equal(Tensor *a, Tensor *b) {
-  OP_ENTERED("equal", a, b);
+  OP_ENTERED(t_equal, "equal", a, b);
   if (blocked(a, b) || !tensor_same_shape(a, b)) return false;
   return all_true(t_eq(a, b));
 }

@@ -115,7 +115,7 @@ Tensor *t_modified_bessel_i(int order, Tensor *t) {
 }
 
 Tensor *t_spherical_bessel_j0(Tensor *t) {
-  OP_ENTERED("spherical_bessel_j0", t);
+  OP_ENTERED(t_spherical_bessel_j0, "spherical_bessel_j0", t);
   if (refuses_half(t, "spherical_bessel_j0_cpu")) return NULL;
   Line l = line_of(t);
   Tensor *y = t_div(t_sin(l.x), l.x);
@@ -141,26 +141,26 @@ static Tensor *without_history(const Loops *loops, const char *kernel, Tensor *x
 }
 
 Tensor *t_bessel_j0(Tensor *x) {
-  OP_ENTERED("bessel_j0", x);
+  OP_ENTERED(t_bessel_j0, "bessel_j0", x);
   return without_history(bessel_j0, "bessel_j0_cpu", x);
 }
 
 Tensor *t_bessel_j1(Tensor *x) {
-  OP_ENTERED("bessel_j1", x);
+  OP_ENTERED(t_bessel_j1, "bessel_j1", x);
   return without_history(bessel_j1, "bessel_j1_cpu", x);
 }
 
 Tensor *t_bessel_y0(Tensor *x) {
-  OP_ENTERED("bessel_y0", x);
+  OP_ENTERED(t_bessel_y0, "bessel_y0", x);
   return without_history(bessel_y0, "bessel_y0_cpu", x);
 }
 
 Tensor *t_bessel_y1(Tensor *x) {
-  OP_ENTERED("bessel_y1", x);
+  OP_ENTERED(t_bessel_y1, "bessel_y1", x);
   return without_history(bessel_y1, "bessel_y1_cpu", x);
 }
 
 Tensor *t_airy_ai(Tensor *x) {
-  OP_ENTERED("airy_ai", x);
+  OP_ENTERED(t_airy_ai, "airy_ai", x);
   return without_history(airy_ai, "airy_ai_cpu", x);
 }

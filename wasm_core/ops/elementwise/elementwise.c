@@ -543,7 +543,7 @@ static const Unary unary_neg;
 /* Of a sparse tensor the function of its values; as PyTorch, it is made coalesced unless the
  * function is linear. */
 static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, const double *p) {
-  ANY_ENTERED(u->name, x);
+  ANY_ENTERED_AS(unary_sparse(u, x, n_params, p), u->name, x);
   if (blocked(x)) return NULL;
   const UnaryCall k = {u, n_params, p};
   if (u == &unary_neg) {
@@ -559,7 +559,8 @@ static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, co
  * not), then the host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
   SPARSE_GIVES(unary_sparse(u, x, n_params, p), x);
-  OP_ENTERED(u->name, x);
+  Floats params = {n_params, p};
+  OP_ENTERED_AS(unary(u, x, params.n, params.v), u->name, x, params);
   if (blocked(x)) return NULL;
   if (u->facts.complex && dtype_is_complex((DType)x->dtype)) return u->facts.complex(x);
   DType d = domain_dtype(u->domain, (DType)x->dtype, u->name, &u->facts);
@@ -691,6 +692,9 @@ typedef struct {
 } Second;
 
 static Tensor *second(const Second *k, Tensor *g, Tensor *x, const double *p) {
+  Floats params = {k->n_numbers, p};
+  const char *of = k->unary->name;
+  OP_ENTERED_AS(second(k, g, x, params.v), k->type.name, g, x, params, of);
   if (blocked(g, x)) return NULL;
   Node *n = node_new(&k->type, 2, k->n_numbers, g, x, NULL);
   for (int i = 0; i < k->n_numbers; i++) num_f(n, i, p[i]);
@@ -813,7 +817,7 @@ static Tensor *pair_values(const void *with, Tensor *a, Tensor *b) {
 
 /* The products and quotients of sparse tensors; recorded as those of others. */
 static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
-  ANY_ENTERED(op->name, a, b);
+  ANY_ENTERED_AS(binary_sparse(op, a, b), op->name, a, b);
   if (blocked(a, b)) return NULL;
   if (op != &binary_mul && op != &binary_div) return refuse_layout(op->name, is_sparse(a) ? a : b);
   if (op == &binary_div && (is_sparse(b) || b->ndim))
@@ -834,7 +838,7 @@ static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
 
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   SPARSE_GIVES(binary_sparse(op, a, b), a, b);
-  OP_ENTERED(op->name, a, b);
+  OP_ENTERED_AS(binary(op, a, b), op->name, a, b);
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
   DType d = domain_dtype(op->domain, result_dtype(2, in), op->name, &op->facts);
@@ -952,7 +956,7 @@ static NOINLINE Tensor *predicate_sparse(const Predicate *k, Tensor *x) {
 
 static NOINLINE Tensor *predicate(const char *name, Domain domain, const Loops *loops, Tensor *x) {
   SPARSE_GIVES(predicate_sparse(&(Predicate){name, domain, loops}, x), x);
-  OP_ENTERED(name, x);
+  OP_ENTERED_AS(predicate(name, domain, loops, x), name, x);
   if (blocked(x)) return NULL;
   DType d = domain_dtype(domain, (DType)x->dtype, name, NULL);
   return d == DT_NONE ? NULL : run_bool(loops, 1, &x, d);
@@ -960,7 +964,7 @@ static NOINLINE Tensor *predicate(const char *name, Domain domain, const Loops *
 
 static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *loops, Tensor *a,
                                 Tensor *b) {
-  OP_ENTERED(name, a, b);
+  OP_ENTERED_AS(compare(name, domain, loops, a, b), name, a, b);
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
   DType d = domain_dtype(domain, result_dtype(2, in), name, NULL);

@@ -15,7 +15,7 @@ static bool check_frequencies(const char *name, DType dtype) {
 }
 
 Tensor *t_fftfreq(int64_t n, double spacing, DType dtype) {
-  OP_ENTERED("fft_fftfreq", n, spacing, dtype);
+  OP_ENTERED(t_fftfreq, "fft_fftfreq", n, spacing, dtype);
   if (!check_frequencies("fftfreq", dtype)) return NULL;
   Tensor *y = tensor_empty(1, &n, dtype);
   if (blocked(y)) return NULL;
@@ -26,7 +26,7 @@ Tensor *t_fftfreq(int64_t n, double spacing, DType dtype) {
 }
 
 Tensor *t_rfftfreq(int64_t n, double spacing, DType dtype) {
-  OP_ENTERED("fft_rfftfreq", n, spacing, dtype);
+  OP_ENTERED(t_rfftfreq, "fft_rfftfreq", n, spacing, dtype);
   int64_t length = n / 2 + 1;
   if (!check_frequencies("rfftfreq", dtype) || sizes_numel(1, &length) < 0) return NULL;
   return t_mul_f(numbers(0, length, dtype), 1 / ((double)n * spacing));
@@ -48,11 +48,11 @@ static Tensor *shifted(Tensor *x, Ints dims, bool up) {
 }
 
 Tensor *t_fftshift(Tensor *x, Ints dims) {
-  OP_ENTERED("fft_fftshift", x, dims);
+  OP_ENTERED(t_fftshift, "fft_fftshift", x, dims);
   return shifted(x, dims, false);
 }
 
 Tensor *t_ifftshift(Tensor *x, Ints dims) {
-  OP_ENTERED("fft_ifftshift", x, dims);
+  OP_ENTERED(t_ifftshift, "fft_ifftshift", x, dims);
   return shifted(x, dims, true);
 }

@@ -119,7 +119,7 @@ static Tensor *framed(const Frames *f, Tensor *x) {
 }
 
 Tensor *t_stft(Call *c, Tensor *x) {
-  OP_ENTERED("stft", x);
+  OP_ENTERED_AS(t_stft(c, x), "stft", x);
   Frames f = frames_of(c);
   if (blocked(x)) return NULL;
   bool aligns = arg_given(c, STFT_ALIGN), returns = arg_given(c, STFT_COMPLEX);
@@ -216,7 +216,7 @@ static Tensor *signals(const Frames *f, Tensor *x, bool onesided) {
 }
 
 Tensor *t_istft(Call *c, Tensor *x) {
-  OP_ENTERED("istft", x);
+  OP_ENTERED_AS(t_istft(c, x), "istft", x);
   Frames f = frames_of(c);
   if (blocked(x)) return NULL;
   if (!f.window)

@@ -262,7 +262,7 @@ GRAD(FftC2CBackward0, "| dim:l forward:b normalization:i")
 }
 
 Tensor *t_fft_c2c(Tensor *x, Ints dims, int64_t normalization, bool forward) {
-  OP_ENTERED("_fft_c2c", x, dims, normalization, forward);
+  OP_ENTERED(t_fft_c2c, "_fft_c2c", x, dims, normalization, forward);
   if (blocked(x)) return NULL;
   Node *n = node_new(&FftC2CBackward0, 0, 3 + dims.n, x, NULL);
   num_list(n, 0, dims.n, dims.v);
@@ -293,7 +293,7 @@ GRAD(FftR2CBackward0, "self | dim:l normalization:i onesided:b")
 }
 
 Tensor *t_fft_r2c(Tensor *x, Ints dims, int64_t normalization, bool onesided) {
-  OP_ENTERED("_fft_r2c", x, dims, normalization, onesided);
+  OP_ENTERED(t_fft_r2c, "_fft_r2c", x, dims, normalization, onesided);
   if (blocked(x)) return NULL;
   if (dtype_is_complex(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "Only supports floating-point dtypes, but found: %s", legacy(x));
@@ -327,7 +327,7 @@ GRAD(FftC2RBackward0, "| dim:l normalization:i")
 }
 
 Tensor *t_fft_c2r(Tensor *x, Ints dims, int64_t normalization, int64_t length) {
-  OP_ENTERED("_fft_c2r", x, dims, normalization, length);
+  OP_ENTERED(t_fft_c2r, "_fft_c2r", x, dims, normalization, length);
   if (blocked(x)) return NULL;
   Node *n = node_new(&FftC2RBackward0, 0, 2 + dims.n, x, NULL);
   num_list(n, 0, dims.n, dims.v);
@@ -448,7 +448,7 @@ static Tensor *complex_line(const Call *c, const char *name, Tensor *x, bool for
 }
 
 Tensor *t_fft(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED(forward ? "fft_fft" : "fft_ifft", x);
+  OP_ENTERED_AS(t_fft(c, x, forward), forward ? "fft_fft" : "fft_ifft", x);
   const char *name = forward ? "fft" : "ifft";
   if (blocked(x)) return NULL;
   return dtype_is_complex(tensor_dtype(x)) ? complex_line(c, name, x, forward)
@@ -456,12 +456,12 @@ Tensor *t_fft(const Call *c, Tensor *x, bool forward) {
 }
 
 Tensor *t_fft_to_half(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED(forward ? "fft_rfft" : "fft_ihfft", x);
+  OP_ENTERED_AS(t_fft_to_half(c, x, forward), forward ? "fft_rfft" : "fft_ihfft", x);
   return real_line(c, forward ? "rfft" : "ihfft", x, forward, true);
 }
 
 Tensor *t_fft_from_half(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED(forward ? "fft_hfft" : "fft_irfft", x);
+  OP_ENTERED_AS(t_fft_from_half(c, x, forward), forward ? "fft_hfft" : "fft_irfft", x);
   Along a;
   if (!check_out(c, x, forward ? "hfft" : "irfft", "_fft_c2r")) return NULL;
   x = promoted(x, true);
@@ -537,7 +537,7 @@ static Ints dims_but_last(const Shape *s) { return (Ints){s->n - 1, s->dims}; }
 static Ints last_dim(const Shape *s) { return (Ints){1, s->dims + s->n - 1}; }
 
 Tensor *t_fftn(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED(forward ? "fft_fftn" : "fft_ifftn", x);
+  OP_ENTERED_AS(t_fftn(c, x, forward), forward ? "fft_fftn" : "fft_ifftn", x);
   Shape s;
   if (!read_shape(c, x, &s)) return NULL;
   x = resized(promoted(x, true), dims_of(&s), s.sizes);
@@ -554,7 +554,7 @@ static Tensor *real_for(const Tensor *x, const char *name) {
 }
 
 Tensor *t_rfftn(const Call *c, Tensor *x) {
-  OP_ENTERED("fft_rfftn", x);
+  OP_ENTERED_AS(t_rfftn(c, x), "fft_rfftn", x);
   Shape s;
   if (blocked(x) || real_for(x, "rfftn") || failed()) return NULL;
   x = promoted(x, false);
@@ -566,7 +566,7 @@ Tensor *t_rfftn(const Call *c, Tensor *x) {
 }
 
 Tensor *t_fftn_from_half(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED(forward ? "fft_hfftn" : "fft_irfftn", x);
+  OP_ENTERED_AS(t_fftn_from_half(c, x, forward), forward ? "fft_hfftn" : "fft_irfftn", x);
   const char *name = forward ? "hfftn" : "irfftn";
   Shape s;
   int64_t length;
@@ -580,7 +580,7 @@ Tensor *t_fftn_from_half(const Call *c, Tensor *x, bool forward) {
 }
 
 Tensor *t_ihfftn(const Call *c, Tensor *x) {
-  OP_ENTERED("fft_ihfftn", x);
+  OP_ENTERED_AS(t_ihfftn(c, x), "fft_ihfftn", x);
   Shape s;
   bool complex = !blocked(x) && dtype_is_complex(tensor_dtype(x)); /* which the primitive refuses */
   x = complex ? x : promoted(x, false);

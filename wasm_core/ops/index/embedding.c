@@ -179,7 +179,8 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
 
 Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq,
                     bool sparse) {
-  OP_ENTERED("embedding", weight, indices, padding_idx, scale_grad_by_freq);
+  OP_ENTERED_AS(t_embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse), "embedding",
+                weight, indices, padding_idx, scale_grad_by_freq);
   if (blocked(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'weight' must be 2-D");
   if (!indices_fit(indices, "embedding")) return NULL;
@@ -228,7 +229,7 @@ GRAD(EmbeddingRenormBackward0, "")
 { fail(ERR_NOT_IMPLEMENTED, "the derivative for 'embedding_renorm' is not implemented."); }
 
 Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, double norm_type) {
-  OP_ENTERED("embedding_renorm_", weight, indices, max_norm, norm_type);
+  OP_ENTERED(t_embedding_renorm_, "embedding_renorm_", weight, indices, max_norm, norm_type);
   if (blocked(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'self' must be 2-D");
   if (!indices_fit(indices, "embedding_renorm_")) return NULL;

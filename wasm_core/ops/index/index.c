@@ -268,7 +268,7 @@ GRAD(IndexBackward0, "indices* | self_sym_sizes:l")
 }
 
 Tensor *t_index(Tensor *x, Tensors indices) {
-  OP_ENTERED("index", x, indices);
+  OP_ENTERED(t_index, "index", x, indices);
   Plan plan;
   if (blocked(x) || too_many(indices) || !plan_shape(&plan, x, indices) || !plan_places(&plan, x))
     return NULL;
@@ -326,7 +326,7 @@ GRAD(UnsafeMaskedIndexBackward0, "mask indices* | self_sym_sizes:l")
 
 /* x[indices] where the mask is true, `fill` elsewhere. */
 Tensor *t_unsafe_masked_index(Tensor *x, Tensor *mask, Tensors indices, Tensor *fill) {
-  OP_ENTERED("_unsafe_masked_index", x, mask, indices, fill);
+  OP_ENTERED(t_unsafe_masked_index, "_unsafe_masked_index", x, mask, indices, fill);
   Tensor *ends[MAX_DIM], *y = NULL;
   if (blocked(x, mask, fill) || !clamped(x, indices, ends)) return NULL;
   if (!indices.n) return fail(ERR_INDEX, "at least one index must be provided");
@@ -352,7 +352,8 @@ GRAD(UnsafeMaskedIndexPutAccumulateBackward0, "mask indices*")
 /* x with values added at its indices where the mask is true. */
 Tensor *t_unsafe_masked_index_put_accumulate(Tensor *x, Tensor *mask, Tensors indices,
                                              Tensor *values) {
-  OP_ENTERED("_unsafe_masked_index_put_accumulate", x, mask, indices, values);
+  OP_ENTERED(t_unsafe_masked_index_put_accumulate, "_unsafe_masked_index_put_accumulate", x, mask,
+             indices, values);
   Tensor *ends[MAX_DIM], *y = NULL;
   if (blocked(x, mask, values)) return NULL;
   if (!x->numel) return t_clone(x);
@@ -442,7 +443,7 @@ static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, b
 }
 
 Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
-  OP_ENTERED("index_put", x, indices, value, accumulate);
+  OP_ENTERED(t_index_put, "index_put", x, indices, value, accumulate);
   if (blocked(x) || blocked(value) || too_many(indices)) return NULL;
   if (indices.n > x->ndim)
     return fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim,
@@ -460,7 +461,7 @@ static void warn_expanded(const Tensor *x) {
 }
 
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
-  OP_ENTERED("index_put_", x, indices, value, accumulate);
+  OP_ENTERED(t_index_put_, "index_put_", x, indices, value, accumulate);
   if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace_by(x, value)) return NULL;
   for (int i = 0; i < indices.n; i++)
     if (indices.v[i] && !check_apart(x, indices.v[i], false)) return NULL;
@@ -501,7 +502,7 @@ static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
 /* One row for each element that is not zero, its indices; laid out column by column, as PyTorch
  * does. */
 Tensor *t_nonzero(Tensor *x) {
-  OP_ENTERED("nonzero", x);
+  OP_ENTERED(t_nonzero, "nonzero", x);
   Tensor *mask = mask_plain(x);
   if (!mask) return NULL;
   int64_t count = mask_count(mask);
@@ -511,7 +512,7 @@ Tensor *t_nonzero(Tensor *x) {
 
 /* The first `size` of these rows, filled up if there are fewer. */
 Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill) {
-  OP_ENTERED("nonzero_static", x, size, fill);
+  OP_ENTERED(t_nonzero_static, "nonzero_static", x, size, fill);
   Tensor *mask = mask_plain(x);
   if (!mask) return NULL;
   if (size < 0) return fail(ERR_RUNTIME, "nonzero_static: 'size' must be an non-negative integer");
@@ -546,7 +547,7 @@ GRAD(MaskedSelectBackward0, "mask self | -:l")
 }
 
 Tensor *t_masked_select(Tensor *x, Tensor *mask) {
-  OP_ENTERED("masked_select", x, mask);
+  OP_ENTERED(t_masked_select, "masked_select", x, mask);
   if (blocked(x) || blocked(mask)) return NULL;
   if (mask->dtype != DT_BOOL)
     return fail(ERR_RUNTIME, "masked_select: expected BoolTensor for mask");
@@ -603,7 +604,7 @@ static bool masked_scatter_fits(const Tensor *x, const Tensor *mask, const Tenso
 }
 
 Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
-  OP_ENTERED("masked_scatter", x, mask, source);
+  OP_ENTERED(t_masked_scatter, "masked_scatter", x, mask, source);
   if (blocked(x) || blocked(mask) || blocked(source) || !masked_scatter_fits(x, mask, source))
     return NULL;
   int64_t sizes[MAX_DIM];

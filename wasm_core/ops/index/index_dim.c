@@ -97,7 +97,7 @@ static Tensor *empty_rows(const Tensor *x, int64_t n) {
 
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
   SPARSE_GIVES(t_sparse_index_select(x, dim, index), x, index);
-  OP_ENTERED("index_select", x, dim, index);
+  OP_ENTERED(t_index_select, "index_select", x, dim, index);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !select_fits(x, dim, index))
     return NULL;
   Node *n = node_new(&IndexSelectBackward0, 1, 2 + x->ndim, x, NULL);
@@ -181,7 +181,7 @@ static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index,
 }
 
 Tensor *t_index_add(Tensor *x, int64_t dim, Tensor *index, Tensor *source, double alpha) {
-  OP_ENTERED("index_add", x, dim, index, source, alpha);
+  OP_ENTERED(t_index_add, "index_add", x, dim, index, source, alpha);
   return index_add_fresh(index_clone_contiguous(x), x, dim, index, source, alpha);
 }
 
@@ -253,7 +253,7 @@ static Tensor *as_vector(Tensor *x) {
 }
 
 Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
-  OP_ENTERED("index_copy", x, dim, index, source);
+  OP_ENTERED(t_index_copy, "index_copy", x, dim, index, source);
   if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0 ||
       !copy_fits(x, dim, index, source))
     return NULL;
@@ -287,7 +287,7 @@ GRAD(IndexFillBackward1, "index | dim:i")
 }
 
 Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value) {
-  OP_ENTERED("index_fill", x, dim, index, value);
+  OP_ENTERED(t_index_fill, "index_fill", x, dim, index, value);
   if (blocked(x, index, value) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (value->ndim)
     return fail(ERR_RUNTIME,
@@ -376,7 +376,7 @@ Tensor *t_gather(Tensor *x, int64_t d, Tensor *at) { return t_gather_as(x, d, at
 
 /* `sparse`: the gradient is. */
 Tensor *t_gather_as(Tensor *x, int64_t dim, Tensor *index, bool sparse) {
-  OP_ENTERED("gather", x, dim, index);
+  OP_ENTERED_AS(t_gather_as(x, dim, index, sparse), "gather", x, dim, index);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index))
     return NULL;
   Node *n = node_new(&GatherBackward0, 2, 3 + x->ndim, x, NULL);
@@ -448,7 +448,7 @@ static bool scatter_put(const char *reduce, bool number, Put *put) {
 }
 
 Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce) {
-  OP_ENTERED("scatter", x, dim, index, src, reduce);
+  OP_ENTERED(t_scatter_with, "scatter", x, dim, index, src, reduce);
   if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   bool number = is_wrapped(src);
   Put put;
@@ -463,7 +463,7 @@ Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const
 }
 
 Tensor *t_scatter(Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
-  OP_ENTERED("scatter", x, dim, index, src);
+  OP_ENTERED(t_scatter, "scatter", x, dim, index, src);
   return t_scatter_with(x, dim, index, src, NULL);
 }
 
@@ -485,7 +485,7 @@ static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *inde
 }
 
 Tensor *t_scatter_add(Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
-  OP_ENTERED("scatter_add", x, dim, index, src);
+  OP_ENTERED(t_scatter_add, "scatter_add", x, dim, index, src);
   return scatter_add_fresh(index_clone_contiguous(x), x, dim, index, src);
 }
 
@@ -657,7 +657,7 @@ static Reduction reduction_named(const char *name) {
 
 Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce,
                          bool include_self) {
-  OP_ENTERED("scatter_reduce", x, dim, index, src, reduce, include_self);
+  OP_ENTERED(t_scatter_reduce, "scatter_reduce", x, dim, index, src, reduce, include_self);
   IN_FLOAT(t_scatter_reduce(x, dim, index, src, reduce, include_self), x, src);
   if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 ||
       !scatter_fits(x, dim, index, src))
@@ -673,7 +673,7 @@ Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, con
 
 Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, const char *reduce,
                        bool include_self) {
-  OP_ENTERED("index_reduce", x, dim, index, source, reduce, include_self);
+  OP_ENTERED(t_index_reduce, "index_reduce", x, dim, index, source, reduce, include_self);
   IN_FLOAT(t_index_reduce(x, dim, index, source, reduce, include_self), x, source);
   if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Reduction r = reduction_named(reduce);

@@ -39,7 +39,7 @@ GRAD(TakeBackward0, "index self | -:l")
 }
 
 Tensor *t_take(Tensor *x, Tensor *index) {
-  OP_ENTERED("take", x, index);
+  OP_ENTERED(t_take, "take", x, index);
   if (blocked(x, index)) return NULL;
   if (index->dtype != DT_I64)
     return fail(ERR_RUNTIME, "take(): Expected a long tensor for index, but got %s", legacy(index));
@@ -87,7 +87,7 @@ static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source)
 }
 
 Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate) {
-  OP_ENTERED("put", x, index, source, accumulate);
+  OP_ENTERED(t_put, "put", x, index, source, accumulate);
   if (blocked(x, index) || blocked(source) || !put_fits(x, index, source)) return NULL;
   Node *n = node_new(&PutBackward0, 2, 2 + source->ndim, x, source, NULL);
   if (needs(n, 1)) save(n, 1, source);
@@ -123,7 +123,7 @@ static const char take_along[] = "torch.take_along_dim(): ";
 
 /* flat: over all of x */
 Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
-  OP_ENTERED("take_along_dim", x, index, dim, flat);
+  OP_ENTERED(t_take_along_dim, "take_along_dim", x, index, dim, flat);
   if (blocked(x, index)) return NULL;
   if (index->dtype != DT_I64)
     return fail(ERR_RUNTIME, "%sdtype of indices should be Long but got %s", take_along,
@@ -184,7 +184,7 @@ static Tensor *columns_like(Tensor *all, const Tensor *like, int64_t columns) {
 
 /* The indices in `shape` of the elements numbered; a column of one tensor for each dimension. */
 void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
-  OP_ENTERED("unravel_index", indices, shape, columns);
+  OP_ENTERED(t_unravel_index, "unravel_index", indices, shape, columns);
   if (blocked(indices) || !check_unravel(indices, shape) || shape.n == 0) return;
   int64_t sizes[MAX_DIM + 1], below = 1;
   memcpy(sizes, indices->sizes, (size_t)indices->ndim * sizeof *sizes);
@@ -203,7 +203,7 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
 }
 
 Tensor *t_one_hot(Tensor *x, int64_t classes) {
-  OP_ENTERED("one_hot", x, classes);
+  OP_ENTERED(t_one_hot, "one_hot", x, classes);
   if (blocked(x)) return NULL;
   if (x->dtype != DT_I64)
     return fail(ERR_RUNTIME, "one_hot is only applicable to index tensor of type LongTensor.");
@@ -258,7 +258,7 @@ static Compare *const compares[DT_COUNT] = {[DT_I64] = compare_i64, [DT_F64] = c
 
 /* Both sides become int64 or float64, in which every value of the smaller types is exact. */
 Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
-  OP_ENTERED("isin", elements, tests, invert);
+  OP_ENTERED(t_isin, "isin", elements, tests, invert);
   if (blocked(elements, tests)) return NULL;
   Tensor *both[2] = {elements, tests};
   for (int i = 0; i < 2; i++)

@@ -190,7 +190,7 @@ static Tensor *getitem_sparse(Tensor *x, Ints index) {
 
 Tensor *t_getitem(Tensor *x, Ints index) {
   SPARSE_GIVES(getitem_sparse(x, index), x);
-  VIEW_ENTERED("__getitem__", x, index);
+  VIEW_ENTERED(t_getitem, "__getitem__", x, index);
   /* x[i], most of all */
   if (!failed() && x && x->ndim && index.n == 2 && index.v[0] == ITEM_INT) {
     int64_t i = index.v[1];
@@ -224,7 +224,7 @@ static bool assign(Tensor *dst, Tensor *value) {
 }
 
 bool t_setitem(Tensor *x, Ints index, Tensor *value) {
-  VIEW_ENTERED("__setitem__", x, index, value);
+  VIEW_ENTERED(t_setitem, "__setitem__", x, index, value);
   Subscript s = {.dim = 0};
   if (!value || !apply(&s, x, index, false)) return false;
   if (s.nothing && s.n_slots == 1 && index.n == 2 && index.v[0] == ITEM_BOOL) return true;

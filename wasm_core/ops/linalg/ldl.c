@@ -45,14 +45,14 @@ static void check_diagonal(const Tensor *info, const char *op) {
 }
 
 void t_ldl_factor_ex(Tensor *a, bool hermitian, bool check, Tensor *out[3]) {
-  OP_ENTERED("ldl_factor_ex", a, hermitian, check, out);
+  OP_ENTERED(t_ldl_factor_ex, "ldl_factor_ex", a, hermitian, check, out);
   factored(a, hermitian, out);
   if (check) check_diagonal(out[2], "ldl_factor_ex");
 }
 
 /* Out: LD, pivots. */
 void t_ldl_factor(Tensor *a, bool hermitian, Tensor *out[2]) {
-  OP_ENTERED("ldl_factor", a, hermitian, out);
+  OP_ENTERED(t_ldl_factor, "ldl_factor", a, hermitian, out);
   Tensor *all[3];
   factored(a, hermitian, all);
   check_diagonal(all[2], "ldl_factor");
@@ -99,7 +99,7 @@ static Tensor *of_batch(Tensor *x, int ndim, const int64_t *batch, int own) {
 NO_DERIVATIVE(linalg_ldl_solve)
 
 Tensor *t_ldl_solve(Tensor *ld, Tensor *pivots, Tensor *b, bool hermitian) {
-  OP_ENTERED("ldl_solve", ld, pivots, b, hermitian);
+  OP_ENTERED(t_ldl_solve, "ldl_solve", ld, pivots, b, hermitian);
   if (blocked(ld, pivots, b) || !check_ldl_solve(ld, pivots, b)) return NULL;
   int64_t sizes[MAX_DIM], n = rows_of(ld), width = cols_of(b);
   int ndim = ld->ndim - 2;

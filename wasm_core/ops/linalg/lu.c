@@ -31,14 +31,14 @@ static void check_diagonal(const Tensor *info, const char *op) {
 
 /* Out: LU, pivots, info. */
 void t_linalg_lu_factor_ex(Tensor *a, bool pivot, bool check, Tensor *out[3]) {
-  OP_ENTERED("lu_factor_ex", a, pivot, check, out);
+  OP_ENTERED(t_linalg_lu_factor_ex, "lu_factor_ex", a, pivot, check, out);
   factored(a, pivot, "torch.lu_factor", out);
   if (check) check_diagonal(out[2], "lu_factor_ex");
 }
 
 /* Out: LU, pivots. */
 void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
-  OP_ENTERED("lu_factor", a, pivot, out);
+  OP_ENTERED(t_linalg_lu_factor, "lu_factor", a, pivot, out);
   Tensor *all[3];
   factored(a, pivot, "torch.lu_factor", all);
   check_diagonal(all[2], "lu_factor");
@@ -47,7 +47,7 @@ void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
 }
 
 void t_lu_with_info(Tensor *a, bool pivot, Tensor *out[3]) {
-  OP_ENTERED("_lu_with_info", a, pivot, out);
+  OP_ENTERED(t_lu_with_info, "_lu_with_info", a, pivot, out);
   WARN_ONCE("torch.lu is deprecated in favor of torch.linalg.lu_factor / "
             "torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.\nLU, "
             "pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
@@ -84,7 +84,7 @@ static Tensor *permutation_of(Tensor *lu, Tensor *pivots) {
 
 /* Out: P, L, U; empty if not wanted. */
 void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor *out[3]) {
-  OP_ENTERED("lu_unpack", lu, pivots, data, permutation, out);
+  OP_ENTERED(t_lu_unpack, "lu_unpack", lu, pivots, data, permutation, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(lu, pivots)) return;
   if (lu->ndim < 2) {
@@ -116,7 +116,7 @@ void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor
 }
 
 void t_linalg_lu(Tensor *a, bool pivot, Tensor *out[3]) {
-  OP_ENTERED("lu", a, pivot, out);
+  OP_ENTERED(t_linalg_lu, "lu", a, pivot, out);
   Tensor *all[3];
   factored(a, pivot, "linalg.lu", all);
   t_lu_unpack(all[0], all[1], true, true, out);
@@ -160,7 +160,7 @@ static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bo
 
 /* X A = B is A^H X^H = B^H. */
 Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint) {
-  OP_ENTERED("linalg_lu_solve", lu, pivots, b, left, adjoint);
+  OP_ENTERED(t_linalg_lu_solve, "linalg_lu_solve", lu, pivots, b, left, adjoint);
   if (blocked(lu, pivots, b) || !check_lu_solve(lu, pivots, b, left)) return NULL;
   Tensor *p = t_lu_permutation(lu, pivots), *x = left ? b : turned_adjoint(b);
   if (left != adjoint) {
@@ -175,7 +175,7 @@ Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool
 }
 
 Tensor *t_lu_solve(Tensor *b, Tensor *lu, Tensor *pivots) {
-  OP_ENTERED("lu_solve", b, lu, pivots);
+  OP_ENTERED(t_lu_solve, "lu_solve", b, lu, pivots);
   WARN_ONCE("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed "
             "in a future PyTorch release.\nNote that torch.linalg.lu_solve has its arguments "
             "reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "

@@ -144,7 +144,7 @@ GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:b")
 }
 
 void t_lu_factor(Tensor *a, Tensor *out[3]) {
-  OP_ENTERED("lu_factor", a, out);
+  OP_ENTERED(t_lu_factor, "lu_factor", a, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "lu_factor", "A") || !check_factor_kernel("lu_cpu", a)) return;
   Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);
@@ -181,12 +181,12 @@ static void invert(Tensor *a, const char *op, Tensor *out[2]) {
 }
 
 void t_inv_ex(Tensor *a, bool check, Tensor *out[2]) {
-  OP_ENTERED("inv_ex", a, check, out);
+  OP_ENTERED(t_inv_ex, "inv_ex", a, check, out);
   invert(a, check ? "linalg.inv_ex" : NULL, out);
 }
 
 Tensor *t_inverse(Tensor *a) {
-  OP_ENTERED("inverse", a);
+  OP_ENTERED(t_inverse, "inverse", a);
   Tensor *out[2];
   invert(a, "linalg.inv", out);
   return failed() ? NULL : out[0];
@@ -253,7 +253,7 @@ GRAD(LinalgDetBackward0, "A result LU pivots")
 }
 
 Tensor *t_det(Tensor *a) {
-  OP_ENTERED("det", a);
+  OP_ENTERED(t_det, "det", a);
   Tensor *r[3];
   if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det") ||
       !check_factor_kernel("lu_cpu", a))
@@ -287,7 +287,7 @@ GRAD(LinalgSlogdetBackward0, "A LU pivots sign")
 
 /* Out: sign, log |det|. */
 void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
-  OP_ENTERED("slogdet", a, op, out);
+  OP_ENTERED(t_slogdet, "slogdet", a, op, out);
   Tensor *r[3];
   out[0] = out[1] = NULL;
   if (blocked(a) || !check_square(a, op, "A") || !check_precise(a, op)) return;
@@ -299,7 +299,7 @@ void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
 }
 
 Tensor *t_logdet(Tensor *a) {
-  OP_ENTERED("logdet", a);
+  OP_ENTERED(t_logdet, "logdet", a);
   Tensor *r[2];
   t_slogdet(a, "logdet", r);
   if (r[0] && dtype_is_complex((DType)r[0]->dtype)) return t_add(t_log(r[0]), r[1]);
@@ -399,12 +399,12 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
 
 /* Out: result, info. */
 void t_solve_ex(Tensor *a, Tensor *b, bool left, bool check, Tensor *out[2]) {
-  OP_ENTERED("solve_ex", a, b, left, check, out);
+  OP_ENTERED(t_solve_ex, "solve_ex", a, b, left, check, out);
   solve(a, b, left, check ? "torch.linalg.solve_ex" : NULL, out);
 }
 
 Tensor *t_solve(Tensor *a, Tensor *b, bool left) {
-  OP_ENTERED("solve", a, b, left);
+  OP_ENTERED(t_solve, "solve", a, b, left);
   Tensor *out[2];
   solve(a, b, left, "torch.linalg.solve", out);
   return failed() ? NULL : out[0];
@@ -423,7 +423,7 @@ GRAD(LinalgSolveTriangularBackward0, "self result | upper:b left:b unitriangular
 }
 
 Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool unitriangular) {
-  OP_ENTERED("solve_triangular", a, b, upper, left, unitriangular);
+  OP_ENTERED(t_solve_triangular, "solve_triangular", a, b, upper, left, unitriangular);
   const char *op = "linalg.solve_triangular";
   if (blocked(a, b)) return NULL;
   if (a->dtype != b->dtype) {
@@ -502,14 +502,14 @@ static bool check_cholesky(const Tensor *a) {
 
 /* Out: factor, info. */
 void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]) {
-  OP_ENTERED("cholesky_ex", a, upper, check, out);
+  OP_ENTERED(t_cholesky_ex, "cholesky_ex", a, upper, check, out);
   out[0] = out[1] = NULL;
   if (blocked(a) || !check_cholesky(a)) return;
   cholesky(&LinalgCholeskyExBackward0, a, upper, check ? "linalg.cholesky_ex" : NULL, out);
 }
 
 Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
-  OP_ENTERED("cholesky", a, upper);
+  OP_ENTERED(t_linalg_cholesky, "cholesky", a, upper);
   Tensor *out[2];
   if (blocked(a) || !check_cholesky(a)) return NULL;
   cholesky(&LinalgCholeskyExBackward0, a, upper, "linalg.cholesky", out);
@@ -518,7 +518,7 @@ Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
 
 /* torch.cholesky */
 Tensor *t_cholesky(Tensor *a, bool upper) {
-  OP_ENTERED("cholesky", a, upper);
+  OP_ENTERED(t_cholesky, "cholesky", a, upper);
   Tensor *out[2];
   if (blocked(a) || !check_square(a, "cholesky", "A") || !check_factor_kernel("cholesky_cpu", a))
     return NULL;
@@ -549,7 +549,7 @@ static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
 }
 
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
-  OP_ENTERED("cholesky_solve", b, factor, upper);
+  OP_ENTERED(t_cholesky_solve, "cholesky_solve", b, factor, upper);
   if (blocked(b, factor) || !check_cholesky_solve(b, factor)) return NULL;
   Node *n = node_new(&CholeskySolveBackward0, 3, 1, b, factor, NULL);
   save(n, 0, factor);

@@ -38,7 +38,7 @@ static bool has_eps(const Tensor *a) {
 
 /* tolerances may be NULL */
 Tensor *t_matrix_rank(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
-  OP_ENTERED("matrix_rank", a, atol, rtol, hermitian);
+  OP_ENTERED(t_matrix_rank, "matrix_rank", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
   if (a->ndim < 2)
     return fail(
@@ -82,7 +82,7 @@ static bool all_are(const Tensor *x, int64_t value) {
  * "gelsd" and "gelss". Out: solution, residuals, rank, singular values; rcond and driver may be
  * NULL. */
 void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tensor *out[4]) {
-  OP_ENTERED("lstsq", a, b, rcond, driver, out);
+  OP_ENTERED(t_lstsq, "lstsq", a, b, rcond, driver, out);
   memset(out, 0, 4 * sizeof *out);
   if (blocked(a, b)) return;
   if (!driver || !*driver) driver = "gelsy";
@@ -137,7 +137,7 @@ static Tensor *cond_by_values(Tensor *a, bool least_first) {
 /* The norm by that of the inverse; infinite where there is none. The order is `name`, or *p; both
  * NULL: 2. */
 Tensor *t_cond(Tensor *a, const char *name, const double *p) {
-  OP_ENTERED("cond", a, name, p);
+  OP_ENTERED(t_cond, "cond", a, name, p);
   if (!name && (!p || fabs(*p) == 2)) return cond_by_values(a, p && *p < 0);
   if (blocked(a)) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
@@ -202,7 +202,7 @@ static Tensor *squared(Tensor *y, const Tensor *scales, const int64_t *halvings,
 
 /* By the series for each matrix halved often enough, squared as often. */
 Tensor *t_matrix_exp(Tensor *a) {
-  OP_ENTERED("matrix_exp", a);
+  OP_ENTERED(t_matrix_exp, "matrix_exp", a);
   if (blocked(a) || !check_square(a, "linalg.matrix_exp", "A") ||
       !check_float(a, "linalg.matrix_exp"))
     return NULL;
@@ -273,7 +273,7 @@ static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose
 
 /* The first columns of the product of reflections. */
 Tensor *t_householder_product(Tensor *a, Tensor *tau) {
-  OP_ENTERED("householder_product", a, tau);
+  OP_ENTERED(t_householder_product, "householder_product", a, tau);
   if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
   Tensor *vectors = reflecting(a);
   /* the upper triangle of the vectors is the identity, as part of the graph */
@@ -325,7 +325,7 @@ static bool check_ormqr(const Tensor *a, const Tensor *tau, const Tensor *y, boo
 /* The product of all reflections, or its transpose, times y; from the right if not `left`: then
  * that of the transposes. */
 Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
-  OP_ENTERED("ormqr", a, tau, y, left, transpose);
+  OP_ENTERED(t_ormqr, "ormqr", a, tau, y, left, transpose);
   if (blocked(a, tau, y) || !check_ormqr(a, tau, y, left)) return NULL;
   if (!tau->numel) return t_clone(y);
   Tensor *vectors = reflecting(a);
@@ -337,7 +337,7 @@ Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
 
 /* columns NULL: as many as rows */
 Tensor *t_linalg_vander(Tensor *x, const int64_t *columns) {
-  OP_ENTERED("vander", x, columns);
+  OP_ENTERED(t_linalg_vander, "vander", x, columns);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL || dtype_is_half((DType)x->dtype))
     return fail(ERR_RUNTIME,
@@ -377,7 +377,7 @@ static bool check_map(int64_t right, int64_t left, const char *names) {
 }
 
 Tensor *t_tensorinv(Tensor *a, int64_t ind) {
-  OP_ENTERED("tensorinv", a, ind);
+  OP_ENTERED(t_tensorinv, "tensorinv", a, ind);
   if (blocked(a)) return NULL;
   if (ind <= 0)
     return fail(ERR_RUNTIME, "Expected a strictly positive integer for 'ind', but got %lld",
@@ -401,7 +401,7 @@ static Tensor *moved_last(Tensor *a, Ints dims) {
 
 /* dims.n == -1: none is moved */
 Tensor *t_tensorsolve(Tensor *a, Tensor *b, Ints dims) {
-  OP_ENTERED("tensorsolve", a, b, dims);
+  OP_ENTERED(t_tensorsolve, "tensorsolve", a, b, dims);
   if (blocked(a, b)) return NULL;
   if (dims.n >= 0) a = moved_last(a, dims);
   if (blocked(a)) return NULL;
@@ -424,7 +424,7 @@ static Tensor *zero_vectors(const Tensor *a, int64_t n) {
 
 /* Out: U, S, V. */
 void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
-  OP_ENTERED("svd", a, some, vectors, out);
+  OP_ENTERED(t_svd, "svd", a, some, vectors, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A")) return;
   if (vectors) {
@@ -438,7 +438,7 @@ void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
 }
 
 Tensor *t_cholesky_inverse(Tensor *factor, bool upper) {
-  OP_ENTERED("cholesky_inverse", factor, upper);
+  OP_ENTERED(t_cholesky_inverse, "cholesky_inverse", factor, upper);
   if (blocked(factor) || !check_square(factor, "cholesky_inverse", "A") ||
       !check_factor_kernel("cholesky_inverse_out_cpu", factor))
     return NULL;
@@ -456,7 +456,7 @@ static bool check_triangular_solve(const Tensor *b, const Tensor *a) {
 
 void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool unitriangular,
                         Tensor *out[2]) {
-  OP_ENTERED("triangular_solve", b, a, upper, transpose, unitriangular, out);
+  OP_ENTERED(t_triangular_solve, "triangular_solve", b, a, upper, transpose, unitriangular, out);
   int64_t sizes[MAX_DIM];
   out[0] = out[1] = NULL;
   if (blocked(b, a)) return;
@@ -477,7 +477,7 @@ void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool u
 
 /* dims.n == -1: the last two */
 Tensor *t_nuclear_norm(Tensor *x, Ints dims, bool keepdim) {
-  OP_ENTERED("nuclear_norm", x, dims, keepdim);
+  OP_ENTERED(t_nuclear_norm, "nuclear_norm", x, dims, keepdim);
   if (blocked(x)) return NULL;
   WARN_ONCE("at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be "
             "removed in a future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, "
@@ -487,7 +487,7 @@ Tensor *t_nuclear_norm(Tensor *x, Ints dims, bool keepdim) {
 }
 
 Tensor *t_frobenius_norm(Tensor *x, Ints dims, bool keepdim) {
-  OP_ENTERED("frobenius_norm", x, dims, keepdim);
+  OP_ENTERED(t_frobenius_norm, "frobenius_norm", x, dims, keepdim);
   if (blocked(x)) return NULL;
   WARN_ONCE("at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will "
             "be removed in a future PyTorch release. Please use `linalg.vector_norm(A, 2., dim, "
@@ -512,7 +512,7 @@ static Tensor *basis_of(Tensor *x) {
 /* By random projections (Halko and others, 2009); of the transpose if there are more columns than
  * rows. m may be NULL. */
 void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3]) {
-  OP_ENTERED("svd_lowrank", a, q, niter, m, out);
+  OP_ENTERED(t_svd_lowrank, "svd_lowrank", a, q, niter, m, out);
   out[0] = out[1] = out[2] = NULL;
   if (!failed() && m) a = t_sub(a, m);
   if (blocked(a) || !check_rows(a)) return;
@@ -537,7 +537,7 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
 
 /* By svd_lowrank of the rows less their mean; q NULL: up to 6. */
 void t_pca_lowrank(Tensor *a, const int64_t *q, bool center, int64_t niter, Tensor *out[3]) {
-  OP_ENTERED("pca_lowrank", a, q, center, niter, out);
+  OP_ENTERED(t_pca_lowrank, "pca_lowrank", a, q, center, niter, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_rows(a)) return;
   int64_t most = least_dim(a);

@@ -81,7 +81,7 @@ static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
 }
 
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
-  OP_ENTERED("qr", a, mode, out);
+  OP_ENTERED(t_qr, "qr", a, mode, out);
   out[0] = out[1] = NULL;
   if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr") ||
       !check_factor_kernel("geqrf_cpu", a))
@@ -109,7 +109,7 @@ GRAD(GeqrfBackward0, "")
 /* QR as LAPACK leaves it. Out: R, and below it the vectors of the reflections less their heads;
  * what they are scaled by. */
 void t_geqrf(Tensor *a, Tensor *out[2]) {
-  OP_ENTERED("geqrf", a, out);
+  OP_ENTERED(t_geqrf, "geqrf", a, out);
   out[0] = out[1] = NULL;
   if (blocked(a)) return;
   if (a->ndim < 2) fail(ERR_RUNTIME, "torch.geqrf: input must have at least 2 dimensions.");
@@ -233,7 +233,7 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
 }
 
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
-  OP_ENTERED("svd", a, full, driver, out);
+  OP_ENTERED(t_linalg_svd, "svd", a, full, driver, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd") ||
       !check_factor_kernel("linalg_svd_cpu", a))
@@ -257,7 +257,7 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
 }
 
 Tensor *t_svdvals(Tensor *a, const char *driver) {
-  OP_ENTERED("svdvals", a, driver);
+  OP_ENTERED(t_svdvals, "svdvals", a, driver);
   Tensor *out[3];
   t_linalg_svd(a, false, driver, out);
   return out[1];
@@ -322,7 +322,7 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
 void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]) { eigh(a, uplo, true, out); }
 
 Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
-  OP_ENTERED("eigvalsh", a, uplo);
+  OP_ENTERED(t_eigvalsh, "eigvalsh", a, uplo);
   Tensor *out[2];
   eigh(a, uplo, false, out);
   return out[0];
@@ -393,12 +393,12 @@ static void eig(Tensor *a, const char *op, bool vectors, Tensor *out[2]) {
 
 /* Out: eigenvalues, eigenvectors. */
 void t_eig(Tensor *a, Tensor *out[2]) {
-  OP_ENTERED("eig", a, out);
+  OP_ENTERED(t_eig, "eig", a, out);
   eig(a, "linalg.eig", true, out);
 }
 
 Tensor *t_eigvals(Tensor *a) {
-  OP_ENTERED("eigvals", a);
+  OP_ENTERED(t_eigvals, "eigvals", a);
   Tensor *out[2];
   eig(a, "linalg.eigvals", false, out);
   return out[0];
@@ -459,7 +459,7 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
 }
 
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
-  OP_ENTERED("pinv", a, atol, rtol, hermitian);
+  OP_ENTERED(t_pinv, "pinv", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
   if (a->ndim < 2 || a->dtype == DT_C32 || !dtype_is_inexact((DType)a->dtype) ||
       dtype_is_half((DType)a->dtype)) {
@@ -535,7 +535,7 @@ static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t p
 
 /* By name, "fro" or "nuc", or without one by the order p. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype) {
-  OP_ENTERED("matrix_norm", a, name, p, dims, keepdim, dtype);
+  OP_ENTERED(t_matrix_norm, "matrix_norm", a, name, p, dims, keepdim, dtype);
   int64_t pair[2];
   if (blocked(a) || !check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
@@ -555,7 +555,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
 /* The norm of a matrix or of a vector, as the order and the dims say; p may be NULL. */
 Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim,
                       DType dtype) {
-  OP_ENTERED("norm", a, name, p, dims, keepdim, dtype);
+  OP_ENTERED(t_linalg_norm, "norm", a, name, p, dims, keepdim, dtype);
   if (blocked(a)) return NULL;
   bool ordered = p || name, all = dims.n < 0;
   if (!all && dims.n != 1 && dims.n != 2)

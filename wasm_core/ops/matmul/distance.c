@@ -203,7 +203,7 @@ static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
 /* `mode` chooses among ways of computing in PyTorch; all of them get the one that loses no
  * digits. */
 Tensor *t_cdist(Tensor *a, Tensor *b, double p, const char *mode) {
-  OP_ENTERED("cdist", a, b, p, mode);
+  OP_ENTERED(t_cdist, "cdist", a, b, p, mode);
   static const char *const modes[] = {"use_mm_for_euclid_dist_if_necessary",
                                       "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"};
   bool known = false;
@@ -266,7 +266,7 @@ GRAD(PdistBackward0, "self result | p:f")
 }
 
 Tensor *t_pdist(Tensor *x, double p) {
-  OP_ENTERED("pdist", x, p);
+  OP_ENTERED(t_pdist, "pdist", x, p);
   if (blocked(x)) return NULL;
   if (x->ndim != 2) return fail(ERR_RUNTIME, "pdist only supports 2D tensors, got: %dD", x->ndim);
   if (!dtype_is_float((DType)x->dtype))
@@ -295,7 +295,7 @@ Tensor *t_pdist(Tensor *x, double p) {
 
 /* |a - b + eps|_p along the last dimension. */
 Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool keepdim) {
-  OP_ENTERED("pairwise_distance", a, b, p, eps, keepdim);
+  OP_ENTERED(t_pairwise_distance, "pairwise_distance", a, b, p, eps, keepdim);
   if (blocked(a, b)) return NULL;
   Tensor *d = t_add_f(t_sub(a, b), eps);
   return renamed_with(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1",
@@ -313,7 +313,7 @@ static Tensor *bounded_length(Tensor *x, int64_t dim, double eps) {
 
 /* The cosine of the angle: the product of the vectors made of length one. */
 Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
-  OP_ENTERED("cosine_similarity", a, b, dim, eps);
+  OP_ENTERED(t_cosine_similarity, "cosine_similarity", a, b, dim, eps);
   if (blocked(a, b)) return NULL;
   DType d = result_dtype(2, (Tensor *[]){a, b});
   if (!dtype_is_float(d))

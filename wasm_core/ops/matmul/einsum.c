@@ -355,7 +355,7 @@ static Tensor *finish(const Plan *p, Tensor *x) {
 }
 
 Tensor *t_einsum(const char *equation, Tensors ts) {
-  OP_ENTERED("einsum", equation, ts);
+  OP_ENTERED(t_einsum, "einsum", equation, ts);
   if (failed() || !equation) return NULL;
   if (ts.n < 1) return fail(ERR_RUNTIME, "einsum(): must provide at least one operand");
   for (int k = 0; k < ts.n; k++)

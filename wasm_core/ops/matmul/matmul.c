@@ -413,14 +413,14 @@ static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, 
 
 Tensor *t_mm(Tensor *a, Tensor *b) {
   SPARSE_GIVES(t_mm_sparse(a, b), a, b);
-  OP_ENTERED("mm", a, b);
+  OP_ENTERED(t_mm, "mm", a, b);
   IN_FLOAT(t_mm(a, b), a, b);
   if (blocked(a, b) || !check_mm(a, b)) return NULL;
   return recorded_product(&MmBackward0, "addmm_impl_cpu_", 2, a, b);
 }
 
 Tensor *t_bmm(Tensor *a, Tensor *b) {
-  OP_ENTERED("bmm", a, b);
+  OP_ENTERED(t_bmm, "bmm", a, b);
   IN_FLOAT(t_bmm(a, b), a, b);
   if (blocked(a, b) || !check_batches(a, b)) return NULL;
   return recorded_product(&BmmBackward0, "bmm", 3, a, b);
@@ -428,7 +428,7 @@ Tensor *t_bmm(Tensor *a, Tensor *b) {
 
 Tensor *t_mv(Tensor *a, Tensor *v) {
   SPARSE_GIVES(t_sparse_mv(a, v), a, v);
-  OP_ENTERED("mv", a, v);
+  OP_ENTERED(t_mv, "mv", a, v);
   IN_FLOAT(t_mv(a, v), a, v);
   if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
   return recorded_product(&MvBackward0, "addmv_impl_cpu", 1, a, v);
@@ -468,7 +468,7 @@ static Tensor *dot_values(Tensor *a, Tensor *b) {
 }
 
 static Tensor *recorded_dot(const NodeType *type, Tensor *a, Tensor *b) {
-  OP_ENTERED(type == &DotBackward0 ? "dot" : "vdot", a, b);
+  OP_ENTERED_AS(recorded_dot(type, a, b), type == &DotBackward0 ? "dot" : "vdot", a, b);
   IN_FLOAT(recorded_dot(type, a, b), a, b);
   if (blocked(a, b) || !check_dot(a, b)) return NULL;
   Node *n = node_new(type, 2, 0, a, b, NULL);
@@ -500,21 +500,21 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
 /* beta self + alpha a b */
 Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   SPARSE_GIVES(t_addmm_sparse(self, a, b, beta, alpha), self, a, b);
-  OP_ENTERED("addmm", self, a, b, beta, alpha);
+  OP_ENTERED(t_addmm, "addmm", self, a, b, beta, alpha);
   IN_FLOAT(t_addmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;
   return add_product(&AddmmBackward0, "addmm_impl_cpu_", 2, self, a, b, beta, alpha);
 }
 
 Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alpha) {
-  OP_ENTERED("addmv", self, mat, vec, beta, alpha);
+  OP_ENTERED(t_addmv, "addmv", self, mat, vec, beta, alpha);
   IN_FLOAT(t_addmv(self, mat, vec, beta, alpha), self, mat, vec);
   if (blocked(mat, vec) || !self || !check_mv(self, mat, vec)) return NULL;
   return add_product(&AddmvBackward0, "addmv_impl_cpu", 1, self, mat, vec, beta, alpha);
 }
 
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
-  OP_ENTERED("baddbmm", self, a, b, beta, alpha);
+  OP_ENTERED(t_baddbmm, "baddbmm", self, a, b, beta, alpha);
   IN_FLOAT(t_baddbmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || tensor_size(a, 0) < 0 || tensor_size(a, 1) < 0 ||
       tensor_size(b, 2) < 0 || !check_batches(a, b))
@@ -574,7 +574,7 @@ static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor
 }
 
 Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
-  OP_ENTERED("addbmm", self, a, b, beta, alpha);
+  OP_ENTERED(t_addbmm, "addbmm", self, a, b, beta, alpha);
   IN_FLOAT(t_addbmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addbmm(self, a, b)) return NULL;
   Node *n = node_new(&AddbmmBackward0, 2, 9, self, a, b, NULL);
@@ -698,7 +698,7 @@ static Tensor *matmul_large(Tensor *a, Tensor *b) {
 
 Tensor *t_matmul(Tensor *a, Tensor *b) {
   SPARSE_GIVES(t_sparse_matmul(a, b), a, b);
-  OP_ENTERED("matmul", a, b);
+  OP_ENTERED(t_matmul, "matmul", a, b);
   if (blocked(a, b)) return NULL;
   if (a->ndim == 2 && b->ndim == 2) return t_mm(a, b);
   if (a->ndim == 0 || b->ndim == 0)
@@ -763,7 +763,7 @@ GRAD(TBackward0, "")
 
 /* w^T as an operand that is no view to anybody: cheaper than t_t2. */
 static Tensor *turned_weight(Tensor *w) {
-  if (w->ndim != 2) return t_t2(w);
+  if (w->ndim != 2 || by_ops) return t_t2(w);
   Tensor *t = tensor_alias(w, 2, (int64_t[]){w->sizes[1], w->sizes[0]},
                            (int64_t[]){w->strides[1], w->strides[0]}, w->offset);
   if (!t) return NULL;
@@ -788,7 +788,7 @@ static Tensor *add_bias(Tensor *y, Tensor *bias) {
 }
 
 Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias) {
-  OP_ENTERED("linear", x, w, bias);
+  OP_ENTERED(t_linear, "linear", x, w, bias);
   if (blocked(x, w)) return NULL;
   if (!recorded(x, w, bias)) {
     IN_FLOAT(t_linear(x, w, bias), x, w, bias);

@@ -25,7 +25,7 @@ static bool check_vector(const Tensor *t, const char *op, const char *name) {
 }
 
 Tensor *t_outer(Tensor *a, Tensor *b) {
-  OP_ENTERED("outer", a, b);
+  OP_ENTERED(t_outer, "outer", a, b);
   if (blocked(a, b) || !check_vector(a, "outer", "self") || !check_vector(b, "outer", "vec2"))
     return NULL;
   return t_mul(t_reshape(a, 2, (int64_t[]){a->sizes[0], 1}), b);
@@ -77,7 +77,7 @@ static Tensor *addr_values(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Ten
 
 /* beta and alpha are wrapped numbers. */
 Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) {
-  OP_ENTERED("addr", self, a, b, beta, alpha);
+  OP_ENTERED(t_addr, "addr", self, a, b, beta, alpha);
   if (blocked(a, b) || !self || blocked(beta, alpha)) return NULL;
   if (!check_vector(a, "addr", "vec1") || !check_vector(b, "addr", "vec2")) return NULL;
   DType d = result_dtype(3, (Tensor *[]){self, a, b});
@@ -137,7 +137,7 @@ static bool wrap_dims(const Tensor *x, Ints dims, bool *marked, int64_t *out) {
 }
 
 Tensor *t_tensordot(Tensor *a, Tensor *b, Ints dims_a, Ints dims_b) {
-  OP_ENTERED("tensordot", a, b, dims_a, dims_b);
+  OP_ENTERED(t_tensordot, "tensordot", a, b, dims_a, dims_b);
   if (blocked(a, b)) return NULL;
   if (dims_a.n != dims_b.n)
     return fail(ERR_RUNTIME, "both dimension lists should have same length");
@@ -169,7 +169,7 @@ Tensor *t_tensordot(Tensor *a, Tensor *b, Ints dims_a, Ints dims_b) {
 
 /* Over the last `count` dims of a and the first of b. */
 Tensor *t_tensordot_count(Tensor *a, Tensor *b, int64_t count) {
-  OP_ENTERED("tensordot", a, b, count);
+  OP_ENTERED(t_tensordot_count, "tensordot", a, b, count);
   if (blocked(a, b)) return NULL;
   if (count < 0)
     return fail(ERR_RUNTIME, "tensordot expects dims >= 0, but got dims=%lld", (Shown)count);
@@ -185,7 +185,7 @@ Tensor *t_tensordot_count(Tensor *a, Tensor *b, int64_t count) {
 }
 
 Tensor *t_inner(Tensor *a, Tensor *b) {
-  OP_ENTERED("inner", a, b);
+  OP_ENTERED(t_inner, "inner", a, b);
   if (blocked(a, b)) return NULL;
   if (a->ndim == 0 || b->ndim == 0) return t_mul(a, b);
   if (a->sizes[a->ndim - 1] != b->sizes[b->ndim - 1])
@@ -197,7 +197,7 @@ Tensor *t_inner(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_vecdot(Tensor *a, Tensor *b, int64_t dim) {
-  OP_ENTERED("vecdot", a, b, dim);
+  OP_ENTERED(t_vecdot, "vecdot", a, b, dim);
   if (blocked(a, b)) return NULL;
   if (!dtype_is_inexact((DType)a->dtype))
     return fail(ERR_RUNTIME,
@@ -271,7 +271,7 @@ static Tensor *chain(Tensors ts, const int32_t *split, int i, int j) {
 }
 
 Tensor *t_multi_dot(Tensors given) {
-  OP_ENTERED("multi_dot", given);
+  OP_ENTERED(t_multi_dot, "multi_dot", given);
   if (failed()) return NULL;
   if (given.n < 2)
     return fail(ERR_RUNTIME, "multi_dot(): expected at least 2 tensors but got %d", given.n);
@@ -299,7 +299,7 @@ Tensor *t_multi_dot(Tensors given) {
 }
 
 Tensor *t_chain_matmul(Tensors ts) {
-  OP_ENTERED("chain_matmul", ts);
+  OP_ENTERED(t_chain_matmul, "chain_matmul", ts);
   if (failed()) return NULL;
   WARN_ONCE("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. "
             "Use torch.linalg.multi_dot instead, which accepts a list of two or more tensors "
@@ -343,7 +343,7 @@ static Tensor *power(Tensor *x, uint64_t n) {
 }
 
 Tensor *t_matrix_power(Tensor *x, int64_t n) {
-  OP_ENTERED("matrix_power", x, n);
+  OP_ENTERED(t_matrix_power, "matrix_power", x, n);
   if (blocked(x) || !check_square(x, "linalg.matrix_power")) return NULL;
   if (n == 0) return identity_like(x);
   if (n == 1) return t_clone(x);
@@ -417,7 +417,7 @@ static bool check_bilinear(const Tensor *a, const Tensor *b, const Tensor *w, co
 
 /* bias may be NULL */
 Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
-  OP_ENTERED("bilinear", a, b, w, bias);
+  OP_ENTERED(t_bilinear, "bilinear", a, b, w, bias);
   if (blocked(a, b) || !w || !check_bilinear(a, b, w, bias)) return NULL;
   int64_t sizes[MAX_DIM], rows = 1;
   for (int i = 0; i + 1 < a->ndim; i++) rows *= sizes[i] = a->sizes[i];
@@ -462,7 +462,7 @@ static Tensor *cross_values(Tensor *a, Tensor *b, int64_t dim) {
 }
 
 Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
-  OP_ENTERED("cross", a, b, dim);
+  OP_ENTERED(t_linalg_cross, "cross", a, b, dim);
   if (blocked(a, b)) return NULL;
   if (a->ndim != b->ndim)
     return fail(ERR_RUNTIME, "linalg.cross: inputs must have the same number of dimensions.");
@@ -487,7 +487,7 @@ Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
 
 /* dim NULL: the first dimension of size three, with a warning. */
 Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim) {
-  OP_ENTERED("cross", a, b, dim);
+  OP_ENTERED(t_cross, "cross", a, b, dim);
   if (blocked(a, b)) return NULL;
   if (dim) return t_linalg_cross(a, b, *dim);
   WARN_ONCE("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
@@ -501,7 +501,7 @@ Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim) {
 /* ------------------------------------------------------------ kron */
 
 Tensor *t_kron(Tensor *a, Tensor *b) {
-  OP_ENTERED("kron", a, b);
+  OP_ENTERED(t_kron, "kron", a, b);
   if (blocked(a) || blocked(b)) return NULL;
   int n = a->ndim > b->ndim ? a->ndim : b->ndim;
   int64_t sa[MAX_DIM], sb[MAX_DIM], total[MAX_DIM];

@@ -97,8 +97,8 @@ static Tensor *attention_weights(Tensor *scores, bool masked) {
 Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask,
                                        double dropout_p, bool is_causal, const double *scale,
                                        bool enable_gqa) {
-  OP_ENTERED("scaled_dot_product_attention", q, k, v, mask, dropout_p, is_causal, scale,
-             enable_gqa);
+  OP_ENTERED(t_scaled_dot_product_attention, "scaled_dot_product_attention", q, k, v, mask,
+             dropout_p, is_causal, scale, enable_gqa);
   if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
   if (dtype_is_half((DType)q->dtype)) { /* as steps of their own, as in PyTorch */
     if (mask && mask->dtype != DT_BOOL) mask = t_to(mask, DT_F32);

@@ -311,7 +311,7 @@ static Tensor *unbatched(Tensor *y, bool was_batched) {
 
 Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
                Ints dilation, int64_t groups) {
-  OP_ENTERED("convolution", input, w, bias, nd, stride, padding, dilation, groups);
+  OP_ENTERED(t_conv, "convolution", input, w, bias, nd, stride, padding, dilation, groups);
   if (blocked(input, w)) return NULL;
   Conv c;
   Tensor *x = batched(input, nd, "conv");
@@ -381,7 +381,8 @@ static bool check_transposed(const Conv *c, Tensor *x, Tensor *w, Tensor *bias,
 
 Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
                          Ints output_padding, int64_t groups, Ints dilation) {
-  OP_ENTERED("convolution", input, w, bias, nd, stride, padding, output_padding, groups, dilation);
+  OP_ENTERED(t_conv_transpose, "convolution", input, w, bias, nd, stride, padding, output_padding,
+             groups, dilation);
   if (blocked(input, w)) return NULL;
   Conv c;
   int64_t *extra = c.output_padding;
@@ -511,7 +512,7 @@ static bool empty_below_batch(const Tensor *x, int n) {
 }
 
 Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
-  OP_ENTERED("im2col", x, kernel, dilation, padding, stride);
+  OP_ENTERED(t_unfold_patches, "im2col", x, kernel, dilation, padding, stride);
   if (blocked(x)) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) || tensor_size(x, 1) < 0 ||
@@ -543,7 +544,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
 
 Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding,
                        Ints stride) {
-  OP_ENTERED("col2im", x, output_size, kernel, dilation, padding, stride);
+  OP_ENTERED(t_fold_patches, "col2im", x, output_size, kernel, dilation, padding, stride);
   if (blocked(x)) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) ||

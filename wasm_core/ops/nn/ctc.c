@@ -220,7 +220,7 @@ static Tensor *mean_by_length(const Alignments *a, Tensor *found) {
 
 /* Arguments: log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity. */
 Tensor *t_ctc_loss(Call *c, Reduction r) {
-  OP_ENTERED("ctc_loss", c, r);
+  OP_ENTERED(t_ctc_loss, "ctc_loss", c, r);
   Tensor *given = arg_tensor(c, 0), *targets = arg_tensor(c, 1);
   if (blocked(given, targets) || r == REDUCE_BAD) return NULL;
   bool batched = given->ndim == 3;

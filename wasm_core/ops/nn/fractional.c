@@ -199,11 +199,11 @@ static void fractional(Call *c, int nd, const char *op, Tensor *out[2]) {
 }
 
 void t_fractional_max_pool2d(Call *c, Tensor *out[2]) {
-  OP_ENTERED("fractional_max_pool2d", c, out);
+  OP_ENTERED(t_fractional_max_pool2d, "fractional_max_pool2d", c, out);
   fractional(c, 2, "fractional_max_pool2d", out);
 }
 
 void t_fractional_max_pool3d(Call *c, Tensor *out[2]) {
-  OP_ENTERED("fractional_max_pool3d", c, out);
+  OP_ENTERED(t_fractional_max_pool3d, "fractional_max_pool3d", c, out);
   fractional(c, 3, "fractional_max_pool3d", out);
 }

@@ -52,7 +52,7 @@ static Tensor *axis(int64_t count, bool centres, DType dtype) {
 
 /* The grid of a map for each of size[0] images of the n lengths behind size[1]. */
 Tensor *t_affine_grid_generator(Tensor *theta, Ints size, bool centres) {
-  OP_ENTERED("affine_grid_generator", theta, size, centres);
+  OP_ENTERED(t_affine_grid_generator, "affine_grid_generator", theta, size, centres);
   if (blocked(theta)) return NULL;
   int n = size.n - 2;
   if (n != 2 && n != 3)
@@ -75,7 +75,7 @@ Tensor *t_affine_grid_generator(Tensor *theta, Ints size, bool centres) {
 
 /* Arguments: theta, size, align_corners. */
 Tensor *t_affine_grid(Call *c) {
-  OP_ENTERED("affine_grid", c);
+  OP_ENTERED(t_affine_grid, "affine_grid", c);
   Tensor *theta = arg_tensor(c, 0);
   bool centres = aligned(c, 2);
   if (blocked(theta) || !check_affine(c, theta)) return NULL;
@@ -272,7 +272,7 @@ static bool check_types(const Tensor *x, const Tensor *grid) {
 /* Modes are numbers: their places in the lists of names. `rank`: what alone is taken, or 0. */
 Tensor *t_grid_sampler(Tensor *x, Tensor *grid, int64_t mode, int64_t padding, bool centres,
                        int rank) {
-  OP_ENTERED("grid_sampler", x, grid, mode, padding, centres, rank);
+  OP_ENTERED(t_grid_sampler, "grid_sampler", x, grid, mode, padding, centres, rank);
   if (blocked(x, grid) || !check_grid(x, grid)) return NULL;
   if (!check_ranks(x, grid, rank ? rank : x->ndim == 4 ? 4 : 5)) return NULL;
   if (mode < 0 || mode > BICUBIC || padding < 0 || padding > REFLECTION)
@@ -295,7 +295,7 @@ static int place_among(const char *name, const char *const names[3]) {
 
 /* Arguments: input, grid, mode, padding_mode, align_corners. */
 Tensor *t_grid_sample(Call *c) {
-  OP_ENTERED("grid_sample", c);
+  OP_ENTERED(t_grid_sample, "grid_sample", c);
   Tensor *x = arg_tensor(c, 0), *grid = arg_tensor(c, 1);
   const char *mode = arg_str(c, 2), *padding = arg_str(c, 3);
   if (blocked(x, grid) || !mode || !padding) return NULL;

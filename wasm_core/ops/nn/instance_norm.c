@@ -24,8 +24,8 @@ static void average_running(Tensor *running, Tensor *copies, int64_t samples) {
 Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                         Tensor *running_var, bool use_input_stats, double momentum, double eps,
                         bool functional) {
-  OP_ENTERED("instance_norm", x, weight, bias, running_mean, running_var, use_input_stats, momentum,
-             eps, functional);
+  OP_ENTERED(t_instance_norm, "instance_norm", x, weight, bias, running_mean, running_var,
+             use_input_stats, momentum, eps, functional);
   if (blocked(x)) return NULL;
   int64_t count = 1;
   for (int i = 2; i < x->ndim; i++) count *= x->sizes[i];
@@ -58,7 +58,7 @@ Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running
 
 /* x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta */
 Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta, double k) {
-  OP_ENTERED("local_response_norm", x, size, alpha, beta, k);
+  OP_ENTERED(t_local_response_norm, "local_response_norm", x, size, alpha, beta, k);
   if (blocked(x)) return NULL;
   if (x->ndim < 3)
     return fail(
@@ -82,7 +82,7 @@ Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta
  * shape: samples, channels, places; out: normalized, means, one over the deviations. */
 void t_native_group_norm(Tensor *x, Tensor *weight, Tensor *bias, const int64_t shape[3],
                          int64_t groups, double eps, Tensor *out[3]) {
-  OP_ENTERED("native_group_norm", x, weight, bias, shape, groups, eps, out);
+  OP_ENTERED(t_native_group_norm, "native_group_norm", x, weight, bias, shape, groups, eps, out);
   Tensor *spread[2] = {NULL, NULL};
   out[0] = t_group_norm(x, groups, weight, bias, eps, false);
   if (blocked(out[0])) return;

@@ -331,7 +331,7 @@ static Tensor *nll_spread(Tensor *x, Tensor *target, Tensor *weight, int64_t ign
 }
 
 Tensor *t_nll_loss(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index, Reduction r) {
-  OP_ENTERED("nll_loss", x, target, weight, ignore_index, r);
+  OP_ENTERED(t_nll_loss, "nll_loss", x, target, weight, ignore_index, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (x->ndim < 1) return fail(ERR_VALUE, "Expected 1 or more dimensions (got %d)", x->ndim);
   int64_t count = target->ndim ? target->sizes[0] : 0;
@@ -400,7 +400,7 @@ static Tensor *smooth_part(Tensor *x, Tensor *target, Tensor *weight, int64_t ig
 
 Tensor *t_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
                         Reduction r, double smoothing) {
-  OP_ENTERED("cross_entropy", x, target, weight, ignore_index, r, smoothing);
+  OP_ENTERED(t_cross_entropy, "cross_entropy", x, target, weight, ignore_index, r, smoothing);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   bool same = tensor_same_shape(x, target);
   if (same && ignore_index >= 0)
@@ -454,7 +454,8 @@ static bool logits_shape(const Tensor *x, const Tensor *w, const Tensor *bias, L
  * features. ignore_index NULL: none. */
 Tensor *t_linear_cross_entropy(Tensor *x, Tensor *w, Tensor *target, Tensor *bias, Tensor *weight,
                                Reduction r, const int64_t *ignore_index, double smoothing) {
-  OP_ENTERED("linear_cross_entropy", x, w, target, bias, weight, ignore_index, smoothing);
+  OP_ENTERED_AS(t_linear_cross_entropy(x, w, target, bias, weight, r, ignore_index, smoothing),
+                "linear_cross_entropy", x, w, target, bias, weight, ignore_index, smoothing);
   Logits l;
   if (blocked(x, w, target) || r == REDUCE_BAD || !logits_shape(x, w, bias, &l)) return NULL;
   if (ignore_index && sizes_equal(target->ndim, target->sizes, l.ndim, l.sizes))
@@ -656,21 +657,21 @@ static Tensor *weighted(Tensor *errors, Tensor *weight, Reduction r) {
 }
 
 Tensor *t_mse_loss(Tensor *x, Tensor *target, Reduction r, Tensor *weight) {
-  OP_ENTERED("mse_loss", x, target, r, weight);
+  OP_ENTERED(t_mse_loss, "mse_loss", x, target, r, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
   if (weight) return weighted(t_pow(t_sub(x, target), tensor_wrapped_i(2)), weight, r);
   return loss_apply(&loss_mse, x, target, NULL, NULL, r, 0);
 }
 
 Tensor *t_l1_loss(Tensor *x, Tensor *target, Reduction r, Tensor *weight) {
-  OP_ENTERED("l1_loss", x, target, r, weight);
+  OP_ENTERED(t_l1_loss, "l1_loss", x, target, r, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
   Tensor *errors = t_abs(t_sub(x, target));
   return weight ? weighted(errors, weight, r) : loss_reduced(errors, r);
 }
 
 Tensor *t_smooth_l1_loss(Tensor *x, Tensor *target, Reduction r, double beta) {
-  OP_ENTERED("smooth_l1_loss", x, target, r, beta);
+  OP_ENTERED(t_smooth_l1_loss, "smooth_l1_loss", x, target, r, beta);
   if (!bring_together(&x, &target, NULL, r)) return NULL;
   if (beta < 0)
     return fail(ERR_RUNTIME, "smooth_l1_loss does not support negative values for beta.");
@@ -679,7 +680,7 @@ Tensor *t_smooth_l1_loss(Tensor *x, Tensor *target, Reduction r, double beta) {
 }
 
 Tensor *t_huber_loss(Tensor *x, Tensor *target, Reduction r, double delta, Tensor *weight) {
-  OP_ENTERED("huber_loss", x, target, r, delta, weight);
+  OP_ENTERED(t_huber_loss, "huber_loss", x, target, r, delta, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
   if (delta <= 0)
     return fail(ERR_RUNTIME, "huber_loss does not support non-positive values for delta.");
@@ -689,7 +690,7 @@ Tensor *t_huber_loss(Tensor *x, Tensor *target, Reduction r, double delta, Tenso
 }
 
 Tensor *t_soft_margin_loss(Tensor *x, Tensor *target, Reduction r) {
-  OP_ENTERED("soft_margin_loss", x, target, r);
+  OP_ENTERED(t_soft_margin_loss, "soft_margin_loss", x, target, r);
   if (blocked(x, target) || !check_constant("soft_margin_loss", "target", target)) return NULL;
   int64_t sizes[MAX_DIM];
   int ndim = x->ndim;
@@ -729,7 +730,7 @@ static bool check_weight_spread(const Tensor *weight, const Tensor *x) {
 }
 
 Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduction r) {
-  OP_ENTERED("binary_cross_entropy", x, target, weight, r);
+  OP_ENTERED(t_binary_cross_entropy, "binary_cross_entropy", x, target, weight, r);
   IN_FLOAT(t_binary_cross_entropy(x, target, weight, r), x, target, weight);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!tensor_same_shape(x, target))
@@ -748,7 +749,8 @@ Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduct
 
 Tensor *t_binary_cross_entropy_with_logits(Tensor *x, Tensor *target, Tensor *weight, Reduction r,
                                            Tensor *pos_weight) {
-  OP_ENTERED("binary_cross_entropy_with_logits", x, target, weight, r, pos_weight);
+  OP_ENTERED(t_binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", x, target,
+             weight, r, pos_weight);
   static const char *const op = "binary_cross_entropy_with_logits";
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!tensor_same_shape(x, target))

@@ -16,7 +16,7 @@ static Tensor *hinge(Tensor *x) { return t_clamp_min(x, tensor_wrapped_i(0)); }
 /* ------------------------------------------------------------ divergences and likelihoods */
 
 Tensor *t_kl_div(Tensor *x, Tensor *target, Reduction r, bool log_target) {
-  OP_ENTERED("kl_div", x, target, r, log_target);
+  OP_ENTERED(t_kl_div, "kl_div", x, target, r, log_target);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (dtype_is_complex((DType)x->dtype) || dtype_is_complex((DType)target->dtype))
     return fail(ERR_RUNTIME, "kl_div: Complex inputs not supported.");
@@ -33,7 +33,7 @@ Tensor *t_kl_div(Tensor *x, Tensor *target, Reduction r, bool log_target) {
  * t > 1. */
 Tensor *t_poisson_nll_loss(Tensor *x, Tensor *target, bool log_input, bool full, double eps,
                            Reduction r) {
-  OP_ENTERED("poisson_nll_loss", x, target, log_input, full, eps, r);
+  OP_ENTERED(t_poisson_nll_loss, "poisson_nll_loss", x, target, log_input, full, eps, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   Tensor *loss = log_input ? t_sub(t_exp(x), t_mul(target, x))
                            : t_sub(x, t_mul(target, t_log(t_add_f(x, eps))));
@@ -64,7 +64,7 @@ static bool any_negative(Tensor *var) {
 
 Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, double eps,
                             Reduction r) {
-  OP_ENTERED("gaussian_nll_loss", x, target, var, full, eps, r);
+  OP_ENTERED(t_gaussian_nll_loss, "gaussian_nll_loss", x, target, var, full, eps, r);
   if (blocked(x, target) || !var || r == REDUCE_BAD) return NULL;
   if (any_negative(var)) return fail(ERR_VALUE, "var has negative entry/entries");
   if (is_wrapped(var)) var = t_full_like(x, tensor_get_f(var, 0));
@@ -85,7 +85,7 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
 }
 
 Tensor *t_multilabel_soft_margin_loss(Tensor *x, Tensor *target, Tensor *weight, Reduction r) {
-  OP_ENTERED("multilabel_soft_margin_loss", x, target, weight, r);
+  OP_ENTERED(t_multilabel_soft_margin_loss, "multilabel_soft_margin_loss", x, target, weight, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   int64_t dim = x->ndim - 1;
   if (tensor_size(x, -1) < 0) return NULL;
@@ -100,7 +100,7 @@ Tensor *t_multilabel_soft_margin_loss(Tensor *x, Tensor *target, Tensor *weight,
 /* ------------------------------------------------------------ embeddings and ranks */
 
 Tensor *t_hinge_embedding_loss(Tensor *x, Tensor *target, double margin, Reduction r) {
-  OP_ENTERED("hinge_embedding_loss", x, target, margin, r);
+  OP_ENTERED(t_hinge_embedding_loss, "hinge_embedding_loss", x, target, margin, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   Tensor *zero = t_zeros_like(x), *far = hinge(t_sub(t_full_like(x, margin), x));
   Tensor *apart = t_where(t_ne(target, tensor_wrapped_i(1)), far, zero);
@@ -118,7 +118,7 @@ static bool check_cosine(Tensor *a, Tensor *b, Tensor *target) {
 }
 
 Tensor *t_cosine_embedding_loss(Tensor *a, Tensor *b, Tensor *target, double margin, Reduction r) {
-  OP_ENTERED("cosine_embedding_loss", a, b, target, margin, r);
+  OP_ENTERED(t_cosine_embedding_loss, "cosine_embedding_loss", a, b, target, margin, r);
   if (blocked(a, b) || !target || r == REDUCE_BAD || !check_cosine(a, b, target)) return NULL;
   Ints dim = ONE_DIM(target->ndim);
   Tensor *product = t_sum(t_mul(a, b), dim, false, DT_NONE);
@@ -132,7 +132,7 @@ Tensor *t_cosine_embedding_loss(Tensor *a, Tensor *b, Tensor *target, double mar
 }
 
 Tensor *t_margin_ranking_loss(Tensor *a, Tensor *b, Tensor *target, double margin, Reduction r) {
-  OP_ENTERED("margin_ranking_loss", a, b, target, margin, r);
+  OP_ENTERED(t_margin_ranking_loss, "margin_ranking_loss", a, b, target, margin, r);
   if (blocked(a, b) || !target || r == REDUCE_BAD) return NULL;
   if (a->ndim != b->ndim || a->ndim != target->ndim)
     return fail(ERR_RUNTIME,
@@ -144,7 +144,8 @@ Tensor *t_margin_ranking_loss(Tensor *a, Tensor *b, Tensor *target, double margi
 
 Tensor *t_triplet_margin_loss(Tensor *anchor, Tensor *positive, Tensor *negative, double margin,
                               double p, double eps, bool swap, Reduction r) {
-  OP_ENTERED("triplet_margin_loss", anchor, positive, negative, margin, p, eps, swap, r);
+  OP_ENTERED(t_triplet_margin_loss, "triplet_margin_loss", anchor, positive, negative, margin, p,
+             eps, swap, r);
   if (blocked(anchor, positive) || !negative || r == REDUCE_BAD) return NULL;
   if (margin <= 0)
     return fail(ERR_VALUE, "margin must be greater than 0, got %s", number_text(margin));
@@ -359,7 +360,7 @@ static bool check_margin_types(const char *kernel, Tensor *x, Tensor *target) {
 
 Tensor *t_multi_margin_loss(Tensor *x, Tensor *target, double p, double margin, Tensor *weight,
                             Reduction r) {
-  OP_ENTERED("multi_margin_loss", x, target, p, margin, weight, r);
+  OP_ENTERED(t_multi_margin_loss, "multi_margin_loss", x, target, p, margin, weight, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (p != 1 && p != 2) return fail(ERR_VALUE, "only p == 1 and p == 2 supported");
   if (weight && weight->ndim != 1) return fail(ERR_VALUE, "weight must be one-dimensional");
@@ -385,7 +386,7 @@ Tensor *t_multi_margin_loss(Tensor *x, Tensor *target, double p, double margin, 
 }
 
 Tensor *t_multilabel_margin_loss(Tensor *x, Tensor *target, Reduction r) {
-  OP_ENTERED("multilabel_margin_loss", x, target, r);
+  OP_ENTERED(t_multilabel_margin_loss, "multilabel_margin_loss", x, target, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (x->ndim > 2 || x->numel == 0)
     return fail(ERR_RUNTIME,

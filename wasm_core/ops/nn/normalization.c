@@ -309,7 +309,7 @@ ONCE static bool check_normalized(Tensor *x, Ints shape, const char *star, Tenso
 
 void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps,
                          Tensor *out[3]) {
-  OP_ENTERED("native_layer_norm", x, shape, weight, bias, eps, out);
+  OP_ENTERED(t_native_layer_norm, "native_layer_norm", x, shape, weight, bias, eps, out);
   IN_FLOAT_MIXED_OUT(3, out, t_native_layer_norm(x, shape, weight, bias, eps, out), x, weight, bias)
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x) || !check_normalized(x, shape, ", ", weight, bias)) return;
@@ -347,7 +347,7 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
 }
 
 Tensor *t_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps) {
-  OP_ENTERED("layer_norm", x, shape, weight, bias, eps);
+  OP_ENTERED(t_layer_norm, "layer_norm", x, shape, weight, bias, eps);
   Tensor *out[3];
   t_native_layer_norm(x, shape, weight, bias, eps, out);
   return out[0];
@@ -635,8 +635,8 @@ ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tenso
 void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                          Tensor *running_var, bool training, double momentum, double eps,
                          Tensor *out[3]) {
-  OP_ENTERED("native_batch_norm", x, weight, bias, running_mean, running_var, training, momentum,
-             eps, out);
+  OP_ENTERED(t_native_batch_norm, "native_batch_norm", x, weight, bias, running_mean, running_var,
+             training, momentum, eps, out);
   IN_FLOAT_MIXED_OUT(
       3, out,
       t_native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps, out),
@@ -670,8 +670,8 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
 /* The same in training, and a place for what other devices keep. */
 void t_batch_norm_with_update(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                               Tensor *running_var, double momentum, double eps, Tensor *out[4]) {
-  OP_ENTERED("_batch_norm_with_update", x, weight, bias, running_mean, running_var, momentum, eps,
-             out);
+  OP_ENTERED(t_batch_norm_with_update, "_batch_norm_with_update", x, weight, bias, running_mean,
+             running_var, momentum, eps, out);
   t_native_batch_norm(x, weight, bias, running_mean, running_var, true, momentum, eps, out);
   out[0] = renamed_with(out[0], "BatchNormWithUpdateBackward0",
                         "input weight running_mean running_var result1 result2 | - eps:f");
@@ -680,7 +680,8 @@ void t_batch_norm_with_update(Tensor *x, Tensor *weight, Tensor *bias, Tensor *r
 
 Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                      Tensor *running_var, bool training, double momentum, double eps) {
-  OP_ENTERED("batch_norm", x, weight, bias, running_mean, running_var, training, momentum, eps);
+  OP_ENTERED(t_batch_norm, "batch_norm", x, weight, bias, running_mean, running_var, training,
+             momentum, eps);
   Tensor *out[3];
   if (!failed() && x && x->numel == 0) { /* nothing to normalise, but a graph */
     Tensor *y = t_clone(x);
@@ -705,7 +706,8 @@ ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *forma
 Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running_var,
                                 Tensor *weight, Tensor *bias, bool training, double momentum,
                                 double eps) {
-  OP_ENTERED("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps);
+  OP_ENTERED(t_functional_batch_norm, "batch_norm", x, running_mean, running_var, weight, bias,
+             training, momentum, eps);
   if (blocked(x)) return NULL;
   if (training && x->ndim == 0) return fail(ERR_INDEX, "tuple index out of range");
   if (training && !more_than_one(x->ndim, x->sizes, "torch.Size(")) return NULL;
@@ -885,7 +887,7 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
 
 Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps,
                      bool functional) {
-  OP_ENTERED("group_norm", x, groups, weight, bias, eps, functional);
+  OP_ENTERED(t_group_norm, "group_norm", x, groups, weight, bias, eps, functional);
   IN_FLOAT_MIXED(t_group_norm(x, groups, weight, bias, eps, functional), x, weight, bias);
   if (blocked(x)) return NULL;
   if (functional && x->ndim >= 2) {
@@ -917,7 +919,7 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 
 /* x / sqrt(mean x^2 + eps), times the weight; eps NULL: the dtype's. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
-  OP_ENTERED("rms_norm", x, shape, weight, eps);
+  OP_ENTERED(t_rms_norm, "rms_norm", x, shape, weight, eps);
   if (!failed() && x && dtype_is_half(tensor_dtype(x))) /* as steps of their own, as in PyTorch */
     return t_to(t_rms_norm(t_to(x, DT_F32), shape, weight ? t_to(weight, DT_F32) : NULL, eps),
                 tensor_dtype(x));

@@ -465,7 +465,7 @@ static const int64_t one_number = 1;
 void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints dilation,
                 bool ceil_mode, Tensor *out[2]) {
   const char *op = nd == 2 ? "max_pool2d" : "max_pool3d";
-  OP_ENTERED(op, x, nd, kernel, stride, padding, dilation, ceil_mode, out);
+  OP_ENTERED(t_max_pool, op, x, nd, kernel, stride, padding, dilation, ceil_mode, out);
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
   Pool p = {.nd = nd, .ceil_mode = ceil_mode};
@@ -480,7 +480,7 @@ void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints 
 Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                    bool count_include_pad, const int64_t *divisor) {
   const char *op = nd == 2 ? "avg_pool2d" : "avg_pool3d";
-  OP_ENTERED(op, x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
+  OP_ENTERED(t_avg_pool, op, x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
   if (blocked(x)) return NULL;
   Pool p = {.nd = nd,
             .ceil_mode = ceil_mode,
@@ -536,7 +536,7 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
 
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
-  OP_ENTERED(op, x, nd, size);
+  OP_ENTERED(t_adaptive_avg_pool, op, x, nd, size);
   if (blocked(x)) return NULL;
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   bool whole = size.n == nd;
@@ -548,7 +548,7 @@ Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
 
 void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
   const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
-  OP_ENTERED(op, x, nd, size, out);
+  OP_ENTERED(t_adaptive_max_pool, op, x, nd, size, out);
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
@@ -615,7 +615,8 @@ static bool check_max_line(const Tensor *x, const Ints v[4]) {
 
 void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode,
                   bool indices, Tensor *out[2]) {
-  OP_ENTERED("max_pool1d", x, kernel, stride, padding, dilation, ceil_mode, indices, out);
+  OP_ENTERED(t_max_pool1d, "max_pool1d", x, kernel, stride, padding, dilation, ceil_mode, indices,
+             out);
   out[0] = out[1] = NULL;
   const Ints lists[4] = {kernel, stride, padding, dilation};
   int64_t two[4][2];
@@ -644,7 +645,7 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
 
 Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                      bool count_include_pad) {
-  OP_ENTERED("avg_pool1d", x, kernel, stride, padding, ceil_mode, count_include_pad);
+  OP_ENTERED(t_avg_pool1d, "avg_pool1d", x, kernel, stride, padding, ceil_mode, count_include_pad);
   int64_t two[3][2];
   if (blocked(x) || !check_line(x, "avg_pool1d") ||
       !check_single(kernel, "avg_pool1d", "kernel_size") ||
@@ -657,7 +658,7 @@ Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool cei
 }
 
 Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size) {
-  OP_ENTERED("adaptive_avg_pool1d", x, size);
+  OP_ENTERED(t_adaptive_avg_pool1d, "adaptive_avg_pool1d", x, size);
   int64_t two[2];
   if (blocked(x) || !check_line(x, "adaptive_avg_pool1d") ||
       !check_single(size, "adaptive_avg_pool1d", "output_size"))
@@ -666,7 +667,7 @@ Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size) {
 }
 
 void t_adaptive_max_pool1d(Tensor *x, Ints size, Tensor *out[2]) {
-  OP_ENTERED("adaptive_max_pool1d", x, size, out);
+  OP_ENTERED(t_adaptive_max_pool1d, "adaptive_max_pool1d", x, size, out);
   int64_t two[2];
   out[0] = out[1] = NULL;
   if (blocked(x) || !check_line(x, "adaptive_max_pool1d") ||

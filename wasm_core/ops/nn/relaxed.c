@@ -19,7 +19,7 @@ static Tensor *one_hot(Tensor *soft, int64_t dim) {
 
 /* Hard: one-hot vectors, with the gradient of the relaxed ones. */
 Tensor *t_gumbel_softmax(Tensor *logits, double tau, bool hard, double eps, int64_t dim) {
-  OP_ENTERED("gumbel_softmax", logits, tau, hard, eps, dim);
+  OP_ENTERED(t_gumbel_softmax, "gumbel_softmax", logits, tau, hard, eps, dim);
   if (blocked(logits)) return NULL;
   if (eps != 1e-10) warn_user("`eps` parameter is deprecated and has no effect.");
   int32_t mark = pool_mark();

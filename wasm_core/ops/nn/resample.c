@@ -421,7 +421,7 @@ static Tensor *resized_bytes(const Resize *r, Tensor *x) {
 
 /* Arguments: input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias. */
 Tensor *t_interpolate(Call *c) {
-  OP_ENTERED("interpolate", c);
+  OP_ENTERED(t_interpolate, "interpolate", c);
   Tensor *x = arg_tensor(c, 0);
   const char *mode = arg_str(c, 3);
   if (blocked(x) || !mode || !check_align(mode, arg_given(c, 4))) return NULL;
@@ -450,7 +450,7 @@ Tensor *t_interpolate(Call *c) {
 }
 
 Tensor *t_upsample(Call *c) {
-  OP_ENTERED("upsample", c);
+  OP_ENTERED(t_upsample, "upsample", c);
   warn_user("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.");
   return t_interpolate(c);
 }
@@ -494,11 +494,11 @@ static Tensor *resized_wide(Mode mode, const char *name, Tensor *x, Ints size, F
 }
 
 Tensor *t_upsample_bilinear2d_aa(Tensor *x, Ints size, Floats scale, bool align) {
-  OP_ENTERED("_upsample_bilinear2d_aa", x, size, scale, align);
+  OP_ENTERED(t_upsample_bilinear2d_aa, "_upsample_bilinear2d_aa", x, size, scale, align);
   return resized_wide(LINEAR, "bilinear", x, size, scale, align);
 }
 
 Tensor *t_upsample_bicubic2d_aa(Tensor *x, Ints size, Floats scale, bool align) {
-  OP_ENTERED("_upsample_bicubic2d_aa", x, size, scale, align);
+  OP_ENTERED(t_upsample_bicubic2d_aa, "_upsample_bicubic2d_aa", x, size, scale, align);
   return resized_wide(CUBIC, "bicubic", x, size, scale, align);
 }

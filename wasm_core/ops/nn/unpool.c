@@ -141,7 +141,7 @@ static bool check_lengths(const Lengths *size) {
 
 /* Arguments: input, indices, kernel_size, stride, padding, output_size. */
 Tensor *t_max_unpool(Call *c, int n) {
-  OP_ENTERED("max_unpool", c, n);
+  OP_ENTERED(t_max_unpool, "max_unpool", c, n);
   Tensor *x = arg_tensor(c, 0), *indices = arg_tensor(c, 1);
   Lengths step = {0}, size = {0};
   if (blocked(x, indices) || !default_lengths(c, x, n, &step, &size)) return NULL;

@@ -151,7 +151,7 @@ static bool check_unique_dim(const Tensor *x, int64_t dim) {
 }
 
 void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
-  OP_ENTERED("unique", x, sorted, along, out);
+  OP_ENTERED(t_unique, "unique", x, sorted, along, out);
   IN_FLOAT_OUT(3, out, t_unique(x, sorted, along, out), x)
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x)) return;
@@ -250,7 +250,7 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
 
 Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side,
                        Tensor *sorter) {
-  OP_ENTERED("searchsorted", edges, values, int32, right, side, sorter);
+  OP_ENTERED(t_searchsorted, "searchsorted", edges, values, int32, right, side, sorter);
   IN_FLOAT(t_searchsorted(edges, values, int32, right, side, sorter), edges, values);
   if (blocked(edges, values) || !check_search(edges, values, right, side)) return NULL;
   if (sorter && (!(sorter = tensor_settled(sorter)) || !check_sorter(edges, sorter))) return NULL;
@@ -284,7 +284,7 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
 }
 
 Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right) {
-  OP_ENTERED("bucketize", values, edges, int32, right);
+  OP_ENTERED(t_bucketize, "bucketize", values, edges, int32, right);
   if (blocked(edges, values)) return NULL;
   if (edges->ndim != 1)
     return fail(ERR_RUNTIME, "boundaries tensor must be 1 dimension, but got dim(%d)", edges->ndim);
@@ -314,7 +314,7 @@ static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
 }
 
 Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
-  OP_ENTERED("bincount", x, weights, least);
+  OP_ENTERED(t_bincount, "bincount", x, weights, least);
   x = tensor_settled(x);
   int64_t bins = x ? bins_of(x, weights, least) : -1;
   if (bins < 0) return NULL;
@@ -358,7 +358,7 @@ static bool histogram_range(Tensor *x, double *low, double *high) {
 }
 
 Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
-  OP_ENTERED("histc", x, bins, low, high);
+  OP_ENTERED(t_histc, "histc", x, bins, low, high);
   IN_FLOAT(t_histc(x, bins, low, high), x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
@@ -451,7 +451,7 @@ static Tensor *interpolate(Tensor *sorted, Tensor *ranks, Interpolation how) {
 
 Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
                    const char *interpolation, bool skip_nan) {
-  OP_ENTERED("quantile", x, q, dim, keepdim, interpolation, skip_nan);
+  OP_ENTERED(t_quantile, "quantile", x, q, dim, keepdim, interpolation, skip_nan);
   if (blocked(x, q) || !check_quantile(x, q)) return NULL;
   Interpolation how = interpolation_named(interpolation);
   int64_t wrapped = dim ? dim_wrap(*dim, x->ndim) : 0, sizes[MAX_DIM + 1];

@@ -306,13 +306,13 @@ static void sort(const NodeType *type, Tensor *x, int64_t dim, bool descending, 
 }
 
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
-  OP_ENTERED("sort", x, dim, descending, out);
+  OP_ENTERED(t_sort, "sort", x, dim, descending, out);
   IN_FLOAT_OUT(2, out, t_sort(x, dim, descending, out), x)
   sort(&SortBackward0, x, dim, descending, out);
 }
 /* The same order: the overload with `stable` only has another node. */
 void t_sort_stable(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
-  OP_ENTERED("sort", x, dim, descending, out);
+  OP_ENTERED(t_sort_stable, "sort", x, dim, descending, out);
   IN_FLOAT_OUT(2, out, t_sort_stable(x, dim, descending, out), x)
   sort(&SortBackward1, x, dim, descending, out);
 }
@@ -324,7 +324,7 @@ Tensor *t_sort_values(Tensor *x, int64_t dim) {
 }
 
 Tensor *t_argsort(Tensor *x, int64_t dim, bool descending) {
-  OP_ENTERED("argsort", x, dim, descending);
+  OP_ENTERED(t_argsort, "argsort", x, dim, descending);
   IN_FLOAT(t_argsort(x, dim, descending), x);
   Tensor *out[2];
   t_sort(x ? t_detach(x) : NULL, dim, descending, out);
@@ -334,7 +334,7 @@ Tensor *t_argsort(Tensor *x, int64_t dim, bool descending) {
 Tensor *t_msort(Tensor *x) { return t_sort_values(x, 0); }
 
 void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
-  OP_ENTERED("topk", x, k, dim, largest, out);
+  OP_ENTERED(t_topk, "topk", x, k, dim, largest, out);
   IN_FLOAT_OUT(2, out, t_topk(x, k, dim, largest, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
@@ -418,7 +418,7 @@ static bool refuse_bool(const Tensor *x, const char *kernel) {
 }
 
 void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2]) {
-  OP_ENTERED("kthvalue", x, k, dim, keepdim, out);
+  OP_ENTERED(t_kthvalue, "kthvalue", x, k, dim, keepdim, out);
   IN_FLOAT_OUT(2, out, t_kthvalue(x, k, dim, keepdim, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
@@ -432,7 +432,7 @@ void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2])
 }
 
 void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
-  OP_ENTERED("mode", x, dim, keepdim, out);
+  OP_ENTERED(t_mode, "mode", x, dim, keepdim, out);
   IN_FLOAT_OUT(2, out, t_mode(x, dim, keepdim, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
@@ -440,7 +440,7 @@ void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
 }
 
 void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *out[2]) {
-  OP_ENTERED("median", x, dim, keepdim, skip_nan, out);
+  OP_ENTERED(t_median_dim, "median", x, dim, keepdim, skip_nan, out);
   IN_FLOAT_OUT(2, out, t_median_dim(x, dim, keepdim, skip_nan, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0 || refuse_bool(x, "median_cpu")) return;
@@ -449,7 +449,7 @@ void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *o
 }
 
 Tensor *t_median(Tensor *x, bool skip_nan) {
-  OP_ENTERED("median", x, skip_nan);
+  OP_ENTERED(t_median, "median", x, skip_nan);
   IN_FLOAT(t_median(x, skip_nan), x);
   if (blocked(x) || refuse_bool(x, "median_cpu")) return NULL;
   Node *n = dtype_is_float((DType)x->dtype)

@@ -59,12 +59,12 @@ static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *n
 }
 
 Tensor *t_amax(Tensor *x, Ints dims, bool keepdim) {
-  OP_ENTERED("amax", x, dims, keepdim);
+  OP_ENTERED(t_amax, "amax", x, dims, keepdim);
   IN_FLOAT(t_amax(x, dims, keepdim), x);
   return extreme(max_folds, &AmaxBackward0, "amax", x, dims, keepdim);
 }
 Tensor *t_amin(Tensor *x, Ints dims, bool keepdim) {
-  OP_ENTERED("amin", x, dims, keepdim);
+  OP_ENTERED(t_amin, "amin", x, dims, keepdim);
   IN_FLOAT(t_amin(x, dims, keepdim), x);
   return extreme(min_folds, &AminBackward0, "amin", x, dims, keepdim);
 }
@@ -78,7 +78,7 @@ GRAD(AminmaxBackward0, "self min max | dim:M keepdim:b")
 }
 
 void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
-  OP_ENTERED("aminmax", x, dim, keepdim, out);
+  OP_ENTERED(t_aminmax, "aminmax", x, dim, keepdim, out);
   IN_FLOAT_OUT(2, out, t_aminmax(x, dim, keepdim, out), x)
   DimMask mask;
   out[0] = out[1] = NULL;
@@ -155,12 +155,12 @@ static void extreme_dim(const Reducer *folds, const NodeType *type, const char *
 }
 
 void t_max_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
-  OP_ENTERED("max", x, dim, keepdim, out);
+  OP_ENTERED(t_max_dim, "max", x, dim, keepdim, out);
   IN_FLOAT_OUT(2, out, t_max_dim(x, dim, keepdim, out), x)
   extreme_dim(argmax_folds, &MaxBackward0, "max", x, dim, keepdim, out);
 }
 void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
-  OP_ENTERED("min", x, dim, keepdim, out);
+  OP_ENTERED(t_min_dim, "min", x, dim, keepdim, out);
   IN_FLOAT_OUT(2, out, t_min_dim(x, dim, keepdim, out), x)
   extreme_dim(argmin_folds, &MinBackward0, "min", x, dim, keepdim, out);
 }
@@ -210,12 +210,12 @@ static Tensor *arg_extreme(const Reducer *folds, const char *name, Tensor *x, co
 
 /* dim NULL: of the flattened tensor */
 Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim) {
-  OP_ENTERED("argmax", x, dim, keepdim);
+  OP_ENTERED(t_argmax, "argmax", x, dim, keepdim);
   IN_FLOAT(t_argmax(x, dim, keepdim), x);
   return arg_extreme(argmax_folds, "argmax", x, dim, keepdim);
 }
 Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim) {
-  OP_ENTERED("argmin", x, dim, keepdim);
+  OP_ENTERED(t_argmin, "argmin", x, dim, keepdim);
   IN_FLOAT(t_argmin(x, dim, keepdim), x);
   return arg_extreme(argmin_folds, "argmin", x, dim, keepdim);
 }

@@ -35,7 +35,7 @@ static void hash_into(const Tensor *x, DimMask mask, Tensor *y) {
 }
 
 Tensor *t_hash_tensor(Tensor *x, Ints dims, bool keepdim, int64_t mode) {
-  OP_ENTERED("hash_tensor", x, dims, keepdim, mode);
+  OP_ENTERED(t_hash_tensor, "hash_tensor", x, dims, keepdim, mode);
   DimMask mask;
   if (blocked(x)) return NULL;
   if (mode != 0) return fail(ERR_RUNTIME, "Unknown hash_tensor mode: %lld", (Shown)mode);

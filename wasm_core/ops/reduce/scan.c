@@ -123,7 +123,7 @@ static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
 }
 
 Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype) {
-  OP_ENTERED("cumsum", x, dim, dtype);
+  OP_ENTERED(t_cumsum, "cumsum", x, dim, dtype);
   x = scan_input(x, dim, dtype, "cumsum");
   IN_FLOAT(t_cumsum(x, dim, DT_NONE), x);
   return cumsum(x, dim, false);
@@ -210,7 +210,7 @@ GRAD(CumprodBackward0, "self result | dim:i")
 }
 
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
-  OP_ENTERED("cumprod", x, dim, dtype);
+  OP_ENTERED(t_cumprod, "cumprod", x, dim, dtype);
   x = scan_input(x, dim, dtype, "cumprod");
   IN_FLOAT(t_cumprod(x, dim, DT_NONE), x);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
@@ -292,12 +292,12 @@ static void scan_extreme(const NodeType *type, ScanLoop *const loops[DT_COUNT], 
 }
 
 void t_cummax(Tensor *x, int64_t dim, Tensor *out[2]) {
-  OP_ENTERED("cummax", x, dim, out);
+  OP_ENTERED(t_cummax, "cummax", x, dim, out);
   IN_FLOAT_OUT(2, out, t_cummax(x, dim, out), x)
   scan_extreme(&CummaxBackward0, cummax_loops, x, dim, out);
 }
 void t_cummin(Tensor *x, int64_t dim, Tensor *out[2]) {
-  OP_ENTERED("cummin", x, dim, out);
+  OP_ENTERED(t_cummin, "cummin", x, dim, out);
   IN_FLOAT_OUT(2, out, t_cummin(x, dim, out), x)
   scan_extreme(&CumminBackward0, cummin_loops, x, dim, out);
 }
@@ -398,6 +398,6 @@ static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {
 }
 
 Tensor *t_logcumsumexp(Tensor *x, int64_t dim) {
-  OP_ENTERED("logcumsumexp", x, dim);
+  OP_ENTERED(t_logcumsumexp, "logcumsumexp", x, dim);
   return logcumsumexp(x, dim, false);
 }

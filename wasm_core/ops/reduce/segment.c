@@ -264,7 +264,8 @@ GRAD(SegmentReduceBackward0,
 /* initial NULL: none. Of offsets and lengths the former decide. */
 Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tensor *indices,
                          Tensor *offsets, int64_t axis, bool unsafe, const double *initial) {
-  OP_ENTERED("segment_reduce", data, reduce, lengths, indices, offsets, axis, unsafe, initial);
+  OP_ENTERED(t_segment_reduce, "segment_reduce", data, reduce, lengths, indices, offsets, axis,
+             unsafe, initial);
   if (blocked(data) || (axis = dim_wrap(axis, data->ndim)) < 0) return NULL;
   if (indices)
     return fail(ERR_RUNTIME, "segment_reduce(): indices based reduction is not supported yet.");

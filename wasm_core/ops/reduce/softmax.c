@@ -222,6 +222,7 @@ static Tensor *forward(const NodeType *type, SpanTable table, const char *name, 
 /* The gradient op as an op: both operands recorded. */
 static Tensor *backward(const NodeType *type, SpanTable table, const char *name, Tensor *g,
                         Tensor *y, int64_t dim, Tensor *kept) {
+  OP_ENTERED_AS(backward(type, table, name, g, y, dim, kept), type->name, g, y, dim);
   if (failed() || !g || !y) return NULL;
   const SpanLoops *loops = KERNEL_OF(table, tensor_dtype(y), name);
   if (!loops) return NULL;
@@ -275,14 +276,14 @@ GRAD(LogSoftmaxBackward0, "result | dim:i")
 }
 
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
-  OP_ENTERED("softmax", x, dim, dtype);
+  OP_ENTERED(t_softmax, "softmax", x, dim, dtype);
   IN_FLOAT_AS(dtype, t_softmax(x, dim, dtype), x);
   return forward(&SoftmaxBackward0, softmax_loops,
                  last_dim(x, dim) ? "softmax_lastdim_kernel_impl" : "softmax_kernel_impl", x, dim,
                  dtype);
 }
 Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
-  OP_ENTERED("log_softmax", x, dim, dtype);
+  OP_ENTERED(t_log_softmax, "log_softmax", x, dim, dtype);
   IN_FLOAT_AS(dtype, t_log_softmax(x, dim, dtype), x);
   return forward(&LogSoftmaxBackward0, log_softmax_loops,
                  last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl",
@@ -336,7 +337,7 @@ static Tensor *complex_logsumexp(Tensor *x, DimMask mask) {
 }
 
 Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
-  OP_ENTERED("logsumexp", x, dims, keepdim);
+  OP_ENTERED(t_logsumexp, "logsumexp", x, dims, keepdim);
   IN_FLOAT(t_logsumexp(x, dims, keepdim), x);
   DimMask mask;
   if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;

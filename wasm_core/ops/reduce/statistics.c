@@ -87,7 +87,8 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
               Tensor *out[2]) {
   IN_FLOAT_OUT(2, out, t_spread(kind, x, dims, correction, keepdim, out), x)
   const Spread *s = &spreads[kind];
-  OP_ENTERED(s->name, x, dims, correction, keepdim);
+  OP_ENTERED_AS(t_spread(kind, x, dims, correction, keepdim, out), s->name, x, dims, correction,
+                keepdim, out);
   DimMask mask;
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
@@ -164,7 +165,7 @@ static bool check_observations(const Tensor *x, const char *op) {
 }
 
 Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) {
-  OP_ENTERED("cov", x, correction, fweights, aweights);
+  OP_ENTERED(t_cov, "cov", x, correction, fweights, aweights);
   if (blocked(x) || !check_observations(x, "cov")) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "cov(): bool dtype is not supported for input");
   if (fweights && !check_weights(x, fweights, "fweights", true)) return NULL;
@@ -176,7 +177,7 @@ Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) 
 }
 
 Tensor *t_corrcoef(Tensor *x) {
-  OP_ENTERED("corrcoef", x);
+  OP_ENTERED(t_corrcoef, "corrcoef", x);
   if (blocked(x) || !check_observations(x, "corrcoef")) return NULL;
   Tensor *c = t_cov(x, 1, NULL, NULL);
   if (blocked(c)) return NULL;
@@ -197,7 +198,7 @@ static Tensor *difference(Tensor *x, int64_t dim) {
 }
 
 Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append) {
-  OP_ENTERED("diff", x, order, dim, prepend, append);
+  OP_ENTERED(t_diff, "diff", x, order, dim, prepend, append);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "diff expects input to be at least one-dimensional");
   if (order < 0)
@@ -272,10 +273,10 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
 
 /* x may be NULL */
 Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
-  OP_ENTERED("trapezoid", y, x, dx, dim);
+  OP_ENTERED(t_trapezoid, "trapezoid", y, x, dx, dim);
   return areas(y, x, dx, dim, false);
 }
 Tensor *t_cumulative_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
-  OP_ENTERED("cumulative_trapezoid", y, x, dx, dim);
+  OP_ENTERED(t_cumulative_trapezoid, "cumulative_trapezoid", y, x, dx, dim);
   return areas(y, x, dx, dim, true);
 }

@@ -56,7 +56,7 @@ static Tensor *sum_of_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   SPARSE_GIVES(sum_of_sparse(x, dims, keepdim, dtype), x);
-  OP_ENTERED("sum", x, dims, keepdim, dtype);
+  OP_ENTERED(t_sum, "sum", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_sum(x, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
@@ -83,14 +83,14 @@ static bool broadcast_mask(const Tensor *x, int ndim, const int64_t *sizes, DimM
 
 Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
   SPARSE_GIVES(t_sparse_sum_to(x, ndim, sizes), x);
-  OP_ENTERED("sum_to_size", x, ndim, sizes);
+  OP_ENTERED(t_sum_to, "sum_to_size", x, ndim, sizes);
   DimMask mask;
   int64_t dims[MAX_DIM], strides[MAX_DIM];
   if (blocked(x)) return NULL;
   if (sizes_equal(x->ndim, x->sizes, ndim, sizes)) return x;
   IN_FLOAT(t_sum_to(x, ndim, sizes), x);
   if (!broadcast_mask(x, ndim, sizes, &mask)) return NULL;
-  if (tensor_tracked(x)) {
+  if (tensor_tracked(x) || by_ops) {
     int count = 0;
     for (int i = 0; i < x->ndim; i++)
       if (mask >> i & 1) dims[count++] = i;
@@ -109,7 +109,7 @@ GRAD(NansumBackward0, "self | dim:m keepdim:b")
 { gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
-  OP_ENTERED("nansum", x, dims, keepdim, dtype);
+  OP_ENTERED(t_nansum, "nansum", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_nansum(x, dims, keepdim, dtype), x);
   DimMask mask;
   if (x && dtype_is_complex((DType)x->dtype))
@@ -148,7 +148,7 @@ static void divide_by(Tensor *y, double count) {
 }
 
 Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
-  OP_ENTERED("mean", x, dims, keepdim, dtype);
+  OP_ENTERED(t_mean, "mean", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_mean(x, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x)) return NULL;
@@ -166,7 +166,7 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 }
 
 Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
-  OP_ENTERED("nanmean", x, dims, keepdim, dtype);
+  OP_ENTERED(t_nanmean, "nanmean", x, dims, keepdim, dtype);
   if (blocked(x)) return NULL;
   if (!dtype_is_inexact((DType)x->dtype))
     return fail(ERR_RUNTIME,
@@ -178,7 +178,7 @@ Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 
 /* To no dims it is always a sum, with the type of one. */
 Tensor *t_sum_to_size(Tensor *x, Ints size) {
-  OP_ENTERED("sum_to_size", x, size);
+  OP_ENTERED(t_sum_to_size, "sum_to_size", x, size);
   Tensor *y = size.n == 0 ? t_sum_all(x) : t_sum_to(x, size.n, size.v);
   return y && size.n && size.n < x->ndim && !tensor_is_view(y) ? t_view(y, y->ndim, y->sizes) : y;
 }
@@ -226,7 +226,7 @@ GRAD(ProdBackward1, "self result | dim:i keepdim:b")
 }
 
 static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
-  OP_ENTERED("prod", x, keepdim, dtype);
+  OP_ENTERED_AS(prod(x, dim, keepdim, dtype), "prod", x, dim, keepdim, dtype);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
@@ -256,7 +256,7 @@ Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype) {
 /* ------------------------------------------------------------ truth */
 
 Tensor *t_count_nonzero(Tensor *x, Ints dims) {
-  OP_ENTERED("count_nonzero", x, dims);
+  OP_ENTERED(t_count_nonzero, "count_nonzero", x, dims);
   IN_FLOAT(t_count_nonzero(x, dims), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
@@ -286,7 +286,7 @@ Tensor *t_all(Tensor *x, Ints dims, bool keepdim) { return truth(x, dims, keepdi
 
 /* Of what is batched all slices count, and the answer is no batch: vmap may ask it. */
 Tensor *t_is_all_true(Tensor *x) {
-  OP_ENTERED("_is_all_true", x);
+  OP_ENTERED(t_is_all_true, "_is_all_true", x);
   while (x && x->flags & FLAG_BATCHED) x = x->meta->value;
   return t_all(x, ALL_DIMS, false);
 }

@@ -112,7 +112,7 @@ static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType
 }
 
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
-  OP_ENTERED("vector_norm", x, p, dims, keepdim, dtype);
+  OP_ENTERED(t_vector_norm, "vector_norm", x, p, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_vector_norm(x, p, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
@@ -130,7 +130,7 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
 
 /* torch.norm's orders by name: "fro". */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
-  OP_ENTERED("norm", x, p, dims, keepdim, dtype);
+  OP_ENTERED(t_norm_named, "norm", x, p, dims, keepdim, dtype);
   if (blocked(x) || !p) return NULL;
   if (strcmp(p, "fro") == 0 && dims.n <= 2) return t_vector_norm(x, 2, dims, keepdim, dtype);
   int64_t all[MAX_DIM];
@@ -139,7 +139,7 @@ Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dt
 }
 
 Tensor *t_dist(Tensor *a, Tensor *b, double p) {
-  OP_ENTERED("dist", a, b, p);
+  OP_ENTERED(t_dist, "dist", a, b, p);
   IN_FLOAT(t_dist(a, b, p), a, b);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(&DistBackward0, 3, 1, a, b, NULL);
@@ -158,7 +158,7 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
 }
 
 Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
-  OP_ENTERED("normalize", x, p, dims, eps);
+  OP_ENTERED(t_normalize, "normalize", x, p, dims, eps);
   Tensor *length = t_clamp_min(t_vector_norm(x, p, dims, true, DT_NONE), tensor_wrapped_f(eps));
   return length ? t_div(x, t_expand(length, x->ndim, x->sizes)) : NULL;
 }
@@ -167,7 +167,7 @@ Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
 
 /* Parts of x along dim whose norm is more than `most`, a wrapped number, scaled down to it. */
 Tensor *t_renorm(Tensor *x, double p, int64_t dim, Tensor *most) {
-  OP_ENTERED("renorm", x, p, dim, most);
+  OP_ENTERED(t_renorm, "renorm", x, p, dim, most);
   if (blocked(x, most)) return NULL;
   if (p <= 0) return fail(ERR_RUNTIME, "renorm: non-positive-norm not supported");
   double bound = tensor_get_f(most, 0);

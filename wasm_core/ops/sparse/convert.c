@@ -68,7 +68,7 @@ Tensor *t_sparse_values(Tensor *x) {
 
 /* values() */
 Tensor *t_values(Tensor *x) {
-  ANY_ENTERED("values", x);
+  ANY_ENTERED(t_values, "values", x);
   if (blocked(x)) return NULL;
   if (!is_sparse(x))
     return fail(ERR_RUNTIME, "values expected sparse tensor layout but got %s", layout_text(x));
@@ -83,7 +83,7 @@ Tensor *t_values(Tensor *x) {
 GRAD_SPARSE(CoalesceBackward0, "") { gi[0] = g[0]; }
 
 Tensor *t_coalesce(Tensor *x) {
-  ANY_ENTERED("coalesce", x);
+  ANY_ENTERED(t_coalesce, "coalesce", x);
   if (blocked(x)) return NULL;
   if (!is_sparse(x) || !is_coo(x))
     return fail(ERR_RUNTIME, "coalesce expected sparse coordinate tensor layout but got %s",
@@ -102,7 +102,7 @@ GRAD_SPARSE(SparseMaskBackward0, "mask | -:i") {
 }
 
 Tensor *t_sparse_mask(Tensor *x, Tensor *mask) {
-  ANY_ENTERED("sparse_mask", x, mask);
+  ANY_ENTERED(t_sparse_mask, "sparse_mask", x, mask);
   if (blocked(x, mask)) return NULL;
   if (!is_sparse(mask)) return refuse_layout("sparse_mask", mask);
   if (!tensor_same_shape(x, mask))
@@ -129,7 +129,7 @@ GRAD_SPARSE(ToDenseBackward0, "self | -:i masked_grad:b") {
 }
 
 Tensor *t_to_dense(Tensor *x, DType dtype, bool masked) {
-  ANY_ENTERED("to_dense", x, dtype, masked);
+  ANY_ENTERED(t_to_dense, "to_dense", x, dtype, masked);
   if (blocked(x)) return NULL;
   if (!is_sparse(x)) return dtype == DT_NONE ? x : t_to(x, dtype);
   Node *n = node_new(&ToDenseBackward0, 1, 2, x, NULL);
@@ -202,7 +202,7 @@ Tensor *t_to_form(Tensor *x, Form f) {
 
 /* to_sparse(sparse_dim) */
 Tensor *t_to_sparse_dim(Tensor *x, int64_t sparse) {
-  ANY_ENTERED("to_sparse", x, sparse);
+  ANY_ENTERED(t_to_sparse_dim, "to_sparse", x, sparse);
   if (blocked(x)) return NULL;
   if (is_sparse(x) && (!is_coo(x) || sparse != sparse_dims(x)))
     return fail(
@@ -236,7 +236,7 @@ static const NodeType *const to_types[] = {NULL,
 
 /* to_sparse(layout), and to_sparse_csr and so on (`op`); `dense` -1: not given. */
 Tensor *t_to_layout(Tensor *x, Layout l, Ints block, int64_t dense, const char *op) {
-  ANY_ENTERED(op, x, block, dense);
+  ANY_ENTERED_AS(t_to_layout(x, l, block, dense, op), op, x, block, dense);
   if (blocked(x)) return NULL;
   if (l == LAYOUT_STRIDED) return t_to_dense(x, DT_NONE, true);
   const char *from = layout_text(x);

@@ -76,7 +76,8 @@ static bool check_dense_sizes(const Tensor *indices, const Tensor *values, const
 /* The gradient of the values is that of the tensor, at its places. */
 Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                      bool coalesced) {
-  ANY_ENTERED("_sparse_coo_tensor_with_dims_and_tensors", indices, values);
+  ANY_ENTERED_AS(t_sparse_coo(indices, values, ndim, sizes, coalesced),
+                 "_sparse_coo_tensor_with_dims_and_tensors", indices, values);
   if (blocked(indices, values) || !check_coo(indices, values, ndim)) return NULL;
   indices = index_words(indices);
   if (!indices || !within(indices, sizes) || !check_dense_sizes(indices, values, sizes))
@@ -317,7 +318,7 @@ static bool of_coo(Tensor *x, const char *op) {
 }
 
 Tensor *t_indices(Tensor *x) {
-  ANY_ENTERED("indices", x);
+  ANY_ENTERED(t_indices, "indices", x);
   if (!of_coo(x, "indices")) return NULL;
   if (!sparse_parts(x)->coalesced)
     return fail(ERR_RUNTIME,
@@ -326,13 +327,13 @@ Tensor *t_indices(Tensor *x) {
 }
 
 Tensor *t_raw_indices(Tensor *x) {
-  ANY_ENTERED("_indices", x);
+  ANY_ENTERED(t_raw_indices, "_indices", x);
   if (!is_sparse(x) || !is_coo(x)) return refuse_layout("_indices", x);
   return t_detach(sparse_parts(x)->indices);
 }
 
 Tensor *t_raw_values(Tensor *x) {
-  ANY_ENTERED("_values", x);
+  ANY_ENTERED(t_raw_values, "_values", x);
   if (!is_sparse(x)) return refuse_layout("_values", x);
   return t_detach(sparse_parts(x)->values);
 }
@@ -361,7 +362,7 @@ int64_t op_dense_dim(Tensor *x) { return dense_dims(x); }
 /* ------------------------------------------------------------ in place */
 
 Tensor *t_coalesced_(Tensor *x, bool coalesced) {
-  ANY_ENTERED("_coalesced_", x, coalesced);
+  ANY_ENTERED(t_coalesced_, "_coalesced_", x, coalesced);
   if (!of_coo(x, "_coalesced_")) return NULL;
   Sparse s = *sparse_parts(x);
   s.coalesced = coalesced;
@@ -384,7 +385,7 @@ static bool check_resize(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
 
 /* Sizes of x as it is, with the elements that it has. */
 Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
-  ANY_ENTERED("sparse_resize_", x, size, sparse, dense);
+  ANY_ENTERED(t_sparse_resize_, "sparse_resize_", x, size, sparse, dense);
   if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;
   Sparse s = *sparse_parts(x);
   bool empty = s.values->sizes[0] == 0;
@@ -423,7 +424,7 @@ Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
 }
 
 Tensor *t_sparse_resize_and_clear_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
-  ANY_ENTERED("sparse_resize_and_clear_", x, size, sparse, dense);
+  ANY_ENTERED(t_sparse_resize_and_clear_, "sparse_resize_and_clear_", x, size, sparse, dense);
   if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;
   Tensor *none = structure((Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
                            tensor_none_of(DT_I64), (DType)x->dtype);

@@ -49,7 +49,7 @@ static Tensor *entries_within(Tensor *x, int64_t dim, int64_t start, int64_t end
 }
 
 Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index) {
-  ANY_ENTERED("select", x, dim, index);
+  ANY_ENTERED(t_sparse_select, "select", x, dim, index);
   if (blocked(x) || !check_coo("select", x) || tensor_size(x, dim) < 0) return NULL;
   dim = dim_wrap(dim, x->ndim);
   int64_t size = x->sizes[dim], sizes[MAX_DIM];
@@ -74,7 +74,7 @@ Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index) {
 }
 
 Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  ANY_ENTERED("slice", x, dim, start, end, step);
+  ANY_ENTERED(t_sparse_slice, "slice", x, dim, start, end, step);
   if (blocked(x) || !check_coo("slice", x) || tensor_size(x, dim) < 0) return NULL;
   dim = dim_wrap(dim, x->ndim);
   int64_t size = x->sizes[dim], sizes[MAX_DIM];
@@ -103,7 +103,7 @@ Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64
 }
 
 Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
-  ANY_ENTERED("index_select", x, dim, index);
+  ANY_ENTERED(t_sparse_index_select, "index_select", x, dim, index);
   if (blocked(x, index)) return NULL;
   if (is_sparse(index)) return refuse_layout("index_select", index);
   if (!check_coo("index_select", x) || tensor_size(x, dim) < 0) return NULL;
@@ -152,7 +152,7 @@ Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
 }
 
 Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
-  ANY_ENTERED("unsqueeze", x, dim);
+  ANY_ENTERED(t_sparse_unsqueeze, "unsqueeze", x, dim);
   if (blocked(x) || !check_coo("unsqueeze", x) || (dim = dim_wrap(dim, x->ndim + 1)) < 0)
     return NULL;
   if (x->ndim == MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
@@ -175,7 +175,7 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
 }
 
 Tensor *t_sparse_permute(Tensor *x, Ints dims) {
-  ANY_ENTERED("permute", x, dims);
+  ANY_ENTERED(t_sparse_permute, "permute", x, dims);
   if (blocked(x) || !check_coo("permute", x)) return NULL;
   if (dims.n != x->ndim)
     return fail(ERR_RUNTIME,
@@ -245,7 +245,7 @@ static Tensor *between_zeros(Tensor *values, int64_t dim, int64_t before, int64_
 }
 
 Tensor *t_sparse_cat(Tensors ts, int64_t dim) {
-  ANY_ENTERED("cat", ts, dim);
+  ANY_ENTERED(t_sparse_cat, "cat", ts, dim);
   if (failed() || (dim = dim_wrap(dim, ts.v[0]->ndim)) < 0 || !check_joined(ts, dim)) return NULL;
   Tensor **indices = scratch_array(ts.n, sizeof *indices),
          **values = scratch_array(ts.n, sizeof *values);
@@ -273,7 +273,7 @@ Tensor *t_sparse_cat(Tensors ts, int64_t dim) {
 }
 
 Tensor *t_sparse_stack(Tensors ts, int64_t dim) {
-  ANY_ENTERED("stack", ts, dim);
+  ANY_ENTERED(t_sparse_stack, "stack", ts, dim);
   Tensor **each = failed() ? NULL : scratch_array(ts.n, sizeof *each);
   if (!each || (dim = dim_wrap(dim, ts.v[0]->ndim + 1)) < 0) return NULL;
   for (int i = 0; i < ts.n && !failed(); i++) {

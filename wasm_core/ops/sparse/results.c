@@ -181,7 +181,7 @@ static Tensor *sum_value(Tensor *x, uint64_t mask) {
 
 /* Over these dims; dense if no sparse one is left. */
 Tensor *t_sparse_sum(Tensor *x, Ints dims, DType dtype) {
-  ANY_ENTERED("_sparse_sum", x, dims, dtype);
+  ANY_ENTERED(t_sparse_sum, "_sparse_sum", x, dims, dtype);
   if (blocked(x)) return NULL;
   if (!is_sparse(x)) return refuse_layout("_sparse_sum", x);
   if (dtype != DT_NONE) x = t_to(x, dtype);
@@ -238,7 +238,7 @@ static Tensor *copied(const Tensor *x, DType dtype) {
 }
 
 Tensor *t_sparse_clone(Tensor *x) {
-  ANY_ENTERED("clone", x);
+  ANY_ENTERED(t_sparse_clone, "clone", x);
   if (blocked(x)) return NULL;
   return set_history(copied(x, (DType)x->dtype), node_new(&CloneBackward0, 0, 0, x, NULL));
 }
@@ -246,7 +246,7 @@ Tensor *t_sparse_clone(Tensor *x) {
 GRAD_SPARSE(ToCopyBackward0, "") { gi[0] = t_to(g[0], (DType)NUM(0)); }
 
 Tensor *t_sparse_to(Tensor *x, DType dtype) {
-  ANY_ENTERED("_to_copy", x, dtype);
+  ANY_ENTERED(t_sparse_to, "_to_copy", x, dtype);
   if (blocked(x)) return NULL;
   Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
@@ -357,7 +357,7 @@ static Tensor *transposed(Tensor *x, int64_t a, int64_t b) {
 }
 
 Tensor *t_sparse_transpose(Tensor *x, int64_t a, int64_t b) {
-  ANY_ENTERED("transpose", x, a, b);
+  ANY_ENTERED(t_sparse_transpose, "transpose", x, a, b);
   if (blocked(x) || (a = dim_wrap(a, x->ndim)) < 0 || (b = dim_wrap(b, x->ndim)) < 0) return NULL;
   if (a == b) return t_detach(x);
   Node *n = node_new(&TransposeBackward0, 0, 2, x, NULL);
@@ -367,7 +367,7 @@ Tensor *t_sparse_transpose(Tensor *x, int64_t a, int64_t b) {
 }
 
 Tensor *t_sparse_t(Tensor *x) {
-  ANY_ENTERED("t", x);
+  ANY_ENTERED(t_sparse_t, "t", x);
   if (blocked(x) || x->ndim < 2) return failed() ? NULL : x;
   Node *n = node_new(&TBackward0, 0, 0, x, NULL);
   return set_history(transposed(x, x->ndim - 2, x->ndim - 1), n);
@@ -473,7 +473,7 @@ static Tensor *product_of(const NodeType *type, Tensor *a, Tensor *b) {
 }
 
 Tensor *t_mm_sparse(Tensor *a, Tensor *b) {
-  ANY_ENTERED("mm", a, b);
+  ANY_ENTERED(t_mm_sparse, "mm", a, b);
   return product_of(&MmBackward0, a, b);
 }
 
@@ -490,7 +490,7 @@ static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
 
 /* torch.sparse.mm */
 Tensor *t_sparse_mm(Tensor *a, Tensor *b, const char *reduce) {
-  ANY_ENTERED("_sparse_mm", a, b, reduce);
+  ANY_ENTERED(t_sparse_mm, "_sparse_mm", a, b, reduce);
   if (blocked(a, b)) return NULL;
   if (reduce) return reduced_product(a, b, reduce);
   return is_sparse(a) || is_sparse(b) ? masked_product(a, b) : t_mm(a, b);
@@ -503,7 +503,7 @@ static Tensor *scaled_by(Tensor *x, Tensor *factor) {
 
 /* beta self + alpha a b */
 Tensor *t_sparse_addmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) {
-  ANY_ENTERED("_sparse_addmm", self, a, b, beta, alpha);
+  ANY_ENTERED(t_sparse_addmm, "_sparse_addmm", self, a, b, beta, alpha);
   if (blocked(self, a, b) || blocked(alpha, beta)) return NULL;
   Tensor *y = is_sparse(a) || is_sparse(b) ? masked_product(a, b) : t_mm(a, b);
   return t_add(scaled_by(self, beta), y ? scaled_by(y, alpha) : NULL);
@@ -514,7 +514,7 @@ static Tensor *number(double f, int64_t i, DType d) {
 }
 
 Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
-  ANY_ENTERED("addmm", self, a, b);
+  ANY_ENTERED_AS(t_addmm_sparse(self, a, b, beta, alpha), "addmm", self, a, b);
   if (blocked(self, a, b)) return NULL;
   DType d = (DType)self->dtype;
   Tensor *y = is_sparse(a) || is_sparse(b) ? t_mm_sparse(a, b) : t_mm(a, b);
@@ -588,7 +588,7 @@ static Tensor *softmax_values(Tensor *x, int64_t dim, bool logarithm) {
 /* torch.sparse.softmax, log_softmax */
 Tensor *t_sparse_softmax(Tensor *x, int64_t dim, bool logarithm, DType dtype) {
   const char *op = logarithm ? "_sparse_log_softmax" : "_sparse_softmax";
-  ANY_ENTERED(op, x, dim, dtype);
+  ANY_ENTERED_AS(t_sparse_softmax(x, dim, logarithm, dtype), op, x, dim, dtype);
   if (blocked(x)) return NULL;
   if (!is_sparse(x) || !is_coo(x)) return refuse_layout(op, x);
   if (dtype != DT_NONE) x = t_to(x, dtype);

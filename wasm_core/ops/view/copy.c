@@ -326,7 +326,7 @@ GRAD(ToCopyBackward0, "")
 
 Tensor *t_to_device(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
   SPARSE_GIVES(t_sparse_to(x, dtype), x);
-  VIEW_ENTERED("_to_copy", x, dtype, format);
+  VIEW_ENTERED_AS(t_to_device(x, dtype, form, format), "_to_copy", x, dtype, format);
   if (blocked(x)) return NULL;
   Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 2, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
@@ -336,7 +336,7 @@ Tensor *t_to_device(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
 }
 
 Tensor *t_to(Tensor *x, DType dtype) {
-  ANY_ENTERED("to", x, dtype);
+  ANY_ENTERED(t_to, "to", x, dtype);
   return blocked(x) || x->dtype == dtype
              ? x
              : t_to_device(x, dtype, x->form & FORM_ABSENT, FORMAT_PRESERVE);
@@ -347,7 +347,7 @@ GRAD(CloneBackward0, "")
 
 Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
   SPARSE_GIVES(t_sparse_clone(x), x);
-  VIEW_ENTERED("clone", x, format);
+  VIEW_ENTERED(t_clone_format, "clone", x, format);
   if (blocked(x)) return NULL;
   Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
   Tensor *y = tensor_empty_like_format(x, (DType)x->dtype, format);
@@ -357,7 +357,7 @@ Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
 Tensor *t_clone(Tensor *x) { return t_clone_format(x, FORMAT_PRESERVE); }
 
 Tensor *t_contiguous(Tensor *x) {
-  VIEW_ENTERED("contiguous", x);
+  VIEW_ENTERED(t_contiguous, "contiguous", x);
   return blocked(x) || tensor_is_contiguous(x) ? x : t_clone_format(x, FORMAT_CONTIGUOUS);
 }
 
@@ -404,7 +404,7 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
   SPARSE_GIVES(t_sparse_copy_(dst, src, record), dst, src);
-  VIEW_ENTERED("copy_", dst, src, record);
+  VIEW_ENTERED(t_copy_, "copy_", dst, src, record);
   if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true))
     return NULL;
@@ -476,7 +476,7 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
   SPARSE_GIVES(refuse_layout("fill_.Scalar", x), x, value);
-  VIEW_ENTERED("fill_", x, value);
+  VIEW_ENTERED(t_fill_, "fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
       !(is_wrapped(value) || check_overlap_internal(x)))
     return NULL;
@@ -484,7 +484,7 @@ Tensor *t_fill_(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_fill(Tensor *x, Tensor *value) {
-  VIEW_ENTERED("fill", x, value);
+  VIEW_ENTERED(t_fill, "fill", x, value);
   if (!check_fill(x, value)) return NULL;
   Node *n = fill_node(x, value, false);
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
@@ -493,7 +493,7 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
 
 Tensor *t_zero_(Tensor *x) {
   SPARSE_GIVES(t_sparse_zero_(x), x);
-  VIEW_ENTERED("zero_", x);
+  VIEW_ENTERED(t_zero_, "zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
   return fill_inplace(x, tensor_number(0, (DType)x->dtype),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));
@@ -502,7 +502,7 @@ Tensor *t_zero_(Tensor *x) {
 /* ------------------------------------------------------------ constants of a shape */
 
 Tensor *t_full_like(Tensor *x, double v) {
-  VIEW_ENTERED("full_like", x, v);
+  VIEW_ENTERED(t_full_like, "full_like", x, v);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   return tensor_fill_data(y, tensor_number(v, (DType)x->dtype)) ? y : NULL;
@@ -510,7 +510,7 @@ Tensor *t_full_like(Tensor *x, double v) {
 
 Tensor *t_zeros_like(Tensor *x) {
   SPARSE_GIVES(t_sparse_zeros_like(x, (DType)x->dtype), x);
-  VIEW_ENTERED("zeros_like", x);
+  VIEW_ENTERED(t_zeros_like, "zeros_like", x);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   if (y && !tensor_absent(y))

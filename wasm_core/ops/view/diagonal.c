@@ -66,7 +66,7 @@ GRAD(TraceBackward0, "| self_sym_sizes:l")
 }
 
 Tensor *t_trace(Tensor *x) {
-  OP_ENTERED("trace", x);
+  OP_ENTERED(t_trace, "trace", x);
   if (blocked(x)) return NULL;
   if (x->ndim != 2)
     return fail(ERR_RUNTIME, "trace: expected a matrix, but got tensor with dim %d", x->ndim);
@@ -81,7 +81,7 @@ GRAD(DiagEmbedBackward0, "| offset:i dim1:i dim2:i")
 { gi[0] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2)); }
 
 Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
-  OP_ENTERED("diag_embed", x, offset, dim1, dim2);
+  OP_ENTERED(t_diag_embed, "diag_embed", x, offset, dim1, dim2);
   if (blocked(x)) return NULL;
   int ndim = x->ndim + 1;
   if (ndim > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
@@ -108,7 +108,7 @@ GRAD(DiagonalBackward0_copy, "| self_sym_sizes:l offset:i dim1:i dim2:i")
 }
 
 Tensor *t_diagonal_copy(Tensor *x, int64_t offset, int64_t d0, int64_t d1) {
-  OP_ENTERED("diagonal_copy", x, offset, d0, d1);
+  OP_ENTERED(t_diagonal_copy, "diagonal_copy", x, offset, d0, d1);
   if (blocked(x)) return NULL;
   Node *n = node_new(&DiagonalBackward0_copy, 0, 4 + x->ndim, x, NULL);
   num_list(n, 0, x->ndim, x->sizes);
@@ -120,7 +120,7 @@ Tensor *t_diagonal_copy(Tensor *x, int64_t offset, int64_t d0, int64_t d1) {
 }
 
 Tensor *t_diag(Tensor *x, int64_t offset) {
-  OP_ENTERED("diag", x, offset);
+  OP_ENTERED(t_diag, "diag", x, offset);
   if (blocked(x)) return NULL;
   if (x->ndim == 1) return t_diag_embed(x, offset, 0, 1);
   if (x->ndim == 2) return t_diagonal_copy(x, offset, 0, 1);
@@ -128,7 +128,7 @@ Tensor *t_diag(Tensor *x, int64_t offset) {
 }
 
 Tensor *t_diagflat(Tensor *x, int64_t offset) {
-  OP_ENTERED("diagflat", x, offset);
+  OP_ENTERED(t_diagflat, "diagflat", x, offset);
   return t_diag(t_reshape(t_contiguous(x), 1, (int64_t[]){-1}), offset);
 }
 
@@ -137,7 +137,7 @@ static Tensor *fill_apart(Tensor *x, int64_t start, int64_t count, int64_t strid
 }
 
 Tensor *t_fill_diagonal_(Tensor *x, Tensor *value, bool wrap) {
-  VIEW_ENTERED("fill_diagonal_", x, value, wrap);
+  VIEW_ENTERED(t_fill_diagonal_, "fill_diagonal_", x, value, wrap);
   if (blocked(x) || blocked(value)) return NULL;
   if (x->ndim < 2) return fail(ERR_RUNTIME, "dimensions must larger than 1");
   int64_t stride = 0, rows = x->sizes[0], count = x->sizes[0];

@@ -112,7 +112,7 @@ static Tensor *in_rounds(Tensors ts, int64_t dim, Tensor *join(Tensors, int64_t)
 
 Tensor *t_cat(Tensors ts, int64_t dim) {
   SPARSE_GIVES(t_sparse_cat(ts, dim), ts);
-  OP_ENTERED("cat", ts, dim);
+  OP_ENTERED(t_cat, "cat", ts, dim);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_VALUE, "torch.cat(): expected a non-empty list of Tensors");
   if (ts.n > MOST_INPUTS) return in_rounds(ts, dim, t_cat);
@@ -162,7 +162,7 @@ static Tensor *stack_data(Tensors ts, int64_t dim) {
 
 Tensor *t_stack(Tensors ts, int64_t dim) {
   SPARSE_GIVES(t_sparse_stack(ts, dim), ts);
-  OP_ENTERED("stack", ts, dim);
+  OP_ENTERED(t_stack, "stack", ts, dim);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "stack expects a non-empty TensorList");
   if (ts.v[0]->ndim == MAX_DIM)
@@ -215,7 +215,7 @@ GRAD(BlockDiagBackward0, "| ")
 }
 
 Tensor *t_block_diag(Tensors ts) {
-  OP_ENTERED("block_diag", ts);
+  OP_ENTERED(t_block_diag, "block_diag", ts);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return tensor_empty(2, (int64_t[]){1, 0}, dtype_default());
   int64_t *shapes = scratch_array(3 * (int64_t)ts.n, sizeof *shapes), total[2] = {0, 0};
@@ -252,7 +252,7 @@ static Tensor *not_a_vector(const Tensor *x) {
 }
 
 Tensor *t_cartesian_prod(Tensors ts) {
-  OP_ENTERED("cartesian_prod", ts);
+  OP_ENTERED(t_cartesian_prod, "cartesian_prod", ts);
   if (!check_tensors(ts)) return NULL;
   for (int i = 0; i < ts.n; i++)
     if (ts.v[i]->ndim != 1) return not_a_vector(ts.v[i]);
@@ -294,7 +294,7 @@ static Tensor *choice_indices(int64_t n, int64_t r, bool again) {
 }
 
 Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
-  OP_ENTERED("combinations", x, r, again);
+  OP_ENTERED(t_combinations, "combinations", x, r, again);
   if (blocked(x)) return NULL;
   if (x->ndim != 1) return not_a_vector(x);
   if (r < 0) return fail(ERR_RUNTIME, "Expect a non-negative number, but got %lld", (long long)r);
@@ -347,7 +347,7 @@ static Tensor *in_chunks(Tensor *x, int64_t dim, int64_t chunks) {
 }
 
 Tensor *t_chunk_cat(Tensors ts, int64_t dim, int64_t chunks) {
-  OP_ENTERED("_chunk_cat", ts, dim, chunks);
+  OP_ENTERED(t_chunk_cat, "_chunk_cat", ts, dim, chunks);
   if (failed() || !check_chunk_cat(ts, &dim, chunks)) return NULL;
   Tensor **parts = scratch_array(ts.n, sizeof *parts), *y = NULL;
   Node *n = node_new_list(&node__chunk_cat, 0, 0, ts.n, ts.v);

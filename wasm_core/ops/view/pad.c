@@ -68,7 +68,7 @@ static Tensor *padded(Tensor *x, Ints pad, Tensor *value) {
 }
 
 Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value) {
-  OP_ENTERED("constant_pad_nd", x, pad, value);
+  OP_ENTERED(t_constant_pad, "constant_pad_nd", x, pad, value);
   if (blocked(x, value)) return NULL;
   if (pad.n % 2) return fail(ERR_RUNTIME, "Padding length must be divisible by 2");
   if (pad.n > 2 * x->ndim)
@@ -268,12 +268,12 @@ static Tensor *pad_lines(const Lines *l, Tensor *x, Ints pad) {
       [REFLECT] = {"", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d"},
       [REPLICATE] = {"", "replication_pad1d", "replication_pad2d", "replication_pad3d"},
       [CIRCULAR] = {"", "_pad_circular", "_pad_circular", "_pad_circular"}};
-  OP_ENTERED(names[l->mode][l->nd], x, pad);
+  OP_ENTERED_AS(pad_lines(l, x, pad), names[l->mode][l->nd], x, pad);
   return gather_lines(l, x);
 }
 
 Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
-  OP_ENTERED("pad", x, pad, mode, value);
+  OP_ENTERED(t_pad, "pad", x, pad, mode, value);
   Lines l;
   if (blocked(x) || !mode) return NULL;
   if (strcmp(mode, "constant") == 0)
@@ -335,7 +335,7 @@ static bool check_factor(const Tensor *x, const char *op, const char *name, int6
 }
 
 Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
-  OP_ENTERED("pixel_shuffle", x, r);
+  OP_ENTERED(t_pixel_shuffle, "pixel_shuffle", x, r);
   if (blocked(x) || !check_factor(x, "pixel_shuffle", "upscale_factor", r)) return NULL;
   int lead = x->ndim - 3;
   int64_t c = x->sizes[lead], h = x->sizes[lead + 1], w = x->sizes[lead + 2];
@@ -352,7 +352,7 @@ Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
 }
 
 Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
-  OP_ENTERED("pixel_unshuffle", x, r);
+  OP_ENTERED(t_pixel_unshuffle, "pixel_unshuffle", x, r);
   if (blocked(x) || !check_factor(x, "pixel_unshuffle", "downscale_factor", r)) return NULL;
   int lead = x->ndim - 3;
   int64_t c = x->sizes[lead], h = x->sizes[lead + 1], w = x->sizes[lead + 2];
@@ -374,7 +374,7 @@ Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
 }
 
 Tensor *t_channel_shuffle(Tensor *x, int64_t groups) {
-  OP_ENTERED("channel_shuffle", x, groups);
+  OP_ENTERED(t_channel_shuffle, "channel_shuffle", x, groups);
   if (blocked(x)) return NULL;
   if (x->ndim <= 2)
     return fail(ERR_RUNTIME,

@@ -25,7 +25,7 @@ static Tensor *backwards(Tensor *x, const bool *marked) {
 }
 
 Tensor *t_flip(Tensor *x, Ints dims) {
-  OP_ENTERED("flip", x, dims);
+  OP_ENTERED(t_flip, "flip", x, dims);
   bool marked[MAX_DIM];
   if (blocked(x) || !dims_mark(x->ndim, dims, marked)) return NULL;
   Node *n = node_new(&FlipBackward0, 0, 1 + dims.n, x, NULL);
@@ -36,7 +36,7 @@ Tensor *t_flip(Tensor *x, Ints dims) {
 
 /* fliplr: 1, flipud: 0 */
 Tensor *t_flip_side(Tensor *x, int64_t dim) {
-  OP_ENTERED("flip", x, dim);
+  OP_ENTERED(t_flip_side, "flip", x, dim);
   if (blocked(x)) return NULL;
   if (x->ndim <= dim) return fail(ERR_RUNTIME, "Input must be >= %lld-d.", (long long)dim + 1);
   return t_flip(x, (Ints){1, &dim});
@@ -76,7 +76,7 @@ static Tensor *roll_data(Tensor *x, Ints shifts, const int64_t *dims, int n_dims
 }
 
 Tensor *t_roll(Tensor *x, Ints shifts, Ints dims) {
-  OP_ENTERED("roll", x, shifts, dims);
+  OP_ENTERED(t_roll, "roll", x, shifts, dims);
   int64_t at[MAX_DIM];
   int n_dims = dims.n > 0 ? dims.n : 0;
   if (blocked(x)) return NULL;
@@ -109,7 +109,7 @@ static Tensor *rot90_data(Tensor *x, int64_t k, int64_t d0, int64_t d1) {
 }
 
 Tensor *t_rot90(Tensor *x, int64_t k, Ints dims) {
-  OP_ENTERED("rot90", x, k, dims);
+  OP_ENTERED(t_rot90, "rot90", x, k, dims);
   if (blocked(x)) return NULL;
   if (dims.n != 2)
     return fail(ERR_RUNTIME, "expected total rotation dims == 2, but got dims = %d", dims.n);
@@ -175,7 +175,7 @@ static Tensor *repeat_data(Tensor *x, Ints repeats, const int64_t *total) {
 }
 
 Tensor *t_repeat(Tensor *x, Ints repeats) {
-  OP_ENTERED("repeat", x, repeats);
+  OP_ENTERED(t_repeat, "repeat", x, repeats);
   int64_t total[MAX_DIM] = {0};
   if (blocked(x)) return NULL;
   if (repeats.n < x->ndim)
@@ -198,7 +198,7 @@ Tensor *t_repeat(Tensor *x, Ints repeats) {
 }
 
 Tensor *t_tile(Tensor *x, Ints dims) {
-  OP_ENTERED("tile", x, dims);
+  OP_ENTERED(t_tile, "tile", x, dims);
   int64_t padded[MAX_DIM];
   if (blocked(x) || dims.n >= x->ndim) return t_repeat(x, dims);
   int extra = x->ndim - dims.n;
@@ -243,7 +243,7 @@ Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
 
 /* dim NULL: flat */
 Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int64_t output_size) {
-  OP_ENTERED("repeat_interleave", x, repeats, dim_, output_size);
+  OP_ENTERED(t_repeat_interleave, "repeat_interleave", x, repeats, dim_, output_size);
   if (blocked(x) || blocked(repeats)) return NULL;
   if (!dim_) x = t_flatten(x, 0, -1);
   int64_t dim = dim_ && x ? dim_wrap(*dim_, x->ndim) : 0;
@@ -261,7 +261,7 @@ Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int
 
 Tensor *t_repeat_interleave_int(Tensor *x, int64_t times, const int64_t *dim_,
                                 int64_t output_size) {
-  OP_ENTERED("repeat_interleave", x, times, dim_, output_size);
+  OP_ENTERED(t_repeat_interleave_int, "repeat_interleave", x, times, dim_, output_size);
   if (blocked(x)) return NULL;
   if (!dim_) x = t_flatten(x, 0, -1);
   if (times < 0) return fail(ERR_RUNTIME, "Repeats must be non-negative");

@@ -29,11 +29,11 @@ Tensor *t_reshape_ints(Tensor *x, Ints sizes) { return t_reshape(x, sizes.n, siz
 Tensor *t_view_ints(Tensor *x, Ints sizes) { return t_view(x, sizes.n, sizes.v); }
 Tensor *t_expand_ints(Tensor *x, Ints sizes) { return t_expand(x, sizes.n, sizes.v); }
 Tensor *t_reshape_as(Tensor *x, Tensor *like) {
-  VIEW_ENTERED("reshape_as", x, like);
+  VIEW_ENTERED(t_reshape_as, "reshape_as", x, like);
   return blocked(like) ? NULL : t_reshape(x, like->ndim, like->sizes);
 }
 Tensor *t_expand_as(Tensor *x, Tensor *like) {
-  VIEW_ENTERED("expand_as", x, like);
+  VIEW_ENTERED(t_expand_as, "expand_as", x, like);
   return blocked(like) ? NULL : t_expand(x, like->ndim, like->sizes);
 }
 Tensor *t_ravel(Tensor *x) { return t_reshape(t_contiguous(x), 1, (int64_t[]){-1}); }
@@ -46,7 +46,7 @@ static Tensor *indivisible(Ints sizes, int64_t dim, int64_t have) {
 }
 
 Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
-  VIEW_ENTERED("unflatten", x, dim, sizes);
+  VIEW_ENTERED(t_unflatten, "unflatten", x, dim, sizes);
   int64_t piece[MAX_DIM], whole[MAX_DIM], known = 1;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (sizes.n <= 0) return fail(ERR_RUNTIME, "unflatten: sizes must be non-empty");
@@ -80,7 +80,7 @@ Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
 
 /* Tensor.T */
 Tensor *t_reversed(Tensor *x) {
-  VIEW_ENTERED("numpy_T", x);
+  VIEW_ENTERED(t_reversed, "numpy_T", x);
   int64_t dims[MAX_DIM];
   if (blocked(x)) return NULL;
   if (x->ndim != 2)
@@ -98,7 +98,7 @@ Tensor *t_reversed(Tensor *x) {
 
 /* mT, and with `conj` mH and adjoint, whose messages have their names. */
 Tensor *t_matrix_transpose(Tensor *x, bool conj, const char *name, const char *deprecated) {
-  VIEW_ENTERED("transpose", x, conj, name, deprecated);
+  VIEW_ENTERED(t_matrix_transpose, "transpose", x, conj, name, deprecated);
   if (blocked(x)) return NULL;
   if (x->ndim == 1)
     return fail(ERR_RUNTIME,
@@ -112,7 +112,7 @@ Tensor *t_matrix_transpose(Tensor *x, bool conj, const char *name, const char *d
 }
 
 Tensor *t_matrix_H(Tensor *x) {
-  VIEW_ENTERED("matrix_H", x);
+  VIEW_ENTERED(t_matrix_H, "matrix_H", x);
   if (blocked(x)) return NULL;
   if (x->ndim == 2) return t_conj(t_transpose(x, -2, -1));
   if (x->ndim == 0)
@@ -136,7 +136,7 @@ static bool moved_dims(const Tensor *x, Ints from, int64_t *at, bool *taken, con
 }
 
 Tensor *t_movedim(Tensor *x, Ints source, Ints destination) {
-  VIEW_ENTERED("movedim", x, source, destination);
+  VIEW_ENTERED(t_movedim, "movedim", x, source, destination);
   if (blocked(x)) return NULL;
   if (source.n != destination.n)
     return fail(ERR_RUNTIME,
@@ -211,7 +211,7 @@ static bool check_retype(const Tensor *x, DType d, int64_t ratio) {
 }
 
 Tensor *t_view_dtype(Tensor *x, DType d) {
-  VIEW_ENTERED("view", x, d);
+  VIEW_ENTERED(t_view_dtype, "view", x, d);
   if (blocked(x)) return NULL;
   if (d != (DType)x->dtype && x->flags & FLAGS_LAZY)
     return fail(ERR_RUNTIME,
@@ -487,7 +487,7 @@ Tensor **t_unbind(Tensor *x, int64_t dim, int64_t *count) {
   Tensor **out = scratch_array(*count ? *count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   if (!out) return NULL;
-  if (too_many_for_a_node(x, *count)) {
+  if (by_ops || too_many_for_a_node(x, *count)) {
     for (int64_t k = 0; k < *count && !failed(); k++) out[k] = t_select(x, dim, k);
     return failed() ? NULL : out;
   }
@@ -651,7 +651,7 @@ static bool check_resize(Tensor *x) {
 }
 
 Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {
-  VIEW_ENTERED("resize_", x, sizes, format_name);
+  VIEW_ENTERED(t_resize_, "resize_", x, sizes, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   if (!check_resize(x)) return NULL;
   if (sizes.n > MAX_DIM)
@@ -671,7 +671,7 @@ Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {
 }
 
 Tensor *t_resize_as_(Tensor *x, Tensor *like, const char *format_name) {
-  VIEW_ENTERED("resize_as_", x, like, format_name);
+  VIEW_ENTERED(t_resize_as_, "resize_as_", x, like, format_name);
   if (blocked(like)) return NULL;
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   Tensor *y = t_resize_(x, (Ints){like->ndim, like->sizes},
@@ -713,7 +713,7 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
 
 /* source NULL: an empty one */
 Tensor *t_set_(Tensor *x, Tensor *source) {
-  VIEW_ENTERED("set_", x, source);
+  VIEW_ENTERED(t_set_, "set_", x, source);
   if (blocked(x) || !check_inplace_by(x, source)) return NULL;
   if (!source) return adopt(x, NULL, tensor_none_of((DType)x->dtype));
   return adopt(x, source,
@@ -721,7 +721,7 @@ Tensor *t_set_(Tensor *x, Tensor *source) {
 }
 
 Tensor *t_set_strided_(Tensor *x, Tensor *source, int64_t offset, Ints sizes, Ints strides) {
-  VIEW_ENTERED("set_", x, source, offset, sizes, strides);
+  VIEW_ENTERED(t_set_strided_, "set_", x, source, offset, sizes, strides);
   int64_t dense[MAX_DIM], need;
   if (blocked(x) || blocked(source) || !check_inplace(x)) return NULL;
   if (sizes.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);

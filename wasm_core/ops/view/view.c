@@ -149,25 +149,25 @@ GRAD(UnfoldBackwardBackward0, "| dim:i size:i step:i")
 { gi[0] = t_unfold(g[0], NUM(0), NUM(1), NUM(2)); }
 
 Tensor *t_select_backward(Tensor *g, Ints sizes, int64_t dim, int64_t index) {
-  OP_ENTERED("select_backward", g, sizes, dim, index);
+  OP_ENTERED(t_select_backward, "select_backward", g, sizes, dim, index);
   return embed(g, sizes, part_select, (int64_t[]){dim, index}, 2, &SelectBackwardBackward0, false);
 }
 
 Tensor *t_slice_backward(Tensor *g, Ints sizes, int64_t dim, int64_t start, int64_t end,
                          int64_t step) {
-  OP_ENTERED("slice_backward", g, sizes, dim, start, end, step);
+  OP_ENTERED(t_slice_backward, "slice_backward", g, sizes, dim, start, end, step);
   return embed(g, sizes, part_slice, (int64_t[]){dim, start, end, step}, 4, &SliceBackwardBackward0,
                false);
 }
 
 Tensor *t_diagonal_backward(Tensor *g, Ints sizes, int64_t offset, int64_t d0, int64_t d1) {
-  OP_ENTERED("diagonal_backward", g, sizes, offset, d0, d1);
+  OP_ENTERED(t_diagonal_backward, "diagonal_backward", g, sizes, offset, d0, d1);
   return embed(g, sizes, part_diagonal, (int64_t[]){offset, d0, d1}, 3, &DiagonalBackwardBackward0,
                false);
 }
 
 Tensor *t_unfold_backward(Tensor *g, Ints sizes, int64_t dim, int64_t size, int64_t step) {
-  OP_ENTERED("unfold_backward", g, sizes, dim, size, step);
+  OP_ENTERED(t_unfold_backward, "unfold_backward", g, sizes, dim, size, step);
   return embed(g, sizes, part_unfold, (int64_t[]){dim, size, step}, 3, &UnfoldBackwardBackward0,
                step < size);
 }
@@ -183,7 +183,7 @@ GRAD(SelectBackward0, "| self_sym_sizes:l dim:i index:i")
 
 Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
   SPARSE_GIVES(t_sparse_select(x, dim, index), x);
-  VIEW_ENTERED("select", x, dim, index);
+  VIEW_ENTERED(t_select, "select", x, dim, index);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "select() cannot be applied to a 0-dim tensor.");
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
@@ -214,7 +214,7 @@ static int64_t clamp_index(int64_t i, int64_t low, int64_t size) {
 
 Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step) {
   SPARSE_GIVES(t_sparse_slice(x, dim, start, end, step), x);
-  VIEW_ENTERED("slice", x, dim, start, end, step);
+  VIEW_ENTERED(t_slice, "slice", x, dim, start, end, step);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "slice() cannot be applied to a 0-dim tensor.");
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
@@ -231,7 +231,7 @@ Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step
 }
 
 Tensor *t_narrow(Tensor *x, int64_t dim, int64_t start, int64_t length) {
-  ANY_ENTERED("narrow", x, dim, start, length);
+  ANY_ENTERED(t_narrow, "narrow", x, dim, start, length);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "narrow() cannot be applied to a 0-dim tensor.");
   if (length < 0) return fail(ERR_RUNTIME, "narrow(): length must be non-negative.");
@@ -260,7 +260,7 @@ GRAD(PermuteBackward0, "| dims:l")
 
 Tensor *t_permute(Tensor *x, Ints dims) {
   SPARSE_GIVES(t_sparse_permute(x, dims), x);
-  VIEW_ENTERED("permute", x, dims);
+  VIEW_ENTERED(t_permute, "permute", x, dims);
   if (blocked(x)) return NULL;
   if (dims.n != x->ndim)
     return fail(ERR_RUNTIME,
@@ -304,7 +304,7 @@ GRAD(TBackward0, "")
 
 Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
   SPARSE_GIVES(t_sparse_transpose(x, d0, d1), x);
-  VIEW_ENTERED("transpose", x, d0, d1);
+  VIEW_ENTERED(t_transpose, "transpose", x, d0, d1);
   if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0)
     return NULL;
   Node *n = node_new(&TransposeBackward0, 0, 2, x, NULL);
@@ -315,7 +315,7 @@ Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
 
 Tensor *t_t(Tensor *x) {
   SPARSE_GIVES(t_sparse_t(x), x);
-  VIEW_ENTERED("t", x);
+  VIEW_ENTERED(t_t, "t", x);
   if (blocked(x) || x->ndim < 2) return blocked(x) ? NULL : x;
   return x->ndim == 2 ? swapped(x, 0, 1, node_new(&TBackward0, 0, 0, x, NULL))
                       : t_transpose(x, -2, -1);
@@ -323,7 +323,7 @@ Tensor *t_t(Tensor *x) {
 
 Tensor *t_t2(Tensor *x) {
   SPARSE_GIVES(t_sparse_t(x), x);
-  VIEW_ENTERED("t", x);
+  VIEW_ENTERED(t_t2, "t", x);
   if (blocked(x)) return NULL;
   if (x->ndim > 2)
     return fail(ERR_RUNTIME, "t() expects a tensor with <= 2 dimensions, but self is %dD", x->ndim);
@@ -367,7 +367,7 @@ static bool expand_dim(const Tensor *x, int ndim, const int64_t *sizes, int i, G
 }
 
 Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes) {
-  VIEW_ENTERED("expand", x, ndim, sizes);
+  VIEW_ENTERED(t_expand, "expand", x, ndim, sizes);
   if (blocked(x)) return NULL;
   if (ndim < x->ndim)
     return fail(ERR_RUNTIME,
@@ -398,7 +398,7 @@ GRAD(AliasBackward0, "")
 { gi[0] = g[0]; }
 
 Tensor *t_alias(Tensor *x) {
-  VIEW_ENTERED("alias", x);
+  VIEW_ENTERED(t_alias, "alias", x);
   return blocked(x) ? NULL
                     : view_of(x, x->ndim, x->sizes, x->strides, x->offset,
                               node_new(&AliasBackward0, 0, 0, x, NULL));
@@ -476,7 +476,7 @@ static Tensor *view_as_type(Tensor *x, int ndim, const int64_t *sizes, const Nod
 }
 
 Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
-  VIEW_ENTERED("view", x, ndim, sizes);
+  VIEW_ENTERED(t_view, "view", x, ndim, sizes);
   int64_t shape[MAX_DIM];
   bool fits;
   if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
@@ -490,7 +490,7 @@ Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
 
 /* What was just made has no base: nobody else will see x. */
 Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes) {
-  VIEW_ENTERED("_unsafe_view", x, ndim, sizes);
+  VIEW_ENTERED(t_unsafe_view, "_unsafe_view", x, ndim, sizes);
   int64_t strides[MAX_DIM];
   if (blocked(x)) return NULL;
   if (!viewed_strides(x, ndim, sizes, strides)) {
@@ -503,7 +503,7 @@ Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 Tensor *t_reshape(Tensor *x, int ndim, const int64_t *sizes) {
-  VIEW_ENTERED("reshape", x, ndim, sizes);
+  VIEW_ENTERED(t_reshape, "reshape", x, ndim, sizes);
   int64_t shape[MAX_DIM];
   bool fits;
   if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
@@ -513,12 +513,12 @@ Tensor *t_reshape(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 Tensor *t_view_as(Tensor *x, Tensor *like) {
-  VIEW_ENTERED("view_as", x, like);
+  VIEW_ENTERED(t_view_as, "view_as", x, like);
   return blocked(x) || !like ? NULL : t_view(x, like->ndim, like->sizes);
 }
 
 Tensor *t_flatten(Tensor *x, int64_t from, int64_t to) {
-  VIEW_ENTERED("flatten", x, from, to);
+  VIEW_ENTERED(t_flatten, "flatten", x, from, to);
   if (blocked(x) || (from = dim_wrap(from, x->ndim)) < 0 || (to = dim_wrap(to, x->ndim)) < 0)
     return NULL;
   if (from > to)
@@ -557,7 +557,7 @@ static Tensor *squeezed(Tensor *x, const bool *marked, Node *n) {
 }
 
 Tensor *t_squeeze_dim(Tensor *x, int64_t dim) {
-  VIEW_ENTERED("squeeze", x, dim);
+  VIEW_ENTERED(t_squeeze_dim, "squeeze", x, dim);
   bool marked[MAX_DIM] = {false};
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   marked[dim] = true;
@@ -565,7 +565,7 @@ Tensor *t_squeeze_dim(Tensor *x, int64_t dim) {
 }
 
 Tensor *t_squeeze(Tensor *x, Ints dims) {
-  VIEW_ENTERED("squeeze", x, dims);
+  VIEW_ENTERED(t_squeeze, "squeeze", x, dims);
   bool marked[MAX_DIM];
   if (blocked(x)) return NULL;
   for (int i = 0; i < x->ndim; i++) marked[i] = dims.n < 0;
@@ -595,7 +595,7 @@ GRAD(UnsqueezeBackward0, "| dim:i")
 
 Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
   SPARSE_GIVES(t_sparse_unsqueeze(x, dim), x);
-  VIEW_ENTERED("unsqueeze", x, dim);
+  VIEW_ENTERED(t_unsqueeze, "unsqueeze", x, dim);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim + 1)) < 0) return NULL;
   if (x->ndim == MAX_DIM)
     return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM,
@@ -618,7 +618,7 @@ GRAD(DiagonalBackward0, "| self_sym_sizes:l offset:i dim1:i dim2:i")
 }
 
 Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {
-  VIEW_ENTERED("diagonal", x, offset, dim0, dim1);
+  VIEW_ENTERED(t_diagonal, "diagonal", x, offset, dim0, dim1);
   if (blocked(x)) return NULL;
   int64_t d0 = dim_wrap(dim0, x->ndim), d1 = d0 < 0 ? -1 : dim_wrap(dim1, x->ndim);
   if (d1 < 0) return NULL;
@@ -647,7 +647,7 @@ GRAD(UnfoldBackward0, "| self_sym_sizes:l dimension:i size:i step:i")
 }
 
 Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step) {
-  VIEW_ENTERED("unfold", x, dim, size, step);
+  VIEW_ENTERED(t_unfold, "unfold", x, dim, size, step);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   int64_t have = x->ndim ? x->sizes[dim] : 1, stride = x->ndim ? x->strides[dim] : 1;
   if (size < 0) return fail(ERR_RUNTIME, "size is %lld but must be >= 0", (long long)size);
@@ -814,7 +814,7 @@ static bool check_strided(const Tensor *x, const Strided *l) {
 }
 
 Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
-  VIEW_ENTERED("as_strided", x, sizes, strides, offset);
+  VIEW_ENTERED(t_as_strided_ints, "as_strided", x, sizes, strides, offset);
   if (blocked(x)) return NULL;
   Strided in = layout_of(x), out = {sizes, strides, offset == -1 ? x->offset : offset};
   if (!check_strided(x, &out)) return NULL;
@@ -827,7 +827,7 @@ Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
 }
 
 Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int64_t offset) {
-  VIEW_ENTERED("as_strided", x, sizes, strides, given, offset);
+  VIEW_ENTERED(t_as_strided_given, "as_strided", x, sizes, strides, given, offset);
   if (given && offset < 0)
     return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset);
   return t_as_strided_ints(x, sizes, strides, given ? offset : -1);
@@ -835,6 +835,6 @@ Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int6
 
 Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides,
                      int64_t offset) {
-  VIEW_ENTERED("as_strided", x, ndim, sizes, strides, offset);
+  VIEW_ENTERED(t_as_strided, "as_strided", x, ndim, sizes, strides, offset);
   return t_as_strided_ints(x, (Ints){ndim, sizes}, (Ints){ndim, strides}, offset);
 }

@@ -48,7 +48,7 @@ GRAD(SelectScatterBackward0, "| dim:i index:i -:l")
 }
 
 Tensor *t_select_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t index) {
-  OP_ENTERED("select_scatter", x, src, dim, index);
+  OP_ENTERED(t_select_scatter, "select_scatter", x, src, dim, index);
   if (blocked(x, src)) return NULL;
   int64_t p[2] = {dim, index};
   return write_window(index_clone(x), src, select_window, p,
@@ -69,7 +69,7 @@ GRAD(SliceScatterBackward0, "| dim:i start:o end:o step:i -:l")
 
 Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end,
                         int64_t step) {
-  OP_ENTERED("slice_scatter", x, src, dim, start, end, step);
+  OP_ENTERED(t_slice_scatter, "slice_scatter", x, src, dim, start, end, step);
   if (blocked(x, src)) return NULL;
   int64_t p[4] = {dim, start, end, step};
   return write_window(index_clone(x), src, slice_window, p,
@@ -89,7 +89,7 @@ GRAD(DiagonalScatterBackward0, "| offset:i dim1:i dim2:i -:l")
 }
 
 Tensor *t_diagonal_scatter(Tensor *x, Tensor *src, int64_t offset, int64_t d0, int64_t d1) {
-  OP_ENTERED("diagonal_scatter", x, src, offset, d0, d1);
+  OP_ENTERED(t_diagonal_scatter, "diagonal_scatter", x, src, offset, d0, d1);
   if (blocked(x, src)) return NULL;
   int64_t p[3] = {offset, d0, d1};
   return write_window(index_clone(x), src, diagonal_window, p,
@@ -137,7 +137,7 @@ GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l")
 }
 
 Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset) {
-  OP_ENTERED("as_strided_scatter", x, src, sizes, strides, offset);
+  OP_ENTERED(t_as_strided_scatter, "as_strided_scatter", x, src, sizes, strides, offset);
   if (blocked(x, src)) return NULL;
   if (tensor_requires_grad(x) && !tensor_is_contiguous(x))
     return fail(ERR_RUNTIME,

@@ -1,0 +1,147 @@
+"""What the engine asks of Python for an op, read from its words; see wasm_core/ops/dispatch.c."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+from .._dtypes import BY_CODE
+from . import attributes, callbacks, calls, constants, host, modes
+from .arguments import Index
+
+_words, _doubles, _memory = host.words, host.doubles, host.memory
+_FLAGS, _WRAPPED = host.layout["flags"], host.layout["flag_wrapped"]
+MODE: Final = host.layout["mode_dispatch"]
+"""The bit of a thread's modes that has the engine ask for every op."""
+ASKED: Final = host.layout["host_dispatch"]
+LATER, TENSOR, TENSORS, NUMBER, NOTHING = range(5)
+"""How an answer begins: there is none (yet), a tensor, several, a number, None."""
+INPLACE, AT_LAST, OUT = 1, 2, 4
+"""How it was asked."""
+_C_INT, _C_ENUM, _C_WORDS, _C_PLACES = 32, 33, 34, 35
+
+
+class _Missing:
+    """An argument that was left out, or that only C knows."""
+
+
+MISSING: Final = _Missing()
+
+
+class Enum(int):
+    """A member of an enumeration of C's."""
+
+
+def tensor_of(handle: int) -> Any:
+    """The tensor of a handle: its very object, where there is one."""
+    return calls.known(calls.share(handle))
+
+
+def _number(handle: int) -> Any:
+    """The value of a number of the host, that C has as a tensor."""
+    was = modes.switch(MODE, False)
+    try:
+        return attributes.item(tensor_of(handle))
+    finally:
+        modes.put(was)
+
+
+def _tensor(handle: int) -> Any:
+    if not handle:
+        return None
+    return _number(handle) if _memory[handle + _FLAGS] & _WRAPPED else tensor_of(handle)
+
+
+def _float(word: int) -> float:
+    return float(struct.unpack("<d", struct.pack("<q", word))[0])
+
+
+def _many(tag: int, n: int, at: int) -> Any:
+    if n < 0:
+        return None
+    at >>= 3
+    if tag == constants.FLOATS:
+        return _doubles[at : at + n].tolist()
+    found = _words[at : at + n].tolist()
+    if tag == constants.TENSORS:
+        return [_tensor(handle) for handle in found]
+    return [bool(word) for word in found] if tag == constants.BOOLS else found
+
+
+def _value(tag: int, n: int, word: int) -> Any:
+    """One argument as Python has it."""
+    if tag == constants.TENSOR:
+        return _tensor(word)
+    if tag in (constants.INT, _C_INT):
+        return word
+    if tag == _C_ENUM:
+        return Enum(word)
+    if tag == constants.FLOAT:
+        return _float(word)
+    if tag == constants.BOOL:
+        return word != 0
+    if tag == constants.NONE:
+        return None
+    if tag == constants.STR:
+        return host.text_at(word) if word else None
+    if tag == constants.DTYPE:
+        return BY_CODE[word]
+    if tag in (constants.INTS, constants.FLOATS, constants.TENSORS, constants.BOOLS):
+        return _many(tag, n, word)
+    if tag == constants.COMPLEX:
+        return complex(_doubles[word >> 3], _doubles[(word >> 3) + 1])
+    if tag == constants.INDEX:
+        return Index(_words[word >> 3 : (word >> 3) + n].tolist(), [])
+    return MISSING
+
+
+def values_of(words: Sequence[int]) -> list[Any]:
+    """All arguments; sizes whose number C has before them are one list."""
+    found: list[Any] = []
+    before = count = -1
+    for at in range(4, len(words), 3):
+        tag, n, word = words[at : at + 3]
+        if tag == _C_WORDS:  # behind their number, or behind other words
+            count = found.pop() if before == _C_INT else count if before == _C_WORDS else -1
+            at_word = word >> 3
+            known = count == 0 or (count > 0 and word)
+            found.append(_words[at_word : at_word + count].tolist() if known else MISSING)
+        elif tag != _C_PLACES:
+            found.append(_value(tag, n, word))
+        before = tag
+    return found
+
+
+def header(words: Sequence[int]) -> tuple[int, str, int]:
+    """The row, or -1, the op's name, and how it was asked."""
+    return words[0], host.text_at(words[1]), words[2]
+
+
+def parameters_last(words: Sequence[int]) -> bool:
+    """Whether the last argument is the parameters of an element-wise op."""
+    return len(words) > 4 and words[-3] == constants.FLOATS
+
+
+def wants_grad(words: Sequence[int], place: int) -> bool:
+    """Whether the argument there, `requires_grad`, is true."""
+    return place >= 0 and words[4 + 3 * place] == constants.BOOL and bool(words[6 + 3 * place])
+
+
+def handles_of(values: Sequence[Any]) -> list[int]:
+    """The handles of results, each of which keeps its object. None is 0."""
+    made = [each for each in values if each is not None]
+    callbacks._keep.extend(made)
+    callbacks.take_back([], made)
+    for each in made:
+        callbacks.keep_face(each)
+    return [0 if each is None else each._h for each in values]
+
+
+def number_words(value: float) -> list[int]:
+    """A number as an answer."""
+    if isinstance(value, bool):
+        return [NUMBER, constants.BOOL, int(value)]
+    if isinstance(value, int):
+        return [NUMBER, constants.INT, value]
+    return [NUMBER, constants.FLOAT, struct.unpack("<q", struct.pack("<d", value))[0]]

@@ -1,0 +1,841 @@
+"""What the engine asks of Python for an op below autograd: ``__torch_dispatch__``.
+
+At the door of each op the engine asks here (wasm_core/ops/dispatch.c) while a mode is active, or
+for a tensor whose class answers itself. The op is told as PyTorch's dispatcher has it: an
+`OpOverload` of `pygrad.ops`, and arguments after its schema.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from . import _ops, ops
+from ._boundary import asked, callbacks, calls, modes
+from ._boundary.arguments import Index
+from ._boundary.asked import MISSING, Enum, tensor_of, values_of
+from ._dtypes import BY_CODE, channels_last, channels_last_3d, contiguous_format, preserve_format
+from ._function_schema import Argument, FunctionSchema, native_lines
+from ._index import ELLIPSIS, INT, NONE, SLICE
+from ._tensor import Tensor
+
+_C = _ops.C
+_MODE: Final = asked.MODE
+
+
+# ------------------------------------------------------------------ modes
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.modes: list[Any] = []
+        self.disabled = 0
+
+
+_here = _OfThread()
+
+
+def push_mode(mode: Any) -> None:
+    """The engine asks this mode first from now on, in this thread."""
+    _here.modes.append(mode)
+    modes.switch(_MODE, True)
+
+
+def pop_mode() -> Any:
+    """Takes away the mode that was pushed last.
+
+    Raises: AssertionError: there is none.
+    """
+    if not _here.modes:
+        raise AssertionError("Trying to pop a mode off an empty stack")
+    mode = _here.modes.pop()
+    modes.switch(_MODE, bool(_here.modes))
+    return mode
+
+
+def mode_stack() -> list[Any]:
+    """The modes of this thread, innermost last."""
+    return list(_here.modes)
+
+
+@contextmanager
+def without_modes() -> Iterator[list[Any]]:
+    """No mode is asked within."""
+    was = _here.modes
+    _here.modes = []
+    modes.switch(_MODE, False)
+    try:
+        yield was
+    finally:
+        _here.modes = was
+        modes.switch(_MODE, bool(was))
+
+
+class disabled:
+    """`torch._C._DisableTorchDispatch`: tensors' classes are not asked while it is there."""
+
+    def __init__(self) -> None:
+        _here.disabled += 1
+        self._mine = True
+
+    def _end(self) -> None:
+        if self._mine:
+            self._mine = False
+            _here.disabled -= 1
+
+    def __enter__(self) -> disabled:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    __del__ = _end
+
+
+# ------------------------------------------------------------------ tensors of classes that answer
+
+
+disabled_dispatch: Final = Tensor.__torch_dispatch__
+"""`torch._C._disabled_torch_dispatch_impl`: a class that has it answers for nothing."""
+
+
+@functools.cache
+def _answers(kind: Any) -> bool:
+    """Whether tensors of a class are asked for their ops."""
+    method = getattr(kind, "__torch_dispatch__", None)
+    return method is not None and method is not disabled_dispatch
+
+
+answers: Callable[[type], bool] = _answers
+
+
+def host_tensor(tensor: Any) -> Any:
+    """Makes it a tensor whose class is asked; returns it."""
+    _C["_hosted"](tensor)
+    callbacks.keep_face(tensor)
+    return tensor
+
+
+def make_wrapper(
+    cls: type,
+    size: Sequence[int],
+    strides: Sequence[int] | None = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    _extra_dispatch_keys: Any = None,
+    storage_size: int | None = None,
+) -> Any:
+    """See `Tensor._make_wrapper_subclass`."""
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError("cls must be a type that inherits from torch.Tensor")
+    if pin_memory:
+        raise RuntimeError("pinned memory needs an accelerator, and there is none")
+    seen = calls.intercept(None)  # no call of the program's
+    try:
+        with without_modes():
+            if strides is None:
+                made = _C["_empty"]([int(n) for n in size], dtype)
+                if memory_format is not None and memory_format is not contiguous_format:
+                    made = made.contiguous(memory_format=memory_format)
+            else:
+                space = _ops.SPACES["torch"]["empty_strided"]
+                made = space([int(n) for n in size], [int(n) for n in strides], dtype=dtype)
+            made.zero_()
+    finally:
+        calls.intercept(seen)
+    out: Any = object.__new__(cls)
+    out._h, made._h = made._h, 0
+    if answers(cls):
+        host_tensor(out)
+    return out._mark(True) if requires_grad else calls.remember(out)
+
+
+# ------------------------------------------------------------------ what was asked
+
+_FORMATS: Final = (contiguous_format, preserve_format, channels_last, channels_last_3d)
+
+
+# ------------------------------------------------------------------ which overload it is
+
+Called = tuple[str, str, list[Any], dict[str, Any]]
+"""Name, overload, args and kwargs."""
+
+
+_REDUCTIONS: Final = {"none": 0, "mean": 1, "sum": 2}
+
+
+class _Misfit(Exception):
+    """A value that an argument does not take."""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex)) and not isinstance(value, Enum)
+
+
+def _as(argument: Argument, value: Any) -> Any:
+    """A value as an argument takes it.
+
+    Raises: _Misfit: it does not.
+    """
+    kind, optional = argument.type, False
+    if kind.kind_ == "OptionalType":
+        kind, optional = kind.getElementType(), True
+    if value is MISSING or value is None:
+        if optional:
+            return None
+        if argument.has_default_value():
+            return argument.default_value
+        raise _Misfit
+    if kind.kind_ == "ListType":
+        return _as_list(kind, value)
+    return _as_one(kind.name, value)
+
+
+def _as_list(kind: Any, value: Any) -> Any:
+    inner = kind.element
+    of = inner.getElementType().name if inner.kind_ == "OptionalType" else inner.name
+    if not isinstance(value, (list, tuple)):
+        if of in ("int", "SymInt") and type(value) is int and kind.size is not None:
+            return [value]
+        raise _Misfit
+    if inner.kind_ == "OptionalType":
+        return [None if each is None else _as_one(of, each) for each in value]
+    return [_as_one(of, each) for each in value]
+
+
+def _as_one(name: str, value: Any) -> Any:
+    if name == "Tensor":
+        if isinstance(value, Tensor) or _is_number(value):
+            return value
+    elif name in ("number", "complex"):
+        if _is_number(value):
+            return value
+    elif name in ("int", "SymInt"):
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, str) and value in _REDUCTIONS:
+            return _REDUCTIONS[value]
+    elif name == "float":
+        if isinstance(value, (int, float)) and not isinstance(value, (bool, Enum)):
+            return float(value)
+    elif name == "bool":
+        if isinstance(value, int) and not isinstance(value, Enum):
+            return bool(value)
+    elif name == "str":
+        if isinstance(value, str):
+            return value
+    elif name == "ScalarType":
+        if isinstance(value, Enum):
+            return BY_CODE[value] if value < len(BY_CODE) else None
+        if type(value).__name__ == "dtype":
+            return value
+    elif name == "MemoryFormat":
+        if isinstance(value, Enum):
+            return None if value == 1 else _FORMATS[value]
+        if isinstance(value, str):
+            return next(f for f in _FORMATS if f.name.endswith(value.rpartition(".")[2]))
+    elif name in ("Device", "Layout"):
+        return None if name == "Layout" else value
+    elif name == "Generator":
+        return None
+    raise _Misfit
+
+
+def _bound(schema: FunctionSchema, named: dict[str, Any] | None, given: Sequence[Any]) -> Any:
+    """Arguments after a schema, of values in order, or by the names of a row where it has them.
+
+    Raises: _Misfit: they do not fit.
+    """
+    rest, values = dict(named or {}), []
+    ordered = list(given)
+    for at, argument in enumerate(schema.arguments):
+        if named is None:
+            values.append(_as(argument, ordered.pop(0) if ordered else MISSING))
+            continue
+        name = next((n for n in _ALSO_CALLED.get(argument.name, ()) if n in rest), argument.name)
+        if name not in rest and at == 0 and rest and argument.type.name == "Tensor":
+            name = next(iter(rest))
+        values.append(_as(argument, rest.pop(name, MISSING)))
+    left = ordered if named is None else [v for k, v in rest.items() if k not in _OUTSIDE]
+    if any(each not in (MISSING, None, False) for each in left if not isinstance(each, Tensor)):
+        raise _Misfit
+    if any(isinstance(each, Tensor) for each in left):
+        raise _Misfit
+    return values
+
+
+_ALSO_CALLED: Final = {
+    "self": ("input", "self"),
+    "p": ("p", "probability"),
+    "train": ("training", "train"),
+    "size": ("sizes", "size"),
+    "dim": ("dims", "dim"),
+    "split_size": ("split_size_or_sections", "split_size"),
+    "indices": ("indices", "input"),
+    "weight": ("weight",),
+}
+"""Names of an argument in rows."""
+_OUTSIDE: Final = {"requires_grad", "_stacklevel", "inplace", "implicit", "pin_memory"}
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, Tensor) or isinstance(default, Tensor):
+        return False
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return False
+    return bool(type(value) is type(default) and value == default) or (
+        _is_number(value) and _is_number(default) and value == default
+    )
+
+
+def _trimmed(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Without what the schema has for absent arguments, as PyTorch hands them on."""
+    args, kwargs, last = [], {}, 0
+    for argument, value in zip(schema.arguments, values, strict=True):
+        absent = argument.has_default_value() and _same(value, argument.default_value)
+        if argument.kwarg_only:
+            if not absent:
+                kwargs[argument.name] = value
+            continue
+        args.append(value)
+        if not absent:
+            last = len(args)
+    return args[:last], kwargs
+
+
+def _order(name: str, values: Sequence[Any]) -> list[str]:
+    """The overloads of an op, the most likely first."""
+    have = native_lines()[name]
+    base = name.removesuffix("_")
+    first = []
+    if base in ops._OVERLOADS:
+        plain, other, by_dim = ops._OVERLOADS[base]
+        second = values[1] if len(values) > 1 else None
+        absent = second is None or second is MISSING
+        is_plain = absent if by_dim else not isinstance(second, Tensor)
+        first = [plain, other] if is_plain else [other, plain]
+    elif base == "pow":
+        first = [ops._power(values).partition(".")[2]]
+    return [n for n in dict.fromkeys((*first, "default", *have)) if n in have]
+
+
+def fitted(
+    name: str, named: dict[str, Any] | None, values: Sequence[Any], out: Any = None
+) -> Called | None:
+    """The overload of an op of PyTorch's that takes these values."""
+    if name not in native_lines():
+        return None
+    for overload in _order(name, values):
+        is_out = overload == "out" or overload.endswith("_out")
+        if is_out != (out is not None):
+            continue
+        schema = ops.schema_of(name, overload)
+        try:
+            bound = _bound(schema, {**named, "out": out} if named and is_out else named, values)
+        except _Misfit:
+            continue
+        return (name, overload, *_trimmed(schema, bound))
+    return None
+
+
+# ------------------------------------------------------------------ ops that need more than that
+
+Composed = Callable[[], Any]
+"""Makes an answer of calls of other ops."""
+
+
+def _as_softmax(name: str) -> Callable[[list[Any]], Called | None]:
+    def function(values: list[Any]) -> Called | None:
+        x, dim = values[:2]
+        dim, dtype = int(dim or 0), values[-1] if len(values) > 2 else None
+        if isinstance(dtype, Enum):
+            dtype = BY_CODE[dtype] if dtype < len(BY_CODE) else None
+        if dtype is not None and type(dtype).__name__ == "dtype":
+            x = x.to(dtype)
+        return f"_{name}", "default", [x, dim, False], {}
+
+    return function
+
+
+def _steps(index: Sequence[int], x: Any) -> Iterator[tuple[Any, ...]]:
+    """A subscript as ops, one after the other: each with its arguments behind the first."""
+    width, items, at = {NONE: 1, ELLIPSIS: 1, SLICE: 4}, [], 0
+    while at < len(index):
+        n = width.get(index[at], 2)
+        items.append(index[at : at + n])
+        at += n
+    used, dim = sum(kind[0] not in (NONE, ELLIPSIS) for kind in items), 0
+    lists: list[Any] = []
+    for kind, *item in items:
+        if kind == INT:
+            yield ops.aten.select.int, dim, item[0]
+            continue
+        if kind == NONE:
+            yield ops.aten.unsqueeze.default, dim
+        elif kind == ELLIPSIS:
+            dim += x.dim() - used - 1
+        elif kind == SLICE:
+            start, stop, step = (None if each == _ABSENT else each for each in item)
+            if (start, stop, step) != (None, None, None):
+                start, step = start or 0, 1 if step is None else step
+                yield ops.aten.slice.Tensor, dim, start, _END if stop is None else stop, step
+        else:
+            lists += [None] * (dim - len(lists))
+            lists.append(tensor_of(item[0]))
+        dim += 1
+    if lists:
+        yield ops.aten.index.Tensor, lists
+
+
+_ABSENT, _END = -(1 << 63), (1 << 63) - 1
+
+
+def _subscripted(values: list[Any]) -> Composed | None:
+    x, index = values
+    if not isinstance(index, Index):
+        return None
+
+    def run() -> Any:
+        found = x
+        for op, *args in _steps(index.words, x):
+            found = op(found, *args)
+        return ops.aten.alias.default(x) if found is x else found
+
+    return run
+
+
+def _narrowed(values: list[Any]) -> Called:
+    x, dim, start, length = values
+    return "slice", "Tensor", [x, dim, int(start), int(start) + length], {}
+
+
+def _linear(values: list[Any]) -> Composed:
+    x, weight, bias = values
+
+    def run() -> Any:
+        aten = ops.aten
+        turned = aten.t.default(weight)
+        if x.dim() == 2 and bias is not None:
+            return aten.addmm.default(bias, x, turned)
+        flat = x if x.dim() == 2 else aten.view.default(x, [-1, x.shape[-1]])
+        if x.dim() == 1:
+            flat = aten.unsqueeze.default(x, 0)
+        y = (
+            aten.mm.default(flat, turned)
+            if bias is None
+            else aten.addmm.default(bias, flat, turned)
+        )
+        return y if x.dim() == 2 else aten.view.default(y, [*x.shape[:-1], weight.shape[0]])
+
+    return run
+
+
+def _matmul(values: list[Any]) -> Composed | Called | None:
+    a, b = values
+    ranks = a.dim(), b.dim()
+    if max(ranks) <= 2:
+        name = {(1, 1): "dot", (2, 1): "mv", (2, 2): "mm"}.get(ranks)
+        if name:
+            return name, "default", [a, b], {}
+    if ranks == (3, 3) and a.shape[0] == b.shape[0]:
+        return "bmm", "default", [a, b], {}
+    return None
+
+
+def _summed_to(values: list[Any]) -> Composed:
+    x, size = values
+
+    def run() -> Any:
+        lead = x.dim() - len(size)
+        dims = [i for i in range(x.dim()) if i < lead or (size[i - lead] == 1 and x.shape[i] != 1)]
+        y = ops.aten.sum.dim_IntList(x, dims, True) if dims else x
+        return ops.aten.view.default(y, list(size)) if lead else y
+
+    return run
+
+
+def _copied(values: list[Any]) -> Called:
+    return "copy_", "default", values[:2], {}
+
+
+def _cast(values: list[Any]) -> Called | None:
+    x, kinds = values[0], [v for v in values[1:] if type(v).__name__ == "dtype"]
+    kinds += [BY_CODE[v] for v in values[1:2] if isinstance(v, Enum) and v < len(BY_CODE)]
+    return ("_to_copy", "default", [x], {"dtype": kinds[0]}) if kinds else None
+
+
+def _convolved(turned: bool, nd: int, values: list[Any]) -> Called | None:
+    x, weight, bias, stride, padding, *rest = values
+    groups, dilation, more = (rest[1], rest[2], rest[0]) if turned else (rest[1], rest[0], [0])
+    lists = [stride, padding, dilation, more]
+    if x.dim() != nd + 2 or isinstance(padding, str):
+        return None
+    lists = [[v] if isinstance(v, int) else list(v) for v in lists]
+    stride, padding, dilation, more = (v * (nd if len(v) == 1 else 1) for v in lists)
+    args = [x, weight, bias, stride, padding, dilation, turned, more, groups]
+    return "convolution", "default", args, {}
+
+
+def _softmax_gradient(name: str, values: list[Any]) -> Called:
+    return f"{name}_backward_data", "default", [*values, values[1].dtype], {}
+
+
+def _second(name: str, order: str, values: list[Any]) -> Called:
+    """A gradient that is an op of its own: g, x and parameters in the order that PyTorch has."""
+    g, x, params, _ = values
+    known = {"g": g, "x": x, "F": False}
+    args = [known[each] if each in known else params[int(each)] for each in order.split()]
+    return name, "default", args, {}
+
+
+_SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
+    "softmax": _as_softmax("softmax"),
+    "log_softmax": _as_softmax("log_softmax"),
+    "_getitem": _subscripted,
+    "__getitem__": _subscripted,
+    "narrow": _narrowed,
+    "linear": _linear,
+    "matmul": _matmul,
+    "sum_to_size": _summed_to,
+    "copy_": _copied,
+    "_to_copy": _cast,
+    "to": _cast,
+    "view_as": lambda v: ("view", "default", [v[0], list(v[1].shape)], {}),
+    "expand_as": lambda v: ("expand", "default", [v[0], list(v[1].shape)], {}),
+    "reshape": lambda v: ("view", "default", [v[0], list(v[1])], {}),
+    "contiguous": lambda v: ("clone", "default", [v[0]], {"memory_format": contiguous_format}),
+    "square": lambda v: ("pow", "Tensor_Scalar", [v[0], 2], {}),
+    **{
+        f"{node}BackwardBackward0": functools.partial(_second, name, order)
+        for node, name, order in (
+            ("Threshold", "threshold_backward", "g x 0"),
+            ("LeakyRelu", "leaky_relu_backward", "g x 0 F"),
+            ("Hardtanh", "hardtanh_backward", "g x 0 1"),
+            ("Hardshrink", "hardshrink_backward", "g x 0"),
+            ("Softshrink", "softshrink_backward", "g x 0"),
+            ("Tanh", "tanh_backward", "g x"),
+            ("Sigmoid", "sigmoid_backward", "g x"),
+            ("Hardswish", "hardswish_backward", "g x"),
+            ("Elu", "elu_backward", "g 0 1 2 F x"),
+            ("Softplus", "softplus_backward", "g x 0 1"),
+            ("LogSigmoid", "log_sigmoid_backward", "g x x"),
+        )
+    },
+    **{
+        f"{node}BackwardDataBackward0": functools.partial(_softmax_gradient, name)
+        for node, name in (("Softmax", "_softmax"), ("LogSoftmax", "_log_softmax"))
+    },
+    **{
+        f"conv{'_transpose' if turned else ''}{nd}d": functools.partial(_convolved, turned, nd)
+        for turned in (False, True)
+        for nd in (1, 2, 3)
+    },
+    "GeluBackwardBackward0": lambda v: (
+        "gelu_backward",
+        "default",
+        v[:2],
+        {"approximate": "tanh"} if v[3] == "gelu_tanh" else {},
+    ),
+    "t": lambda v: (
+        ("t", "default", v, {})
+        if v[0].dim() <= 2
+        else ("transpose", "int", [v[0], v[0].dim() - 2, v[0].dim() - 1], {})
+    ),
+    "item": lambda v: ("_local_scalar_dense", "default", [v[0]], {}),
+    "prod": lambda v: None if v[1] is MISSING and len(v) == 4 else fitted("prod", None, v),
+    "numpy_T": lambda v: (
+        "permute",
+        "default",
+        [v[0], list(range(v[0].dim() - 1, -1, -1))],
+        {},
+    ),
+}
+"""By the name of an op here: what PyTorch's dispatcher sees."""
+_ONLY_AT_LAST: Final = {
+    "_getitem",
+    "__getitem__",
+    "narrow",
+    "linear",
+    "matmul",
+    "sum_to_size",
+    "to",
+    "view_as",
+    "expand_as",
+    "reshape",
+    "contiguous",
+    "square",
+}
+"""Those that are composite: told only where they are one loop here."""
+
+
+@functools.cache
+def _row(row: int) -> tuple[str, tuple[str, ...]] | None:
+    """The name of a row's op as PyTorch has it, and those of its arguments."""
+    for op in _ops.TABLE:
+        if op.row <= row < op.row + len(op.schemas):
+            if op.words <= {"internal", "masked", "windows", "silent"} and op.name not in _SPECIAL:
+                return None
+            schema = op.schemas[row - op.row]
+            inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
+            names = [part.partition("=")[0].split(" ")[-1] for part in inside.split(", ")]
+            return ops._name_of(op), tuple(n for n in names if n != "*")
+    return None
+
+
+@functools.cache
+def _is_composite(name: str) -> bool:
+    """Whether autograd sees in PyTorch what the op is made of, in all its forms."""
+    forms = native_lines().get(name)
+    if forms is None:
+        return True
+    return all("c" in letters for form, (letters, _) in forms.items() if not form.endswith("out"))
+
+
+_SILENT: Final = {
+    "requires_grad_",
+    "retain_grad",
+    "is_complex",
+    "is_floating_point",
+    "size",
+    "stride",
+    "numel",
+    "dim",
+    "type",
+    "data",
+    "grad",
+    "is_contiguous",
+    "is_signed",
+    "is_conj",
+    "is_neg",
+    "is_inference",
+    "storage_offset",
+    "resolve_conj",
+    "resolve_neg",
+    "_make_dual",
+    "_unpack_dual",
+    "_fw_primal",
+    "detach_",
+    "set_",
+    "requires_grad",
+    "retains_grad",
+    "is_leaf",
+}
+
+
+def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | Composed | None:
+    """What the engine is to be answered for; None: nothing."""
+    named = None
+    if row >= 0:
+        found = _row(row)
+        if found is None:
+            return None
+        name, names = found
+    base = ops._COMES_TO.get(name, "").partition(".")[0] or name
+    write = "_" if how & asked.INPLACE else ""
+    if name in _SILENT:
+        return None
+    special = _SPECIAL.get(name) if not write else None
+    if not how & asked.AT_LAST:
+        if name in _ONLY_AT_LAST:
+            return None
+        if (
+            special is None
+            and _is_composite(name + write)
+            and (name not in ops._COMES_TO or _is_composite(base + write))
+        ):
+            return None
+    values, out = values_of(words), None
+    if row >= 0:
+        if how & asked.OUT:
+            out = values.pop()
+        named = dict(zip(names, values, strict=False))
+    elif values and asked.parameters_last(words):
+        values[-1:] = values[-1] or []  # the parameters of an element-wise op
+    if special is not None:
+        return special(values)
+    for called in dict.fromkeys((name + write, base + write)):
+        fit = fitted(called, named, values, out) if ops.is_callable(called) else None
+        if fit is not None:
+            return fit
+    if named is not None and row >= 0:
+        return fitted(base + write, None, values, out)
+    return None
+
+
+# ------------------------------------------------------------------ asking
+
+
+def _tensors_in(args: Any) -> list[Any]:
+    found = []
+    for each in args:
+        if isinstance(each, Tensor):
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            found += _tensors_in(each)
+    return found
+
+
+def _overloaded(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """One tensor of each class that is to be asked, classes before those they are derived from."""
+    found: list[Any] = []
+    for each in _tensors_in((*args, *kwargs.values())):
+        kind = type(each)
+        if not answers(kind) or any(type(other) is kind for other in found):
+            continue
+        at = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+        found.insert(at, each)
+    return found
+
+
+def handled_by_rule(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Callable[..., Any]]
+) -> Any:
+    """The same, where rules by class come before what a class does with all ops."""
+    if not (_here.modes or _overloaded(args, kwargs)):
+        return NotImplemented
+    return handled(func, args, kwargs, rules)
+
+
+def _asked_of(each: Any, kind: type, rules: Any, call: Sequence[Any]) -> Any:
+    rule = (rules or {}).get(kind)
+    return each.__torch_dispatch__(*call) if rule is None else rule(each, *call)
+
+
+def handled(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Any] | None = None
+) -> Any:
+    """What a mode, or a tensor's class, makes of a call; NotImplemented: there is nobody to ask.
+
+    Raises: TypeError: all that were asked gave NotImplemented.
+    """
+    tensors = [] if _here.disabled else _overloaded(args, kwargs)
+    types = tuple(type(each) for each in tensors)
+    stack = _here.modes
+    if stack:
+        mode = stack.pop()
+        modes.switch(_MODE, bool(stack))
+        try:
+            found = _asked_of(mode, type(mode), rules, (func, types, tuple(args), kwargs))
+        finally:
+            stack.append(mode)
+            modes.switch(_MODE, True)
+        if found is not NotImplemented:
+            return found
+        stands = [f"mode object {mode!r}"]
+    else:
+        stands = []
+    for each in tensors:
+        kind = type(each)
+        found = _asked_of(kind, kind, rules, (func, types, tuple(args), kwargs))
+        if found is not NotImplemented:
+            return found
+        stands.append(f"tensor subclass {type(each)!r}")
+    if not stands:
+        return NotImplemented
+    lines = "\n\n".join(f"  - {each}" for each in stands)
+    raise TypeError(
+        f"Multiple dispatch failed for '{_shown(func)}'; all __torch_dispatch__ handlers returned "
+        f"NotImplemented:\n\n{lines}\n\nFor more information, try re-running with "
+        "TORCH_LOGS=not_implemented"
+    )
+
+
+def _shown(func: Any) -> str:
+    return f"torch.ops.{func}"
+
+
+def _wrong(value: Any, wanted: str) -> RuntimeError:
+    return RuntimeError(
+        f"Unable to cast Python instance of type {type(value)} to C++ type '{wanted}'"
+    )
+
+
+def _handles(values: Sequence[Any]) -> list[int]:
+    for each in values:
+        if each is not None and not isinstance(each, Tensor):
+            raise _wrong(each, "at::Tensor")
+    return asked.handles_of(values)
+
+
+def _answer(schema: FunctionSchema, result: Any) -> list[int]:
+    """A result as words for the engine.
+
+    Raises: RuntimeError: it is not what the schema says.
+    """
+    returns = schema.returns
+    if not returns:
+        return [asked.NOTHING]
+    if len(returns) > 1:
+        if not isinstance(result, (tuple, list)):
+            raise _wrong(result, "std::tuple")
+        if len(result) != len(returns):
+            raise RuntimeError(
+                f"{schema.name} was to return {len(returns)} values, and {len(result)} came"
+            )
+        return [asked.TENSORS, len(result), *_handles(result)]
+    kind = returns[0].type
+    if kind.kind_ == "ListType":
+        if not isinstance(result, (tuple, list)):
+            raise _wrong(result, "std::vector<at::Tensor>")
+        return [asked.TENSORS, len(result), *_handles(result)]
+    if kind.name == "Tensor" or isinstance(result, Tensor):
+        if not isinstance(result, Tensor):
+            raise _wrong(result, "at::Tensor")
+        return [asked.TENSOR, *_handles([result])]
+    if isinstance(result, (bool, int, float)):
+        return asked.number_words(result)
+    raise _wrong(result, "c10::Scalar")
+
+
+def _composed(found: Any) -> list[int]:
+    if isinstance(found, (tuple, list)):
+        return [asked.TENSORS, len(found), *_handles(found)]
+    return [asked.TENSOR, *_handles([found])]
+
+
+def _run(ident: int, words: list[int], _: int) -> list[int]:
+    """Answers the engine."""
+    if _here.disabled and not _here.modes:
+        return [asked.LATER, 1]
+    called = _described(*asked.header(words), words)
+    if called is None:
+        return [asked.LATER]
+    if callable(called):
+        return _composed(called())
+    func = ops.overload(called[0], called[1])
+    result = handled(func, called[2], called[3])
+    if result is NotImplemented:  # no class is there to be asked
+        return [asked.LATER, 1]
+    if len(func._schema.returns) > 1 and called[0] != _name_asked(words):
+        first = result[0] if isinstance(result, (tuple, list)) and result else result
+        return [asked.TENSOR, *_handles([first])]  # the op here gives no more
+    if asked.wants_grad(words, _place_of_grad(words[0])) and isinstance(result, Tensor):
+        result._mark(True)
+    return _answer(func._schema, result)
+
+
+def _name_asked(words: Sequence[int]) -> str:
+    row, name, how = asked.header(words)
+    found = _row(row) if row >= 0 else None
+    return (found[0] if found else name) + ("_" if how & asked.INPLACE else "")
+
+
+@functools.cache
+def _place_of_grad(row: int) -> int:
+    """Where a row has its argument `requires_grad`, or -1."""
+    found = _row(row) if row >= 0 else None
+    return found[1].index("requires_grad") if found and "requires_grad" in found[1] else -1
+
+
+callbacks.runners[asked.ASKED] = _run

@@ -1,0 +1,318 @@
+"""Schemas of ops in PyTorch's notation, read and shown: what `OpOverload._schema` is.
+
+Example:
+    >>> from pygrad._function_schema import parse_schema
+    >>> schema = parse_schema("mine::scale(Tensor(a!) x, float by=2.0) -> ()")
+    >>> schema.name, [argument.name for argument in schema.arguments], schema.is_mutable
+    ('mine::scale', ['x', 'by'], True)
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+
+class SchemaType:
+    """The type of an argument: a name, or a list or an option of another type."""
+
+    __slots__ = ("element", "kind_", "name", "size")
+
+    def __init__(
+        self, kind: str, name: str, element: SchemaType | None = None, size: int | None = None
+    ) -> None:
+        self.kind_, self.name, self.element, self.size = kind, name, element, size
+
+    def kind(self) -> str:
+        """As PyTorch names kinds of types: 'TensorType', 'ListType', 'OptionalType', ..."""
+        return self.kind_
+
+    def getElementType(self) -> SchemaType:
+        """Of a list or an option, what it is of."""
+        if self.element is None:
+            raise RuntimeError(f"{self} has no elements")
+        return self.element
+
+    def __str__(self) -> str:
+        if self.kind_ == "ListType":
+            return f"List[{self.element}]"
+        if self.kind_ == "OptionalType":
+            return f"Optional[{self.element}]"
+        return "int" if self.name in _INTS else self.name
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SchemaType) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def shown(self) -> str:
+        """As a schema has it: 'int[2]?'."""
+        if self.kind_ == "ListType":
+            return f"{self.element.shown()}[{self.size or ''}]"  # type: ignore[union-attr]
+        if self.kind_ == "OptionalType":
+            return f"{self.element.shown()}?"  # type: ignore[union-attr]
+        return _SHOWN.get(self.name, self.name)
+
+
+_SHOWN: Final = {"number": "Scalar"}
+_INTS: Final = {"ScalarType", "Layout", "MemoryFormat", "SymInt"}
+"""What PyTorch's types of arguments call int."""
+_KINDS: Final = {
+    "Tensor": "TensorType",
+    "int": "IntType",
+    "float": "FloatType",
+    "bool": "BoolType",
+    "SymBool": "SymBoolType",
+    "str": "StringType",
+    "Scalar": "NumberType",
+    "complex": "ComplexType",
+    "Device": "DeviceObjType",
+    "Generator": "GeneratorType",
+    "Any": "AnyType",
+    "t": "VarType",
+}
+
+
+class AliasInfo:
+    """What an argument or a result shares: sets of names, before the call and after."""
+
+    __slots__ = ("after_set", "before_set", "is_write")
+
+    def __init__(self, is_write: bool, before_set: set[str], after_set: set[str]) -> None:
+        self.is_write, self.before_set, self.after_set = is_write, before_set, after_set
+
+    def shown(self) -> str:
+        before, after = "|".join(sorted(self.before_set)), "|".join(sorted(self.after_set))
+        becomes = f" -> {after}" if after != before else ""
+        return f"({before}{'!' if self.is_write else ''}{becomes})"
+
+
+_NO_DEFAULT: Final = object()
+
+
+class Argument:
+    """One argument or result of a schema."""
+
+    __slots__ = ("N", "_default", "alias_info", "kwarg_only", "name", "shown_default", "type")
+
+    def __init__(
+        self,
+        name: str,
+        kind: SchemaType,
+        default: Any,
+        shown_default: str,
+        kwarg_only: bool,
+        alias_info: AliasInfo | None,
+    ) -> None:
+        self.name, self.type, self._default = name, kind, default
+        self.shown_default, self.kwarg_only, self.alias_info = shown_default, kwarg_only, alias_info
+        inner = kind.element if kind.kind_ == "OptionalType" else kind
+        self.N = inner.size if inner is not None else None
+
+    real_type = property(lambda self: self.type)
+    is_write = property(lambda self: self.alias_info is not None and self.alias_info.is_write)
+    is_out = property(lambda self: self.kwarg_only and self.is_write)
+
+    @property
+    def default_value(self) -> Any:
+        """None also where there is none: see `has_default_value`."""
+        return None if self._default is _NO_DEFAULT else self._default
+
+    def has_default_value(self) -> bool:
+        """Whether the argument may be left out."""
+        return self._default is not _NO_DEFAULT
+
+    def __str__(self) -> str:
+        kind = self.type.shown()
+        if self.alias_info is not None:
+            base = re.match(r"\w+", kind).group()  # type: ignore[union-attr]
+            kind = base + self.alias_info.shown() + kind[len(base) :]
+        default = f"={self.shown_default}" if self.has_default_value() else ""
+        return f"{kind} {self.name}{default}" if self.name else kind
+
+    __repr__ = __str__
+
+
+class FunctionSchema:
+    """A name, an overload, arguments and returns."""
+
+    def __init__(
+        self,
+        name: str,
+        overload_name: str,
+        arguments: Sequence[Argument],
+        returns: Sequence[Argument],
+        many_returns: bool = False,
+    ) -> None:
+        self.name, self.overload_name = name, overload_name
+        self.arguments, self.returns = list(arguments), list(returns)
+        self._in_brackets = many_returns
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether an argument is written to."""
+        return any(argument.is_write for argument in self.arguments)
+
+    def _is_view_op(self) -> bool:
+        return any(
+            each.alias_info is not None and not each.alias_info.is_write for each in self.arguments
+        )
+
+    def __str__(self) -> str:
+        full = f"{self.name}.{self.overload_name}" if self.overload_name else self.name
+        shown: list[str] = []
+        for argument in self.arguments:
+            if argument.kwarg_only and "*" not in shown:
+                shown.append("*")
+            shown.append(str(argument))
+        returns = ", ".join(map(str, self.returns))
+        one = len(self.returns) == 1 and not self._in_brackets
+        return f"{full}({', '.join(shown)}) -> {returns if one else f'({returns})'}"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSchema) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+_NAME = re.compile(r"\s*((?:\w+::)?\w+)(?:\.(\w+))?\s*\(")
+_TYPE = re.compile(r"\s*(\w+)(?:\(([^)]*)\))?((?:\[\d*\]|\?)*)\s*")
+_SUFFIX = re.compile(r"\[(\d*)\]|\?")
+_ALIAS_AFTER_LIST = re.compile(r"\s*\(([^)]*)\)((?:\[\d*\]|\?)*)")
+
+
+def _split(text: str) -> list[str]:
+    """At the commas that are in no brackets or quotes."""
+    parts, depth, start, quote = [], 0, 0, ""
+    for i, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == "," and not depth:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _closing(text: str, at: int) -> int:
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if not depth:
+            return i
+    raise RuntimeError(f"expected ')' in schema: {text}")
+
+
+def _alias(text: str | None) -> AliasInfo | None:
+    if text is None:
+        return None
+    before, _, after = (part.strip() for part in text.partition("->"))
+    sets = [{name.strip() for name in part.replace("!", "").split("|")} for part in (before, after)]
+    return AliasInfo("!" in before, sets[0], sets[1] if after else sets[0])
+
+
+def _type(name: str, suffixes: str) -> SchemaType:
+    shown = "number" if name == "Scalar" else name
+    kind = SchemaType(_KINDS.get("int" if name in _INTS else name, f"{name}Type"), shown)
+    for found in _SUFFIX.finditer(suffixes):
+        if found.group() == "?":
+            kind = SchemaType("OptionalType", "", kind)
+        else:
+            kind = SchemaType("ListType", "", kind, int(found.group(1)) if found.group(1) else None)
+    return kind
+
+
+_CONSTANTS: Final = {"Mean": 1, "Sum": 2, "contiguous_format": 0, "long": 4, "strided": 0}
+
+
+def _default(text: str) -> Any:
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _argument(text: str, kwarg_only: bool, is_return: bool) -> Argument:
+    found = _TYPE.match(text)
+    if not found:
+        raise RuntimeError(f"expected a type in schema: {text!r}")
+    name, alias, suffixes = found.groups()
+    if name == "Dict" and alias:
+        kind, alias = SchemaType("DictType", f"Dict({alias})"), None
+    else:
+        kind = _type(name, suffixes or "")
+    rest = text[found.end() :]
+    if alias is None and rest.startswith("("):
+        late = _ALIAS_AFTER_LIST.match(rest)
+        if late:
+            alias, rest = late.group(1), rest[late.end() :].strip()
+    label, given, default = rest.partition("=")
+    label, default = label.strip(), default.strip()
+    if not label and not is_return:
+        raise RuntimeError(f"expected a name of an argument in schema: {text!r}")
+    value = _default(default) if given else _NO_DEFAULT
+    inner = kind.element if kind.kind_ == "OptionalType" else kind
+    if inner is not None and inner.size and isinstance(value, (int, float)):
+        value = [value] * inner.size
+    return Argument(label, kind, value, default, kwarg_only, _alias(alias))
+
+
+def parse_schema(text: str) -> FunctionSchema:
+    """The schema that a text describes.
+
+    Raises: RuntimeError: the text is no schema.
+    """
+    head = _NAME.match(text)
+    if not head:
+        raise RuntimeError(f"expected a schema like 'name(Tensor x) -> Tensor', but found {text!r}")
+    end = _closing(text, head.end() - 1)
+    arguments, only = [], False
+    for part in _split(text[head.end() : end]):
+        if part == "*":
+            only = True
+        else:
+            arguments.append(_argument(part, only, False))
+    arrow = text[end + 1 :].strip()
+    if not arrow.startswith("->"):
+        raise RuntimeError(f"expected '->' and what is returned in schema: {text!r}")
+    after = arrow[2:].strip()
+    many = after.startswith("(")
+    parts = _split(after[1 : _closing(after, 0)] if many else after)
+    returns = [_argument(part, False, True) for part in parts]
+    return FunctionSchema(head.group(1), head.group(2) or "", arguments, returns, many)
+
+
+@functools.cache
+def native_lines() -> dict[str, dict[str, tuple[str, str]]]:
+    """PyTorch's ops: name -> overload -> (letters, schema); see tests/parity/native_schemas.py."""
+    from importlib.resources import files
+
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for line in (files(__package__) / "_native_schemas.txt").read_text().splitlines():
+        letters, _, schema = line.partition(" ")
+        name, _, overload = schema[: schema.index("(")].partition(".")
+        found.setdefault(name, {})[overload or "default"] = (letters, schema)
+    return found
+
+
+@functools.cache
+def native_schema(name: str, overload: str) -> FunctionSchema:
+    """The schema of one overload of an op of PyTorch's."""
+    return parse_schema(f"aten::{native_lines()[name][overload][1]}")

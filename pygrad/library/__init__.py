@@ -1,0 +1,255 @@
+"""Ops of a program's own, by names, schemas and rules, as PyTorch's `torch.library`.
+
+An op made here is called like any of PyTorch's (``torch.ops.mine.scale(x)``), and other parts know
+it: autograd by `register_autograd`, vmap by `register_vmap`, dispatch modes as an `OpOverload`.
+
+Example:
+    >>> import pygrad as torch
+    >>> from pygrad.library import custom_op
+    >>> @custom_op("mine::cube", mutates_args=())
+    ... def cube(x: torch.Tensor) -> torch.Tensor:
+    ...     return x.detach() ** 3
+    >>> cube.register_autograd(
+    ...     lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+    ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    ... )
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> cube(x).backward()
+    >>> x.grad, torch.ops.mine.cube.default._schema
+    (tensor([12.]), mine::cube(Tensor x) -> Tensor)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from .. import ops as _ops
+from ._check import opcheck
+from ._custom import CustomOpDef, custom_op
+from ._infer import infer_schema
+from ._registry import Entry, FakeContext, current_context, entry_of, forget, make_entry
+from ._rules import (
+    KEYS,
+    impl_abstract,
+    register_autocast,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_torch_dispatch,
+    register_vmap,
+    types_of,
+)
+
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "get_ctx",
+    "impl",
+    "impl_abstract",
+    "infer_schema",
+    "opcheck",
+    "register_autocast",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
+    "triton_op",
+    "wrap_triton",
+]
+_RESERVED: Final = {"prim"}
+
+
+def fallthrough_kernel(*_: Any, **__: Any) -> Any:
+    """For `Library.impl`: at this key there is nothing to do."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+class Library:
+    """Ops of one namespace, and what is added to them, for as long as this object lives.
+
+    Args:
+        ns: the namespace. kind: "DEF" to define ops of it, "FRAGMENT" for more of them, "IMPL" to
+            add functions to ops that there are. dispatch_key: of functions that are added.
+
+    Raises: ValueError: the kind is none of these, or the namespace is reserved.
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError("Unsupported kind: ", kind)
+        if ns in _RESERVED and kind in ("DEF", "FRAGMENT"):
+            raise ValueError(
+                ns, " is a reserved namespace. Please try creating a library with another name."
+            )
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._undo: list[Callable[[], None]] = []
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Makes an op of a schema, "name(Tensor x) -> Tensor"; returns its name.
+
+        Raises: ValueError, RuntimeError: the schema is none, or the op is there already.
+        """
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        if self.kind == "IMPL":
+            raise RuntimeError(
+                "define(): Called Library.define on a library of kind IMPL: this is only for "
+                "implementations"
+            )
+        entry = make_entry(self.ns, schema, tags)
+        self._undo.append(lambda: forget(entry))
+        return entry.name + (f".{entry.overload}" if entry.overload != "default" else "")
+
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
+        """Adds a function to an op, for a key such as "CPU", "Autograd", "Meta" or
+        "CompositeImplicitAutograd".
+
+        Raises:
+            TypeError: `fn` is no function. RuntimeError: there is one already.
+        """
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        entry = entry_of(self._full(op_name))
+        if key in entry.kernels and not allow_override:
+            raise RuntimeError(
+                "This is not allowed since there's already a kernel registered from python "
+                f"overriding {entry.name}'s behavior for {key} dispatch key and {self.ns} "
+                "namespace."
+            )
+        was = entry.kernels.get(key)
+        entry.kernels[key] = _without_keys(fn) if with_keyset else fn
+        self._undo.append(lambda: _put_back(entry, key, was))
+
+    def _register_fake(
+        self, op_name: Any, fn: Callable[..., Any], _stacklevel: int = 1, **_: Any
+    ) -> None:
+        entry_of(self._full(op_name)).fake = fn
+
+    def _register_torch_dispatch_rule(self, op_name: Any, kind: type, fn: Any) -> None:
+        entry_of(self._full(op_name)).by_class[kind] = fn
+
+    def _full(self, op_name: Any) -> str:
+        if isinstance(op_name, _ops.OpOverload):
+            return op_name.name()
+        return op_name if "::" in op_name else f"{self.ns}::{op_name}"
+
+    def _destroy(self) -> None:
+        """Takes away all that was defined and added."""
+        while self._undo:
+            self._undo.pop()()
+
+    def __del__(self) -> None:
+        if getattr(self, "_undo", None):
+            self._destroy()
+
+
+def _without_keys(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: fn(None, *args, **kwargs)
+
+
+def _put_back(entry: Entry, key: str, was: Any) -> None:
+    if was is None:
+        entry.kernels.pop(key, None)
+    else:
+        entry.kernels[key] = was
+
+
+@contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
+
+_kept: Final[list[Library]] = []
+
+
+def _library(ns: str, lib: Library | None) -> Library:
+    if lib is not None:
+        return lib
+    made = Library(ns, "FRAGMENT")
+    _kept.append(made)
+    return made
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Makes an op: ``define("mine::sin", "(Tensor x) -> Tensor")``.
+
+    Raises: ValueError: the name is none, or a schema.
+    """
+    if not isinstance(qualname, str):
+        raise ValueError(
+            "define(qualname, schema): expected qualname to be instance of str, got "
+            f"{type(qualname)}"
+        )
+    ns, found, name = qualname.partition("::")
+    if not found or "::" in name:
+        raise ValueError(
+            f"Invalid operator name {qualname}: expected a namespace and a name with :: between"
+        )
+    if not schema.lstrip().startswith("("):
+        raise ValueError(
+            f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> '
+            f'Tensor" but got "{schema}"'
+        )
+    _library(ns, lib).define(name + schema, alias_analysis="", tags=tags)
+
+
+def impl(
+    qualname: str,
+    types: str | Sequence[str],
+    func: Callable[..., Any] | None = None,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Adds a function to an op for types of devices: "cpu", "default" (all), or PyTorch's keys."""
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        library = _library(qualname.partition("::")[0], lib)
+        for each in types_of(types):
+            library.impl(qualname, fn, KEYS.get(each, each))
+        return fn
+
+    return register if func is None else register(func)
+
+
+def get_ctx() -> FakeContext:
+    """What a fake function may ask for: sizes that depend on data.
+
+    Raises: RuntimeError: no fake function runs.
+    """
+    return current_context()
+
+
+def triton_op(*_: Any, **__: Any) -> Any:
+    """Raises NotImplementedError: Triton compiles for accelerators, and there is none."""
+    raise NotImplementedError(
+        "torch.library.triton_op: Triton compiles for accelerators; make the op with custom_op"
+    )
+
+
+def wrap_triton(*_: Any, **__: Any) -> Any:
+    """Raises NotImplementedError, as `triton_op` does."""
+    raise NotImplementedError("torch.library.wrap_triton: Triton compiles for accelerators")

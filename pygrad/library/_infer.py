@@ -1,0 +1,152 @@
+"""Schemas made of annotated functions."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from .._dtypes import device, dtype, layout, memory_format
+from .._tensor import Tensor
+
+_PLAIN: Final[dict[Any, str]] = {
+    Tensor: "Tensor",
+    int: "SymInt",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    complex: "complex",
+    dtype: "ScalarType",
+    device: "Device",
+    layout: "Layout",
+    memory_format: "MemoryFormat",
+}
+_SEQUENCES: Final = (list, collections.abc.Sequence)
+_UNIONS: Final = (typing.Union, types.UnionType)
+
+
+def _name(kind: Any) -> str | None:
+    """What a schema calls a type, or None."""
+    if kind in (int | float | bool, int | float, int | float | complex | bool):
+        return "Scalar"
+    if isinstance(kind, collections.abc.Hashable) and kind in _PLAIN:
+        return _PLAIN[kind]
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin in _UNIONS and type(None) in args:
+        rest = [each for each in args if each is not type(None)]
+        inner = _name(rest[0] if len(rest) == 1 else typing.Union[tuple(rest)])  # noqa: UP007
+        return None if inner is None else f"{inner}?"
+    if origin in _UNIONS and set(args) <= {int, float, bool, complex}:
+        return "Scalar"
+    if origin in _SEQUENCES and len(args) == 1:
+        inner = _name(args[0])
+        return None if inner is None or inner.endswith("[]") else f"{inner}[]"
+    return None
+
+
+def _returned(kind: Any) -> str:
+    if kind is None or kind is type(None):
+        return "()"
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        if args == ((),) or not args or Ellipsis in args:
+            raise ValueError(
+                f"infer_schema(func): Return has unsupported type {kind}: its length must be known."
+            )
+        return f"({', '.join(_one_returned(each) for each in args)})"
+    return _one_returned(kind)
+
+
+def _one_returned(kind: Any) -> str:
+    name = _name(kind)
+    if name in ("Tensor", "SymInt", "float", "bool", "Scalar") or name == "Tensor[]":
+        return name
+    raise ValueError(f"infer_schema(func): Return has unsupported type {kind}.")
+
+
+def _shown(default: Any, name: str) -> str:
+    if default is None or isinstance(default, (bool, int, float)):
+        return str(default)
+    if isinstance(default, str):
+        return f'"{default}"'
+    if isinstance(default, dtype):
+        return f'"{default}"'.replace('"', "").rpartition(".")[2]
+    raise ValueError(
+        f"infer_schema(func): Parameter {name} has an unsupported default value type "
+        f"{type(default)}. Please file an issue on GitHub so we can prioritize this."
+    )
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any],
+    /,
+    *,
+    mutates_args: Iterable[str] | str = (),
+    op_name: str | None = None,
+) -> str:
+    """The schema that annotations tell.
+
+    Args:
+        mutates_args: the names of arguments that are written to; "unknown": all tensors may be.
+        op_name: stands before the schema.
+
+    Raises: ValueError: an annotation is absent, or of a type that no schema has.
+
+    Example:
+        >>> import pygrad as torch
+        >>> from pygrad.library import infer_schema
+        >>> def f(x: torch.Tensor, by: float = 1.0) -> torch.Tensor: ...
+        >>> infer_schema(f, mutates_args={})
+        '(Tensor x, float by=1.0) -> Tensor'
+    """
+    signature = inspect.signature(prototype_function)
+    try:
+        hints = typing.get_type_hints(prototype_function)
+    except NameError:
+        hints = {}
+    written = mutates_args if mutates_args == "unknown" else set(mutates_args)
+    seen, parts, star = set(), [], False
+    for i, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            raise ValueError(
+                "infer_schema(func): We do not support *args, **kwargs, or varkwargs in the "
+                f"signature: {signature}"
+            )
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        kind = hints.get(name, parameter.annotation)
+        if kind is inspect.Parameter.empty:
+            raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation.")
+        shown = _name(kind)
+        if shown is None:
+            raise ValueError(
+                f"infer_schema(func): Parameter {name} has unsupported type {kind}. The valid "
+                f"types are: {sorted(set(_PLAIN.values()))}. Got func with signature {signature})"
+            )
+        seen.add(name)
+        writes = shown.startswith("Tensor") if written == "unknown" else name in written
+        if writes:
+            if not shown.startswith("Tensor"):
+                raise ValueError(
+                    f"infer_schema(func): Parameter {name} is in mutable_args but only Tensors or "
+                    "collections of Tensors can be mutated"
+                )
+            shown = f"Tensor(a{i}!){shown.removeprefix('Tensor')}"
+        if parameter.default is not inspect.Parameter.empty:
+            parts.append(f"{shown} {name}={_shown(parameter.default, name)}")
+        else:
+            parts.append(f"{shown} {name}")
+    if written != "unknown" and not set(written) <= seen:
+        raise ValueError(
+            f"infer_schema(func): {sorted(set(written) - seen)} in mutates_args were not found in "
+            "the custom op's signature. mutates_args should contain the names of all args that the "
+            "custom op mutates, or just the string 'unknown' if you don't know."
+        )
+    found = hints.get("return", signature.return_annotation)
+    if found is inspect.Signature.empty:
+        raise ValueError("No return type annotation was provided. Please add one.")
+    return f"{op_name or ''}({', '.join(parts)}) -> {_returned(found)}"

@@ -1,0 +1,442 @@
+"""The ops of libraries, and how one is called: vmap, autograd, modes and classes, its function."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from .. import _dispatch, _ops, ops
+from .._boundary import modes
+from .._function_schema import FunctionSchema, parse_schema
+from .._tensor import Tensor
+from .._tree import flatten, unflatten
+from ..autograd import Function
+from ..autograd.grad_mode import no_grad
+
+_is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
+
+
+class Entry:
+    """One overload of an op of a library.
+
+    Attributes:
+        kernels: what it runs, by PyTorch's keys. autograd: backward and setup_context. fake, vmap,
+            autocast: what else was added. by_class: what classes with __torch_dispatch__ do.
+    """
+
+    def __init__(self, ns: str, schema: FunctionSchema, tags: Sequence[Any]) -> None:
+        self.ns, self.schema, self.tags = ns, schema, list(tags)
+        self.name, self.overload = schema.name.partition("::")[2], schema.overload_name or "default"
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.autograd: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
+        self.fake: Callable[..., Any] | None = None
+        self.vmap: Callable[..., Any] | None = None
+        self.autocast: Any = None
+        self.by_class: dict[Any, Callable[..., Any]] = {}
+        self.is_custom = False
+        self.function: Any = None
+        self.disabled: set[str] = set()
+
+    @property
+    def qualname(self) -> str:
+        """'mine::scale', with the overload if it has a name."""
+        full = f"{self.ns}::{self.name}"
+        return full if self.overload == "default" else f"{full}.{self.overload}"
+
+    @property
+    def op(self) -> Any:
+        """The OpOverload."""
+        return getattr(_packets[self.ns, self.name], self.overload)
+
+
+class _Packet(ops.OpOverloadPacket):
+    """An op of a library."""
+
+    def __init__(self, ns: str, name: str) -> None:
+        super().__init__(name)
+        self.namespace = ns
+
+    def _entries(self) -> dict[str, Entry]:
+        return _entries.get((self.namespace, self.__name__), {})
+
+    def overloads(self) -> list[str]:
+        return list(self._entries())
+
+    def _has(self, overload: str) -> bool:
+        return overload in self._entries()
+
+    def _schema_of(self, overload: str) -> FunctionSchema:
+        return self._entries()[overload].schema
+
+    def _letters_of(self, overload: str) -> str:
+        found = self._entries()[overload].kernels
+        return "c" if set(found) == {"CompositeImplicitAutograd"} else ""
+
+    def _tags_of(self, overload: str) -> list[Any]:
+        return self._entries()[overload].tags
+
+    def _run(self, overload: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return call(self._entries()[overload._overloadname], args, kwargs)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        first: Exception | None = None
+        for entry in self._entries().values():
+            try:
+                values = bound(entry, args, kwargs)
+            except RuntimeError as error:
+                first = first or error
+                continue
+            return run(entry, values)
+        raise first or RuntimeError(f"{self} has no overload")
+
+
+_entries: Final[dict[tuple[str, str], dict[str, Entry]]] = {}
+_packets: Final[dict[tuple[str, str], _Packet]] = {}
+
+
+def make_entry(ns: str, schema: str, tags: Any = ()) -> Entry:
+    """The op of a schema without a namespace.
+
+    Raises: RuntimeError: there is such an op.
+    """
+    parsed = parse_schema(schema)
+    name = parsed.name.partition("::")[2] or parsed.name
+    parsed.name = f"{ns}::{name}"
+    entry = Entry(ns, parsed, list(tags) if isinstance(tags, (list, tuple, set)) else [tags])
+    found = _entries.setdefault((ns, name), {})
+    if entry.overload in found:
+        raise RuntimeError(
+            f"Tried to register an operator ({parsed}) with the same name and overload name "
+            "multiple times. Each overload's schema should only be registered with a single call "
+            "to def()."
+        )
+    found[entry.overload] = entry
+    _packets.setdefault((ns, name), _Packet(ns, name))
+    return entry
+
+
+def forget(entry: Entry) -> None:
+    """Takes an op away."""
+    found = _entries.get((entry.ns, entry.name), {})
+    if found.get(entry.overload) is entry:
+        del found[entry.overload]
+        packet = _packets[entry.ns, entry.name]
+        packet.__dict__.pop(entry.overload, None)
+        if not found:
+            _packets.pop((entry.ns, entry.name), None)
+
+
+def entry_of(name: str) -> Entry:
+    """The op of a name such as 'mine::scale' or 'mine::scale.out'.
+
+    Raises: RuntimeError: there is none.
+    """
+    ns, _, rest = name.partition("::")
+    short, _, overload = rest.partition(".")
+    found = _entries.get((ns, short), {}).get(overload or "default")
+    if found is None:
+        raise RuntimeError(f"operator {name} does not exist")
+    return found
+
+
+def _find(ns: str, name: str) -> Any:
+    return _packets.get((ns, name)) if _entries.get((ns, name)) else None
+
+
+ops.finder = _find
+
+
+# ------------------------------------------------------------------ calls
+
+
+class FakeContext:
+    """What a fake function may ask for."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        """A size that depends on data: there are no symbols here, so the smallest."""
+        return min
+
+    create_unbacked_symint = new_dynamic_size
+
+
+class _OfThread(threading.local):
+    below = 0
+    fake: FakeContext | None = None
+
+
+_here = _OfThread()
+
+
+def current_context() -> FakeContext:
+    """See `get_ctx`."""
+    if _here.fake is None:
+        raise RuntimeError("get_ctx() may only be called from a fake impl")
+    return _here.fake
+
+
+def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What the op's fake function gives.
+
+    Raises: NotImplementedError: it has none.
+    """
+    if entry.fake is None:
+        raise NotImplementedError(
+            f"{entry.qualname}: no fake impl was registered; add one with register_fake"
+        )
+    was, _here.fake = _here.fake, FakeContext()
+    try:
+        return entry.fake(*args, **kwargs)
+    finally:
+        _here.fake = was
+
+
+def bound(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """All arguments in the order of the schema.
+
+    Raises: RuntimeError: they do not fit, in PyTorch's words.
+    """
+    schema, rest, values = entry.schema, dict(kwargs), []
+    open_ = [each for each in schema.arguments if not each.kwarg_only]
+    if len(args) > len(open_):
+        raise RuntimeError(
+            f"{schema.name}() expected at most {len(open_)} argument(s) but received {len(args)} "
+            f"argument(s). Declaration: {schema}"
+        )
+    for i, argument in enumerate(schema.arguments):
+        if i < len(args) and not argument.kwarg_only:
+            if argument.name in rest:
+                raise RuntimeError(
+                    f"{schema.name}() got multiple values for argument '{argument.name}'"
+                )
+            value = args[i]
+        elif argument.name in rest:
+            value = rest.pop(argument.name)
+        elif argument.has_default_value():
+            value = argument.default_value
+        else:
+            raise RuntimeError(
+                f"{schema.name}() is missing value for argument '{argument.name}'. Declaration: "
+                f"{schema}"
+            )
+        if argument.type.kind_ == "TensorType" and not isinstance(value, Tensor):
+            raise RuntimeError(
+                f"{schema.name}() Expected a value of type 'Tensor' for argument "
+                f"'{argument.name}' but instead found type '{type(value).__name__}'."
+            )
+        values.append(value)
+    if rest:
+        raise RuntimeError(
+            f"Unknown keyword argument '{next(iter(rest))}' for operator '{schema.name}'. Schema: "
+            f"{schema}"
+        )
+    return values
+
+
+def call(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls an op of a library."""
+    return run(entry, bound(entry, args, kwargs))
+
+
+def split(entry: Entry, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Values in the schema's order as arguments in order, and those by keyword."""
+    pairs = list(zip(entry.schema.arguments, values, strict=True))
+    return (
+        [value for argument, value in pairs if not argument.kwarg_only],
+        {argument.name: value for argument, value in pairs if argument.kwarg_only},
+    )
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    return [each for each in flatten(values)[0] if isinstance(each, Tensor)]
+
+
+def _in_vmap() -> bool:
+    return bool(modes.get() >> (modes.LEVELS + 1))
+
+
+def run(entry: Entry, values: list[Any]) -> Any:
+    """Calls an op with all its arguments, from the top: vmap, then autograd."""
+    kernels = entry.kernels
+    args, kwargs = split(entry, values)
+    if "CompositeImplicitAutograd" in kernels and not kernels.keys() & {
+        "CPU",
+        "CompositeExplicitAutograd",
+        "Autograd",
+        "AutogradCPU",
+    }:
+        return kernels["CompositeImplicitAutograd"](*args, **kwargs)
+    own = kernels.get("Autograd") or kernels.get("AutogradCPU")
+    if own is not None and not _here.below:
+        return own(*args, **kwargs)
+    tensors = _tensors(values)
+    records = _is_grad_enabled() and any(each.requires_grad for each in tensors)
+    if _here.below or not (records or (entry.vmap is not None and _in_vmap())):
+        return run_below(entry, values)
+    if entry.autograd is None and entry.vmap is None and not entry.is_custom:
+        with no_grad():
+            return run_below(entry, values)
+    return _recorded(entry, values)
+
+
+class below_autograd:
+    """Calls within go past autograd: `torch._C._AutoDispatchBelowAutograd`."""
+
+    def __init__(self) -> None:
+        self._was = 0
+
+    def __enter__(self) -> below_autograd:
+        _here.below += 1
+        self._was = modes.switch(modes.GRAD, False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _here.below -= 1
+        modes.put(self._was)
+
+
+def run_below(entry: Entry, values: Sequence[Any]) -> Any:
+    """Modes and tensors' classes are asked, else the op's function runs."""
+    args, kwargs = split(entry, values)
+    found = _dispatch.handled_by_rule(entry.op, args, kwargs, entry.by_class)
+    return run_kernel(entry, args, kwargs) if found is NotImplemented else found
+
+
+def run_kernel(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Runs the op's function for the device of its arguments.
+
+    Raises: NotImplementedError: it has none for it.
+    """
+    kernels = entry.kernels
+    tensors = _tensors([*args, *kwargs.values()])
+    if any(each.is_meta for each in tensors):
+        if "Meta" in kernels:
+            return kernels["Meta"](*args, **kwargs)
+        return run_fake(entry, args, kwargs)
+    for key in ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd"):
+        if key in kernels and key not in entry.disabled:
+            return _checked(entry, kernels[key], tensors, args, kwargs)
+    raise NotImplementedError(
+        f"Could not run '{entry.qualname}' with arguments from the 'CPU' backend. This could be "
+        "because the operator doesn't exist for this backend. "
+        f"'{entry.qualname}' is only available for these backends: {sorted(kernels)}."
+    )
+
+
+def _checked(
+    entry: Entry,
+    kernel: Callable[..., Any],
+    tensors: Sequence[Tensor],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    result = kernel(*args, **kwargs)
+    if entry.is_custom:
+        held = [each.untyped_storage()._cdata for each in tensors]
+        for made in _tensors(result):
+            if made.untyped_storage()._cdata in held:
+                module = getattr(kernel, "__module__", "?")
+                raise RuntimeError(
+                    f"{entry.qualname} (with implementation in {module}): The output of this "
+                    "custom operator (1) must not also be an input to this custom operator and "
+                    "(2) may not alias any inputs to this custom operator or other returns. The "
+                    "most common way to trigger this error is if we have y = custom_op(x) and y "
+                    "and x are the same Tensor. Please instead return a clone of the offending "
+                    "output tensor(s) (e.g. return x.clone()) or refactor the custom operator to "
+                    "not return y."
+                )
+            held.append(made.untyped_storage()._cdata)
+    return result
+
+
+# ------------------------------------------------------------------ autograd
+
+
+class _Tree:
+    """How arguments and results are nested: no leaf of a tree itself."""
+
+    __slots__ = ("given", "made")
+
+    def __init__(self, given: Any) -> None:
+        self.given: Any = given
+        self.made: Any = None
+
+
+def _recorded(entry: Entry, values: list[Any]) -> Any:
+    leaves, spec = flatten(values)
+    tree = _Tree(spec)
+    found = _function_for(entry).apply(tree, *leaves)
+    return unflatten(list(found) if isinstance(found, tuple) else [found], tree.made)
+
+
+def _function_for(entry: Entry) -> Any:
+    """The autograd function of an op, as its rules are now."""
+    rules = entry.autograd, entry.vmap
+    if entry.function is None or entry.function[0] != rules:
+        entry.function = rules, _make_function(entry, *rules)
+    return entry.function[1]
+
+
+def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
+    backward, setup = autograd or (None, None)
+
+    def run_forward(tree: _Tree, *leaves: Any) -> Any:
+        made, tree.made = flatten(run_below(entry, unflatten(list(leaves), tree.given)))
+        return tuple(made) if len(made) != 1 else made[0]
+
+    def set_up(ctx: Any, inputs: Any, output: Any) -> None:
+        tree, *leaves = inputs
+        ctx._library = tree, len(leaves)
+        if setup is None:
+            return
+        result = unflatten(list(output) if isinstance(output, tuple) else [output], tree.made)
+        args, kwargs = split(entry, unflatten(leaves, tree.given))
+        options = {"keyword_only_inputs": kwargs} if kwargs else {}
+        setup(ctx=ctx, inputs=tuple(args), output=result, **options)
+
+    def go_back(ctx: Any, *grads: Any) -> Any:
+        if backward is None:
+            raise RuntimeError(
+                f"Trying to backward through {entry.qualname}.{entry.overload} but no autograd "
+                "formula was registered. Please use register_autograd to add one."
+            )
+        tree, n = ctx._library
+        shaped = unflatten(list(grads), tree.made)
+        found = backward(ctx, *(shaped if len(entry.schema.returns) > 1 else (shaped,)))
+        return None, *_fitted(entry, found, tree.given, n)
+
+    def map_over(info: Any, in_dims: Any, tree: _Tree, *leaves: Any) -> Any:
+        args, kwargs = split(entry, unflatten(list(leaves), tree.given))
+        places, _ = split(entry, unflatten(list(in_dims[1:]), tree.given))
+        found, out_dims = vmap(info, tuple(places), *args, **kwargs)
+        made, tree.made = flatten(found)
+        if len(made) == 1:
+            return made[0], flatten(out_dims)[0][0]
+        dims = flatten(out_dims)[0] if isinstance(out_dims, (tuple, list)) else [out_dims]
+        return tuple(made), tuple(dims * (len(made) if len(dims) == 1 else 1))
+
+    members: dict[str, Any] = {"forward": run_forward, "setup_context": set_up, "backward": go_back}
+    if vmap is not None:
+        members["vmap"] = map_over
+    name = f"GeneratedBackwardFor_{entry.ns}_{entry.name}_{entry.overload}"
+    return type(name, (Function,), {key: staticmethod(value) for key, value in members.items()})
+
+
+def _fitted(entry: Entry, found: Any, spec: Any, n_leaves: int) -> list[Any]:
+    """Gradients of arguments as those of the leaves of their tree."""
+    n = sum(not argument.kwarg_only for argument in entry.schema.arguments)
+    grads = list(found) if isinstance(found, (tuple, list)) else [found]
+    if len(grads) != n:
+        raise RuntimeError(
+            f"{entry.qualname}: Expected {n} gradients from backward, but got {len(grads)}"
+        )
+    grads += [None] * (len(entry.schema.arguments) - n)
+    shape = unflatten(list(range(n_leaves)), spec)
+    flat: list[Any] = [None] * n_leaves
+    for grad, places in zip(grads, shape, strict=True):
+        if isinstance(places, (list, tuple)):
+            for each, place in zip(grad or [None] * len(places), places, strict=True):
+                flat[place] = each
+        elif isinstance(places, int):
+            flat[places] = grad
+    return flat

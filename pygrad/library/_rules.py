@@ -1,0 +1,137 @@
+"""What is added to an op: its function for a device, its gradient, how vmap does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from .. import ops
+from ._registry import Entry, entry_of
+
+KEYS: Final = {
+    "cpu": "CPU",
+    "cuda": "CUDA",
+    "meta": "Meta",
+    "default": "CompositeExplicitAutograd",
+}
+
+
+def types_of(types: str | Iterable[str]) -> tuple[str, ...]:
+    return (types,) if isinstance(types, str) else tuple(types)
+
+
+def _entry(op: Any) -> Entry:
+    if hasattr(op, "_entry"):
+        found: Entry = op._entry
+        return found
+    if isinstance(op, ops.OpOverload):
+        return entry_of(op.name())
+    if not isinstance(op, str):
+        raise ValueError(f"expected an op, or its name, and got {type(op)}")
+    return entry_of(op)
+
+
+def register_kernel(
+    op: Any,
+    device_types: str | Sequence[str] | None,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Any = None,
+) -> Any:
+    """Adds what an op runs on some types of devices; None: on all."""
+    entry = _entry(op)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        for each in ("default",) if device_types is None else types_of(device_types):
+            entry.kernels[KEYS.get(each, each.upper())] = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_fake(
+    op: Any,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Any = None,
+    _stacklevel: int = 1,
+    allow_override: bool = False,
+) -> Any:
+    """Adds what an op does on tensors without elements: it makes results of the right shapes."""
+    entry = _entry(op)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        entry.fake = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+impl_abstract = register_fake
+
+
+def register_autograd(
+    op: Any,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+    lib: Any = None,
+) -> None:
+    """Adds the gradient of an op.
+
+    Args:
+        backward: of the context and the gradients of the results; returns those of the arguments.
+        setup_context: of the context, the arguments and the results; saves what backward needs.
+
+    Raises: RuntimeError: the op writes to an argument that it returns.
+    """
+    entry = _entry(op)
+    if any(each.alias_info is not None for each in entry.schema.returns):
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {entry.qualname} with "
+            f"schema {entry.schema}. Please create a functional operator and register an autograd "
+            "formula for that."
+        )
+    entry.autograd = (backward, setup_context)
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+    """Adds how vmap does an op: ``func(info, in_dims, *args)`` returns results and their dims."""
+    entry = _entry(op)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        entry.vmap = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Says which type an op's arguments become under autocast."""
+    if device_type not in ("cpu", "cuda"):
+        raise ValueError(f"Unknown device type: {device_type}")
+    if device_type == "cpu":
+        _entry(op).autocast = cast_inputs
+
+
+def register_torch_dispatch(
+    op: Any,
+    torch_dispatch_class: Any,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Any = None,
+) -> Any:
+    """Adds what a class with ``__torch_dispatch__``, of tensors or a mode, does with an op:
+    ``func(cls_or_mode, func, types, args, kwargs)``.
+    """
+    entry = _entry(op)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        entry.by_class[torch_dispatch_class] = fn
+        return fn
+
+    return register if func is None else register(func)

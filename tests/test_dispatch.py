@@ -1,0 +1,474 @@
+"""Ops answered by modes and by classes of tensors: ``__torch_dispatch__``."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, ClassVar
+
+import pytest
+
+import pygrad as torch
+from pygrad import _ops
+from pygrad._boundary.release import live_count
+from pygrad._function_schema import native_lines, parse_schema
+from pygrad.autograd import forward_ad
+from pygrad.utils import _python_dispatch as python_dispatch
+from pygrad.utils._python_dispatch import TorchDispatchMode
+from pygrad.utils._pytree import tree_map
+
+aten = torch.ops.aten
+
+
+class Listing(TorchDispatchMode):
+    """Lists the names of ops, which run as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
+
+    @property
+    def names(self) -> list[str]:
+        return [str(func) for func, _, _ in self.calls]
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.calls.append((func, args, kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+class Wrapper(torch.Tensor):
+    """Has its elements in another tensor."""
+
+    elem: torch.Tensor
+    __slots__ = ["elem"]
+    names: ClassVar[list[str]] = []
+
+    @staticmethod
+    def __new__(cls, elem: torch.Tensor, requires_grad: bool = False) -> Any:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            elem.size(),
+            strides=elem.stride(),
+            storage_offset=elem.storage_offset(),
+            dtype=elem.dtype,
+            requires_grad=requires_grad,
+        )
+        made.elem = elem.detach() if requires_grad else elem
+        return made
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Wrapper({self.elem})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        Wrapper.names.append(str(func))
+        inner = tree_map(lambda e: e.elem if isinstance(e, cls) else e, (args, kwargs or {}))
+        made = func(*inner[0], **inner[1])
+        return tree_map(lambda e: cls(e) if isinstance(e, torch.Tensor) else e, made)
+
+
+@pytest.fixture(autouse=True)
+def fresh_names() -> None:
+    Wrapper.names.clear()
+
+
+# ------------------------------------------------------------------ overloads
+
+
+def test_every_schema_is_read_and_shown_as_it_is_written() -> None:
+    for name, overloads in native_lines().items():
+        for overload, (_, schema) in overloads.items():
+            shown = str(parse_schema(f"aten::{schema}"))
+            assert shown == f"aten::{schema}", (name, overload)
+
+
+def test_an_overload_tells_its_names_schema_and_tags() -> None:
+    op = aten.add.Tensor
+    assert (str(op), op.name(), op.__name__) == (
+        "aten.add.Tensor",
+        "aten::add.Tensor",
+        "add.Tensor",
+    )
+    assert op.__module__ == "torch._ops.aten"
+    assert op.overloadpacket is aten.add
+    assert op is aten.add.Tensor
+    assert [a.name for a in op._schema.arguments] == ["self", "other", "alpha"]
+    assert op._schema.arguments[2].kwarg_only
+    assert op._schema.arguments[2].default_value == 1
+    assert torch.Tag.pointwise in op.tags
+    assert aten.view.default.is_view
+    assert not op.is_view
+    assert aten.add_.Tensor._schema.is_mutable
+    assert {op: 1}[aten.add.Tensor] == 1
+
+
+def test_an_overload_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no overload name 'nothing'"):
+        aten.add.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no attribute"):
+        aten.no_such_op  # noqa: B018
+
+
+# ------------------------------------------------------------------ modes
+
+
+def test_a_mode_sees_ops_as_the_dispatcher_has_them() -> None:
+    x = torch.ones(2, 3)
+    with Listing() as seen:
+        (x * 2 + 1).exp().sum(1, keepdim=True)
+        torch.softmax(x, -1)
+        x.add_(1)
+        torch.cat([x, x])
+    assert seen.names == [
+        "aten.mul.Tensor",
+        "aten.add.Tensor",
+        "aten.exp.default",
+        "aten.sum.dim_IntList",
+        "aten._softmax.default",
+        "aten.add_.Tensor",
+        "aten.cat.default",
+    ]
+    assert seen.calls[0][1][1] == 2
+    assert type(seen.calls[0][1][1]) is int
+    assert seen.calls[3][1][1:] == ([1], True)
+
+
+def test_a_composite_op_shows_as_what_it_is_made_of() -> None:
+    x, w, b = torch.ones(2, 3), torch.ones(4, 3), torch.ones(4)
+    with Listing() as seen:
+        y = torch.nn.functional.linear(x, w, b)
+    assert seen.names == ["aten.t.default", "aten.addmm.default"]
+    assert torch.equal(y, x @ w.T + b)
+
+
+def test_ops_of_a_backward_pass_the_mode() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    plain = torch.autograd.grad((x * x).exp().sum(), x)[0]
+    y = (x * x).exp().sum()
+    with Listing() as seen:
+        found = torch.autograd.grad(y, x)[0]
+    assert torch.equal(found, plain)
+    assert "aten.mul.Tensor" in seen.names
+    assert "aten.exp.default" not in seen.names
+
+
+def test_what_a_mode_answers_is_the_result_and_has_its_history() -> None:
+    class Doubled(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            made = func(*args, **(kwargs or {}))
+            return made * 2 if func is aten.exp.default else made
+
+    x = torch.zeros(2, requires_grad=True)
+    with Doubled():
+        y = x.exp()
+    assert y.tolist() == [2.0, 2.0]
+    assert y.grad_fn is not None
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_an_in_place_op_under_a_mode_is_recorded_once() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    version = y._version
+    with Listing() as seen:
+        y.mul_(3)
+    assert seen.names == ["aten.mul_.Tensor"]
+    assert y.tolist() == [3.0, 6.0]
+    assert y._version == version + 1
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_modes_nest_and_are_asked_from_the_inside() -> None:
+    order: list[str] = []
+
+    class Named(TorchDispatchMode):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            order.append(self.name)
+            assert self not in python_dispatch._get_current_dispatch_mode_stack()
+            return func(*args, **(kwargs or {}))
+
+    with Named("outer"), Named("inner") as inner:
+        assert python_dispatch._get_current_dispatch_mode() is inner
+        torch.ones(2) + 1
+    assert order == ["inner", "outer", "inner", "outer"]
+    assert python_dispatch._get_current_dispatch_mode() is None
+
+
+def test_modes_are_off_where_they_are_disabled() -> None:
+    with Listing() as seen:
+        with python_dispatch._disable_current_modes():
+            torch.ones(2) + 1
+        assert seen.names == []
+        torch.ones(2)
+    assert seen.names == ["aten.ones.default"]
+
+
+def test_to_pop_a_mode_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="empty stack"):
+        python_dispatch._pop_mode()
+
+
+def test_after_a_mode_raises_all_is_as_before() -> None:
+    class Raises(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            raise ValueError("no")
+
+    x = torch.ones(3, requires_grad=True)
+    gc.collect()
+    before = live_count()
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"), Raises():
+            x * 2
+        with pytest.raises(ValueError, match="no"), Raises():
+            x.detach().mul_(2)
+    gc.collect()
+    assert live_count() == before
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    assert (x * 2).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("wrong", ["text", 3, None])
+def test_an_answer_that_is_no_tensor_is_refused(wrong: Any) -> None:
+    class Wrong(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return wrong
+
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Unable to cast Python instance of type"), Wrong():
+        x.exp()
+    assert x.exp().shape == (3,)
+
+
+def test_a_wrong_number_of_answers_is_refused() -> None:
+    class Wrong(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return (torch.ones(1),)
+
+    x = torch.ones(2, 2)
+    with pytest.raises(RuntimeError, match="was to return 2 values, and 1 came"), Wrong():
+        x.max(0)
+
+
+def test_answers_that_are_not_implemented_are_told() -> None:
+    class Passes(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return NotImplemented
+
+    x = torch.ones(2)
+    with (
+        pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten.exp"),
+        Passes(),
+    ):
+        x.exp()
+
+
+# ------------------------------------------------------------------ tensors of classes that answer
+
+
+def test_a_wrapper_has_sizes_and_answers_for_its_ops() -> None:
+    x = Wrapper(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert x.shape == (2, 2)
+    assert x.stride() == (2, 1)
+    assert x.dtype is torch.float32
+    y = (x * 2).sum(0)
+    assert type(y) is Wrapper
+    assert y.elem.tolist() == [8.0, 12.0]
+    assert Wrapper.names == ["aten.mul.Tensor", "aten.sum.dim_IntList"]
+
+
+def test_a_wrapper_is_made_of_a_subclass_alone() -> None:
+    with pytest.raises(TypeError, match="cls must be a type that inherits from torch.Tensor"):
+        torch.Tensor._make_wrapper_subclass(int, (2,))
+
+
+FUNCTIONS: dict[str, Any] = {
+    "exp": lambda x: x.exp() * x,
+    "mul": lambda x: x * x,
+    "pow": lambda x: 3 * x**2,
+    "cos": lambda x: x.cos().exp(),
+    "relu": lambda x: torch.relu(x - 1.5),
+    "tanh": lambda x: x.tanh(),
+    "sigmoid": lambda x: x.sigmoid(),
+    "gelu": lambda x: torch.nn.functional.gelu(x),
+    "softplus": lambda x: torch.nn.functional.softplus(x),
+    "softmax": lambda x: x.softmax(0)[0],
+    "mean": lambda x: x.mean(0, keepdim=True) * x,
+    "view": lambda x: x.view(-1)[1:].reshape(3, 1),
+    "matmul": lambda x: x @ x.T,
+    "cat": lambda x: torch.cat([x, x * 2]),
+    "linear": lambda x: torch.nn.functional.linear(x, x),
+    "max": lambda x: x.max(1)[0],
+    "index": lambda x: x[:, 1],
+    "where": lambda x: torch.where(x > 2, x, x * 3),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_through_a_wrapper_are_those_of_its_elements(name: str) -> None:
+    function, elem = FUNCTIONS[name], torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    x, wrapped = elem.clone().requires_grad_(), Wrapper(elem.clone(), requires_grad=True)
+    y, made = function(x), function(wrapped)
+    assert type(made) is Wrapper
+    assert made.grad_fn is not None
+    torch.testing.assert_close(made.elem, y.detach())
+    y.sum().backward()
+    made.sum().backward()
+    assert type(wrapped.grad) is Wrapper
+    torch.testing.assert_close(wrapped.grad.elem, x.grad)
+
+
+def test_second_derivatives_through_a_wrapper() -> None:
+    x = Wrapper(torch.tensor([1.0, 2.0, 3.0]), requires_grad=True)
+    (first,) = torch.autograd.grad((x * x * x).sum(), x, create_graph=True)
+    assert first.elem.tolist() == [3.0, 12.0, 27.0]
+    assert first.grad_fn is not None
+    (second,) = torch.autograd.grad(first.sum(), x)
+    assert second.elem.tolist() == [6.0, 12.0, 18.0]
+
+
+def test_a_saved_wrapper_outlives_its_object() -> None:
+    x = Wrapper(torch.tensor([1.0, 2.0]), requires_grad=True)
+    y = (x.exp() * 2).exp()
+    gc.collect()
+    y.sum().backward()
+    plain = torch.tensor([1.0, 2.0], requires_grad=True)
+    (plain.exp() * 2).exp().sum().backward()
+    assert torch.equal(x.grad.elem, plain.grad)
+
+
+def test_gradients_add_up_in_place() -> None:
+    x = Wrapper(torch.tensor([1.0, 2.0]), requires_grad=True)
+    (x * 2).sum().backward()
+    first = x.grad
+    (x * 3).sum().backward()
+    assert x.grad is first
+    assert first.elem.tolist() == [5.0, 5.0]
+
+
+def test_gradcheck_of_a_wrapper() -> None:
+    x = Wrapper(torch.rand(2, 2, dtype=torch.float64), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: x.exp() * x.cos(), (x,))
+
+
+def test_a_wrapper_carries_a_tangent() -> None:
+    x = Wrapper(torch.tensor([1.0, 2.0]))
+    with forward_ad.dual_level():
+        y = 3 * forward_ad.make_dual(x, torch.ones(2)) ** 2
+        found = forward_ad.unpack_dual(y).tangent
+    assert type(found) is Wrapper
+    assert found.elem.tolist() == [6.0, 12.0]
+    assert "aten.alias.default" in Wrapper.names
+
+
+def test_a_subclass_with_its_own_data_is_asked_too() -> None:
+    seen: list[str] = []
+
+    class Noted(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(str(func))
+            with torch._C._DisableTorchDispatch():
+                return func(*args, **(kwargs or {}))
+
+    x = torch.Tensor._make_subclass(Noted, torch.ones(2))
+    assert (x + 1).tolist() == [2.0, 2.0]
+    assert seen[0] == "aten.add.Tensor"
+
+
+def test_nothing_is_left_when_wrappers_are_gone() -> None:
+    def work() -> None:
+        x = Wrapper(torch.tensor([1.0, 2.0]), requires_grad=True)
+        (x.exp() * x).sum().backward()
+        torch.autograd.grad((x * x).sum(), x, create_graph=True)
+
+    work()
+    gc.collect()
+    before = live_count()
+    for _ in range(3):
+        work()
+    gc.collect()
+    assert live_count() == before
+
+
+def test_a_class_that_recurses_is_an_error_and_no_trap() -> None:
+    class Recursing(Wrapper):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    x = Recursing(torch.ones(2))
+    with pytest.raises(RecursionError):
+        x + 1
+    assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
+
+
+def test_every_elementwise_op_of_the_table_is_told_by_its_overload() -> None:
+    x = torch.rand(3) * 0.5 + 0.25
+    for op in _ops.TABLE:
+        if not {"torch", "direct"} <= op.words or len(op.schemas) > 1:
+            continue
+        inside = op.schemas[0].partition("(")[2]
+        if inside.partition(")")[0] != "Tensor self" or op.name not in native_lines():
+            continue
+        function = _ops.SPACES["torch"][op.name]
+        if op.name == "bitwise_not":
+            continue  # of integers
+        with Listing() as seen:
+            found = function(x)
+        assert seen.names, op.name
+        assert torch.equal(torch.nan_to_num(found), torch.nan_to_num(function(x))), op.name
+
+
+# ------------------------------------------------------------------ what is built on modes
+
+
+def test_operations_are_counted_by_module_and_op() -> None:
+    from pygrad.utils.flop_counter import FlopCounterMode
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    with FlopCounterMode(display=False) as counter:
+        model(torch.ones(7, 3)).sum().backward()
+    assert counter.get_total_flops() == 672  # as PyTorch counts
+    assert counter.get_flop_counts()["Sequential.0"] == {aten.addmm: 168, aten.mm: 168}
+    with FlopCounterMode(display=False) as counter:
+        torch.nn.functional.conv2d(torch.ones(2, 3, 8, 8), torch.ones(5, 3, 3, 3))
+    assert counter.get_total_flops() == 2 * 2 * 36 * 5 * 3 * 9
+    assert "Global" in counter.get_table()
+
+
+def test_a_tensor_made_in_a_mode_may_require_grad() -> None:
+    with Listing():
+        x = torch.rand(2, requires_grad=True)
+    assert x.requires_grad
+    assert x.is_leaf
+
+
+def test_a_gradient_that_reads_elements_refuses_a_wrapper() -> None:
+    x = Wrapper(torch.rand(1, 2, 5, 5), requires_grad=True)
+    y = torch.nn.functional.conv2d(x, Wrapper(torch.rand(3, 2, 3, 3)))
+    assert type(y) is Wrapper
+    with pytest.raises(NotImplementedError, match="ConvolutionBackward0 reads elements itself"):
+        y.sum().backward()

@@ -1,0 +1,271 @@
+"""Ops of a program's own: `pygrad.library`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+import pygrad as torch
+from pygrad import library
+from pygrad.library import custom_op, infer_schema, opcheck
+from pygrad.utils._python_dispatch import TorchDispatchMode
+
+Tensor = torch.Tensor
+
+
+@pytest.fixture
+def cube() -> Iterator[Any]:
+    @custom_op("tests::cube", mutates_args=())
+    def cube(x: Tensor) -> Tensor:
+        return x**3
+
+    yield cube
+    library._registry.forget(cube._entry)
+
+
+def with_gradient(op: Any) -> None:
+    op.register_autograd(
+        lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+
+
+# ------------------------------------------------------------------ custom_op
+
+
+def test_an_op_has_a_name_and_a_schema(cube: Any) -> None:
+    op = torch.ops.tests.cube.default
+    assert str(op._schema) == "tests::cube(Tensor x) -> Tensor"
+    assert (str(op), op.namespace, repr(cube)) == (
+        "tests.cube.default",
+        "tests",
+        "<CustomOpDef(tests::cube)>",
+    )
+    assert cube._opoverload is op
+    assert op(torch.tensor([2.0])).tolist() == [8.0] == cube(torch.tensor([2.0])).tolist()
+
+
+def test_its_gradient_is_what_was_registered(cube: Any) -> None:
+    with_gradient(cube)
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    cube(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [12.0, 27.0]
+    double = torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(cube, (double,))
+    assert torch.autograd.gradgradcheck(cube, (double,))
+
+
+def test_without_a_gradient_backward_says_what_to_do(cube: Any) -> None:
+    y = cube(torch.ones(1, requires_grad=True))
+    assert y.requires_grad
+    with pytest.raises(RuntimeError, match=r"no autograd formula was registered. Please use regis"):
+        y.backward()
+
+
+def test_lists_of_tensors_have_gradients() -> None:
+    @custom_op("tests::total", mutates_args=())
+    def total(xs: Sequence[Tensor], scale: float = 1.0) -> Tensor:
+        return (xs[0] + xs[1]) * scale
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.scale = inputs[1]
+
+    total.register_autograd(
+        lambda ctx, g: ([g * ctx.scale, g * ctx.scale], None), setup_context=setup
+    )
+    a, b = (torch.ones(2, requires_grad=True) for _ in range(2))
+    total([a, b], 3.0).sum().backward()
+    assert a.grad is not None
+    assert a.grad.tolist() == [3.0, 3.0]
+    assert b.grad is not None
+    assert b.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="missing value for argument 'xs'"):
+        torch.ops.tests.total()
+
+
+def test_an_op_that_writes_says_so_in_its_schema() -> None:
+    @custom_op("tests::grow_", mutates_args={"x"})
+    def grow(x: Tensor) -> None:
+        x.add_(1)
+
+    x = torch.zeros(2)
+    assert grow(x) is None
+    assert x.tolist() == [1.0, 1.0]
+    assert str(grow._opoverload._schema) == "tests::grow_(Tensor(a0!) x) -> ()"
+    library.define("tests::same", "(Tensor(a!) x) -> Tensor(a!)")
+    with pytest.raises(RuntimeError, match="Cannot register autograd formula"):
+        library.register_autograd("tests::same", lambda ctx, g: g)
+
+
+def test_a_result_that_is_an_argument_is_refused() -> None:
+    @custom_op("tests::same_again", mutates_args=())
+    def same(x: Tensor) -> Tensor:
+        return x
+
+    with pytest.raises(RuntimeError, match="must not also be an input to this custom operator"):
+        same(torch.ones(2))
+
+
+def test_vmap_does_what_was_registered(cube: Any) -> None:
+    with_gradient(cube)
+    cube.register_vmap(lambda info, in_dims, x: (cube(x), in_dims[0]))
+    x = torch.rand(3, 2)
+    assert torch.equal(torch.func.vmap(cube)(x), x**3)
+
+
+def test_modes_see_it_as_one_op(cube: Any) -> None:
+    with_gradient(cube)
+    names: list[str] = []
+
+    class Listing(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            names.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, requires_grad=True)
+    with Listing():
+        y = cube(x)
+    assert names[0] == "tests.cube.default"
+    assert y.grad_fn is not None
+
+    @cube.register_torch_dispatch(Listing)
+    def rule(mode: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return torch.full((2,), 7.0)
+
+    with Listing():
+        assert cube(x).tolist() == [7.0, 7.0]
+
+
+def test_opcheck_tells_what_is_absent(cube: Any) -> None:
+    x = torch.rand(2, requires_grad=True)
+    with pytest.raises(library._check.OpCheckError, match="use register_autograd"):
+        opcheck(cube, (x,))
+    with_gradient(cube)
+    found = opcheck(cube, (x,), raise_exception=False)
+    assert found["test_schema"] == "SUCCESS" == found["test_autograd_registration"]
+    assert "use register_fake" in str(found["test_faketensor"])
+    cube.register_fake(lambda x: x.new_empty(x.shape))
+    assert set(opcheck(cube, (x,)).values()) == {"SUCCESS"}
+    cube.register_fake(lambda x: x.new_empty(5))
+    with pytest.raises(library._check.OpCheckError, match="the fake impl gives"):
+        opcheck(cube, (x,))
+
+
+def test_opcheck_finds_what_is_written_in_secret() -> None:
+    @custom_op("tests::secret", mutates_args=())
+    def secret(x: Tensor) -> Tensor:
+        x.add_(1)
+        return x * 2
+
+    with pytest.raises(library._check.OpCheckError, match="not defined as mutable but was mutated"):
+        opcheck(secret, (torch.ones(2),))
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="Triton"):
+        library.triton_op("tests::t", mutates_args=())
+    with pytest.raises(NotImplementedError, match=r"needs torch\.compile"):
+        opcheck(
+            custom_op(
+                "tests::one", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor"
+            ),
+            (torch.ones(1),),
+            test_utils="test_aot_dispatch_dynamic",
+        )
+    with pytest.raises(ValueError, match="must have a namespace"):
+        custom_op("alone", mutates_args=())
+    with pytest.raises(RuntimeError, match="may only be called from a fake impl"):
+        library.get_ctx()
+
+
+# ------------------------------------------------------------------ Library
+
+
+def test_a_library_defines_and_is_forgotten() -> None:
+    with library._scoped_library("tests_lib", "FRAGMENT") as lib:
+        assert lib.define("scale(Tensor x, *, float by=2.0) -> Tensor") == "scale"
+        lib.impl("scale", lambda x, *, by=2.0: x * by, "CPU")
+        op = torch.ops.tests_lib.scale
+        assert op(torch.ones(1)).tolist() == [2.0]
+        assert op.default(torch.ones(1), by=3.0).tolist() == [3.0]
+        with pytest.raises(RuntimeError, match="Tried to register an operator"):
+            lib.define("scale(Tensor x) -> Tensor")
+        with pytest.raises(RuntimeError, match="already a kernel registered"):
+            lib.impl("scale", lambda x: x, "CPU")
+        with pytest.raises(RuntimeError, match="Unknown keyword argument 'too'"):
+            op.default(torch.ones(1), too=1)
+    with pytest.raises(AttributeError, match="has no attribute 'scale'"):
+        torch.ops.tests_lib.scale  # noqa: B018
+
+
+def test_a_composite_op_is_differentiated_through() -> None:
+    with library._scoped_library("tests_lib", "DEF") as lib:
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x * 2, "CompositeImplicitAutograd")
+        x = torch.ones(2, requires_grad=True)
+        torch.ops.tests_lib.twice(x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_an_op_without_a_function_for_the_device_says_so() -> None:
+    with library._scoped_library("tests_lib", "DEF") as lib:
+        lib.define("nowhere(Tensor x) -> Tensor")
+        with pytest.raises(
+            NotImplementedError, match="Could not run 'tests_lib::nowhere' with arg"
+        ):
+            torch.ops.tests_lib.nowhere(torch.ones(1))
+
+
+def test_a_library_is_of_a_kind_that_there_is() -> None:
+    with pytest.raises(ValueError, match="Unsupported kind"):
+        library.Library("tests_lib", "BLA")
+    with pytest.raises(ValueError, match="reserved namespace"):
+        library.Library("prim", "DEF")
+
+
+# ------------------------------------------------------------------ schemas
+
+
+def f_plain(x: Tensor, n: int, s: str = "a", f: float = 1.0, b: bool = True) -> Tensor: ...  # type: ignore[empty-body]
+def f_lists(xs: list[Tensor], ns: Sequence[int], y: Tensor | None = None) -> tuple[Tensor, int]: ...  # type: ignore[empty-body]
+def f_only(x: Tensor, *, k: int | float | bool, d: torch.dtype = torch.float32) -> list[Tensor]: ...  # type: ignore[empty-body]
+def f_none(x: Tensor) -> None: ...
+def f_absent(x) -> Tensor: ...  # type: ignore[no-untyped-def, empty-body]
+def f_odd(x: Tensor, y: dict[str, int]) -> Tensor: ...  # type: ignore[empty-body]
+def f_more(*xs: Tensor) -> Tensor: ...  # type: ignore[empty-body]
+def f_no_return(x: Tensor): ...  # type: ignore[no-untyped-def]
+
+
+def test_schemas_are_inferred_of_annotations() -> None:
+    assert infer_schema(f_plain, mutates_args=()) == (
+        '(Tensor x, SymInt n, str s="a", float f=1.0, bool b=True) -> Tensor'
+    )
+    assert infer_schema(f_lists, mutates_args={"xs"}) == (
+        "(Tensor(a0!)[] xs, SymInt[] ns, Tensor? y=None) -> (Tensor, SymInt)"
+    )
+    assert infer_schema(f_only, mutates_args=(), op_name="mine::f") == (
+        "mine::f(Tensor x, *, Scalar k, ScalarType d=float32) -> Tensor[]"
+    )
+    assert infer_schema(f_none, mutates_args="unknown") == "(Tensor(a0!) x) -> ()"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (f_absent, "must have a type annotation"),
+        (f_odd, "has unsupported type"),
+        (f_more, "We do not support"),
+        (f_no_return, "No return type annotation"),
+    ],
+)
+def test_what_no_schema_has_is_refused(function: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        infer_schema(function, mutates_args=())
+    with pytest.raises(ValueError, match="were not found in the custom op's signature"):
+        infer_schema(f_none, mutates_args={"z"})

@@ -1,0 +1,516 @@
+/* Ops that the host answers in the engine's place, below the tape: PyTorch's __torch_dispatch__.
+ *
+ * At the door of an op, and before a row runs, the host is asked with the name and the arguments;
+ * nothing is recorded meanwhile. It may answer with results of its own. If the call is to be
+ * recorded, the op runs as well, and the answer takes the place of what it gives: its node, its
+ * output, its tangent, its place among views. Where the answer is for an op that is composite in
+ * PyTorch, the host says LATER: then the op runs, and the ops that it is made of are asked for; only
+ * if none was is the op one loop here, and the host is asked for it all the same. */
+#include "ops/dispatch.h"
+
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+#include "tape/exchange.h"
+#include "tape/forward.h"
+#include "tape/host.h"
+
+/* What the host is told of a call. */
+enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4 };
+/* How its answer begins; no word at all says LATER too. */
+enum { ANSWER_LATER, ANSWER_TENSOR, ANSWER_TENSORS, ANSWER_NUMBER, ANSWER_NONE };
+enum { HEAD = 4, WORDS_AN_ARGUMENT = 3, MOST_WORDS = 2048 };
+
+typedef struct Question {
+  struct Question *below;
+  int n_words;
+  int64_t *words; /* row or -1, name, how, number of arguments; then each: tag, length, value */
+  bool tracked;
+  bool answered, ran, let_be;
+  Tensor *const *given; /* the tensors among the arguments */
+  int n_given;
+  int64_t count; /* how many answers there were before */
+  int32_t n;     /* tensors that came; -1: a number */
+  Tensor **v;
+  Result number;
+  Tensor **places; /* of results to be filled, or NULL */
+} Question;
+
+Dispatch dispatch_now;
+static const Watcher dispatcher;
+static Question *innermost;
+static int64_t n_answers, n_plain;
+
+static void open_door(bool open) {
+  watcher_answers = open;
+  by_ops = open;
+  watcher = open ? &dispatcher : listener;
+}
+
+void dispatch_listen(bool of_all) {
+  dispatch_now = (Dispatch){NULL, false, of_all || hosted_tensors, of_all};
+  open_door(dispatch_now.asked);
+}
+
+Dispatch dispatch_state(void) {
+  Dispatch now = dispatch_now;
+  now.listener = listener;
+  now.open = watcher_answers;
+  return now;
+}
+
+void dispatch_restore(const Dispatch *was) {
+  dispatch_now = *was;
+  listener = was->listener;
+  open_door(was->open);
+}
+
+/* ------------------------------------------------------------ asking */
+
+static void list_tensors(Question *q, int n, int64_t (*words)[WORDS_AN_ARGUMENT]) {
+  int count = 0;
+  for (int i = 0; i < n; i++)
+    count += words[i][0] == TAG_TENSOR ? 1 : words[i][0] == TAG_TENSORS ? (int)words[i][1] : 0;
+  Tensor **all = scratch_array(count + 1, sizeof *all);
+  if (!all) return;
+  for (int i = 0; i < n; i++) {
+    const int64_t *handles = words[i][0] == TAG_TENSORS ? (const int64_t *)(uintptr_t)words[i][2]
+                                                        : &words[i][2];
+    int many = words[i][0] == TAG_TENSOR ? 1 : words[i][0] == TAG_TENSORS ? (int)words[i][1] : 0;
+    for (int k = 0; k < many; k++)
+      if (handles[k]) all[q->n_given++] = (Tensor *)(uintptr_t)handles[k];
+  }
+  q->given = all;
+  bool was = by_ops;
+  by_ops = false;
+  for (int i = 0; i < q->n_given; i++) q->tracked = q->tracked || tensor_tracked(all[i]);
+  by_ops = was;
+}
+
+static bool concerns(const Question *q) {
+  bool any = dispatch_now.of_all;
+  for (int i = 0; i < q->n_given; i++) any = any || q->given[i]->form & FORM_HOSTED;
+  return any;
+}
+
+static bool is_given(const Question *q, const Tensor *t) {
+  bool any = false;
+  for (int i = 0; i < q->n_given; i++) any = any || q->given[i] == t;
+  return any;
+}
+
+static bool take_answer(Question *q, int n, const int64_t *words) {
+  q->let_be = q->let_be || (n > 1 && words[0] == ANSWER_LATER); /* the host wants none of it */
+  if (n <= 0 || words[0] == ANSWER_LATER) return false;
+  const int64_t *found = words + 1;
+  q->answered = true;
+  n_answers++;
+  if (words[0] == ANSWER_NUMBER) {
+    q->n = -1;
+    q->number = (Result){(uint8_t)found[0], 0, found[1]};
+  } else if (words[0] != ANSWER_NONE) {
+    q->n = words[0] == ANSWER_TENSOR ? 1 : (int)found[0];
+    if (words[0] == ANSWER_TENSORS) found++;
+    q->v = scratch_array(q->n + 1, sizeof *q->v);
+    if (!q->v || !host_take_in(q->n, found, q->v)) return true;
+    for (int i = 0; i < q->n; i++) n_plain += q->v[i] && !(q->v[i]->form & FORM_HOSTED);
+    for (int i = 0; i < q->n; i++) /* a view that nobody recorded may be written to all the same */
+      if (recording && q->v[i] && q->v[i]->meta && q->v[i]->meta->base &&
+          q->v[i]->meta->view_origin == VIEW_NO_GRAD)
+        q->v[i]->meta->view_origin = q->n > 1 ? VIEW_MULTI_OUTPUT : VIEW_PLAIN;
+  }
+  return true;
+}
+
+/* True: it is answered, or the host raised. */
+static bool ask(Question *q, int how) {
+  int64_t *out = scratch_array(MOST_WORDS, sizeof *out);
+  int n = 0;
+  if (!out) return true;
+  q->words[2] = (q->words[2] & ~ASK_AT_LAST) | how;
+  q->count = n_answers;
+  bool was = recording;
+  recording = false;
+  host_words(HOST_DISPATCH, 0, q->n_words, q->words, MOST_WORDS, out, &n);
+  recording = was;
+  return failed() || take_answer(q, n, out);
+}
+
+static Question *question(int64_t row, const char *name, int how, int n,
+                          int64_t (*words)[WORDS_AN_ARGUMENT]) {
+  Question *q = scratch_array_zero(1, sizeof *q);
+  if (!q) return NULL;
+  list_tensors(q, n, words);
+  if (failed() || !concerns(q)) return NULL;
+  q->n_words = HEAD + n * WORDS_AN_ARGUMENT;
+  q->words = scratch_array(q->n_words, sizeof *q->words);
+  if (!q->words) return NULL;
+  memcpy(q->words, (int64_t[HEAD]){row, (int64_t)(uintptr_t)name, how, n}, HEAD * sizeof *q->words);
+  memcpy(q->words + HEAD, words, (size_t)n * sizeof *words);
+  q->below = innermost;
+  return q;
+}
+
+/* ------------------------------------------------------------ taking over */
+
+/* What the op gave, r, is w from now on. */
+static Tensor *taken_over(Question *q, Tensor *w, Tensor *r) {
+  if (failed() || !w || !r || w == r || is_given(q, r)) return failed() ? NULL : w;
+  bool hosted = w->form & FORM_HOSTED;
+  if (!hosted && (is_given(q, w) || tensor_requires_grad(w))) w = t_detach(w);
+  else if (is_given(q, w)) return w;
+  if (!w) return NULL;
+  Tensor *base = r->meta ? r->meta->base : NULL, *tangent = forward_tangent(r);
+  Meta *m = base ? tensor_meta(w) : w->meta;
+  if (base && m && base != w) {
+    tensor_share_version(w, r);
+    tensor_retain(base);
+    tensor_release(m->base);
+    m->base = base;
+    m->view_version = r->meta->view_version;
+    m->view_origin = r->meta->view_origin;
+  }
+  Node *n = r->grad_fn;
+  if (n) {
+    node_retain(n);
+    node_release(w->grad_fn);
+    w->grad_fn = n;
+    w->output_nr = r->output_nr;
+    if (!node_describe_output(n, w->output_nr, w)) return NULL;
+    saves_replaced(n, w);
+  }
+  if (tangent && forward_tangent(w) != tangent) forward_write(w, tangent);
+  w->flags |= r->flags & FLAG_WRAPPED;
+  return failed() ? NULL : w;
+}
+
+/* Formulas that make anew, of ops, what they keep beside. */
+static bool makes_anew(const Node *n) {
+  static const char *const names[] = {"NativeLayerNormBackward0", "NativeBatchNormBackward0",
+                                      "LogSoftmaxBackward0"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(n->type->name, names[i]) == 0) return true;
+  return false;
+}
+
+/* Whether a node leads to an argument at once, not by way of another that the op has made. */
+static bool leads_to_given(const Question *q, const Node *to) {
+  bool given = !to;
+  for (int i = 0; i < q->n_given && !given; i++) {
+    const Tensor *t = q->given[i], *base = t->meta ? t->meta->base : NULL;
+    given = t->grad_fn == to || (t->meta && t->meta->accumulator == to) ||
+            (base && (base->grad_fn == to || (base->meta && base->meta->accumulator == to)));
+  }
+  return given;
+}
+
+/* What an op computed itself of a tensor of the host's is nothing that a gradient can be made of. */
+static void check_saves(const Question *q, const Node *n) {
+  bool hosted = false;
+  for (int i = 0; i < q->n_given; i++) hosted = hosted || q->given[i]->form & FORM_HOSTED;
+  bool direct = true;
+  /* a conversion may be two steps, neither of which keeps anything */
+  bool whole = hosted && (q->words[2] & ASK_AT_LAST || n->n_edges > 1);
+  for (int i = 0; whole && i < n->n_edges; i++)
+    direct = direct && leads_to_given(q, n->edges[i].node);
+  if (!direct)
+    fail(ERR_NOT_IMPLEMENTED,
+         "pygrad: %s is made of steps that __torch_dispatch__ is not asked for, and a tensor whose "
+         "class has it shows no elements",
+         (const char *)(uintptr_t)q->words[1]);
+  for (int i = 0; hosted && !makes_anew(n) && i < n->n_saves && !failed(); i++) {
+    const Tensor *v = n->saves[i].value;
+    bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED || !v->numel;
+    for (int k = 0; !known && k < q->n_given; k++)
+      known = v->storage->bytes == q->given[k]->storage->bytes;
+    if (!known)
+      fail(ERR_NOT_IMPLEMENTED,
+           "pygrad: %s keeps for its gradient what it computes of elements, and a tensor whose "
+           "class has __torch_dispatch__ shows none",
+           node_stem(n));
+  }
+}
+
+/* The results of an op that ran are those of the host from now on. */
+static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
+  Node *node = NULL;
+  for (int i = 0; i < n; i++) {
+    if (r[i] && r[i]->grad_fn) node = r[i]->grad_fn;
+    w[i] = taken_over(q, w[i], r[i]);
+  }
+  for (int i = 0; node && i < n && !failed(); i++)
+    if (r[i] && w[i] && w[i] != r[i] && !r[i]->grad_fn) saves_exchanged(node, r[i], w[i]);
+  if (node) check_saves(q, node);
+}
+
+/* The op runs: where it is answered for, nobody is asked of what it is made of. */
+static void body_begins(Question *q) {
+  q->ran = true;
+  if (!q->answered) return;
+  open_door(false);
+}
+
+static void body_ends(const Question *q) {
+  if (q->ran) open_door(true);
+}
+
+/* After a body that nobody had answered for: whether the ops it is made of were asked for. */
+static bool is_made_of_ops(const Question *q, int n, Tensor *const *r) {
+  bool given = n_answers != q->count;
+  for (int i = 0; i < n; i++) given = given || !r[i] || is_given(q, r[i]);
+  return given || failed();
+}
+
+/* ------------------------------------------------------------ the door */
+
+static void argument_words(const Argument *v, int64_t *w) {
+  w[0] = v->tag;
+  w[1] = 0;
+  w[2] = 0;
+  switch (v->tag) {
+    case TAG_TENSOR: w[2] = (int64_t)(uintptr_t)*(Tensor *const *)v->at; break;
+    case TAG_INT: w[2] = *(const int64_t *)v->at; break;
+    case TAG_C_INT:
+    case TAG_C_ENUM: w[2] = *(const int32_t *)v->at; break;
+    case TAG_BOOL: w[2] = *(const bool *)v->at; break;
+    case TAG_FLOAT: memcpy(&w[2], v->at, sizeof w[2]); break;
+    case TAG_STR: w[2] = (int64_t)(uintptr_t)*(const char *const *)v->at; break;
+    case TAG_C_WORDS: w[2] = (int64_t)(uintptr_t)*(const int64_t *const *)v->at; break;
+    case TAG_INTS:
+    case TAG_FLOATS:
+      w[1] = ((const Ints *)v->at)->n;
+      w[2] = (int64_t)(uintptr_t)((const Ints *)v->at)->v;
+      break;
+    case TAG_TENSORS: {
+      const Tensors *list = v->at;
+      int64_t *handles = scratch_array(list->n > 0 ? list->n : 1, sizeof *handles);
+      for (int i = 0; handles && i < list->n; i++) handles[i] = (int64_t)(uintptr_t)list->v[i];
+      w[1] = list->n;
+      w[2] = (int64_t)(uintptr_t)handles;
+      break;
+    }
+    default: break;
+  }
+}
+
+/* The op whose function is entered next on behalf of a question that stands. */
+static const char *passing;
+
+static int32_t enter(const char *op, int n, const Argument *v) {
+  int64_t words[9][WORDS_AN_ARGUMENT];
+  bool passes = passing && strcmp(passing, op) == 0;
+  passing = NULL;
+  if (!passes && !failed()) {
+    Tensor **places = NULL;
+    for (int i = 0; i < n; i++) {
+      argument_words(&v[i], words[i]);
+      if (v[i].tag == TAG_C_PLACES) places = *(Tensor * *const *)v[i].at;
+    }
+    Question *q = failed() ? NULL : question(-1, op, 0, n, words);
+    if (q) {
+      q->places = places;
+      ask(q, 0);
+      innermost = q;
+      return ENTRY_ANSWERED;
+    }
+  }
+  return listener ? listener->enter(op, n, v) : -1;
+}
+
+static void leave(int32_t entry) {
+  if (entry >= 0 && listener) listener->leave(entry);
+}
+
+static const Watcher dispatcher = {enter, leave};
+
+/* The function runs for its node, or because nobody has answered yet. */
+static bool runs_body(void) {
+  Question *q = innermost;
+  if (failed() || (q->answered && !q->tracked)) return false;
+  if (!q->answered) passing = (const char *)(uintptr_t)q->words[1];
+  body_begins(q);
+  return true;
+}
+
+/* Whether there is an answer, after the body if it was needed, which gave n results. */
+static bool is_answered(Question *q, int n, Tensor *const *r) {
+  innermost = q->below;
+  body_ends(q);
+  passing = NULL;
+  if (failed()) return false;
+  return q->answered ||
+         (!is_made_of_ops(q, n, r) && ask(q, ASK_AT_LAST) && !failed() && q->answered);
+}
+
+static Tensor *tensor_answer(Tensor *body) {
+  Question *q = innermost;
+  if (!is_answered(q, 1, &body)) return failed() ? NULL : body;
+  Tensor *w = q->n > 0 ? q->v[0] : NULL;
+  if (body) take_all_over(q, 1, &w, &body);
+  return failed() ? NULL : w;
+}
+
+static intptr_t number_answer(intptr_t body) {
+  Question *q = innermost;
+  if (!is_answered(q, q->places ? 1 : 0, q->places)) return failed() ? 0 : body;
+  if (q->places && q->ran && q->n > 0) take_all_over(q, q->n, q->v, q->places);
+  for (int i = 0; q->places && i < q->n; i++) q->places[i] = q->v[i];
+  return q->n < 0 ? (intptr_t)q->number.value : 0;
+}
+
+static const Answers dispatch_answers = {runs_body, tensor_answer, number_answer};
+
+/* ------------------------------------------------------------ rows */
+
+static void value_words(const Value *v, int64_t *w) {
+  w[0] = v->tag;
+  w[1] = v->n;
+  switch (v->tag) {
+    case TAG_MISSING:
+    case TAG_NONE: w[2] = 0; break;
+    case TAG_TENSOR: w[2] = (int64_t)(uintptr_t)v->t; break;
+    case TAG_INT:
+    case TAG_BOOL:
+    case TAG_FLOAT:
+    case TAG_DTYPE:
+    case TAG_GENERATOR: w[2] = v->i; break;
+    default: w[2] = (int64_t)(uintptr_t)v->p; break;
+  }
+}
+
+/* Whether r, which the op has made itself, is of a tensor of the host's. */
+static bool concerns_hosted(const Question *q, const Tensor *r) {
+  bool hosted = false;
+  for (int i = 0; i < q->n_given; i++) hosted = hosted || q->given[i]->form & FORM_HOSTED;
+  return hosted && r && !(r->form & FORM_HOSTED);
+}
+
+static bool put_bytes(Tensor *dst, Tensor *src) {
+  return tensor_steal_bytes(dst, src) ||
+         (tensor_write_begin(dst, true) && tensor_copy_data(dst, src));
+}
+
+/* The op runs for its node after the host has answered: in place on what was there before. */
+static void run_answered(Call *c, Question *q, void (*run)(Call *c), Tensor *self, Tensor *before,
+                         uint32_t version) {
+  Tensor *after = before ? tensor_snapshot(self) : NULL;
+  if (before && (!after || !put_bytes(self, before))) return;
+  body_begins(q);
+  run(c);
+  body_ends(q);
+  if (!before) return;
+  Status error = status_now; /* what the host wrote stays */
+  put_bytes(self, after);
+  if (error == OK && !(self->flags & FLAG_INFERENCE)) tensor_set_version(self, version + 1);
+}
+
+static void give(Call *c, Question *q) {
+  const Result *r = &c->result;
+  int n = !q->ran ? 0 : r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
+  bool one = q->ran ? r->tag == TAG_TENSOR : q->n == 1;
+  if (q->n < 0) {
+    c->result = q->number;
+    return;
+  }
+  Tensor **w = q->v;
+  Tensor **made = scratch_array(n + 1, sizeof *made);
+  for (int i = 0; made && i < n; i++) made[i] = result_tensor(r, i);
+  if (made) take_all_over(q, n < q->n ? n : q->n, w, made);
+  if (failed()) return;
+  if (!q->n) ret_none(c);
+  else if (one && q->n == 1) ret_tensor(c, w[0]);
+  else ret_tensors(c, q->n, w);
+}
+
+void dispatch_call(Call *c, void (*run)(Call *c)) {
+  int64_t words[MAX_ARGS + 1][WORDS_AN_ARGUMENT];
+  bool out = c->out.tag != TAG_MISSING;
+  for (int i = 0; i < c->n_args; i++) value_words(&c->v[i], words[i]);
+  if (out) value_words(&c->out, words[c->n_args]);
+  Question *q = question(c->row - op_rows, c->row->name,
+                         (c->inplace ? ASK_INPLACE : 0) | (out ? ASK_OUT : 0), c->n_args + out,
+                         words);
+  passing = NULL;
+  if (!q || (out && q->tracked)) { /* which is refused */
+    if (!failed()) run(c);
+    return;
+  }
+  Tensor *self = c->inplace && c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
+  bool hosted = self && self->form & FORM_HOSTED;
+  if (self && !row_has(c->row, UNRECORDED) && !check_inplace(self)) return;
+  Tensor *before = self && q->tracked && !hosted ? tensor_snapshot(self) : NULL;
+  uint32_t version = self ? tensor_version(self) : 0;
+  ask(q, 0);
+  if (failed()) return;
+  if (q->answered && q->tracked) run_answered(c, q, run, self, before, version);
+  else if (q->answered && hosted) tensor_bump_version(self);
+  else if (!q->answered) {
+    passing = c->row->name;
+    body_begins(q);
+    run(c);
+    passing = NULL;
+    int n = c->result.tag == TAG_TENSOR ? 1 : c->result.tag == TAG_TENSORS ? c->result.n : 0;
+    Tensor *r = n ? result_tensor(&c->result, 0) : NULL;
+    if (self || out || !n || is_made_of_ops(q, 1, &r)) return;
+    if (!ask(q, ASK_AT_LAST) && !q->let_be && concerns_hosted(q, r) &&
+        row_has(c->row, TORCH | METHOD | NN | SPECIAL | LINALG | FFT | MASKED) &&
+        !row_has(c->row, SILENT) && c->row->name[0] != '_')
+      fail(ERR_NOT_IMPLEMENTED,
+           "pygrad: %s is no op that __torch_dispatch__ could be asked for, and reads elements",
+           row_shown(c->row, false));
+    if (!q->answered) return;
+  }
+  if (failed()) return;
+  if (self) ret_tensor(c, self);
+  else give(c, q);
+}
+
+/* ------------------------------------------------------------ by name */
+
+Tensor *op_hosted(Tensor *t) {
+  tensor_set_form(t, t->form | FORM_HOSTED);
+  return t;
+}
+
+/* What the host makes of a call of one op on tensors; NULL: it has no answer. */
+static Question *asked_by_name(const char *op, int n, Tensor *const *v) {
+  int64_t words[2][WORDS_AN_ARGUMENT];
+  for (int i = 0; i < n; i++)
+    memcpy(words[i], (int64_t[]){TAG_TENSOR, 0, (int64_t)(uintptr_t)v[i]}, sizeof words[i]);
+  Question *q = failed() ? NULL : question(-1, op, 0, n, words);
+  return q && ask(q, 0) && !failed() ? q : NULL;
+}
+
+static Tensor *asked(const char *op, int n, Tensor *const *v) {
+  Question *q = asked_by_name(op, n, v);
+  return q && q->n > 0 ? q->v[0] : NULL;
+}
+
+static double number_of_host(Tensor *t) {
+  Question *q = asked_by_name("item", 1, &t);
+  double v = 0;
+  if (!q || q->n >= 0) return 0;
+  if (q->number.tag != TAG_FLOAT) return (double)q->number.value;
+  memcpy(&v, &q->number.value, sizeof v);
+  return v;
+}
+
+static Tensor *detach_by_host(Tensor *t) { return asked("detach", 1, &t); }
+
+int64_t dispatch_count(void) { return n_answers; }
+int64_t dispatch_count_plain(void) { return n_plain; }
+
+Tensor *dispatch_ones_like(Tensor *t) { return by_ops ? asked("ones_like", 1, &t) : NULL; }
+
+static bool add_by_host(Tensor *sum, Tensor *g) {
+  return asked("add_", 2, (Tensor *[]){sum, g}) != NULL;
+}
+
+void dispatch_begin(void) {
+  door_answers = &dispatch_answers;
+  detached_by_host = detach_by_host;
+  added_by_host = add_by_host;
+  number_by_host = number_of_host;
+}

@@ -1,0 +1,10 @@
+/* What was saved of a result that another has taken the place of; see ops/dispatch.c. */
+#ifndef PG_EXCHANGE_H
+#define PG_EXCHANGE_H
+
+#include "tape/graph.h"
+
+/* n keeps z where it kept r, a result without a gradient: the indices of a maximum, say. */
+void saves_exchanged(Node *n, const Tensor *r, Tensor *z);
+
+#endif
