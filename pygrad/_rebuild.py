@@ -165,7 +165,7 @@ def _rebuild_wrapper_subclass(
     device: Any,
     requires_grad: bool,
 ) -> Any:
-    return Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+    return Tensor._make_wrapper_subclass(
         cls,
         size,
         strides=stride,
