@@ -46,7 +46,7 @@ _TYPES: Final = {
     "bool": "boolean",
     "str": "string",
     "ScalarType": "DType",
-    "Layout": "'strided'",
+    "Layout": "'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc'",
     "Device": "string",
     "MemoryFormat": "MemoryFormat",
     "Generator": "Generator",

@@ -89,7 +89,7 @@ def signature(function: Callable[..., Any]) -> list[Argument]:
     """The arguments of a function but its receiver; the defaults as JSON."""
     found = []
     for each in inspect.signature(function).parameters.values():
-        if each.name == "self" or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+        if each.name in ("self", "cls") or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             continue
         default = None if each.default is each.empty else json.dumps(each.default)
         named = each.kind is each.KEYWORD_ONLY
@@ -98,8 +98,9 @@ def signature(function: Callable[..., Any]) -> list[Argument]:
 
 
 def _constructor(cls: type) -> list[Argument]:
+    """The arguments of whichever of the two that make an object names them."""
     init: Callable[..., None] = cls.__init__  # type: ignore[misc]
-    return signature(init)
+    return signature(init) or signature(cls.__new__)
 
 
 def _entries() -> Iterator[tuple[str, list[Argument]]]:

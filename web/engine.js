@@ -478,7 +478,7 @@ export class Engine {
 
   /** The message of an allocation that failed: if memory could hold that much, with what takes it up, and what lets go of that. */
   full(message) {
-    if (Number(/(\d+) bytes$/.exec(message)?.[1] ?? MOST_MEMORY) >= MOST_MEMORY) return message;
+    if (Number(/(\d+) bytes/.exec(message)?.[1] ?? MOST_MEMORY) >= MOST_MEMORY) return message;
     return (
       `${message}: ${this.exports.pg_live_count()} tensors and nodes are alive. Put each step into torch.scope(() => ...), ` +
       'or dispose() of tensors: else they live until the event loop turns and garbage is collected'

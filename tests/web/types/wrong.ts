@@ -42,7 +42,7 @@ export function wrong(torch: Torch, x: Tensor): void {
   // @ts-expect-error max of a dimension has no such part
   torch.max(x, 1).value;
   // @ts-expect-error max of all has none
-  torch.max(x).values;
+  torch.max(x).value;
   // @ts-expect-error nor have the results of sort
   const { values, order } = torch.sort(x);
   // @ts-expect-error a number is no tensor
