@@ -36,6 +36,7 @@ help:
 	@echo 'make types   its TypeScript declarations, checked'
 	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
 	@echo 'make bench   speed'
+	@echo 'make clients  programs of packages that use torch, under torch and under pygrad (installs 2 GB)'
 	@echo 'make ci      all of it'
 
 # Python: one environment for the demo and the tests, one more with PyTorch for the comparisons.
@@ -101,6 +102,21 @@ $(VENV)/.bench $(PARITY_VENV)/.bench:
 bench: $(VENV)/.dev
 	@$(MAKE) $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python tests/bench/run.py --roofline build/bench/roofline.png $(BENCH_ARGS)
+
+# Packages that use torch, in an environment of their own: each as pinned, without asking what else it wants, which would
+# be another torch.
+CLIENTS_VENV := .venv-clients
+
+$(CLIENTS_VENV)/.clients: tests/clients/packages.txt
+	@[ -x $(@D)/bin/python ] || $(PYTHON) -m venv $(@D)
+	$(call install,$(@D)) torch==2.13.0
+	$(call install,$(@D)) --no-deps --requirement $<
+	$(call install,$(@D)) --editable .
+	@touch $@
+
+.PHONY: clients
+clients: $(CLIENTS_VENV)/.clients
+	$(CLIENTS_VENV)/bin/python tests/clients/run.py $(CLIENTS_ARGS)
 
 # The engine. Relative paths and sorted lists throughout: the same sources give the same bytes in
 # any folder. NDEBUG, because a failed assertion would import a way to print and exit.
