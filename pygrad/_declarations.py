@@ -46,7 +46,8 @@ _TYPES: Final = {
     "bool": "boolean",
     "str": "string",
     "ScalarType": "DType",
-    "Layout": "'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc'",
+    "Layout": "'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | "
+    "'sparse_bsc'",
     "Device": "string",
     "MemoryFormat": "MemoryFormat",
     "Generator": "Generator",
