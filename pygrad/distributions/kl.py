@@ -50,8 +50,11 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
     Of several that hold for a pair, the one of the nearest classes is taken, with a warning if
     these differ by which of the two is looked at first.
 
+    As in PyTorch, a type need not derive from `Distribution`: libraries register base classes of
+    their own, which their distributions have beside it.
+
     Raises:
-        TypeError: a type that is none of distributions.
+        TypeError: what is given is no type.
 
     Example:
         >>> import pygrad
@@ -63,7 +66,7 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
         tensor(9.)
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(rule: Rule) -> Rule:

@@ -322,6 +322,26 @@ def test_divergence_of_vectors_in_batches() -> None:
     both(script)
 
 
+def test_rule_for_a_base_that_is_no_distribution_is_taken() -> None:
+    def script(t: Any) -> Any:
+        d = t.distributions
+
+        class Base:
+            pass
+
+        class Mine(Base, d.Distribution):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__(validate_args=False)
+
+        d.register_kl(Base, d.Distribution)(lambda p, q: "of a base")
+        found = d.kl_divergence(Mine(), Mine())
+        del d.kl._KL_REGISTRY[Base, d.Distribution]
+        d.kl._KL_MEMOIZE.clear()
+        return found
+
+    both(script)
+
+
 def test_rule_of_the_nearest_classes_is_taken() -> None:
     def script(t: Any) -> Any:
         d = t.distributions
