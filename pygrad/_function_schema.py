@@ -185,17 +185,18 @@ class FunctionSchema:
 
 
 _NAME = re.compile(r"\s*((?:\w+::)?\w+)(?:\.(\w+))?\s*\(")
-_TYPE = re.compile(r"\s*(\w+)(?:\(([^)]*)\))?((?:\[\d*\]|\?)*)\s*")
+_TYPE = re.compile(r"\s*(\w+(?:\.\w+)*)(?:\(([^)]*)\))?((?:\[\d*\]|\?)*)\s*")
 _SUFFIX = re.compile(r"\[(\d*)\]|\?")
 _ALIAS_AFTER_LIST = re.compile(r"\s*\(([^)]*)\)((?:\[\d*\]|\?)*)")
 
 
 def _split(text: str) -> list[str]:
     """At the commas that are in no brackets or quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
+    parts, depth, start, quote, escaped = [], 0, 0, "", False
     for i, letter in enumerate(text):
         if quote:
-            quote = "" if letter == quote else quote
+            quote = "" if letter == quote and not escaped else quote
+            escaped = letter == "\\" and not escaped
         elif letter in "'\"":
             quote = letter
         elif letter in "([{":

@@ -42,3 +42,20 @@ def test_overloads_show_as_those_of_torch(name: str) -> None:
     assert str(ours._schema) == str(theirs._schema)
     assert ours.is_view == theirs.is_view
     assert ours.__module__ == theirs.__module__
+
+
+def test_every_op_of_the_dispatcher_can_be_looked_up() -> None:
+    import pygrad
+
+    for line in native_schemas.lines():
+        called = line.partition(" ")[2].partition("(")[0]
+        name, _, overload = called.partition(".")
+        op = getattr(getattr(pygrad.ops.aten, name), overload or "default")
+        assert op.name() == f"aten::{called}"
+
+
+def test_an_op_that_is_only_a_name_is_refused_when_called() -> None:
+    import pygrad
+
+    with pytest.raises(NotImplementedError, match="aten._pin_memory"):
+        pygrad.ops.aten._pin_memory.default(pygrad.ones(2))
