@@ -131,13 +131,13 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_always([]), "export_opnames"),
     ],
     "torch.classes": [(_extension, "load_library")],
-    "torch.ops": [(_extension, "load_library")],
     "torch.onnx": [
         (_always(False), "is_in_onnx_export"),
         (_always(None), "register_custom_op_symbolic unregister_custom_op_symbolic"),
         (_scope, "select_model_mode_for_export"),
     ],
     "torch.onnx.symbolic_helper": [(_factory, "parse_args quantized_args")],
+    "torch.utils.data.datapipes._decorator": [(_factory, "functional_datapipe")],
 }
 _QUESTIONS: Final = {
     **dict.fromkeys("is_available is_built is_compiled is_initialized is_supported".split(), False),

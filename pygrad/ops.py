@@ -720,6 +720,26 @@ def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Op
     return _named(f"{base}{write}.{overload}")
 
 
+loaded_libraries: Final[set[str]] = set()
+"""The paths of compiled libraries of ops: always none."""
+refused_libraries: Final[set[str]] = set()
+"""The paths of those that a program asked for in vain."""
+
+
+def load_library(path: Any) -> None:
+    """A compiled library of ops cannot be loaded: it is made for PyTorch's own engine.
+
+    Raises:
+        OSError: always, as PyTorch's for a file that is no such library.
+    """
+    refused_libraries.add(str(path))
+    text = (
+        f"Could not load this library: {path}: pygrad cannot run machine code; "
+        "write the op as a torch.autograd.Function or by torch.library"
+    )
+    raise OSError(text)
+
+
 class _Ranges:
     """Ranges of a profile without a scope: `torch.ops.profiler` in old programs."""
 

@@ -269,3 +269,30 @@ def test_what_no_schema_has_is_refused(function: Any, message: str) -> None:
         infer_schema(function, mutates_args=())
     with pytest.raises(ValueError, match="were not found in the custom op's signature"):
         infer_schema(f_none, mutates_args={"z"})
+
+
+# ------------------------------------------------------------------ compiled libraries
+
+
+def add_rules(name: str) -> None:
+    library.register_fake(name)(lambda x: x)
+    library.register_kernel(name, "cpu")(lambda x: x)
+    library.register_autograd(name, lambda ctx, g: g)
+    library.Library("compiled", "IMPL").impl(name, lambda x: x, "Meta")
+
+
+def test_rules_of_ops_of_a_compiled_library_that_was_refused_are_of_no_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.ops, "refused_libraries", set())
+    with pytest.raises(RuntimeError, match=r"operator compiled::nms does not exist"):
+        add_rules("compiled::nms")
+    with pytest.raises(OSError, match=r"Could not load this library: .*_C\.so"):
+        torch.ops.load_library("/somewhere/_C.so")
+    add_rules("compiled::nms")
+    assert not hasattr(torch.ops.compiled, "nms")
+    assert torch.ops.loaded_libraries == set()
+    with pytest.raises(RuntimeError, match=r"operator aten::nms does not exist"):
+        library.register_fake("aten::nms")
+    with pytest.raises(RuntimeError, match=r"operator compiled::nms does not exist"):
+        opcheck("compiled::nms", (torch.ones(1),))

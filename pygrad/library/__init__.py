@@ -29,7 +29,7 @@ from .. import ops as _ops
 from ._check import opcheck
 from ._custom import CustomOpDef, custom_op
 from ._infer import infer_schema
-from ._registry import Entry, FakeContext, current_context, entry_of, forget, make_entry
+from ._registry import Entry, FakeContext, current_context, entry_to_add_to, forget, make_entry
 from ._rules import (
     KEYS,
     impl_abstract,
@@ -129,7 +129,7 @@ class Library:
                 f"Input function is required to be a callable but found type {type(fn)}"
             )
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        entry = entry_of(self._full(op_name))
+        entry = entry_to_add_to(self._full(op_name))
         if key in entry.kernels and not allow_override:
             raise RuntimeError(
                 "This is not allowed since there's already a kernel registered from python "
@@ -143,10 +143,10 @@ class Library:
     def _register_fake(
         self, op_name: Any, fn: Callable[..., Any], _stacklevel: int = 1, **_: Any
     ) -> None:
-        entry_of(self._full(op_name)).fake = fn
+        entry_to_add_to(self._full(op_name)).fake = fn
 
     def _register_torch_dispatch_rule(self, op_name: Any, kind: type, fn: Any) -> None:
-        entry_of(self._full(op_name)).by_class[kind] = fn
+        entry_to_add_to(self._full(op_name)).by_class[kind] = fn
 
     def _full(self, op_name: Any) -> str:
         if isinstance(op_name, _ops.OpOverload):

@@ -140,6 +140,21 @@ def entry_of(name: str) -> Entry:
     return found
 
 
+def entry_to_add_to(name: str) -> Entry:
+    """The op of a name, for a rule of it. After a compiled library was refused, whose ops Python
+    adds rules to, one that does not exist is taken for one of it: the rule is kept by nobody.
+
+    Raises: RuntimeError: there is no such op, and no library was refused.
+    """
+    try:
+        return entry_of(name)
+    except RuntimeError:
+        ns, _, short = name.partition("::")
+        if not ops.refused_libraries or ns == "aten":
+            raise
+        return Entry(ns, parse_schema(f"{ns}::{short}() -> ()"), ())
+
+
 def _find(ns: str, name: str) -> Any:
     return _packets.get((ns, name)) if _entries.get((ns, name)) else None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from .. import ops
-from ._registry import Entry, entry_of
+from ._registry import Entry, entry_of, entry_to_add_to
 
 KEYS: Final = {
     "cpu": "CPU",
@@ -28,7 +28,7 @@ def _entry(op: Any) -> Entry:
         return entry_of(op.name())
     if not isinstance(op, str):
         raise ValueError(f"expected an op, or its name, and got {type(op)}")
-    return entry_of(op)
+    return entry_to_add_to(op)
 
 
 def register_kernel(
