@@ -43,7 +43,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-DEEP = {"torch._C", "torch.utils.data._utils", "torch._dynamo", "torch._subclasses"}
+DEEP = {
+    "torch._C",
+    "torch.utils.data._utils",
+    "torch._dynamo",
+    "torch._subclasses",
+    "torch.distributed._tensor",
+}
 """Private packages whose modules are described too."""
 UNSEEN = """
     torch._inductor. torch.testing._internal. torch._refs torch._numpy torch._meta_registrations
