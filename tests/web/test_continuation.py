@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import sha256
@@ -64,9 +65,10 @@ def in_python(name: str, steps: int, data: bytes | None) -> bytes:
         "optimizer": optimizer.state_dict(),
         "generator": torch.get_rng_state(),
     }
-    file = io.BytesIO()
-    torch.save(state, file)
-    return file.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "state.safetensors")  # the form that both know
+        torch.save(state, file)
+        return file.read_bytes()
 
 
 def elements(data: bytes) -> str:

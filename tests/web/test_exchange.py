@@ -23,11 +23,11 @@ writeFileSync(process.argv[2], torch.save(torch.load(readFileSync(process.argv[1
 
 
 def through_javascript(value: Any, folder: Path) -> Any:
-    """What JavaScript makes of a value that it loads and saves."""
+    """What JavaScript makes of a value that it loads and saves, in the form that it knows."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    torch.save(value, folder / "in")
-    command = ["node", "--input-type=module", "-e", COPY, folder / "in", folder / "out"]
+    torch.save(value, folder / "in.safetensors")
+    command = ["node", "--input-type=module", "-e", COPY, folder / "in.safetensors", folder / "out"]
     subprocess.run(command, cwd=ROOT, check=True)
     return torch.load(folder / "out")
 
@@ -52,7 +52,7 @@ def test_tensors(tmp_path: Path) -> None:
         assert back[name].dtype is tensor.dtype
         assert back[name].shape == tensor.shape
         assert back[name].tolist() == tensor.tolist()
-    assert (tmp_path / "in").read_bytes() == (tmp_path / "out").read_bytes()
+    assert (tmp_path / "in.safetensors").read_bytes() == (tmp_path / "out").read_bytes()
 
 
 def test_parameters(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_parameters(tmp_path: Path) -> None:
         "frozen": ("Parameter", False),
         "plain": ("Tensor", True),
     }
-    assert (tmp_path / "in").read_bytes() == (tmp_path / "out").read_bytes()
+    assert (tmp_path / "in.safetensors").read_bytes() == (tmp_path / "out").read_bytes()
 
 
 def test_a_training(tmp_path: Path) -> None:

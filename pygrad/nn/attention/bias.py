@@ -32,9 +32,8 @@ class CausalBias(Tensor):
 
     Example:
         >>> from pygrad.nn.attention.bias import causal_lower_right
-        >>> causal_lower_right(2, 3).int()
-        tensor([[1, 1, 0],
-                [1, 1, 1]], dtype=torch.int32)
+        >>> causal_lower_right(2, 3).tolist()
+        [[True, True, False], [True, True, True]]
     """
 
     variant: CausalVariant
