@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _ops
 from ._boundary import calls, header
-from ._boundary.callbacks import drop_object, keep_object, objects, shown
+from ._boundary.callbacks import drop_object, held, keep_object, objects, shown
 from ._boundary.release import watched as _watched
 
 
@@ -127,6 +127,26 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> E
     if header.grad_fn_of(tensor._h):
         _watched.add(handle.id)
     return handle
+
+
+def tensor_hooks(tensor: Any) -> OrderedDict[int, Any] | None:
+    """The hooks on a tensor's gradient by their handles' ids, or None."""
+    idents = _ops.C["_hooks_of"](tensor)
+    return OrderedDict((ident, held(ident)) for ident in idents) if idents else None
+
+
+def replace_tensor_hooks(tensor: Any, hooks: Any) -> None:
+    """Lets hooks be all those on a tensor's gradient.
+
+    Args:
+        hooks: a dictionary of them, or None.
+    """
+    wanted = list((hooks or {}).values())
+    before = _ops.C["_hooks_of"](tensor)
+    for hook in wanted:
+        register_tensor_hook(tensor, hook, post=False)
+    for ident in before:
+        _remove_tensor_hook(tensor, ident)
 
 
 def _add_tensor_hook(tensor: Any, post: bool, ident: int) -> None:

@@ -32,7 +32,7 @@ from ._boundary.modes import GRAD, LEVELS
 from ._boundary.modes import get as get_modes
 from ._boundary.shapes import binary, indexed, subscript
 from ._dtypes import LAYOUTS, Size, device, dtype, layout, sparse_coo, sparse_csr, strided
-from ._hooks import register_tensor_hook
+from ._hooks import register_tensor_hook, replace_tensor_hooks, tensor_hooks
 from ._index import ELLIPSIS, encode_index
 from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
@@ -540,6 +540,23 @@ class Tensor(Methods):
         replaces the gradient.
         """
         return register_tensor_hook(self, hook, post=False)
+
+    @property
+    def _backward_hooks(self) -> Any:
+        """What `register_hook` was given, a new dictionary each time; None: nothing. Another may be
+        set, whose functions then take the place of all of them.
+        """
+        return tensor_hooks(self)
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: Any) -> None:
+        if hooks is not None and not hasattr(hooks, "values"):
+            raise TypeError(f"expected a dictionary of hooks, but got {type(hooks).__name__}")
+        replace_tensor_hooks(self, hooks)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Calls ``hook(tensor)`` after a gradient was accumulated into this leaf."""

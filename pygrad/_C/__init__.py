@@ -9,6 +9,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from .. import _ops
+from .._boundary import callbacks as _callbacks
 from .._boundary import overriding as _overriding
 from .._boundary.modes import GRAD, ONE_THREAD, switch
 from .._boundary.overriding import DisableTorchFunction as DisableTorchFunction
@@ -231,6 +232,68 @@ def _will_engine_execute_node(node: Any) -> bool:
             f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}"
         )
     return bool(_ENGINE["_will_run"](node._address))
+
+
+# ------------------------------------------------------------------ tensors of the engine
+
+
+class _WeakTensorRef:
+    """Knows a tensor of the engine without keeping it: whoever has it counts, objects or not.
+
+    Args:
+        tensor: the tensor.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2)
+        >>> known, y = pygrad._C._WeakTensorRef(x), x.view(1, 2)
+        >>> del x  # the view has it as its base
+        >>> known.expired()
+        False
+        >>> del y
+        >>> known.expired()
+        True
+    """
+
+    __slots__ = ("_number",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected a Tensor, but got {type(tensor).__name__}")
+        self._number = _callbacks.note(tensor)
+
+    def expired(self) -> bool:
+        """Whether nobody has the tensor any more."""
+        return not _callbacks.is_noted(self._number)
+
+
+@builtin
+def _set_cached_tensors_enabled(enabled: bool) -> None:
+    """Whether tensors that a cache has are known as such, also those added before."""
+    _ENGINE["_set_caching"](enabled)
+
+
+@builtin
+def _add_cached_tensor(t: Tensor) -> None:
+    """Tells that a cache has a tensor for calls to come: as a gradient, backward may keep its
+    memory as ``.grad`` though the cache has it too.
+
+    Raises:
+        RuntimeError: that is not enabled.
+    """
+    _ENGINE["_set_cached"](t, True)
+
+
+@builtin
+def _remove_cached_tensor(t: Tensor) -> None:
+    """Takes that back."""
+    _ENGINE["_set_cached"](t, False)
+
+
+@builtin
+def _is_cached_tensor(t: Tensor) -> bool:
+    """Whether a cache has the tensor, and that counts."""
+    return bool(_ENGINE["_is_cached"](t))
 
 
 _LATE = {

@@ -244,6 +244,20 @@ def keep_face(tensor: Any) -> None:
         calls.remember(tensor)
 
 
+def note(tensor: Any) -> int:
+    """A number that `is_noted` as long as anybody has the engine's tensor."""
+    at = (tensor._h + _NOTED) >> 2
+    if not _ints[at]:
+        _ints[at] = keep_watched(())
+    return int(_ints[at])
+
+
+def is_noted(ident: int) -> bool:
+    """Whether the engine's tensor that got this number lives, and so anybody has it."""
+    release.drain_if_idle()
+    return ident in objects or ident in shown
+
+
 def _put_aside(tensor: Any, release: Callable[[int], None]) -> None:
     """Keeps the attributes of an object that is about to go, if the engine has its tensor."""
     keep_face(tensor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -477,7 +478,7 @@ def write_whose_version_is_kept_is_not_seen(t: Any) -> Any:
 @pytest.mark.parametrize(
     "name",
     "grad data requires_grad _grad_fn grad_fn is_leaf shape dtype _version _base retains_grad "
-    "device T mT H output_nr itemsize nbytes layout ndim _cdata name nothing".split(),
+    "_backward_hooks device T mT H output_nr itemsize nbytes layout ndim _cdata name nothing".split(),
 )
 def test_attribute_is_deleted(name: str) -> None:
     def script(t: Any) -> Any:
@@ -559,6 +560,139 @@ def new_of_a_tensor_is_an_alias(t: Any) -> Any:
     parameter = t.nn.Parameter(t.ones(2))
     made = parameter.new(3).zero_(), parameter.new([1.0])
     return found, x.grad, made, type(made[0]) is t.Tensor
+
+
+# ------------------------------------------------------------------ tensors of the engine
+
+
+@scripts.add
+def weak_reference_expires_with_the_last_reference(t: Any) -> Any:
+    x = t.ones(2)
+    ref, other = t._C._WeakTensorRef(x), t._C._WeakTensorRef(x)
+    seen = [ref.expired()]
+    again = x
+    del x
+    seen.append(ref.expired())
+    del again
+    following = t.ones(2)  # in the place of the first
+    return seen, ref.expired(), other.expired(), t._C._WeakTensorRef(following).expired()
+
+
+@scripts.add
+def weak_reference_knows_what_the_engine_has(t: Any) -> Any:
+    c, seen = t._C, []
+    base = t.ones(2)
+    view, ref = base.view(1, 2), t._C._WeakTensorRef(base)
+    base = None
+    seen.append(ref.expired())
+    view = view.detach()
+    seen.append(ref.expired())
+    x = leaf(t, 1.0, 2.0)
+    x.sum().backward()
+    ref = c._WeakTensorRef(x.grad)
+    seen.append(ref.expired())
+    x.grad = None
+    seen.append(ref.expired())
+    with t.autograd.forward_ad.dual_level():
+        tangent = t.ones(2)
+        ref, dual = c._WeakTensorRef(tangent), t.autograd.forward_ad.make_dual(view[0], tangent)
+        del tangent
+        seen.append(ref.expired())
+        del dual
+        seen.append(ref.expired())
+    return seen
+
+
+@scripts.add
+def weak_reference_survives_an_object_with_attributes(t: Any) -> Any:
+    x = leaf(t, 1.0, 2.0)
+    x.sum().backward()
+    x.grad.mark = ref = t._C._WeakTensorRef(x.grad)
+    seen = [ref.expired(), hasattr(x.grad, "mark")]
+    x.grad = None
+    return seen, ref.expired()
+
+
+@scripts.add
+def cached_tensors_are_known_while_that_is_on(t: Any) -> Any:
+    c, x, seen = t._C, t.ones(2), []
+
+    def look() -> None:
+        seen.append((c._is_cached_tensor(x), c._is_cached_tensor(x.view(2, 1))))
+
+    def refused(step: Any) -> str:
+        try:
+            step(x)
+        except RuntimeError:
+            return "refused"
+        return ""
+
+    steps = c._add_cached_tensor, c._add_cached_tensor, c._remove_cached_tensor
+    for on in (False, True, False, True):
+        c._set_cached_tensors_enabled(on)
+        try:
+            for step in (*steps, c._remove_cached_tensor, c._add_cached_tensor):
+                seen.append(refused(step))
+                look()
+        finally:
+            c._set_cached_tensors_enabled(False)
+    look()
+    return seen
+
+
+@scripts.add
+def cached_gradient_is_kept_though_the_cache_has_it(t: Any) -> Any:
+    cache: list[Any] = []
+    adds: list[str] = []
+
+    class Cached(t.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            cache.append(grad * 3)
+            if adds:
+                t._C._add_cached_tensor(cache[-1])
+            return cache[-1]
+
+    seen = []
+    for kind in ("passed on", "cached"):
+        adds += [kind] * (kind == "cached")
+        t._C._set_cached_tensors_enabled(True)
+        try:
+            x = leaf(t, 1.0, 2.0)
+            Cached.apply(x).sum().backward()
+            same = x.grad.data_ptr() == cache[-1].data_ptr()
+            seen.append((x.grad, same, x.grad is cache[-1]))
+        finally:
+            t._C._set_cached_tensors_enabled(False)
+    return seen
+
+
+@scripts.add
+def hooks_of_a_tensor_are_shown_and_replaced(t: Any) -> Any:
+    def times(by: float) -> Any:
+        return lambda g: g * by
+
+    seen: list[Any] = []
+    first, second = times(3), times(5)
+    for made in (lambda x: x, lambda x: x * 2):
+        y = made(leaf(t, 1.0, 2.0))
+        seen.append(y._backward_hooks)
+        y.register_hook(first)
+        y.register_hook(second)
+        seen.append(list(y._backward_hooks.values()) == [first, second])
+        seen.append(tried(lambda y=y: delattr(y, "_backward_hooks")))
+    x = leaf(t, 1.0, 2.0)
+    x.register_hook(first)
+    for hooks in (OrderedDict([(0, times(7))]), {}, {1: first, 2: second}, None):
+        x._backward_hooks = hooks
+        x.grad = None
+        x.sum().backward()
+        seen += [x.grad.clone(), len(x._backward_hooks or ())]
+    return seen, t.ones(2)._backward_hooks
 
 
 @pytest.mark.parametrize("name", scripts)

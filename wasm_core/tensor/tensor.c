@@ -671,6 +671,16 @@ void tensor_bump_version(Tensor *t) {
   if (version_written) version_written(v);
 }
 
+bool caching;
+
+void tensor_set_cached(Tensor *t, bool cached) {
+  if (!caching) {
+    fail(ERR_RUNTIME, "cached tensors are not enabled: call _set_cached_tensors_enabled first");
+    return;
+  }
+  t->flags = (uint8_t)(cached ? t->flags | FLAG_CACHED : t->flags & ~FLAG_CACHED);
+}
+
 void tensor_set_version(Tensor *t, uint32_t version) {
   Version *v = version_of(t);
   if (v) v->value = version;

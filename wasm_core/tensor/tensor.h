@@ -115,6 +115,7 @@ typedef struct {
   X(WRAPPED, wrapped, 2)             /* a host number: has the lowest rank in promotion */ \
   X(INFERENCE, inference, 4)                                                               \
   X(PARAMETER, parameter, 8)                                                               \
+  X(CACHED, cached, 16)    /* a cache keeps it, whose reference does not count: caching */ \
   X(CONJ, conj, 32)        /* its elements are the conjugates of the bytes' */             \
   X(NEG, neg, 64)          /* they are the negatives */                                    \
   X(BATCHED, batched, 128) /* the highest, so that one comparison finds it */
@@ -126,6 +127,8 @@ enum {
 
 /* With one of these, elements are still to be computed of the bytes: see OP_ENTERED. */
 enum { FLAGS_LAZY = FLAG_CONJ | FLAG_NEG };
+
+extern bool caching; /* whether FLAG_CACHED says anything */
 
 /* Tensor.form: what a tensor is that has no strided elements in memory; 0: it has them. */
 #define TENSOR_FORMS(X)                                              \
@@ -175,6 +178,7 @@ static inline DType tensor_grad_dtype(const Tensor *t) {
   return (DType)(t->meta && t->meta->grad_dtype ? t->meta->grad_dtype - 1 : t->dtype);
 }
 static inline bool is_wrapped(const Tensor *t) { return t->flags & FLAG_WRAPPED; }
+static inline bool is_cached(const Tensor *t) { return t->flags & FLAG_CACHED && caching; }
 static inline bool tensor_absent(const Tensor *t) {
   return __builtin_expect(t->form & FORM_ABSENT, 0);
 }
@@ -244,6 +248,7 @@ bool tensor_pin(Tensor *t);
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);
 void tensor_set_version(Tensor *t, uint32_t version);
+void tensor_set_cached(Tensor *t, bool cached);
 uint32_t tensor_version(const Tensor *t);
 
 /* --- geometry --- */

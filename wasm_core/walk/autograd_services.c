@@ -690,6 +690,23 @@ void op_hook_add(Call *c) {
   tensor_hook_add(arg_tensor(c, 0), (int32_t)arg_int(c, 1), arg_bool(c, 2));
 }
 
+/* The ids of the hooks on the gradient of a tensor alone, in their order. */
+void op_hooks_of(Call *c) {
+  const Tensor *t = arg_tensor(c, 0);
+  const NodeHook *first = t->grad_fn ? t->grad_fn->hooks : NULL;
+  const Hook *of_leaf = t->meta && !t->grad_fn ? t->meta->hooks : NULL;
+  int64_t most = 0, n = 0;
+  for (const Hook *h = of_leaf; h; h = h->next) most++;
+  for (const NodeHook *h = first; h; h = h->next) most++;
+  int64_t *ids = scratch_array(most + 1, sizeof *ids);
+  if (!ids) return;
+  for (const Hook *h = of_leaf; h; h = h->next)
+    if (h->id > 0) ids[n++] = h->id;
+  for (const NodeHook *h = first; h; h = h->next)
+    if (h->point == AT_TENSOR && h->slot == t->output_nr && h->id > 0) ids[n++] = h->id;
+  ret_ints(c, (int)n, ids);
+}
+
 void op_hook_remove(Call *c) {
   Tensor *t = arg_tensor(c, 0);
   int32_t id = (int32_t)arg_int(c, 1);

@@ -87,11 +87,12 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   if (old && (is_sparse(old) || is_sparse(g))) return accumulate_sparse(leaf, old, g);
   if (is_sparse(g)) return set_grad(leaf, keep_sparse(g, refs));
   if (!old) {
-    bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
+    bool sole = g->refs - is_cached(g) <= refs && g->storage->refs == 1 &&
+                g->storage->bytes->refs == 1;
     if (recording || !sole || tensor_requires_grad(g) || forward_on ||
         !(any_layout || obeys_layout(g, leaf)))
       return set_grad(leaf, copy_in_layout(g, leaf));
-    return set_grad(leaf, g->noted ? t_detach(g) : g);
+    return set_grad(leaf, g->noted || is_cached(g) ? t_detach(g) : g);
   }
   if (recording) return set_grad(leaf, t_add(old, g));
   if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g) &&

@@ -52,6 +52,7 @@ void op_task_order(Call *c);
 void op_will_run(Call *c);
 void op_hook_add(Call *c);
 void op_hook_remove(Call *c);
+void op_hooks_of(Call *c);
 void op_functional_points(Call *c);
 void op_functional_answer(Call *c);
 void op_functional_units(Call *c);
