@@ -106,7 +106,7 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "_jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp backends "
+    "_VF _jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp backends "
     "compiler cpu cuda datasets distributed distributions functional functorch futures fx hub jit "
     "library mps multiprocessing ops overrides profiler quasirandom return_types serialization "
     "signal storage testing types version xpu"

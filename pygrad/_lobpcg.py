@@ -16,6 +16,13 @@ __all__ = ["lobpcg"]
 _linalg = _ops.SPACES["linalg"]
 
 
+def _mean(A: Tensor) -> Tensor:
+    """The symmetric part: what the iteration reads of a matrix of which one element was changed,
+    where eigh reads the lower triangle alone.
+    """
+    return (A + A.mT) / 2
+
+
 def lobpcg(
     A: Tensor,
     k: int | None = None,
@@ -69,12 +76,12 @@ def lobpcg(
             f"than 3 x the number of requested eigenpairs (={wanted})"
         )
     if B is None:
-        values, vectors = _linalg["eigh"](A)
+        values, vectors = _linalg["eigh"](_mean(A))
     else:
         lower = _linalg["cholesky"](B)
         solve = _linalg["solve_triangular"]
         halved = solve(lower, A, upper=False)
-        values, vectors = _linalg["eigh"](solve(lower, halved.mT, upper=False))
+        values, vectors = _linalg["eigh"](_mean(solve(lower, halved.mT, upper=False)))
         vectors = solve(lower.mT, vectors, upper=True)
     if largest is None or largest:
         values, vectors = values.flip(-1), vectors.flip(-1)

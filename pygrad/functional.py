@@ -41,6 +41,25 @@ def _unique2(
     )
 
 
+@builtin
+def unique_dim(
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Any:
+    """The distinct slices of a dimension, where each went, and how often each is there, all of them
+    whatever is asked for. PyTorch has it in `torch._VF` alone.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad._VF.unique_dim(pygrad.tensor([[3, 1, 3]]), 1)
+        (tensor([[1, 3]]), tensor([1, 0, 1]), tensor([1, 2]))
+    """
+    return _unique_of(self, sorted=sorted, return_inverse=True, return_counts=True, dim=dim)
+
+
 __all__ = [_name for _name in _NAMES if _name in globals()]
 
 if TYPE_CHECKING:

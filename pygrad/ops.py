@@ -24,6 +24,8 @@ from . import _boundary, _index, _ops
 from ._dtypes import bool_
 from ._function_schema import FunctionSchema, native_lines, native_schema, parse_schema
 from ._tensor import Tensor
+from .autograd import enable_grad as _enable_grad
+from .autograd import grad as _grad
 from .autograd import profiler as _profiler
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
@@ -431,6 +433,53 @@ def _max_pool_backward(
     return grad.reshape(self.shape)
 
 
+def _convolution_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The gradients of a convolution by its input, weight and bias; None for those not wanted.
+
+    The convolution is linear in each of the two, so that its gradient by one needs only the other.
+    """
+    how: Any = stride, padding, dilation, transposed, output_padding, groups
+    recorded = _ops.SPACES["torch"]["is_grad_enabled"]()
+
+    def pulled(at: int) -> Tensor | None:
+        if not output_mask[at]:
+            return None
+        with _enable_grad():
+            place = (input, weight)[at].detach().requires_grad_()
+            operands = (place, weight) if at == 0 else (input, place)
+            y = _convolution(*operands, None, *how)
+            found: Tensor = _grad(y, place, grad_output, create_graph=True)[0]
+        return found if recorded else found.detach()
+
+    dims = [0, *range(2, grad_output.dim())]
+    return pulled(0), pulled(1), grad_output.sum(dims) if output_mask[2] else None
+
+
+def _new_zeros_with_same_feature_meta(
+    self: Tensor, other: Tensor, *, self_num_batch_dims: int = 0
+) -> Tensor:
+    """Zeros as `other` is, in memory too, for each place in the first dimensions of `self`."""
+    batch = list(self.shape[:self_num_batch_dims])
+    apart = other.untyped_storage().nbytes() // other.itemsize
+    steps = [apart * math.prod(batch[i + 1 :]) for i in range(len(batch))]
+    flat: Tensor = other.new_zeros(math.prod(batch) * apart)
+    return flat.as_strided(
+        [*batch, *other.shape], [*steps, *other.stride()], other.storage_offset()
+    )
+
+
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     **{
         name: _ops.C[name]
@@ -488,6 +537,13 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "_log_softmax": _softmax_by("log_softmax"),
     "_adaptive_avg_pool2d": _ops.SPACES["nn"]["adaptive_avg_pool2d"],
     "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
+    "unique_dim": lambda self, dim, sorted=True, return_inverse=False, return_counts=False: (
+        _ops.SPACES["torch"]["unique"](
+            self, sorted, return_inverse=True, return_counts=True, dim=dim
+        )
+    ),
+    "_new_zeros_with_same_feature_meta": _new_zeros_with_same_feature_meta,
     "_safe_softmax": _safe_softmax,
     "_softmax_backward_data": _softmax_backward,
     "_native_batch_norm_legit": _batch_norm_legit,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from oracle import both
 
 from pygrad._function_schema import native_lines, parse_schema
 
@@ -59,3 +62,44 @@ def test_an_op_that_is_only_a_name_is_refused_when_called() -> None:
 
     with pytest.raises(NotImplementedError, match="aten._pin_memory"):
         pygrad.ops.aten._pin_memory.default(pygrad.ones(2))
+
+
+# ------------------------------------------------------------------ ops of the dispatcher alone
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dims", [1, 2])
+def test_gradients_of_a_convolution(dims: int, transposed: bool) -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(2 * 4 * 7**dims, dtype=t.float64).reshape(2, 4, *[7] * dims).sin()
+        w = t.arange(4 * 2 * 3**dims, dtype=t.float64).reshape(4, 2, *[3] * dims).cos()
+        how = [2] * dims, [1] * dims, [1] * dims, transposed, [int(transposed)] * dims, 2
+        y = t.ops.aten.convolution.default(x, w, None, *how)
+        g = (y.detach() * 0.1).requires_grad_()
+        w.requires_grad_()
+        backward = t.ops.aten.convolution_backward
+        found = []
+        for mask in ((True, True, True), (False, True, False), (True, False, False)):
+            found.append(backward(g, x, w, [y.shape[1]], *how, mask))
+        with t.no_grad():
+            found.append(backward.default(g, x, w, None, *how, (True, True, False)))
+        second = t.autograd.grad(sum(each.square().sum() for each in found[0]), (g, w))
+        return found, second, found[-1][0].requires_grad
+
+    both(script)
+
+
+def test_zeros_with_the_strides_of_another() -> None:
+    def script(t: Any) -> Any:
+        zeros = t.ops.aten._new_zeros_with_same_feature_meta
+        like = t.ones(2, 3, 4, dtype=t.float64)
+        found = []
+        for self in (t.ones(5, 2), t.ones(3, 0, 2)):
+            for other in (like, like.transpose(0, 2), like[:, 1:], like[1, 1, 1], like[:0]):
+                for n in range(self.dim() + 1):
+                    z = zeros(self, other, self_num_batch_dims=n)
+                    size = z.untyped_storage().nbytes()
+                    found.append((z, z.stride(), z.storage_offset(), size))
+        return found
+
+    both(script)

@@ -648,6 +648,31 @@ def test_some_eigenpairs() -> None:
     both(script, rtol=1e-4, atol=1e-5)
 
 
+def test_eigenpairs_of_a_matrix_that_is_not_quite_symmetric() -> None:
+    def script(t: Any) -> Any:
+        a = t.rand(9, 9, dtype=t.float64)
+        a = a + a.mT + 9 * t.eye(9, dtype=t.float64)
+        a[0, 1] += 1e-3
+        return t.lobpcg(a, k=2, niter=500, tol=1e-12)[0]
+
+    both(script, rtol=1e-9, atol=1e-9)
+
+
+def test_distinct_slices() -> None:
+    def script(t: Any) -> Any:
+        x = t.tensor([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]])
+        return (
+            t._VF.unique_dim(x, 0),
+            t._VF.unique_dim(x, -1, True, True),
+            t._VF.unique_dim(x, dim=0, return_counts=True),
+            t.ops.aten.unique_dim.default(x, 0),
+            tried(lambda: t._VF.unique_dim(x, 5)),
+            t._VF.tanh(x),
+        )
+
+    both(script)
+
+
 def test_distinct_elements_by_older_names() -> None:
     def script(t: Any) -> Any:
         x = t.tensor([3, 1, 3])

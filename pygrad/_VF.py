@@ -1,0 +1,24 @@
+"""`torch._VF`: functions of PyTorch's C++ part, of which `torch` has some in another form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _ops
+from .functional import unique_dim as unique_dim
+
+_FUNCTIONS = _ops.SPACES["torch"]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        try:
+            return _FUNCTIONS[name]
+        except KeyError:
+            raise AttributeError(
+                f"module {__name__!r} has no attribute {name!r}", name=name
+            ) from None
