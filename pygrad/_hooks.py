@@ -129,22 +129,46 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> E
     return handle
 
 
-def tensor_hooks(tensor: Any) -> OrderedDict[int, Any] | None:
-    """The hooks on a tensor's gradient by their handles' ids, or None."""
-    idents = _ops.C["_hooks_of"](tensor)
-    return OrderedDict((ident, held(ident)) for ident in idents) if idents else None
+class _OfDictionary:
+    """A hook that calls those which are in a dictionary at that time, in their order."""
+
+    def __init__(self, hooks: Any) -> None:
+        self.hooks = hooks
+
+    def __call__(self, grad: Any) -> Any:
+        replaced = None
+        for hook in list(self.hooks.values()):
+            found = hook(grad)
+            if found is not None:
+                replaced = grad = found
+        return replaced
+
+
+def tensor_hooks(tensor: Any) -> Any:
+    """The dictionary that was set; or the hooks on a tensor's gradient by their handles' ids; or
+    None.
+    """
+    hooks = [(ident, held(ident)) for ident in _ops.C["_hooks_of"](tensor)]
+    if not hooks:
+        return tensor.__dict__.get("_backward_hooks")
+    if len(hooks) == 1 and type(hooks[0][1]) is _OfDictionary:
+        return hooks[0][1].hooks
+    shown_now: OrderedDict[Any, Any] = OrderedDict()
+    for ident, hook in hooks:
+        shown_now.update(hook.hooks if type(hook) is _OfDictionary else {ident: hook})
+    return shown_now
 
 
 def replace_tensor_hooks(tensor: Any, hooks: Any) -> None:
-    """Lets hooks be all those on a tensor's gradient.
-
-    Args:
-        hooks: a dictionary of them, or None.
+    """Lets those of a dictionary, also what is put into it later, be all hooks on a tensor's
+    gradient; None: no hooks. A tensor that needs no gradient only keeps the dictionary.
     """
-    wanted = list((hooks or {}).values())
     before = _ops.C["_hooks_of"](tensor)
-    for hook in wanted:
-        register_tensor_hook(tensor, hook, post=False)
+    tensor.__dict__.pop("_backward_hooks", None)
+    if hooks is not None and tensor.requires_grad:
+        register_tensor_hook(tensor, _OfDictionary(hooks), post=False)
+    elif hooks is not None:
+        tensor.__dict__["_backward_hooks"] = hooks
     for ident in before:
         _remove_tensor_hook(tensor, ident)
 

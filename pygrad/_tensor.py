@@ -543,8 +543,8 @@ class Tensor(Methods):
 
     @property
     def _backward_hooks(self) -> Any:
-        """What `register_hook` was given, a new dictionary each time; None: nothing. Another may be
-        set, whose functions then take the place of all of them.
+        """What `register_hook` was given, in a dictionary; None: nothing. A dictionary may be set,
+        whose functions, also those put into it later, then take the place of all of them.
         """
         return tensor_hooks(self)
 

@@ -478,7 +478,8 @@ def write_whose_version_is_kept_is_not_seen(t: Any) -> Any:
 @pytest.mark.parametrize(
     "name",
     "grad data requires_grad _grad_fn grad_fn is_leaf shape dtype _version _base retains_grad "
-    "_backward_hooks device T mT H output_nr itemsize nbytes layout ndim _cdata name nothing".split(),
+    "_backward_hooks device T mT H output_nr itemsize nbytes layout ndim _cdata name "
+    "nothing".split(),
 )
 def test_attribute_is_deleted(name: str) -> None:
     def script(t: Any) -> Any:
@@ -692,6 +693,14 @@ def hooks_of_a_tensor_are_shown_and_replaced(t: Any) -> Any:
         x.grad = None
         x.sum().backward()
         seen += [x.grad.clone(), len(x._backward_hooks or ())]
+    constant, hooks = t.ones(2), OrderedDict()
+    constant._backward_hooks = hooks
+    constant._backward_hooks["one"] = first
+    x._backward_hooks = hooks
+    x._backward_hooks["other"] = second  # after it was set
+    x.grad = None
+    (x * constant).sum().backward()
+    seen += [constant._backward_hooks is hooks, list(x._backward_hooks), x.grad]
     return seen, t.ones(2)._backward_hooks
 
 
