@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -32,6 +33,18 @@ def _factory(name: str) -> Function:
         return lambda decorated: decorated
 
     return factory
+
+
+def _marker(name: str) -> Function:
+    """A class whose instances are decorators that change nothing."""
+
+    def __init__(self: Any, *_: Any, **__: Any) -> None:
+        """Whatever it is to note."""
+
+    def __call__(self: Any, decorated: Any) -> Any:
+        return decorated
+
+    return type(name, (), {"__init__": __init__, "__call__": __call__})
 
 
 def _always(value: Any) -> Callable[[str], Function]:
@@ -79,6 +92,21 @@ def _extension(name: str) -> Function:
         raise OSError(f"Could not load this library: {path}: pygrad cannot run machine code")
 
     return function
+
+
+def _never_initialized(name: str) -> Function:
+    """A decorator of what needs other processes, which raises RuntimeError when it is called."""
+
+    def decorator(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapper(*_: Any, **__: Any) -> Any:
+            raise RuntimeError(
+                "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
+            )
+
+        return wrapper
+
+    return decorator
 
 
 def _isinstance(name: str) -> Function:
@@ -131,13 +159,16 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_always([]), "export_opnames"),
     ],
     "torch.classes": [(_extension, "load_library")],
+    "torch.distributed.rpc.api": [(_never_initialized, "_require_initialized")],
     "torch.onnx": [
         (_always(False), "is_in_onnx_export"),
         (_always(None), "register_custom_op_symbolic unregister_custom_op_symbolic"),
         (_scope, "select_model_mode_for_export"),
     ],
     "torch.onnx.symbolic_helper": [(_factory, "parse_args quantized_args")],
-    "torch.utils.data.datapipes._decorator": [(_factory, "functional_datapipe")],
+    "torch.utils.data.datapipes._decorator": [
+        (_marker, "functional_datapipe guaranteed_datapipes_determinism non_deterministic"),
+    ],
 }
 _QUESTIONS: Final = {
     **dict.fromkeys("is_available is_built is_compiled is_initialized is_supported".split(), False),

@@ -269,3 +269,33 @@ def test_every_sentence_tells_what_to_do() -> None:
         said = _stand_ins.refusal(f"{above}.name")
         assert said == f"pygrad has no {above}.name: {_stand_ins._INSTEAD[above]}"
         assert above == "torch" or _stand_ins.is_module(above)
+
+
+def test_decorators_that_packages_use_as_they_are_imported_change_nothing() -> None:
+    from pygrad.torch.utils.data import IterDataPipe, functional_datapipe
+
+    @functional_datapipe("batch_graphs")
+    class Mine(IterDataPipe):  # type: ignore[misc]
+        pass
+
+    assert isinstance(functional_datapipe, type)
+    assert isinstance(Mine, type)
+    assert issubclass(Mine, IterDataPipe)
+
+
+def test_a_function_that_needs_other_processes_is_refused_when_called() -> None:
+    from pygrad.torch.distributed.rpc.api import _require_initialized
+
+    function = _require_initialized(lambda: 1)
+    with pytest.raises(RuntimeError, match="RPC has not been initialized"):
+        function()
+
+
+def test_names_that_opacus_imports_are_there() -> None:
+    from pygrad.torch.distributed._composable.fsdp import FSDPModule
+    from pygrad.torch.distributed._tensor.experimental import implicit_replication
+    from pygrad.torch.utils.data.dataloader import _collate_fn_t
+
+    assert isinstance(FSDPModule, type)
+    assert callable(implicit_replication)
+    assert _collate_fn_t is not None

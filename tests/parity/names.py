@@ -48,6 +48,7 @@ DEEP = {
     "torch.utils.data._utils",
     "torch._dynamo",
     "torch._subclasses",
+    "torch.distributed._composable",
     "torch.distributed._tensor",
 }
 """Private packages whose modules are described too."""
@@ -63,7 +64,14 @@ OF_KINDS = ("_Ops", "_Classes")
 """Modules whose class has their functions."""
 WITHOUT = {"torch.utils.tensorboard": ["class: FileWriter RecordWriter SummaryWriter"]}
 """Modules that need a package which is not installed."""
-KNOWN = ("torch.nn", "torch.optim", "torch.utils", "torch.autograd", "torch.distributions")
+KNOWN = (
+    "torch.nn",
+    "torch.optim",
+    "torch.utils",
+    "torch.autograd",
+    "torch.distributions",
+    "torch.distributed.rpc",
+)
 """Packages whose modules have their private names described too, as those directly below torch."""
 PLAIN = (bool, int, float, str, type(None))
 BASES = (BaseException, enum.Enum, tuple, list, dict, set, str, int, float)
@@ -165,7 +173,7 @@ def is_shown(module: types.ModuleType, name: str, value: Any) -> bool:
     if isinstance(value, types.ModuleType):
         return value.__name__.startswith("torch.")
     parts = module.__name__.split(".")
-    known = len(parts) <= 2 or ".".join(parts[:2]) in KNOWN
+    known = len(parts) <= 2 or any(".".join(parts[:n]) in KNOWN for n in (2, 3))
     if callable(value):
         if not is_theirs(value):
             home = foreign(name, value).partition(".")[0]

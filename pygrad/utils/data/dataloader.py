@@ -29,6 +29,8 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+_collate_fn_t = Callable[[list[T]], Any]
+_worker_init_fn_t = Callable[[int], None]
 
 
 class _DatasetKind:
