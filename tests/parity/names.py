@@ -34,6 +34,7 @@ import io
 import keyword
 import logging
 import pkgutil
+import re
 import sys
 import types
 import typing
@@ -307,8 +308,12 @@ def kind_of(name: str, value: Any, places: dict[int, tuple[str, str]]) -> tuple[
 
 
 def fits(value: Any) -> bool:
-    """Whether a value can be written down: no path of this machine, no text of many words."""
-    return not isinstance(value, str) or not (set(value) & set(" /\n\t"))
+    """Whether a value can be written down: no path of this machine, no text of many words, none
+    that is drawn anew in every process.
+    """
+    if not isinstance(value, str):
+        return True
+    return not (set(value) & set(" /\n\t") or re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", value))
 
 
 def main() -> None:
