@@ -70,6 +70,7 @@ export const FLAG = Object.freeze({
   WRAPPED: 2,
   INFERENCE: 4,
   PARAMETER: 8,
+  CACHED: 16,
   CONJ: 32,
   NEG: 64,
   BATCHED: 128,
