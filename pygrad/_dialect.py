@@ -224,6 +224,7 @@ def _show_as_torch(package: str) -> None:
         alias = f"{ORIGINAL}.{name}"
         if alias not in sys.modules and not _is_overlaid(alias):
             sys.modules[alias] = sys.modules[home]
+            supplement(sys.modules[home])
         sys.modules[name] = importlib.import_module(alias)
         for kind in list(vars(sys.modules[home]).values()):
             if isinstance(kind, type) and kind.__module__ == home:

@@ -217,12 +217,15 @@ def _refuse(name: str) -> typing.NoReturn:
 
 
 def _base(name: str) -> type:
-    """A class by its full name: one of Python, of PyTorch's names, or none."""
+    """A class by its full name: one of Python, of PyTorch's names, or none; `object` where it is of
+    a package that is not installed.
+    """
     module, _, short = name.rpartition(".")
-    if module.partition(".")[0] == TORCH:
-        found = getattr(importlib.import_module(f"{ORIGINAL}.{module}"), short)
-    else:
-        found = getattr(importlib.import_module(module or "builtins"), short or "object")
+    home = f"{ORIGINAL}.{module}" if module.partition(".")[0] == TORCH else module or "builtins"
+    try:
+        found = getattr(importlib.import_module(home), short or "object")
+    except (ImportError, AttributeError):
+        return object
     return found if isinstance(found, type) else object
 
 

@@ -17,7 +17,7 @@ static void every_byte_but_0_is_1_as_a_number(void) {
   static const DType all[] = {DT_U8, DT_I8, DT_I16, DT_I32, DT_I64, DT_F32, DT_F64, DT_BOOL};
   Tensor *m = hostile(4);
   for (int i = 0; i < COUNT(all); i++)
-    CHECK_VALUES(t_to_copy(m, all[i], FORMAT_PRESERVE), 0, 1, 1, 1);
+    CHECK_VALUES(t_to_device(m, all[i], 0, FORMAT_PRESERVE), 0, 1, 1, 1);
   CHECK(tensor_get_i(m, 3) == 1 && tensor_get_f(m, 2) == 1);
   CHECK_VALUES(t_sum_all(m), 3);
   CHECK_VALUES(t_prod(m, DT_NONE), 0);

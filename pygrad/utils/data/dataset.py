@@ -151,7 +151,7 @@ class ConcatDataset(Dataset[T_co]):
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
         """How many samples there are up to the end of each dataset."""
-        return list(itertools.accumulate(map(len, sequence)))
+        return list(itertools.accumulate([len(dataset) for dataset in sequence]))
 
     @property
     def cummulative_sizes(self) -> list[int]:
