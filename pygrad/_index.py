@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from . import _above
-from ._boundary import calls, constants, overriding
+from ._boundary import calls, constants, overriding, user_level
 from ._boundary.arguments import (
     K_OVERRIDING,
     K_TENSOR,
@@ -95,11 +95,8 @@ def _stands_for_tuple(index: list[Any]) -> bool:
     )
 
 
-def encode_index(index: Any, level: int = 3) -> Index:
-    """The engine's form of any index that PyTorch takes; keeps the tensors in it alive.
-
-    The index of a user's line is `level` calls up, for a warning.
-    """
+def encode_index(index: Any) -> Index:
+    """The engine's form of any index that PyTorch takes; keeps the tensors in it alive."""
     words: list[int] = []
     keep: list[Any] = []
     if type(index) is list and _stands_for_tuple(index):
@@ -108,7 +105,7 @@ def encode_index(index: Any, level: int = 3) -> Index:
             "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
             "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
             "error or a different result",
-            stacklevel=level,
+            stacklevel=user_level(),
         )
         index = tuple(index)
     if type(index) is tuple:

@@ -216,6 +216,11 @@ def _refuse(name: str) -> typing.NoReturn:
     raise NotImplementedError(refusal(name))
 
 
+def is_stand_in(value: Any) -> bool:
+    """Whether it stands for a class or function that pygrad does not have."""
+    return (getattr(value, "__doc__", None) or "").startswith("A stand-in: ")
+
+
 def _base(name: str) -> type:
     """A class by its full name: one of Python, of PyTorch's names, or none; `object` where it is of
     a package that is not installed.

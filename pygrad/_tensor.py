@@ -1145,7 +1145,7 @@ def _get_any(self: Tensor, index: Any) -> Any:
         pass
     elif type(self) is Tensor or _state.off or kind_of(self) == K_TENSOR:
         try:
-            return _get_items(self, encode_index(index, 4))
+            return _get_items(self, encode_index(index))
         except Overridden:
             pass
     args = (self, *index) if type(index) is tuple else (self, index)

@@ -41,6 +41,9 @@ def _unique2(
     )
 
 
+_unique.__module__ = _unique2.__module__ = __package__  # where users know them
+
+
 @builtin
 def unique_dim(
     self: Tensor,

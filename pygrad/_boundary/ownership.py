@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import weakref
 from _thread import get_ident
 from collections.abc import Callable
 from types import FrameType
@@ -161,7 +162,7 @@ def _take(token: Any, wait: bool = True) -> _Before | None:
         saved = bytes(slots), bytes(memory[frame:FRAME_END])
         memory[N_RELEASE] = 0
     if lock.ident != me or not mine():
-        _users.add(me)
+        _users[me] = weakref.ref(threading.current_thread())
         lock.key = object()
         on_new_owner()
         _turn_to(me)
@@ -209,13 +210,21 @@ def _is_on_stack(wanted: FrameType, frame: FrameType | None) -> bool:
     return False
 
 
-_users: Final = {get_ident()}
-"""The threads that have called the engine."""
+_users: Final = {get_ident(): weakref.ref(threading.current_thread())}
+"""The threads that have called the engine, by their numbers, which others get when they end."""
 
 
 def used_by_one() -> bool:
     """Whether of the threads that run one alone has called the engine."""
-    return len(_users) == 1 or len(_users & sys._current_frames().keys()) < 2
+    if len(_users) == 1:
+        return True
+    frames = sys._current_frames()
+    return sum(ident in frames and _is_user(ident) for ident in list(_users)) < 2
+
+
+def _is_user(ident: int) -> bool:
+    thread = _users[ident]()
+    return ident == lock.ident or (thread is not None and thread.is_alive())
 
 
 def _let_others_pass(me: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from .. import _rebuild
 from .._dtypes import ALL, Size, device
 from .._package import pygrad, submodule
+from .._stand_ins import is_stand_in
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
 from ..storage import TypedStorage, UntypedStorage, storage_class
@@ -83,9 +84,11 @@ def find(module: str, name: str) -> Any:
     path = module.removeprefix(TORCH).removeprefix(".")
     for place in _modules(path):
         try:
-            return _attribute(place, name)
+            found = _attribute(place, name)
         except AttributeError:
             continue
+        if not is_stand_in(found):
+            return found
     for home in _HOMES:
         try:
             return _attribute(submodule(home), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _ops
+from .._builtins import builtin
 from .._creation import as_tensor
 from .._dtypes import (
     dtype,
@@ -37,6 +38,7 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and all(isinstance(n, int) for n in value)
 
 
+@builtin
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -86,6 +88,7 @@ def sparse_coo_tensor(
     return filled
 
 
+@builtin
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -151,7 +154,7 @@ def _of_layout(name: str, kind: layout, first: str, second: str) -> Any:
         f"A {kind} tensor of `{first}`, `{second}`, values and size: see "
         "`sparse_compressed_tensor`."
     )
-    return make
+    return builtin(make)
 
 
 sparse_csr_tensor = _of_layout("sparse_csr_tensor", sparse_csr, "crow_indices", "col_indices")

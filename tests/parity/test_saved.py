@@ -56,7 +56,7 @@ def backwards_within_hooks(t: Any) -> Any:
         total.backward()
         seen.append(n + int(x.grad[0]))
 
-    deeper(90)
+    deeper(60)
     return seen
 
 

@@ -358,6 +358,11 @@ int64_t op_nnz(Tensor *x) {
 
 int64_t op_sparse_dim(Tensor *x) { return sparse_dims(x); }
 int64_t op_dense_dim(Tensor *x) { return dense_dims(x); }
+static bool coo_alone(Tensor *x, const char *op) {
+  return is_sparse(x) && is_coo(x) ? true : refuse_layout(op, x) != NULL;
+}
+int64_t op_dim_i(Tensor *x) { return coo_alone(x, "_dimI") ? sparse_dims(x) : 0; }
+int64_t op_dim_v(Tensor *x) { return coo_alone(x, "_dimV") ? dense_dims(x) : 0; }
 
 /* ------------------------------------------------------------ in place */
 
