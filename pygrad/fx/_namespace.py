@@ -25,6 +25,7 @@ class _CustomBuiltin(NamedTuple):
 
 
 _taken: Final[dict[str, Any]] = {word: object() for word in keyword.kwlist} | vars(builtins)
+_taken.pop("_", None)  # what an interactive session printed last
 _custom_builtins: Final[dict[str, _CustomBuiltin]] = {}
 
 
