@@ -460,8 +460,8 @@ def test_bytes_are_not_read_for_meta() -> None:
 
 
 def test_package_of_the_user_is_asked_in_its_turn() -> None:
-    registry = serialization._locations._registry
-    before = [*registry]
+    taggers = serialization._locations._taggers
+    before = [*taggers]
     try:
         serialization.register_package(
             5, lambda storage: "mine", lambda storage, tag: storage if tag == "mine" else None
@@ -470,7 +470,7 @@ def test_package_of_the_user_is_asked_in_its_turn() -> None:
         assert b"mine" in records(raw)["data.pkl"]
         assert loaded(raw).item() == 1
     finally:
-        registry[:] = before
+        taggers[:] = before
     with pytest.raises(RuntimeError, match=r"don't know how to restore .* \(tagged with mine\)"):
         loaded(raw)
 

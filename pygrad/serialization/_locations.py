@@ -23,7 +23,7 @@ _ADVICE: Final = (
     "If you are running on a CPU-only machine, please use torch.load with "
     "map_location=torch.device('cpu') to map your storages to the CPU."
 )
-_registry: list[tuple[int, Tagger, Deserializer]] = []
+_taggers: list[tuple[int, Tagger, Deserializer]] = []
 
 
 def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) -> None:
@@ -41,8 +41,8 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
         ...     50, lambda storage: None, lambda storage, tag: storage if tag == "disk" else None
         ... )
     """
-    _registry.append((priority, tagger, deserializer))
-    _registry.sort(key=lambda entry: entry[0])
+    _taggers.append((priority, tagger, deserializer))
+    _taggers.sort(key=lambda entry: entry[0])
 
 
 def location_tag(storage: Storage) -> str:
@@ -51,7 +51,7 @@ def location_tag(storage: Storage) -> str:
     Raises:
         RuntimeError: no kind of places knows it.
     """
-    for _, tagger, _ in _registry:
+    for _, tagger, _ in _taggers:
         tag = tagger(storage)
         if tag:
             return tag
@@ -64,7 +64,7 @@ def default_restore_location(storage: Storage, location: str) -> Any:
     Raises:
         RuntimeError: no kind of places knows the tag, or the device is not there.
     """
-    for _, _, deserializer in _registry:
+    for _, _, deserializer in _taggers:
         found = deserializer(storage, location)
         if found is not None:
             return found
