@@ -163,7 +163,8 @@ def is_the_tables(name: str, space: str) -> bool:
     if space == "windows":
         return vars(windows).get(name) is _ops.SPACES["windows"][name]
     if space == "property":
-        return vars(_tensor.Tensor)[name].fget is _ops.SPACES["property"][name]
+        getter = inspect.unwrap(vars(_tensor.Tensor)[name].fget)
+        return getter is _ops.SPACES["property"][name]
     return True
 
 

@@ -116,12 +116,12 @@ EXEMPT = {
         "takes or gives a sparse tensor: test_sparse.py, parity/test_sparse.py",
         "_C._sparse_coo_tensor _C._sparse_coo_empty _C._sparse_compressed_tensor"
         " _C._sparse_mm _C._sparse_addmm _C._sparse_sum _C._sparse_softmax"
-        " Tensor._nnz Tensor.is_coalesced Tensor.indices Tensor.values Tensor._indices"
-        " Tensor._values Tensor.crow_indices Tensor.col_indices Tensor.ccol_indices"
-        " Tensor.row_indices Tensor.coalesce Tensor._coalesced_ Tensor.sparse_mask"
-        " Tensor.sparse_resize_ Tensor.sparse_resize_and_clear_"
-        " Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.to_sparse_csc"
-        " Tensor.to_sparse_bsr Tensor.to_sparse_bsc",
+        " Tensor._nnz Tensor._dimI Tensor._dimV Tensor.is_coalesced Tensor.indices"
+        " Tensor.values Tensor._indices Tensor._values Tensor.crow_indices"
+        " Tensor.col_indices Tensor.ccol_indices Tensor.row_indices Tensor.coalesce"
+        " Tensor._coalesced_ Tensor.sparse_mask Tensor.sparse_resize_"
+        " Tensor.sparse_resize_and_clear_ Tensor.to_sparse Tensor.to_sparse_coo"
+        " Tensor.to_sparse_csr Tensor.to_sparse_csc Tensor.to_sparse_bsr Tensor.to_sparse_bsc",
     ),
     **_exempt(
         "the forward mode's own entry points: test_forward.py",

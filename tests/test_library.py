@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -201,6 +203,17 @@ def test_a_library_defines_and_is_forgotten() -> None:
             op.default(torch.ones(1), too=1)
     with pytest.raises(AttributeError, match="has no attribute 'scale'"):
         torch.ops.tests_lib.scale  # noqa: B018
+
+
+def test_a_library_that_outlives_the_modules_is_no_error_at_exit() -> None:
+    program = (
+        "import sys, types, pygrad as torch\n"
+        "types.kept = torch.library.Library('kept', 'DEF')\n"
+        "sys.stays = sys.modules['pygrad.library._registry'], types\n"
+        "types.kept.define('f(Tensor x) -> Tensor')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_composite_op_is_differentiated_through() -> None:

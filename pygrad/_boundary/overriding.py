@@ -529,7 +529,9 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
                 return function(self)
             return ask_first(self)
 
-        return get if what is told[0] else ask_first
+        gate = get if what is told[0] else ask_first
+        gate.__wrapped__ = function  # type: ignore[attr-defined]  # for `inspect`
+        return gate
 
     get, put, drop = attribute.fget, attribute.fset, attribute.fdel
     gates = [gated(f, what) for f, what in zip((get, put, drop), told, strict=True)]

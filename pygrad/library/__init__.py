@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+from weakref import finalize
 
 from .. import ops as _ops
 from ._check import opcheck
@@ -89,6 +90,8 @@ class Library:
             )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._undo: list[Callable[[], None]] = []
+        # At exit too it runs while the modules still have their names; `__del__` might not.
+        self._destroy = finalize(self, _undo_all, self._undo)
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
@@ -153,14 +156,11 @@ class Library:
             return op_name.name()
         return op_name if "::" in op_name else f"{self.ns}::{op_name}"
 
-    def _destroy(self) -> None:
-        """Takes away all that was defined and added."""
-        while self._undo:
-            self._undo.pop()()
 
-    def __del__(self) -> None:
-        if getattr(self, "_undo", None):
-            self._destroy()
+def _undo_all(steps: list[Callable[[], None]]) -> None:
+    """Takes away all that a library defined and added."""
+    while steps:
+        steps.pop()()
 
 
 def _without_keys(fn: Callable[..., Any]) -> Callable[..., Any]:
