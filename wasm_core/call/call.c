@@ -35,19 +35,28 @@ const Row *row_of_op(const char *op) {
   return kept[at].row = row < end ? row : NULL;
 }
 
-int32_t form_of_arguments(int n, const Argument *v) {
+/* The tensors of an argument, some NULL. */
+static Tensors tensors_at(Place *p) { return p->one ? (Tensors){1, &p->one} : p->list; }
+
+static Tensors tensors_of(const Argument *v) {
+  if (v->tag == TAG_TENSORS) return *(const Tensors *)v->at;
+  return v->tag == TAG_TENSOR ? (Tensors){1, (Tensor **)(uintptr_t)v->at} : NO_LIST;
+}
+
+bool sets_form(int32_t *form, const Tensor *t) {
+  if (!t || is_wrapped(t)) return false;
+  *form = tensor_absent(t) ? t->form & FORM_ABSENT : 0;
+  return *form;
+}
+
+static int32_t form_of_arguments(int n, const Argument *v) {
   int32_t form = form_made;
-  bool any = false;
   for (int i = 0; i < n; i++) {
-    const Tensors *list = v[i].tag == TAG_TENSORS ? v[i].at : NULL;
-    Tensor *const *t = list ? list->v : v[i].tag == TAG_TENSOR ? v[i].at : NULL;
-    for (int k = 0, count = list ? list->n : t ? 1 : 0; k < count; k++) {
-      if (!t[k] || is_wrapped(t[k])) continue;
-      if (tensor_absent(t[k])) return t[k]->form & FORM_ABSENT;
-      any = true;
-    }
+    Tensors t = tensors_of(&v[i]);
+    for (int k = 0; k < t.n; k++)
+      if (sets_form(&form, t.v[k])) return form;
   }
-  return any ? 0 : form;
+  return form;
 }
 
 void door_enter(DoorEntry *e, const char *op, int n, const Argument *v) {
@@ -66,17 +75,18 @@ void door_leave(const DoorEntry *e) {
 
 /* Where the tensors of a call lie: elements of another device are out of reach, but for numbers of
  * the CPU. An op without a row is behind one that has been asked. */
-static bool check_devices(const char *op, int n, const Place *places) {
+static bool check_devices(const char *op, int n, Place *places) {
   const Tensor *first = NULL;
   for (int i = 0; i < n; i++) {
-    Tensor *const *t = places[i].one ? &places[i].one : places[i].list.v;
-    for (int k = 0, count = places[i].one ? 1 : places[i].list.n; k < count; k++) {
-      if (!t[k] || (!t[k]->ndim && !tensor_absent(t[k]))) continue;
-      if (!first) first = t[k];
-      if (tensor_absent(first) == tensor_absent(t[k])) continue;
+    Tensors given = tensors_at(&places[i]);
+    for (int k = 0; k < given.n; k++) {
+      const Tensor *t = given.v[k];
+      if (!t || (!t->ndim && !tensor_absent(t))) continue;
+      if (!first) first = t;
+      if (tensor_absent(first) == tensor_absent(t)) continue;
       const Row *row = row_of_op(op);
       if (!row || row->any_device) return true;
-      fail(ERR_RUNTIME, "Tensor on device %s is not on the expected device %s!", device_name(t[k]),
+      fail(ERR_RUNTIME, "Tensor on device %s is not on the expected device %s!", device_name(t),
            device_name(first));
       return false;
     }
@@ -116,19 +126,15 @@ void *refuse_layout(const char *op, const Tensor *t) {
                                               : "SparseCsrCPU");
 }
 
-static const Tensor *sparse_of(Tensor *one, Tensors list) {
-  if (is_sparse(one)) return one;
-  for (int i = 0; i < list.n; i++)
-    if (is_sparse(list.v[i])) return list.v[i];
+static const Tensor *sparse_of(Tensors t) {
+  for (int i = 0; i < t.n; i++)
+    if (is_sparse(t.v[i])) return t.v[i];
   return NULL;
 }
 
 static const Tensor *sparse_argument(int n, const Argument *v) {
   const Tensor *found = NULL;
-  for (int i = 0; i < n && !found; i++)
-    found = v[i].tag == TAG_TENSOR    ? sparse_of(*(Tensor *const *)v[i].at, NO_LIST)
-            : v[i].tag == TAG_TENSORS ? sparse_of(NULL, *(const Tensors *)v[i].at)
-                                      : NULL;
+  for (int i = 0; i < n && !found; i++) found = sparse_of(tensors_of(&v[i]));
   return found;
 }
 
@@ -141,7 +147,7 @@ bool refuse_sparse(const char *op, int n, const Argument *v) {
 
 bool prepare_arguments(const char *op, int n, Place *places) {
   for (int i = 0; i < n && unusual_tensors && !failed(); i++) {
-    const Tensor *t = sparse_of(places[i].one, places[i].list);
+    const Tensor *t = sparse_of(tensors_at(&places[i]));
     if (t) refuse_layout(op, t);
   }
   if (failed()) return false;
@@ -235,6 +241,22 @@ Tensors arg_tensors(Call *c, int k) {
   Tensor **out = scratch_array(v->n ? v->n : 1, sizeof *out);
   for (int i = 0; out && i < v->n; i++) out[i] = (Tensor *)(uintptr_t)((const int64_t *)v->p)[i];
   return (Tensors){out ? v->n : 0, out};
+}
+
+Tensor *value_next_listed(const Value *v, int *at) {
+  static const uint8_t words_of_item[] = {1, 1, 2, 4, 2, 2}; /* see index_subscript.c */
+  const int64_t *words = v->p;
+  if (v->tag == TAG_TENSORS) {
+    while (++*at < v->n)
+      if (words[*at]) return (Tensor *)(uintptr_t)words[*at];
+    return NULL;
+  }
+  int item = *at < 0 ? 0 : *at + 1; /* a tensor is the last word of its item */
+  while (item + 1 < v->n && words[item] != 4)
+    item += words[item] >= 0 && words[item] < 6 ? words_of_item[words[item]] : 1;
+  if (item + 1 >= v->n) return NULL;
+  Tensor *t = (Tensor *)(uintptr_t)words[ *at = item + 1];
+  return tensor_is(t) ? t : NULL;
 }
 
 /* As messages name it: what a namespace alone has says so. */

@@ -84,6 +84,14 @@ const char *arg_str(const Call *c, int k); /* NULL if not given */
 
 int32_t arg_generator(const Call *c, int k); /* 0: the default one */
 
+/* The next tensor of a value: itself, or one of its list or its subscript, without what is None;
+ * NULL at the end. `at`, -1 at first, is its word there. */
+Tensor *value_next_listed(const Value *v, int *at);
+static inline Tensor *value_next(const Value *v, int *at) {
+  if (v->tag == TAG_TENSOR) return ++*at ? NULL : v->t;
+  return v->tag == TAG_TENSORS || v->tag == TAG_INDEX ? value_next_listed(v, at) : NULL;
+}
+
 /* --- results --- */
 void ret_tensor(Call *c, Tensor *t);                /* NULL without an error: None */
 void ret_tensors(Call *c, int n, Tensor *const *t); /* a tuple */
@@ -101,6 +109,11 @@ const char *layout_name(Layout l);
 const char *layout_text(const Tensor *t);
 /* A result that is a number the host should give its own type: an int, a bool or a float. */
 void ret_item(Call *c, const Tensor *t);
+
+/* The tensors that a result is. */
+static inline int result_count(const Result *r) {
+  return r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
+}
 
 /* Tensor i of a result that is tensors, or the one that it is. */
 static inline Tensor *result_tensor(const Result *r, int i) {

@@ -43,11 +43,10 @@ typedef struct {
   int32_t form; /* what form_made was outside */
 } DoorEntry;
 
-/* Tells the watcher, and lets fresh tensors be absent if an argument is; an op of no tensors makes
- * what the one around it does. */
-/* What an op of these makes, as form_made: the form of an absent one, 0 if all have elements, and
- * what is made around it if no argument is a tensor. */
-int32_t form_of_arguments(int n, const Argument *v);
+/* What an op makes, as form_made, of the tensors it is given one by one: the form of an absent one,
+ * which is final (true), 0 if all have elements, and what is made around it without any. */
+bool sets_form(int32_t *form, const Tensor *t);
+/* Tells the watcher, and lets fresh tensors be as the arguments say. */
 void door_enter(DoorEntry *e, const char *op, int n, const Argument *v);
 void door_leave(const DoorEntry *e);
 static inline void door_left(const DoorEntry *e) {

@@ -16,15 +16,10 @@
 /* ------------------------------------------------------------ in place */
 
 static bool any_requires_grad(const Call *c) {
-  for (int i = 0; recording && i < c->n_args; i++) {
-    const Value *v = &c->v[i];
-    if (v->tag == TAG_TENSOR && tensor_requires_grad(v->t)) return true;
-    if (v->tag == TAG_TENSORS) {
-      const int64_t *handles = v->p;
-      for (int k = 0; k < v->n; k++)
-        if (handles[k] && tensor_requires_grad((Tensor *)(uintptr_t)handles[k])) return true;
-    }
-  }
+  const Tensor *t;
+  for (int i = 0; recording && i < c->n_args; i++)
+    for (int at = -1; (t = value_next(&c->v[i], &at));)
+      if (tensor_requires_grad(t)) return true;
   return false;
 }
 
@@ -46,16 +41,14 @@ static bool check_result(const Call *c, const Tensor *self, const Tensor *r) {
 }
 
 static const Tensor *sparse_in(const Value *v) {
-  const int64_t *handles = v->tag == TAG_TENSORS ? v->p : NULL;
-  if (v->tag == TAG_TENSOR) return is_sparse(v->t) ? v->t : NULL;
-  for (int i = 0; handles && i < v->n; i++)
-    if (is_sparse((const Tensor *)(uintptr_t)handles[i]))
-      return (const Tensor *)(uintptr_t)handles[i];
+  const Tensor *t;
+  for (int at = -1; (t = value_next(v, &at));)
+    if (is_sparse(t)) return t;
   return NULL;
 }
 
 static const Tensor *find_sparse(const Call *c) {
-  const Tensor *t = c->out.tag == TAG_MISSING ? NULL : sparse_in(&c->out);
+  const Tensor *t = sparse_in(&c->out);
   for (int i = 0; i < c->n_args && !t; i++) t = sparse_in(&c->v[i]);
   return t;
 }
@@ -141,13 +134,10 @@ static bool check_arguments_apart(const Call *c, const Tensor *out) {
   if (!row_has(c->row, APART | APART_OR_SAME)) return true;
   bool may_be_same = row_has(c->row, APART_OR_SAME);
   for (int i = 0; i < c->n_args; i++) {
-    const Value *v = &c->v[i];
     bool same = may_be_same || (i == 0 && row_has(c->row, INPLACE));
-    if (v->tag == TAG_TENSOR && !check_apart(out, v->t, same)) return false;
-    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++) {
-      const Tensor *t = (const Tensor *)(uintptr_t)((const int64_t *)v->p)[k];
-      if (t && !check_apart(out, t, same)) return false;
-    }
+    const Tensor *t;
+    for (int at = -1; (t = value_next(&c->v[i], &at));)
+      if (!check_apart(out, t, same)) return false;
   }
   return true;
 }
@@ -185,13 +175,10 @@ static void run_inplace(Call *c) {
 
 /* Whether an argument has the bytes of r: an op may give back its input. */
 static bool is_given(const Call *c, const Tensor *r) {
-  for (int i = 0; i < c->n_args; i++) {
-    const Value *v = &c->v[i];
-    const int64_t *handles = v->p;
-    if (v->tag == TAG_TENSOR && v->t->storage == r->storage) return true;
-    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++)
-      if (handles[k] && ((const Tensor *)(uintptr_t)handles[k])->storage == r->storage) return true;
-  }
+  const Tensor *t;
+  for (int i = 0; i < c->n_args; i++)
+    for (int at = -1; (t = value_next(&c->v[i], &at));)
+      if (t->storage == r->storage) return true;
   return false;
 }
 
@@ -262,10 +249,8 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
 }
 
 static bool has_float_result(const Call *c) {
-  const Result *r = &c->result;
-  int n = r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
-  for (int i = 0; i < n; i++)
-    if (dtype_is_inexact(tensor_dtype(result_tensor(r, i)))) return true;
+  for (int i = 0; i < result_count(&c->result); i++)
+    if (dtype_is_inexact(tensor_dtype(result_tensor(&c->result, i)))) return true;
   return false;
 }
 
@@ -274,11 +259,8 @@ static bool check_no_tangent(const Call *c, int n, Tensor **outs) {
   bool any = false;
   for (int i = 0; i < n; i++) any = any || forward_tangent(outs[i]);
   for (int i = 0; i < c->n_args; i++) {
-    const Value *v = &c->v[i];
-    const int64_t *handles = v->tag == TAG_TENSORS ? v->p : NULL;
-    any = any || (v->tag == TAG_TENSOR && forward_tangent(v->t));
-    for (int k = 0; handles && k < v->n; k++)
-      any = any || forward_tangent((Tensor *)(uintptr_t)handles[k]);
+    Tensor *t;
+    for (int at = -1; (t = value_next(&c->v[i], &at));) any = any || forward_tangent(t);
   }
   if (any)
     fail(ERR_NOT_IMPLEMENTED,
@@ -367,17 +349,13 @@ static void run_call(Call *c) {
 }
 
 /* What a row's function makes before it comes to a door of its own, as the door says. */
-static int32_t form_of_call(Call *c) {
-  Argument arguments[MAX_ARGS];
-  Tensors lists[MAX_ARGS];
-  for (int i = 0; i < c->n_args; i++) {
-    const Value *v = &c->v[i];
-    arguments[i] = (Argument){v->tag, &v->t};
-    if (v->tag != TAG_TENSORS) continue;
-    lists[i] = arg_tensors(c, i);
-    arguments[i].at = &lists[i];
-  }
-  return form_of_arguments(c->n_args, arguments);
+static int32_t form_of_call(const Call *c) {
+  const Tensor *t;
+  int32_t form = form_made;
+  for (int i = 0; i < c->n_args; i++)
+    for (int at = -1; (t = value_next(&c->v[i], &at));)
+      if (sets_form(&form, t)) return form;
+  return form;
 }
 
 static void run_formed(Call *c) {

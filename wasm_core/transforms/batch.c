@@ -60,44 +60,23 @@ Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
 
 /* ------------------------------------------------------------ tensors among the arguments */
 
-/* The tensors of a value are words among others: `at` goes from one to the next, from -1 on. */
-static bool next_tensor(const Value *v, int *at, int64_t *handle) {
-  static const uint8_t words_of_item[] = {1, 1, 2, 4, 2, 2}; /* see index_subscript.c */
-  const int64_t *words = v->p;
-  if (v->tag == TAG_TENSOR && *at < 0) {
-    *at = 0;
-    *handle = (int64_t)(uintptr_t)v->t;
-    return v->t;
-  }
-  if (v->tag == TAG_TENSORS)
-    while (++*at < v->n)
-      if ((*handle = words[*at])) return true;
-  if (v->tag != TAG_INDEX) return false;
-  int item = *at < 0 ? 0 : *at + 1; /* a tensor is the last word of its item */
-  while (item + 1 < v->n && words[item] != 4)
-    item += words[item] >= 0 && words[item] < 6 ? words_of_item[words[item]] : 1;
-  if (item + 1 >= v->n) return false;
-  *handle = words[*at = item + 1];
-  return tensor_is((const void *)(uintptr_t)*handle);
-}
-
 Tensor *value_first(const Value *v) {
-  int64_t handle;
   int at = -1;
-  return next_tensor(v, &at, &handle) ? (Tensor *)(uintptr_t)handle : NULL;
+  return value_next(v, &at);
 }
 
 bool any_batched(const Value *v) {
-  int64_t handle;
-  for (int at = -1; next_tensor(v, &at, &handle);)
-    if (is_batched((const Tensor *)(uintptr_t)handle)) return true;
+  const Tensor *t;
+  for (int at = -1; (t = value_next(v, &at));)
+    if (is_batched(t)) return true;
   return false;
 }
 
 Value value_map(Value v, Change *change, const void *context) {
-  int64_t handle, *words = NULL;
-  for (int at = -1; next_tensor(&v, &at, &handle);) {
-    Tensor *t = change((Tensor *)(uintptr_t)handle, context);
+  int64_t *words = NULL;
+  Tensor *t;
+  for (int at = -1; (t = value_next(&v, &at));) {
+    t = change(t, context);
     if (v.tag == TAG_TENSOR) {
       v.t = t;
       return v;
