@@ -646,13 +646,17 @@ def _mapped_leaves(product: _Product, rows: list[Tensor]) -> list[Tensor]:
 
 def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
     """A dual tensor. Inside `vmap` it is an alias of all slices, as it is of one tensor outside,
-    so that what is written to it is written to the primal.
+    so that what is written to it is written to the primal; one that has fewer levels than its
+    tangent is a copy.
     """
-    own = _batched_at([primal], levels.stack)
-    if not own or own != _batched_at([primal, tangent], levels.stack):
+    own = _batched_at([primal, tangent], levels.stack)
+    if not own:
         return forward_ad.make_dual(primal, tangent)
     with _recording(mapped=False, grad=get() & GRAD):
-        whole = forward_ad.make_dual(_whole(primal, own), _whole(tangent, own))
+        whole = _whole(primal, own)
+        if own != _batched_at([primal], levels.stack):
+            whole = whole.contiguous()
+        whole = forward_ad.make_dual(whole, _whole(tangent, own))
     return _slices(whole, own)
 
 

@@ -256,6 +256,20 @@ def test_an_op_of_a_kind_takes_as_many_steps_however_long_the_batch(entry: Entry
     pytest.fail(f"{entry.id} is always done slice by slice")
 
 
+@pytest.mark.parametrize("on", [(True, True, True), (False, True, False), (False, False, True)])
+def test_convolutions_of_batched_weights_take_as_many_steps(on: tuple[bool, ...]) -> None:
+    columns = [list(np.ones((3, *shape))) for shape in ((2, 4, 5), (6, 4, 3), (6,))]
+    two, three = steps(pygrad.conv1d, columns, on)
+    assert two == three
+
+
+def test_slices_of_a_history_are_of_one_node() -> None:
+    """The gradient of a selected slice is as large as all of them together."""
+    x = pygrad.ones(50, 4, 2, requires_grad=True)
+    calls = vmap(pygrad.pdist)(x).grad_fn.next_functions
+    assert len({call.next_functions[0][0] for call, _ in calls}) == 2, "the first, and all"
+
+
 F = pygrad.nn.functional
 
 

@@ -144,6 +144,7 @@ typedef enum {
   X(padding, "argument 1, unless it pads N") \
   X(groups, "argument 1, groups of more than one value") \
   X(samples, "the last argument, samples with N in front") \
+  X(filters, "weights and a bias, which may be batched; see vmap_filters.c") \
   X(queries, "masks, which may be of less dimensions") \
   X(heads, "tensors in a list, with N second; see multihead.c") \
   X(losses, "lengths, and a reduction over N; see ctc.c")

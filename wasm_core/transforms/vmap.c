@@ -11,6 +11,7 @@
 #include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/create/random.h"
+#include "ops/view/shape.h"
 
 static Tensor *add_levels(Tensor *t, const void *bits) {
   *(uint32_t *)(uintptr_t)bits |= levels_of(t);
@@ -24,24 +25,68 @@ static uint32_t levels_of_call(const Call *c) {
   return bits;
 }
 
+/* A batched tensor with a history, and all its slices by its own levels. */
+typedef struct Spread Spread;
+struct Spread {
+  const Tensor *of;
+  Tensor **slices;
+  Spread *next;
+};
+
 typedef struct {
   const Batch *batch;
-  int64_t at; /* which slice, counted over all levels */
+  int64_t at;   /* which slice, counted over all levels */
+  Spread **all; /* NULL: what is written to */
 } Slice;
+
+/* One node's results, so that their gradients come together in one tensor: that of a selected
+ * slice is as large as the whole. */
+static Spread *spread(Tensor *t) {
+  Tensor **v = scratch_array(1, sizeof *v);
+  Spread *made = scratch_array(1, sizeof *made);
+  int64_t n = 1;
+  if (!v || !made) return NULL;
+  v[0] = t->meta->value;
+  for (uint32_t bits = t->meta->levels; bits; bits &= bits - 1) {
+    int64_t size = v[0]->sizes[0];
+    Tensor **parts = scratch_array(n * size, sizeof *parts);
+    for (int64_t i = 0; parts && i < n; i++) {
+      Tensor **some = t_unbind(v[i], 0, &size);
+      if (!some) return NULL;
+      memcpy(parts + i * size, some, (size_t)size * sizeof *some);
+    }
+    if (!(v = parts)) return NULL;
+    n *= size;
+  }
+  *made = (Spread){t, v, NULL};
+  return made;
+}
+
+static Tensor *spread_slice(const Slice *s, Tensor *t, int64_t at) {
+  Spread **place = s->all;
+  while (*place && (*place)->of != t) place = &(*place)->next;
+  if (!*place && !(*place = spread(t))) return NULL;
+  return (*place)->slices[at];
+}
 
 static Tensor *slice_of(Tensor *t, const void *context) {
   const Slice *s = context;
   uint32_t own = levels_of(t);
   if (!own) return t;
+  /* The first slice may be enough, if it is a view. */
+  bool select = !s->all || s->at == 0 || !tensor_tracked(t->meta->value);
   Tensor *v = t->meta->value;
-  int64_t left = s->at, step = s->batch->total;
+  int64_t left = s->at, step = s->batch->total, at = 0;
   int k = 0;
   for (uint32_t bits = s->batch->levels; bits; bits &= bits - 1, k++) {
     step /= s->batch->sizes[k];
-    if (own & bits & -bits) v = t_select(v, 0, left / step);
+    if (own & bits & -bits) {
+      if (select) v = t_select(v, 0, left / step);
+      at = at * s->batch->sizes[k] + left / step;
+    }
     left %= step;
   }
-  return v;
+  return select ? v : spread_slice(s, t, at);
 }
 
 /* ------------------------------------------------------------ results */
@@ -173,8 +218,8 @@ static Tensor *view_of_all(const Call *c, const Batch *b, const Tensor *r) {
 }
 
 /* The call c for the i-th slice of its batched arguments. */
-static void slice_call(const Call *c, const Batch *b, int64_t i, Call *inner) {
-  Slice s = {b, i};
+static void slice_call(const Call *c, const Batch *b, int64_t i, Spread **all, Call *inner) {
+  Slice s = {b, i, all};
   *inner = *c;
   inner->inplace = false;
   inner->result = (Result){.tag = TAG_NONE};
@@ -189,13 +234,14 @@ static void slice_call(const Call *c, const Batch *b, int64_t i, Call *inner) {
 static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   Parts p = {0, false, NULL};
   bool writes = writes_itself(c) || schema_of_row(c->row)->result == RESULT_NONE;
-  /* Not of what writes otherwise than by its name, nor of what has a history of its own. */
-  bool views = !c->inplace && c->row->name[0] != '_' && !schema_of_row(c->row)->may_write &&
-               !is_named(c, "detach");
+  bool apart = !c->inplace && !writes && !schema_of_row(c->row)->may_write;
+  /* Not of what has a history of its own. */
+  bool views = apart && c->row->name[0] != '_' && !is_named(c, "detach");
+  Spread *all = NULL;
   if (b->total == 0) no_rule(c, "; the fallback path does not support vmap over dims of size 0");
   if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
   for (int64_t i = 0; i < b->total && !failed(); i++) {
-    slice_call(c, b, i, inner);
+    slice_call(c, b, i, apart ? &all : NULL, inner);
     if (draws) before_draw(draws, b, i);
     call_plain(inner);
     if (draws && first_alike(b, draws->same, i) == i) draws->after = random_state(draws->generator);

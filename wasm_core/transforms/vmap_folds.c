@@ -251,5 +251,7 @@ bool rule_folds(const Call *c, const Batch *b, Call *inner) {
   if (b->total == 0) return false;
   return c->row->folding == FOLD_losses  ? ctc(c, b, inner)
          : c->row->folding == FOLD_heads ? heads(c, b, inner)
-                                         : images(c, b, inner);
+         : c->row->folding == FOLD_filters && (any_batched(&c->v[1]) || any_batched(&c->v[2]))
+             ? rule_filters(c, b, inner)
+             : images(c, b, inner);
 }

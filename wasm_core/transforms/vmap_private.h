@@ -44,6 +44,7 @@ static inline void copy_call(const Call *c, Call *inner) {
 
 /* Does a call of a row with a dimension for batches at once, or declines as any rule. */
 bool rule_folds(const Call *c, const Batch *b, Call *inner);
+bool rule_filters(const Call *c, const Batch *b, Call *inner);
 /* Does the call at once on values, leaving the result in `inner`; false if it has no such rule. */
 bool rule_run(const Call *c, const Batch *b, Call *inner);
 
