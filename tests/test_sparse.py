@@ -407,3 +407,26 @@ def test_sparse_adam_moves_the_rows_of_the_gradient_alone() -> None:
     assert (weight[2] < 1).all()
     with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients"):
         trained(torch.optim.SparseAdam, sparse=False)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@leaves_nothing
+def test_sparse_tensors_are_not_on_meta(layout: Any) -> None:
+    """That is said, and the engine goes on."""
+    x = in_layout(torch.eye(4), layout)
+    with torch.device("meta"):
+        ghost, places, values = torch.eye(4), torch.ones(5).long(), torch.ones(5)
+    for call in (
+        lambda: x.to("meta"),
+        lambda: torch.empty_like(x, device="meta"),
+        lambda: torch.zeros_like(x, device="meta"),
+        lambda: torch.empty(4, 4, layout=layout, device="meta"),
+        lambda: in_layout(ghost, layout),
+        lambda: ghost * x,
+        lambda: torch.sparse.mm(x, ghost),
+        lambda: torch.sparse_coo_tensor(torch.ones(1, 5).long(), values),
+        lambda: torch.sparse_csr_tensor(places, places, torch.ones(5)),
+    ):
+        with pytest.raises((NotImplementedError, RuntimeError), match="(?i)meta"):
+            call()
+    assert x.to_dense().sum() == 4

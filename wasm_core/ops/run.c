@@ -361,7 +361,8 @@ static int32_t form_of_call(const Call *c) {
 static void run_formed(Call *c) {
   const int32_t outside = form_made;
   if (unusual_tensors) form_made = form_of_call(c);
-  const bool refused = form_made && (c->row->needs_elements || row_has(c->row, DYNAMIC));
+  const bool refused = form_made && (c->row->needs_elements || row_has(c->row, DYNAMIC) ||
+                                     (find_sparse(c) && c->row->batch != BATCH_itself));
   if (refused) needs_elements(c->row->name);
   else run_call(c);
   form_made = outside;

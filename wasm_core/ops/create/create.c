@@ -52,6 +52,7 @@ static Tensor *in_layout(const Call *c, int k, Tensor *t) {
   Layout l = LAYOUT_STRIDED;
   const char *name = arg_str(c, k);
   if (!name || !layout_named(name, &l) || l == tensor_layout(t)) return failed() ? NULL : t;
+  if (tensor_absent(t)) return needs_elements(c->row->name), NULL;
   if (l == LAYOUT_STRIDED) return t_to_dense(t, DT_NONE, true);
   return c->row->sparse
              ? t_sparse_zeros(t->ndim, t->sizes, l, (DType)t->dtype)
@@ -81,6 +82,8 @@ bool options_begin(const Call *c, int k) {
   int32_t form = device_form(c, k + 2,
                              like->tag == TAG_TENSOR ? like->t->form & FORM_ABSENT : form_default);
   form_made = 0;
+  if (form > 0 && like->tag == TAG_TENSOR && is_sparse(like->t))
+    return needs_elements(c->row->name);
   if (form > 0) {
     form_made = form;
     unusual_tensors++; /* so that doors look, though there may be no such tensor yet */
@@ -439,6 +442,7 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 
 Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char *format_name) {
   SPARSE_GIVES(form < 0           ? NULL
+               : form             ? (needs_elements("to"), NULL)
                : copy             ? t_sparse_to(x, dtype == DT_NONE ? (DType)x->dtype : dtype)
                : dtype == DT_NONE ? x
                                   : t_to(x, dtype),
