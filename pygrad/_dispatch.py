@@ -17,7 +17,14 @@ from . import _ops, ops
 from ._boundary import asked, callbacks, calls, modes
 from ._boundary.arguments import Index
 from ._boundary.asked import MISSING, Enum, tensor_of, values_of
-from ._dtypes import BY_CODE, channels_last, channels_last_3d, contiguous_format, preserve_format
+from ._dtypes import (
+    BY_CODE,
+    BY_NAME,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+)
 from ._function_schema import Argument, FunctionSchema, native_lines
 from ._index import ELLIPSIS, INT, NONE, SLICE
 from ._tensor import Tensor
@@ -112,9 +119,11 @@ def _answers(kind: Any) -> bool:
 answers: Callable[[type], bool] = _answers
 
 
-def host_tensor(tensor: Any) -> Any:
-    """Makes it a tensor whose class is asked; returns it."""
-    _C["_hosted"](tensor)
+def host_tensor(tensor: Any, hidden: bool = False) -> Any:
+    """Makes it a tensor whose class is asked, which alone has its elements if they are hidden;
+    returns it.
+    """
+    _C["_hosted"](tensor, hidden)
     callbacks.keep_face(tensor)
     return tensor
 
@@ -157,7 +166,7 @@ def make_wrapper(
     out: Any = object.__new__(cls)
     out._h, made._h = made._h, 0
     if answers(cls):
-        host_tensor(out)
+        host_tensor(out, True)
     return out._mark(True) if requires_grad else calls.remember(out)
 
 
@@ -267,10 +276,14 @@ def _bound(schema: FunctionSchema, named: dict[str, Any] | None, given: Sequence
         if name not in rest and at == 0 and rest and argument.type.name == "Tensor":
             name = next(iter(rest))
         values.append(_as(argument, rest.pop(name, MISSING)))
-    left = ordered if named is None else [v for k, v in rest.items() if k not in _OUTSIDE]
-    if any(each not in (MISSING, None, False) for each in left if not isinstance(each, Tensor)):
-        raise _Misfit
-    if any(isinstance(each, Tensor) for each in left):
+    left = ordered
+    if named is not None:
+        left = [
+            v
+            for k, v in rest.items()
+            if k not in _OUTSIDE and not (k == "return_indices" and v is False)
+        ]
+    if not all(each is MISSING or each is None for each in left):
         raise _Misfit
     return values
 
@@ -475,6 +488,27 @@ def _cast(values: list[Any]) -> Called | None:
     return ("_to_copy", "default", [x], {"dtype": kinds[0]}) if kinds else None
 
 
+_CASTS: Final = {
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+    "cdouble": "complex128",
+    "cfloat": "complex64",
+}
+"""Methods that convert, and to which dtype."""
+
+
+def _cast_to(name: str, values: list[Any]) -> Called:
+    return "_to_copy", "default", [values[0]], {"dtype": BY_NAME[name]}
+
+
 def _convolved(turned: bool, nd: int, values: list[Any]) -> Called | None:
     x, weight, bias, stride, padding, *rest = values
     groups, dilation, more = (rest[1], rest[2], rest[0]) if turned else (rest[1], rest[0], [0])
@@ -509,6 +543,7 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
     "matmul": _matmul,
     "sum_to_size": _summed_to,
     "copy_": _copied,
+    **{name: functools.partial(_cast_to, kind) for name, kind in _CASTS.items()},
     "_to_copy": _cast,
     "to": _cast,
     "view_as": lambda v: ("view", "default", [v[0], list(v[1].shape)], {}),

@@ -5,12 +5,17 @@
  * recorded, the op runs as well, and the answer takes the place of what it gives: its node, its
  * output, its tangent, its place among views. Where the answer is for an op that is composite in
  * PyTorch, the host says LATER: then the op runs, and the ops that it is made of are asked for; only
- * if none was is the op one loop here, and the host is asked for it all the same. */
+ * if none was is the op one loop here, and the host is asked for it all the same.
+ *
+ * Elements that the host alone has are hidden: their memory is there, and holds zeros. To ask for
+ * its address (tensor_data) is noted in `hidden_reads`, and whoever did it, an op or a gradient
+ * function, is an error in the end, unless the host has answered for the results. */
 #include "ops/dispatch.h"
 
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ops/create/random.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
 #include "tape/exchange.h"
@@ -35,7 +40,10 @@ typedef struct Question {
   int32_t n;     /* tensors that came; -1: a number */
   Tensor **v;
   Result number;
-  Tensor **places; /* of results to be filled, or NULL */
+  Tensor **places;   /* of results to be filled, or NULL */
+  HiddenReads reads; /* before */
+  Rng *source;       /* what the op draws from, if it does, and where that stood */
+  Rng before, after;
 } Question;
 
 Dispatch dispatch_now;
@@ -50,7 +58,8 @@ static void open_door(bool open) {
 }
 
 void dispatch_listen(bool of_all) {
-  dispatch_now = (Dispatch){NULL, false, of_all || hosted_tensors, of_all};
+  dispatch_now.asked = of_all || hosted_tensors;
+  dispatch_now.of_all = of_all;
   open_door(dispatch_now.asked);
 }
 
@@ -58,12 +67,15 @@ Dispatch dispatch_state(void) {
   Dispatch now = dispatch_now;
   now.listener = listener;
   now.open = watcher_answers;
+  now.reads = hidden_reads;
+  hidden_reads = READS_REFUSED;
   return now;
 }
 
 void dispatch_restore(const Dispatch *was) {
   dispatch_now = *was;
   listener = was->listener;
+  hidden_reads = was->reads;
   open_door(was->open);
 }
 
@@ -150,14 +162,20 @@ static Question *question(int64_t row, const char *name, int how, int n,
   memcpy(q->words, (int64_t[HEAD]){row, (int64_t)(uintptr_t)name, how, n}, HEAD * sizeof *q->words);
   memcpy(q->words + HEAD, words, (size_t)n * sizeof *words);
   q->below = innermost;
-  return q;
+  q->reads = hidden_reads;
+  q->source = random_generator(0);
+  for (int i = 0; i < n; i++)
+    if (words[i][0] == TAG_GENERATOR) q->source = random_generator((int32_t)words[i][2]);
+  if (q->source) q->before = *q->source;
+  return failed() ? NULL : q;
 }
 
 /* ------------------------------------------------------------ taking over */
 
 /* What the op gave, r, is w from now on. */
 static Tensor *taken_over(Question *q, Tensor *w, Tensor *r) {
-  if (failed() || !w || !r || w == r || is_given(q, r)) return failed() ? NULL : w;
+  if (failed() || !w || !r || w == r) return failed() ? NULL : w;
+  if (is_given(q, r)) return tensor_requires_grad(r) ? r : w; /* with the history it has */
   bool hosted = w->form & FORM_HOSTED;
   if (!hosted && (is_given(q, w) || tensor_requires_grad(w))) w = t_detach(w);
   else if (is_given(q, w)) return w;
@@ -233,6 +251,14 @@ static void check_saves(const Question *q, const Node *n) {
   }
 }
 
+/* What was recorded for r is to be that of w. */
+static void check_history(const Question *q, Tensor *w, Tensor *r) {
+  if (w && r && tensor_requires_grad(r) && !tensor_requires_grad(w))
+    fail(ERR_NOT_IMPLEMENTED,
+         "pygrad: %s is not recorded for what __torch_dispatch__ gave, which has another form",
+         (const char *)(uintptr_t)q->words[1]);
+}
+
 /* The results of an op that ran are those of the host from now on. */
 static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   Node *node = NULL;
@@ -243,6 +269,13 @@ static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   for (int i = 0; node && i < n && !failed(); i++)
     if (r[i] && w[i] && w[i] != r[i] && !r[i]->grad_fn) saves_exchanged(node, r[i], w[i]);
   if (node) check_saves(q, node);
+  for (int i = 0; i < n; i++) check_history(q, w[i], r[i]);
+}
+
+/* The host and the op draw the same numbers, and what they draw from ends as if one had. */
+static void draw_anew(Question *q) {
+  q->after = *q->source;
+  *q->source = q->before;
 }
 
 /* The op runs: where it is answered for, nobody is asked of what it is made of. */
@@ -250,10 +283,27 @@ static void body_begins(Question *q) {
   q->ran = true;
   if (!q->answered) return;
   open_door(false);
+  hidden_reads = READS_NOTED;
+  draw_anew(q);
 }
 
-static void body_ends(const Question *q) {
-  if (q->ran) open_door(true);
+static void body_ends(Question *q) {
+  if (!q->ran) return;
+  open_door(true);
+  if (!q->answered) return;
+  if (failed() && hidden_reads == READS_FOUND)
+    elements_refused((const char *)(uintptr_t)q->words[1]);
+  hidden_reads = q->reads;
+  *q->source = q->after;
+}
+
+/* The host is asked at last, for what the body has made; false: it does not answer, and what the
+ * body read of hidden elements stands. */
+static bool ask_at_last(Question *q) {
+  draw_anew(q);
+  if (!ask(q, ASK_AT_LAST)) *q->source = q->after;
+  else hidden_reads = q->reads;
+  return q->answered;
 }
 
 /* After a body that nobody had answered for: whether the ops it is made of were asked for. */
@@ -340,8 +390,7 @@ static bool is_answered(Question *q, int n, Tensor *const *r) {
   body_ends(q);
   passing = NULL;
   if (failed()) return false;
-  return q->answered ||
-         (!is_made_of_ops(q, n, r) && ask(q, ASK_AT_LAST) && !failed() && q->answered);
+  return q->answered || (!is_made_of_ops(q, n, r) && ask_at_last(q) && !failed());
 }
 
 static Tensor *tensor_answer(Tensor *body) {
@@ -424,7 +473,7 @@ static void give(Call *c, Question *q) {
   else ret_tensors(c, q->n, w);
 }
 
-void dispatch_call(Call *c, void (*run)(Call *c)) {
+static void call_answered(Call *c, void (*run)(Call *c)) {
   int64_t words[MAX_ARGS + 1][WORDS_AN_ARGUMENT];
   bool out = c->out.tag != TAG_MISSING;
   for (int i = 0; i < c->n_args; i++) value_words(&c->v[i], words[i]);
@@ -454,7 +503,7 @@ void dispatch_call(Call *c, void (*run)(Call *c)) {
     int n = c->result.tag == TAG_TENSOR ? 1 : c->result.tag == TAG_TENSORS ? c->result.n : 0;
     Tensor *r = n ? result_tensor(&c->result, 0) : NULL;
     if (self || out || !n || is_made_of_ops(q, 1, &r)) return;
-    if (!ask(q, ASK_AT_LAST) && !q->let_be && concerns_hosted(q, r) &&
+    if (!ask_at_last(q) && !q->let_be && concerns_hosted(q, r) &&
         row_has(c->row, TORCH | METHOD | NN | SPECIAL | LINALG | FFT | MASKED) &&
         !row_has(c->row, SILENT) && c->row->name[0] != '_')
       fail(ERR_NOT_IMPLEMENTED,
@@ -463,15 +512,36 @@ void dispatch_call(Call *c, void (*run)(Call *c)) {
     if (!q->answered) return;
   }
   if (failed()) return;
+  if (self && q->tracked && recording && !tensor_requires_grad(self))
+    fail(ERR_NOT_IMPLEMENTED, "pygrad: %s is not recorded for a tensor of __torch_dispatch__",
+         row_shown(c->row, true));
   if (self) ret_tensor(c, self);
   else give(c, q);
 }
 
+void dispatch_call(Call *c, void (*run)(Call *c)) {
+  const HiddenReads was = elements_begin();
+  call_answered(c, run);
+  elements_end(was, c->row->name);
+}
+
 /* ------------------------------------------------------------ by name */
 
-Tensor *op_hosted(Tensor *t) {
+Tensor *op_hosted(Tensor *t, bool hidden) {
   tensor_set_form(t, t->form | FORM_HOSTED);
+  if (hidden && !tensor_absent(t) && t->numel) t->storage->bytes->form = FORM_HOSTED;
   return t;
+}
+
+/* What an op says of zeros that are no elements, as that a matrix is singular, is no error of the
+ * program's; what the host raised is. */
+void elements_refused(const char *what) {
+  if (status_now == ERR_HOST) return;
+  status_clear();
+  fail(ERR_NOT_IMPLEMENTED,
+       "pygrad: %s reads elements itself, and a tensor whose class has __torch_dispatch__ shows "
+       "none",
+       what);
 }
 
 /* What the host makes of a call of one op on tensors; NULL: it has no answer. */

@@ -11,6 +11,7 @@
 typedef struct {
   const Watcher *listener;
   bool open, asked, of_all; /* the door to the host now, for this crossing, for every op */
+  HiddenReads reads;
 } Dispatch;
 extern Dispatch dispatch_now;
 /* From now on the host is asked: of every op, or of those on its tensors if there are any. */
@@ -25,7 +26,19 @@ int64_t dispatch_count_plain(void); /* of those with a tensor that is not the ho
 /* Ones like t, as the host makes them for its tensors; NULL: it makes none. */
 Tensor *dispatch_ones_like(Tensor *t);
 void dispatch_begin(void); /* once */
-/* t, which a call made: its elements are the host's business from now on. */
-Tensor *op_hosted(Tensor *t);
+/* t, which a call made: its elements are the host's business from now on, and not those in memory
+ * if they are hidden. */
+Tensor *op_hosted(Tensor *t, bool hidden);
+/* Around what may ask for hidden elements: where it did, the error that names it. */
+static inline HiddenReads elements_begin(void) {
+  const HiddenReads was = hidden_reads;
+  hidden_reads = READS_NOTED;
+  return was;
+}
+void elements_refused(const char *what);
+static inline void elements_end(HiddenReads was, const char *what) {
+  if (hidden_reads == READS_FOUND) elements_refused(what);
+  hidden_reads = was;
+}
 
 #endif

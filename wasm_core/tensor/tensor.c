@@ -121,6 +121,15 @@ enum { BYTES_HEAD = 32 };
 #define NOWHERE ((char *)(uintptr_t)0xc0000000u)
 
 int32_t form_made, form_default;
+HiddenReads hidden_reads;
+
+void hidden_read(const Bytes *b) {
+  if (!(b->form & FORM_HOSTED)) return;
+  if (hidden_reads != READS_REFUSED) hidden_reads = READS_FOUND;
+  else
+    fail(ERR_NOT_IMPLEMENTED,
+         "pygrad: the memory of a tensor whose class has __torch_dispatch__ holds no elements");
+}
 
 static Bytes *bytes_absent(int64_t n_bytes, int32_t form) {
   Bytes *b = mem_alloc(BYTES_HEAD);
@@ -145,7 +154,7 @@ static Bytes *bytes_new(int64_t n_bytes) {
 static void bytes_release(Bytes *b) {
   if (!b || --b->refs > 0) return;
   if (b->copied) b->copied->copy = NULL;
-  mem_free(b, (b->form ? 0 : (size_t)b->n_bytes) + BYTES_HEAD);
+  mem_free(b, (b->form & FORM_ABSENT ? 0 : (size_t)b->n_bytes) + BYTES_HEAD);
 }
 
 static Bytes *bytes_copy(const char *from, int64_t n_bytes) {
@@ -175,10 +184,11 @@ static void storage_release(Storage *s) {
 }
 
 static bool storage_own_bytes(Storage *s, bool copy) {
-  if (s->bytes->refs == 1 || s->bytes->form) return true;
+  if (s->bytes->refs == 1 || s->bytes->form & FORM_ABSENT) return true;
   Bytes *fresh = bytes_new(s->bytes->n_bytes);
   if (!fresh) return false;
   if (copy) memcpy(fresh->data, s->bytes->data, (size_t)s->bytes->n_bytes);
+  fresh->form = s->bytes->form;
   bytes_release(s->bytes);
   s->bytes = fresh;
   return true;
@@ -505,7 +515,7 @@ Tensor *tensor_none_of(DType dtype) { return tensor_empty(1, (const int64_t[]){0
 
 Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
   Tensor *t = tensor_empty(ndim, sizes, dtype);
-  if (t && !tensor_absent(t)) memset(tensor_data(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));
+  if (t && !tensor_absent(t)) memset(tensor_memory(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));
   return t;
 }
 
@@ -514,7 +524,7 @@ Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
   if (!t || tensor_absent(t)) return t;
   char pattern[16];
   element_store_f(pattern, dtype, value);
-  char *at = tensor_data(t);
+  char *at = tensor_memory(t);
   DISPATCH_WIDTH(dtype, {
     T v;
     memcpy(&v, pattern, sizeof v);
@@ -526,7 +536,7 @@ Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
 
 Tensor *tensor_number(double value, DType dtype) {
   Tensor *t = tensor_empty(0, NULL, dtype);
-  if (t && !tensor_absent(t)) element_store_f(tensor_data(t), dtype, value);
+  if (t && !tensor_absent(t)) element_store_f(tensor_memory(t), dtype, value);
   return t;
 }
 
@@ -544,13 +554,13 @@ Tensor *tensor_wrapped_f(double value) { return wrapped(real_number(value, DT_F6
 Tensor *tensor_wrapped_b(bool value) { return wrapped(real_number(value, DT_BOOL)); }
 Tensor *tensor_wrapped_i(int64_t value) {
   Tensor *t = empty_number(DT_I64);
-  if (t) element_store_i(tensor_data(t), DT_I64, value);
+  if (t) element_store_i(tensor_memory(t), DT_I64, value);
   return wrapped(t);
 }
 
 Tensor *tensor_wrapped_c(complex_f64 value) {
   Tensor *t = empty_number(DT_C128);
-  if (t) element_store_c(tensor_data(t), DT_C128, value);
+  if (t) element_store_c(tensor_memory(t), DT_C128, value);
   return wrapped(t);
 }
 
@@ -592,6 +602,7 @@ static Bytes *copy_of_exported(Storage *s) {
   }
   Bytes *fresh = bytes_copy(b->data, b->n_bytes);
   if (!fresh) return NULL;
+  fresh->form = b->form;
   if (known) known->copied = NULL;
   s->copy = fresh;
   fresh->copied = s;
@@ -720,9 +731,11 @@ bool storage_grow(Storage *s, int64_t n_bytes) {
     fail(ERR_RUNTIME, "Trying to resize storage that is not resizable");
     return false;
   }
-  Bytes *fresh = old->form ? bytes_absent(n_bytes, old->form) : bytes_new(n_bytes);
+  const int32_t absent = old->form & FORM_ABSENT;
+  Bytes *fresh = absent ? bytes_absent(n_bytes, absent) : bytes_new(n_bytes);
   if (!fresh) return false;
-  if (!old->form) memcpy(fresh->data, old->data, (size_t)old->n_bytes);
+  if (!absent) memcpy(fresh->data, old->data, (size_t)old->n_bytes);
+  fresh->form = old->form;
   bytes_release(old);
   s->bytes = fresh;
   s->exports = 0; /* the addresses that were given away are no more */

@@ -25,7 +25,8 @@ typedef struct Storage Storage;
 
 typedef struct {
   int32_t refs;
-  int32_t form; /* of the tensors over it, of FORM_ABSENT: `data` is no memory; 0: it is */
+  int32_t form; /* of the tensors over it: of FORM_ABSENT, and `data` is no memory; FORM_HOSTED, and
+                 * what is there are no elements: they are hidden, the host has them; or 0 */
   int64_t n_bytes;
   char *data;
   Storage *copied; /* an exported storage whose latest copy this is */
@@ -168,8 +169,19 @@ struct Tensor {
 #define TENSOR_MAGIC 0x70677431u
 
 static inline DType tensor_dtype(const Tensor *t) { return (DType)t->dtype; }
-static inline char *tensor_data(const Tensor *t) {
+/* Whether the address of hidden elements was asked for: whoever did is to be refused, unless the
+ * host has what it makes of them as well. Where nobody notes it, it is an error at once. See
+ * ops/dispatch.c. */
+typedef enum { READS_REFUSED, READS_NOTED, READS_FOUND } HiddenReads;
+extern HiddenReads hidden_reads;
+void hidden_read(const Bytes *b);
+/* Of a fresh tensor, or where no tensor is unusual. */
+static inline char *tensor_memory(const Tensor *t) {
   return t->storage->bytes->data + t->offset * dtype_bytes((DType)t->dtype);
+}
+static inline char *tensor_data(const Tensor *t) {
+  if (__builtin_expect(t->storage->bytes->form, 0)) hidden_read(t->storage->bytes);
+  return tensor_memory(t);
 }
 static inline bool tensor_is(const void *handle) {
   return handle && ((const Tensor *)handle)->magic == TENSOR_MAGIC;

@@ -212,8 +212,12 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   n->running = guarded || was;
   const int32_t form = form_made;
   int64_t answers = dispatch_count(), plain = dispatch_count_plain();
+  const HiddenReads reads = by_ops ? elements_begin() : hidden_reads;
   if ((!guarded || saves_ready(n)) && still_fit(n, g)) run_function(n, g, gi);
-  if (by_ops && n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
+  if (by_ops) {
+    if (n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
+    elements_end(reads, n->type->name);
+  }
   form_made = form;
   n->running = was;
   if (guarded && !was) saves_done(n);

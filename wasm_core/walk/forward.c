@@ -149,7 +149,7 @@ static bool same_layout(const Tensor *a, const Tensor *b) {
 /* Zeros in a storage as large as t's, laid out and read as t. */
 static Tensor *zeros_as(const Tensor *t, DType dtype) {
   int64_t n = t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype);
-  Tensor *z = WITH_FORM(t->storage->bytes->form, tensor_zeros(1, &n, dtype));
+  Tensor *z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(1, &n, dtype));
   if (z) z = tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset);
   if (z) tensor_set_lazy(z, t->flags & FLAGS_LAZY);
   return z;

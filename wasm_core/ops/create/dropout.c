@@ -48,12 +48,18 @@ static Tensor *drop(Tensor *x, double p, bool training, int kind) {
   return t_mul(x, t_div(noise, tensor_wrapped_f(1 - p)));
 }
 
-Tensor *t_dropout(Tensor *x, double p, bool training) { return drop(x, p, training, PLAIN); }
+Tensor *t_dropout(Tensor *x, double p, bool training) {
+  OP_ENTERED(t_dropout, "dropout", x, p, training);
+  return drop(x, p, training, PLAIN);
+}
 Tensor *t_feature_dropout(Tensor *x, double p, bool training) {
   OP_ENTERED(t_feature_dropout, "feature_dropout", x, p, training);
   return drop(x, p, training, CHANNELS);
 }
-Tensor *t_alpha_dropout(Tensor *x, double p, bool training) { return drop(x, p, training, ALPHA); }
+Tensor *t_alpha_dropout(Tensor *x, double p, bool training) {
+  OP_ENTERED(t_alpha_dropout, "alpha_dropout", x, p, training);
+  return drop(x, p, training, ALPHA);
+}
 Tensor *t_feature_alpha_dropout(Tensor *x, double p, bool training) {
   OP_ENTERED(t_feature_alpha_dropout, "feature_alpha_dropout", x, p, training);
   return drop(x, p, training, ALPHA | CHANNELS);

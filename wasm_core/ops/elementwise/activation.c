@@ -63,7 +63,10 @@ Tensor *t_log_sigmoid(Tensor *x) {
 }
 
 /* x - tanh(x) */
-Tensor *t_tanhshrink(Tensor *x) { return failed() || !x ? NULL : t_sub(x, t_tanh(x)); }
+Tensor *t_tanhshrink(Tensor *x) {
+  OP_ENTERED(t_tanhshrink, "tanhshrink", x);
+  return failed() || !x ? NULL : t_sub(x, t_tanh(x));
+}
 
 /* x' = g where x > 0, r g elsewhere: r is the noise drawn in training, the mean of its bounds
  * otherwise. */

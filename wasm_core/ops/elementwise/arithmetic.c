@@ -434,7 +434,10 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   return y;
 }
 
-Tensor *t_square(Tensor *x) { return blocked(x) ? NULL : t_pow(x, tensor_wrapped_i(2)); }
+Tensor *t_square(Tensor *x) {
+  OP_ENTERED(t_square, "square", x);
+  return blocked(x) ? NULL : t_pow(x, tensor_wrapped_i(2));
+}
 
 /* An operand of float_power: in double, or complex with doubles. */
 static Tensor *wide_power(Tensor *x, DType d) {

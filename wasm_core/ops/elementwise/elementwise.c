@@ -96,10 +96,10 @@ Tensor *cast_plain(Tensor *x, DType dtype) {
   if (x->numel == 1 && !tensor_absent(x) && !tensor_absent(y)) {
     const char *from = tensor_data(x);
     if (dtype_is_complex((DType)x->dtype))
-      element_store_c(tensor_data(y), dtype, tensor_get_c(x, 0));
+      element_store_c(tensor_memory(y), dtype, tensor_get_c(x, 0));
     else if (dtype_is_float((DType)x->dtype))
-      element_store_f(tensor_data(y), dtype, element_load_f(from, (DType)x->dtype));
-    else element_store_i(tensor_data(y), dtype, element_load_i(from, (DType)x->dtype));
+      element_store_f(tensor_memory(y), dtype, element_load_f(from, (DType)x->dtype));
+    else element_store_i(tensor_memory(y), dtype, element_load_i(from, (DType)x->dtype));
   } else if (!tensor_copy_data(y, x)) return NULL;
   if (is_wrapped(x)) y->flags |= FLAG_WRAPPED;
   return y;
@@ -444,11 +444,11 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
     if (!in[i] || in[i]->dtype != d || (i && !tensor_same_shape(in[0], in[i])) ||
         !tensor_is_contiguous(in[i]))
       return NULL;
-    p[i + 1] = tensor_data(in[i]);
+    p[i + 1] = tensor_memory(in[i]);
   }
   Tensor *y = tensor_empty(in[0]->ndim, in[0]->sizes, out);
   if (!y) return NULL;
-  p[0] = tensor_data(y);
+  p[0] = tensor_memory(y);
   TOOK(EACH_PLAIN);
   run_flat(loop, k ? k : no_numbers, by_lanes(d), n + 1, p, (size_t)dtype_bytes(out),
            (size_t)dtype_bytes(d), (size_t)y->numel);

@@ -319,7 +319,10 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
 }
 
 /* Out: eigenvalues, eigenvectors. */
-void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]) { eigh(a, uplo, true, out); }
+void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]) {
+  OP_ENTERED(t_eigh, "eigh", a, uplo, out);
+  eigh(a, uplo, true, out);
+}
 
 Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
   OP_ENTERED(t_eigvalsh, "eigvalsh", a, uplo);

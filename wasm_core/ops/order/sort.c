@@ -331,7 +331,10 @@ Tensor *t_argsort(Tensor *x, int64_t dim, bool descending) {
   return out[1];
 }
 
-Tensor *t_msort(Tensor *x) { return t_sort_values(x, 0); }
+Tensor *t_msort(Tensor *x) {
+  OP_ENTERED(t_msort, "msort", x);
+  return t_sort_values(x, 0);
+}
 
 void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
   OP_ENTERED(t_topk, "topk", x, k, dim, largest, out);

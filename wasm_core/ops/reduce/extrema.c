@@ -180,6 +180,7 @@ GRAD(MinBackward1, "self result")
 
 static Tensor *extreme_all(const Reducer *folds, const NodeType *type, const char *name,
                            Tensor *x) {
+  OP_ENTERED_AS(extreme_all(folds, type, name, x), name, x);
   IN_FLOAT(extreme_all(folds, type, name, x), x);
   if (blocked(x) || !check_empty(name, x, 0, true)) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 2, 0, x, NULL) : NULL;

@@ -266,6 +266,7 @@ Tensor *t_count_nonzero(Tensor *x, Ints dims) {
 /* Whether any element, or every one, is not zero. An empty list of dims reduces
  * none here, unlike elsewhere. uint8 stays uint8. */
 static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
+  OP_ENTERED_AS(truth(x, dims, keepdim, every), every ? "all" : "any", x, dims, keepdim);
   IN_FLOAT(truth(x, dims, keepdim, every), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;

@@ -39,6 +39,7 @@ static void clear_triangle(Tensor *y, int64_t diagonal, bool lower) {
 }
 
 static Tensor *triangle(Tensor *x, int64_t diagonal, bool lower) {
+  OP_ENTERED_AS(triangle(x, diagonal, lower), lower ? "tril" : "triu", x, diagonal);
   if (blocked(x)) return NULL;
   if (x->ndim < 2)
     return fail(ERR_RUNTIME, "%s: input tensor must have at least 2 dimensions",
