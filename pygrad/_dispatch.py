@@ -16,7 +16,7 @@ from typing import Any, Final
 from . import _ops, ops
 from ._boundary import asked, callbacks, calls, modes
 from ._boundary.arguments import Index
-from ._boundary.asked import MISSING, Enum, tensor_of, values_of
+from ._boundary.asked import MISSING, UNKNOWN, Enum, tensor_of, values_of
 from ._dtypes import (
     BY_CODE,
     BY_NAME,
@@ -192,8 +192,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex)) and not isinstance(value, Enum)
 
 
-def _as(argument: Argument, value: Any) -> Any:
-    """A value as an argument takes it.
+def _as(argument: Argument, value: Any, of_row: bool = True) -> Any:
+    """A value as an argument takes it; C knows no None for a number, nor a number for a list.
 
     Raises: _Misfit: it does not.
     """
@@ -203,21 +203,38 @@ def _as(argument: Argument, value: Any) -> Any:
     if value is MISSING or value is None:
         if optional:
             return None
-        if argument.has_default_value():
+        if argument.has_default_value() and (
+            of_row or value is MISSING or kind.name in ("number", "Tensor")
+        ):
             return argument.default_value
         raise _Misfit
+    if isinstance(value, Enum) and argument.name not in _ENUMERATIONS.get(kind.name, ()):
+        raise _Misfit
     if kind.kind_ == "ListType":
-        return _as_list(kind, value)
+        return _as_list(kind, value, of_row)
     return _as_one(kind.name, value)
 
 
-def _as_list(kind: Any, value: Any) -> Any:
+_ENUMERATIONS: Final = {
+    "int": ("reduction", "normalization"),
+    "SymInt": ("reduction", "normalization"),
+    "ScalarType": ("dtype", "self_dtype", "input_dtype"),
+    "MemoryFormat": ("memory_format",),
+}
+"""By type, the arguments that are members of an enumeration in C."""
+
+
+def _as_list(kind: Any, value: Any, of_row: bool) -> Any:
     inner = kind.element
     of = inner.getElementType().name if inner.kind_ == "OptionalType" else inner.name
     if not isinstance(value, (list, tuple)):
-        if of in ("int", "SymInt") and type(value) is int and kind.size is not None:
-            return [value]
+        if of in ("int", "SymInt") and type(value) is int and kind.size is not None and of_row:
+            return [value] * kind.size
         raise _Misfit
+    if kind.size is not None and kind.size > 1 and len(value) != kind.size:
+        if len(value) > 1:
+            raise _Misfit
+        value = list(value) * kind.size
     if inner.kind_ == "OptionalType":
         return [None if each is None else _as_one(of, each) for each in value]
     return [_as_one(of, each) for each in value]
@@ -231,7 +248,7 @@ def _as_one(name: str, value: Any) -> Any:
         if _is_number(value):
             return value
     elif name in ("int", "SymInt"):
-        if isinstance(value, int):
+        if isinstance(value, int) and not isinstance(value, bool):
             return int(value)
         if isinstance(value, str) and value in _REDUCTIONS:
             return _REDUCTIONS[value]
@@ -239,8 +256,8 @@ def _as_one(name: str, value: Any) -> Any:
         if isinstance(value, (int, float)) and not isinstance(value, (bool, Enum)):
             return float(value)
     elif name == "bool":
-        if isinstance(value, int) and not isinstance(value, Enum):
-            return bool(value)
+        if isinstance(value, bool):
+            return value
     elif name == "str":
         if isinstance(value, str):
             return value
@@ -261,7 +278,12 @@ def _as_one(name: str, value: Any) -> Any:
     raise _Misfit
 
 
-def _bound(schema: FunctionSchema, named: dict[str, Any] | None, given: Sequence[Any]) -> Any:
+def _bound(
+    schema: FunctionSchema,
+    named: dict[str, Any] | None,
+    given: Sequence[Any],
+    absent: dict[str, str],
+) -> Any:
     """Arguments after a schema, of values in order, or by the names of a row where it has them.
 
     Raises: _Misfit: they do not fit.
@@ -270,7 +292,7 @@ def _bound(schema: FunctionSchema, named: dict[str, Any] | None, given: Sequence
     ordered = list(given)
     for at, argument in enumerate(schema.arguments):
         if named is None:
-            values.append(_as(argument, ordered.pop(0) if ordered else MISSING))
+            values.append(_as(argument, ordered.pop(0) if ordered else MISSING, False))
             continue
         name = next((n for n in _ALSO_CALLED.get(argument.name, ()) if n in rest), argument.name)
         if name not in rest and at == 0 and rest and argument.type.name == "Tensor":
@@ -278,16 +300,25 @@ def _bound(schema: FunctionSchema, named: dict[str, Any] | None, given: Sequence
         values.append(_as(argument, rest.pop(name, MISSING)))
     left = ordered
     if named is not None:
-        left = [
-            v
-            for k, v in rest.items()
-            if k not in _OUTSIDE and not (k == "return_indices" and v is False)
-        ]
+        left = [v for k, v in rest.items() if k not in _OUTSIDE and not _is_text(v, absent.get(k))]
     if not all(each is MISSING or each is None for each in left):
         raise _Misfit
     return values
 
 
+def _is_text(value: Any, text: str | None) -> bool:
+    """Whether a schema writes a number, a text, True or False like that."""
+    if text is None or not isinstance(value, (bool, int, float, str)):
+        return False
+    return text.strip("'\"") in (str(value), f"{value:g}" if isinstance(value, float) else "")
+
+
+_SIDES: Final = frozenset(
+    f"{kind}_pool{nd}d" for kind in ("max", "avg", "adaptive_max", "adaptive_avg") for nd in (2, 3)
+)
+"""Functions of C's that have the number of dimensions behind the input."""
+_DOORS: Final = {"prelu_kernel": "_prelu_kernel"}
+"""Ops that C calls by another name."""
 _ALSO_CALLED: Final = {
     "self": ("input", "self"),
     "p": ("p", "probability"),
@@ -344,9 +375,14 @@ def _order(name: str, values: Sequence[Any]) -> list[str]:
 
 
 def fitted(
-    name: str, named: dict[str, Any] | None, values: Sequence[Any], out: Any = None
+    name: str,
+    named: dict[str, Any] | None,
+    values: Sequence[Any],
+    out: Any = None,
+    absent: dict[str, str] | None = None,
+    several: bool = False,
 ) -> Called | None:
-    """The overload of an op of PyTorch's that takes these values."""
+    """The overload of an op of PyTorch's that takes these values, and gives several results."""
     if name not in native_lines():
         return None
     for overload in _order(name, values):
@@ -354,8 +390,12 @@ def fitted(
         if is_out != (out is not None):
             continue
         schema = ops.schema_of(name, overload)
+        if several and len(schema.returns) == 1 and schema.returns[0].type.kind_ != "ListType":
+            continue
         try:
-            bound = _bound(schema, {**named, "out": out} if named and is_out else named, values)
+            bound = _bound(
+                schema, {**named, "out": out} if named and is_out else named, values, absent or {}
+            )
         except _Misfit:
             continue
         return (name, overload, *_trimmed(schema, bound))
@@ -466,6 +506,12 @@ def _matmul(values: list[Any]) -> Composed | Called | None:
     return None
 
 
+def _strided(name: str, values: list[Any]) -> Called:
+    *rest, offset = values
+    own = not isinstance(offset, int) or offset < 0  # that of the tensor
+    return name, "default", rest if own else values, {}
+
+
 def _summed_to(values: list[Any]) -> Composed:
     x, size = values
 
@@ -543,6 +589,9 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
     "matmul": _matmul,
     "sum_to_size": _summed_to,
     "copy_": _copied,
+    "unique_consecutive": lambda v: None,  # whose results are as many as it is asked for
+    "as_strided": functools.partial(_strided, "as_strided"),
+    "as_strided_scatter": functools.partial(_strided, "as_strided_scatter"),
     **{name: functools.partial(_cast_to, kind) for name, kind in _CASTS.items()},
     "_to_copy": _cast,
     "to": _cast,
@@ -615,16 +664,20 @@ _ONLY_AT_LAST: Final = {
 
 
 @functools.cache
-def _row(row: int) -> tuple[str, tuple[str, ...]] | None:
-    """The name of a row's op as PyTorch has it, and those of its arguments."""
+def _row(row: int) -> tuple[str, tuple[str, ...], dict[str, str]] | None:
+    """The name of a row's op as PyTorch has it, those of its arguments, and their defaults."""
     for op in _ops.TABLE:
         if op.row <= row < op.row + len(op.schemas):
-            if op.words <= {"internal", "masked", "windows", "silent"} and op.name not in _SPECIAL:
+            if "masked" in op.words:
+                return None
+            if op.words <= {"internal", "windows", "silent"} and op.name not in _SPECIAL:
                 return None
             schema = op.schemas[row - op.row]
             inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
-            names = [part.partition("=")[0].split(" ")[-1] for part in inside.split(", ")]
-            return ops._name_of(op), tuple(n for n in names if n != "*")
+            parts = [part.partition("=") for part in inside.split(", ") if part != "*"]
+            names = tuple(part.split(" ")[-1] for part, _, _ in parts)
+            absent = {part.split(" ")[-1]: text for part, _, text in parts if text}
+            return ops.in_its_space(op), names, absent
     return None
 
 
@@ -670,12 +723,13 @@ _SILENT: Final = {
 
 def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | Composed | None:
     """What the engine is to be answered for; None: nothing."""
-    named = None
+    named: dict[str, Any] | None = None
+    absent: dict[str, str] = {}
     if row >= 0:
         found = _row(row)
         if found is None:
             return None
-        name, names = found
+        name, names, absent = found
     base = ops._COMES_TO.get(name, "").partition(".")[0] or name
     write = "_" if how & asked.INPLACE else ""
     if name in _SILENT:
@@ -695,16 +749,23 @@ def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | 
         if how & asked.OUT:
             out = values.pop()
         named = dict(zip(names, values, strict=False))
+    elif name in _SIDES:
+        del values[1]
     elif values and asked.parameters_last(words):
         values[-1:] = values[-1] or []  # the parameters of an element-wise op
+    if any(each is UNKNOWN for each in values):
+        return None
+    name, base = _DOORS.get(name, name), _DOORS.get(name, base)
     if special is not None:
         return special(values)
-    for called in dict.fromkeys((name + write, base + write)):
-        fit = fitted(called, named, values, out) if ops.is_callable(called) else None
+    several = not _gives_one(words)
+    also = ops.in_its_space(name) if row < 0 else base
+    for called in dict.fromkeys((name + write, base + write, also + write)):
+        fit = (
+            fitted(called, named, values, out, absent, several) if ops.is_callable(called) else None
+        )
         if fit is not None:
             return fit
-    if named is not None and row >= 0:
-        return fitted(base + write, None, values, out)
     return None
 
 
@@ -818,6 +879,9 @@ def _answer(schema: FunctionSchema, result: Any) -> list[int]:
             raise RuntimeError(
                 f"{schema.name} was to return {len(returns)} values, and {len(result)} came"
             )
+        result = [
+            each for one in result for each in (one if isinstance(one, (list, tuple)) else [one])
+        ]
         return [asked.TENSORS, len(result), *_handles(result)]
     kind = returns[0].type
     if kind.kind_ == "ListType":
@@ -852,7 +916,7 @@ def _run(ident: int, words: list[int], _: int) -> list[int]:
     result = handled(func, called[2], called[3])
     if result is NotImplemented:  # no class is there to be asked
         return [asked.LATER, 1]
-    if len(func._schema.returns) > 1 and called[0] != _name_asked(words):
+    if len(func._schema.returns) > 1 and _gives_one(words):
         first = result[0] if isinstance(result, (tuple, list)) and result else result
         return [asked.TENSOR, *_handles([first])]  # the op here gives no more
     if asked.wants_grad(words, _place_of_grad(words[0])) and isinstance(result, Tensor):
@@ -860,10 +924,15 @@ def _run(ident: int, words: list[int], _: int) -> list[int]:
     return _answer(func._schema, result)
 
 
-def _name_asked(words: Sequence[int]) -> str:
-    row, name, how = asked.header(words)
-    found = _row(row) if row >= 0 else None
-    return (found[0] if found else name) + ("_" if how & asked.INPLACE else "")
+def _gives_one(words: Sequence[int]) -> bool:
+    """Whether the op has one result here."""
+    return not asked.has_places(words) if words[0] < 0 else _row_gives_one(words[0])
+
+
+@functools.cache
+def _row_gives_one(row: int) -> bool:
+    op = next(op for op in _ops.TABLE if op.row <= row < op.row + len(op.schemas))
+    return not op.schemas[row - op.row].rpartition("->")[2].strip().startswith("(Tensor")
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _boundary, _index, _ops
-from ._dtypes import bool_
+from ._dtypes import bool_, complex128, float64, int64
 from ._function_schema import FunctionSchema, native_lines, native_schema, parse_schema
 from ._tensor import Tensor
 from .autograd import enable_grad as _enable_grad
@@ -201,6 +201,8 @@ class OpOverloadPacket:
         name, schema = self.__name__, native_lines().get(self.__name__)
         if schema and kwargs:
             args, kwargs = _in_order(overload._schema, args, kwargs)
+        if schema:
+            args = _of_numbers(name, overload._schema, args)
         special = _BY_OVERLOAD.get(overload.name().partition("::")[2])
         if special is not None:
             return special(*args, **kwargs)
@@ -290,6 +292,30 @@ def _in_order(
         else:
             break
     return placed, rest
+
+
+@functools.cache
+def _takes_numbers(name: str, at: int) -> bool:
+    """Whether a function takes a number where the dispatcher has a tensor."""
+    schemas = [text for op in _ops.TABLE if op.name == name for text in op.schemas]
+    parts = [text.partition("(")[2].split(", ") for text in schemas]
+    return not parts or any(len(part) > at and "Scalar" in part[at] for part in parts)
+
+
+def _of_numbers(name: str, schema: FunctionSchema, args: Sequence[Any]) -> Sequence[Any]:
+    """Numbers for tensors, as tensors where the op's function takes those alone."""
+    return [
+        _ops.SPACES["torch"]["scalar_tensor"](each, dtype=_DTYPES[type(each)])
+        if type(each) in _DTYPES
+        and argument.type.name == "Tensor"
+        and not _takes_numbers(name.removesuffix("_"), at)
+        else each
+        for at, (each, argument) in enumerate(zip(args, schema.arguments, strict=False))
+    ] + list(args[len(schema.arguments) :])
+
+
+_DTYPES: Final = {bool: bool_, int: int64, float: float64, complex: complex128}
+"""Of numbers that are tensors."""
 
 
 def _with_reduction(
@@ -480,6 +506,39 @@ def _new_zeros_with_same_feature_meta(
     )
 
 
+def _elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    if scale == input_scale == 1:
+        return _ops.SPACES["nn"]["elu"](self, alpha)
+    below = (self * input_scale).expm1() * (alpha * scale)
+    return (self * scale).where(self > 0, below)
+
+
+def _with_indices(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, output_size: function(self, output_size, return_indices=True)
+
+
+def _fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
+    fft = _ops.SPACES["fft"]
+    if forward:
+        return fft["fftn"](self, dim=dim, norm=_FORWARD[normalization])
+    return fft["ifftn"](self, dim=dim, norm=_BACKWARD[normalization])
+
+
+def _fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
+    function = _ops.SPACES["fft"]["rfftn" if onesided else "fftn"]
+    return function(self, dim=dim, norm=_FORWARD[normalization])
+
+
+def _fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
+    sizes = [self.shape[d] for d in dim[:-1]] + [last_dim_size]
+    return _ops.SPACES["fft"]["irfftn"](self, sizes, dim, norm=_BACKWARD[normalization])
+
+
+_FORWARD: Final = ("backward", "ortho", "forward")
+_BACKWARD: Final = ("forward", "ortho", "backward")
+"""What `norm` is called that scales by nothing, one by the root of n, and one by n."""
+
+
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     **{
         name: _ops.C[name]
@@ -491,6 +550,17 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
         )
     },
     "index": _index_by,
+    "elu": _elu,
+    "_conj": lambda self: self.conj(),
+    "_prelu_kernel": lambda self, weight: self.where(self > 0, self * weight),
+    "_fft_c2c": _fft_c2c,
+    "_fft_r2c": _fft_r2c,
+    "_fft_c2r": _fft_c2r,
+    "block_diag": lambda tensors: _ops.SPACES["torch"]["block_diag"](*tensors),
+    **{
+        name: _with_indices(_ops.SPACES["nn"][name])
+        for name in ("adaptive_max_pool2d", "adaptive_max_pool3d")
+    },
     "_unsafe_view": lambda self, size: self.view(size),
     "select_backward": lambda g, sizes, dim, index: g.new_zeros(sizes).select_scatter(
         g, dim, index
@@ -601,6 +671,7 @@ _CALLED: Final = {
     "neg.default": "negative",
     "abs.default": "absolute",
     "max_pool2d_with_indices.default": "max_pool2d",
+    "max_pool3d_with_indices.default": "max_pool3d",
     "_adaptive_avg_pool2d.default": "adaptive_avg_pool2d",
     "nll_loss_forward.default": "nll_loss",
     "sigmoid.default": "expit",
@@ -697,7 +768,14 @@ def _named(called: str) -> OpOverload:
 
 def _name_of(op: _ops.Op) -> str:
     """As aten has it: what is only in `linalg` or `special` says so in its name."""
-    if op.name in _COMES_TO or op.words & {"torch", "method", "nn"}:
+    return op.name if op.name in _COMES_TO else in_its_space(op)
+
+
+def in_its_space(op: _ops.Op | str) -> str:
+    """What aten calls an op that `linalg`, `special` or `fft` has: theirs, if given by name."""
+    if isinstance(op, str):
+        return next((_PREFIX[k] + op for k in _PREFIX if op in _ops.SPACES[k]), op)
+    if op.words & {"torch", "method", "nn"}:
         return op.name
     return next((_PREFIX[k] for k in _PREFIX if k in op.words), "") + op.name
 

@@ -22,11 +22,14 @@ INPLACE, AT_LAST, OUT = 1, 2, 4
 _C_INT, _C_ENUM, _C_WORDS, _C_PLACES = 32, 33, 34, 35
 
 
-class _Missing:
-    """An argument that was left out, or that only C knows."""
+class _Absent:
+    """An argument that has no value here."""
 
 
-MISSING: Final = _Missing()
+MISSING: Final = _Absent()
+"""It was left out."""
+UNKNOWN: Final = _Absent()
+"""It is one that only C knows."""
 
 
 class Enum(int):
@@ -93,7 +96,7 @@ def _value(tag: int, n: int, word: int) -> Any:
         return complex(_doubles[word >> 3], _doubles[(word >> 3) + 1])
     if tag == constants.INDEX:
         return Index(_words[word >> 3 : (word >> 3) + n].tolist(), [])
-    return MISSING
+    return MISSING if tag == constants.MISSING else UNKNOWN
 
 
 def values_of(words: Sequence[int]) -> list[Any]:
@@ -105,8 +108,11 @@ def values_of(words: Sequence[int]) -> list[Any]:
         if tag == _C_WORDS:  # behind their number, or behind other words
             count = found.pop() if before == _C_INT else count if before == _C_WORDS else -1
             at_word = word >> 3
-            known = count == 0 or (count > 0 and word)
-            found.append(_words[at_word : at_word + count].tolist() if known else MISSING)
+            if count < 0 and word:  # one number, that may be absent
+                found.append(_words[at_word])
+            else:
+                known = count == 0 or word
+                found.append(_words[at_word : at_word + count].tolist() if known else MISSING)
         elif tag != _C_PLACES:
             found.append(_value(tag, n, word))
         before = tag
@@ -121,6 +127,11 @@ def header(words: Sequence[int]) -> tuple[int, str, int]:
 def parameters_last(words: Sequence[int]) -> bool:
     """Whether the last argument is the parameters of an element-wise op."""
     return len(words) > 4 and words[-3] == constants.FLOATS
+
+
+def has_places(words: Sequence[int]) -> bool:
+    """Whether C gave places for several results."""
+    return _C_PLACES in words[4::3]
 
 
 def wants_grad(words: Sequence[int], place: int) -> bool:

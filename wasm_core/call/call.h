@@ -38,6 +38,13 @@ typedef struct {
   int32_t n;
   Tensor **v;
 } Tensors;
+/* A host number that scales a product: for floating types, and for integer ones; its imaginary
+ * part, for complex ones. */
+typedef struct {
+  double f;
+  int64_t i;
+  double imag;
+} Factor;
 
 typedef struct {
   uint8_t tag;

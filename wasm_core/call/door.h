@@ -16,8 +16,8 @@ typedef struct {
   const void *at;
 } Argument;
 /* Beside the tags of hosts, what C alone has: an int, an enumeration, sizes whose number stands
- * before them, and places for results. */
-enum { TAG_C_INT = 32, TAG_C_ENUM, TAG_C_WORDS, TAG_C_PLACES };
+ * before them, places for results, and numbers that scale. */
+enum { TAG_C_INT = 32, TAG_C_ENUM, TAG_C_WORDS, TAG_C_PLACES, TAG_C_FACTOR };
 
 typedef struct {
   /* Gives what `leave` is told, or ENTRY_ANSWERED. */
@@ -165,6 +165,7 @@ extern bool autocast_keeps;
         unsigned: TAG_C_ENUM,         \
         const int64_t *: TAG_C_WORDS, \
         Tensor **: TAG_C_PLACES,      \
+        Factor: TAG_C_FACTOR,         \
         default: TAG_OTHER),          \
         (__typeof__(x)[1]) {          \
       x                               \

@@ -35,6 +35,7 @@ typedef struct Question {
   bool tracked;
   bool answered, ran, let_be;
   Tensor *const *given; /* the tensors among the arguments */
+  Node **histories;     /* of those, before the call */
   int n_given;
   int64_t count; /* how many answers there were before */
   int32_t n;     /* tensors that came; -1: a number */
@@ -42,6 +43,7 @@ typedef struct Question {
   Result number;
   Tensor **places;   /* of results to be filled, or NULL */
   HiddenReads reads; /* before */
+  bool found;        /* the body read hidden elements */
   Rng *source;       /* what the op draws from, if it does, and where that stood */
   Rng before, after;
 } Question;
@@ -95,6 +97,8 @@ static void list_tensors(Question *q, int n, int64_t (*words)[WORDS_AN_ARGUMENT]
       if (handles[k]) all[q->n_given++] = (Tensor *)(uintptr_t)handles[k];
   }
   q->given = all;
+  q->histories = scratch_array(q->n_given + 1, sizeof(Node *));
+  for (int i = 0; q->histories && i < q->n_given; i++) q->histories[i] = all[i]->grad_fn;
   bool was = by_ops;
   by_ops = false;
   for (int i = 0; i < q->n_given; i++) q->tracked = q->tracked || tensor_tracked(all[i]);
@@ -218,7 +222,7 @@ static bool leads_to_given(const Question *q, const Node *to) {
   bool given = !to;
   for (int i = 0; i < q->n_given && !given; i++) {
     const Tensor *t = q->given[i], *base = t->meta ? t->meta->base : NULL;
-    given = t->grad_fn == to || (t->meta && t->meta->accumulator == to) ||
+    given = t->grad_fn == to || q->histories[i] == to || (t->meta && t->meta->accumulator == to) ||
             (base && (base->grad_fn == to || (base->meta && base->meta->accumulator == to)));
   }
   return given;
@@ -228,11 +232,14 @@ static bool leads_to_given(const Question *q, const Node *to) {
 static void check_saves(const Question *q, const Node *n) {
   bool hosted = false;
   for (int i = 0; i < q->n_given; i++) hosted = hosted || q->given[i]->form & FORM_HOSTED;
-  bool direct = true;
-  /* a conversion may be two steps, neither of which keeps anything */
-  bool whole = hosted && (q->words[2] & ASK_AT_LAST || n->n_edges > 1);
-  for (int i = 0; whole && i < n->n_edges; i++)
-    direct = direct && leads_to_given(q, n->edges[i].node);
+  bool direct = true, whole = q->words[2] & ASK_AT_LAST || n->n_edges > 1;
+  for (int i = 0; hosted && i < n->n_edges; i++) {
+    const Node *to = n->edges[i].node;
+    /* a conversion may be several steps, none of which keeps anything */
+    while (!whole && to && !to->n_saves && to->n_edges == 1 && !leads_to_given(q, to))
+      to = to->edges[0].node;
+    direct = direct && leads_to_given(q, to);
+  }
   if (!direct)
     fail(ERR_NOT_IMPLEMENTED,
          "pygrad: %s is made of steps that __torch_dispatch__ is not asked for, and a tensor whose "
@@ -240,7 +247,7 @@ static void check_saves(const Question *q, const Node *n) {
          (const char *)(uintptr_t)q->words[1]);
   for (int i = 0; hosted && !makes_anew(n) && i < n->n_saves && !failed(); i++) {
     const Tensor *v = n->saves[i].value;
-    bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED || !v->numel;
+    bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED;
     for (int k = 0; !known && k < q->n_given; k++)
       known = v->storage->bytes == q->given[k]->storage->bytes;
     if (!known)
@@ -263,7 +270,10 @@ static void check_history(const Question *q, Tensor *w, Tensor *r) {
 static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   Node *node = NULL;
   for (int i = 0; i < n; i++) {
-    if (r[i] && r[i]->grad_fn) node = r[i]->grad_fn;
+    if (r[i] && r[i]->grad_fn && r[i]->grad_fn != node) {
+      if (node) check_saves(q, node);
+      node = r[i]->grad_fn;
+    }
     w[i] = taken_over(q, w[i], r[i]);
   }
   for (int i = 0; node && i < n && !failed(); i++)
@@ -291,8 +301,8 @@ static void body_ends(Question *q) {
   if (!q->ran) return;
   open_door(true);
   if (!q->answered) return;
-  if (failed() && hidden_reads == READS_FOUND)
-    elements_refused((const char *)(uintptr_t)q->words[1]);
+  q->found = hidden_reads == READS_FOUND;
+  if (failed() && q->found) elements_refused((const char *)(uintptr_t)q->words[1]);
   hidden_reads = q->reads;
   *q->source = q->after;
 }
@@ -302,18 +312,30 @@ static void body_ends(Question *q) {
 static bool ask_at_last(Question *q) {
   draw_anew(q);
   if (!ask(q, ASK_AT_LAST)) *q->source = q->after;
-  else hidden_reads = q->reads;
+  else {
+    q->found = hidden_reads == READS_FOUND;
+    hidden_reads = q->reads;
+  }
   return q->answered;
 }
 
-/* After a body that nobody had answered for: whether the ops it is made of were asked for. */
+/* After a body that nobody had answered for: whether the ops it is made of were asked for, all that
+ * need elements. */
 static bool is_made_of_ops(const Question *q, int n, Tensor *const *r) {
-  bool given = n_answers != q->count;
+  bool given = n_answers != q->count && (hidden_reads != READS_FOUND || q->reads == READS_FOUND);
   for (int i = 0; i < n; i++) given = given || !r[i] || is_given(q, r[i]);
   return given || failed();
 }
 
 /* ------------------------------------------------------------ the door */
+
+static void factor_words(const Factor *x, int64_t *w) {
+  double *parts = x->imag != 0 ? scratch_array(2, sizeof *parts) : NULL;
+  if (parts) memcpy(parts, (double[]){x->f, x->imag}, 2 * sizeof *parts);
+  w[0] = parts ? TAG_COMPLEX : x->f == (double)x->i ? TAG_INT : TAG_FLOAT;
+  w[2] = parts ? (int64_t)(uintptr_t)parts : x->i;
+  if (w[0] == TAG_FLOAT) memcpy(&w[2], &x->f, sizeof w[2]);
+}
 
 static void argument_words(const Argument *v, int64_t *w) {
   w[0] = v->tag;
@@ -328,6 +350,7 @@ static void argument_words(const Argument *v, int64_t *w) {
     case TAG_FLOAT: memcpy(&w[2], v->at, sizeof w[2]); break;
     case TAG_STR: w[2] = (int64_t)(uintptr_t)*(const char *const *)v->at; break;
     case TAG_C_WORDS: w[2] = (int64_t)(uintptr_t)*(const int64_t *const *)v->at; break;
+    case TAG_C_FACTOR: factor_words(v->at, w); break;
     case TAG_INTS:
     case TAG_FLOATS:
       w[1] = ((const Ints *)v->at)->n;
@@ -455,22 +478,28 @@ static void run_answered(Call *c, Question *q, void (*run)(Call *c), Tensor *sel
   if (error == OK && !(self->flags & FLAG_INFERENCE)) tensor_set_version(self, version + 1);
 }
 
-static void give(Call *c, Question *q) {
+/* The tensors that a call gave: a list of its own, as calls of the host's have theirs in the same
+ * place. */
+static Tensors results(const Call *c) {
   const Result *r = &c->result;
-  int n = !q->ran ? 0 : r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
-  bool one = q->ran ? r->tag == TAG_TENSOR : q->n == 1;
+  int n = r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
+  Tensor **all = scratch_array(n + 1, sizeof *all);
+  for (int i = 0; all && i < n; i++) all[i] = result_tensor(r, i);
+  return (Tensors){all ? n : 0, all};
+}
+
+/* Where the op ran, it made these. */
+static void give(Call *c, Question *q, Tensors made) {
+  bool one = q->ran ? c->result.tag == TAG_TENSOR : q->n == 1;
   if (q->n < 0) {
     c->result = q->number;
     return;
   }
-  Tensor **w = q->v;
-  Tensor **made = scratch_array(n + 1, sizeof *made);
-  for (int i = 0; made && i < n; i++) made[i] = result_tensor(r, i);
-  if (made) take_all_over(q, n < q->n ? n : q->n, w, made);
+  take_all_over(q, made.n < q->n ? made.n : q->n, q->v, made.v);
   if (failed()) return;
   if (!q->n) ret_none(c);
-  else if (one && q->n == 1) ret_tensor(c, w[0]);
-  else ret_tensors(c, q->n, w);
+  else if (one && q->n == 1) ret_tensor(c, q->v[0]);
+  else ret_tensors(c, q->n, q->v);
 }
 
 static void call_answered(Call *c, void (*run)(Call *c)) {
@@ -493,30 +522,35 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
   uint32_t version = self ? tensor_version(self) : 0;
   ask(q, 0);
   if (failed()) return;
-  if (q->answered && q->tracked) run_answered(c, q, run, self, before, version);
-  else if (q->answered && hosted) tensor_bump_version(self);
+  Tensors made = {0, NULL};
+  if (q->answered && q->tracked) {
+    run_answered(c, q, run, self, before, version);
+    made = results(c);
+  } else if (q->answered && hosted) tensor_bump_version(self);
   else if (!q->answered) {
     passing = c->row->name;
     body_begins(q);
     run(c);
     passing = NULL;
-    int n = c->result.tag == TAG_TENSOR ? 1 : c->result.tag == TAG_TENSORS ? c->result.n : 0;
-    Tensor *r = n ? result_tensor(&c->result, 0) : NULL;
-    if (self || out || !n || is_made_of_ops(q, 1, &r)) return;
-    if (!ask_at_last(q) && !q->let_be && concerns_hosted(q, r) &&
+    made = results(c);
+    if (self || out || !made.n || is_made_of_ops(q, 1, made.v)) return;
+    if (!ask_at_last(q) && !q->let_be && concerns_hosted(q, made.v[0]) &&
         row_has(c->row, TORCH | METHOD | NN | SPECIAL | LINALG | FFT | MASKED) &&
         !row_has(c->row, SILENT) && c->row->name[0] != '_')
       fail(ERR_NOT_IMPLEMENTED,
            "pygrad: %s is no op that __torch_dispatch__ could be asked for, and reads elements",
            row_shown(c->row, false));
-    if (!q->answered) return;
+    if (!q->answered) {
+      if (c->result.tag == TAG_TENSORS) ret_tensors(c, made.n, made.v);
+      return;
+    }
   }
   if (failed()) return;
   if (self && q->tracked && recording && !tensor_requires_grad(self))
     fail(ERR_NOT_IMPLEMENTED, "pygrad: %s is not recorded for a tensor of __torch_dispatch__",
          row_shown(c->row, true));
   if (self) ret_tensor(c, self);
-  else give(c, q);
+  else give(c, q, made);
 }
 
 void dispatch_call(Call *c, void (*run)(Call *c)) {

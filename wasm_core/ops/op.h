@@ -210,13 +210,6 @@ Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias); /* bias may be NULL */
 Tensor *t_mv(Tensor *a, Tensor *v);
 Tensor *t_dot(Tensor *a, Tensor *b);
 Tensor *t_vdot(Tensor *a, Tensor *b);
-/* A host number that scales a product: for floating types, and for integer ones; its imaginary
- * part, for complex ones. */
-typedef struct {
-  double f;
-  int64_t i;
-  double imag;
-} Factor;
 Factor arg_factor(const Call *c, int k);
 
 /* --- made of matrix products (products.c) --- */

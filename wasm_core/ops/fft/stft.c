@@ -119,7 +119,7 @@ static Tensor *framed(const Frames *f, Tensor *x) {
 }
 
 Tensor *t_stft(Call *c, Tensor *x) {
-  OP_ENTERED_AS(t_stft(c, x), "stft", x);
+  OP_ENTERED_AS(t_stft(c, x), "stft", x, c);
   Frames f = frames_of(c);
   if (blocked(x)) return NULL;
   bool aligns = arg_given(c, STFT_ALIGN), returns = arg_given(c, STFT_COMPLEX);
@@ -156,8 +156,8 @@ Tensor *t_stft(Call *c, Tensor *x) {
   int64_t norm = arg_bool(c, STFT_NORMALIZED) ? NORM_BY_ROOT_N : NORM_NONE;
   y = is_complex(y) ? t_fft_c2c(y, ONE_DIM(2), norm, true)
                     : t_fft_r2c(y, ONE_DIM(2), norm, onesided);
-  y = geometry_inplace(y, t_transpose(y, 1, 2));
-  if (rank == 1) y = geometry_inplace(y, t_squeeze_dim(y, 0));
+  y = geometry_of(y, t_transpose(y, 1, 2));
+  if (rank == 1) y = geometry_of(y, t_squeeze_dim(y, 0));
   return complex ? y : t_view_as_real(y);
 }
 
@@ -216,7 +216,7 @@ static Tensor *signals(const Frames *f, Tensor *x, bool onesided) {
 }
 
 Tensor *t_istft(Call *c, Tensor *x) {
-  OP_ENTERED_AS(t_istft(c, x), "istft", x);
+  OP_ENTERED_AS(t_istft(c, x), "istft", x, c);
   Frames f = frames_of(c);
   if (blocked(x)) return NULL;
   if (!f.window)

@@ -448,7 +448,7 @@ static Tensor *complex_line(const Call *c, const char *name, Tensor *x, bool for
 }
 
 Tensor *t_fft(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED_AS(t_fft(c, x, forward), forward ? "fft_fft" : "fft_ifft", x);
+  OP_ENTERED_AS(t_fft(c, x, forward), forward ? "fft_fft" : "fft_ifft", x, c);
   const char *name = forward ? "fft" : "ifft";
   if (blocked(x)) return NULL;
   return dtype_is_complex(tensor_dtype(x)) ? complex_line(c, name, x, forward)
@@ -456,12 +456,12 @@ Tensor *t_fft(const Call *c, Tensor *x, bool forward) {
 }
 
 Tensor *t_fft_to_half(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED_AS(t_fft_to_half(c, x, forward), forward ? "fft_rfft" : "fft_ihfft", x);
+  OP_ENTERED_AS(t_fft_to_half(c, x, forward), forward ? "fft_rfft" : "fft_ihfft", x, c);
   return real_line(c, forward ? "rfft" : "ihfft", x, forward, true);
 }
 
 Tensor *t_fft_from_half(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED_AS(t_fft_from_half(c, x, forward), forward ? "fft_hfft" : "fft_irfft", x);
+  OP_ENTERED_AS(t_fft_from_half(c, x, forward), forward ? "fft_hfft" : "fft_irfft", x, c);
   Along a;
   if (!check_out(c, x, forward ? "hfft" : "irfft", "_fft_c2r")) return NULL;
   x = promoted(x, true);
@@ -537,7 +537,7 @@ static Ints dims_but_last(const Shape *s) { return (Ints){s->n - 1, s->dims}; }
 static Ints last_dim(const Shape *s) { return (Ints){1, s->dims + s->n - 1}; }
 
 Tensor *t_fftn(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED_AS(t_fftn(c, x, forward), forward ? "fft_fftn" : "fft_ifftn", x);
+  OP_ENTERED_AS(t_fftn(c, x, forward), forward ? "fft_fftn" : "fft_ifftn", x, c);
   Shape s;
   if (!read_shape(c, x, &s)) return NULL;
   x = resized(promoted(x, true), dims_of(&s), s.sizes);
@@ -554,7 +554,7 @@ static Tensor *real_for(const Tensor *x, const char *name) {
 }
 
 Tensor *t_rfftn(const Call *c, Tensor *x) {
-  OP_ENTERED_AS(t_rfftn(c, x), "fft_rfftn", x);
+  OP_ENTERED_AS(t_rfftn(c, x), "fft_rfftn", x, c);
   Shape s;
   if (blocked(x) || real_for(x, "rfftn") || failed()) return NULL;
   x = promoted(x, false);
@@ -566,7 +566,7 @@ Tensor *t_rfftn(const Call *c, Tensor *x) {
 }
 
 Tensor *t_fftn_from_half(const Call *c, Tensor *x, bool forward) {
-  OP_ENTERED_AS(t_fftn_from_half(c, x, forward), forward ? "fft_hfftn" : "fft_irfftn", x);
+  OP_ENTERED_AS(t_fftn_from_half(c, x, forward), forward ? "fft_hfftn" : "fft_irfftn", x, c);
   const char *name = forward ? "hfftn" : "irfftn";
   Shape s;
   int64_t length;
@@ -580,7 +580,7 @@ Tensor *t_fftn_from_half(const Call *c, Tensor *x, bool forward) {
 }
 
 Tensor *t_ihfftn(const Call *c, Tensor *x) {
-  OP_ENTERED_AS(t_ihfftn(c, x), "fft_ihfftn", x);
+  OP_ENTERED_AS(t_ihfftn(c, x), "fft_ihfftn", x, c);
   Shape s;
   bool complex = !blocked(x) && dtype_is_complex(tensor_dtype(x)); /* which the primitive refuses */
   x = complex ? x : promoted(x, false);

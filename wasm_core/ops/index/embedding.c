@@ -180,7 +180,7 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
 Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq,
                     bool sparse) {
   OP_ENTERED_AS(t_embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse), "embedding",
-                weight, indices, padding_idx, scale_grad_by_freq);
+                weight, indices, padding_idx, scale_grad_by_freq, sparse);
   if (blocked(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'weight' must be 2-D");
   if (!indices_fit(indices, "embedding")) return NULL;

@@ -376,7 +376,7 @@ Tensor *t_gather(Tensor *x, int64_t d, Tensor *at) { return t_gather_as(x, d, at
 
 /* `sparse`: the gradient is. */
 Tensor *t_gather_as(Tensor *x, int64_t dim, Tensor *index, bool sparse) {
-  OP_ENTERED_AS(t_gather_as(x, dim, index, sparse), "gather", x, dim, index);
+  OP_ENTERED_AS(t_gather_as(x, dim, index, sparse), "gather", x, dim, index, sparse);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index))
     return NULL;
   Node *n = node_new(&GatherBackward0, 2, 3 + x->ndim, x, NULL);

@@ -144,7 +144,7 @@ GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:b")
 }
 
 void t_lu_factor(Tensor *a, Tensor *out[3]) {
-  OP_ENTERED(t_lu_factor, "lu_factor", a, out);
+  OP_ENTERED(t_lu_factor, "lu_factor_ex", a, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "lu_factor", "A") || !check_factor_kernel("lu_cpu", a)) return;
   Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);

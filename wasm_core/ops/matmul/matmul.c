@@ -598,7 +598,7 @@ GRAD(SqueezeBackward4, "| self_sym_sizes:s0 dim:i")
 /* A vector times a matrix: the one row of a product. */
 static Tensor *vector_matrix(Tensor *v, Tensor *m) {
   Tensor *row = t_mm(t_unsqueeze(v, 0), m);
-  if (!row) return NULL;
+  if (!row || row->form & FORM_HOSTED) return row ? t_squeeze_dim(row, 0) : NULL;
   Node *n = node_new(&SqueezeBackward4, 0, 1, row, NULL);
   num_i(n, 0, 0);
   Tensor *y = set_history(tensor_alias(row, 1, row->sizes + 1, row->strides + 1, row->offset), n);

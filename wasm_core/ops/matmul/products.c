@@ -433,7 +433,8 @@ Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
     y = t_contiguous(bilinear_values(x1, w, x2));
-    if (y) y = tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset);
+    if (y && !(y->form & FORM_HOSTED))
+      y = tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset);
   }
   y = t_reshape(set_history(y, n), a->ndim, sizes);
   return bias ? t_add(y, bias) : y;

@@ -168,7 +168,9 @@ static void maxima(Tensor *x, Tensor *windows, int nd, Tensor *out[2]) {
   out[1] = t_squeeze_dim(t_gather(windows, -1, t_unsqueeze(best[1], -1)), -1);
   for (int k = 0; k < 2; k++) {
     Tensor *y = x->ndim == nd + 1 ? t_select(out[k], 0, 0) : out[k];
-    out[k] = blocked(y) ? NULL : tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset);
+    out[k] = blocked(y)              ? NULL
+             : y->form & FORM_HOSTED ? y
+                                     : tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset);
   }
 }
 

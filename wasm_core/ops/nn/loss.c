@@ -455,7 +455,7 @@ static bool logits_shape(const Tensor *x, const Tensor *w, const Tensor *bias, L
 Tensor *t_linear_cross_entropy(Tensor *x, Tensor *w, Tensor *target, Tensor *bias, Tensor *weight,
                                Reduction r, const int64_t *ignore_index, double smoothing) {
   OP_ENTERED_AS(t_linear_cross_entropy(x, w, target, bias, weight, r, ignore_index, smoothing),
-                "linear_cross_entropy", x, w, target, bias, weight, ignore_index, smoothing);
+                "linear_cross_entropy", x, w, target, bias, weight, r, ignore_index, smoothing);
   Logits l;
   if (blocked(x, w, target) || r == REDUCE_BAD || !logits_shape(x, w, bias, &l)) return NULL;
   if (ignore_index && sizes_equal(target->ndim, target->sizes, l.ndim, l.sizes))

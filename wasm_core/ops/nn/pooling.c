@@ -639,7 +639,7 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
              flat(stride.n > 0 ? stride : kernel, 1, two[1]), flat(padding, 0, two[2]),
              flat(dilation, 1, two[3]), ceil_mode, out);
   for (int i = 0; i < 2; i++) out[i] = as_line(out[i]);
-  if (alone && out[0])
+  if (alone && out[0] && !(out[0]->form & FORM_HOSTED))
     out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, out[0]->offset);
 }
 

@@ -624,8 +624,13 @@ static void rename_inplace(Tensor *v) {
  * keeps its base, the base keeps its history, and whoever retains x's gradient keeps that of its
  * old form. */
 Tensor *geometry_inplace(Tensor *x, Tensor *v) {
-  if (blocked(x) || !v || !tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset))
-    return NULL;
+  if (blocked(x) || !v) return NULL;
+  if (v->storage != x->storage)
+    return fail(
+        ERR_NOT_IMPLEMENTED,
+        "pygrad: the shape of a tensor whose class has __torch_dispatch__ changes by ops that "
+        "it is asked for");
+  if (!tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) return NULL;
   tensor_bump_version(x);
   if (forward_on) forward_move(x, v);
   if (!v->grad_fn) return x;
@@ -637,6 +642,10 @@ Tensor *geometry_inplace(Tensor *x, Tensor *v) {
   x->output_nr = 0;
   if (tensor_is_view(x)) x->meta->view_version = tensor_version(x);
   return x;
+}
+
+Tensor *geometry_of(Tensor *x, Tensor *v) {
+  return x && x->form & FORM_HOSTED ? v : geometry_inplace(x, v);
 }
 
 Tensor *inplace(Tensor *x) { return !blocked(x) && check_inplace(x) ? x : NULL; }
@@ -693,6 +702,9 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (x->dtype != v->dtype)
     return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s",
                 dtype_c_name((DType)v->dtype), dtype_c_name((DType)x->dtype));
+  if ((x->form | v->form) & FORM_HOSTED)
+    return fail(ERR_NOT_IMPLEMENTED,
+                "pygrad: a tensor whose class has __torch_dispatch__ has no storage to set");
   if (x->form != v->form)
     return fail(ERR_RUNTIME,
                 "Attempted to set the storage of a tensor on device \"%s\" to a storage on "

@@ -17,5 +17,7 @@ void op_chunk(Call *c, Tensor *x, int64_t chunks, int64_t dim);
 /* In place. `inplace` is x if it may be written, NULL with PyTorch's error otherwise. */
 Tensor *inplace(Tensor *x);
 Tensor *geometry_inplace(Tensor *x, Tensor *v);
+/* The same of a fresh x, or v itself where it is the host that has x. */
+Tensor *geometry_of(Tensor *x, Tensor *v);
 
 #endif
