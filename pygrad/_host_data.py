@@ -86,8 +86,7 @@ def tolist(tensor: Tensor) -> Any:
     if (
         not _is_dense(shape, tensor.stride())
         or header.is_lazy(tensor._h)
-        or header.is_sparse(tensor._h)
-        or tensor.is_meta
+        or header.has_form(tensor._h)
     ):
         tensor = _C["_elements"](tensor)
     flat = _numbers(tensor)

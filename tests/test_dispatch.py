@@ -525,7 +525,7 @@ def alike(mine: Any, theirs: Any, blank: bool) -> bool:
     return True
 
 
-SAMPLES = {"forward": 3, "backward": 1}
+SAMPLES = {"forward": 2, "backward": 1, "in-place": 1}
 """How many calls of an op there are, at most."""
 
 
@@ -533,6 +533,8 @@ SAMPLES = {"forward": 3, "backward": 1}
 def test_an_op_of_wrappers_gives_what_it_gives_of_their_elements_or_is_refused(mode: str) -> None:
     differ, refused = set(), set()
     for op in DESCRIPTION["ops"]:
+        if mode == "in-place" and "inplace" not in op:
+            continue
         for call in op["calls"][: SAMPLES[mode]]:
             plain = outcome(sweep._Case, op, call, mode)
             hosted = outcome(HostedCase, op, call, mode)
@@ -566,6 +568,26 @@ def test_a_refused_op_leaves_nothing() -> None:
             torch.nn.functional.interpolate(x, scale_factor=2.0)
     gc.collect()
     assert live_count() == before
+
+
+def test_what_an_op_in_place_keeps_of_a_wrapper_is_what_it_was() -> None:
+    elem = torch.tensor([1.0, 2.0])
+    x = Wrapper(elem.clone(), requires_grad=True)
+    y = (x * 1).sin_().exp_()
+    y.sum().backward()
+    torch.testing.assert_close(y.elem, elem.sin().exp())
+    torch.testing.assert_close(x.grad.elem, elem.sin().exp() * elem.cos())
+
+
+def test_a_list_of_a_wrapper_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="__torch_dispatch__"):
+        Wrapper(torch.ones(2)).tolist()
+
+
+def test_numbers_that_scale_are_told() -> None:
+    a, b, c = Wrapper(torch.rand(2, 2)), torch.rand(2, 3), torch.rand(3, 2)
+    found = torch.addmm(a, b, c, beta=0.5, alpha=2)
+    torch.testing.assert_close(found.elem, 0.5 * a.elem + 2 * (b @ c))
 
 
 def test_a_random_op_under_a_mode_draws_once() -> None:

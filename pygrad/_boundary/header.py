@@ -52,6 +52,11 @@ def is_sparse(h: int) -> bool:
     return memory[h + _FORM] & SPARSE != 0
 
 
+def has_form(h: int) -> bool:
+    """Whether its memory, if it has any, need not be its elements: meta, sparse, hosted."""
+    return memory[h + _FORM] != 0
+
+
 def grad_fn_of(h: int) -> int:
     """The address of the node that made it, or 0."""
     return unsigned[(h + _GRAD_FN) >> 2]

@@ -436,6 +436,8 @@ static const Answers dispatch_answers = {runs_body, tensor_answer, number_answer
 
 /* ------------------------------------------------------------ rows */
 
+static Tensor *asked(const char *op, int n, Tensor *const *v);
+
 static void value_words(const Value *v, int64_t *w) {
   w[0] = v->tag;
   w[1] = v->n;
@@ -476,6 +478,22 @@ static void run_answered(Call *c, Question *q, void (*run)(Call *c), Tensor *sel
   Status error = status_now; /* what the host wrote stays */
   put_bytes(self, after);
   if (error == OK && !(self->flags & FLAG_INFERENCE)) tensor_set_version(self, version + 1);
+}
+
+/* The node of the last op in place on a tensor, or on what it is a view of. */
+static Node *written_by(const Tensor *self) {
+  const Tensor *base = self->meta ? self->meta->base : NULL;
+  Node *n = base ? base->grad_fn : self->grad_fn;
+  return n && n->inner ? n->inner : n;
+}
+
+/* The host has written to self: the node of that keeps a copy of what it was before, and what it
+ * is now where it keeps the result. */
+static void keep_written(Question *q, Tensor *self, Tensor *before, const Node *was) {
+  Node *n = written_by(self);
+  if (failed() || !n || n == was) return;
+  saves_rewritten(n, self, before);
+  check_saves(q, n);
 }
 
 /* The tensors that a call gave: a list of its own, as calls of the host's have theirs in the same
@@ -520,11 +538,17 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
   if (self && !row_has(c->row, UNRECORDED) && !check_inplace(self)) return;
   Tensor *before = self && q->tracked && !hosted ? tensor_snapshot(self) : NULL;
   uint32_t version = self ? tensor_version(self) : 0;
-  ask(q, 0);
+  const Node *was = self ? written_by(self) : NULL;
+  Tensor *kept = hosted && q->tracked && recording ? asked("clone", 1, &self) : NULL;
+  if (!failed()) ask(q, 0);
+  if (hosted && !failed() && !q->answered && !q->let_be && !ask(q, ASK_AT_LAST) && !q->let_be)
+    fail(ERR_NOT_IMPLEMENTED, "pygrad: %s is no op that __torch_dispatch__ could be asked for",
+         row_shown(c->row, true));
   if (failed()) return;
   Tensors made = {0, NULL};
   if (q->answered && q->tracked) {
     run_answered(c, q, run, self, before, version);
+    if (hosted) keep_written(q, self, kept, was);
     made = results(c);
   } else if (q->answered && hosted) tensor_bump_version(self);
   else if (!q->answered) {

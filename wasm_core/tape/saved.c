@@ -287,14 +287,20 @@ void saves_narrowed(Node *n, Tensor *z) {
   }
 }
 
+/* The slot is empty, but for the history of what was in it. */
+static void let_value_go(Saved *s) {
+  tensor_release(s->value);
+  tensor_release(s->original);
+  version_release(s->version);
+  s->value = s->original = NULL;
+  s->version = NULL;
+}
+
 void saves_replaced(Node *n, Tensor *z) {
   for (int i = 0; i < n->n_saves && !failed(); i++) {
     Saved *s = &n->saves[i];
     if (!s->is_output || s->output_nr != z->output_nr || !s->value) continue;
-    tensor_release(s->value);
-    version_release(s->version);
-    s->value = NULL;
-    s->version = NULL;
+    let_value_go(s);
     keep_output(n, s, z);
   }
 }
@@ -303,12 +309,23 @@ void saves_exchanged(Node *n, const Tensor *r, Tensor *z) {
   for (int i = 0; i < n->n_saves && !failed(); i++) {
     Saved *s = &n->saves[i];
     if (s->is_output || !s->value || s->value->storage->bytes != r->storage->bytes) continue;
-    tensor_release(s->value);
-    tensor_release(s->original);
-    version_release(s->version);
-    s->value = s->original = NULL;
-    s->version = NULL;
+    let_value_go(s);
     keep_value(n, s, z);
+  }
+}
+
+void saves_rewritten(Node *n, Tensor *self, Tensor *before) {
+  for (int i = 0; i < n->n_saves && !failed(); i++) {
+    Saved *s = &n->saves[i];
+    if (s->is_output) {
+      let_value_go(s);
+      keep_output(n, s, self);
+    } else if (s->value == self) {
+      let_value_go(s);
+      if (before) keep_value(n, s, before);
+      tensor_release(s->original); /* whose history is that of self */
+      s->original = NULL;
+    }
   }
 }
 
