@@ -579,6 +579,12 @@ def test_what_an_op_in_place_keeps_of_a_wrapper_is_what_it_was() -> None:
     torch.testing.assert_close(x.grad.elem, elem.sin().exp() * elem.cos())
 
 
+def test_a_conversion_of_a_wrapper_to_its_own_type_is_itself() -> None:
+    x = Wrapper(torch.ones(2), requires_grad=True)
+    (x * 2).float().sum().backward()
+    assert x.grad.elem.tolist() == [2.0, 2.0]
+
+
 def test_a_list_of_a_wrapper_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="__torch_dispatch__"):
         Wrapper(torch.ones(2)).tolist()

@@ -270,7 +270,7 @@ static void check_history(const Question *q, Tensor *w, Tensor *r) {
 static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   Node *node = NULL;
   for (int i = 0; i < n; i++) {
-    if (r[i] && r[i]->grad_fn && r[i]->grad_fn != node) {
+    if (r[i] && r[i]->grad_fn && r[i]->grad_fn != node && !is_given(q, r[i])) {
       if (node) check_saves(q, node);
       node = r[i]->grad_fn;
     }
