@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -419,8 +420,6 @@ class Tensor(Methods):
 
     def _warn_of_missing_grad(self) -> None:
         if header.grad_fn_of(self._h) and not self.retains_grad:
-            import warnings
-
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
                 ".grad attribute won't be "
@@ -452,6 +451,21 @@ class Tensor(Methods):
     @_grad_fn.deleter
     def _grad_fn(self) -> None:
         raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def volatile(self) -> bool:
+        """False, with a warning: it was once what `no_grad` is. Setting it does nothing."""
+        message = "volatile was removed (Variable.volatile is always False)"
+        warnings.warn(message, UserWarning, stacklevel=2)
+        return False
+
+    @volatile.setter
+    def volatile(self, value: Any) -> None:
+        warnings.warn(
+            "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+            UserWarning,
+            stacklevel=2,
+        )
 
     @property
     def name(self) -> None:

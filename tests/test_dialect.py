@@ -36,6 +36,10 @@ def test_submodule_is_the_module_of_pygrad(name: str) -> None:
     assert (alias.__name__, alias.__spec__) == (name, spec)
 
 
+def test_torch_is_reached_by_way_of_autograd() -> None:
+    assert pygrad.torch.autograd.torch is pygrad.torch
+
+
 @pytest.mark.parametrize("name", sorted(OVERLAID - {"pygrad.torch"}))
 def test_overlay_shows_every_name_of_the_original(name: str) -> None:
     original, alias = importlib.import_module(name), importlib.import_module(dialect(name))

@@ -51,6 +51,17 @@ def masks_of_bytes(t: Any) -> Any:
 
 
 @script
+def volatile(t: Any) -> Any:
+    x = t.ones(2)
+    return [
+        heard(t, lambda: x.volatile),
+        heard(t, lambda: setattr(x, "volatile", True)),
+        hasattr(t.Tensor, "volatile"),
+        heard(t, lambda: x.volatile),
+    ]
+
+
+@script
 def places_of_indices(t: Any) -> Any:
     at = t.tensor([5, 30])
     return all_tried(

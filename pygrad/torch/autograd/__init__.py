@@ -1,5 +1,5 @@
 """`pygrad.autograd` as PyTorch has it: `graph.allow_mutation_on_saved_tensors` is a context
-manager, and all else is the same.
+manager, `autograd.torch` is what some programs reach torch by, and all else is the same.
 """
 
 from __future__ import annotations
@@ -15,5 +15,6 @@ else:
     __getattr__, __dir__ = forward(__name__)
     __all__ = list(getattr(_original, "__all__", ()))
 
+from ... import torch as torch
 from . import graph as graph  # type: ignore[no-redef]
 from .graph import allow_mutation_on_saved_tensors as allow_mutation_on_saved_tensors
