@@ -310,9 +310,20 @@ class below_autograd:
         modes.put(self._was)
 
 
+watchers: Final[list[Callable[..., Any]]] = []
+"""Who sees the ops of libraries before modes do, innermost last: called with the op, its arguments
+and what runs it."""
+
+
 def run_below(entry: Entry, values: Sequence[Any]) -> Any:
     """Modes and tensors' classes are asked, else the op's function runs."""
     args, kwargs = split(entry, values)
+    if watchers:
+        return watchers[-1](entry.op, args, kwargs, lambda: _run_below(entry, args, kwargs))
+    return _run_below(entry, args, kwargs)
+
+
+def _run_below(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     found = _dispatch.handled_by_rule(entry.op, args, kwargs, entry.by_class)
     return run_kernel(entry, args, kwargs) if found is NotImplemented else found
 

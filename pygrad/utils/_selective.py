@@ -13,11 +13,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _boundary, _ops, ops
+from .. import _boundary, _dispatch, _ops, ops
 from .._boundary import calls
 from .._boundary.header import address_of
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
+from ..library import _registry
+from ._python_dispatch import TorchDispatchMode, beside
 
 _C = _ops.C
 _RECOMPUTE, _CONSUMED = object(), object()
@@ -37,32 +39,61 @@ def note(tensor: Tensor) -> None:
         each.append(tensor)
 
 
-class _Scope:
-    """Calls of ops in a thread go to a function."""
+class _Scope(TorchDispatchMode):
+    """Calls of ops in a thread go to a function. PyTorch's is a mode below autograd; this one sees
+    a call before autograd does, so that an op which is answered from memory records nothing twice.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self._before: list[Any] = []
         self._asking = False
 
     def __enter__(self) -> _Scope:
         thread = get_ident()
-        self.counts: dict[Any, int] = defaultdict(int)
+        self.func_counter: dict[Any, int] = defaultdict(int)
+
+        def mine() -> bool:
+            return get_ident() == thread and not self._asking
 
         def seen(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-            mine = get_ident() == thread and not self._asking
-            op = ops.told(row, mode, args, kwargs) if mine else None
+            op = ops.told(row, mode, args, kwargs) if mine() else None
             if op is None:
                 return below(row, mode, args, kwargs)
-            at = self.counts[op]
-            self.counts[op] += 1
+            at = self._next(op)
             return self.call(op, at, lambda: below(row, mode, args, kwargs), mode, args, kwargs)
 
+        def seen_of_library(
+            op: Any, args: Sequence[Any], kwargs: dict[str, Any], run: Callable[[], Any]
+        ) -> Any:
+            def asleep() -> Any:
+                was, self._asking = self._asking, True  # to what the op is made of
+                try:
+                    return run() if outside is None else outside(op, args, kwargs, run)
+                finally:
+                    self._asking = was
+
+            if not mine():
+                return run() if outside is None else outside(op, args, kwargs, run)
+            mode = _boundary.INPLACE if op._schema.is_mutable else 0
+            return self.call(op, self._next(op), asleep, mode, args, kwargs)
+
+        outside = _registry.watchers[-1] if _registry.watchers else None
+        _registry.watchers.append(seen_of_library)
+        beside.append((thread, len(_dispatch.mode_stack()), self))
         self._before.append(calls.intercept(seen))
         below = self._before[-1] or calls.call_op
         return self
 
     def __exit__(self, *_: object) -> None:
         calls.intercept(self._before.pop())
+        beside.pop()
+        _registry.watchers.pop()
+
+    def _next(self, op: Any) -> int:
+        at = self.func_counter[op]
+        self.func_counter[op] += 1
+        return at
 
     def call(
         self,
@@ -77,7 +108,7 @@ class _Scope:
         raise NotImplementedError
 
 
-class _Result:
+class _VersionWrapper:
     """A tensor that an op returned: a snapshot, and in "check" mode the tensor itself."""
 
     def __init__(self, tensor: Tensor, keep: Callable[[Tensor], Any], checked: bool) -> None:
@@ -86,10 +117,16 @@ class _Result:
         self._kept: Any = plain if checked else keep(plain)
         self._version = plain._version if checked else -1
 
-    def get(self, allow_mutation: bool) -> Tensor:
+    @property
+    def val(self) -> Tensor:
+        """The tensor without its history."""
+        found: Tensor = self._kept.get().detach() if self._version < 0 else self._kept
+        return found
+
+    def get_val(self, allow_mutation: bool) -> Tensor:
         """The tensor, as good as new."""
         if self._version < 0:
-            found: Tensor = self._kept.get().detach()
+            found = self.val
         elif self._kept._version != self._version and not allow_mutation:
             raise RuntimeError(
                 "Tensor cached during selective activation checkpoint has been mutated"
@@ -121,7 +158,7 @@ class _Entry:
         mode = _C["_set_saved_mode"]("snapshot")
         _C["_set_saved_mode"](mode)
         self._leaves = [
-            _Result(each, keep, mode == "check") if isinstance(each, Tensor) else each
+            _VersionWrapper(each, keep, mode == "check") if isinstance(each, Tensor) else each
             for each in leaves
         ]
         known = [*_tensors(inputs), *_tensors(out)]
@@ -131,10 +168,17 @@ class _Entry:
             for each in saved
         ]
 
+    @property
+    def val(self) -> Any:
+        """The result, its tensors without their histories."""
+        leaves = [each.val if isinstance(each, _VersionWrapper) else each for each in self._leaves]
+        return unflatten(leaves, self._spec)
+
     def answer(self, inputs: Any, allow_mutation: bool) -> Any:
         """The result again, after what the op saved has been handed to the hooks."""
         leaves = [
-            each.get(allow_mutation) if isinstance(each, _Result) else each for each in self._leaves
+            each.get_val(allow_mutation) if isinstance(each, _VersionWrapper) else each
+            for each in self._leaves
         ]
         out = unflatten(leaves, self._spec)
         known = [*_tensors(inputs), *_tensors(out)]
@@ -148,7 +192,7 @@ class Caching(_Scope):
 
     def __init__(self, policy: Callable[..., Any], storage: Any, kinds: Any, keep: Any) -> None:
         super().__init__()
-        self._policy, self._storage, self._keep = policy, storage, keep
+        self.policy_fn, self.storage, self._keep = policy, storage, keep
         self._context, self._saving = kinds
 
     def call(
@@ -169,15 +213,15 @@ class Caching(_Scope):
         self._asking = True
         try:
             context = self._context(is_recompute=False, op_output=out)
-            policy = self._policy(context, op, *args, **kwargs)
+            policy = self.policy_fn(context, op, *args, **kwargs)
         finally:
             self._asking = False
         kept = policy if isinstance(policy, bool) else policy in self._saving
         # What wrote to its arguments has to do so again.
         if kept and not mode & _boundary.INPLACE and "out" not in kwargs:
-            self._storage[op][at] = _Entry((args, kwargs), out, saved, self._keep)
+            self.storage[op][at] = _Entry((args, kwargs), out, saved, self._keep)
         else:
-            self._storage[op][at] = _RECOMPUTE
+            self.storage[op][at] = _RECOMPUTE
         return out
 
 
@@ -186,7 +230,7 @@ class Cached(_Scope):
 
     def __init__(self, storage: Any, allow_mutation: bool) -> None:
         super().__init__()
-        self._storage, self._allow_mutation = storage, allow_mutation
+        self.storage, self.allow_cache_entry_mutation = storage, allow_mutation
 
     def call(
         self,
@@ -198,7 +242,7 @@ class Cached(_Scope):
         kwargs: dict[str, Any],
     ) -> Any:
         """The result of the first call if it was kept, once; otherwise runs the op."""
-        calls = self._storage.get(op)
+        calls = self.storage.get(op)
         if calls is None:
             raise RuntimeError(
                 f"{op} encountered during backward but not found in storage. {_MISMATCH}"
@@ -219,6 +263,6 @@ class Cached(_Scope):
         calls[at] = _CONSUMED
         self._asking = True
         try:
-            return entry.answer((args, kwargs), self._allow_mutation)
+            return entry.answer((args, kwargs), self.allow_cache_entry_mutation)
         finally:
             self._asking = False

@@ -307,9 +307,10 @@ class _Kept:
             _C["_saved_hooks_pop"]()
 
     def get(self) -> Any:
-        """The tensor."""
+        """The tensor; in "check" mode the very object."""
         assert self._node is not None
-        return _C["_node_saved"](self._node._address, 0)
+        found = _C["_node_saved"](self._node._address, 0)
+        return graph._itself(found) if graph.checked else found
 
 
 @contextlib.contextmanager
@@ -643,6 +644,25 @@ class SelectiveCheckpointContext:
 _SAVING = {CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE}
 
 
+class _CachingTorchDispatchMode(_selective.Caching):
+    """What is around the first call: keeps results in `storage`, by op and number of its call."""
+
+    def __init__(self, policy_fn: Any, storage: Any, ac_graph_id: Any = None) -> None:
+        super().__init__(
+            policy_fn, storage, (SelectiveCheckpointContext, _SAVING), _Kept.without_hooks
+        )
+        self.ac_graph_id = ac_graph_id
+
+
+class _CachedTorchDispatchMode(_selective.Cached):
+    """What is around the calls in backward: answers from `storage`, and needs no policy."""
+
+    def __init__(
+        self, policy_fn: Any, storage: Any, allow_cache_entry_mutation: bool = False
+    ) -> None:
+        super().__init__(storage, allow_cache_entry_mutation)
+
+
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> Contexts:
@@ -699,8 +719,7 @@ def create_selective_checkpoint_contexts(
     elif not callable(policy_fn_or_list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     storage: dict[OpOverload, dict[int, Any]] = defaultdict(dict)
-    kinds = (SelectiveCheckpointContext, _SAVING)
     return (
-        _selective.Caching(policy, storage, kinds, _Kept.without_hooks),
-        _selective.Cached(storage, allow_cache_entry_mutation),
+        _CachingTorchDispatchMode(policy, storage),
+        _CachedTorchDispatchMode(None, storage, allow_cache_entry_mutation),
     )

@@ -490,6 +490,30 @@ def detach_a_list(t: Any) -> Any:
     module(t).detach_variable([leaf(t, 1.0)])
 
 
+@script
+def saved_arguments_are_the_objects_that_were_given(t: Any) -> Any:
+    seen: list[Any] = []
+
+    class Keeps(t.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(y)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen.extend(ctx.saved_tensors)
+            return g, None
+
+    x, y = leaf(t, 1.0), t.ones(2)
+    mode = (
+        t.autograd.graph.set_saved_tensor_mode("check") if t is pygrad else contextlib.nullcontext()
+    )
+    with mode:
+        module(t).checkpoint(Keeps.apply, x, y, use_reentrant=False).sum().backward()
+    return seen[0] is y, x.grad
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_same_in_both(name: str) -> None:
     both(SCRIPTS[name])

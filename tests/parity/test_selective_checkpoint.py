@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -375,3 +377,103 @@ def test_products_are_told_as_pytorch_computes_them(shapes: str) -> None:
         return [told, x.grad, y.grad]
 
     both(script)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_ops_of_libraries_are_told_and_kept(kept: bool) -> None:
+    def script(t: Any) -> Any:
+        calls: list[int] = []
+        told: list[str] = []
+        with t.library._scoped_library("selective", "FRAGMENT"):
+            text = "(Tensor x) -> (Tensor, SymInt)"
+
+            @t.library.custom_op("selective::sine", mutates_args=(), schema=text)  # type: ignore[untyped-decorator]
+            def sine(x: Any) -> Any:
+                calls.append(1)
+                return x.sin() + 0, 2
+
+            def setup(ctx: Any, inputs: Any, output: Any) -> None:
+                ctx.save_for_backward(*inputs)
+
+            sine.register_autograd(
+                lambda ctx, g, _: g * ctx.saved_tensors[0].cos(), setup_context=setup
+            )
+
+            def policy(ctx: Any, op: Any, *args: Any) -> bool:
+                told.append(str(op))
+                return kept and op is t.ops.selective.sine.default
+
+            def function(x: Any) -> Any:
+                y, two = t.ops.selective.sine(x)
+                return (y * two * x.exp()).sin()
+
+            (x,) = inputs(t, (3,))
+            y = run(t, function, [x], policy).sum()
+            y.backward()
+            return [len(calls), told, x.grad, t.autograd.grad(function(x).sum(), x)]
+
+    both(script)
+
+
+def test_the_modes_of_the_two_calls() -> None:
+    def script(t: Any) -> Any:
+        dispatch = importlib.import_module(f"{t.__name__}.utils._python_dispatch")
+        first, again = module(t)._CachingTorchDispatchMode, module(t)._CachedTorchDispatchMode
+        seen: list[Any] = []
+
+        class Other(dispatch.TorchDispatchMode):  # type: ignore[misc,name-defined]
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                return func(*args, **(kwargs or {}))
+
+        def function(x: Any) -> Any:
+            y = x.cos().exp()
+            mode = dispatch._get_current_dispatch_mode()
+            seen.append([isinstance(mode, each) for each in (first, again)])
+            if isinstance(mode, first):
+                kept = mode.storage[t.ops.aten.exp.default][0].val
+                seen.append([kept, kept.requires_grad])
+            with Other() as other:
+                seen.append(dispatch._get_current_dispatch_mode() is other)
+            return y.sin()
+
+        (x,) = inputs(t, (3,))
+        outside = Other()
+        with outside:
+            y = run(t, function, [x], lambda *args: True).sum()
+            seen.append(dispatch._get_current_dispatch_mode() is outside)
+        y.backward()
+        return [*seen, dispatch._get_current_dispatch_mode(), x.grad]
+
+    both(script)
+
+
+def test_what_is_kept_goes_with_the_graph_or_the_backward() -> None:
+    def script(t: Any) -> Any:
+        kept: list[Any] = []
+
+        def function(x: Any) -> Any:
+            y = x.cos().exp()
+            mode = current()
+            if isinstance(mode, module(t)._CachingTorchDispatchMode):
+                kept.append(weakref.ref(mode.storage[t.ops.aten.exp.default][0].val))
+            return y.sin()
+
+        name = f"{t.__name__}.utils._python_dispatch"
+        current = importlib.import_module(name)._get_current_dispatch_mode
+        (x,) = inputs(t, (3,))
+        y = run(t, function, [x], lambda *args: True)
+        found = [kept[0]() is None]
+        del y
+        found.append(kept[0]() is None)
+        y = run(t, function, [x], lambda *args: True)
+        y.sum().backward(retain_graph=True)
+        return [*found, kept[1]() is None]
+
+    gc.disable()
+    try:
+        with pygrad.autograd.graph.set_saved_tensor_mode("check"):
+            both(script)
+    finally:
+        gc.enable()
