@@ -341,6 +341,18 @@ def test_inplace_on_a_view_changes_the_history_of_the_base() -> None:
     assert x.grad.tolist() == [1.0, 10.0, 10.0]
 
 
+def test_view_turned_in_place_is_not_recorded_as_it_was_made() -> None:
+    x = pygrad.arange(4.0).view(2, 2).requires_grad_()
+    base = x.clone()
+    with pygrad.autograd._force_original_view_tracking(True):
+        v = base.view(2, 2)
+    v.t_()
+    base.mul_(pygrad.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    (v * pygrad.tensor([[1.0, 10.0], [100.0, 1000.0]])).sum().backward()
+    assert v.tolist() == [[0.0, 6.0], [2.0, 12.0]]
+    assert x.grad.tolist() == [[1.0, 200.0], [30.0, 4000.0]]
+
+
 def test_inplace_on_the_base_changes_the_history_of_its_views() -> None:
     x = leaf(1.0, 2.0)
     y = x * 1

@@ -46,6 +46,21 @@ def test_training_step_leaves_nothing_behind() -> None:
 
 
 @leaves_nothing
+def test_how_views_were_made_is_forgotten_with_them() -> None:
+    before = pygrad.pg_live_count()
+    with pygrad.autograd._force_original_view_tracking(True):
+        x = pygrad.ones(2, 2, requires_grad=True)
+        v = base = x.clone()
+        for _ in range(50_000):  # nothing recurses on them
+            v = v.view(2, 2)
+    base.add_(1)
+    v.sum().backward()
+    assert v.grad_fn.name() == "ViewBackward0"
+    assert (x.grad == 1).all()
+    del x, v, base
+    assert pygrad.pg_live_count() == before
+
+
 def test_hook_on_several_results_dies_with_them() -> None:
     x = pygrad.ones(3, requires_grad=True)
     calls: list[list[bool]] = []

@@ -433,10 +433,10 @@ def test_levels_have_an_end() -> None:
     def nest(f: Callable[..., Any], depth: int) -> Callable[..., Any]:
         return vmap(nest(f, depth - 1)) if depth else f
 
-    x = pygrad.ones(*[1] * 21)
-    assert nest(lambda v: v + 1, 21)(x).tolist() == (x + 1).tolist()
-    with pytest.raises(RuntimeError, match="at most 21 levels"):
-        nest(lambda v: v + 1, 22)(pygrad.ones(*[1] * 22))
+    x = pygrad.ones(*[1] * 20)
+    assert nest(lambda v: v + 1, 20)(x).tolist() == (x + 1).tolist()
+    with pytest.raises(RuntimeError, match="at most 20 levels"):
+        nest(lambda v: v + 1, 21)(pygrad.ones(*[1] * 21))
     assert vmap(lambda v: v + 1)(pygrad.ones(2)).tolist() == [2.0, 2.0]
 
 

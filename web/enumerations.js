@@ -40,7 +40,8 @@ export const MODES = Object.freeze({
   CAST_ANEW: 128,
   META: 256,
   DISPATCH: 512,
-  LEVELS: 10,
+  VIEW_REPLAY: 1024,
+  LEVELS: 11,
 });
 
 /** What the engine asks of a callback. */

@@ -21,7 +21,9 @@ from .._errors import OutOfMemoryError as _OutOfMemoryError
 from .._package import submodule
 from .._parse_to import parse_to
 from .._tensor import Tensor
+from ..autograd import grad_mode as _grad_mode
 from ..autograd import graph
+from ..autograd.grad_mode import _set_view_replay_enabled as _set_view_replay_enabled
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from ..autograd.variable import _EngineBase as _EngineBase
 from . import _autograd as _autograd
@@ -96,6 +98,9 @@ def _set_grad_enabled(enabled: bool) -> None:
 @builtin
 def _set_multithreading_enabled(enabled: bool) -> None:
     switch(ONE_THREAD, not enabled)
+
+
+_is_view_replay_enabled = _grad_mode.is_view_replay_enabled
 
 
 @builtin

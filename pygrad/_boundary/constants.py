@@ -64,6 +64,7 @@ AUTOCAST: Final = layout["mode_autocast"]
 FLOAT16: Final = layout["mode_float16"]
 CAST_ANEW: Final = layout["mode_cast_anew"]
 MADE_META: Final = layout["mode_meta"]
+VIEW_REPLAY: Final = layout["mode_view_replay"]
 LEVELS: Final = layout["mode_levels"] - 1
 """Level k of vmap is the bit k places above this one."""
 

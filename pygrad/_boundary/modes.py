@@ -24,6 +24,7 @@ from .constants import LEVELS as LEVELS
 from .constants import MADE_META as MADE_META
 from .constants import NO_FORWARD as NO_FORWARD
 from .constants import ONE_THREAD as ONE_THREAD
+from .constants import VIEW_REPLAY as VIEW_REPLAY
 from .frame import MODES, THREAD
 from .host import ints as _ints
 from .ownership import farewell, holding

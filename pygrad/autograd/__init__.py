@@ -22,6 +22,9 @@ from ._backward import differentiate
 from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .grad_mode import (
+    _force_original_view_tracking as _force_original_view_tracking,
+)
+from .grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
 )
 from .grad_mode import (
@@ -33,6 +36,7 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
+from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .graph import GradientEdge, allow_mutation_on_saved_tensors
 from .graph import SavedTensor as SavedTensor

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._boundary.modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, get, put, replace, switch
+from .._boundary.modes import (
+    ANY_LAYOUT,
+    GRAD,
+    INFERENCE,
+    ONE_THREAD,
+    VIEW_REPLAY,
+    get,
+    put,
+    replace,
+    switch,
+)
 from .._builtins import builtin
 from .._ops import C
 from .._tensor import Tensor
@@ -198,6 +208,62 @@ def is_multithreading_enabled() -> bool:
         False
     """
     return not get() & ONE_THREAD
+
+
+class _force_original_view_tracking(_DecoratorContextManager):
+    """Whether views made from now on know how they were made: at once when called, and until the
+    end of a ``with`` when used so. When its base is written to, such a view is recorded anew by
+    the nodes of its own ops; any other by one as_strided.
+
+    Args:
+        mode: whether they do.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2, 2, requires_grad=True).clone()
+        >>> with pygrad.autograd._force_original_view_tracking(True):
+        ...     y = x.view(-1)
+        >>> y.add_(1).grad_fn.name()
+        'ViewBackward0'
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = is_view_replay_enabled()
+        self.mode = mode
+        _set_view_replay_enabled(mode)
+
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        switch(VIEW_REPLAY, self.prev)
+        return super().__call__(orig_func)
+
+    def __enter__(self) -> None:
+        switch(VIEW_REPLAY, self.mode)
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        switch(VIEW_REPLAY, self.prev)
+
+    def clone(self) -> _force_original_view_tracking:
+        """A scope of the same mode."""
+        return type(self)(self.mode)
+
+
+@builtin
+def _set_view_replay_enabled(enabled: bool) -> None:
+    """Switches what `is_view_replay_enabled` tells of."""
+    switch(VIEW_REPLAY, _must_be_bool("set_view_replay_enabled", "enabled", enabled))
+
+
+@builtin
+def is_view_replay_enabled() -> bool:
+    """Whether views made in this thread know how they were made: False by default.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd._force_original_view_tracking(True):
+        ...     pygrad.autograd.is_view_replay_enabled()
+        True
+    """
+    return bool(get() & VIEW_REPLAY)
 
 
 class _unsafe_preserve_version_counter(_DecoratorContextManager):

@@ -709,6 +709,107 @@ def layout_policy(t: Any) -> Any:
     return found, policy.mode, policy.prev
 
 
+# ------------------------------------------------------------ views that are made again
+
+
+def history(x: Any) -> list[str]:
+    """The nodes from a tensor to its leaf."""
+    names, node = [], x.grad_fn
+    while node is not None:
+        names.append(node.name())
+        node = node.next_functions[0][0] if node.next_functions else None
+    return names
+
+
+def tracking(t: Any, on: bool) -> Any:
+    return t.autograd._force_original_view_tracking(on)
+
+
+VIEWS: dict[str, Callable[[Any, Any], Any]] = {
+    "transpose": lambda t, x: x.transpose(0, 1),
+    "permute": lambda t, x: x.permute(2, 0, 1),
+    "select": lambda t, x: x[1],
+    "slice": lambda t, x: x[:, 1:],
+    "narrow": lambda t, x: x.narrow(2, 1, 2),
+    "view": lambda t, x: x.view(6, 4),
+    "expand": lambda t, x: x.expand(2, 2, 3, 4)[0],
+    "unsqueeze": lambda t, x: x.unsqueeze(0).squeeze(0),
+    "squeeze": lambda t, x: x.unsqueeze(0).squeeze(),
+    "diagonal": lambda t, x: x.diagonal(0, 0, 1),
+    "unfold": lambda t, x: x.unfold(2, 2, 2),
+    "t": lambda t, x: x[0].t(),
+    "as_strided": lambda t, x: x.as_strided((2, 3), (3, 1), 1),
+    "three": lambda t, x: x.view(2, 12)[1].view(3, 4),
+    "complex": lambda t, x: t.view_as_complex(x.view(2, 6, 2)).conj(),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_recorded_as_they_were_made(name: str) -> None:
+    def run(t: Any) -> Any:
+        found: list[Any] = []
+        for on in (True, False):
+            x = (t.arange(24.0).view(2, 3, 4) / 5).requires_grad_()
+            base = x.clone()
+            with tracking(t, on):
+                v = VIEWS[name](t, base)
+            base.sin_()
+            found += [history(v) if on else None, v]
+            (v.abs() ** 2).sum().backward()
+            found.append(x.grad)
+        return found
+
+    both(run)
+
+
+@script
+def only_some_views_know_how_they_were_made(t: Any) -> Any:
+    found = []
+    for first in (True, False):
+        for second in (True, False):
+            base = t.arange(12.0).requires_grad_().clone()
+            with tracking(t, first):
+                v = base.view(3, 4)
+            with tracking(t, second):
+                w = v.t()[1:]
+            w.mul_(2)
+            found += [history(w), history(v), history(base)]
+    return found
+
+
+@script
+def a_base_that_gets_its_history_later(t: Any) -> Any:
+    x, base = t.ones(3, 2, requires_grad=True), t.arange(6.0).view(2, 3).clone()
+    with tracking(t, True):
+        v = base.t()[1:]
+    base.mul_(x.t())
+    (v * v).sum().backward()
+    return history(v), x.grad
+
+
+@script
+def tracking_as_switch_scope_and_decorator(t: Any) -> Any:
+    is_on = t.autograd.is_view_replay_enabled
+    found = [is_on()]
+    with tracking(t, True) as scope:
+        found += [scope, is_on()]
+        with tracking(t, False):
+            found.append(is_on())
+        found.append(is_on())
+        tracking(t, False)
+        found.append(is_on())
+    found.append(is_on())
+    found += [tracking(t, True)(is_on)(), is_on()]
+    switch = tracking(t, True)
+    found += [switch.mode, switch.prev, is_on(), t._C._is_view_replay_enabled()]
+    t._C._set_view_replay_enabled(False)
+    thread = threading.Thread(target=lambda: found.append(is_on()))
+    with tracking(t, True):
+        thread.start()
+        thread.join()
+    return [*found, is_on(), tried(lambda: tracking(t, 1))]
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str) -> None:
     both(SCRIPTS[name])

@@ -92,7 +92,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   X(mode_any_layout, PG_MODE_ANY_LAYOUT) X(mode_one_thread, PG_MODE_ONE_THREAD)                  \
   X(mode_no_forward, PG_MODE_NO_FORWARD) X(mode_autocast, PG_MODE_AUTOCAST)                      \
   X(mode_float16, PG_MODE_FLOAT16) X(mode_cast_anew, PG_MODE_CAST_ANEW) X(mode_meta, PG_MODE_META) \
-  X(mode_dispatch, PG_MODE_DISPATCH) X(mode_levels, PG_MODE_LEVELS)                              \
+  X(mode_dispatch, PG_MODE_DISPATCH) X(mode_view_replay, PG_MODE_VIEW_REPLAY) X(mode_levels, PG_MODE_LEVELS)                              \
   X(bit_pending, BIT_OF(PG_PENDING)) X(bit_described, BIT_OF(PG_DESCRIBED))                      \
   X(bit_view, BIT_OF(PG_VIEW)) X(bit_self, BIT_OF(PG_SELF)) X(bit_failed, BIT_OF(PG_FAILED))     \
   X(bit_head, BIT_OF(PG_HEAD))

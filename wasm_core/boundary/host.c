@@ -40,6 +40,7 @@ void modes_enter(int32_t modes) {
   forward_begin(!inference_mode && !(modes & PG_MODE_NO_FORWARD));
   grad_mode = recording || forward_on;
   any_layout = modes & PG_MODE_ANY_LAYOUT;
+  view_replay = modes & PG_MODE_VIEW_REPLAY;
   form_default = modes & PG_MODE_META ? FORM_META : 0;
   autocast_dtype = 0;
   if (modes & PG_MODE_AUTOCAST) {

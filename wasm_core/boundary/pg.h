@@ -46,9 +46,10 @@ enum {
   PG_MODE_FLOAT16 = 64,    /* or in float16; */
   PG_MODE_CAST_ANEW = 128, /* and no cast of a parameter is kept; */
   PG_MODE_META = 256,      /* factories that are told no device make tensors of meta; */
-  PG_MODE_DISPATCH = 512,  /* the host is asked of every op. */
+  PG_MODE_DISPATCH = 512,  /* the host is asked of every op; */
+  PG_MODE_VIEW_REPLAY = 1024, /* views are recorded anew as they were made. */
   /* the first of the bits that say which levels of vmap the thread is in: level 1 */
-  PG_MODE_LEVELS = 10
+  PG_MODE_LEVELS = 11
 };
 /* Marks on results, above all addresses: those of the binary have 32 bits, those of a native build,
  * which has no hosts but tests, up to 56. */

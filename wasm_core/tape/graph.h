@@ -163,6 +163,7 @@ extern double (*number_by_host)(Tensor *t); /* its one element */
 extern bool (*added_by_host)(Tensor *sum, Tensor *g);
 extern bool any_layout;       /* a new gradient need not have its leaf's strides */
 extern bool saved_check_mode; /* "check" instead of "snapshot" */
+extern bool view_replay;      /* views are recorded anew as they were made, not as_strided */
 
 /* Evaluates an expression, or runs the block that follows, while ops make no nodes. What grad_mode
  * was comes back at the end of it, however it is left. */
@@ -310,6 +311,8 @@ void rebase_output(Tensor *t, Node *n, int output_nr); /* t is output output_nr 
 bool check_inplace_by(Tensor *x, const Tensor *value);
 /* Makes v (just made by tensor_alias from self) a view of self: version, base, origin. */
 Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin);
+/* The node of a view of x without saves: recorded or not, where view_replay wants to know it. */
+Node *node_of_view(const NodeType *type, int n_numbers, Tensor *x);
 Tensor *t_detach(Tensor *t);
 Tensor *t_detach_(Tensor *t);
 void node_retain(Node *n);

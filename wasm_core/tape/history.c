@@ -177,16 +177,76 @@ static void refuse_view(const Tensor *t, bool by_others) {
   else fail(ERR_RUNTIME, "%s %s", subject, origin_texts[origin]);
 }
 
+/* Of v as a view of `from`, whatever made it; consumes the edge. */
+static Node *node_strided(const Tensor *from, const Tensor *v, Edge to) {
+  Node *n = node_bare(&AsStridedView, 1, 0, geometry_count(from, v));
+  if (!n) {
+    node_release(to.node);
+    return NULL;
+  }
+  n->edges[0] = to;
+  geometry_store(n->numbers, from, v, false);
+  n->n_outputs = 1;
+  node_describe_output(n, 0, v);
+  n->kind = NODE_SLICE;
+  return n;
+}
+
+/* The same as n, of another input; consumes the edge. */
+static Node *node_like(const Node *n, Edge to) {
+  Node *same = node_bare(n->type, 1, 0, n->n_numbers);
+  if (!same) {
+    node_release(to.node);
+    return NULL;
+  }
+  memcpy(same->numbers, n->numbers, n->n_numbers * sizeof *n->numbers);
+  same->edges[0] = to;
+  same->kind = n->kind;
+  same->in_float = n->in_float;
+  same->n_outputs = 1;
+  return same;
+}
+
+/* What made a view is a chain of nodes that are in no graph, down to the one on its base. */
+void view_note(Tensor *self, Tensor *v, const Node *n) {
+  const Meta *from = self->meta;
+  Node *before = from ? from->made_by : NULL;
+  if (before) node_retain(before);
+  else if (from && from->base) before = node_strided(from->base, self, (Edge){NULL, 0});
+  bool known = view_replay && n && n->n_edges == 1 && !n->n_saves;
+  Node *made = known ? node_like(n, (Edge){before, 0}) : node_strided(self, v, (Edge){before, 0});
+  if (made) node_describe_output(made, 0, v);
+  v->meta->made_by = made;
+}
+
+/* The nodes that made a view, on its base as it is now. */
+static Node *node_replayed(Node *last, Tensor *base) {
+  int64_t count = 0;
+  for (Node *n = last; n; n = n->edges[0].node) count++;
+  Node **chain = scratch_array(count, sizeof *chain);
+  if (!chain) return NULL;
+  for (int64_t i = count; i-- > 0; last = last->edges[0].node) chain[i] = last;
+  Edge to = tensor_edge(base);
+  for (int64_t i = 0; i < count; i++) {
+    Node *n = node_like(chain[i], to);
+    const OutputMeta *m = &chain[i]->output;
+    const Tensor like = {.dtype = m->dtype,
+                         .ndim = m->ndim,
+                         .form = m->form,
+                         .sizes = (int64_t *)(uintptr_t)output_sizes(m)};
+    if (!n) return NULL;
+    node_describe_output(n, 0, &like);
+    to = (Edge){n, 0};
+  }
+  return to.node;
+}
+
 Node *renew_view(Tensor *t) {
   Meta *m = t->meta;
-  Node *n = node_bare(&AsStridedView, 1, 0, geometry_count(m->base, t));
+  Node *n = m->made_by ? node_replayed(m->made_by, m->base)
+                       : node_strided(m->base, t, tensor_edge(m->base));
   if (!n) return t->grad_fn;
-  n->edges[0] = tensor_edge(m->base);
-  geometry_store(n->numbers, m->base, t, false);
   m->view_version = tensor_version(t);
-  n->n_outputs = 1;
-  node_describe_output(n, 0, t);
-  n->kind = NODE_SLICE;
   Node *old = t->grad_fn;
   t->grad_fn = n;
   t->output_nr = 0;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAX_LEVELS = 21 }; /* what the modes of a thread have room for */
+enum { MAX_LEVELS = 20 }; /* what the modes of a thread have room for */
 typedef enum { RANDOM_ERROR, RANDOM_DIFFERENT, RANDOM_SAME, TRANSFORM } Randomness;
 
 /* Sets of levels, a bit each, the outermost lowest; levels count from 1. */

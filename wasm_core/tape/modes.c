@@ -3,7 +3,8 @@
 #include "tape/forward.h"
 #include "tape/graph.h"
 
-bool grad_mode = true, recording = true, any_layout = false, saved_check_mode = false;
+bool grad_mode = true, recording = true, any_layout = false, saved_check_mode = false,
+     view_replay = false;
 bool anomaly_mode, anomaly_check_nan = true;
 bool forward_on;
 bool by_ops;

@@ -84,6 +84,14 @@ void set_histories(Tensor **y, Node *n, int count) {
   for (int i = 0; i < count; i++) y[i] = failed() ? NULL : set_history_at(y[i], n, i);
 }
 
+Node *node_of_view(const NodeType *type, int n_numbers, Tensor *x) {
+  Node *n = node_new(type, 0, n_numbers, x, NULL);
+  if (n || !view_replay || failed()) return n;
+  n = node_bare(type, 1, 0, n_numbers);
+  if (n) n->unrecorded = true;
+  return n;
+}
+
 bool tensor_tracked(const Tensor *t) {
   return by_ops || (grad_mode && ((recording && tensor_requires_grad(t)) ||
                                   (forward_on && t->meta && (t->meta->dual || t->meta->base))));
@@ -113,6 +121,7 @@ Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
   if (!(grad_mode && recording)) origin = inference_mode ? VIEW_INFERENCE : VIEW_NO_GRAD;
   if (origin == VIEW_PLAIN && of_view) origin = from->view_origin;
   m->view_origin = (uint8_t)origin;
+  if (__builtin_expect(view_replay || (from && from->made_by), 0)) view_note(self, v, n);
   if (forward_on && grad_mode) forward_mode->view(self, v);
   return set_history(v, n);
 }

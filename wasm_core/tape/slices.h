@@ -32,6 +32,9 @@ typedef struct {
 int geometry_count(const Tensor *base, const Tensor *v);
 void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first);
 
+/* Notes how v was made of self, with n if there is a node for that: for views of which that counts
+ * when their base is written to. */
+void view_note(Tensor *self, Tensor *v, const Node *n);
 /* A view takes its history from its base, as it is now. */
 Node *renew_view(Tensor *t);
 /* The hook that fills .grad of t follows it from its old node to its new history. */

@@ -398,6 +398,7 @@ static void bury(Tensor *t) {
   if (m && m->sparse) parts_release(m->sparse);
   if (fn) letting_go.of_node(fn);
   if (m && m->owns_accumulator) letting_go.of_node(m->accumulator);
+  if (m && m->made_by) letting_go.of_node(m->made_by);
   if (m) mem_free(m, sizeof *m);
 }
 
@@ -721,6 +722,11 @@ bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_
   t->ndim = (uint8_t)ndim;
   t->numel = numel;
   t->offset = offset;
+  Node *made_by = t->meta ? t->meta->made_by : NULL;
+  if (made_by) { /* in another way, as it was */
+    t->meta->made_by = NULL;
+    letting_go.of_node(made_by);
+  }
   return true;
 }
 

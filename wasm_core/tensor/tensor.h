@@ -108,6 +108,7 @@ typedef struct {
   Tensor *value;   /* of a batched tensor (vmap.h): what it is a slice of; owned */
   uint32_t levels; /* of vmap, a bit each */
   Sparse *sparse;  /* of a tensor of FORM_SPARSE; owned */
+  Node *made_by;   /* of a view that is to be recorded anew as it was made (history.c); owned */
 } Meta;
 
 /* Tensor.flags. Hosts read the numbers by name: flag_requires_grad. */

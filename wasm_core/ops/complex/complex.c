@@ -63,7 +63,7 @@ GRAD(NegViewBackward0, "")
 { gi[0] = t_neg(g[0]); }
 
 static Tensor *flagged(Tensor *x, int flag, const NodeType *type) {
-  Node *n = node_new(type, 0, 0, x, NULL);
+  Node *n = node_of_view(type, 0, x);
   Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
   if (v) tensor_set_lazy(v, (v->flags & FLAGS_LAZY) ^ flag);
   return make_view(x, v, n, VIEW_PLAIN);
@@ -135,7 +135,7 @@ Tensor *t_view_as_real(Tensor *x) {
                              "resolve the conjugate tensor so you can view it as real, use "
                              "self.resolve_conj(); however, be warned that the resulting tensor "
                              "will NOT alias the original.");
-  Node *n = node_new(&ViewAsRealBackward0, 0, 0, x, NULL);
+  Node *n = node_of_view(&ViewAsRealBackward0, 0, x);
   int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
   for (int i = 0; i < x->ndim; i++) sizes[i] = x->sizes[i], strides[i] = 2 * x->strides[i];
   sizes[x->ndim] = 2, strides[x->ndim] = 1;
@@ -163,7 +163,7 @@ Tensor *t_view_as_complex(Tensor *x) {
       problem = "Tensor must have a stride divisible by 2 for all but last dimension";
   if (!problem && x->offset % 2) problem = "Tensor must have a storage_offset divisible by 2";
   if (problem) return fail(ERR_RUNTIME, "%s", problem);
-  Node *n = node_new(&ViewAsComplexBackward0, 0, 0, x, NULL);
+  Node *n = node_of_view(&ViewAsComplexBackward0, 0, x);
   int64_t strides[MAX_DIM];
   for (int i = 0; i < last; i++) strides[i] = x->strides[i] / 2;
   Tensor *v = tensor_alias(x, last, x->sizes, strides, x->offset / 2);

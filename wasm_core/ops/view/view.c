@@ -26,7 +26,7 @@ Ints num_list_at(const Node *n, int at) {
 
 /* A node that remembers x's sizes (a list) and then some integers. */
 static Node *view_node(const NodeType *type, Tensor *x, int n_rest, const int64_t *rest) {
-  Node *n = node_new(type, 0, 1 + x->ndim + n_rest, x, NULL);
+  Node *n = node_of_view(type, 1 + x->ndim + n_rest, x);
   num_list(n, 0, x->ndim, x->sizes);
   for (int i = 0; i < n_rest; i++) num_i(n, 1 + x->ndim + i, rest[i]);
   return n;
@@ -280,7 +280,7 @@ Tensor *t_permute(Tensor *x, Ints dims) {
     g.sizes[i] = x->sizes[order[i]];
     g.strides[i] = x->strides[order[i]];
   }
-  Node *n = node_new(&PermuteBackward0, 0, 1 + dims.n, x, NULL);
+  Node *n = node_of_view(&PermuteBackward0, 1 + dims.n, x);
   num_list(n, 0, dims.n, order);
   return view_geometry(x, &g, x->offset, n);
 }
@@ -307,7 +307,7 @@ Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
   VIEW_ENTERED(t_transpose, "transpose", x, d0, d1);
   if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0)
     return NULL;
-  Node *n = node_new(&TransposeBackward0, 0, 2, x, NULL);
+  Node *n = node_of_view(&TransposeBackward0, 2, x);
   num_i(n, 0, d0);
   num_i(n, 1, d1);
   return swapped(x, d0, d1, n);
@@ -317,8 +317,7 @@ Tensor *t_t(Tensor *x) {
   SPARSE_GIVES(t_sparse_t(x), x);
   VIEW_ENTERED(t_t, "t", x);
   if (blocked(x) || x->ndim < 2) return blocked(x) ? NULL : x;
-  return x->ndim == 2 ? swapped(x, 0, 1, node_new(&TBackward0, 0, 0, x, NULL))
-                      : t_transpose(x, -2, -1);
+  return x->ndim == 2 ? swapped(x, 0, 1, node_of_view(&TBackward0, 0, x)) : t_transpose(x, -2, -1);
 }
 
 Tensor *t_t2(Tensor *x) {
@@ -327,7 +326,7 @@ Tensor *t_t2(Tensor *x) {
   if (blocked(x)) return NULL;
   if (x->ndim > 2)
     return fail(ERR_RUNTIME, "t() expects a tensor with <= 2 dimensions, but self is %dD", x->ndim);
-  return swapped(x, 0, x->ndim == 2, node_new(&TBackward0, 0, 0, x, NULL));
+  return swapped(x, 0, x->ndim == 2, node_of_view(&TBackward0, 0, x));
 }
 
 /* ------------------------------------------------------------ expand */
@@ -401,7 +400,7 @@ Tensor *t_alias(Tensor *x) {
   VIEW_ENTERED(t_alias, "alias", x);
   return blocked(x) ? NULL
                     : view_of(x, x->ndim, x->sizes, x->strides, x->offset,
-                              node_new(&AliasBackward0, 0, 0, x, NULL));
+                              node_of_view(&AliasBackward0, 0, x));
 }
 
 bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
@@ -600,7 +599,7 @@ Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
   if (x->ndim == MAX_DIM)
     return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM,
                 MAX_DIM + 1);
-  Node *n = node_new(&UnsqueezeBackward0, 0, 1, x, NULL);
+  Node *n = node_of_view(&UnsqueezeBackward0, 1, x);
   num_i(n, 0, dim);
   Geometry g;
   geometry_of(x, &g);
@@ -819,7 +818,7 @@ Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
   Strided in = layout_of(x), out = {sizes, strides, offset == -1 ? x->offset : offset};
   if (!check_strided(x, &out)) return NULL;
   int at = layout_length(sizes.n) + layout_length(x->ndim);
-  Node *n = node_new(&AsStridedBackward0, 0, at + 2, x, NULL);
+  Node *n = node_of_view(&AsStridedBackward0, at + 2, x);
   num_i(n, at + 1, offset);
   layout_write(n, layout_write(n, 0, &out), &in);
   if (n) num_i(n, at, elements_share_memory(x));
