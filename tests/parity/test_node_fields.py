@@ -154,3 +154,38 @@ def test_saved_attributes(entry: Entry) -> None:
             for chosen in leaves(sample):
                 found |= disagreements(entry, sample, chosen)
     assert found == set()
+
+
+KINDS: dict[str, Any] = {
+    "threshold": lambda t, x, s: t.threshold(x, s, 0),
+    "threshold_": lambda t, x, s: t.threshold_(x.clone(), s, 0),
+    "addmm": lambda t, x, s: t.addmm(x, x, x, beta=s, alpha=s),
+    "baddbmm": lambda t, x, s: t.baddbmm(x[None], x[None], x[None], beta=s, alpha=s),
+    "index_add": lambda t, x, s: t.index_add(x, 0, t.tensor([0]), x[:1], alpha=s),
+    "norm": lambda t, x, s: t.linalg.vector_norm(x, s),
+    "dist": lambda t, x, s: t.dist(x, x * 2, s),
+    "var": lambda t, x, s: t.var(x, correction=s),
+    "leaky_relu": lambda t, x, s: t.nn.functional.leaky_relu(x, s),
+    "softshrink": lambda t, x, s: t.nn.functional.softshrink(x, s),
+    "add": lambda t, x, s: t.add(x, x, alpha=s),
+    "pow": lambda t, x, s: x**s,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_numbers_are_shown_as_what_they_were(name: str) -> None:
+    def kinds(t: Any, number: Any) -> Any:
+        x = t.tensor([[0.5, 1.5], [2.5, 0.3]], requires_grad=True)
+        try:
+            node = KINDS[name](t, x, number(t)).grad_fn
+        except (RuntimeError, TypeError):
+            return None
+        found = fields(node)
+        return {k: (type(v), v) for k, v in found.items() if isinstance(v, (int, float, complex))}
+
+    numbers: list[Any] = [lambda _, n=n: n for n in (1, 2, 1.0, 2.5, True)]
+    if name not in ("norm", "dist", "pow", "add"):  # which refuse these, or have them as tensors
+        numbers += [lambda _: 1 + 0j, lambda t: t.tensor(1.0), lambda t: t.tensor(1 + 0j)]
+    for number in numbers:
+        assert kinds(pygrad, number) == kinds(torch, number)
+    assert any(kinds(pygrad, number) for number in numbers)

@@ -9,7 +9,7 @@
 #include "ground/memory.h"
 
 const Watcher *watcher, *listener;
-bool watcher_answers;
+bool watcher_answers, scalars_read;
 bool entered_again;
 const Answers *door_answers;
 bool (*autocast_arguments)(const char *op, int n, Place *places);
@@ -163,6 +163,7 @@ bool arg_given(const Call *c, int k) {
 
 /* A number of the host as a tensor; NULL: v is none. */
 static NOINLINE Tensor *wrapped_number(const Value *v) {
+  scalars_read = scalars_read || v->tag != TAG_INT;
   switch (v->tag) {
     case TAG_INT: return tensor_wrapped_i(v->i);
     case TAG_BOOL: return tensor_wrapped_b(v->i != 0);
@@ -180,6 +181,7 @@ Tensor *arg_tensor(Call *c, int k) {
 
 complex_f64 arg_complex(const Call *c, int k) {
   const Value *v = &c->v[k];
+  scalars_read = scalars_read || v->tag != TAG_INT;
   if (arg_given(c, k) && v->tag == TAG_COMPLEX) return *(const complex_f64 *)v->p;
   if (arg_given(c, k) && v->tag == TAG_TENSOR) return tensor_get_c(v->t, 0);
   return arg_float(c, k);
@@ -203,6 +205,7 @@ int64_t arg_int(const Call *c, int k) {
 double arg_float(const Call *c, int k) {
   if (!arg_given(c, k)) return 0;
   const Value *v = &c->v[k];
+  scalars_read = scalars_read || v->tag != TAG_INT;
   if (v->tag == TAG_COMPLEX) return real_of(v);
   return v->tag == TAG_TENSOR ? tensor_get_f(v->t, 0) : v->tag == TAG_FLOAT ? v->f : (double)v->i;
 }

@@ -89,6 +89,9 @@ Floats arg_floats(const Call *c, int k);
 Tensors arg_tensors(Call *c, int k);       /* NULL elements for None */
 const char *arg_str(const Call *c, int k); /* NULL if not given */
 
+/* Set where a number was read whose value does not show what it was: 2.0, True, 1+0j. */
+extern bool scalars_read;
+
 int32_t arg_generator(const Call *c, int k); /* 0: the default one */
 
 /* The next tensor of a value: itself, or one of its list or its subscript, without what is None;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "call/door.h"
+#include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/autocast.h"
 #include "ops/dispatch.h"
@@ -340,12 +341,43 @@ static bool refuses_complex(const Call *c) {
   return false;
 }
 
+static ScalarKind kind_of(const Value *v) {
+  DType d = v->tag == TAG_TENSOR ? (DType)v->t->dtype : DT_I64;
+  return v->tag == TAG_COMPLEX || dtype_is_complex(d) ? SCALAR_COMPLEX
+         : v->tag == TAG_FLOAT || dtype_is_float(d)   ? SCALAR_FLOAT
+         : v->tag == TAG_BOOL || d == DT_BOOL         ? SCALAR_BOOL
+                                                      : SCALAR_BY_VALUE;
+}
+
+/* The node of the result learns what numbers it keeps were. A default stays a number like any. */
+static NOINLINE void note_scalars(const Call *c) {
+  const Schema *s = schema_of_row(c->row);
+  bool made = c->result.tag == TAG_TENSOR || (c->result.tag == TAG_TENSORS && c->result.n);
+  Tensor *y = made && !failed() ? result_tensor(&c->result, 0) : NULL;
+  Node *n = y ? y->grad_fn : NULL;
+  if (!n || !strchr(n->type->fields, '|')) return;
+  int count = 0;
+  for (int i = 0; i < c->n_args; i++) count += s->args[i].type == ARG_SCALAR;
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    const Arg *a = &s->args[i];
+    bool scalar = a->type == ARG_SCALAR ||
+                  (a->type == ARG_TENSOR_OR_SCALAR && v->tag != TAG_TENSOR && i);
+    bool absent = a->has_default && v->tag == a->fallback.tag && v->i == a->fallback.i;
+    if (!scalar || absent || !arg_given(c, i)) continue;
+    bool known = node_note_kind(n, name_text(a->name), kind_of(v));
+    if (!known && a->type == ARG_SCALAR && count == 1) node_note_kind(n, NULL, kind_of(v));
+  }
+}
+
 static void run_call(Call *c) {
   if (unusual_tensors && !takes_sparse(c)) return;
   if (c->row->no_complex && refuses_complex(c)) return;
+  scalars_read = false;
   if (c->out.tag != TAG_MISSING) run_out(c);
   else if (c->inplace) run_inplace(c);
   else c->row->run(c);
+  if (__builtin_expect(scalars_read, 0)) note_scalars(c);
 }
 
 /* What a row's function makes before it comes to a door of its own, as the door says. */

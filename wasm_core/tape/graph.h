@@ -58,7 +58,7 @@ typedef struct {
   GradFn *grad;
   /* Names for node._saved_*: of the saved tensors, slot by slot, the last with * if it is all
    * the rest, with # if it is a number of the host; then after | those of the numbers in order,
-   * each with a letter: i, f, b; x a float shown as an int if it is one; o an int, None if it is
+   * each with a letter: i, f, b; x a Scalar, shown as what it was (ScalarKind); o an int, None if it is
    * INT64_MAX (o-: if negative); e a float, None if 0; m dimensions as bits, M the only one of
    * them; l a list after its length, a digit a list of so many, d of three the last so many as
    * the node's first number says, each empty if it begins with INT64_MAX, D as d but empty if
@@ -141,7 +141,8 @@ struct Node {
   struct Origin *origin; /* anomaly.h: where it was made; NULL unless that is recorded */
   Tangents *tangents;    /* while outputs wait for theirs, owned */
   bool unrecorded;       /* made for the sake of tangents alone */
-  bool in_float; /* of an op of half types: gradients come in one, its formula is of float */
+  bool in_float;  /* of an op of half types: gradients come in one, its formula is of float */
+  uint16_t kinds; /* ScalarKind of the first numbers, two bits each */
 };
 
 /* NODE_SLICE: of type AsStridedView. */
@@ -243,6 +244,16 @@ static inline void num_i(Node *n, int k, int64_t v) {
 static inline void num_f(Node *n, int k, double v) {
   if (n) n->numbers[k].f = v;
 }
+
+/* --- numbers of the host (fields.c) --- */
+/* How many numbers a field takes, from number `at` on; it begins at its colon. */
+int node_width(const Node *n, const char *field, int at);
+/* What a number of the host was that is kept as a double: an int if it is whole, or as noted. */
+typedef enum { SCALAR_BY_VALUE, SCALAR_FLOAT, SCALAR_BOOL, SCALAR_COMPLEX } ScalarKind;
+enum { NOTED_KINDS = 8 };
+/* For the field of a name, or the first there is (NULL); false: there is none. */
+bool node_note_kind(Node *n, const char *name, ScalarKind kind);
+ScalarKind node_kind(const Node *n, int at);
 
 /* --- saved values (saved.c) --- */
 void saves_pack(Node *n); /* runs the pack hooks on the inputs that were saved */

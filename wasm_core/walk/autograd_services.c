@@ -486,18 +486,6 @@ void op_node_saved_hooks(Call *c) {
   if (n && slot < n->n_saves) saved_register_hooks(n, slot, (int32_t)arg_int(c, 2));
 }
 
-/* How many numbers a field takes, from number `at` on. */
-static int width_of(const Node *n, const char *field, int at) {
-  char letter = field[1];
-  if (letter == 'l') return at < n->n_numbers ? 1 + (int)n->numbers[at].i : 1;
-  if (letter == 't') return strcspn(field, ",") < strcspn(field, " ");
-  if (letter >= '1' && letter <= '9') return letter - '0';
-  if (letter == 'd' || letter == 'D') return 3;
-  return letter == 'r'                                     ? n->n_numbers - at
-         : letter == 's' || letter == 'n' || letter == 'F' ? 0
-                                                           : 1;
-}
-
 static void ret_list(Call *c, int64_t count, const Number *v) {
   ret_ints(c, count && v->i != INT64_MAX ? (int)count : 0, &v->i);
 }
@@ -512,16 +500,20 @@ static void ret_choice(Call *c, const char *at, int64_t k) {
   ret_str(c, text);
 }
 
-static void ret_scalar(Call *c, double v) {
-  if (v == (double)(int64_t)v) ret_int(c, (int64_t)v);
+static void ret_scalar(Call *c, double v, ScalarKind kind) {
+  if (kind == SCALAR_COMPLEX) ret_complex(c, v);
+  else if (kind == SCALAR_BOOL) ret_bool(c, v != 0);
+  else if (kind == SCALAR_BY_VALUE && v == (double)(int64_t)v) ret_int(c, (int64_t)v);
   else ret_float(c, v);
 }
 
 /* The k-th parameter after the tensor of a schema: a float, or a Scalar. */
-static void ret_parameter(Call *c, const char *schema, int k, double v) {
+static void ret_parameter(Call *c, const Node *n, const char *schema, int k) {
+  double v = n->numbers[k].f;
+  ScalarKind kind = node_kind(n, k);
   for (; k >= 0 && schema; k--) schema = strchr(schema + 1, ',');
   if (schema && strncmp(schema, ", float", 7) == 0) ret_float(c, v);
-  else ret_scalar(c, v);
+  else ret_scalar(c, v, kind);
 }
 
 static void ret_sizes(Call *c, const Node *n, int input, bool count) {
@@ -555,14 +547,14 @@ static void ret_number(Call *c, const Node *n, int k) {
   const char *field = strchr(n->type->fields, '|');
   if (!field) return;
   if (strchr(field, '(')) {
-    if (k < n->n_numbers) ret_parameter(c, field, k, n->numbers[k].f);
+    if (k < n->n_numbers) ret_parameter(c, n, field, k);
     return;
   }
   for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--)
-    at += width_of(n, field, at);
+    at += node_width(n, field, at);
   if (!field) return;
   char letter = field[1];
-  int64_t width = width_of(n, field, at);
+  int64_t width = node_width(n, field, at);
   if (at + width > n->n_numbers) return;
   const Number *v = n->numbers + at;
   switch (letter) {
@@ -582,7 +574,7 @@ static void ret_number(Call *c, const Node *n, int k) {
       break;
     case 'b': ret_bool(c, v->i != 0); break;
     case 'f': ret_float(c, v->f); break;
-    case 'x': ret_scalar(c, v->f); break;
+    case 'x': ret_scalar(c, v->f, node_kind(n, at)); break;
     case 'i': ret_int(c, v->i); break;
     case 'm':
     case 'M': ret_dims(c, v->i, letter == 'm'); break;

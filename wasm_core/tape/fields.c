@@ -1,0 +1,54 @@
+/* The numbers among a node's fields: how many of its numbers each takes, and what kind of number of
+ * the host one was that is kept as a double; what the letters mean: NodeType in graph.h. */
+#include <string.h>
+
+#include "tape/graph.h"
+
+int node_width(const Node *n, const char *field, int at) {
+  char letter = field[1];
+  if (letter == 'l') return at < n->n_numbers ? 1 + (int)n->numbers[at].i : 1;
+  if (letter == 't') return strcspn(field, ",") < strcspn(field, " ");
+  if (letter >= '1' && letter <= '9') return letter - '0';
+  if (letter == 'd' || letter == 'D') return 3;
+  return letter == 'r'                                     ? n->n_numbers - at
+         : letter == 's' || letter == 'n' || letter == 'F' ? 0
+                                                           : 1;
+}
+
+/* Whether a text of this length ends at `end`, as a word. */
+static bool ends_with(const char *start, const char *end, const char *name, size_t length) {
+  return end - start > (ptrdiff_t)length && strncmp(end - length, name, length) == 0 &&
+         end[-(ptrdiff_t)length - 1] == ' ';
+}
+
+/* The place of a Scalar's number; -1: there is none of that name, or of any. */
+static int place_of_scalar(const Node *n, const char *name) {
+  const char *start = strchr(n->type->fields, '|'), *field = start;
+  size_t length = name ? strlen(name) : 0;
+  int at = 0;
+  if (!start) return -1;
+  if (strchr(start, '(')) { /* a schema, of floats and Scalars after the first argument */
+    for (field = strchr(start, ','); field; field = strchr(field + 1, ','), at++) {
+      const char *end = field + 1 + strcspn(field + 1, "=,)");
+      if (strncmp(field, ", Scalar ", 9) == 0 && (!name || ends_with(field, end, name, length)))
+        return at;
+    }
+    return -1;
+  }
+  for (field = strchr(start, ':'); field; field = strchr(field + 1, ':')) {
+    if (field[1] == 'x' && (!name || ends_with(start, field, name, length))) return at;
+    at += node_width(n, field, at);
+  }
+  return -1;
+}
+
+bool node_note_kind(Node *n, const char *name, ScalarKind kind) {
+  int at = place_of_scalar(n, name);
+  if (at < 0 || at >= NOTED_KINDS || at >= n->n_numbers) return false;
+  n->kinds = (uint16_t)((n->kinds & ~(3u << 2 * at)) | (unsigned)kind << 2 * at);
+  return true;
+}
+
+ScalarKind node_kind(const Node *n, int at) {
+  return at < NOTED_KINDS ? (ScalarKind)(n->kinds >> 2 * at & 3) : SCALAR_BY_VALUE;
+}
