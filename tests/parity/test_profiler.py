@@ -490,3 +490,25 @@ def test_averages_know_ranges() -> None:
         return sorted(found.items())
 
     both(script)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: t.rand(3),
+        lambda t: t.randn(2, 2),
+        lambda t: t.randint(3, (4,)),
+        lambda t: t.normal(0.0, 1.0, (2,)),
+        lambda t: t.full((3,), 2.0),
+    ],
+)
+def test_factories_make_an_empty_tensor_and_fill_it(make: Any) -> None:
+    def run(t: Any) -> Any:
+        with t.autograd.profiler.profile() as prof:
+            make(t)
+        return [
+            (event.name, [child.name for child in event.cpu_children], event.sequence_nr)
+            for event in prof.function_events
+        ]
+
+    both(run)

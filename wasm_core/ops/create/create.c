@@ -112,6 +112,7 @@ Tensor *options_end(const Call *c, int k, Tensor *t) {
 /* ------------------------------------------------------------ constants */
 
 static Tensor *filled(Tensor *y, Tensor *value) {
+  VIEW_ENTERED(filled, "fill_", y, value);
   if (blocked(y) || blocked(value) || !number_fits(value, (DType)y->dtype)) return NULL;
   return tensor_fill_data(y, value) ? y : NULL;
 }
@@ -138,7 +139,7 @@ DType scalar_dtype(const Tensor *value) {
 
 Tensor *t_full(Ints sizes, Tensor *value, DType dtype) {
   OP_ENTERED(t_full, "full", sizes, value, dtype);
-  return blocked(value) ? NULL : filled(tensor_empty(sizes.n, sizes.v, dtype), value);
+  return blocked(value) ? NULL : filled(t_empty(sizes, dtype, NULL), value);
 }
 
 Tensor *t_empty(Ints sizes, DType dtype, const char *format_name) {

@@ -234,11 +234,16 @@ static Tensor *parts_of(Tensor *x) {
   return x && dtype_is_complex(tensor_dtype(x)) ? WITHOUT_GRAD(t_view_as_real(x)) : NULL;
 }
 
-Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
+static Tensor *fill_uniform(Tensor *x, double from, double to, int32_t gen) {
   Tensor *parts = parts_of(x);
-  if (parts) return random_uniform(parts, from, to, gen) ? x : NULL;
+  if (parts) return fill_uniform(parts, from, to, gen) ? x : NULL;
   if (blocked(x) || (dtype_is_float(tensor_dtype(x)) && !check_uniform(x, from, to))) return NULL;
   return fill(x, uniform_fills, "check_uniform_bounds", gen, (Draw){.a = from, .b = to});
+}
+
+Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
+  VIEW_ENTERED(random_uniform, "uniform_", x, from, to, gen);
+  return fill_uniform(x, from, to, gen);
 }
 
 /* in_blocks: as the fill of a contiguous tensor goes. */
@@ -252,6 +257,7 @@ static Tensor *fill_normal(Tensor *x, bool in_blocks, double mean, double std, i
 }
 
 Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen) {
+  VIEW_ENTERED(random_normal, "normal_", x, mean, std, gen);
   return blocked(x) ? NULL : fill_normal(x, tensor_is_contiguous(x), mean, std, gen);
 }
 
@@ -343,6 +349,7 @@ static bool round_bounds(const Tensor *x, int64_t *low, int64_t *high) {
 
 /* in [low, high) */
 Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
+  VIEW_ENTERED(random_integers, "random_", x, low, high, gen);
   if (blocked(x)) return NULL;
   if (low >= high)
     return fail(ERR_RUNTIME,
@@ -487,7 +494,7 @@ Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
   DType dtype = option_dtype(c, k, absent);
   if (failed()) return NULL;
   Tensor *out = c->out.tag == TAG_TENSOR ? c->out.t : NULL;
-  return made(c, k, out ? resized(out, sizes.n, sizes.v) : tensor_empty(sizes.n, sizes.v, dtype));
+  return made(c, k, out ? resized(out, sizes.n, sizes.v) : t_empty(sizes, dtype, NULL));
 }
 
 /* As argument 0; memory_format stands after the options */
