@@ -46,7 +46,7 @@ class _Scope(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._before: list[Any] = []
+        self._entered: list[Any] = []
         self._asking = False
 
     def __enter__(self) -> _Scope:
@@ -79,16 +79,18 @@ class _Scope(TorchDispatchMode):
             return self.call(op, self._next(op), asleep, mode, args, kwargs)
 
         outside = _registry.watchers[-1] if _registry.watchers else None
+        place = thread, len(_dispatch.mode_stack()), self
         _registry.watchers.append(seen_of_library)
-        beside.append((thread, len(_dispatch.mode_stack()), self))
-        self._before.append(calls.intercept(seen))
-        below = self._before[-1] or calls.call_op
+        beside.append(place)
+        below = calls.intercept(seen) or calls.call_op
+        self._entered.append((below, seen_of_library, place))
         return self
 
     def __exit__(self, *_: object) -> None:
-        calls.intercept(self._before.pop())
-        beside.pop()
-        _registry.watchers.pop()
+        below, seen_of_library, place = self._entered.pop()
+        calls.intercept(None if below is calls.call_op else below)
+        beside.remove(place)
+        _registry.watchers.remove(seen_of_library)
 
     def _next(self, op: Any) -> int:
         at = self.func_counter[op]
