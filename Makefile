@@ -43,8 +43,9 @@ help:
 
 VENV := .venv
 PARITY_VENV := .venv-parity
+CLIENTS_VENV := .venv-clients
 
-$(VENV)/bin/python $(PARITY_VENV)/bin/python:
+$(VENV)/bin/python $(PARITY_VENV)/bin/python $(CLIENTS_VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo 'pygrad needs Python 3.11 or newer: make PYTHON=python3.11 ...' >&2; exit 1; }
 	$(PYTHON) -m venv $(@:/bin/python=)
@@ -105,10 +106,7 @@ bench: $(VENV)/.dev
 
 # Packages that use torch, in an environment of their own: each as pinned, without asking what else it wants, which would
 # be another torch.
-CLIENTS_VENV := .venv-clients
-
-$(CLIENTS_VENV)/.clients: tests/clients/packages.txt
-	@[ -x $(@D)/bin/python ] || $(PYTHON) -m venv $(@D)
+$(CLIENTS_VENV)/.clients: tests/clients/packages.txt | $(CLIENTS_VENV)/bin/python
 	$(call install,$(@D)) torch==2.13.0
 	$(call install,$(@D)) --no-deps --requirement $<
 	$(call install,$(@D)) --editable .

@@ -14,13 +14,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from suites import Share
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
@@ -130,15 +136,43 @@ def judge(program: Path, timeout: float, show: bool) -> Verdict:
     return Verdict(program.stem, what, outcome, wanted.seconds, got.seconds)
 
 
-def table(verdicts: list[Verdict], suites: dict[str, tuple[int, int]]) -> str:
+def missing() -> list[str]:
+    """The packages of `packages.txt` that are not here."""
+    here = {(each.name, each.version) for each in metadata.distributions()}
+    wanted = (HERE / "packages.txt").read_text().split()
+    return [each for each in wanted if tuple(each.split("==")) not in here]
+
+
+def circumstances() -> str:
+    """Where and when the table was made."""
+    versions = [f"{name} {metadata.version(name)}" for name in ("pygrad", "torch", "numpy")]
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    day = datetime.now(UTC).date()
+    return f"Python {platform.python_version()}, {', '.join(versions)}; {machine}; {day}."
+
+
+def table(verdicts: list[Verdict], shares: list[Share]) -> str:
     """The verdicts as Markdown."""
-    lines = ["| program | what it does | outcome |", "|---|---|---|"]
+    same = sum(row.outcome == "same" for row in verdicts)
+    lines = [circumstances(), "", f"Programs that print the same: {same} of {len(verdicts)}.", ""]
+    lines += ["| program | what it does | outcome |", "|---|---|---|"]
     lines += [f"| {row.program} | {row.what} | {row.outcome[:120]} |" for row in verdicts]
-    if suites:
-        lines += ["", "| package | its tests that pass under torch | of these, under pygrad |"]
-        lines += ["|---|---:|---:|"]
-        lines += [f"| {name} | {wanted} | {got} |" for name, (got, wanted) in suites.items()]
+    if shares:
+        wanted, got = sum(each.torch for each in shares), sum(each.pygrad for each in shares)
+        lines += ["", f"Packages' own tests that pass under torch: {wanted}; of these, under"]
+        lines += [f"pygrad: {got}, {percentage(got, wanted)}.", ""]
+        lines += ["| package | run, every | pass under torch | of these, under pygrad | share |"]
+        lines += ["|---|---:|---:|---:|---:|"]
+        for each in shares:
+            part = percentage(each.pygrad, each.torch)
+            counts = f"{each.every} | {each.torch} | {each.pygrad} | {part}"
+            lines += [f"| {each.package} | {counts} |"]
     return "\n".join(lines) + "\n"
+
+
+def percentage(part: int, whole: int) -> str:
+    """Rounded down, so that only all is 100 %."""
+    return f"{1000 * part // whole / 10:.1f} %" if whole else "none"
 
 
 def write_table(path: Path, text: str) -> None:
@@ -157,6 +191,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="where to write the verdicts")
     parser.add_argument("--table", type=Path, help="a document whose table to write")
     chosen = parser.parse_args()
+    if absent := missing():
+        print(f"missing: {' '.join(absent)} (make clients installs them)")
     verdicts = []
     for program in sorted(PROGRAMS.glob("*.py")):
         if re.search(chosen.only, program.stem):
@@ -164,22 +200,27 @@ def main() -> int:
             row = verdicts[-1]
             times = f"{row.torch_seconds:5.1f} s {row.pygrad_seconds:5.1f} s"
             print(f"{row.program:26} {times}  {row.outcome[:150]}", flush=True)
-    usable = [row for row in verdicts if not row.outcome.startswith("torch: ")]
-    same = sum(row.outcome == "same" for row in usable)
-    print(f"{same} of {len(usable)} programs print the same under pygrad as under torch")
-    suites = {}
+    same = sum(row.outcome == "same" for row in verdicts)
+    print(f"{same} of {len(verdicts)} programs print the same under pygrad as under torch")
+    shares = []
     if chosen.suites:
         import suites as packages  # which needs this module
 
         for name in packages.SUITES:
             if re.search(chosen.only, name):
-                suites[name] = packages.share(name, 60.0)
-                print(f"{name:26} {suites[name][0]} of {suites[name][1]} tests", flush=True)
+                shares.append(packages.share(name, 60.0))
+                row = shares[-1]
+                print(f"{name:26} {row.pygrad} of {row.torch} tests", flush=True)
     if chosen.json:
-        chosen.json.write_text(json.dumps([asdict(row) for row in verdicts], indent=1))
+        found = {"programs": verdicts, "suites": shares}
+        chosen.json.write_text(
+            json.dumps(
+                {key: [asdict(row) for row in rows] for key, rows in found.items()}, indent=1
+            )
+        )
     if chosen.table:
-        write_table(chosen.table, table(verdicts, suites))
-    return 0 if same == len(usable) else 1
+        write_table(chosen.table, table(verdicts, shares))
+    return 0 if same == len(verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -32,6 +32,20 @@ class Suite:
     """Of many tests, each so manieth is run."""
 
 
+@dataclass(frozen=True)
+class Share:
+    """A row of the table."""
+
+    package: str
+    every: int
+    torch: int
+    """How many tests pass under torch."""
+    pygrad: int
+    """How many of these pass under pygrad."""
+    lost: dict[str, str]
+    """The others, and why."""
+
+
 SUITES: Final = {
     "backpack": Suite("backpack-for-pytorch==1.7.1", "test", every=20),
     "einops": Suite("einops==0.8.2", "einops/tests"),
@@ -48,18 +62,20 @@ SUITES: Final = {
 def unpacked(name: str, suite: Suite) -> Path:
     """The folder of a package's source archive, brought here if it is not."""
     place = PLACE / name
-    if not place.is_dir():
-        place.mkdir(parents=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        options = ["--no-binary", ":all:", "--no-build-isolation", "--dest", str(place)]
+    place.mkdir(parents=True, exist_ok=True)
+    if not (found := [each for each in place.iterdir() if each.is_dir()]):
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+        package = suite.archive.partition("==")[0]
+        options = ["--no-deps", "--no-binary", package, "--dest", str(place)]
         subprocess.run([*pip, *options, suite.archive], check=True)
         with tarfile.open(next(place.glob("*.tar.gz"))) as archive:
             archive.extractall(place, filter="data")
-    return next(each for each in place.iterdir() if each.is_dir())
+        found = [each for each in place.iterdir() if each.is_dir()]
+    return found[0]
 
 
-def passed(name: str, suite: Suite, *, under_pygrad: bool, timeout: float) -> set[str]:
-    """The names of the tests that pass."""
+def outcomes(name: str, suite: Suite, *, under_pygrad: bool, timeout: float) -> dict[str, str]:
+    """Of each test why it did not pass; nothing if it did."""
     root = unpacked(name, suite)
     report = PLACE / f"{name}-{'pygrad' if under_pygrad else 'torch'}.xml"
     report.unlink(missing_ok=True)
@@ -86,14 +102,25 @@ def passed(name: str, suite: Suite, *, under_pygrad: bool, timeout: float) -> se
         check=False,
     )
     if not report.exists():
-        return set()
-    cases = ElementTree.parse(report).iter("testcase")
-    return {f"{case.get('classname')}::{case.get('name')}" for case in cases if not len(case)}
+        return {}
+    return {
+        f"{case.get('classname')}::{case.get('name')}": _reason(case)
+        for case in ElementTree.parse(report).iter("testcase")
+    }
 
 
-def share(name: str, timeout: float) -> tuple[int, int]:
-    """How many of the tests that pass under torch pass here, and how many they are."""
+def _reason(case: ElementTree.Element) -> str:
+    """The first line of what a test failed with, or was left out for."""
+    said = [each for each in case if each.tag in ("failure", "error", "skipped")]
+    return (said[0].get("message") or said[0].tag).split("\n")[0] if said else ""
+
+
+def share(name: str, timeout: float) -> Share:
+    """How many of the tests that pass under torch pass here."""
     suite = SUITES[name]
-    wanted = passed(name, suite, under_pygrad=False, timeout=timeout)
-    got = passed(name, suite, under_pygrad=True, timeout=timeout)
-    return len(wanted & got), len(wanted)
+    wanted = outcomes(name, suite, under_pygrad=False, timeout=timeout)
+    got = outcomes(name, suite, under_pygrad=True, timeout=timeout)
+    usable = [test for test, reason in wanted.items() if not reason]
+    reasons = {test: got.get(test, "not run") for test in usable}
+    lost = {test: reason for test, reason in reasons.items() if reason}
+    return Share(name, suite.every, len(usable), len(usable) - len(lost), lost)
