@@ -106,14 +106,15 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "_VF _jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp backends "
-    "compiler cpu cuda datasets distributed distributions functional functorch futures fx hub jit "
-    "library mps multiprocessing ops overrides profiler quasirandom return_types serialization "
-    "signal storage testing types version xpu"
+    "_VF _higher_order_ops _jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp "
+    "backends compiler cpu cuda datasets distributed distributions functional functorch futures fx "
+    "hub jit library mps multiprocessing ops overrides profiler quasirandom return_types "
+    "serialization signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
     for module, names in {
+        "_higher_order_ops": "cond while_loop",
         "_way_in": "install uninstall",
         "amp": "autocast GradScaler",
         "amp._state": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
@@ -180,6 +181,7 @@ if TYPE_CHECKING:
     from ._functions_table import (
         _standard_gamma_grad as _standard_gamma_grad,
     )
+    from ._higher_order_ops import cond, while_loop
     from ._way_in import install, uninstall
     from .quasirandom import (
         _sobol_engine_draw,
@@ -226,6 +228,7 @@ from . import (
 from ._checks import *
 from ._functions import (
     _assert,
+    _assert_async,
     are_deterministic_algorithms_enabled,
     broadcast_shapes,
     compile,

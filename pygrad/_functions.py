@@ -44,6 +44,22 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
+@builtin
+@overridable
+def _assert_async(input: Tensor, assert_msg: str = "") -> None:
+    """Refuses a one-element tensor that is zero.
+
+    Raises:
+        RuntimeError: it is, with `assert_msg` for its text.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad._assert_async(pygrad.tensor(True), "not so")
+    """
+    if not input.is_meta and not input:
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
 def typename(obj: Any) -> str:
     """The legacy type name of a tensor; the qualified name of a class or function, or of another
     object's type.

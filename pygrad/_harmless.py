@@ -148,6 +148,8 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_always(None), "set_enable_guard_collectives set_default_backend"),
         (_always([]), "list_backends"),
     ],
+    "torch._subclasses.fake_tensor": [(_always(False), "is_fake")],
+    "torch.fx.experimental.proxy_tensor": [(_always(None), "get_proxy_mode")],
     "torch.jit": [
         (_itself, "_script_if_tracing interface script_if_tracing script_method"),
         (_first, "optimize_for_inference"),

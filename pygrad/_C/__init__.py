@@ -22,6 +22,7 @@ from .._package import submodule
 from .._parse_to import parse_to
 from .._tensor import Tensor
 from ..autograd import grad_mode as _grad_mode
+from .._vmap import levels as _levels
 from ..autograd import graph
 from ..autograd.grad_mode import _set_view_replay_enabled as _set_view_replay_enabled
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
@@ -111,6 +112,18 @@ def _log_api_usage_once(event: str) -> None:
 @builtin
 def _get_tracing_state() -> None:
     """None: nothing is ever traced."""
+
+
+@builtin
+def _are_functorch_transforms_active() -> bool:
+    """Whether this is inside a transform of `pygrad.func`.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad._C._are_functorch_transforms_active()
+        False
+    """
+    return bool(_levels.stack or _levels.transforms)
 
 
 # ------------------------------------------------------------------ __torch_function__

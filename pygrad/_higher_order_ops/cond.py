@@ -1,0 +1,42 @@
+"""A branch as a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._functions import is_tensor
+from .._tensor import Tensor
+from .._tree import flatten
+
+__all__ = ["cond"]
+
+
+def cond(
+    pred: bool | int | float | Tensor,
+    true_fn: Callable[..., Any],
+    false_fn: Callable[..., Any],
+    operands: Sequence[Any] = (),
+) -> Any:
+    """``true_fn(*operands)`` if a condition holds, else ``false_fn(*operands)``.
+
+    Raises:
+        RuntimeError: `pred` has not one element, a function cannot be called, or `operands` are
+            not tensors.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.tensor(2.0)
+        >>> pygrad.cond(x > 0, lambda x: x * 3, lambda x: -x, (x,))
+        tensor(6.)
+    """
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError("Expect both branches to be callable.")
+    if not isinstance(operands, (tuple, list)) or not all(map(is_tensor, flatten(operands)[0])):
+        raise RuntimeError(
+            "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists "
+            f"of tensor leaves, but got {operands}."
+        )
+    return (true_fn if pred else false_fn)(*operands)
