@@ -14,6 +14,10 @@ export interface Functions {
   _chunk_cat(tensors: readonly Tensor[], dim: number, options: { num_chunks: number; out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], options: { dim: number; num_chunks: number; out?: Tensor }): Tensor;
   _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor): Tensor;
+  _grouped_mm(input: Tensor, mat2: Tensor, offs?: Tensor | null, bias?: Tensor | null, out_dtype?: DType | null): Tensor;
+  _grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | null, bias: Tensor | null, options: { out_dtype?: DType | null }): Tensor;
+  _grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | null, options: { bias?: Tensor | null; out_dtype?: DType | null }): Tensor;
+  _grouped_mm(input: Tensor, mat2: Tensor, options: { offs?: Tensor | null; bias?: Tensor | null; out_dtype?: DType | null }): Tensor;
   _lu_with_info(input: Tensor, pivot?: boolean, check_errors?: boolean): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, pivot: boolean, options: { check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, options: { pivot?: boolean; check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
@@ -408,6 +412,7 @@ export interface Functions {
   dropout_(input: Tensor, p: number, train: boolean): Tensor;
   dropout_(input: Tensor, p: number, options: { train: boolean }): Tensor;
   dropout_(input: Tensor, options: { p: number; train: boolean }): Tensor;
+  dsmm(input: Tensor, mat2: Tensor, options?: { out?: Tensor }): Tensor;
   dsplit(input: Tensor, sections: number): Tensor[];
   dsplit(input: Tensor, options: { sections: number }): Tensor[];
   dsplit(input: Tensor, indices: readonly number[]): Tensor[];
@@ -1149,6 +1154,7 @@ export interface Functions {
   split_with_sizes_copy(input: Tensor, split_sizes: readonly number[], dim?: number, options?: { out?: Tensor[] }): Tensor[];
   split_with_sizes_copy(input: Tensor, split_sizes: readonly number[], options: { dim?: number; out?: Tensor[] }): Tensor[];
   split_with_sizes_copy(input: Tensor, options: { split_sizes: readonly number[]; dim?: number; out?: Tensor[] }): Tensor[];
+  spmm(input: Tensor, mat2: Tensor, options?: { out?: Tensor }): Tensor;
   sqrt(input: Tensor, options?: { out?: Tensor }): Tensor;
   sqrt_(input: Tensor): Tensor;
   square(input: Tensor, options?: { out?: Tensor }): Tensor;
@@ -2583,6 +2589,7 @@ export interface Functional {
   group_norm(input: Tensor, num_groups: number, weight: Tensor | null, options: { bias?: Tensor | null; eps?: number }): Tensor;
   group_norm(input: Tensor, num_groups: number, options: { weight?: Tensor | null; bias?: Tensor | null; eps?: number }): Tensor;
   group_norm(input: Tensor, options: { num_groups: number; weight?: Tensor | null; bias?: Tensor | null; eps?: number }): Tensor;
+  grouped_mm(mat_a: Tensor, mat_b: Tensor, options?: { offs?: Tensor | null; bias?: Tensor | null; out_dtype?: DType | null }): Tensor;
   gumbel_softmax(logits: Tensor, tau?: number, hard?: boolean, eps?: number, dim?: number): Tensor;
   gumbel_softmax(logits: Tensor, tau: number, hard: boolean, eps: number, options: { dim?: number }): Tensor;
   gumbel_softmax(logits: Tensor, tau: number, hard: boolean, options: { eps?: number; dim?: number }): Tensor;

@@ -306,3 +306,65 @@ def test_types_that_have_no_kernel_are_refused() -> None:
         ]
 
     both(script)
+
+
+def test_grouped_mm() -> None:
+    def script(t: Any) -> Any:
+        product, made = t.nn.functional.grouped_mm, []
+        t.manual_seed(0)
+        ends = t.tensor([4, 4, 8], dtype=t.int32)  # the second group is empty
+        for a, b, offs in (
+            (t.randn(8, 8), t.randn(3, 8, 16), ends),
+            (t.randn(3, 16, 8), t.randn(8, 8), ends),
+            (t.randn(8, 8), t.randn(8, 16), ends),
+            (t.randn(3, 16, 8), t.randn(3, 8, 8), None),
+        ):
+            a, b = a.requires_grad_(), b.requires_grad_()
+            y = product(a, b, offs=offs)
+            da, db = t.autograd.grad((y * y).sum(), (a, b), create_graph=True)
+            made += [y, y.grad_fn.name(), da, db]
+            made += t.autograd.grad((da * da).sum() + (db * db).sum(), (a, b))
+            made += [product(a.bfloat16(), b.bfloat16(), offs=offs)]
+        return made
+
+    both(script, rtol=1e-3, atol=1e-3)
+
+
+def test_grouped_mm_wrongly_called() -> None:
+    def script(t: Any) -> Any:
+        ends = t.tensor([2, 6], dtype=t.int32)
+        right = {"self": t.ones(6, 8), "mat2": t.ones(2, 8, 8), "offs": ends}
+
+        def of(**given: Any) -> Any:
+            return tried(lambda: t._grouped_mm(**(right | given)))
+
+        return [
+            of(offs=None),
+            of(offs=ends.long()),
+            of(offs=ends[:1]),
+            of(offs=ends[None]),
+            of(self=t.ones(2, 4, 8)),
+            of(self=t.ones(3, 4, 8), offs=None),
+            of(self=t.ones(2, 4, 4), offs=None),
+            of(self=t.ones(8)),
+            of(mat2=t.ones(8)),
+            of(mat2=t.ones(2, 4, 8)),
+            of(self=t.ones(6, 8, dtype=t.float64)),
+            of(mat2=t.ones(2, 8, 8, dtype=t.int64)),
+            of(self=t.ones(6, 8, dtype=t.bfloat16)),
+            of(bias=t.ones(8)),
+            of(out_dtype=t.bfloat16),
+        ]
+
+    both(script)
+
+
+def test_what_lies_behind_the_groups_is_zero() -> None:
+    """PyTorch leaves what was in memory."""
+    product = pygrad.nn.functional.grouped_mm
+    for ends in ([1, 2], [2, 1], [-3, 2], [2, -9]):
+        y = product(
+            pygrad.ones(4, 4), pygrad.ones(2, 4, 4), offs=pygrad.tensor(ends, dtype=pygrad.int32)
+        )
+        assert y[2:].tolist() == [[0.0] * 4] * 2
+    product(pygrad.ones(4, 4), pygrad.ones(1, 4, 4), offs=pygrad.tensor([99], dtype=pygrad.int32))
