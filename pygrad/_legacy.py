@@ -10,7 +10,7 @@ from typing import Any
 from . import _ops
 from ._boundary.blocks import empty_for_host
 from ._creation import _default_dtype, _is_sequence, _tensor_from
-from ._dtypes import ALL, BY_NAME, C_NAMES, Size, dtype
+from ._dtypes import ALL, BY_NAME, C_NAMES, Size, dtype, sparse_coo, strided
 from ._dtypes import device as as_device
 from ._functions import is_storage
 from ._tensor import Tensor
@@ -123,6 +123,8 @@ def _type(name: str) -> tensortype:
             "PyTorch's legacy constructor.",
             "__module__": __package__,
             "dtype": kind,
+            "layout": strided,
+            "is_sparse": False,
         },
     )
 
@@ -141,7 +143,8 @@ BoolTensor = _type("bool")
 
 def legacy_name(tensor: Tensor) -> str:
     """The type's name in PyTorch's old style."""
-    return f"torch.{tensor.dtype.legacy}Tensor"
+    space = "torch.sparse" if tensor.layout is sparse_coo else "torch"
+    return f"{space}.{tensor.dtype.legacy}Tensor"
 
 
 def dtype_named(kind: Any) -> dtype:
@@ -158,7 +161,7 @@ def dtype_named(kind: Any) -> dtype:
         return _default_dtype()
     if isinstance(kind, str):
         for found in ALL:
-            if kind == f"torch.{found.legacy}Tensor":
+            if kind in (f"torch.{found.legacy}Tensor", f"torch.sparse.{found.legacy}Tensor"):
                 return found
         raise ValueError(f"invalid type: '{kind}'")
     raise TypeError("dtype must be a type, str, or dtype object")

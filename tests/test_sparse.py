@@ -430,3 +430,37 @@ def test_sparse_tensors_are_not_on_meta(layout: Any) -> None:
         with pytest.raises((NotImplementedError, RuntimeError), match="(?i)meta"):
             call()
     assert x.to_dense().sum() == 4
+def test_old_constructors_make_sparse_tensors() -> None:
+    kind, indices = torch.sparse.FloatTensor, torch.tensor([[0, 1], [2, 0]])
+    x = kind(indices, torch.tensor([3.0, 4.0]), torch.Size([2, 3]))
+    assert x.to_dense().tolist() == [[0, 0, 3], [4, 0, 0]]
+    assert isinstance(x, kind)
+    assert not isinstance(x, torch.sparse.DoubleTensor)
+    assert not isinstance(torch.ones(2), kind)
+    assert x.type() == "torch.sparse.FloatTensor"
+    assert x.type("torch.sparse.DoubleTensor").dtype is torch.float64
+    assert (kind.dtype, kind.layout) == (torch.float32, torch.sparse_coo)
+    for empty in (kind(2, 3), kind(torch.Size([2, 3]))):
+        assert empty._nnz() == 0
+        assert empty.shape == (2, 3)
+    assert kind().shape == (0,)
+    assert kind(indices, torch.ones(2)).shape == (2, 3)
+
+
+def test_old_constructors_of_sparse_tensors_take_no_data() -> None:
+    kind, indices = torch.sparse.FloatTensor, torch.tensor([[0], [2]])
+    with pytest.raises(TypeError, match="only accepts sizes"):
+        kind([2, 3])
+    with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
+        kind(indices, torch.ones(1), 2, 3)
+    with pytest.raises(TypeError, match="invalid combination"):
+        kind(torch.ones(2))
+
+
+@pytest.mark.parametrize("name", ["dsmm", "spmm"])
+def test_old_products_take_sparse_matrices(name: str) -> None:
+    x = torch.eye(2).to_sparse().requires_grad_()
+    y = getattr(torch, name)(x, torch.ones(2, 2))
+    y.sum().backward()
+    assert y.tolist() == [[1, 1], [1, 1]]
+    assert x.grad.to_dense().tolist() == [[2, 2], [2, 2]]

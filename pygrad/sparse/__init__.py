@@ -19,6 +19,15 @@ from __future__ import annotations
 from ._checks import check_sparse_tensor_invariants
 from ._functions import addmm, log_softmax, mm, softmax, sum
 from ._gradcheck import as_sparse_gradcheck
+from ._legacy import BFloat16Tensor as BFloat16Tensor
+from ._legacy import ByteTensor as ByteTensor
+from ._legacy import CharTensor as CharTensor
+from ._legacy import DoubleTensor as DoubleTensor
+from ._legacy import FloatTensor as FloatTensor
+from ._legacy import HalfTensor as HalfTensor
+from ._legacy import IntTensor as IntTensor
+from ._legacy import LongTensor as LongTensor
+from ._legacy import ShortTensor as ShortTensor
 
 __all__ = [
     "addmm",
