@@ -97,8 +97,10 @@ class Distribution:
         """What values satisfy."""
         raise NotImplementedError
 
-    def _parameters(self) -> list[str]:
-        """The parameters that were given or have been found."""
+    def _given_parameters(self) -> list[str]:
+        """The parameters that were given or have been found: not called `_parameters`, for a class
+        that is a module too has those.
+        """
         return [name for name in self.arg_constraints if name in self.__dict__]
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
@@ -110,7 +112,7 @@ class Distribution:
         """
         batch_shape = Size(batch_shape)
         new = self._get_checked_instance(self._owner(), _instance)
-        for name in self._parameters():
+        for name in self._given_parameters():
             value = self.__dict__[name]
             constraint = self.arg_constraints[name]
             tail = value.shape[value.dim() - constraint.event_dim :]
@@ -248,7 +250,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         shown = []
-        for name in self._parameters():
+        for name in self._given_parameters():
             value = self.__dict__[name]
             shown.append(f"{name}: {value if value.numel() == 1 else value.size()}")
         return f"{type(self).__name__}({', '.join(shown)})"

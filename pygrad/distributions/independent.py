@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._dtypes import Size
 from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
@@ -52,9 +53,14 @@ class Independent(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Independent:
+        new = self._get_checked_instance(Independent, _instance)
+        batch_shape = Size(batch_shape)
         extra = self._event_shape[: self.reinterpreted_batch_ndims]
-        base = self.base_dist.expand((*batch_shape, *extra))
-        return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
+        new.base_dist = self.base_dist.expand(batch_shape + extra)
+        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new  # type: ignore[no-any-return]
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

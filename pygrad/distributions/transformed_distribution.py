@@ -84,7 +84,7 @@ class TransformedDistribution(Distribution):
         return new
 
     def _expand_more(self, new: Any, batch_shape: Size) -> None:
-        for name in self._parameters():
+        for name in self._given_parameters():
             new.__dict__[name] = self.__dict__[name].expand(batch_shape)
 
     @property

@@ -831,3 +831,46 @@ def test_own_distribution_and_family() -> None:
         return found + [f"{w.category.__name__}: {w.message}" for w in caught]
 
     both(script)
+
+
+def test_distribution_may_be_a_module_too() -> None:
+    """A module has `_parameters`, which are others."""
+
+    def script(t: Any) -> Any:
+        class Prior(t.nn.Module, t.distributions.Gamma):
+            def __init__(self, concentration: Any, rate: Any) -> None:
+                t.nn.Module.__init__(self)
+                t.distributions.Gamma.__init__(self, concentration, rate, validate_args=True)
+
+        prior = Prior(t.tensor([1.0, 2.0]), 0.5)
+        return [
+            str(t.distributions.Gamma.__repr__(prior)),
+            prior.mean,
+            prior.log_prob(t.tensor(2.0)),
+            tried(lambda: Prior(1.0, -1.0)),
+        ]
+
+    both(script)
+
+
+def test_independent_expands_to_its_own_class() -> None:
+    def script(t: Any) -> Any:
+        class Mine(t.distributions.Independent):
+            def twice(self) -> Any:
+                return 2 * self.mean
+
+        class Other(t.distributions.Independent):
+            def __init__(self, base: Any) -> None:
+                super().__init__(base, 1)
+
+        base = t.distributions.Normal(t.zeros(2, 3), t.ones(3))
+        wide = Mine(base, 1).expand([4, 2])
+        filled = Mine.__new__(Mine)
+        same = Mine(base, 2).expand(t.Size([5]), filled)
+        return [
+            [type(wide).__name__, wide.batch_shape, wide.event_shape, wide.twice()],
+            [same is filled, same.batch_shape, same.event_shape, same.base_dist.batch_shape],
+            tried(lambda: Other(base).expand([4, 2])),
+        ]
+
+    both(script)
