@@ -181,6 +181,16 @@ def write_table(path: Path, text: str) -> None:
     path.write_text(before + BEGIN + text + END + rest.partition(END)[2])
 
 
+def note(chosen: argparse.Namespace, verdicts: list[Verdict], shares: list[Share]) -> None:
+    """Writes what is known by now where it is wanted."""
+    if chosen.json:
+        found = {"programs": verdicts, "suites": shares}
+        rows = {key: [asdict(row) for row in value] for key, value in found.items()}
+        chosen.json.write_text(json.dumps(rows, indent=1))
+    if chosen.table:
+        write_table(chosen.table, table(verdicts, shares))
+
+
 def main() -> int:
     """Runs the programs, and the packages' tests if asked to, and prints a line for each."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -202,24 +212,17 @@ def main() -> int:
             print(f"{row.program:26} {times}  {row.outcome[:150]}", flush=True)
     same = sum(row.outcome == "same" for row in verdicts)
     print(f"{same} of {len(verdicts)} programs print the same under pygrad as under torch")
-    shares = []
+    shares: list[Share] = []
+    note(chosen, verdicts, shares)
     if chosen.suites:
         import suites as packages  # which needs this module
 
         for name in packages.SUITES:
             if re.search(chosen.only, name):
                 shares.append(packages.share(name, 60.0))
-                row = shares[-1]
-                print(f"{name:26} {row.pygrad} of {row.torch} tests", flush=True)
-    if chosen.json:
-        found = {"programs": verdicts, "suites": shares}
-        chosen.json.write_text(
-            json.dumps(
-                {key: [asdict(row) for row in rows] for key, rows in found.items()}, indent=1
-            )
-        )
-    if chosen.table:
-        write_table(chosen.table, table(verdicts, shares))
+                found = shares[-1]
+                print(f"{name:26} {found.pygrad} of {found.torch} tests", flush=True)
+                note(chosen, verdicts, shares)
     return 0 if same == len(verdicts) else 1
 
 

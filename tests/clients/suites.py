@@ -49,13 +49,13 @@ class Share:
 SUITES: Final = {
     "backpack": Suite("backpack-for-pytorch==1.7.1", "test", every=40),
     "einops": Suite("einops==0.8.2", "einops/tests"),
-    "gpytorch": Suite("gpytorch==1.15.2", "test", every=4),
+    "gpytorch": Suite("gpytorch==1.15.2", "test", every=8),
     "linear_operator": Suite("linear_operator==0.6.1", "test", every=20),
     "nflows": Suite("nflows==0.14", "tests"),
     "opacus": Suite("opacus==1.6.0", "opacus/tests", every=16),
-    "skorch": Suite("skorch==1.4.0", "skorch/tests", every=4),
-    "torch_optimizer": Suite("torch-optimizer==0.3.0", "tests", every=2),
-    "torchsde": Suite("torchsde==0.2.6", "tests"),
+    "skorch": Suite("skorch==1.4.0", "skorch/tests", every=16),
+    "torch_optimizer": Suite("torch-optimizer==0.3.0", "tests", every=4),
+    "torchsde": Suite("torchsde==0.2.6", "tests", every=4),
 }
 
 
