@@ -47,7 +47,7 @@ class Share:
 
 
 SUITES: Final = {
-    "backpack": Suite("backpack-for-pytorch==1.7.1", "test", every=40),
+    "backpack": Suite("backpack-for-pytorch==1.7.1", "test", every=80),
     "einops": Suite("einops==0.8.2", "einops/tests"),
     "gpytorch": Suite("gpytorch==1.15.2", "test", every=8),
     "linear_operator": Suite("linear_operator==0.6.1", "test", every=20),
@@ -83,6 +83,7 @@ def outcomes(name: str, suite: Suite, *, under_pygrad: bool, timeout: float) -> 
     # Without the settings of whatever folder this is, and those of the package.
     alone = ["-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider", "-p", "part"]
     options = ["-q", "-n", "2", "--timeout", str(timeout), "--every", str(suite.every)]
+    options += ["--hypothesis-seed", "0"]
     places = [str(ROOT), str(HERE)] if under_pygrad else [str(HERE)]
     environment = {
         **os.environ,
