@@ -464,3 +464,27 @@ def test_old_products_take_sparse_matrices(name: str) -> None:
     y.sum().backward()
     assert y.tolist() == [[1, 1], [1, 1]]
     assert x.grad.to_dense().tolist() == [[2, 2], [2, 2]]
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda x: x.T,
+        lambda x: x.mT,
+        lambda x: x.H,
+        lambda x: x.mH,
+        lambda x: x.adjoint(),
+        lambda x: x.movedim(0, 1),
+    ],
+    ids="T mT H mH adjoint movedim".split(),
+)
+@pytest.mark.parametrize("kind", [torch.float64, torch.complex128])
+def test_transposes_of_all_names_take_sparse_matrices(turn: Any, kind: torch.dtype) -> None:
+    x = (dense() * (1 + 2j if kind.is_complex else 1)).requires_grad_()
+    y, wanted = turn(x.to_sparse()), turn(x)
+    assert y.layout is torch.sparse_coo
+    assert torch.equal(y.to_dense().detach(), wanted.detach().resolve_conj())
+    weights = torch.arange(8.0, dtype=torch.float64).reshape(4, 2).to(kind)
+    (found,) = torch.autograd.grad(y.to_dense(), x, weights)
+    (expected,) = torch.autograd.grad(wanted, x, weights)
+    assert torch.equal(found, expected * (x != 0))

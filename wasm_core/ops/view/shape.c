@@ -80,7 +80,7 @@ Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
 
 /* Tensor.T */
 Tensor *t_reversed(Tensor *x) {
-  VIEW_ENTERED(t_reversed, "numpy_T", x);
+  ANY_ENTERED(t_reversed, "numpy_T", x);
   int64_t dims[MAX_DIM];
   if (blocked(x)) return NULL;
   if (x->ndim != 2)
@@ -98,7 +98,7 @@ Tensor *t_reversed(Tensor *x) {
 
 /* mT, and with `conj` mH and adjoint, whose messages have their names. */
 Tensor *t_matrix_transpose(Tensor *x, bool conj, const char *name, const char *deprecated) {
-  VIEW_ENTERED(t_matrix_transpose, "transpose", x, conj, name, deprecated);
+  ANY_ENTERED(t_matrix_transpose, "transpose", x, conj, name, deprecated);
   if (blocked(x)) return NULL;
   if (x->ndim == 1)
     return fail(ERR_RUNTIME,
@@ -112,7 +112,7 @@ Tensor *t_matrix_transpose(Tensor *x, bool conj, const char *name, const char *d
 }
 
 Tensor *t_matrix_H(Tensor *x) {
-  VIEW_ENTERED(t_matrix_H, "matrix_H", x);
+  ANY_ENTERED(t_matrix_H, "matrix_H", x);
   if (blocked(x)) return NULL;
   if (x->ndim == 2) return t_conj(t_transpose(x, -2, -1));
   if (x->ndim == 0)
@@ -136,7 +136,7 @@ static bool moved_dims(const Tensor *x, Ints from, int64_t *at, bool *taken, con
 }
 
 Tensor *t_movedim(Tensor *x, Ints source, Ints destination) {
-  VIEW_ENTERED(t_movedim, "movedim", x, source, destination);
+  ANY_ENTERED(t_movedim, "movedim", x, source, destination);
   if (blocked(x)) return NULL;
   if (source.n != destination.n)
     return fail(ERR_RUNTIME,
