@@ -209,6 +209,9 @@ def stand_aside() -> None:
     for name in [n for n in sys.modules if n == TORCH or n.startswith(TORCH + ".")]:
         if sys.modules[name] is sys.modules.get(f"{ORIGINAL}.{name}"):
             del sys.modules[name]
+    beside = "functorch"
+    if beside in sys.modules and sys.modules[beside] is sys.modules.get(f"{ORIGINAL}.{beside}"):
+        del sys.modules[beside]
     for kind, module in _told.items():
         kind.__module__ = module
     _told.clear()

@@ -30,6 +30,7 @@ class _Levels(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[tuple[int, int, str]] = []
+        self.by_hand: list[Any] = []  # contexts of those that no call of vmap entered
         self.plain = False  # custom Functions need no rule
         self.transforms: list[Any] = []  # grad, vjp and their like: see _transforms
 
@@ -107,6 +108,26 @@ def level(batch_size: int, randomness: str) -> Iterator[int]:
             yield number
         finally:
             levels.stack.pop()
+
+
+def enter_by_hand(batch_size: int, randomness: str) -> int:
+    """A level of vmap, until `leave_by_hand`."""
+    context = level(batch_size, randomness)
+    number = context.__enter__()
+    levels.by_hand.append(context)
+    return number
+
+
+def leave_by_hand() -> int:
+    """Leaves the last level that was entered by hand; returns its number.
+
+    Raises: RuntimeError: there is none.
+    """
+    if not levels.by_hand:
+        raise RuntimeError("no level of vmap was entered")
+    number = levels.stack[-1][0]
+    levels.by_hand.pop().__exit__(None, None, None)
+    return number
 
 
 @contextmanager
@@ -268,7 +289,7 @@ def is_batched(value: Any) -> bool:
     return isinstance(value, Tensor) and bool(_C["_vmap_level"](value))
 
 
-def _unbatched(name: str, value: Any, dim: int | None, number: int, size: int) -> Any:
+def unbatched(name: str, value: Any, dim: int | None, number: int, size: int) -> Any:
     if dim is None:
         if is_batched(value):
             raise ValueError(
@@ -312,7 +333,7 @@ def _outputs(
         incompatible()
     name = name_of(func)
     made = [
-        _unbatched(name, leaf, dim, number, size) for leaf, dim in zip(leaves, dims, strict=True)
+        unbatched(name, leaf, dim, number, size) for leaf, dim in zip(leaves, dims, strict=True)
     ]
     return unflatten([_of_given(t, given) for t in made], spec)
 

@@ -430,6 +430,8 @@ def test_sparse_tensors_are_not_on_meta(layout: Any) -> None:
         with pytest.raises((NotImplementedError, RuntimeError), match="(?i)meta"):
             call()
     assert x.to_dense().sum() == 4
+
+
 def test_old_constructors_make_sparse_tensors() -> None:
     kind, indices = torch.sparse.FloatTensor, torch.tensor([[0, 1], [2, 0]])
     x = kind(indices, torch.tensor([3.0, 4.0]), torch.Size([2, 3]))

@@ -57,6 +57,7 @@ def lines(program: str, *arguments: str, cwd: Path | None = None) -> list[str]:
         "from torch.utils.data import Dataset; assert Dataset is pygrad.utils.data.Dataset",
         "import torch.autograd.graph as g; assert g is pygrad.torch.autograd.graph",
         "import torch.distributions.normal as n; assert n is pygrad.distributions.normal",
+        "import functorch; assert functorch.vmap is pygrad.vmap",
         "from torch.autograd.gradcheck import GradcheckError; import torch;"
         " assert callable(torch.autograd.gradcheck)",
         "from torch import *; assert tensor(1.0).item() == 1",
@@ -98,13 +99,13 @@ def test_uninstall_takes_all_of_it_back() -> None:
         pygrad.uninstall()
         for _ in range(2):
             pygrad.install(); pygrad.install()
-            import torch.nn.functional, torch.distributions
+            import torch.nn.functional, torch.distributions, functorch
             assert (list(sys.path), dict(os.environ)) != before[:2]
             assert torch.Tensor.__module__ == "torch" and "torch" in sys.modules
             assert torch.distributions.Normal.__module__ == "torch.distributions.normal"
             pygrad.uninstall()
             assert (list(sys.path), dict(os.environ)) == before[:2]
-            assert not [n for n in sys.modules if n.split(".")[0] == "torch"]
+            assert not [n for n in sys.modules if n.split(".")[0] in ("torch", "functorch")]
             assert pygrad.Tensor.__module__ == "pygrad"
             assert pygrad.nn.Linear.__module__ == "pygrad.nn.modules.linear"
             assert pygrad.distributions.Normal.__module__ == "pygrad.distributions.normal"

@@ -21,14 +21,15 @@ from .._errors import OutOfMemoryError as _OutOfMemoryError
 from .._package import submodule
 from .._parse_to import parse_to
 from .._tensor import Tensor
-from ..autograd import grad_mode as _grad_mode
 from .._vmap import levels as _levels
+from ..autograd import grad_mode as _grad_mode
 from ..autograd import graph
 from ..autograd.grad_mode import _set_view_replay_enabled as _set_view_replay_enabled
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from ..autograd.variable import _EngineBase as _EngineBase
 from . import _autograd as _autograd
 from . import _functions as _functions
+from . import _functorch as _functorch
 from ._dispatch_keys import (
     DispatchKeySet as DispatchKeySet,
 )

@@ -1,0 +1,75 @@
+"""Levels of `vmap`, and the tensors batched at them, by the names of PyTorch's functorch."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._tensor import Tensor
+from .._vmap import enter_by_hand, leave_by_hand, levels
+
+__all__: list[str] = []
+
+_C = _ops.C
+
+
+def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
+    """Enters a level of vmap and returns its number.
+
+    Example:
+        >>> import pygrad as torch
+        >>> from pygrad._C import _functorch
+        >>> level = _functorch._vmap_increment_nesting(2, "error")
+        >>> x = _functorch._add_batch_dim(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 0, level)
+        >>> total = _functorch._remove_batch_dim(x.sum(), level, 2, 0)
+        >>> _functorch._vmap_decrement_nesting(), total
+        (1, tensor([3., 7.]))
+    """
+    return enter_by_hand(batch_size, randomness)
+
+
+def _vmap_decrement_nesting() -> int:
+    """Leaves the innermost level of vmap, and returns the number that it had."""
+    return leave_by_hand()
+
+
+def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
+    """A tensor that is each slice of another along a dimension, at a level."""
+    made: Tensor = _C["_vmap_add"](tensor, dim % tensor.dim(), level)
+    return made
+
+
+def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
+    """All slices of a tensor at a level, along a dimension."""
+    made: Tensor = _C["_vmap_remove"](tensor, level, batch_size, out_dim)
+    return made
+
+
+def is_batchedtensor(tensor: Tensor) -> bool:
+    """Whether a tensor is a slice at a level of vmap."""
+    return bool(_C["_vmap_level"](tensor))
+
+
+def maybe_get_level(tensor: Tensor) -> int:
+    """The innermost level that a tensor is batched at; -1: it is not."""
+    return _C["_vmap_level"](tensor) or -1
+
+
+def maybe_get_bdim(tensor: Tensor) -> int:
+    """Which dimension it was that the slices were taken along; -1: it is not batched."""
+    level = _C["_vmap_level"](tensor)
+    return int(_C["_vmap_dim"](tensor, level)) if level else -1
+
+
+def get_unwrapped(tensor: Tensor) -> Tensor:
+    """All slices of a batched tensor at its innermost level.
+
+    Raises: RuntimeError: it is not batched.
+    """
+    level = _C["_vmap_level"](tensor)
+    if not level:
+        raise RuntimeError("No wrappers present!")
+    return _remove_batch_dim(tensor, level, 0, maybe_get_bdim(tensor))
+
+
+def maybe_current_level() -> int | None:
+    """The number of the innermost level of vmap; None outside of all."""
+    return levels.stack[-1][0] if levels.stack else None

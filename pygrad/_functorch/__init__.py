@@ -1,0 +1,1 @@
+"""The private package of PyTorch's function transforms, of which libraries import `vmap`."""
