@@ -78,7 +78,7 @@ def vmap(
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
-        batch_size, dims, leaves, spec = _inputs(func, in_dims, args)
+        batch_size, dims, leaves, spec = inputs_of(func, in_dims, args)
         call = _Mapped(func, dims, spec, out_dims, randomness, kwargs)
         if chunk_size is None:
             return call(batch_size, leaves)
@@ -231,7 +231,7 @@ def _check_in_dim(leaf: Any, dim: Any, where: str) -> None:
         )
 
 
-def _inputs(
+def inputs_of(
     func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]
 ) -> tuple[int, list[int | None], list[Any], TreeSpec]:
     where = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
