@@ -570,6 +570,18 @@ def test_a_refused_op_leaves_nothing() -> None:
     assert live_count() == before
 
 
+def test_a_refused_op_in_place_leaves_the_graph_as_it_was() -> None:
+    x = Wrapper(torch.rand(2, 3), requires_grad=True)
+    y = x * 2
+    gc.collect()
+    before, node = live_count(), y.grad_fn
+    with pytest.raises(NotImplementedError, match="renorm"):
+        y.renorm_(2, 0, 1.0)
+    gc.collect()
+    assert live_count() == before
+    assert y.grad_fn is node
+
+
 def test_what_an_op_in_place_keeps_of_a_wrapper_is_what_it_was() -> None:
     elem = torch.tensor([1.0, 2.0])
     x = Wrapper(elem.clone(), requires_grad=True)

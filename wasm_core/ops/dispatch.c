@@ -487,6 +487,29 @@ static Node *written_by(const Tensor *self) {
   return n && n->inner ? n->inner : n;
 }
 
+/* A tensor's place in the graph, to be given back where an op on it is refused when its nodes are
+ * there: one of those may keep the tensor, which would keep them. */
+typedef struct {
+  Tensor *of;
+  Node *node;
+  int32_t output_nr;
+} PlaceInGraph;
+
+static PlaceInGraph place_in_graph(Tensor *t) {
+  if (t && t->grad_fn) node_retain(t->grad_fn);
+  return t ? (PlaceInGraph){t, t->grad_fn, t->output_nr} : (PlaceInGraph){NULL, NULL, 0};
+}
+
+static void leave_place(PlaceInGraph was) {
+  Node *now = was.of ? was.of->grad_fn : NULL;
+  if (was.of && failed()) {
+    was.of->grad_fn = was.node;
+    was.of->output_nr = was.output_nr;
+    was.node = now;
+  }
+  node_release(was.node);
+}
+
 /* The host has written to self: the node of that keeps a copy of what it was before, and what it
  * is now where it keeps the result. */
 static void keep_written(Question *q, Tensor *self, Tensor *before, const Node *was) {
@@ -547,8 +570,10 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
   if (failed()) return;
   Tensors made = {0, NULL};
   if (q->answered && q->tracked) {
+    const PlaceInGraph place = place_in_graph(hosted ? self : NULL);
     run_answered(c, q, run, self, before, version);
     if (hosted) keep_written(q, self, kept, was);
+    leave_place(place);
     made = results(c);
   } else if (q->answered && hosted) tensor_bump_version(self);
   else if (!q->answered) {
