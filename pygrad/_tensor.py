@@ -150,7 +150,8 @@ class Tensor(Methods):
             args, kwargs: those of the call.
 
         Returns:
-            NotImplemented if one of the types is not a base of this class.
+            NotImplemented if one of the types is not a base of this class, and to another library
+            that asks plain tensors: it would ask for the same function again and again.
 
         Example:
             >>> import pygrad
@@ -167,6 +168,8 @@ class Tensor(Methods):
                 return NotImplemented
         state = overriding.state
         before = state.off
+        if before and cls is Tensor and Tensor in types:
+            return NotImplemented
         state.off = max(before, overriding.SUBCLASSES_OFF)
         try:
             result = func(*args, **(kwargs or {}))

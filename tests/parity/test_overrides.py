@@ -879,3 +879,13 @@ def test_copies_and_pickles_keep_class_and_attributes() -> None:
         ]
 
     both(script)
+
+
+def test_functions_of_the_other_library_refuse_tensors() -> None:
+    import torch
+
+    import pygrad
+
+    for call in (torch.add, torch.nn.functional.triplet_margin_with_distance_loss):
+        with pytest.raises(TypeError, match="NotImplemented|no implementation"):
+            call(*[pygrad.ones(2)] * (2 if call is torch.add else 3))
