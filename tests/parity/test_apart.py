@@ -333,7 +333,7 @@ def test_grouped_mm() -> None:
 def test_grouped_mm_wrongly_called() -> None:
     def script(t: Any) -> Any:
         ends = t.tensor([2, 6], dtype=t.int32)
-        right = {"self": t.ones(6, 8), "mat2": t.ones(2, 8, 8), "offs": ends}
+        right = {"input": t.ones(6, 8), "mat2": t.ones(2, 8, 8), "offs": ends}
 
         def of(**given: Any) -> Any:
             return tried(lambda: t._grouped_mm(**(right | given)))
@@ -343,15 +343,15 @@ def test_grouped_mm_wrongly_called() -> None:
             of(offs=ends.long()),
             of(offs=ends[:1]),
             of(offs=ends[None]),
-            of(self=t.ones(2, 4, 8)),
-            of(self=t.ones(3, 4, 8), offs=None),
-            of(self=t.ones(2, 4, 4), offs=None),
-            of(self=t.ones(8)),
+            of(input=t.ones(2, 4, 8)),
+            of(input=t.ones(3, 4, 8), offs=None),
+            of(input=t.ones(2, 4, 4), offs=None),
+            of(input=t.ones(8)),
             of(mat2=t.ones(8)),
             of(mat2=t.ones(2, 4, 8)),
-            of(self=t.ones(6, 8, dtype=t.float64)),
+            of(input=t.ones(6, 8, dtype=t.float64)),
             of(mat2=t.ones(2, 8, 8, dtype=t.int64)),
-            of(self=t.ones(6, 8, dtype=t.bfloat16)),
+            of(input=t.ones(6, 8, dtype=t.bfloat16)),
             of(bias=t.ones(8)),
             of(out_dtype=t.bfloat16),
         ]

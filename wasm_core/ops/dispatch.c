@@ -523,7 +523,7 @@ static void keep_written(Question *q, Tensor *self, Tensor *before, const Node *
  * place. */
 static Tensors results(const Call *c) {
   const Result *r = &c->result;
-  int n = r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
+  const int n = result_count(r);
   Tensor **all = scratch_array(n + 1, sizeof *all);
   for (int i = 0; all && i < n; i++) all[i] = result_tensor(r, i);
   return (Tensors){all ? n : 0, all};

@@ -435,6 +435,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_square(Tensor *x) {
+  SPARSE_GIVES(t_pow(x, tensor_wrapped_i(2)), x);
   OP_ENTERED(t_square, "square", x);
   return blocked(x) ? NULL : t_pow(x, tensor_wrapped_i(2));
 }
