@@ -162,16 +162,19 @@ static Tensor **settled(const Node *n, Tensor **g) {
 
 /* A sparse gradient comes only to functions that read none of its memory. */
 static bool takes_gradients(const Node *n, Tensor *const *g) {
-  if (!unusual_tensors || n->type->each || n->kind == NODE_HOST) return true;
+  if (n->type->each || n->kind == NODE_HOST) return true;
   for (int i = 0; i < (n->n_outputs ? n->n_outputs : 1); i++)
     if (is_sparse(g[i])) return refuse_layout(node_stem(n), g[i]) != NULL;
   return true;
 }
 
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
-  if (!takes_gradients(n, g)) return;
-  form_made = unusual_tensors ? form_of(n, g) : 0;
-  if (unusual_tensors && n->kind != NODE_HOST) g = settled(n, g);
+  form_made = 0;
+  if (__builtin_expect(unusual_tensors != 0, 0)) {
+    if (!takes_gradients(n, g)) return;
+    form_made = form_of(n, g);
+    if (n->kind != NODE_HOST) g = settled(n, g);
+  }
   if (n->in_float) g = gradients_in_float(n->n_outputs, g);
   if (failed()) return;
   if (n->kind == NODE_COPY_SLICES) grad_copy_slices(n, g, gi);
@@ -200,6 +203,18 @@ static void check_by_ops(const Node *n, Tensor *const *g, Tensor *const *gi, int
   }
 }
 
+static void run_ready(Node *n, Tensor **g, Tensor **gi, bool guarded) {
+  if ((!guarded || saves_ready(n)) && still_fit(n, g)) run_function(n, g, gi);
+}
+
+static NOINLINE void run_by_ops(Node *n, Tensor **g, Tensor **gi, bool guarded) {
+  const int64_t answers = dispatch_count(), plain = dispatch_count_plain();
+  const HiddenReads reads = elements_begin();
+  run_ready(n, g, gi, guarded);
+  if (n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
+  elements_end(reads, n->type->name);
+}
+
 bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool any = false;
   int n_in = n->n_outputs ? n->n_outputs : 1;
@@ -211,13 +226,8 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool was = n->running;
   n->running = guarded || was;
   const int32_t form = form_made;
-  int64_t answers = dispatch_count(), plain = dispatch_count_plain();
-  const HiddenReads reads = by_ops ? elements_begin() : hidden_reads;
-  if ((!guarded || saves_ready(n)) && still_fit(n, g)) run_function(n, g, gi);
-  if (by_ops) {
-    if (n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
-    elements_end(reads, n->type->name);
-  }
+  if (__builtin_expect(by_ops, 0)) run_by_ops(n, g, gi, guarded);
+  else run_ready(n, g, gi, guarded);
   form_made = form;
   n->running = was;
   if (guarded && !was) saves_done(n);
