@@ -19,9 +19,11 @@ from ._boundary.arguments import Index
 from ._boundary.asked import MISSING, UNKNOWN, Enum, tensor_of, values_of
 from ._dtypes import (
     BY_CODE,
-    BY_NAME,
+    CASTS,
     channels_last,
     channels_last_3d,
+    complex64,
+    complex128,
     contiguous_format,
     preserve_format,
 )
@@ -534,25 +536,8 @@ def _cast(values: list[Any]) -> Called | None:
     return ("_to_copy", "default", [x], {"dtype": kinds[0]}) if kinds else None
 
 
-_CASTS: Final = {
-    "double": "float64",
-    "float": "float32",
-    "half": "float16",
-    "bfloat16": "bfloat16",
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "char": "int8",
-    "byte": "uint8",
-    "bool": "bool",
-    "cdouble": "complex128",
-    "cfloat": "complex64",
-}
-"""Methods that convert, and to which dtype."""
-
-
-def _cast_to(name: str, values: list[Any]) -> Called:
-    return "_to_copy", "default", [values[0]], {"dtype": BY_NAME[name]}
+def _cast_to(kind: Any, values: list[Any]) -> Called:
+    return "_to_copy", "default", [values[0]], {"dtype": kind}
 
 
 def _convolved(turned: bool, nd: int, values: list[Any]) -> Called | None:
@@ -592,7 +577,9 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
     "unique_consecutive": lambda v: None,  # whose results are as many as it is asked for
     "as_strided": functools.partial(_strided, "as_strided"),
     "as_strided_scatter": functools.partial(_strided, "as_strided_scatter"),
-    **{name: functools.partial(_cast_to, kind) for name, kind in _CASTS.items()},
+    **{name: functools.partial(_cast_to, kind) for name, kind in CASTS.items()},
+    "cdouble": functools.partial(_cast_to, complex128),
+    "cfloat": functools.partial(_cast_to, complex64),
     "_to_copy": _cast,
     "to": _cast,
     "view_as": lambda v: ("view", "default", [v[0], list(v[1].shape)], {}),

@@ -106,6 +106,19 @@ BY_CODE: Final[list[dtype | None]] = [None] * 128
 for _each in ALL:
     BY_CODE[_each.code] = _each
 BY_NAME: Final = {each.name: each for each in ALL}
+CASTS: Final = {
+    "double": float64,
+    "float": float32,
+    "half": float16,
+    "bfloat16": bfloat16,
+    "long": int64,
+    "int": int32,
+    "short": int16,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool_,
+}
+"""Methods of tensors and storages that convert, and to which dtype."""
 C_NAMES: Final = {
     uint8: "unsigned char",
     int8: "signed char",

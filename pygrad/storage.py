@@ -14,7 +14,7 @@ from . import _ops
 from ._boundary import header, process
 from ._builtins import builtin
 from ._creation import from_buffer, tensor
-from ._dtypes import BY_NAME, C_NAMES, dtype, uint8
+from ._dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
 from ._dtypes import device as _device
 from ._dtypes import dtype as _Kind
 from ._host_data import _is_batched, to_bytes
@@ -25,20 +25,7 @@ from ._warnings import once
 __all__ = ["StorageBase", "TypedStorage", "UntypedStorage"]
 
 _F, _M, _C = _ops.SPACES["torch"], _ops.SPACES["method"], _ops.C
-_CASTS: Final = {
-    "double": "float64",
-    "float": "float32",
-    "half": "float16",
-    "bfloat16": "bfloat16",
-    "complex_double": "complex128",
-    "complex_float": "complex64",
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "char": "int8",
-    "byte": "uint8",
-    "bool": "bool",
-}
+_CASTS: Final = {**CASTS, "complex_double": complex128, "complex_float": complex64}
 _INVALID: Final = " received an invalid combination of arguments"
 _UNTYPED_FORMS: Final = """ - got {}, but expected one of:
  * (*, int allocator = None, torch.device device = None)
@@ -170,7 +157,7 @@ def _caster(name: str, kind: dtype) -> Callable[[_Storage], TypedStorage]:
 
 
 for _name, _kind in _CASTS.items():
-    setattr(_Storage, _name, _caster(_name, BY_NAME[_kind]))
+    setattr(_Storage, _name, _caster(_name, _kind))
 
 
 process.of_engines[_Storage] = __package__

@@ -6,7 +6,7 @@ Every mode belongs to one thread; a new thread starts with recording on and all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from .._boundary.modes import (
     ANY_LAYOUT,
@@ -31,6 +31,8 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+_Self = TypeVar("_Self", bound="_Switch")
 
 
 def _must_be_bool(name: str, argument: str, value: Any) -> bool:
@@ -90,7 +92,34 @@ class enable_grad(_NoParamDecoratorContextManager):
         switch(GRAD, self.prev)
 
 
-class set_grad_enabled(_DecoratorContextManager):
+class _Switch(_DecoratorContextManager):
+    """A mode that is on or off from the call on, or until the end of a ``with``; a decorated
+    function leaves the caller's as it was.
+    """
+
+    _bit: ClassVar[int]
+    _setter: ClassVar[str]
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = _must_be_bool(self._setter, "enabled", mode)
+        self.prev = bool(switch(self._bit, mode) & self._bit)
+
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        switch(self._bit, self.prev)
+        return super().__call__(orig_func)
+
+    def __enter__(self) -> None:
+        switch(self._bit, self.mode)
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        switch(self._bit, self.prev)
+
+    def clone(self: _Self) -> _Self:
+        """A scope of the same mode."""
+        return type(self)(self.mode)
+
+
+class set_grad_enabled(_Switch):
     """Turns recording on or off: at once when called, and until the end of a ``with`` when used
     so.
 
@@ -107,28 +136,12 @@ class set_grad_enabled(_DecoratorContextManager):
         >>> _ = pygrad.set_grad_enabled(True)
     """
 
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        on = _must_be_bool("set_grad_enabled", "enabled", mode)
-        self.prev = bool(switch(GRAD, on) & GRAD)
-
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
-        switch(GRAD, self.prev)
-        return super().__call__(orig_func)
-
-    def __enter__(self) -> None:
-        switch(GRAD, self.mode)
-
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        switch(GRAD, self.prev)
+    _bit = GRAD
+    _setter = "set_grad_enabled"
 
     def __repr__(self) -> str:
         kind = type(self)
         return f"{kind.__module__}.{kind.__qualname__}(mode={self.mode})"
-
-    def clone(self) -> set_grad_enabled:
-        """A scope of the same mode."""
-        return type(self)(self.mode)
 
 
 class inference_mode(_DecoratorContextManager):
@@ -210,7 +223,7 @@ def is_multithreading_enabled() -> bool:
     return not get() & ONE_THREAD
 
 
-class _force_original_view_tracking(_DecoratorContextManager):
+class _force_original_view_tracking(_Switch):
     """Whether views made from now on know how they were made: at once when called, and until the
     end of a ``with`` when used so. When its base is written to, such a view is recorded anew by
     the nodes of its own ops; any other by one as_strided.
@@ -227,24 +240,8 @@ class _force_original_view_tracking(_DecoratorContextManager):
         'ViewBackward0'
     """
 
-    def __init__(self, mode: bool) -> None:
-        self.prev = is_view_replay_enabled()
-        self.mode = mode
-        _set_view_replay_enabled(mode)
-
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
-        switch(VIEW_REPLAY, self.prev)
-        return super().__call__(orig_func)
-
-    def __enter__(self) -> None:
-        switch(VIEW_REPLAY, self.mode)
-
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        switch(VIEW_REPLAY, self.prev)
-
-    def clone(self) -> _force_original_view_tracking:
-        """A scope of the same mode."""
-        return type(self)(self.mode)
+    _bit = VIEW_REPLAY
+    _setter = "set_view_replay_enabled"
 
 
 @builtin
