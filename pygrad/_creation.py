@@ -401,7 +401,7 @@ def tensor(
 
 def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str) -> Tensor:
     """What `tensor` and ``Tensor.new_tensor`` do; `caller` is named in a warning."""
-    device = _placed(device, data)
+    device = _placed(device)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -416,8 +416,7 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
         out = _from_float(data, kind)
     else:
         out = _tensor_from(data, kind, copy=True)
-    if out.device != device:
-        out = out.to(device)
+    out = _moved(out, device)
     return as_leaf(out) if requires_grad else out
 
 
@@ -430,17 +429,19 @@ def _as_dtype(kind: Any) -> dtype | None:
     raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
 
 
-def _placed(value: Any, data: Any) -> device:
-    """The device that is named, or that of what is made of `data`; the engine's error for one that
-    there is not.
+def _placed(value: Any) -> device | None:
+    """The device that is named, or the default one; None if tensors come to be there anyway. The
+    engine's error for one that there is not.
     """
     if value is not None and str(value) != "cpu":
         return _ops.SPACES["torch"]["empty"](0, device=value).device  # type: ignore[no-any-return]
     if value is not None:
         return _CPU
-    if get_modes() & MADE_META:
-        return _META
-    return data.device if isinstance(data, Tensor) else _CPU
+    return _META if get_modes() & MADE_META else None
+
+
+def _moved(tensor: Tensor, where: device | None) -> Tensor:
+    return tensor if where is None or tensor.device == where else tensor.to(where)
 
 
 def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
@@ -477,13 +478,13 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
 @created
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` itself if it is a tensor of that dtype, else a tensor made of it."""
-    device = _placed(device, data)
+    device = _placed(device)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
         out = data if kind is None or kind is data.dtype else data.to(kind)
     else:
         out = _tensor_from(data, kind, copy=False)
-    return out if out.device == device else out.to(device)
+    return _moved(out, device)
 
 
 @builtin
@@ -653,7 +654,7 @@ def set_default_device(device: Any) -> None:
 
 def _switch_device(where: Any) -> bool:
     """The same; returns whether it was meta."""
-    found = _CPU if where is None else _placed(where, None)
+    found = _CPU if where is None else _placed(where)
     return bool(switch(MADE_META, found == _META) & MADE_META)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import subprocess
 from pathlib import Path
 
 import declare
@@ -38,6 +39,12 @@ of lower ones.
 """
 UPWARD: dict[tuple[str, str], str] = {}
 """Arrows up that are there all the same, by the two files, each with its reason."""
+
+
+TOP = {"pygrad", "tests", "wasm_core", "web", "Makefile", "pyproject.toml"} | {
+    f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")
+}
+"""What stands at the top, beside the licence and files for tools, whose names begin with a dot."""
 
 
 def includes(path: Path) -> list[str]:
@@ -477,6 +484,15 @@ def test_all_names_nothing_twice(path: Path) -> None:
 def by_kind(name: str) -> tuple[int, str]:
     """Constants, classes, functions: the order that ruff keeps."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+def test_nothing_else_stands_at_the_top() -> None:
+    """A program of the README that is run in the tree leaves its files there."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no repository")
+    listed = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
+    names = {path.partition("/")[0] for path in listed}
+    assert {name for name in names if name[0] != "."} == TOP | {"LICENSE"}
 
 
 @pytest.mark.parametrize("word", ["/tmp/", "/work/", "/root/", "/home/"])

@@ -191,7 +191,7 @@ static Crossing begin(void) {
   Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self, form_made};
   modes_enter(frame->modes);
   profile_listen(profiled_thread == frame->thread);
-  dispatch_listen(frame->modes & PG_MODE_DISPATCH);
+  dispatch_cross(frame->modes & PG_MODE_DISPATCH);
   destination = NULL;
   inplace_self = NULL;
   form_made = 0;

@@ -62,6 +62,7 @@ static int32_t form_of_arguments(int n, const Argument *v) {
 void door_enter(DoorEntry *e, const char *op, int n, const Argument *v) {
   static const Watcher nobody = {NULL, NULL};
   e->form = form_made;
+  e->entry = -1;
   int32_t form = form_of_arguments(n, v);
   if (e->by) e->entry = e->by->enter(op, n, v);
   else if (form != form_made) e->by = &nobody;

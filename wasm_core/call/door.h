@@ -60,7 +60,8 @@ static inline void door_left(const DoorEntry *e) {
 #define OP_ENTERED(function, op, ...) OP_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 /* The same where the function has others too: `call` is a call of it like this one. */
 #define ANY_ENTERED_AS(call, op, ...)                                                 \
-  __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1, 0};    \
+  __attribute__((cleanup(door_left), unused)) DoorEntry entry_;                       \
+  entry_.by = watcher; /* the rest is set where somebody is told */                   \
   if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) { \
     door_enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                 \
                (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)});            \

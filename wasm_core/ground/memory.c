@@ -166,9 +166,26 @@ void *mem_alloc(size_t n_bytes) {
   return p;
 }
 
+/* Nodes and lists are a few words each: the toolchain's memset takes longer to begin than they take
+ * to fill. Compilers make a call of memset of such a loop, unless they are told not to. */
+enum { FEW_BYTES = 512 };
+typedef int64_t Pair __attribute__((vector_size(16)));
+#ifdef __clang__
+__attribute__((no_builtin("memset")))
+#endif
+void mem_clear(void *p, size_t n_bytes) {
+  if (n_bytes > FEW_BYTES || n_bytes % sizeof(int64_t)) {
+    memset(p, 0, n_bytes);
+    return;
+  }
+  int64_t *at = p, *end = at + n_bytes / sizeof *at;
+  for (; end - at >= 2; at += 2) *(Pair *)(void *)at = (Pair){0, 0};
+  if (at < end) *at = 0;
+}
+
 void *mem_alloc_zero(size_t n_bytes) {
   void *p = mem_alloc(n_bytes);
-  if (p) memset(p, 0, n_bytes);
+  if (p) mem_clear(p, n_bytes);
   return p;
 }
 
@@ -238,7 +255,7 @@ void *scratch_array(int64_t count, size_t size) {
 
 void *scratch_array_zero(int64_t count, size_t size) {
   void *array = scratch_array(count, size);
-  if (array) memset(array, 0, (size_t)count * size);
+  if (array) mem_clear(array, (size_t)count * size);
   return array;
 }
 

@@ -12,6 +12,8 @@
 /* NULL and ERR_MEMORY if there is no room. Contents are undefined. */
 void *mem_alloc(size_t n_bytes);
 void *mem_alloc_zero(size_t n_bytes);
+/* memset to 0, quick where there is little. */
+void mem_clear(void *p, size_t n_bytes);
 void mem_free(void *p, size_t n_bytes);
 /* Gives memory without live blocks back to malloc, for blocks of other sizes; returns how many
  * bytes. Slow: done where malloc has no more. */

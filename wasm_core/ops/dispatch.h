@@ -16,6 +16,11 @@ typedef struct {
 extern Dispatch dispatch_now;
 /* From now on the host is asked: of every op, or of those on its tensors if there are any. */
 void dispatch_listen(bool of_all);
+/* The same at the start of a crossing, where mostly nobody was asked and nobody is. */
+static inline void dispatch_cross(bool of_all) {
+  if (__builtin_expect(of_all || hosted_tensors || dispatch_now.asked || watcher_answers, 0))
+    dispatch_listen(of_all);
+}
 Dispatch dispatch_state(void);
 void dispatch_restore(const Dispatch *was);
 

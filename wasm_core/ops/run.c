@@ -83,7 +83,7 @@ static bool move_sparse(Tensor *self, Tensor *r) {
 static bool move_result(Tensor *self, Tensor *r) {
   if (is_sparse(self) || is_sparse(r)) return move_sparse(self, r);
   if (r->storage == self->storage && r->offset == self->offset && r->dtype == self->dtype &&
-      (self->ndim == 0 || memcmp(r->strides, self->strides, self->ndim * sizeof(int64_t)) == 0)) {
+      sizes_equal(r->ndim, r->strides, self->ndim, self->strides)) {
     if (r == self) tensor_bump_version(self);
     return true;
   }

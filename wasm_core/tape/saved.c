@@ -462,7 +462,7 @@ static void adopt_version(Tensor *t, Version *v) {
 
 static bool same_elements(const Tensor *a, const Tensor *b) {
   return a->storage->bytes == b->storage->bytes && tensor_same_shape(a, b) &&
-         a->offset == b->offset && memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0;
+         a->offset == b->offset && sizes_equal(a->ndim, a->strides, b->ndim, b->strides);
 }
 
 /* A tensor with the elements of v and the history that was saved. In a leaf's stead stands

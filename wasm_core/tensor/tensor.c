@@ -52,7 +52,10 @@ void sizes_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides) 
 }
 
 bool sizes_equal(int na, const int64_t *a, int nb, const int64_t *b) {
-  return na == nb && (na == 0 || memcmp(a, b, (size_t)na * sizeof *a) == 0);
+  if (na != nb) return false;
+  for (int i = 0; i < na; i++)
+    if (a[i] != b[i]) return false;
+  return true;
 }
 
 bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b) {
@@ -375,8 +378,10 @@ static bool burying;
 static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn;
-  unusual_tensors -= is_unusual(t);
-  hosted_tensors -= is_hosted(t);
+  if (__builtin_expect(is_unusual(t), 0)) { /* and counted */
+    tensor_set_form(t, 0);
+    tensor_set_lazy(t, 0);
+  }
   if (m && m->retains_grad) letting_go.of_retained(t);
   if (m && m->dual) letting_go.of_dual(t);
   if (t->noted) letting_go.of_object(t->noted);
@@ -516,7 +521,7 @@ Tensor *tensor_none_of(DType dtype) { return tensor_empty(1, (const int64_t[]){0
 
 Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
   Tensor *t = tensor_empty(ndim, sizes, dtype);
-  if (t && !tensor_absent(t)) memset(tensor_memory(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));
+  if (t && !tensor_absent(t)) mem_clear(tensor_memory(t), (size_t)(t->numel * dtype_bytes(dtype)));
   return t;
 }
 

@@ -371,7 +371,7 @@ void op_number_of_dim(Call *c, const int64_t *numbers) {
 
 bool op_is_set_to(const Tensor *a, const Tensor *b) {
   return a->storage == b->storage && a->offset == b->offset && tensor_same_shape(a, b) &&
-         (a->ndim == 0 || memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0);
+         sizes_equal(a->ndim, a->strides, b->ndim, b->strides);
 }
 
 /* ------------------------------------------------------------ nodes */

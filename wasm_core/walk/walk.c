@@ -581,8 +581,10 @@ static Tensor *stacked(const Task *task, int input) {
   const Rows *r = task->rows;
   Tensor **v = scratch_array(r->n, sizeof *v), *any = NULL;
   for (int i = 0; v && i < r->n; i++)
-    if ((v[i] = r->found[i * task->n_captures + input]))
-      any = v[i] = t_to_dense(v[i], DT_NONE, true); /* of several layouts a stack is dense */
+    if ((v[i] = r->found[i * task->n_captures + input])) {
+      if (unusual_tensors) v[i] = t_to_dense(v[i], DT_NONE, true); /* a stack has one layout */
+      any = v[i];
+    }
   for (int i = 0; any && i < r->n; i++)
     if (!v[i]) v[i] = t_zeros_like(any);
   return any ? t_stack((Tensors){r->n, v}, 0) : NULL;

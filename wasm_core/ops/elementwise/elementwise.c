@@ -122,7 +122,7 @@ static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t
   for (int i = 0; i < n; i++)
     if (t[i]->storage == d->storage &&
         (t[i]->offset != d->offset || !tensor_same_shape(t[i], d) || t[i]->dtype != dtype ||
-         memcmp(t[i]->strides, d->strides, (size_t)ndim * sizeof *sizes) != 0))
+         !sizes_equal(ndim, t[i]->strides, ndim, d->strides)))
       return NULL;
   if (!tensor_write_begin(d, true)) return NULL;
   tensor_bump_version(d);
@@ -248,8 +248,11 @@ static void splat_4(char *buffer, const char *from, int64_t n) {
 /* Brings m elements to a buffer; a broadcast element is brought once. */
 static void gather(Side *s, char *buffer, char *from, int64_t stride, int64_t m) {
   if (stride == 0 && s->splat == from && s->splat_n >= m) return;
-  if (stride == 0 && s->same && s->bytes == 4) splat_4(buffer, from, m);
-  else s->cast((char *[]){buffer, from}, (const int64_t[]){s->bytes, stride}, m, NULL);
+  _Alignas(8) char one[8];
+  if (stride == 0 && s->bytes == 4 && m > 1) {
+    if (!s->same) s->cast((char *[]){one, from}, (const int64_t[]){4, 0}, 1, NULL);
+    splat_4(buffer, s->same ? from : one, m);
+  } else s->cast((char *[]){buffer, from}, (const int64_t[]){s->bytes, stride}, m, NULL);
   s->splat = stride == 0 ? from : NULL;
   s->splat_n = m;
 }
@@ -413,12 +416,13 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
                          : result_for(n, t + 1, out);
   if (!t[0] || tensor_absent(t[0])) return t[0];
   _Alignas(16) char buffers[ITER_MAX][BLOCK * 8];
-  Blocks b = {.loop = loop,
-              .k = k ? k : no_numbers,
-              .n = n + 1,
-              .by_lanes = by_lanes(inner),
-              .block = BLOCK,
-              .buffers = buffers};
+  Blocks b; /* of its many sides only those that there are */
+  b.loop = loop;
+  b.k = k ? k : no_numbers;
+  b.n = n + 1;
+  b.by_lanes = by_lanes(inner);
+  b.block = BLOCK;
+  b.buffers = buffers;
   for (int i = 0; i <= n; i++) {
     DType memory = (DType)t[i]->dtype, type = i ? inner : outer;
     if (type == DT_NONE) type = memory;

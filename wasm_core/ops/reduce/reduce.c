@@ -221,7 +221,8 @@ static bool fold_rows(const Walk *w) {
 
 static void walk_kept(const Walk *w) {
   const Plan *p = w->plan;
-  int64_t index[MAX_DIM] = {0}, x = 0, y = 0, param = 0;
+  int64_t index[MAX_DIM], x = 0, y = 0, param = 0;
+  for (int k = 0; k < p->n_kept; k++) index[k] = 0;
   for (;;) {
     fold_at(w, x, y, param);
     int k = p->n_kept - 1;
