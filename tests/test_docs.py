@@ -26,6 +26,13 @@ def load(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+@pytest.fixture(autouse=True)
+def _files_of_examples_are_written_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.splitlines()[2][:40])
 def test_block_of_the_readme_runs(block: str) -> None:
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
