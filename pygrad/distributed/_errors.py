@@ -1,0 +1,23 @@
+"""The errors of PyTorch's that tell of other processes."""
+
+from __future__ import annotations
+
+
+class DistError(RuntimeError):
+    """What goes wrong between processes."""
+
+
+class DistBackendError(DistError):
+    """A process died, hangs, gave up, or called something else than the others."""
+
+
+class DistNetworkError(DistError):
+    """A network failed. Nothing here raises it; programs catch it."""
+
+
+class DistStoreError(DistError):
+    """A store failed. Nothing here raises it; programs catch it."""
+
+
+class QueueEmptyError(DistStoreError):
+    """A queue of a store is empty. Nothing here raises it; programs catch it."""

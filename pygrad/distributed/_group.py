@@ -1,0 +1,533 @@
+"""Process groups: who takes part in a collective, and how a program enters and leaves the world."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+import zlib
+from collections.abc import Sequence
+from datetime import timedelta
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, Final
+
+from ._transport import Transport
+
+default_pg_timeout: Final = timedelta(minutes=30)
+_SPAN: Final = 1 << 16
+"""Tags of a group: half for its collectives in turn, half for messages between two ranks."""
+
+
+class Backend(str):
+    """The name of a backend, in small letters. `mpi` is there; others are names.
+
+    Example:
+        >>> Backend("MPI")
+        'mpi'
+    """
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+    RAY = "ray"
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return super().__new__(cls, name.lower())
+
+
+class ProcessGroup:
+    """Some ranks of the world, each with a rank of its own in the group.
+
+    Made by `init_process_group` and `new_group`.
+    """
+
+    def __init__(
+        self, transport: Transport, ranks: Sequence[int], number: int, seconds: float, name: str
+    ) -> None:
+        self._transport = transport
+        self._ranks = list(ranks)
+        self._rank = self._ranks.index(transport.rank) if transport.rank in ranks else -1
+        self._first_tag = number % (transport.most_tags // _SPAN) * _SPAN
+        self._calls = 0
+        self._seconds = seconds
+        self._where = (
+            "" if len(ranks) == transport.size else f" in the group of ranks {list(ranks)}"
+        )
+        self.group_name = name
+        self.group_desc = "default_pg" if number == 0 else "undefined"
+
+    def rank(self) -> int:
+        """This process's rank in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """How many ranks it has."""
+        return len(self._ranks)
+
+    def name(self) -> str:
+        """The name of the backend."""
+        return self._transport.name
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """How long each further collective may take."""
+        self._seconds = timeout.total_seconds()
+
+    def _next_tag(self) -> int:
+        """The tag of the next collective: all ranks count alike."""
+        self._calls += 1
+        return self._first_tag + self._calls % (_SPAN // 2)
+
+    def _tag_between(self, tag: int) -> int:
+        """The tag of messages that a program gave a tag."""
+        if not 0 <= tag < _SPAN // 2:
+            raise ValueError(f"tag must be from 0 to {_SPAN // 2 - 1}, got {tag}")
+        return self._first_tag + _SPAN // 2 + tag
+
+
+NON_GROUP_MEMBER: Final = -100
+
+
+class _World:
+    """The state of a process: the default group and the others, in the order they were made."""
+
+    def __init__(self) -> None:
+        self.default: ProcessGroup | None = None
+        self.groups: list[ProcessGroup] = []
+        self.made = 0
+
+
+_world: Final = _World()
+
+
+class _GroupMeta(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """The default group."""
+        return _world.default
+
+
+class group(metaclass=_GroupMeta):
+    """Where programs find the default group: ``group.WORLD``."""
+
+
+class GroupMember(metaclass=_GroupMeta):
+    """The same, and what a process gets of a group to which it does not belong."""
+
+    NON_GROUP_MEMBER = NON_GROUP_MEMBER
+
+
+# ------------------------------------------------------------------ what there is
+
+
+def is_available() -> bool:
+    """Whether there is this package: True."""
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    return find_spec("mpi4py") is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend can be asked for."""
+    return backend.lower() == Backend.MPI and is_mpi_available()
+
+
+def is_initialized() -> bool:
+    """Whether the process is in a group."""
+    return _world.default is not None
+
+
+# ------------------------------------------------------------------ in and out
+
+
+def _seconds_of(timeout: timedelta | None) -> float:
+    if timeout is None:
+        timeout = default_pg_timeout
+    if not isinstance(timeout, timedelta):
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+        )
+    return timeout.total_seconds()
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+    _ranks: list[int] | None = None,
+) -> None:
+    """Enters the world of processes that ``mpiexec`` started.
+
+    Args:
+        backend: "mpi", also as "cpu:mpi"; which is the default.
+        init_method: "env://" or None: MPI knows the others.
+        timeout: how long a collective may take, and this call; 30 minutes if it is None.
+        world_size: if given, it must be the number of processes there are.
+        rank: if given, it must be the rank that MPI gave.
+        store: not supported; nor `pg_options`, `device_id` and `_ranks`.
+        group_name: of no effect.
+
+    Raises:
+        ValueError: a group is there already, or MPI says otherwise than `world_size` or `rank`.
+        NotImplementedError: an argument that is not supported.
+        RuntimeError: mpi4py is not installed.
+        DistBackendError: not all processes came in time.
+    """
+    if _world.default is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    for what, given in (
+        ("store", store),
+        ("pg_options", pg_options),
+        ("device_id", device_id),
+        ("_ranks", _ranks),
+    ):
+        if given is not None:
+            raise NotImplementedError(f"init_process_group: {what} is not supported")
+    name = Backend(backend or Backend.MPI).removeprefix("cpu:")
+    if name != Backend.MPI:
+        raise NotImplementedError(
+            f"init_process_group: there is no backend {backend!r} here; use 'mpi', and start the "
+            "program by mpiexec"
+        )
+    if init_method not in (None, "env://"):
+        raise NotImplementedError(
+            f"init_process_group: init_method={init_method!r} is not supported: processes that "
+            "mpiexec starts know each other"
+        )
+    seconds = _seconds_of(timeout)
+    from ._mpi import MPITransport, world
+
+    here, size = world()
+    for what, given, there in (("world_size", world_size, size), ("rank", rank, here)):
+        if given not in (-1, there):
+            raise ValueError(
+                f"init_process_group: {what} is {given}, but MPI says {there}; start the program "
+                "by mpiexec -n with the number of processes"
+            )
+    start(MPITransport(time.monotonic() + seconds), seconds)
+
+
+def start(transport: Transport, seconds: float) -> None:
+    """Makes the default group of all ranks of a transport."""
+    if not _hooked:
+        _hooked.append(sys.excepthook)
+        sys.excepthook = _tell_others
+    _world.made = 0
+    _world.default = ProcessGroup(transport, range(transport.size), 0, seconds, "0")
+    _world.groups = [_world.default]
+
+
+_hooked: Final[list[Any]] = []
+
+
+def _tell_others(
+    kind: type[BaseException], value: BaseException, trace: TracebackType | None
+) -> None:
+    """An error that ends the program here ends the waiting of the others."""
+    _hooked[0](kind, value, trace)
+    if _world.default is not None:
+        _world.default._transport.fail(f"{kind.__name__}: {value}".removesuffix(": "))
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Leaves a group; the default one, and so all, if None is given.
+
+    Raises:
+        AssertionError: there is no group.
+        ValueError: the group was destroyed before.
+    """
+    if _is_outside(group):
+        return
+    pg = group or _world.default
+    if pg is None:
+        raise AssertionError("Process group cannot be None")
+    if pg not in _world.groups:
+        raise ValueError("Invalid process group specified")
+    if pg is _world.default:
+        _world.default = None
+        _world.groups = []
+        pg._transport.close()
+    else:
+        _world.groups.remove(pg)
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
+) -> Any:
+    """A group of some ranks. All ranks make it, in the same order of all groups.
+
+    Args:
+        ranks: of the world; None is all.
+        timeout: how long a collective of it may take; the default group's if None.
+        backend: that of the default group.
+        pg_options: not supported; nor `device_id`.
+        use_local_synchronization: only the group's own ranks make it.
+        group_desc: what `ProcessGroup.group_desc` says.
+        sort_ranks: ranks are in order of the world; else in the order given.
+
+    Returns:
+        The group, or `GroupMember.NON_GROUP_MEMBER` on a rank that is not of it.
+
+    Raises:
+        ValueError, RuntimeError: there is no default group; ranks that are no ranks, or twice.
+    """
+    world = _get_default_group()
+    for what, given in (("pg_options", pg_options), ("device_id", device_id)):
+        if given is not None:
+            raise NotImplementedError(f"new_group: {what} is not supported")
+    if backend is not None and Backend(backend).removeprefix("cpu:") != world.name():
+        raise NotImplementedError(f"new_group: backend {backend!r} beside {world.name()!r}")
+    members = list(range(world.size())) if ranks is None else list(ranks)
+    if sort_ranks:
+        members.sort()
+    if len(members) > world.size():
+        raise ValueError(
+            "the new group's world size should be less or equal to the world size set by "
+            "init_process_group"
+        )
+    if len(set(members)) != len(members):
+        raise ValueError(f"duplicate ranks in the new group: {members}")
+    for each in members:
+        if not 0 <= each < world.size():
+            raise ValueError(
+                "The new group's rank should be within the world_size set by init_process_group"
+            )
+    seconds = world._seconds if timeout is None else _seconds_of(timeout)
+    number = _number(members, use_local_synchronization)
+    if world.rank() not in members:
+        return NON_GROUP_MEMBER
+    made = ProcessGroup(world._transport, members, number, seconds, str(number))
+    if group_desc is not None:
+        made.group_desc = group_desc
+    _world.groups.append(made)
+    return made
+
+
+def _number(members: list[int], local: bool) -> int:
+    """What tells a group's messages from those of others: how many were made before, where all
+    ranks count; else by who they are, and odd.
+    """
+    if local:
+        same = sum(each._ranks == members for each in _world.groups)
+        return zlib.crc32(f"{members} {same}".encode()) | 1
+    _world.made += 2
+    return _world.made
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of so many ranks in order: that of this rank, and all of them.
+
+    Raises:
+        ValueError: the size does not divide the world, or is not given.
+    """
+    if group_size is None:
+        raise ValueError("new_subgroups: group_size must be given, there are no devices to count")
+    size = get_world_size()
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(
+            f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})"
+        )
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by '{group_size=}'")
+    lists = [list(range(i, i + group_size)) for i in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: list[list[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of the given ranks, none in two: that of this rank, and all of them.
+
+    Raises:
+        ValueError: no lists, or a rank in two of them.
+    """
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen: set[int] = set()
+    for ranks in ranks_per_subgroup_list:
+        for each in ranks:
+            if each in seen:
+                raise ValueError(f"Rank {each} has appeared in both subgroups")
+            seen.add(each)
+    made = [
+        new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        for ranks in ranks_per_subgroup_list
+    ]
+    mine = next((each for each in made if isinstance(each, ProcessGroup)), None)
+    return mine, made
+
+
+# ------------------------------------------------------------------ who is who
+
+
+def _get_default_group() -> ProcessGroup:
+    if _world.default is None:
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
+    return _world.default
+
+
+def _is_outside(group: Any) -> bool:
+    return isinstance(group, int) and group == NON_GROUP_MEMBER
+
+
+def find(group: Any) -> ProcessGroup:
+    """The group, or the default one for None.
+
+    Raises:
+        ValueError: it was destroyed, or is none.
+    """
+    if group is None:
+        return _get_default_group()
+    if not isinstance(group, ProcessGroup):
+        raise ValueError(f"Expecting a ProcessGroup, but got a {type(group)}.")
+    if group not in _world.groups:
+        raise ValueError("Invalid process group specified")
+    return group
+
+
+def find_for(name: str, group: Any) -> ProcessGroup | None:
+    """The group of a collective; None, with PyTorch's warning, where this rank is not of it."""
+    if not _is_outside(group):
+        return find(group)
+    warnings.warn(
+        f"Running {name} on global rank {get_rank()} which does not belong to the given group.",
+        stacklevel=4,
+    )
+    return None
+
+
+def get_rank(group: Any = None) -> int:
+    """This process's rank in a group; -1 if it is not of it.
+
+    Raises:
+        ValueError: there is no group.
+    """
+    return -1 if _is_outside(group) else find(group).rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """How many ranks a group has; -1 if this one is not of it.
+
+    Raises:
+        ValueError: there is no group.
+    """
+    return -1 if _is_outside(group) else find(group).size()
+
+
+def get_backend(group: Any = None) -> str:
+    """The name of a group's backend.
+
+    Raises:
+        ValueError: there is no group.
+    """
+    return Backend(find(group).name())
+
+
+def get_backend_config(group: Any = None) -> str:
+    """The backend of each device, as text."""
+    return f"cpu:{find(group).name()}"
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The backend that is used for a device.
+
+    Raises:
+        ValueError: there is none for it.
+    """
+    kind = getattr(device, "type", device)
+    if kind != "cpu":
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return Backend.MPI
+
+
+def get_process_group_ranks(group: Any) -> list[int]:
+    """The ranks in the world, by rank in the group."""
+    return list(find(group)._ranks)
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """The rank in the world of a rank in the group.
+
+    Raises:
+        ValueError: there is no such rank.
+    """
+    pg = find(group)
+    if not 0 <= group_rank < pg.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return pg._ranks[group_rank]
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """The rank in the group of a rank in the world.
+
+    Raises:
+        ValueError: it is not of the group.
+    """
+    pg = find(group)
+    if global_rank not in pg._ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return pg._ranks.index(global_rank)
+
+
+def get_pg_count() -> int:
+    """How many groups this process is in."""
+    return len(_world.groups)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """The rank among the processes of this host, as the environment tells it.
+
+    Args:
+        fallback_rank: the answer where it does not.
+
+    Raises:
+        RuntimeError: it does not, and no answer was given.
+    """
+    for name in ("LOCAL_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"):
+        if name in os.environ:
+            return int(os.environ[name])
+    if fallback_rank is not None:
+        return fallback_rank
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+        "`get_node_local_rank` to work, assuming you are not running in a multi-device context "
+        "and want the code to run locally instead."
+    )

@@ -1,0 +1,219 @@
+"""Collectives of Python objects, sent as pickles: only among processes that trust each other."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from .._creation import from_buffer
+from .._dtypes import int64, uint8
+from .._package import pygrad
+from .._tensor import Tensor
+from . import _collectives, _point_to_point
+from ._collectives import _member
+from ._group import ProcessGroup, find_for
+
+
+def _packed(obj: Any) -> Tensor:
+    raw = pickle.dumps(obj, protocol=4)
+    return from_buffer(raw, (len(raw),), uint8)
+
+
+def _unpacked(tensor: Tensor) -> Any:
+    return pickle.loads(tensor.numpy().tobytes())
+
+
+def _sizes_of_all(packed: Tensor, pg: ProcessGroup) -> list[int]:
+    sizes = pygrad.empty(pg.size(), dtype=int64)
+    mine = pygrad.tensor([packed.numel()], dtype=int64)
+    _collectives.all_gather_into_tensor(sizes, mine, pg)
+    found: list[int] = sizes.tolist()
+    return found
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Gives all ranks the objects of all.
+
+    Args:
+        object_list: as long as the group; is written over.
+        obj: what is sent; it can be pickled.
+        group: over which ranks.
+
+    Raises:
+        Whatever pickling raises, and what `all_gather` raises.
+    """
+    pg = find_for("all_gather_object", group)
+    if pg is None:
+        return
+    packed = _packed(obj)
+    sizes = _sizes_of_all(packed, pg)
+    rows = [pygrad.empty(size, dtype=uint8) for size in sizes]
+    _collectives.all_to_all(rows, [packed] * pg.size(), pg)
+    for place, row in enumerate(rows):
+        object_list[place] = _unpacked(row)
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    group_dst: int | None = None,
+) -> None:
+    """Gives one rank the objects of all.
+
+    Args:
+        obj: what is sent.
+        object_gather_list: on that rank a list as long as the group; None on the others.
+        dst, group, group_dst: see `gather`.
+
+    Raises:
+        AssertionError, ValueError: no list on that rank, or one elsewhere.
+    """
+    pg = find_for("gather_object", group)
+    if pg is None:
+        return
+    root = _member(pg, 0 if dst is None and group_dst is None else dst, group_dst)
+    here = pg.rank() == root
+    _check_gather_list(object_gather_list, here)
+    packed = _packed(obj)
+    empty = pygrad.empty(0, dtype=uint8)
+    sizes = _sizes_of_all(packed, pg)
+    rows = [pygrad.empty(size, dtype=uint8) if here else empty for size in sizes]
+    sent = [packed if rank == root else empty for rank in range(pg.size())]
+    if here:
+        rows[root] = packed.clone()
+    _collectives.all_to_all(rows, sent, pg)
+    if object_gather_list is not None:
+        for place, row in enumerate(rows):
+            object_gather_list[place] = _unpacked(row)
+
+
+def _check_gather_list(given: list[Any] | None, here: bool) -> None:
+    if here and not given:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    if not here and given:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+
+
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """Gives all ranks one rank's objects.
+
+    Args:
+        object_list: on that rank what is sent; as long, and written over, on the others.
+        src: 0 if neither is given.
+        group, group_src: see `broadcast`.
+        device: of no effect: all is on the CPU.
+    """
+    pg = find_for("broadcast_object_list", group)
+    if pg is None:
+        return
+    root = _member(pg, 0 if src is None and group_src is None else src, group_src)
+    here = pg.rank() == root
+    packed = [_packed(each) for each in object_list] if here else []
+    sizes = pygrad.tensor([each.numel() for each in packed] or [0] * len(object_list), dtype=int64)
+    _collectives.broadcast(sizes, group=pg, group_src=root)
+    if not here:
+        packed = [pygrad.empty(size, dtype=uint8) for size in sizes.tolist()]
+    for place, each in enumerate(packed):
+        _collectives.broadcast(each, group=pg, group_src=root)
+        if not here:
+            object_list[place] = _unpacked(each)
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: Sequence[Any] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """Gives each rank one of one rank's objects.
+
+    Args:
+        scatter_object_output_list: its first place is written over.
+        scatter_object_input_list: on that rank an object for each; of no effect on the others.
+        src: 0 if neither is given.
+        group, group_src: see `scatter`.
+
+    Raises:
+        ValueError: no list to receive, or none to send on that rank.
+    """
+    pg = find_for("scatter_object_list", group)
+    if pg is None:
+        return
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+        raise ValueError(
+            "Expected argument scatter_object_output_list to be a list of size at least 1."
+        )
+    root = _member(pg, 0 if src is None and group_src is None else src, group_src)
+    here = pg.rank() == root
+    if here and scatter_object_input_list is None:
+        raise ValueError("source rank must provide non-None scatter_object_input_list")
+    packed = [_packed(each) for each in scatter_object_input_list or ()] if here else []
+    size = pygrad.empty(1, dtype=int64)
+    sizes = [pygrad.tensor([each.numel()], dtype=int64) for each in packed]
+    _collectives.scatter(size, sizes or None, group=pg, group_src=root)
+    empty = pygrad.empty(0, dtype=uint8)
+    rows = [empty] * pg.size()
+    rows[root] = pygrad.empty(int(size), dtype=uint8)
+    _collectives.all_to_all(rows, packed if here else [empty] * pg.size(), pg)
+    scatter_object_output_list[0] = _unpacked(rows[root])
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Sends objects to a rank, which receives as many by `recv_object_list`.
+
+    Args:
+        object_list: what is sent.
+        dst, group, group_dst: see `send`.
+        device: of no effect; nor `use_batch`.
+    """
+    pg = find_for("send_object_list", group)
+    if pg is None:
+        return
+    packed = [_packed(each) for each in object_list]
+    sizes = pygrad.tensor([each.numel() for each in packed], dtype=int64)
+    for each in (sizes, *packed):
+        _point_to_point.send(each, dst, pg, group_dst=group_dst)
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Receives what `send_object_list` sent; the rank that sent, -1 outside of the group.
+
+    Args:
+        object_list: as long as the sender's; is written over.
+        src, group, group_src: see `recv`.
+        device: of no effect; nor `use_batch`.
+    """
+    pg = find_for("recv_object_list", group)
+    if pg is None:
+        return -1
+    sizes = pygrad.empty(len(object_list), dtype=int64)
+    rank = _point_to_point.recv(sizes, src, pg, group_src=group_src)
+    for place, size in enumerate(sizes.tolist()):
+        row = pygrad.empty(size, dtype=uint8)
+        _point_to_point.recv(row, rank, pg)
+        object_list[place] = _unpacked(row)
+    return rank

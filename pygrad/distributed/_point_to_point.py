@@ -1,0 +1,203 @@
+"""Messages from one rank to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._tensor import Tensor
+from . import _buffers, _message
+from ._collectives import _member
+from ._group import ProcessGroup, find, find_for
+from ._progress import Steps, Waiting, Work
+
+
+def _head(tensor: Tensor, tag: int, group: ProcessGroup) -> bytes:
+    """What a message says: shapes may differ, as long as there are as many elements."""
+    name = f"a message with tag {tag}, {tensor.numel()} elements of {tensor.dtype}"
+    return _message.head(name, [], group._where)
+
+
+def isend(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Starts to send a tensor; it must not change until the work has ended.
+
+    Args:
+        tensor: what is sent; contiguous.
+        dst: to which rank of the world; or `group_dst`, the rank in the group.
+        group: in which group.
+        tag: what the receiver asks for, from 0 to 32767.
+
+    Returns:
+        A `Work`; None where this rank is not of the group.
+
+    Raises:
+        ValueError: the rank is this one or none of the group's, or the tensor is not contiguous.
+    """
+    _buffers.check([tensor], "isend")
+    pg = find_for("isend", group)
+    if pg is None:
+        return None
+    there = pg._ranks[_member(pg, dst, group_dst)]
+    _check_other(there, pg, "destination")
+    head, at = _head(tensor, tag, pg), pg._tag_between(tag)
+    row, transport = _buffers.flat(tensor), pg._transport
+
+    def steps() -> Steps[None]:
+        yield Waiting([(there, transport.send(there, at, head, _buffers.bytes_of(row)))])
+
+    return Work(steps(), f"send of {head.decode()}", transport, pg._seconds, [tensor])
+
+
+def _check_other(rank: int, group: ProcessGroup, what: str) -> None:
+    if rank == group._transport.rank:
+        raise ValueError(
+            f"Invalid {what} rank: {what} rank should not be the same as the rank of the current "
+            "process."
+        )
+
+
+def irecv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
+    """Starts to receive a tensor.
+
+    Args:
+        tensor: is written over; contiguous.
+        src: from which rank of the world, any if None; or `group_src`, the rank in the group.
+        group: in which group.
+        tag: as the sender's.
+
+    Returns:
+        A `Work`, whose `source_rank` tells who sent; None where this rank is not of the group.
+
+    Raises:
+        ValueError: the rank is this one or none of the group's, or the tensor is not contiguous.
+        DistBackendError: (when it is waited for) the message has another size or dtype.
+    """
+    _buffers.check([tensor], "irecv")
+    pg = find_for("irecv", group)
+    if pg is None:
+        return None
+    known = src is not None or group_src is not None
+    there = pg._ranks[_member(pg, src, group_src)] if known else -1
+    if known:
+        _check_other(there, pg, "source")
+    head, at = _head(tensor, tag, pg), pg._tag_between(tag)
+    row, transport = _buffers.flat(tensor), pg._transport
+
+    def steps() -> Steps[int]:
+        found = [there]
+        if not known:
+            yield Waiting([(rank, _probe(pg, at, found)) for rank in pg._ranks[:1]])
+        accept = _message.expect(found[0], head, _buffers.bytes_of(row))
+        yield Waiting([(found[0], transport.receive(found[0], at, accept))])
+        _buffers.written([tensor])
+        return found[0]
+
+    return Work(steps(), f"receive of {head.decode()}", transport, pg._seconds, [tensor])
+
+
+def _probe(group: ProcessGroup, tag: int, found: list[int]) -> Callable[[], bool]:
+    """Whether a message with a tag has come; its sender is noted."""
+
+    def poll() -> bool:
+        peer = group._transport.probe(tag)
+        if peer is None:
+            return False
+        found[0] = peer
+        return True
+
+    return poll
+
+
+def send(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
+    """`isend`, and waits: the tensor may change afterwards."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
+
+
+def recv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
+    """`irecv`, and waits; the rank that sent, -1 where this one is not of the group."""
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    return work.source_rank()
+
+
+class P2POp:
+    """A message that `batch_isend_irecv` will send or receive.
+
+    Args:
+        op: `isend` or `irecv`.
+        tensor: what is sent or written over.
+        peer: the other rank in the world; or `group_peer`, its rank in the group.
+        group, tag: see `isend`.
+
+    Raises:
+        ValueError: another op.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., Any],
+        tensor: Tensor,
+        peer: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+                "``torch.distributed.irecv``."
+            )
+        _buffers.check([tensor], "P2POp")
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group = find(group)
+        self.group_peer = _member(self.group, peer, group_peer)
+        self.peer = self.group._ranks[self.group_peer]
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Starts several messages; a work for each.
+
+    Raises:
+        ValueError: no list of `P2POp`, or of several groups.
+    """
+    if not isinstance(p2p_op_list, list) or not all(isinstance(p, P2POp) for p in p2p_op_list):
+        raise ValueError(
+            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
+            "``torch.distributed.P2POp``."
+        )
+    if any(each.group is not p2p_op_list[0].group for each in p2p_op_list):
+        raise ValueError("All ops need to use the same group.")
+    started = [
+        each.op(each.tensor, group=each.group, tag=each.tag, **{side: each.group_peer})
+        for each in p2p_op_list
+        for side in ["group_dst" if each.op is isend else "group_src"]
+    ]
+    return [work for work in started if work is not None]

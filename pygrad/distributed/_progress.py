@@ -1,0 +1,242 @@
+"""Collectives at work: each is a generator that yields what it waits for, and all advance whenever
+one is waited for.
+
+MPI moves data while it is called, so a process that computes for long holds the others up; `poll`
+lets it call between two pieces of work.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterable
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from .._tensor import Tensor
+from ..futures import Future
+from ._errors import DistBackendError
+from ._transport import LEFT, Poll, Transport
+
+T = TypeVar("T")
+
+
+class Waiting:
+    """Messages that a collective waits for, each with the rank that it comes from or goes to."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, polls: Iterable[tuple[int, Poll]]) -> None:
+        self._left = list(polls)
+
+    def done(self) -> bool:
+        """Whether all have come. Each that has not is polled."""
+        if self._left:
+            self._left = [each for each in self._left if not each[1]()]
+        return not self._left
+
+    def peers(self) -> list[int]:
+        """The ranks that are waited for."""
+        return sorted({peer for peer, _ in self._left})
+
+
+Steps = Generator[Waiting, None, T]
+"""A collective: it is resumed when what it yielded is done, and returns its result."""
+
+_running: Final[list[Work]] = []
+_YIELDS: Final = 2000
+_REST: Final = 0.0002
+_LOOK: Final = 0.05
+_GRACE: Final = 1.0
+"""Polls before a waiting process sleeps between them, and how long it does; seconds between looks
+at who is gone; seconds in which messages of one who is gone may still come.
+"""
+
+
+class Work:
+    """A collective that was started.
+
+    Args:
+        steps: what it does.
+        says: what it is, for errors.
+        transport: over which.
+        timeout: seconds that it may take.
+        result: the tensors it fills.
+
+    Raises:
+        DistBackendError: an earlier one failed.
+    """
+
+    def __init__(
+        self,
+        steps: Steps[Any],
+        says: str,
+        transport: Transport,
+        timeout: float,
+        result: list[Tensor],
+    ) -> None:
+        self._steps = steps
+        self._says = says
+        self._transport = transport
+        self._timeout = timeout
+        self._result = result
+        self._waits: Waiting | None = None
+        self._error: BaseException | None = None
+        self._done = False
+        self._futures: list[Future[Any]] = []
+        self._alone = 0.0
+        self._start = time.monotonic()
+        self._returned: Any = None
+        if transport.broken:
+            raise DistBackendError(f"{says}: the group is broken: {transport.broken}")
+        _running.append(self)
+        self._advance()
+
+    def _advance(self) -> None:
+        try:
+            while self._waits is None or self._waits.done():
+                self._waits = next(self._steps)
+        except StopIteration as end:
+            self._returned = end.value
+            self._end(None)
+        except BaseException as error:
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Ends all that runs over the transport by an error, which the other ranks hear of."""
+        self._transport.fail(str(error) or type(error).__name__)
+        for work in [w for w in _running if w._transport is self._transport]:
+            work._steps.close()
+            work._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        self._done, self._error = True, error
+        _running.remove(self)
+        for future in self._futures:
+            self._settle(future)
+
+    def _settle(self, future: Future[Any]) -> None:
+        if self._error is None:
+            future.set_result(self._result)
+        else:
+            future.set_exception(self._error)
+
+    def _look(self, now: float) -> None:
+        """Gives up if a rank has, or one that it waits for is gone."""
+        assert self._waits is not None
+        gone = self._transport.gone()
+        lost = {peer: why for peer, why in gone.items() if why != LEFT}
+        left = [peer for peer in self._waits.peers() if peer in gone]
+        if left and not lost:  # what it sent before may still come
+            self._alone = self._alone or now
+            if now - self._alone > _GRACE:
+                lost = {left[0]: LEFT}
+        for peer, why in lost.items():
+            self._give_up(DistBackendError(f"{self._says}: rank {peer} {why}"))
+            return
+
+    def is_completed(self) -> bool:
+        """Whether it has ended, well or not."""
+        poll()
+        return self._done
+
+    def is_success(self) -> bool:
+        """Whether it has ended well."""
+        return self._done and self._error is None
+
+    def exception(self) -> BaseException | None:
+        """What went wrong."""
+        return self._error
+
+    def result(self) -> list[Tensor]:
+        """The tensors that it has filled."""
+        return self._result
+
+    def source_rank(self) -> int:
+        """Of a receive: the rank that sent.
+
+        Raises:
+            RuntimeError: it receives nothing, or not yet.
+        """
+        if not isinstance(self._returned, int):
+            raise RuntimeError(
+                "sourceRank() may only be called on work objects that correspond to "
+                "a recv or recv-from-any call."
+            )
+        return self._returned
+
+    def get_future(self) -> Future[Any]:
+        """A future of the tensors that it fills. It is done when a wait or `poll` gets so far."""
+        future: Future[Any] = _WorkFuture(self)
+        if self._done:
+            self._settle(future)
+        else:
+            self._futures.append(future)
+        return future
+
+    def synchronize(self) -> None:
+        """As `wait`."""
+        self.wait()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Waits until it has ended; True.
+
+        Args:
+            timeout: no longer than this, instead of the group's.
+
+        Raises:
+            DistBackendError: a rank is gone, disagrees or did not come in time.
+        """
+        seconds = self._timeout if not timeout else timeout.total_seconds()
+        start = self._start if not timeout else time.monotonic()
+        polls, look = 0, time.monotonic() + _LOOK
+        try:
+            while not self._done:
+                poll()
+                polls += 1
+                if polls < _YIELDS:
+                    os.sched_yield()
+                else:
+                    time.sleep(_REST)
+                now = time.monotonic()
+                if now > look and not self._done:
+                    look = now + _LOOK
+                    self._look(now)
+                if now - start > seconds and not self._done:
+                    self._give_up(self._late(seconds))
+        except KeyboardInterrupt:
+            self._give_up(DistBackendError("KeyboardInterrupt"))
+            raise
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _late(self, seconds: float) -> DistBackendError:
+        peers = self._waits.peers() if self._waits is not None else []
+        who = ", ".join(map(str, peers)) or "any"
+        return DistBackendError(f"{self._says}: waited {seconds:g} s in vain for rank {who}")
+
+
+class _WorkFuture(Future[Any]):
+    """A future that advances the work when it is waited for."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self._work = work
+
+    def wait(self) -> Any:
+        """The tensors, once they are there."""
+        self._work.wait()
+        return super().wait()
+
+    def done(self) -> bool:
+        """Whether they are there."""
+        poll()
+        return super().done()
+
+
+def poll() -> None:
+    """Advances all collectives that have been started."""
+    for work in list(_running):
+        if not work._done:
+            work._advance()

@@ -1,0 +1,135 @@
+"""The ways to make one number of several ranks' numbers, each applied in the order of the tree."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Final
+
+from .._package import pygrad
+from .._tensor import Tensor
+
+
+class RedOpType(enum.IntEnum):
+    """Which way."""
+
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+    PREMUL_SUM = 8
+
+    def __repr__(self) -> str:
+        return f"<RedOpType.{self.name}: {self.value}>"
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
+
+class ReduceOp:
+    """A way to reduce; its names are its members: ``ReduceOp.SUM``.
+
+    Example:
+        >>> ReduceOp.MAX
+        <RedOpType.MAX: 4>
+        >>> ReduceOp(ReduceOp.MAX) == ReduceOp.MAX
+        True
+    """
+
+    RedOpType = RedOpType
+    SUM = RedOpType.SUM
+    AVG = RedOpType.AVG
+    PRODUCT = RedOpType.PRODUCT
+    MIN = RedOpType.MIN
+    MAX = RedOpType.MAX
+    BAND = RedOpType.BAND
+    BOR = RedOpType.BOR
+    BXOR = RedOpType.BXOR
+    PREMUL_SUM = RedOpType.PREMUL_SUM
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.op == (other.op if isinstance(other, ReduceOp) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.op)
+
+
+class _DeprecatedOps:
+    """The older way to name them: ``reduce_op.SUM``."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(ReduceOp, name)
+
+
+reduce_op: Final = _DeprecatedOps()
+
+_COMPLEX: Final = {RedOpType.SUM, RedOpType.AVG, RedOpType.PREMUL_SUM}
+
+
+def kind_of(op: Any) -> RedOpType:
+    """The member that an op is.
+
+    Raises:
+        TypeError: it is none.
+        NotImplementedError: PREMUL_SUM.
+    """
+    kind = getattr(op, "op", op)
+    if not isinstance(kind, RedOpType):
+        raise TypeError(f"op must be a ReduceOp, got {type(op).__name__}")
+    if kind is RedOpType.PREMUL_SUM:
+        raise NotImplementedError("ReduceOp.PREMUL_SUM is not supported")
+    return kind
+
+
+def supports_complex(reduceOp: Any) -> bool:
+    """Whether an op reduces complex numbers.
+
+    Example:
+        >>> supports_complex(ReduceOp.MAX)
+        False
+    """
+    return getattr(reduceOp, "op", reduceOp) in _COMPLEX
+
+
+def check(kind: RedOpType, tensor: Tensor, name: str) -> None:
+    """Raises if an op cannot reduce what a tensor has.
+
+    Raises:
+        ValueError: an order of complex numbers, or bits of what has a point.
+    """
+    if tensor.is_complex() and kind not in _COMPLEX:
+        raise ValueError(f"{name} does not support {kind} on complex tensors")
+    if kind.name.startswith("B") and (tensor.is_floating_point() or tensor.is_complex()):
+        raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
+
+
+def join(kind: RedOpType, left: Tensor, right: Tensor, out: Tensor) -> Tensor:
+    """Left and right as one, written to a third, which may be one of them."""
+    return getattr(pygrad, _JOIN[kind])(left, right, out=out)  # type: ignore[no-any-return]
+
+
+_JOIN: Final[dict[RedOpType, str]] = {
+    RedOpType.SUM: "add",
+    RedOpType.AVG: "add",
+    RedOpType.PRODUCT: "mul",
+    RedOpType.MIN: "minimum",
+    RedOpType.MAX: "maximum",
+    RedOpType.BAND: "bitwise_and",
+    RedOpType.BOR: "bitwise_or",
+    RedOpType.BXOR: "bitwise_xor",
+}
+
+
+def finish(kind: RedOpType, total: Tensor, count: int) -> None:
+    """Makes of a sum of so many the average, if that is the op."""
+    if kind is RedOpType.AVG:
+        if total.is_floating_point() or total.is_complex():
+            total.div_(count)
+        else:
+            total.floor_divide_(count)
