@@ -12,44 +12,42 @@ import tempfile
 
 
 class Flag:
-    """A locked file, raised until it is lowered or this process ends."""
+    """A locked file, removed when this process leaves, and unlocked when it ends otherwise."""
 
     def __init__(self) -> None:
         self._file, self.path = tempfile.mkstemp(prefix="pygrad-alive-")
         fcntl.lockf(self._file, fcntl.LOCK_EX)
 
     def lower(self) -> None:
-        """Says that this process leaves; a second time does nothing."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-            _remove(self.path)
+        """Says that this process leaves."""
+        remove(self.path)
+        os.close(self._file)
 
 
-def _remove(path: str) -> None:
+def remove(path: str) -> None:
+    """Removes a flag, if it is there."""
     try:
         os.unlink(path)
     except FileNotFoundError:
         pass
 
 
-def is_raised(path: str) -> bool:
-    """Whether the process that raised a flag is alive.
+def fate(path: str) -> str:
+    """What became of the process that raised a flag: "alive", "left" or "died".
 
     Example:
-        >>> is_raised("/nowhere")
-        False
+        >>> fate("/nowhere")
+        'left'
     """
     try:
         file = os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        return False
+        return "left"
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return True
+        return "alive"
     else:
-        _remove(path)  # its process was killed
-        return False
+        return "died" if os.path.exists(path) else "left"
     finally:
         os.close(file)

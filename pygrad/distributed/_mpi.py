@@ -16,7 +16,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from ._alive import Flag, is_raised
+from ._alive import Flag, fate, remove
 from ._errors import DistBackendError
 from ._transport import LEFT
 
@@ -30,6 +30,7 @@ _SHORT: Final = 8192
 _TAGS: Final = 1 << 27
 """The tags of heads are below it, those of bodies from it on, to the last that MPI has."""
 _CONTROL: Final = _TAGS - 1
+_FATES: Final = {"alive": "", "left": LEFT, "died": "has died"}
 _FAREWELL: Final = 3.0
 """Seconds that a process which gives up leaves the others to say so themselves."""
 
@@ -163,16 +164,14 @@ class MPITransport:
 
     def gone(self) -> dict[int, str]:
         """See `Transport`."""
-        lowered = [
-            p for p, path in self._flags.items() if p not in self._gone and not is_raised(path)
-        ]
         status = self._mpi.Status()
         while self._telling.Test(status):
             said = self._heard[: status.Get_count(self._mpi.BYTE)].decode(errors="replace")
-            self._gone.setdefault(status.Get_source(), said)
+            self._gone[status.Get_source()] = said
             self._telling = self._comm.Irecv(self._heard, tag=_CONTROL)
-        for peer in lowered:  # who leaves says so before
-            self._gone.setdefault(peer, "has died")
+        for peer, path in self._flags.items():
+            if peer not in self._gone and (came := _FATES[fate(path)]):
+                self._gone[peer] = came
         return self._gone
 
     def _tell(self, said: str) -> None:
@@ -200,6 +199,9 @@ class MPITransport:
             self._tell(LEFT)
         _forget(self._telling)
         self._flag.lower()
+        for path in self._flags.values():
+            if fate(path) == "died":
+                remove(path)
         _open.remove(self)
 
 

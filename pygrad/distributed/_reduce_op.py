@@ -111,7 +111,8 @@ def check(kind: RedOpType, tensor: Tensor, name: str) -> None:
 
 def join(kind: RedOpType, left: Tensor, right: Tensor, out: Tensor) -> Tensor:
     """Left and right as one, written to a third, which may be one of them."""
-    return getattr(pygrad, _JOIN[kind])(left, right, out=out)  # type: ignore[no-any-return]
+    getattr(pygrad, _JOIN[kind])(left, right, out=out)
+    return out
 
 
 _JOIN: Final[dict[RedOpType, str]] = {
