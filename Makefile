@@ -37,6 +37,7 @@ help:
 	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
 	@echo 'make bench   speed'
 	@echo 'make clients  programs of packages that use torch, under torch and under pygrad (installs 2 GB)'
+	@echo 'make scale   programs of several processes, over MPI and Ray (installs both)'
 	@echo 'make ci      all of it'
 
 # Python: one environment for the demo and the tests, one more with PyTorch for the comparisons.
@@ -44,8 +45,9 @@ help:
 VENV := .venv
 PARITY_VENV := .venv-parity
 CLIENTS_VENV := .venv-clients
+SCALE_VENV := .venv-scale
 
-$(VENV)/bin/python $(PARITY_VENV)/bin/python $(CLIENTS_VENV)/bin/python:
+$(addsuffix /bin/python,$(VENV) $(PARITY_VENV) $(CLIENTS_VENV) $(SCALE_VENV)):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo 'pygrad needs Python 3.11 or newer: make PYTHON=python3.11 ...' >&2; exit 1; }
 	$(PYTHON) -m venv $(@:/bin/python=)
@@ -74,7 +76,7 @@ demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
 test: $(VENV)/.dev
-	$(VENV)/bin/python -m pytest -n 2 --ignore=tests/parity $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --ignore=tests/parity --ignore=tests/scale $(PYTEST_ARGS)
 
 parity: $(PARITY_VENV)/.parity
 	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
@@ -115,6 +117,16 @@ $(CLIENTS_VENV)/.clients: tests/clients/packages.txt | $(CLIENTS_VENV)/bin/pytho
 .PHONY: clients
 clients: $(CLIENTS_VENV)/.clients
 	$(CLIENTS_VENV)/bin/python tests/clients/run.py $(CLIENTS_ARGS)
+
+# Programs of several processes, with an MPI of their own.
+$(SCALE_VENV)/.scale: pyproject.toml | $(SCALE_VENV)/bin/python
+	$(call install,$(SCALE_VENV)) --editable '.[demo,dev,mpi]'
+	$(call compile,$(SCALE_VENV))
+	@touch $@
+
+.PHONY: scale
+scale: $(SCALE_VENV)/.scale
+	$(SCALE_VENV)/bin/python -m pytest tests/scale $(PYTEST_ARGS)
 
 # The engine. Relative paths and sorted lists throughout: the same sources give the same bytes in
 # any folder. NDEBUG, because a failed assertion would import a way to print and exit.
@@ -323,7 +335,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity fuzz native guarded repro size demo bits web-test bench; do \
+	@for target in check parity scale fuzz native guarded repro size demo bits web-test bench; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

@@ -191,7 +191,7 @@ def test_names_from_above_are_where_the_list_says_and_used() -> None:
         _ = pygrad._above.missing
 
 
-AS_PROGRAMS_DO = {"datasets", "distributions", "fx", "nn", "optim", "torch", "utils"}
+AS_PROGRAMS_DO = {"datasets", "distributed", "distributions", "fx", "nn", "optim", "torch", "utils"}
 ALSO = {
     "_stubs.py",
     "_rebuild.py",
