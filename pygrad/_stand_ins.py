@@ -35,9 +35,8 @@ _INSTEAD: Final = {
     "torch.ao": "tensors are not quantized here; use float32 or bfloat16",
     "torch.compiler": "nothing is compiled; run the function or module as it is",
     "torch.cuda": "there is no such device; guard it by torch.cuda.is_available()",
-    "torch.distributed": "there is one process; guard it by torch.distributed.is_available()",
-    "torch._C._distributed_c10d": "there is one process; guard it by "
-    "torch.distributed.is_available()",
+    "torch.distributed": "of it there are groups over MPI and their collectives",
+    "torch._C._distributed_c10d": "of it there are groups over MPI and their collectives",
     "torch._dynamo": "nothing is compiled; run the function or module as it is",
     "torch._export": "nothing is exported; run the module as it is",
     "torch._inductor": "nothing is compiled; run the function or module as it is",

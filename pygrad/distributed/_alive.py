@@ -9,45 +9,44 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+from typing import Final
+
+_LEFT: Final = b"left"
 
 
 class Flag:
-    """A locked file, removed when this process leaves, and unlocked when it ends otherwise."""
+    """A file that this process locks."""
 
     def __init__(self) -> None:
         self._file, self.path = tempfile.mkstemp(prefix="pygrad-alive-")
         fcntl.lockf(self._file, fcntl.LOCK_EX)
 
-    def lower(self) -> None:
-        """Says that this process leaves."""
-        remove(self.path)
+    def hide(self) -> None:
+        """Removes the file's name, once all who watch it have opened it; nothing stays behind."""
+        os.unlink(self.path)
+
+    def lower(self, in_order: bool) -> None:
+        """Unlocks it; in order if this process leaves as it should."""
+        if in_order:
+            os.write(self._file, _LEFT)
         os.close(self._file)
 
 
-def remove(path: str) -> None:
-    """Removes a flag, if it is there."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
+class Watch:
+    """The flag of another process."""
 
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDWR)
 
-def fate(path: str) -> str:
-    """What became of the process that raised a flag: "alive", "left" or "died".
+    def fate(self) -> str:
+        """What became of the process: "alive", "left" or "died"."""
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return "alive"
+        fcntl.lockf(self._file, fcntl.LOCK_UN)
+        return "left" if os.pread(self._file, len(_LEFT), 0) == _LEFT else "died"
 
-    Example:
-        >>> fate("/nowhere")
-        'left'
-    """
-    try:
-        file = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return "left"
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return "alive"
-    else:
-        return "died" if os.path.exists(path) else "left"
-    finally:
-        os.close(file)
+    def close(self) -> None:
+        """Watches no longer."""
+        os.close(self._file)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import math
 import os
 import socket
 import struct
@@ -16,7 +17,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from ._alive import Flag, fate, remove
+from ._alive import Flag, Watch
 from ._errors import DistBackendError
 from ._transport import LEFT
 
@@ -64,8 +65,9 @@ def world() -> tuple[int, int]:
 
 def _forget(request: Any) -> None:
     """Ends a receive, so that its buffer is not written to any more."""
-    request.Cancel()
-    request.Wait()
+    if request:
+        request.Cancel()
+        request.Wait()
 
 
 class MPITransport:
@@ -92,23 +94,24 @@ class MPITransport:
         self._told: list[Any] = []  # what MPI may not have sent yet
         self._receiving: set[_Receiving] = set()
         self._flag = Flag()
-        self._flags = self._meet(world, deadline)
-        self._comm = world
-        duplicate, request = world.Idup()
-        self._wait(request, deadline, lambda: "all ranks to make a communicator")
-        self._comm = duplicate
+        try:
+            self._watches = self._meet(world, deadline)
+            self._comm, request = world.Idup()
+            self._wait_until(request.Test, deadline, lambda: "a communicator of all ranks")
+        finally:
+            self._flag.hide()
         self._heard = bytearray(_SHORT)
-        self._telling = duplicate.Irecv(self._heard, tag=_CONTROL)
+        self._telling = self._comm.Irecv(self._heard, tag=_CONTROL)
         _open.append(self)
 
-    def _meet(self, world: Any, deadline: float) -> dict[int, str]:
-        """The flags of the processes on this host, once all have come."""
+    def _meet(self, world: Any, deadline: float) -> dict[int, Watch]:
+        """Watches of the processes on this host, once all have come."""
         mine = f"{socket.gethostname()}\n{self._flag.path}".encode()
         others = [peer for peer in range(self.size) if peer != self.rank]
         buffers = {peer: bytearray(_SHORT) for peer in others}
         sends = [world.Isend(mine, dest=peer, tag=_CONTROL) for peer in others]
         missing = {p: world.Irecv(buffers[p], source=p, tag=_CONTROL) for p in others}
-        flags, status = {}, self._mpi.Status()
+        found, status = {}, self._mpi.Status()
 
         def arrived() -> bool:
             for peer in [p for p, request in missing.items() if request.Test(status)]:
@@ -116,7 +119,7 @@ class MPITransport:
                 said = bytes(buffers[peer][: status.Get_count(self._mpi.BYTE)]).decode()
                 host, _, path = said.partition("\n")
                 if host == socket.gethostname():
-                    flags[peer] = path
+                    found[peer] = Watch(path)
             return not missing and self._mpi.Request.Testall(sends)
 
         try:
@@ -124,10 +127,7 @@ class MPITransport:
         finally:
             for request in missing.values():
                 _forget(request)
-        return flags
-
-    def _wait(self, request: Any, deadline: float, what: Any) -> None:
-        self._wait_until(request.Test, deadline, what)
+        return found
 
     def _wait_until(self, done: Poll, deadline: float, what: Any) -> None:
         while not done():
@@ -169,15 +169,15 @@ class MPITransport:
             said = self._heard[: status.Get_count(self._mpi.BYTE)].decode(errors="replace")
             self._gone[status.Get_source()] = said
             self._telling = self._comm.Irecv(self._heard, tag=_CONTROL)
-        for peer, path in self._flags.items():
-            if peer not in self._gone and (came := _FATES[fate(path)]):
+        for peer, watch in self._watches.items():
+            if peer not in self._gone and (came := _FATES[watch.fate()]):
                 self._gone[peer] = came
         return self._gone
 
     def _tell(self, said: str) -> None:
         text = said.encode()[:_SHORT]
         for peer in range(self.size):
-            if peer != self.rank and peer not in self._gone:
+            if peer != self.rank and self._gone.get(peer) != _FATES["died"]:
                 self._told += [self._comm.Isend(text, dest=peer, tag=_CONTROL)]
 
     def fail(self, reason: str) -> None:
@@ -192,16 +192,30 @@ class MPITransport:
             _forget(each.request)
         self._receiving.clear()
 
+    def part(self) -> bool:
+        """Closes it when the process ends, and waits for the others; whether all ended in order."""
+        if not self.broken:
+            self._tell(LEFT)
+        end = time.monotonic() + _FAREWELL if self.broken else math.inf
+        while len(self.gone()) < self.size - 1 and time.monotonic() < end:
+            lost = [f"rank {peer} {why}" for peer, why in self.gone().items() if why != LEFT]
+            if lost and not self.broken:
+                print(f"rank {self.rank} has ended; {lost[0]}", file=sys.stderr)
+                self.broken = lost[0]
+                end = time.monotonic() + _FAREWELL
+            time.sleep(0.005)
+        self.close()
+        return not self.broken
+
     def close(self) -> None:
         """See `Transport`."""
         self._cancel()
         if not self.broken:
             self._tell(LEFT)
         _forget(self._telling)
-        self._flag.lower()
-        for path in self._flags.values():
-            if fate(path) == "died":
-                remove(path)
+        self._flag.lower(in_order=not self.broken)
+        for watch in self._watches.values():
+            watch.close()
         _open.remove(self)
 
 
@@ -246,24 +260,19 @@ _open: Final[list[MPITransport]] = []
 
 
 def _leave() -> None:
-    """Ends MPI with the process: in order where all went well, which waits for the others; else
-    after they had the time to hear of it.
+    """Ends MPI with the process. In order if all others end in order; else without MPI's own end,
+    which would wait for them, and after they had the time to hear of it.
     """
     mpi: Any = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
         return
-    broken = [transport for transport in _open if transport.broken]
-    end = time.monotonic() + _FAREWELL
-    while time.monotonic() < end and any(len(t.gone()) < t.size - 1 for t in broken):
-        time.sleep(0.01)
-    for transport in list(_open):
-        transport.close()
-    if not broken:
+    parted = [transport.part() for transport in list(_open)]
+    if all(parted):
         mpi.Finalize()
     elif importlib.import_module("mpi4py").rc.finalize is not False:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(1)  # it would end MPI in order, and wait without an end
+        os._exit(1)  # it would end MPI in order
 
 
 atexit.register(_leave)

@@ -1,7 +1,8 @@
 """Programs started as several processes, with what each of them said.
 
-A shell stands between mpiexec and each process. So each process prints to files of its own, and
-mpiexec, which ends all when one that it started dies by a signal, does not see that.
+A shell stands between mpiexec and each process, which prints to files of its own. MPICH's mpiexec
+ends all processes when one ends out of order; here it does not, and the signal that it sends them
+instead is ignored, so that the others can say what they see.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
+_LET_LIVE = ["-disable-auto-cleanup"]
 HEAD = "import pygrad as torch, pygrad.distributed as dist\nfrom datetime import timedelta\n"
 
 
@@ -35,7 +37,7 @@ def environment(more: Mapping[str, str] = {}) -> dict[str, str]:
 
 def mpiexec(ranks: int, command: Sequence[str]) -> list[str]:
     """The command line that starts so many processes, by the MPI of this environment."""
-    return [str(Path(sys.executable).parent / "mpiexec"), "-n", str(ranks), *command]
+    return [str(Path(sys.executable).parent / "mpiexec"), *_LET_LIVE, "-n", str(ranks), *command]
 
 
 def launch(
@@ -61,9 +63,8 @@ def launch(
             (folder / "program.py").write_text(HEAD + program)
             program = [str(folder / "program.py")]
         python = shlex.join([sys.executable, "-u", *program])
-        shell = (
-            f"{python} >out.$PMI_RANK 2>err.$PMI_RANK; code=$?; echo $code >code.$PMI_RANK; exit 0"
-        )
+        files = ">out.$PMI_RANK 2>err.$PMI_RANK"
+        shell = f"trap '' USR1; {python} {files}; echo $? >code.$PMI_RANK; exit 0"
         process = subprocess.Popen(
             mpiexec(ranks, ["sh", "-c", shell]),
             cwd=folder,
