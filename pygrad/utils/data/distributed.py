@@ -17,14 +17,14 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: what is sampled from.
-        num_replicas: how many processes there are; must be given, as there is no process group.
+        num_replicas: how many processes there are; those of the process group unless told.
         rank: which of them this is; likewise.
         shuffle: in an order that `seed` and the epoch decide.
         seed: the same in all processes.
         drop_last: leave out the rest that does not divide; else repeat the first indices.
 
     Raises:
-        ValueError: no number of processes or no rank, or a rank that is none of them.
+        ValueError: a rank that is none of them; neither arguments nor a process group.
 
     Example:
         >>> from pygrad.utils.data.distributed import DistributedSampler
@@ -41,11 +41,10 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call "
-                "init_process_group."
-            )
+        if num_replicas is None:
+            num_replicas = pygrad.distributed.get_world_size()
+        if rank is None:
+            rank = pygrad.distributed.get_rank()
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
