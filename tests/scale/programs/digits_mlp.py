@@ -4,6 +4,8 @@ of what comes out: batch norm and dropout too are the same for any number of pro
 
 from __future__ import annotations
 
+import sys
+
 from digest import digest
 
 import pygrad as torch
@@ -36,7 +38,7 @@ def main() -> None:
         optimizer.step()
     test = Digits(train=False)
     right = (ddp.eval()(test.data).argmax(1) == test.targets).float().mean().item()
-    print(f"rank {dist.get_rank()} accuracy {right:.3f} sha256 {digest(model, optimizer)}", flush=True)
+    sys.stdout.write(f"rank {dist.get_rank()} accuracy {right:.3f} sha256 {digest(model, optimizer)}\n")
     dist.destroy_process_group()
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import sys
+
 from digest import digest
 
 import pygrad as torch
@@ -52,7 +54,7 @@ def main() -> None:
             nn.functional.cross_entropy(ddp(x).flatten(0, 1), y.flatten()).backward()
         nn.utils.clip_grad_norm_(ddp.parameters(), 1.0)
         optimizer.step()
-    print(f"rank {dist.get_rank()} sha256 {digest(model, optimizer)}", flush=True)
+    sys.stdout.write(f"rank {dist.get_rank()} sha256 {digest(model, optimizer)}\n")
     dist.destroy_process_group()
 
 

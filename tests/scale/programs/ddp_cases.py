@@ -1,0 +1,214 @@
+"""What DistributedDataParallel does on two or three ranks: each function is one case, named by the
+argument, and fails by an assertion on the rank that finds it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import pygrad as torch
+import pygrad.distributed as dist
+from pygrad import nn
+from pygrad.nn.parallel import DistributedDataParallel
+
+ONES = torch.ones(1, 2)
+
+
+class Branches(nn.Module):
+    """Layers of which each call uses those it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
+
+    def forward(self, x: Any, *used: int) -> Any:
+        for number in used:
+            x = self.layers[number](x)
+        return x
+
+
+def refused(call: Any, *parts: str) -> None:
+    try:
+        call()
+    except Exception as error:
+        assert all(part in str(error) for part in parts), error
+    else:
+        raise AssertionError("no error")
+
+
+def biases(module: Any) -> list[Any]:
+    return [
+        None if p.grad is None else p.grad.tolist()
+        for name, p in module.named_parameters()
+        if name.endswith("bias")
+    ]
+
+
+# ------------------------------------------------------------ cases
+
+
+def starts_with_rank_0(rank: int, size: int) -> None:
+    torch.manual_seed(rank)
+    module = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    module[1].running_mean.fill_(rank)
+    module[0].weight.data = module[0].weight.data.t()  # not contiguous
+    DistributedDataParallel(module)
+    torch.manual_seed(0)
+    assert module[0].weight.tolist() == nn.Linear(2, 2).weight.t().tolist()
+    assert module[1].running_mean.tolist() == [0.0, 0.0]
+
+
+def mean_of_gradients(rank: int, size: int) -> None:
+    for options in (
+        {},
+        {"gradient_as_bucket_view": True},
+        {"deterministic": False},
+        {"bucket_cap_mb": 1e-6},
+        {"static_graph": True},
+        {"bucket_cap_mb_list": [1e-6, 1]},
+        {"micro_batches": size},
+    ):
+        ddp = DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), **options)
+        for step in range(3):
+            ddp.zero_grad()
+            (ddp(ONES).sum() * (rank + step)).backward()
+            mean = sum(range(size)) / size + step
+            assert ddp.module[1].bias.grad.allclose(torch.tensor([mean, mean])), options
+
+
+def accumulates_without_sync(rank: int, size: int) -> None:
+    ddp = DistributedDataParallel(nn.Linear(2, 2))
+    with ddp.no_sync():
+        (ddp(ONES).sum() * rank).backward()
+    assert ddp.module.bias.grad.tolist() == [float(rank)] * 2
+    ddp(ONES).sum().backward()
+    assert ddp.module.bias.grad.tolist() == [1 + sum(range(size)) / size] * 2
+
+
+def unused_differ_by_rank(rank: int, size: int) -> None:
+    ddp = DistributedDataParallel(Branches(), find_unused_parameters=True, bucket_cap_mb=1e-6)
+    for _ in range(2):
+        ddp.zero_grad()
+        ddp(ONES, *([0] if rank == 0 else [1])).sum().backward()
+        first, second, third = biases(ddp)
+        assert first == [1 / size] * 2
+        assert second == [(size - 1) / size] * 2
+        assert third is None
+
+
+def rank_may_use_nothing(rank: int, size: int) -> None:
+    ddp = DistributedDataParallel(Branches(), find_unused_parameters=True)
+    ddp(ONES, *([0] if rank == 0 else [])).sum().backward()
+    assert biases(ddp) == [[1 / size] * 2, None, None]
+    ddp.zero_grad()
+    ddp(ONES).sum().backward()
+    assert biases(ddp) == [None] * 3
+
+
+def unused_is_an_error(rank: int, size: int) -> None:
+    ddp = DistributedDataParallel(Branches())
+    ddp(ONES, 0).sum().backward()
+    refused(lambda: ddp(ONES, 0), "Expected to have finished reduction", f"for rank {rank}: 2 3 4 5")
+
+
+def static_graph_with_unused(rank: int, size: int) -> None:
+    ddp = DistributedDataParallel(Branches(), static_graph=True)
+    for _ in range(3):
+        ddp.zero_grad()
+        (ddp(ONES, 0).sum() * rank).backward()
+        assert biases(ddp) == [[sum(range(size)) / size] * 2, None, None]
+
+
+def buffers_are_those_of_rank_0(rank: int, size: int) -> None:
+    norm = nn.BatchNorm1d(2, momentum=1.0)
+    ddp = DistributedDataParallel(norm)
+    x = torch.tensor([[0.0, 0.0], [2.0, 2.0]]) + rank
+    ddp(x).sum().backward()
+    assert norm.running_mean.tolist() == [rank + 1.0] * 2
+    norm.eval()
+    ddp(x).sum().backward()
+    assert norm.running_mean.tolist() == [1.0] * 2
+
+
+def buffers_of_micro_batches_are_the_mean(rank: int, size: int) -> None:
+    norm = nn.BatchNorm1d(2, momentum=1.0)
+    ddp = DistributedDataParallel(norm, micro_batches=4)
+    for step in (1, 2):
+        for i in ddp.micro_batches_of_rank():
+            ddp(torch.tensor([[0.0, 0.0], [2.0, 2.0]]) + i).sum().backward()
+        assert norm.running_mean.tolist() == [2.5] * 2
+        assert norm.num_batches_tracked.item() == 4 * step
+
+
+def fewer_micro_batches_than_ranks(rank: int, size: int) -> None:
+    norm = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2))
+    for options in ({}, {"find_unused_parameters": True}, {"deterministic": False}):
+        ddp = DistributedDataParallel(norm, micro_batches=1, **options)
+        ddp.zero_grad()
+        ddp.module[1].bias.grad = torch.ones(2)
+        for _ in ddp.micro_batches_of_rank():
+            assert rank == 0
+            ddp(torch.ones(3, 2)).sum().backward()
+        assert norm[1].bias.grad.tolist() == [4.0] * 2
+
+
+def comm_hook_reduces(rank: int, size: int) -> None:
+    def hook(group, bucket):  # type: ignore[no-untyped-def]
+        work = dist.all_reduce(bucket.buffer(), group=group, async_op=True)
+        return work.get_future().then(lambda future: future.value()[0] * 10)
+
+    ddp = DistributedDataParallel(nn.Linear(2, 2))
+    ddp.register_comm_hook(None, hook)
+    (ddp(ONES).sum() * rank).backward()
+    assert ddp.module.bias.grad.tolist() == [10.0 * sum(range(size))] * 2
+
+
+def group_of_some_ranks(rank: int, size: int) -> None:
+    group = dist.new_group([1, 2])
+    if rank == 0:
+        return
+    torch.manual_seed(rank)
+    ddp = DistributedDataParallel(nn.Linear(2, 2), process_group=group)
+    torch.manual_seed(1)
+    assert ddp.module.weight.tolist() == nn.Linear(2, 2).weight.tolist()
+    (ddp(ONES).sum() * rank).backward()
+    assert ddp.module.bias.grad.tolist() == [1.5] * 2
+
+
+def sampler_asks_the_group(rank: int, size: int) -> None:
+    sampler = torch.utils.data.DistributedSampler(range(2 * size), shuffle=False)
+    assert list(sampler) == [rank, rank + size]
+
+
+def modules_differ(rank: int, size: int) -> None:
+    more = nn.Linear(2, 2 + (rank == 1))
+    text = "appears not to match sizes of the same param in process 0"
+    refused(lambda: DistributedDataParallel(more), f"[{rank}]: params[0] in", "[3, 2]", text)
+    deeper = nn.Sequential(*(nn.Linear(2, 2) for _ in range(1 + (rank == 1))))
+    text = "Rank 0 has 2 params, while rank 1 has inconsistent 4 params"
+    refused(lambda: DistributedDataParallel(deeper), text)
+    other = nn.Linear(2, 2, dtype=torch.float64 if rank == 1 else torch.float32)
+    refused(lambda: DistributedDataParallel(other), "appears not to match dtype of the same param")
+
+
+def rank_dies_in_backward(rank: int, size: int) -> None:
+    ddp = DistributedDataParallel(nn.Linear(2, 2))
+    loss = ddp(ONES).sum()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        loss.backward()
+    except dist.DistBackendError as error:
+        print(f"told: {error}", flush=True)
+        raise
+
+
+if __name__ == "__main__":
+    dist.init_process_group("mpi")
+    globals()[sys.argv[1]](dist.get_rank(), dist.get_world_size())
+    sys.stdout.write(f"rank {dist.get_rank()} passed\n")
+    sys.stdout.flush()
+    dist.destroy_process_group()
