@@ -43,6 +43,7 @@ class Future(Generic[T]):
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Future[T]], Any]] = []
+        self._follows: list[Future[Any]] = []
 
     def done(self) -> bool:
         """Whether there is a result, or an error."""
@@ -54,6 +55,8 @@ class Future(Generic[T]):
         Raises:
             The error that was set instead.
         """
+        if not self._done:
+            self._advance()
         with self._changed:
             self._changed.wait_for(lambda: self._done)
         if self._error is not None:
@@ -76,6 +79,7 @@ class Future(Generic[T]):
         the callback raises is told by that one's RuntimeError.
         """
         following: Future[S] = Future()
+        following._follows.append(self)
 
         def run(future: Future[T]) -> None:
             try:
@@ -101,6 +105,11 @@ class Future(Generic[T]):
                 print(f"[ERROR] Got the following error when running the callback: {error}")
 
         self._call_when_done(run)
+
+    def _advance(self) -> None:
+        """Does what must be done in this thread before there can be a result."""
+        for each in self._follows:
+            each._advance()
 
     def _call_when_done(self, run: Callable[[Future[T]], Any]) -> None:
         with self._changed:
@@ -136,6 +145,7 @@ class Future(Generic[T]):
                 )
             self._value, self._error, self._done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
+            self._follows = []
             self._changed.notify_all()
         for callback in callbacks:
             callback(self)
@@ -154,6 +164,7 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
         [0, 1]
     """
     together: Future[list[Future[Any]]] = Future()
+    together._follows += futures
     lock = threading.Lock()
     left = len(futures)
     if not left:

@@ -38,6 +38,7 @@ from ._errors import (
     DistStoreError,
     QueueEmptyError,
 )
+from ._grad_bucket import GradBucket
 from ._group import (
     Backend,
     GroupMember,
@@ -85,6 +86,7 @@ __all__ = [
     "DistError",
     "DistNetworkError",
     "DistStoreError",
+    "GradBucket",
     "GroupMember",
     "P2POp",
     "ProcessGroup",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -224,10 +225,10 @@ class _WorkFuture(Future[Any]):
         super().__init__()
         self._work = work
 
-    def wait(self) -> Any:
-        """The tensors, once they are there."""
-        self._work.wait()
-        return super().wait()
+    def _advance(self) -> None:
+        if not self._work._done:
+            with suppress(Exception):  # the future has it
+                self._work.wait()
 
     def done(self) -> bool:
         """Whether they are there."""

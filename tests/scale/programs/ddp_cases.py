@@ -47,6 +47,10 @@ def biases(module: Any) -> list[Any]:
     ]
 
 
+def close(found: Any, wanted: float) -> bool:
+    return bool(torch.tensor(found).allclose(torch.tensor(wanted)))
+
+
 # ------------------------------------------------------------ cases
 
 
@@ -94,15 +98,16 @@ def unused_differ_by_rank(rank: int, size: int) -> None:
         ddp.zero_grad()
         ddp(ONES, *([0] if rank == 0 else [1])).sum().backward()
         first, second, third = biases(ddp)
-        assert first == [1 / size] * 2
-        assert second == [(size - 1) / size] * 2
+        assert close(first, 1 / size)
+        assert close(second, (size - 1) / size)
         assert third is None
 
 
 def rank_may_use_nothing(rank: int, size: int) -> None:
     ddp = DistributedDataParallel(Branches(), find_unused_parameters=True)
     ddp(ONES, *([0] if rank == 0 else [])).sum().backward()
-    assert biases(ddp) == [[1 / size] * 2, None, None]
+    assert close(biases(ddp)[0], 1 / size)
+    assert biases(ddp)[1:] == [None, None]
     ddp.zero_grad()
     ddp(ONES).sum().backward()
     assert biases(ddp) == [None] * 3
@@ -111,7 +116,9 @@ def rank_may_use_nothing(rank: int, size: int) -> None:
 def unused_is_an_error(rank: int, size: int) -> None:
     ddp = DistributedDataParallel(Branches())
     ddp(ONES, 0).sum().backward()
-    refused(lambda: ddp(ONES, 0), "Expected to have finished reduction", f"for rank {rank}: 2 3 4 5")
+    refused(
+        lambda: ddp(ONES, 0), "Expected to have finished reduction", f"for rank {rank}: 2 3 4 5"
+    )
 
 
 def static_graph_with_unused(rank: int, size: int) -> None:
@@ -199,11 +206,7 @@ def rank_dies_in_backward(rank: int, size: int) -> None:
     loss = ddp(ONES).sum()
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    try:
-        loss.backward()
-    except dist.DistBackendError as error:
-        print(f"told: {error}", flush=True)
-        raise
+    loss.backward()
 
 
 if __name__ == "__main__":

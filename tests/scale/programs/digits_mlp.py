@@ -29,7 +29,9 @@ def main() -> None:
     data = Digits(train=True)
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))
     for step in range(STEPS):
-        batch = order.roll(-step * MICRO_BATCHES * SIZE)[: MICRO_BATCHES * SIZE].chunk(MICRO_BATCHES)
+        batch = order.roll(-step * MICRO_BATCHES * SIZE)[: MICRO_BATCHES * SIZE].chunk(
+            MICRO_BATCHES
+        )
         optimizer.zero_grad()
         for i in ddp.micro_batches_of_rank():
             torch.manual_seed(step * MICRO_BATCHES + i)
@@ -38,7 +40,9 @@ def main() -> None:
         optimizer.step()
     test = Digits(train=False)
     right = (ddp.eval()(test.data).argmax(1) == test.targets).float().mean().item()
-    sys.stdout.write(f"rank {dist.get_rank()} accuracy {right:.3f} sha256 {digest(model, optimizer)}\n")
+    sys.stdout.write(
+        f"rank {dist.get_rank()} accuracy {right:.3f} sha256 {digest(model, optimizer)}\n"
+    )
     dist.destroy_process_group()
 
 

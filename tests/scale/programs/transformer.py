@@ -4,9 +4,8 @@ hash of what comes out. Gradients are views of buckets, and clipped by their nor
 
 from __future__ import annotations
 
-from typing import Any
-
 import sys
+from typing import Any
 
 from digest import digest
 
