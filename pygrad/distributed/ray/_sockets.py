@@ -1,0 +1,400 @@
+"""Messages between the workers of a Ray run: one TCP connection for each pair of them.
+
+Ray tells the addresses. A call of an actor takes a millisecond, a message here some tens of
+microseconds; and the system closes the connections of a process that is killed, so that its peers
+learn it at once. MPI would be as fast, but ends all ranks when it loses one.
+
+A small message is sent whole. Of a larger one the head goes first: its body follows when the
+receiver has said where it belongs, and is read into that place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import selectors
+import socket
+import struct
+import time
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from typing import Any
+
+from .._errors import DistBackendError
+from .._transport import LEFT, Accept, Poll
+
+Address = tuple[str, int]
+
+KILLED = "was killed, or its connection broke"
+"""Why a peer is gone that has not said why."""
+
+_FRAME = struct.Struct("!BIIQQ")
+"""Each begins with its kind, the tag, the bytes of the head, those of the body, and the number of
+the body among those of the connection."""
+_WHOLE, _OFFER, _READY, _BODY, _GONE = range(5)
+_HELLO = struct.Struct("!32sI")
+"""The secret of the run and the rank: the first bytes of a connection."""
+
+_SMALL = 1 << 16
+"""Messages of up to so many bytes are sent whole."""
+_CHUNK = 1 << 18
+_PATIENCE = 1.0
+"""Seconds that leaving may take while peers do not read."""
+
+
+def _bytes(body: Any) -> memoryview:
+    view = memoryview(bytearray() if body is None else body)
+    return view.cast("B") if view.nbytes else memoryview(bytearray())
+
+
+class _Outgoing:
+    """Bytes to be written to one peer, one after the other."""
+
+    def __init__(self, *parts: bytes | memoryview) -> None:
+        self.parts = [memoryview(part) for part in parts if len(part)]
+        self.started = False
+
+    def wrote(self, count: int) -> None:
+        self.started = True
+        while count:
+            first = self.parts[0]
+            if count < len(first):
+                self.parts[0] = first[count:]
+                return
+            count -= len(first)
+            del self.parts[0]
+
+
+class _Message:
+    """One that has come: whole, or the offer of a body."""
+
+    def __init__(self, head: bytes, body: bytes | None, size: int, number: int) -> None:
+        self.head, self.body, self.size, self.number = head, body, size, number
+
+
+class _Receive:
+    """A message that somebody waits for."""
+
+    def __init__(self, accept: Accept) -> None:
+        self.accept = accept
+        self.into: memoryview | None = None
+        self.done = False
+        self.error: BaseException | None = None
+
+
+class _Peer:
+    """The connection to one process, and what is under way on it."""
+
+    def __init__(self, rank: int, connection: socket.socket) -> None:
+        self.rank, self.connection = rank, connection
+        self.reason: str | None = None  # why it is gone
+        self.open = True
+        self.out: deque[_Outgoing] = deque()
+        self.offered: dict[int, _Outgoing] = {}  # until the peer is ready
+        self.offers = 0
+        self.read = bytearray()  # frames that have not come to their end
+        self.ready: dict[int, _Receive | None] = {}  # whose bodies will come; None: nobody's now
+        self.body: memoryview | None = None  # the rest of the one that is coming
+        self.whose: _Receive | None = None
+
+
+class Sockets:
+    """A `Transport` over connected sockets, a socket for each other rank."""
+
+    name = "ray"
+    most_tags = 1 << 32
+
+    def __init__(self, rank: int, connections: dict[int, socket.socket]) -> None:
+        self.rank, self.size = rank, len(connections) + 1
+        self.broken = ""
+        self._came: defaultdict[tuple[int, int], deque[_Message]] = defaultdict(deque)
+        self._wanted: defaultdict[tuple[int, int], deque[_Receive]] = defaultdict(deque)
+        self._selector = selectors.DefaultSelector()
+        self._peers = {peer: _Peer(peer, connections[peer]) for peer in sorted(connections)}
+        for peer in self._peers.values():
+            peer.connection.setblocking(False)
+            self._selector.register(peer.connection, selectors.EVENT_READ, peer)
+
+    def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
+        """Starts to send. The body is read in place."""
+        to, view = self._peers[peer], _bytes(body)
+        if len(head) + len(view) <= _SMALL:
+            sent = _Outgoing(_FRAME.pack(_WHOLE, tag, len(head), len(view), 0), head, view)
+            self._write(to, sent)
+        else:
+            to.offers += 1
+            sent = _Outgoing(view)
+            to.offered[to.offers] = sent
+            offer = _FRAME.pack(_OFFER, tag, len(head), len(view), to.offers)
+            self._write(to, _Outgoing(offer, head))
+
+        def poll() -> bool:
+            if sent.parts:
+                self._turn()
+            return not sent.parts
+
+        return poll
+
+    def receive(self, peer: int, tag: int, accept: Accept) -> Poll:
+        """Starts to receive one message, of one peer."""
+        wanted = _Receive(accept)
+        self._wanted[peer, tag].append(wanted)
+        self._match(self._peers[peer], tag)
+
+        def poll() -> bool:
+            if not wanted.done:
+                self._turn()
+            if wanted.error is not None:
+                raise wanted.error
+            return wanted.done
+
+        return poll
+
+    def probe(self, tag: int) -> int | None:
+        """A peer whose message with this tag has come and is not being received; None if none."""
+        self._turn()
+        return next((peer for peer in self._peers if self._came.get((peer, tag))), None)
+
+    def gone(self) -> dict[int, str]:
+        """The peers that will send nothing more, with why."""
+        self._turn()
+        return {p.rank: p.reason for p in self._peers.values() if p.reason is not None}
+
+    def fail(self, reason: str) -> None:
+        """Forgets all receives and tells all peers that this process gives up."""
+        if self.broken:
+            return
+        self.broken = reason
+        self._wanted.clear()
+        for peer in self._peers.values():
+            peer.ready = dict.fromkeys(peer.ready)
+            if peer.body is not None:
+                peer.body, peer.whose = memoryview(bytearray(len(peer.body))), None
+            peer.offered.clear()
+            peer.out = deque(out for out in peer.out if out.started)
+        self._say(f"gave up: {reason}")
+
+    def close(self) -> None:
+        """Leaves the world, after what was sent to it."""
+        if not self.broken:
+            self._say(LEFT)
+        self.broken = self.broken or LEFT
+        for peer in self._peers.values():
+            with contextlib.suppress(OSError):
+                peer.connection.shutdown(socket.SHUT_WR)
+        self._turn()  # a connection that is closed with bytes unread loses those on their way
+        for peer in self._peers.values():
+            self._end(peer, peer.reason)
+        self._selector.close()
+
+    def _say(self, reason: str) -> None:
+        """The last words to all peers, after what was sent to them."""
+        head = reason.encode()[:_SMALL]
+        for peer in self._peers.values():
+            self._write(peer, _Outgoing(_FRAME.pack(_GONE, 0, len(head), 0, 0), head))
+        stop = time.monotonic() + _PATIENCE
+        while any(peer.out for peer in self._peers.values()) and time.monotonic() < stop:
+            self._turn(0.01)
+
+    def _write(self, peer: _Peer, out: _Outgoing) -> None:
+        if not peer.open:
+            return
+        peer.out.append(out)
+        if len(peer.out) == 1:
+            self._flush(peer)
+            if peer.out and peer.open:
+                both = selectors.EVENT_READ | selectors.EVENT_WRITE
+                self._selector.modify(peer.connection, both, peer)
+
+    def _flush(self, peer: _Peer) -> None:
+        """Writes as much as the connection takes."""
+        try:
+            while peer.out:
+                first = peer.out[0]
+                first.wrote(peer.connection.sendmsg(first.parts))
+                if first.parts:
+                    return
+                peer.out.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._read(peer)  # what it said last may be there to read
+            self._end(peer, KILLED)
+
+    def _turn(self, seconds: float = 0) -> None:
+        """Does what can be done without waiting."""
+        if not self._selector.get_map():
+            return
+        for key, events in self._selector.select(seconds):
+            peer = key.data
+            if events & selectors.EVENT_READ:
+                self._read(peer)
+            if events & selectors.EVENT_WRITE and peer.open:
+                self._flush(peer)
+                if not peer.out and peer.open:
+                    self._selector.modify(peer.connection, selectors.EVENT_READ, peer)
+
+    def _read(self, peer: _Peer) -> None:
+        """Reads what has come on a connection."""
+        try:
+            while peer.open:
+                if peer.body is not None:
+                    count = peer.connection.recv_into(peer.body)
+                    if count:
+                        self._filled(peer, count)
+                else:
+                    came = peer.connection.recv(_CHUNK)
+                    count = len(came)
+                    peer.read += came
+                    self._frames(peer)
+                if not count:
+                    self._end(peer, KILLED)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._end(peer, KILLED)
+
+    def _frames(self, peer: _Peer) -> None:
+        """Takes apart what was read."""
+        while len(peer.read) >= _FRAME.size:
+            kind, tag, heads, size, number = _FRAME.unpack_from(peer.read)
+            stop = _FRAME.size + heads + (size if kind == _WHOLE else 0)
+            if len(peer.read) < stop:
+                return
+            frame = bytes(peer.read[_FRAME.size : stop])
+            del peer.read[:stop]
+            head = frame[:heads]
+            if kind == _WHOLE:
+                self._came[peer.rank, tag].append(_Message(head, frame[heads:], size, 0))
+                self._match(peer, tag)
+            elif kind == _OFFER:
+                self._came[peer.rank, tag].append(_Message(head, None, size, number))
+                self._match(peer, tag)
+            elif kind == _READY:
+                if (sent := peer.offered.pop(number, None)) is not None:  # else it gave up
+                    size = sum(map(len, sent.parts))
+                    self._write(peer, _Outgoing(_FRAME.pack(_BODY, 0, 0, size, number)))
+                    self._write(peer, sent)
+            elif kind == _BODY:
+                self._body(peer, number, size)
+            elif kind == _GONE:
+                peer.reason = peer.reason or head.decode(errors="replace")
+
+    def _match(self, peer: _Peer, tag: int) -> None:
+        """Gives messages that have come to those who wait for them."""
+        key = peer.rank, tag
+        while self._came.get(key) and self._wanted.get(key):
+            message, wanted = self._came[key].popleft(), self._wanted[key].popleft()
+            try:
+                into = _bytes(wanted.accept(message.head))
+                if len(into) != message.size:
+                    raise DistBackendError(
+                        f"rank {peer.rank} sent {message.size} bytes where {len(into)} are expected"
+                    )
+            except Exception as error:
+                wanted.error = error
+                continue
+            if message.body is None:
+                wanted.into = into
+                peer.ready[message.number] = wanted
+                self._write(peer, _Outgoing(_FRAME.pack(_READY, 0, 0, 0, message.number)))
+            else:
+                into[:] = message.body
+                wanted.done = True
+
+    def _body(self, peer: _Peer, number: int, size: int) -> None:
+        """A body begins, with what of it was read together with its frame."""
+        peer.whose = peer.ready.pop(number)
+        into = None if peer.whose is None else peer.whose.into
+        peer.body = memoryview(bytearray(size)) if into is None else into
+        count = min(size, len(peer.read))
+        peer.body[:count] = peer.read[:count]
+        del peer.read[:count]
+        self._filled(peer, count)
+
+    def _filled(self, peer: _Peer, count: int) -> None:
+        assert peer.body is not None
+        peer.body = peer.body[count:] if count < len(peer.body) else None
+        if peer.body is None and peer.whose is not None:
+            peer.whose.done, peer.whose.into, peer.whose = True, None, None
+
+    def _end(self, peer: _Peer, reason: str | None) -> None:
+        """The connection is over; what it said itself about it stays."""
+        if peer.open:
+            peer.open = False
+            peer.reason = peer.reason or reason
+            peer.out.clear()
+            self._selector.unregister(peer.connection)
+            peer.connection.close()
+
+
+def listen(host: str) -> socket.socket:
+    """A socket that waits for connections, at a port that the system chooses."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, 0), family=family, backlog=1024)
+
+
+def connect(
+    listener: socket.socket, rank: int, addresses: Sequence[Address], secret: bytes, timeout: float
+) -> Sockets:
+    """Connects this rank with all others; the listener is closed.
+
+    Args:
+        listener: The socket that waits at `addresses[rank]`.
+        rank: This process's.
+        addresses: Where each rank waits for connections.
+        secret: 32 bytes that are the run's alone: who does not know them is not let in.
+        timeout: Seconds until all must be there.
+
+    Raises:
+        ConnectionError: a rank is not there, or was not within the time.
+    """
+    stop = time.monotonic() + timeout
+    connections: dict[int, socket.socket] = {}
+    try:
+        with listener:
+            for peer in range(rank):
+                connections[peer] = socket.create_connection(addresses[peer], timeout)
+                connections[peer].sendall(_HELLO.pack(secret, rank))
+            while len(connections) < len(addresses) - 1:
+                listener.settimeout(max(stop - time.monotonic(), 0.001))
+                connection, _ = listener.accept()
+                peer = _hello(connection, secret)
+                if rank < peer < len(addresses) and peer not in connections:
+                    connections[peer] = connection
+                else:
+                    connection.close()
+    except OSError as error:
+        for connection in connections.values():
+            connection.close()
+        missing = [r for r in range(len(addresses)) if r not in connections and r != rank]
+        raise ConnectionError(f"rank {rank} is not connected with {missing}: {error}") from error
+    for connection in connections.values():
+        _prompt(connection)
+    return Sockets(rank, connections)
+
+
+def _hello(connection: socket.socket, secret: bytes) -> int:
+    """The rank of who has connected; -1 of a stranger."""
+    said = b""
+    try:
+        connection.settimeout(2)
+        while len(said) < _HELLO.size and (more := connection.recv(_HELLO.size - len(said))):
+            said += more
+    except OSError:
+        pass
+    if len(said) < _HELLO.size:
+        return -1
+    told, rank = _HELLO.unpack(said)
+    return int(rank) if hmac.compare_digest(told, secret) else -1
+
+
+def _prompt(connection: socket.socket) -> None:
+    """Sends without delay, and notices within seconds that a host has gone without a word."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # The names and units of Linux; elsewhere the system's own times hold.
+    times = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 5}
+    for name, value in times.items():
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

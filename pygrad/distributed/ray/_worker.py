@@ -1,0 +1,138 @@
+"""What runs in each worker: it joins the group, calls the function, and says how that ended."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from .. import _group
+from .._errors import DistBackendError
+from . import _checkpoints, _sockets
+
+
+@dataclass
+class Place:
+    """What one worker is told when a run starts or goes on."""
+
+    rank: int
+    addresses: list[_sockets.Address]
+    secret: bytes
+    timeout: timedelta
+    folder: Path | None
+    newest: Path | None
+    """The checkpoint to go on from: the same one for all workers."""
+    keep: int
+
+
+@dataclass
+class Outcome:
+    """How a worker's call of the training function ended."""
+
+    value: Any = None
+    error: Exception | None = None
+    told: str = ""
+    """The error's traceback, or why a peer was lost."""
+    lost: bool = False
+    """A peer was lost: the run can go on from the last checkpoint."""
+    follows: bool = False
+    """The error comes of another worker's, which is the one to show."""
+
+
+_place: Place | None = None
+
+
+def _told() -> Place:
+    if _place is None:
+        raise RuntimeError(
+            "checkpoints are there in functions that pygrad.distributed.ray.run runs"
+        )
+    return _place
+
+
+def checkpoint() -> Any:
+    """The state from which this worker shall go on.
+
+    It is what `save` was given last before the run was started or started again. All workers get
+    the same one.
+
+    Returns:
+        The state, or None if the run begins.
+
+    Raises:
+        FileNotFoundError: this host does not see the folder of checkpoints.
+    """
+    place = _told()
+    return None if place.newest is None else _checkpoints.read(place.newest)
+
+
+def save(state: Any) -> None:
+    """Keeps a state to go on from, if a worker is lost later.
+
+    All workers may call it; what rank 0 gives is written, the other ranks return at once. The file
+    is on the disk when it returns on rank 0. If the worker is killed before, the checkpoint before
+    this one stays the last.
+
+    Args:
+        state: What `pygrad.save` takes and `pygrad.load` reads back with ``weights_only``: state
+            dicts, tensors, numbers, containers of them.
+
+    Raises:
+        ValueError: the run has no folder of checkpoints.
+    """
+    place = _told()
+    if place.folder is None:
+        raise ValueError("save: give run(...) a folder: checkpoints=...")
+    if place.rank == 0:
+        _checkpoints.write(place.folder, state, place.keep)
+
+
+class Worker:
+    """One process of a run; Ray makes an actor of it."""
+
+    def listen(self) -> _sockets.Address:
+        """Opens the port at which higher ranks connect, and says where it is."""
+        host = importlib.import_module("ray").util.get_node_ip_address()
+        self._listener: socket.socket = _sockets.listen(host)
+        return host, self._listener.getsockname()[1]
+
+    def work(self, place: Place, call: tuple[Callable[..., Any], tuple[Any, ...]]) -> Outcome:
+        """Calls the training function as one rank of a group."""
+        global _place
+        train, arguments = call
+        seconds = place.timeout.total_seconds()
+        try:
+            transport = _sockets.connect(
+                self._listener, place.rank, place.addresses, place.secret, seconds
+            )
+        except ConnectionError as error:
+            return Outcome(lost=True, told=str(error))
+        _place = place
+        try:
+            _group.start(transport, seconds)
+            value = train(*arguments)
+            return Outcome(value if place.rank == 0 else None)
+        except BaseException as error:
+            gone = transport.gone()
+            transport.fail(f"{type(error).__name__}: {error}")
+            return _failed(place.rank, error, gone)
+        finally:
+            _place = None
+            transport.close()
+
+
+def _failed(rank: int, error: BaseException, gone: dict[int, str]) -> Outcome:
+    if lost := [r for r, reason in gone.items() if reason == _sockets.KILLED]:
+        return Outcome(lost=True, told=f"rank {lost[0]} {_sockets.KILLED}")
+    if not isinstance(error, Exception):  # not this process's to end the driver
+        error = RuntimeError(f"worker {rank} ended with {error!r}").with_traceback(
+            error.__traceback__
+        )
+    follows = bool(gone) and isinstance(error, DistBackendError)
+    told = f"In the worker of rank {rank}:\n" + "".join(traceback.format_exception(error))
+    return Outcome(error=error, told=told, follows=follows)
