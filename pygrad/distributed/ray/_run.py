@@ -97,8 +97,8 @@ def run(
             _log.warning("restart %d of %d: %s", attempt + 1, restarts, reason)
     last = _newest(folder)
     raise WorkerLostError(
-        f"run: a worker was lost, and the run was restarted {restarts} times before: {reason}. "
-        f"The last checkpoint: {last.name if last else 'none'}"
+        f"run: {reason}. It has been restarted {restarts} times, as often as it may be; the last "
+        f"checkpoint is {last or 'none'}"
     )
 
 
@@ -196,7 +196,8 @@ def _losses(ray: Any, rank: int | None = None) -> Iterator[None]:
         yield
     except (errors.RayActorError, errors.OutOfMemoryError, errors.ObjectLostError) as error:
         who = "a worker" if rank is None else f"rank {rank}"
-        raise _LostError(f"{who} was lost: {error}") from None
+        why, _, _ = " ".join(str(error).split()).partition(" Some common causes")
+        raise _LostError(f"{who} was lost: {why.rstrip('.')}") from None
 
 
 def _shown(outcome: Outcome) -> Exception:

@@ -129,10 +129,18 @@ class Worker:
 def _failed(rank: int, error: BaseException, gone: dict[int, str]) -> Outcome:
     if lost := [r for r, reason in gone.items() if reason == _sockets.KILLED]:
         return Outcome(lost=True, told=f"rank {lost[0]} {_sockets.KILLED}")
-    if not isinstance(error, Exception):  # not this process's to end the driver
-        error = RuntimeError(f"worker {rank} ended with {error!r}").with_traceback(
-            error.__traceback__
-        )
-    follows = bool(gone) and isinstance(error, DistBackendError)
     told = f"In the worker of rank {rank}:\n" + "".join(traceback.format_exception(error))
-    return Outcome(error=error, told=told, follows=follows)
+    follows = bool(gone) and isinstance(error, DistBackendError)
+    return Outcome(error=_carried(error), told=told, follows=follows)
+
+
+def _carried(error: BaseException) -> Exception:
+    """The error as it comes to the driver; another one where it would not, or would end it."""
+    cloudpickle = importlib.import_module("ray.cloudpickle")
+    try:
+        copy = cloudpickle.loads(cloudpickle.dumps(error))
+        if isinstance(copy, Exception):
+            return copy
+    except Exception:
+        pass
+    return RuntimeError(f"the function ended with {error!r}")

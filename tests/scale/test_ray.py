@@ -1,0 +1,341 @@
+"""Training in workers of a Ray cluster on this host: the loss of one costs no bit of the result."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pygrad as torch
+from pygrad import distributed
+from pygrad.distributed import ray as workers
+
+ray = pytest.importorskip("ray", reason="the extra ray is not installed")
+
+STEPS = 8
+Kills = tuple[tuple[int, int], ...]
+"""Who is killed when: the rank and the step, each once."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    """Two processors, and functions of this file that are carried whole."""
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def digest(*states: Any) -> str:
+    """The SHA-256 of all numbers in states, in order of their names."""
+    found = hashlib.sha256()
+
+    def add(name: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key in sorted(value, key=str):
+                add(f"{name}.{key}", value[key])
+        elif isinstance(value, list):
+            add(name, dict(enumerate(value)))
+        else:
+            found.update(name.encode())
+            is_tensor = isinstance(value, torch.Tensor)
+            found.update(value.numpy().tobytes() if is_tensor else repr(value).encode())
+
+    for index, state in enumerate(states):
+        add(str(index), state)
+    return found.hexdigest()
+
+
+def killed_once(folder: Path, name: str, how: Any) -> None:
+    """Kills this process unless it, or one before it, was killed for the same reason."""
+    mark = folder / f"killed {name}"
+    if not mark.exists():
+        mark.touch()
+        how()
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def train(folder: Path, steps: int, kills: Kills = (), in_save: int = -1) -> str:
+    """A perceptron by Adam: gradients are averaged over the ranks, the state is saved at every
+    other step.
+    """
+    rank, size = distributed.get_rank(), distributed.get_world_size()
+    (folder / f"pid {os.getpid()}").touch()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    start = 0
+    if (state := workers.checkpoint()) is not None:
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        start = state["step"]
+    for step in range(start, steps):
+        seed = torch.Generator().manual_seed(step * size + rank)
+        x = torch.randn(12, 6, generator=seed)
+        loss = ((model(x) - x.sin().sum(1, keepdim=True)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        if (rank, step) in kills:
+            killed_once(folder, f"{rank} at {step}", kill)
+        for p in model.parameters():
+            distributed.all_reduce(p.grad)
+            p.grad /= size
+        optimizer.step()
+        if step == in_save and rank == 0:
+            killed_once(folder, "in save", lambda: setattr(os, "fsync", lambda _: kill()))
+        if step % 2:
+            told = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            workers.save({**told, "step": step + 1})
+    return digest(model.state_dict(), optimizer.state_dict())
+
+
+def trained(folder: Path, *more: Any, steps: int = STEPS, **options: Any) -> Any:
+    folder.mkdir(exist_ok=True)
+    arguments = [folder, steps, *more]
+    return workers.run(train, arguments=arguments, checkpoints=folder / "checkpoints", **options)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The digest of the run in which nobody is killed."""
+    return trained(tmp_path_factory.mktemp("undisturbed"), restarts=0)
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [((1, 5),), ((0, 5),), ((1, 0),), ((1, 3), (0, 6))],
+    ids=["a worker", "the one that saves", "before the first checkpoint", "twice"],
+)
+def test_run_with_kills_ends_with_the_bits_of_the_undisturbed_one(
+    undisturbed: str, tmp_path: Path, kills: Kills
+) -> None:
+    assert trained(tmp_path, kills, restarts=len(kills)) == undisturbed
+    assert len(list(tmp_path.glob("killed*"))) == len(kills)
+
+
+def test_worker_killed_while_it_saves_leaves_the_checkpoint_before(
+    undisturbed: str, tmp_path: Path
+) -> None:
+    assert trained(tmp_path, (), 5) == undisturbed
+    assert (tmp_path / "killed in save").exists()
+    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == [
+        "checkpoint-00000003.pt",
+        "checkpoint-00000004.pt",
+    ]
+
+
+def test_run_goes_on_from_what_the_folder_holds(undisturbed: str, tmp_path: Path) -> None:
+    assert trained(tmp_path, steps=4) != undisturbed
+    assert trained(tmp_path, ((0, 1), (1, 3)), steps=STEPS) == undisturbed
+    assert not list(tmp_path.glob("killed*"))  # those steps were not done again
+
+
+def test_more_losses_than_restarts_are_an_error_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(workers.WorkerLostError) as caught:
+        trained(tmp_path, ((1, 3), (1, 5)), restarts=1)
+    text = str(caught.value)
+    assert "rank 1" in text
+    assert "It has been restarted 1 times, as often as it may be" in text
+    assert "checkpoint-00000002.pt" in text
+
+
+class OddError(Exception):
+    """One that its pickle does not make again."""
+
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__(f"{a} and {b}")
+
+
+def wrong(folder: Path, what: str) -> None:
+    """Rank 1 does something wrong; the other waits for it."""
+    rank = distributed.get_rank()
+    (folder / f"{rank} by {os.getpid()}").touch()
+    if rank == 1 and what == "raises":
+        raise LookupError("no such word")
+    if rank == 1 and what == "raises an odd one":
+        raise OddError(1, 2)
+    if rank == 1 and what == "exits":
+        sys.exit(3)
+    shape = [3, 4] if rank == 1 and what == "disagrees" else [12]
+    if rank == 1 and what == "hangs":
+        time.sleep(60)
+    distributed.all_reduce(torch.ones(shape))
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "text"),
+    [
+        ("raises", LookupError, "no such word"),
+        ("raises an odd one", RuntimeError, "the function ended with OddError"),
+        ("exits", RuntimeError, r"the function ended with SystemExit\(3\)"),
+        ("disagrees", distributed.DistBackendError, r"all_reduce SUM of float32 \[3, 4\]"),
+        ("hangs", distributed.DistBackendError, "in vain for rank 1"),
+    ],
+)
+def test_error_of_the_function_comes_with_its_type_and_ends_the_run(
+    tmp_path: Path, what: str, kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind, match=text) as caught:
+        workers.run(wrong, arguments=[tmp_path, what], timeout=timedelta(seconds=8))
+    assert len(list(tmp_path.iterdir())) == 2  # the run was not restarted
+    note = "\n".join(caught.value.__notes__)
+    assert "In the worker of rank" in note
+    assert "in wrong" in note  # its traceback
+
+
+def place(matrix: torch.Tensor) -> Any:
+    total = matrix * (distributed.get_rank() + 1)
+    distributed.all_reduce(total)
+    return total, distributed.get_backend(), distributed.get_world_size()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_function_finds_a_group_and_rank_0_gives_the_result(count: int) -> None:
+    total, backend, size = workers.run(place, workers=count, arguments=[torch.eye(3)])
+    assert torch.equal(total, torch.eye(3) * sum(range(count + 1)))
+    assert (backend, size) == ("ray", count)
+
+
+def test_more_workers_than_the_cluster_has_room_for_are_an_error() -> None:
+    with pytest.raises(TimeoutError, match="had no room for 3 workers"):
+        workers.run(place, workers=3, arguments=[torch.eye(1)], timeout=timedelta(seconds=1))
+
+
+def save_without_a_folder() -> None:
+    workers.save({})
+
+
+def test_checkpoints_need_a_run_and_a_folder() -> None:
+    for call in (workers.checkpoint, lambda: workers.save({})):
+        with pytest.raises(RuntimeError, match=r"distributed\.ray\.run"):
+            call()
+    with pytest.raises(ValueError, match="checkpoints="):
+        workers.run(save_without_a_folder, workers=1)
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"restarts": -1}, {"keep": 0}])
+def test_numbers_of_a_run_are_checked(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="run:"):
+        workers.run(place, **wrong)  # type: ignore[arg-type]
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def are_gone(folder: Path) -> bool:
+    """Waits until no process is there that noted itself in the folder."""
+    pids = [int(path.name.split()[1]) for path in folder.glob("pid *")]
+    stop = time.monotonic() + 20
+    while any(map(is_there, pids)) and time.monotonic() < stop:
+        time.sleep(0.1)
+    return bool(pids) and not any(map(is_there, pids))
+
+
+def test_no_process_is_left(tmp_path: Path) -> None:
+    trained(tmp_path, ((1, 3),))
+    assert len(list(tmp_path.glob("pid *"))) == 4
+    assert are_gone(tmp_path)
+
+
+DRIVER = """
+import os, sys, time
+from pathlib import Path
+import ray
+from pygrad.distributed import ray as workers
+
+def endless(folder):
+    Path(folder, f"pid {os.getpid()}").touch()
+    time.sleep(600)
+
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+workers.run(endless, arguments=[sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_their_driver(tmp_path: Path, how: signal.Signals) -> None:
+    path = os.pathsep.join([str(Path(torch.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stop = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < stop:
+        time.sleep(0.1)
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert how != signal.SIGINT or "KeyboardInterrupt" in errors
+    assert are_gone(tmp_path)
+
+
+def trial(config: dict[str, Any]) -> dict[str, float]:
+    """A small training, whose outcome its settings decide."""
+    torch.manual_seed(config["seed"])
+    x = torch.randn(64, 4)
+    y = x.sin().sum(1, keepdim=True)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, config["width"]), torch.nn.ReLU(), torch.nn.Linear(config["width"], 1)
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"], momentum=0.9)
+    for _ in range(30):
+        loss = ((model(x) - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {"loss": loss.item()}
+
+
+def sweep(folder: Path) -> Any:
+    """The recipe of web/docs/ray.md."""
+    from ray import tune
+
+    space = {
+        "lr": tune.grid_search([0.003, 0.01, 0.03, 0.1]),
+        "width": tune.grid_search([4, 16]),
+        "seed": 0,
+    }
+    tuner = tune.Tuner(
+        trial,
+        param_space=space,
+        tune_config=tune.TuneConfig(metric="loss", mode="min", max_concurrent_trials=2),
+        run_config=tune.RunConfig(storage_path=str(folder), verbose=0),
+    )
+    return tuner.fit()
+
+
+@pytest.mark.filterwarnings("ignore")  # Tune's own
+def test_sweep_of_eight_trials_has_the_same_best_one_each_time(tmp_path: Path) -> None:
+    pytest.importorskip("ray.tune", reason="the extra ray is not installed with Tune")
+    found = []
+    for name in ("a", "b"):
+        results = sweep(tmp_path / name)
+        assert (len(results), results.num_errors) == (8, 0)
+        losses = {(r.config["lr"], r.config["width"]): r.metrics["loss"] for r in results}
+        best = results.get_best_result()
+        assert best.metrics["loss"] == min(losses.values())
+        found.append((losses, best.config))
+    assert found[0] == found[1]  # each loss to the last bit, whichever process had the trial
+    assert len(set(found[0][0].values())) == 8
+    assert trial(found[0][1]) == {"loss": min(found[0][0].values())}  # and in this one
