@@ -315,15 +315,6 @@ def test_shallow_copy_shares_memory(requires_grad: bool) -> None:
     both(script)
 
 
-def test_what_many_processes_need_says_so() -> None:
-    for use in (
-        lambda: pygrad.distributed.init_process_group("gloo"),
-        lambda: pygrad.nn.parallel.DistributedDataParallel(pygrad.nn.Linear(1, 1)),
-    ):
-        with pytest.raises(NotImplementedError, match="one process"):
-            use()
-
-
 def test_scripted_function_is_itself() -> None:
     @pygrad.jit.script
     def double(x: Any) -> Any:
