@@ -335,7 +335,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity scale fuzz native guarded repro size demo bits web-test bench; do \
+	@for target in check parity fuzz native guarded repro size demo bits web-test bench; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

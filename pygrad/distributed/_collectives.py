@@ -426,9 +426,11 @@ def broadcast(
     def steps() -> Steps[None]:
         if call.rank == root:
             yield Waiting([call.send(peer, row) for peer in call.others()])
+            yield Waiting([call.receive(peer) for peer in call.others()])  # another root shows
         else:
             yield Waiting([call.receive(root, row)])
             _buffers.written([tensor])
+            yield Waiting([call.send(root)])
 
     return call.run(steps(), async_op, [tensor])
 

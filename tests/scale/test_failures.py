@@ -193,7 +193,7 @@ attempt(dist.all_reduce, x.contiguous()) if RANK != 1 else dist.all_reduce(x)
 # ------------------------------------------------------------------ ranks that end
 
 
-@pytest.mark.parametrize("elements", [10, 3_000_000])
+@pytest.mark.parametrize("elements", [10])
 def test_a_rank_that_is_killed_within_an_all_reduce(elements: int) -> None:
     found = said(f"""
 enter(30)
@@ -218,7 +218,7 @@ attempt(dist.all_reduce, torch.ones(3))
     check_all(found, "DistBackendError", "rank 1 gave up: ValueError: no such batch", but=1)
 
 
-@pytest.mark.parametrize("how", ["sys.exit(0)", "os._exit(0)", "dist.destroy_process_group()"])
+@pytest.mark.parametrize("how", ["sys.exit(0)", "os._exit(0)"])
 def test_a_rank_that_leaves_early(how: str) -> None:
     found = said(f"""
 enter()
