@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+from contextlib import suppress
 from typing import Final
 
 _LEFT: Final = b"left"
@@ -23,7 +24,8 @@ class Flag:
 
     def hide(self) -> None:
         """Removes the file's name, once all who watch it have opened it; nothing stays behind."""
-        os.unlink(self.path)
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
 
     def lower(self, in_order: bool) -> None:
         """Unlocks it; in order if this process leaves as it should."""
@@ -46,7 +48,3 @@ class Watch:
             return "alive"
         fcntl.lockf(self._file, fcntl.LOCK_UN)
         return "left" if os.pread(self._file, len(_LEFT), 0) == _LEFT else "died"
-
-    def close(self) -> None:
-        """Watches no longer."""
-        os.close(self._file)

@@ -212,14 +212,15 @@ def init_process_group(
     seconds = _seconds_of(timeout)
     from ._mpi import MPITransport, world
 
-    here, size = world()
+    deadline = time.monotonic() + seconds
+    here, size = world(deadline)
     for what, given, there in (("world_size", world_size, size), ("rank", rank, here)):
         if given not in (-1, there):
             raise ValueError(
                 f"init_process_group: {what} is {given}, but MPI says {there}; start the program "
                 "by mpiexec -n with the number of processes"
             )
-    start(MPITransport(time.monotonic() + seconds), seconds)
+    start(MPITransport(deadline), seconds)
 
 
 def start(transport: Transport, seconds: float) -> None:

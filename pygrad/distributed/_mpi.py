@@ -8,12 +8,14 @@ nothing of who is missing.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import importlib
 import math
 import os
 import socket
 import struct
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,13 +33,16 @@ _SHORT: Final = 8192
 _TAGS: Final = 1 << 27
 """The tags of heads are below it, those of bodies from it on, to the last that MPI has."""
 _CONTROL: Final = _TAGS - 1
-_FATES: Final = {"alive": "", "left": LEFT, "died": "has died"}
+_ENDED: Final = "has ended"
+"""Said to the others when the process ends in order, which it may do long after it left its group.
+"""
+_FATES: Final = {"alive": "", "left": _ENDED, "died": "has died"}
 _FAREWELL: Final = 3.0
 """Seconds that a process which gives up leaves the others to say so themselves."""
 
 
 def load() -> Any:
-    """The module ``mpi4py.MPI``, which starts MPI when it is first imported.
+    """The module ``mpi4py.MPI``.
 
     Raises:
         RuntimeError: it is not installed, or finds no MPI.
@@ -45,6 +50,7 @@ def load() -> Any:
     try:
         if "mpi4py.MPI" not in sys.modules:
             mpi4py = importlib.import_module("mpi4py")
+            mpi4py.rc.initialize = False  # `world` does
             mpi4py.rc.finalize = False  # `_leave` decides
         return importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
@@ -53,14 +59,32 @@ def load() -> Any:
         ) from None
 
 
-def world() -> tuple[int, int]:
-    """This process's rank, and how many there are.
+def world(deadline: float) -> tuple[int, int]:
+    """This process's rank, and how many there are, once MPI has started.
 
     Raises:
         RuntimeError: there is no mpi4py, or no MPI.
+        DistBackendError: MPI has not started by the deadline: it waits for all processes.
     """
-    comm = load().COMM_WORLD
-    return comm.Get_rank(), comm.Get_size()
+    mpi = load()
+    if not mpi.Is_initialized():
+        _start(mpi, deadline)
+    return mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
+
+
+def _start(mpi: Any, deadline: float) -> None:
+    """Starts MPI, in a thread: where a process is missing its start waits without an end. mpi4py's
+    own call holds the interpreter's lock, so the function is called in the library.
+    """
+    init, level = ctypes.CDLL(mpi.__file__).MPI_Init_thread, ctypes.c_int()
+    arguments = None, None, mpi.THREAD_MULTIPLE, ctypes.byref(level)
+    thread = threading.Thread(target=init, args=arguments, daemon=True)
+    thread.start()
+    thread.join(max(0.0, deadline - time.monotonic()))
+    if thread.is_alive() or not mpi.Is_initialized():
+        raise DistBackendError(
+            "init_process_group: this process waited in vain for all others to start MPI"
+        )
 
 
 def _forget(request: Any) -> None:
@@ -89,37 +113,43 @@ class MPITransport:
         self.rank: int = world.Get_rank()
         self.size: int = world.Get_size()
         self.broken = ""
+        self._others = [peer for peer in range(self.size) if peer != self.rank]
         self._gone: dict[int, str] = {}
+        self._cut: dict[int, str] = {}  # peers to whom or from whom MPI can carry nothing
         self._bodies = 0
-        self._told: list[Any] = []  # what MPI may not have sent yet
+        self._told: list[Poll] = []  # what MPI may not have sent yet
         self._receiving: set[_Receiving] = set()
-        self._flag = Flag()
+        before = _process.transport
+        self._flag: Flag = Flag() if before is None else before._flag
+        self._watches: dict[int, Watch] = {} if before is None else before._watches
+        _process.in_order = False
         try:
-            self._watches = self._meet(world, deadline)
+            self._meet(world, deadline)
             self._comm, request = world.Idup()
             self._wait_until(request.Test, deadline, lambda: "a communicator of all ranks")
         finally:
             self._flag.hide()
         self._heard = bytearray(_SHORT)
         self._telling = self._comm.Irecv(self._heard, tag=_CONTROL)
-        _open.append(self)
+        if before is not None:
+            before._release()
+        _process.transport, _process.in_order = self, True
 
-    def _meet(self, world: Any, deadline: float) -> dict[int, Watch]:
-        """Watches of the processes on this host, once all have come."""
+    def _meet(self, world: Any, deadline: float) -> None:
+        """Waits until all have come, and watches those on this host from then on."""
         mine = f"{socket.gethostname()}\n{self._flag.path}".encode()
-        others = [peer for peer in range(self.size) if peer != self.rank]
-        buffers = {peer: bytearray(_SHORT) for peer in others}
-        sends = [world.Isend(mine, dest=peer, tag=_CONTROL) for peer in others]
-        missing = {p: world.Irecv(buffers[p], source=p, tag=_CONTROL) for p in others}
-        found, status = {}, self._mpi.Status()
+        buffers = {peer: bytearray(_SHORT) for peer in self._others}
+        sends = [world.Isend(mine, dest=peer, tag=_CONTROL) for peer in self._others]
+        missing = {p: world.Irecv(buffers[p], source=p, tag=_CONTROL) for p in self._others}
+        status = self._mpi.Status()
 
         def arrived() -> bool:
             for peer in [p for p, request in missing.items() if request.Test(status)]:
                 del missing[peer]
                 said = bytes(buffers[peer][: status.Get_count(self._mpi.BYTE)]).decode()
                 host, _, path = said.partition("\n")
-                if host == socket.gethostname():
-                    found[peer] = Watch(path)
+                if host == socket.gethostname() and peer not in self._watches:
+                    self._watches[peer] = Watch(path)
             return not missing and self._mpi.Request.Testall(sends)
 
         try:
@@ -127,7 +157,6 @@ class MPITransport:
         finally:
             for request in missing.values():
                 _forget(request)
-        return found
 
     def _wait_until(self, done: Poll, deadline: float, what: Any) -> None:
         while not done():
@@ -138,19 +167,33 @@ class MPITransport:
                 )
             time.sleep(0.0001)
 
+    def _done(self, request: Any, peer: int) -> bool:
+        """Whether MPI has carried something. If it fails, the peer is lost, and `gone` says so."""
+        try:
+            return peer not in self._cut and bool(request.Test())
+        except self._mpi.Exception as error:
+            self._cut[peer] = f"cannot be reached: {error}"
+            return False
+
+    def _send(self, peer: int, tag: int, data: Any) -> Poll:
+        try:
+            request = self._comm.Isend(data, dest=peer, tag=tag)
+        except self._mpi.Exception as error:
+            self._cut[peer] = f"cannot be reached: {error}"
+            request = None
+        return lambda: self._done(request, peer)
+
     def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
         """See `Transport`."""
         size = 0 if body is None else body.nbytes
         if _FRAME.size + len(head) + size <= _SHORT:
             frame = _FRAME.pack(len(head), size, 0) + head + (body.tobytes() if size else b"")
-            poll: Poll = self._comm.Isend(frame, dest=peer, tag=tag).Test
-            return poll
+            return self._send(peer, tag, frame)
         self._bodies = (self._bodies + 1) % _TAGS
         follows = _TAGS + self._bodies
         frame = _FRAME.pack(len(head), size, follows) + head
-        first = self._comm.Isend(frame, dest=peer, tag=tag)
-        second = self._comm.Isend(body, dest=peer, tag=follows)
-        return lambda: bool(first.Test() and second.Test())
+        first, second = self._send(peer, tag, frame), self._send(peer, follows, body)
+        return lambda: first() and second()
 
     def receive(self, peer: int, tag: int, accept: Accept) -> Poll:
         """See `Transport`."""
@@ -164,21 +207,28 @@ class MPITransport:
 
     def gone(self) -> dict[int, str]:
         """See `Transport`."""
+        self._hear()
+        return {peer: LEFT if why == _ENDED else why for peer, why in self._gone.items()}
+
+    def _hear(self) -> None:
+        """Learns what became of the others. Who has ended, or failed, says nothing more."""
         status = self._mpi.Status()
         while self._telling.Test(status):
             said = self._heard[: status.Get_count(self._mpi.BYTE)].decode(errors="replace")
             self._gone[status.Get_source()] = said
             self._telling = self._comm.Irecv(self._heard, tag=_CONTROL)
-        for peer, watch in self._watches.items():
-            if peer not in self._gone and (came := _FATES[watch.fate()]):
+        for peer in self._unsettled():
+            fate = _FATES[self._watches[peer].fate()] if peer in self._watches else ""
+            if came := fate or self._cut.get(peer, ""):
                 self._gone[peer] = came
-        return self._gone
+
+    def _unsettled(self) -> list[int]:
+        """Those who may say more: they are at work, or have left the group alone."""
+        return [peer for peer in self._others if self._gone.get(peer, LEFT) == LEFT]
 
     def _tell(self, said: str) -> None:
         text = said.encode()[:_SHORT]
-        for peer in range(self.size):
-            if peer != self.rank and self._gone.get(peer) != _FATES["died"]:
-                self._told += [self._comm.Isend(text, dest=peer, tag=_CONTROL)]
+        self._told += [self._send(peer, _CONTROL, text) for peer in self._unsettled()]
 
     def fail(self, reason: str) -> None:
         """See `Transport`."""
@@ -192,31 +242,36 @@ class MPITransport:
             _forget(each.request)
         self._receiving.clear()
 
-    def part(self) -> bool:
-        """Closes it when the process ends, and waits for the others; whether all ended in order."""
+    def close(self) -> None:
+        """See `Transport`. The others are heard and watched on, to the end of the process."""
+        self._cancel()
         if not self.broken:
             self._tell(LEFT)
+
+    def _release(self) -> None:
+        """Gives back what MPI keeps for it, once all ranks have closed it and started another."""
+        _forget(self._telling)
+        self._comm.Free()
+
+    def part(self) -> bool:
+        """Waits for the others when the process ends; whether all of them end in order too."""
+        self._cancel()
+        if not self.broken:
+            self._tell(_ENDED)
         end = time.monotonic() + _FAREWELL if self.broken else math.inf
-        while len(self.gone()) < self.size - 1 and time.monotonic() < end:
-            lost = [f"rank {peer} {why}" for peer, why in self.gone().items() if why != LEFT]
+        while True:
+            self._hear()
+            lost = [f"rank {p} {why}" for p, why in self._gone.items() if why not in (LEFT, _ENDED)]
             if lost and not self.broken:
                 print(f"rank {self.rank} has ended; {lost[0]}", file=sys.stderr)
                 self.broken = lost[0]
                 end = time.monotonic() + _FAREWELL
+            if not self._unsettled() or time.monotonic() > end:
+                break
             time.sleep(0.005)
-        self.close()
-        return not self.broken
-
-    def close(self) -> None:
-        """See `Transport`."""
-        self._cancel()
-        if not self.broken:
-            self._tell(LEFT)
         _forget(self._telling)
         self._flag.lower(in_order=not self.broken)
-        for watch in self._watches.values():
-            watch.close()
-        _open.remove(self)
+        return not self.broken
 
 
 class _Receiving:
@@ -233,7 +288,7 @@ class _Receiving:
 
     def poll(self) -> bool:
         """Whether all has come."""
-        if not self.request.Test():
+        if not self._to._done(self.request, self._peer):
             return False
         if self._accept is not None and self._take(self._accept):
             return False
@@ -256,7 +311,14 @@ class _Receiving:
         return bool(follows)
 
 
-_open: Final[list[MPITransport]] = []
+class _Process:
+    """This process's last transport, and whether it has met all others at each start of one."""
+
+    transport: MPITransport | None = None
+    in_order = True
+
+
+_process: Final = _Process()
 
 
 def _leave() -> None:
@@ -266,8 +328,8 @@ def _leave() -> None:
     mpi: Any = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
         return
-    parted = [transport.part() for transport in list(_open)]
-    if all(parted):
+    parted = _process.transport is None or _process.transport.part()
+    if parted and _process.in_order:
         mpi.Finalize()
     elif importlib.import_module("mpi4py").rc.finalize is not False:
         sys.stdout.flush()

@@ -35,9 +35,9 @@ def environment(more: Mapping[str, str] = {}) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
 
 
-def mpiexec(ranks: int, command: Sequence[str]) -> list[str]:
+def mpiexec(ranks: int, command: Sequence[str], options: Sequence[str] = ()) -> list[str]:
     """The command line that starts so many processes, by the MPI of this environment."""
-    return [str(Path(sys.executable).parent / "mpiexec"), *_LET_LIVE, "-n", str(ranks), *command]
+    return [str(Path(sys.executable).parent / "mpiexec"), *options, "-n", str(ranks), *command]
 
 
 def launch(
@@ -66,7 +66,7 @@ def launch(
         files = ">out.$PMI_RANK 2>err.$PMI_RANK"
         shell = f"trap '' USR1; {python} {files}; echo $? >code.$PMI_RANK; exit 0"
         process = subprocess.Popen(
-            mpiexec(ranks, ["sh", "-c", shell]),
+            mpiexec(ranks, ["sh", "-c", shell], _LET_LIVE),
             cwd=folder,
             env=environment(env),
             start_new_session=True,

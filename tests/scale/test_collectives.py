@@ -264,16 +264,19 @@ assert (weight.grad == rank + 1).all()  # what was saved is from before
     )
 
 
-def test_a_group_is_left_and_entered_again() -> None:
+def test_a_group_is_left_and_entered_again_and_keeps_no_file_open() -> None:
     run(
         """
-for again in range(3):
+import os
+opened = len(os.listdir("/proc/self/fd"))
+for again in range(30):
     t = torch.ones(2)
     dist.all_reduce(t)
     assert t.tolist() == [2.0, 2.0]
     dist.destroy_process_group()
     assert not dist.is_initialized()
     dist.init_process_group("mpi", timeout=timedelta(seconds=20))
+assert len(os.listdir("/proc/self/fd")) == opened
 """,
         2,
     )
