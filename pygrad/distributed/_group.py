@@ -177,7 +177,8 @@ def init_process_group(
         backend: "mpi", also as "cpu:mpi"; which is the default.
         init_method: "env://" or None: MPI knows the others.
         timeout: how long a collective may take, and this call; 30 minutes if it is None.
-        world_size: if given, it must be the number of processes there are.
+        world_size: if given, it must be the number of processes there are. 0, as programs for MPI
+            give it, is of no effect beside a warning, and `rank` then too.
         rank: if given, it must be the rank that MPI gave.
         store: not supported; nor `pg_options`, `device_id` and `_ranks`.
         group_name: of no effect.
@@ -214,6 +215,13 @@ def init_process_group(
 
     deadline = time.monotonic() + seconds
     here, size = world(deadline)
+    if world_size == 0:
+        warnings.warn(
+            f"For MPI backend, world_size (0) and rank ({rank}) are ignored since they are "
+            "assigned by the MPI runtime.",
+            stacklevel=2,
+        )
+        world_size = rank = -1
     for what, given, there in (("world_size", world_size, size), ("rank", rank, here)):
         if given not in (-1, there):
             raise ValueError(

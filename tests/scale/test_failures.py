@@ -329,6 +329,22 @@ def test_another_number_of_ranks_than_there_are(given: str) -> None:
     check_all(found, "went on")
 
 
+def test_a_world_of_no_ranks_stands_for_the_one_there_is() -> None:
+    found = said(
+        """
+import warnings
+warnings.simplefilter("error")
+attempt(dist.init_process_group, "mpi", rank=0, world_size=0)
+warnings.simplefilter("ignore")
+dist.init_process_group("mpi", rank=0, world_size=0)
+print(dist.get_rank(), dist.get_world_size())
+""",
+        2,
+    )
+    check_all(found, "UserWarning: For MPI backend, world_size (0) and rank (0) are ignored")
+    assert [text.splitlines()[-1] for text in found] == ["0 2", "1 2"]
+
+
 def test_a_port_in_use_does_not_matter() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         found = said(
