@@ -37,7 +37,7 @@ help:
 	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
 	@echo 'make bench   speed'
 	@echo 'make clients  programs of packages that use torch, under torch and under pygrad (installs 2 GB)'
-	@echo 'make scale   programs of several processes, over MPI and Ray (installs both)'
+	@echo 'make scale   programs of several processes, over MPI and Ray (installs 0.8 GB)'
 	@echo 'make ci      all of it'
 
 # Python: one environment for the demo and the tests, one more with PyTorch for the comparisons.
@@ -118,9 +118,9 @@ $(CLIENTS_VENV)/.clients: tests/clients/packages.txt | $(CLIENTS_VENV)/bin/pytho
 clients: $(CLIENTS_VENV)/.clients
 	$(CLIENTS_VENV)/bin/python tests/clients/run.py $(CLIENTS_ARGS)
 
-# Programs of several processes, with an MPI of their own.
+# Programs of several processes, with an MPI and a Ray of their own.
 $(SCALE_VENV)/.scale: pyproject.toml | $(SCALE_VENV)/bin/python
-	$(call install,$(SCALE_VENV)) --editable '.[demo,dev,mpi]'
+	$(call install,$(SCALE_VENV)) --editable '.[demo,dev,mpi,ray]'
 	$(call compile,$(SCALE_VENV))
 	@touch $@
 
