@@ -186,6 +186,47 @@ def test_who_gives_up_receives_nothing_more(world: Made) -> None:
     assert (bytes(into), bytes(small)) == (had, bytes(3))
 
 
+class Narrow(socket.socket):
+    """A connection that takes a number of bytes and then no more."""
+
+    room: float = 0
+
+    def sendmsg(self, parts: Any, *more: Any) -> int:
+        taken = b"".join(parts)[: int(min(self.room, 1 << 20))]
+        if not taken:
+            raise BlockingIOError
+        sent = self.send(taken)
+        self.room -= sent
+        return sent
+
+
+@pytest.mark.parametrize("room", [1, _sockets._FRAME.size, _sockets._FRAME.size + 1])
+def test_who_gives_up_as_a_body_begins_is_heard(world: Made, room: int) -> None:
+    """What is said after a body is not taken for a part of it."""
+    a, b = world(2)
+    peer = a._peers[1]
+    body, into = bytes(100_000), bytearray(100_000)
+    poll = a.send(1, 0, b"", body)
+    b.receive(0, 0, accepting(into, []))
+    connection = peer.connection = Narrow(fileno=peer.connection.detach())
+    connection.setblocking(False)
+    connection.room = room
+    until(lambda: b.gone() or poll() or not connection.room)
+    connection.room = float("inf")
+    a.fail("enough")
+    until(b.gone)
+    assert b.gone() == {0: "gave up: enough"}
+
+
+def test_messages_that_were_received_leave_nothing(world: Made) -> None:
+    """Each collective has a tag of its own, so a queue for each would be thousands."""
+    a, b = world(2)
+    for tag in range(100):
+        into = bytearray(1)
+        until(a.send(1, tag, b"", b"x"), b.receive(0, tag, accepting(into, [])))
+    assert (dict(b._came), dict(b._wanted)) == ({}, {})
+
+
 def forked(run: Callable[[], None]) -> int:
     pid = os.fork()
     if pid == 0:

@@ -2,7 +2,7 @@
 
 Ray tells the addresses. A call of an actor takes a millisecond, a message here some tens of
 microseconds; and the system closes the connections of a process that is killed, so that its peers
-learn it at once. MPI would be as fast, but ends all ranks when it loses one.
+learn it at once. MPI is faster, but ends all ranks when it loses one.
 
 A small message is sent whole. Of a larger one the head goes first: its body follows when the
 receiver has said where it belongs, and is read into that place.
@@ -18,7 +18,7 @@ import struct
 import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .._errors import DistBackendError
 from .._transport import LEFT, Accept, Poll
@@ -54,6 +54,10 @@ class _Outgoing:
         self.parts = [memoryview(part) for part in parts if len(part)]
         self.started = False
 
+    def precede(self, frame: bytes) -> None:
+        """Has it begin with a frame, so that neither is sent without the other."""
+        self.parts.insert(0, memoryview(frame))
+
     def wrote(self, count: int) -> None:
         self.started = True
         while count:
@@ -68,7 +72,7 @@ class _Outgoing:
 class _Message:
     """One that has come: whole, or the offer of a body."""
 
-    def __init__(self, head: bytes, body: bytes | None, size: int, number: int) -> None:
+    def __init__(self, head: bytes, body: bytearray | None, size: int, number: int) -> None:
         self.head, self.body, self.size, self.number = head, body, size, number
 
 
@@ -80,6 +84,23 @@ class _Receive:
         self.into: memoryview | None = None
         self.done = False
         self.error: BaseException | None = None
+
+
+_Place = tuple[int, int]
+"""A peer and a tag: what is sent from there to here is received in its order."""
+
+_T = TypeVar("_T")
+
+
+def _first(queues: dict[_Place, deque[_T]], place: _Place) -> _T | None:
+    """Takes the oldest of those that wait. Tags are many: no empty queue is kept."""
+    queue = queues.get(place)
+    if queue is None:
+        return None
+    first = queue.popleft()
+    if not queue:
+        del queues[place]
+    return first
 
 
 class _Peer:
@@ -107,8 +128,8 @@ class Sockets:
     def __init__(self, rank: int, connections: dict[int, socket.socket]) -> None:
         self.rank, self.size = rank, len(connections) + 1
         self.broken = ""
-        self._came: defaultdict[tuple[int, int], deque[_Message]] = defaultdict(deque)
-        self._wanted: defaultdict[tuple[int, int], deque[_Receive]] = defaultdict(deque)
+        self._came: defaultdict[_Place, deque[_Message]] = defaultdict(deque)
+        self._wanted: defaultdict[_Place, deque[_Receive]] = defaultdict(deque)
         self._selector = selectors.DefaultSelector()
         self._peers = {peer: _Peer(peer, connections[peer]) for peer in sorted(connections)}
         for peer in self._peers.values():
@@ -138,8 +159,11 @@ class Sockets:
     def receive(self, peer: int, tag: int, accept: Accept) -> Poll:
         """Starts to receive one message, of one peer."""
         wanted = _Receive(accept)
-        self._wanted[peer, tag].append(wanted)
-        self._match(self._peers[peer], tag)
+        message = _first(self._came, (peer, tag))
+        if message is None:
+            self._wanted[peer, tag].append(wanted)
+        else:
+            self._give(self._peers[peer], message, wanted)
 
         def poll() -> bool:
             if not wanted.done:
@@ -153,7 +177,7 @@ class Sockets:
     def probe(self, tag: int) -> int | None:
         """A peer whose message with this tag has come and is not being received; None if none."""
         self._turn()
-        return next((peer for peer in self._peers if self._came.get((peer, tag))), None)
+        return next((peer for peer in self._peers if (peer, tag) in self._came), None)
 
     def gone(self) -> dict[int, str]:
         """The peers that will send nothing more, with why."""
@@ -261,46 +285,47 @@ class Sockets:
             stop = _FRAME.size + heads + (size if kind == _WHOLE else 0)
             if len(peer.read) < stop:
                 return
-            frame = bytes(peer.read[_FRAME.size : stop])
+            start = _FRAME.size + heads
+            head, body = bytes(peer.read[_FRAME.size : start]), peer.read[start:stop]
             del peer.read[:stop]
-            head = frame[:heads]
             if kind == _WHOLE:
-                self._came[peer.rank, tag].append(_Message(head, frame[heads:], size, 0))
-                self._match(peer, tag)
+                self._arrived(peer, tag, _Message(head, body, size, 0))
             elif kind == _OFFER:
-                self._came[peer.rank, tag].append(_Message(head, None, size, number))
-                self._match(peer, tag)
+                self._arrived(peer, tag, _Message(head, None, size, number))
             elif kind == _READY:
                 if (sent := peer.offered.pop(number, None)) is not None:  # else it gave up
-                    size = sum(map(len, sent.parts))
-                    self._write(peer, _Outgoing(_FRAME.pack(_BODY, 0, 0, size, number)))
+                    sent.precede(_FRAME.pack(_BODY, 0, 0, sum(map(len, sent.parts)), number))
                     self._write(peer, sent)
             elif kind == _BODY:
                 self._body(peer, number, size)
             elif kind == _GONE:
                 peer.reason = peer.reason or head.decode(errors="replace")
 
-    def _match(self, peer: _Peer, tag: int) -> None:
-        """Gives messages that have come to those who wait for them."""
-        key = peer.rank, tag
-        while self._came.get(key) and self._wanted.get(key):
-            message, wanted = self._came[key].popleft(), self._wanted[key].popleft()
-            try:
-                into = _bytes(wanted.accept(message.head))
-                if len(into) != message.size:
-                    raise DistBackendError(
-                        f"rank {peer.rank} sent {message.size} bytes where {len(into)} are expected"
-                    )
-            except Exception as error:
-                wanted.error = error
-                continue
-            if message.body is None:
-                wanted.into = into
-                peer.ready[message.number] = wanted
-                self._write(peer, _Outgoing(_FRAME.pack(_READY, 0, 0, 0, message.number)))
-            else:
-                into[:] = message.body
-                wanted.done = True
+    def _arrived(self, peer: _Peer, tag: int, message: _Message) -> None:
+        wanted = _first(self._wanted, (peer.rank, tag))
+        if wanted is None:
+            self._came[peer.rank, tag].append(message)
+        else:
+            self._give(peer, message, wanted)
+
+    def _give(self, peer: _Peer, message: _Message, wanted: _Receive) -> None:
+        """Puts a message where the one who waits for it says, or has its body sent there."""
+        try:
+            into = _bytes(wanted.accept(message.head))
+            if len(into) != message.size:
+                raise DistBackendError(
+                    f"rank {peer.rank} sent {message.size} bytes where {len(into)} are expected"
+                )
+        except Exception as error:
+            wanted.error = error
+            return
+        if message.body is None:
+            wanted.into = into
+            peer.ready[message.number] = wanted
+            self._write(peer, _Outgoing(_FRAME.pack(_READY, 0, 0, 0, message.number)))
+        else:
+            into[:] = message.body
+            wanted.done = True
 
     def _body(self, peer: _Peer, number: int, size: int) -> None:
         """A body begins, with what of it was read together with its frame."""
@@ -350,14 +375,18 @@ def connect(
         ConnectionError: a rank is not there, or was not within the time.
     """
     stop = time.monotonic() + timeout
+
+    def left() -> float:
+        return max(stop - time.monotonic(), 0.001)
+
     connections: dict[int, socket.socket] = {}
     try:
         with listener:
             for peer in range(rank):
-                connections[peer] = socket.create_connection(addresses[peer], timeout)
+                connections[peer] = socket.create_connection(addresses[peer], left())
                 connections[peer].sendall(_HELLO.pack(secret, rank))
             while len(connections) < len(addresses) - 1:
-                listener.settimeout(max(stop - time.monotonic(), 0.001))
+                listener.settimeout(left())
                 connection, _ = listener.accept()
                 peer = _hello(connection, secret)
                 if rank < peer < len(addresses) and peer not in connections:
