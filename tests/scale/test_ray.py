@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from launch import environment
+from test_same_bits import PROGRAMS, RECORDED
 
 import pygrad as torch
 from pygrad import distributed
@@ -27,12 +29,18 @@ Kills = tuple[tuple[int, int], ...]
 """Who is killed when: the rank and the step, each once."""
 
 
+@pytest.fixture(autouse=True)
+def _needs_mpi() -> None:
+    """These tests do not."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
     """Two processors, and functions of this file that are carried whole."""
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
@@ -152,6 +160,39 @@ def test_more_losses_than_restarts_are_an_error_that_says_so(tmp_path: Path) -> 
     assert "rank 1" in text
     assert "It has been restarted 1 times, as often as it may be" in text
     assert "checkpoint-00000002.pt" in text
+
+
+def digits(workers: int, folder: Path, *lost: int) -> subprocess.CompletedProcess[str]:
+    """The program that trains a perceptron on digits, run as by hand."""
+    words = [PROGRAMS / "digits_mlp_on_ray.py", workers, folder, *lost]
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        env=environment({"RAY_USAGE_STATS_ENABLED": "0"}),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("count", "lost"),
+    [(1, ()), (1, (0, 17)), (2, ()), (2, (0, 17)), (2, (1, 12))],
+    ids=["one", "one, lost", "two", "two, the first lost", "two, the second lost"],
+)
+def test_program_ends_with_the_hash_that_it_has_under_mpi(
+    tmp_path: Path, count: int, lost: tuple[int, ...]
+) -> None:
+    done = digits(count, tmp_path, *lost)
+    assert done.stdout.split()[-1] == RECORDED["digits_mlp"]
+    assert ("restart 1 of 3" in done.stderr) == bool(lost)
+
+
+def test_program_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
+    digits(2, tmp_path)
+    max(tmp_path.iterdir()).unlink()  # as if all had been lost before the last checkpoint
+    assert digits(3, tmp_path).stdout.split()[-1] == RECORDED["digits_mlp"]
 
 
 class OddError(Exception):
@@ -288,6 +329,17 @@ def test_workers_end_with_their_driver(tmp_path: Path, how: signal.Signals) -> N
     assert process.returncode != 0
     assert how != signal.SIGINT or "KeyboardInterrupt" in errors
     assert are_gone(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_batches_of_a_dataset_become_tensors() -> None:
+    """The recipe of web/docs/ray.md."""
+    data = pytest.importorskip("ray.data", reason="the extra ray is not installed")
+    rows = data.range(100)
+    batches = rows.iter_batches(batch_size=32, batch_format="numpy")
+    found = [torch.from_numpy(batch["id"].copy()) for batch in batches]
+    assert [len(ids) for ids in found] == [32, 32, 32, 4]
+    assert sorted(torch.cat(found).tolist()) == list(range(100))
 
 
 def trial(config: dict[str, Any]) -> dict[str, float]:
