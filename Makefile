@@ -37,6 +37,7 @@ help:
 	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
 	@echo 'make bench   speed'
 	@echo 'make clients  programs of packages that use torch, under torch and under pygrad (installs 2 GB)'
+	@echo 'make mpi-demo  digits on two processes (RANKS=4: on four) over an MPI that it installs'
 	@echo 'make scale   programs of several processes, over MPI and Ray (installs 0.8 GB)'
 	@echo 'make ci      all of it'
 
@@ -122,11 +123,20 @@ clients: $(CLIENTS_VENV)/.clients
 $(SCALE_VENV)/.scale: pyproject.toml | $(SCALE_VENV)/bin/python
 	$(call install,$(SCALE_VENV)) --editable '.[demo,dev,mpi,ray]'
 	$(call compile,$(SCALE_VENV))
-	@touch $@
+	@touch $@ $(SCALE_VENV)/.mpi
 
-.PHONY: scale
+.PHONY: scale mpi-demo
 scale: $(SCALE_VENV)/.scale
 	$(SCALE_VENV)/bin/python -m pytest tests/scale $(PYTEST_ARGS)
+
+$(SCALE_VENV)/.mpi: pyproject.toml | $(SCALE_VENV)/bin/python
+	$(call install,$(SCALE_VENV)) --editable '.[demo,mpi]'
+	$(call compile,$(SCALE_VENV))
+	@touch $@
+
+RANKS ?= 2
+mpi-demo: $(SCALE_VENV)/.mpi
+	$(SCALE_VENV)/bin/mpiexec -n $(RANKS) $(SCALE_VENV)/bin/python tests/scale/programs/digits_mlp.py
 
 # The engine. Relative paths and sorted lists throughout: the same sources give the same bytes in
 # any folder. NDEBUG, because a failed assertion would import a way to print and exit.
@@ -335,7 +345,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity fuzz native guarded repro size demo bits web-test bench; do \
+	@for target in check parity fuzz native guarded repro size demo bits web-test bench scale; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

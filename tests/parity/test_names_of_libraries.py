@@ -218,6 +218,7 @@ def test_folder_of_what_is_fetched(monkeypatch: Any) -> None:
     both(script)
 
 
+@pytest.mark.filterwarnings("ignore:load.weights_only=False")  # once in a process
 def test_weights_by_their_address(tmp_path: Path) -> None:
     weights = tmp_path / "there" / "weights.pt"
     weights.parent.mkdir()
