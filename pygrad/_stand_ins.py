@@ -45,7 +45,7 @@ _INSTEAD: Final = {
     "torch.mps": "there is no such device; guard it by torch.backends.mps.is_available()",
     "torch.mtia": "there is no such device; guard it by torch.mtia.is_available()",
     "torch.nativert": "nothing is exported; run the module as it is",
-    "torch.nn.parallel": "there is one device and one process; use the module as it is",
+    "torch.nn.parallel": "of it there are DataParallel and DistributedDataParallel",
     "torch.nn.quantized": "tensors are not quantized here; use the layer of torch.nn",
     "torch.onnx": "save the state dict by torch.save, and export it from PyTorch",
     "torch.package": "save a state dict by torch.save, and have the code as a module",

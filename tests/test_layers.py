@@ -83,7 +83,8 @@ def test_wasmtime_is_known_to_the_host_and_what_it_shares_with_others() -> None:
 
 
 def test_addresses_are_known_to_one_module() -> None:
-    assert users_of("ctypes") == {"_boundary/host.py"}
+    starts_mpi = "distributed/_mpi.py"  # it calls a function of that library, no address of ours
+    assert users_of("ctypes") == {"_boundary/host.py", starts_mpi}
 
 
 VIEWS = {"memory", "words", "ints", "unsigned", "doubles", "floats"}

@@ -132,9 +132,9 @@ class Work:
             self._alone = self._alone or now
             if now - self._alone > _GRACE:
                 lost = {left[0]: LEFT}
-        for peer, why in lost.items():
+        if lost:
+            peer, why = next(iter(lost.items()))
             self._give_up(DistBackendError(f"{self._says}: rank {peer} {why}"))
-            return
 
     def is_completed(self) -> bool:
         """Whether it has ended, well or not."""

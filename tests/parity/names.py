@@ -71,7 +71,7 @@ KNOWN = (
     "torch.utils",
     "torch.autograd",
     "torch.distributions",
-    "torch.distributed.rpc",
+    "torch.distributed",
 )
 """Packages whose modules have their private names described too, as those directly below torch."""
 PLAIN = (bool, int, float, str, type(None))

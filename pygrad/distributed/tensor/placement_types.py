@@ -1,0 +1,106 @@
+"""Placements: values that say which part of a shared tensor each process has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+class Placement:
+    """What the others are."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each process has a part of it, along a dimension if one is given."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether each process has all of it."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether each process has a summand of it, of a reduction if one is given."""
+        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """Each process has a part of the tensor, in order along one dimension.
+
+    Example:
+        >>> Shard(0), str(Shard(0)), Shard(0).is_shard(1)
+        (Shard(dim=0), 'S(0)', False)
+    """
+
+    dim: int
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+    @staticmethod
+    def local_shard_size_and_offset(
+        curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
+        """How long one of several parts is, and where it begins.
+
+        Args:
+            curr_local_size: the length that is divided.
+            num_chunks: in how many parts: all as long as the first, as far as there is something.
+            rank: which part.
+
+        Example:
+            >>> [Shard.local_shard_size_and_offset(5, 3, rank) for rank in range(3)]
+            [(2, 0), (2, 2), (1, 4)]
+        """
+        length = -(-curr_local_size // num_chunks)
+        start = min(length * rank, curr_local_size)
+        return min(length, curr_local_size - start), start
+
+
+@dataclass(frozen=True)
+class _StridedShard(Placement):
+    """Each process has pieces of several groups along one dimension."""
+
+    dim: int
+    split_factor: int
+
+    def __init__(self, dim: int, *, split_factor: int) -> None:
+        object.__setattr__(self, "dim", dim)
+        object.__setattr__(self, "split_factor", split_factor)
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """Each process has the whole tensor.
+
+    Example:
+        >>> str(Replicate()), Replicate() == Replicate()
+        ('R', True)
+    """
+
+    def __str__(self) -> str:
+        return "R"
+
+
+@dataclass(frozen=True)
+class Partial(Placement):
+    """Each process has a tensor of the whole shape, which are to be reduced to one.
+
+    Example:
+        >>> Partial(), Partial("avg").is_partial("sum")
+        (Partial(sum), False)
+    """
+
+    reduce_op: str = "sum"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
