@@ -1,8 +1,7 @@
 """The same training function on a Ray cluster: workers are Ray's actors and ranks of one group.
 
-The ranks exchange messages over sockets of their own, whose addresses Ray tells: a call of an actor
-takes a hundred times as long as a short message. The loss of a worker costs the run no more than
-the steps since its last checkpoint, and not a bit of the result.
+The ranks exchange messages over sockets of their own, whose addresses Ray tells. The loss of a
+worker costs the run the steps since its last checkpoint, and not a bit of the result.
 
 Example::
 

@@ -18,7 +18,8 @@ from ._worker import Outcome, Place, Worker
 
 _log = logging.getLogger(__name__)
 _GRACE = 10.0
-"""Seconds for workers to end, and to start before it is said that something is missing."""
+"""Seconds until it is said that there is no room; for workers to end; and for the error to come of
+which another one tells."""
 
 
 class WorkerLostError(RuntimeError):
@@ -62,7 +63,7 @@ def run(
 
     Raises:
         WorkerLostError: a worker was lost and `restarts` is used up.
-        TimeoutError: the cluster has no room for so many workers.
+        TimeoutError: the cluster has no room for so many workers, or did not start them.
         Exception: what the function raised, with the traceback of the worker as a note.
 
     Example::
@@ -71,7 +72,7 @@ def run(
             model = torch.nn.Linear(4, 1)
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
             start = 0
-            if state := ray.checkpoint():
+            if (state := ray.checkpoint()) is not None:
                 model.load_state_dict(state["model"])
                 start = state["epoch"]
             for epoch in range(start, epochs):
@@ -155,12 +156,21 @@ def _wait_for_room(
         raise TimeoutError(f"run: in {timeout} the cluster had no {lacks}")
 
 
+def _addresses(ray: Any, actors: list[Any], timeout: timedelta) -> list[Any]:
+    """Where each worker waits for connections."""
+    asked = [actor.listen.remote() for actor in actors]
+    with _losses(ray):
+        try:
+            return list(ray.get(asked, timeout=timeout.total_seconds()))
+        except ray.exceptions.GetTimeoutError:
+            raise TimeoutError(f"run: in {timeout} not all workers have started") from None
+
+
 def _result(
     ray: Any, actors: list[Any], place: Place, train: Callable[..., Any], arguments: Sequence[Any]
 ) -> Any:
     """What rank 0 returns, once all have ended well."""
-    with _losses(ray):
-        addresses = ray.get([actor.listen.remote() for actor in actors])
+    addresses = _addresses(ray, actors, place.timeout)
     shared = ray.put((train, tuple(arguments)))
     running = {}
     for rank, actor in enumerate(actors):

@@ -2,7 +2,7 @@
 
 Ray tells the addresses. A call of an actor takes a millisecond, a message here some tens of
 microseconds; and the system closes the connections of a process that is killed, so that its peers
-learn it at once. MPI is faster, but ends all ranks when it loses one.
+learn it at once. MPI ends all ranks when it loses one.
 
 A small message is sent whole. Of a larger one the head goes first: its body follows when the
 receiver has said where it belongs, and is read into that place.

@@ -41,13 +41,13 @@ class Outcome:
     lost: bool = False
     """A peer was lost: the run can go on from the last checkpoint."""
     follows: bool = False
-    """The error comes of another worker's, which is the one to show."""
+    """It only tells of another worker's error, which is the one to show."""
 
 
 _place: Place | None = None
 
 
-def _told() -> Place:
+def _here() -> Place:
     if _place is None:
         raise RuntimeError(
             "checkpoints are there in functions that pygrad.distributed.ray.run runs"
@@ -59,15 +59,15 @@ def checkpoint() -> Any:
     """The state from which this worker shall go on.
 
     It is what `save` was given last before the run was started or started again. All workers get
-    the same one.
+    the same one. Ask before the first `save`, which may delete its file.
 
     Returns:
         The state, or None if the run begins.
 
     Raises:
-        FileNotFoundError: this host does not see the folder of checkpoints.
+        FileNotFoundError: this host does not see the folder of checkpoints, or the file is deleted.
     """
-    place = _told()
+    place = _here()
     return None if place.newest is None else _checkpoints.read(place.newest)
 
 
@@ -85,7 +85,7 @@ def save(state: Any) -> None:
     Raises:
         ValueError: the run has no folder of checkpoints.
     """
-    place = _told()
+    place = _here()
     if place.folder is None:
         raise ValueError("save: give run(...) a folder: checkpoints=...")
     if place.rank == 0:
