@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launch import environment
+from launch import ROOT, environment
 from test_same_bits import PROGRAMS, RECORDED
 
 import pygrad as torch
@@ -331,63 +331,49 @@ def test_workers_end_with_their_driver(tmp_path: Path, how: signal.Signals) -> N
     assert are_gone(tmp_path)
 
 
+def example(heading: str) -> dict[str, Any]:
+    """What an example of web/docs/ray.md has made, which is run as a program is."""
+    text = (ROOT / "web" / "docs" / "ray.md").read_text().partition(f"# {heading}\n")[2]
+    code = text.partition("```python\n")[2].partition("```")[0]
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, "ray.md", "exec"), names)
+    return names
+
+
+def test_example_gives_the_same_weights_on_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = example("Training on a Ray cluster")
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 2
+    alone = workers.run(names["train"], workers=1, arguments=[10], checkpoints=tmp_path / "alone")
+    assert digest(alone) == digest(names["weights"])
+
+
 @pytest.mark.filterwarnings("ignore")  # Ray's own
-def test_batches_of_a_dataset_become_tensors() -> None:
-    """The recipe of web/docs/ray.md."""
-    data = pytest.importorskip("ray.data", reason="the extra ray is not installed")
-    rows = data.range(100)
-    batches = rows.iter_batches(batch_size=32, batch_format="numpy")
-    found = [torch.from_numpy(batch["id"].copy()) for batch in batches]
-    assert [len(ids) for ids in found] == [32, 32, 32, 4]
-    assert sorted(torch.cat(found).tolist()) == list(range(100))
-
-
-def trial(config: dict[str, Any]) -> dict[str, float]:
-    """A small training, whose outcome its settings decide."""
-    torch.manual_seed(config["seed"])
-    x = torch.randn(64, 4)
-    y = x.sin().sum(1, keepdim=True)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(4, config["width"]), torch.nn.ReLU(), torch.nn.Linear(config["width"], 1)
+def test_example_reads_a_dataset_of_ray() -> None:
+    pytest.importorskip("ray.data", reason="the extra ray is not installed")
+    names = example("Data of Ray")
+    alone = workers.run(
+        names["train"], workers=1, arguments=[names["data"]], resources={"CPU": 0.5}
     )
-    optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"], momentum=0.9)
-    for _ in range(30):
-        loss = ((model(x) - y) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return {"loss": loss.item()}
-
-
-def sweep(folder: Path) -> Any:
-    """The recipe of web/docs/ray.md."""
-    from ray import tune
-
-    space = {
-        "lr": tune.grid_search([0.003, 0.01, 0.03, 0.1]),
-        "width": tune.grid_search([4, 16]),
-        "seed": 0,
-    }
-    tuner = tune.Tuner(
-        trial,
-        param_space=space,
-        tune_config=tune.TuneConfig(metric="loss", mode="min", max_concurrent_trials=2),
-        run_config=tune.RunConfig(storage_path=str(folder), verbose=0),
-    )
-    return tuner.fit()
+    assert digest(alone) == digest(names["weights"])
 
 
 @pytest.mark.filterwarnings("ignore")  # Tune's own
-def test_sweep_of_eight_trials_has_the_same_best_one_each_time(tmp_path: Path) -> None:
-    pytest.importorskip("ray.tune", reason="the extra ray is not installed with Tune")
+def test_sweep_of_eight_trials_has_the_same_best_one_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray.tune", reason="the extra ray is not installed")
+    monkeypatch.chdir(tmp_path)
     found = []
-    for name in ("a", "b"):
-        results = sweep(tmp_path / name)
+    for _ in range(2):
+        names = example("Sweeps with Ray Tune")
+        results, best = names["results"], names["best"]
         assert (len(results), results.num_errors) == (8, 0)
         losses = {(r.config["lr"], r.config["width"]): r.metrics["loss"] for r in results}
-        best = results.get_best_result()
-        assert best.metrics["loss"] == min(losses.values())
-        found.append((losses, best.config))
+        assert losses[best["lr"], best["width"]] == min(losses.values())
+        found.append((losses, best))
     assert found[0] == found[1]  # each loss to the last bit, whichever process had the trial
-    assert len(set(found[0][0].values())) == 8
-    assert trial(found[0][1]) == {"loss": min(found[0][0].values())}  # and in this one
+    assert len(set(losses.values())) == 8
+    assert names["trial"](best) == {"loss": min(losses.values())}  # and in this one
