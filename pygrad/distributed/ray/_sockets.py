@@ -38,6 +38,8 @@ _HELLO = struct.Struct("!32sI")
 _SMALL = 1 << 16
 """Messages of up to so many bytes are sent whole."""
 _CHUNK = 1 << 18
+_HEARING = 10.0
+"""Seconds that who has connected may take to say who it is."""
 _PATIENCE = 1.0
 """Seconds that leaving may take while peers do not read."""
 
@@ -388,6 +390,7 @@ def connect(
             while len(connections) < len(addresses) - 1:
                 listener.settimeout(left())
                 connection, _ = listener.accept()
+                connection.settimeout(min(left(), _HEARING))
                 peer = _hello(connection, secret)
                 if rank < peer < len(addresses) and peer not in connections:
                     connections[peer] = connection
@@ -407,7 +410,6 @@ def _hello(connection: socket.socket, secret: bytes) -> int:
     """The rank of who has connected; -1 of a stranger."""
     said = b""
     try:
-        connection.settimeout(2)
         while len(said) < _HELLO.size and (more := connection.recv(_HELLO.size - len(said))):
             said += more
     except OSError:
