@@ -1,8 +1,8 @@
 """Messages between the workers of a Ray run: one TCP connection for each pair of them.
 
-Ray tells the addresses. A call of an actor takes a millisecond, a message here some tens of
-microseconds; and the system closes the connections of a process that is killed, so that its peers
-learn it at once. MPI ends all ranks when it loses one.
+Ray tells the addresses. A call of an actor takes more than half a millisecond, a message here some
+tens of microseconds; and the system closes the connections of a process that is killed, so that its
+peers learn it at once. MPI ends all ranks when it loses one.
 
 A small message is sent whole. Of a larger one the head goes first: its body follows when the
 receiver has said where it belongs, and is read into that place.
