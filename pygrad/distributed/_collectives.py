@@ -233,6 +233,7 @@ def sum_leaves(
     leaves: int,
     group: Any = None,
     async_op: bool = False,
+    what: str = "micro-batches",
 ) -> Work | None:
     """The sum over the leaves of a tree of which each rank has a block: the same bits for any
     number of ranks.
@@ -244,9 +245,10 @@ def sum_leaves(
         leaves: how many the tree has.
         group: over which ranks.
         async_op: see `all_reduce`.
+        what: what the leaves are, for errors.
     """
     pg = find(group)
-    call = _Call(pg, f"sum of {leaves} micro-batches", [out])
+    call = _Call(pg, f"sum of {leaves} {what}", [out])
     steps = _all_reduced(call, RedOpType.SUM, partials, leaves, out)
     return call.run(_then_written(steps, [out]), async_op, [out])
 
