@@ -31,6 +31,12 @@ from ._collectives import (
     reduce_scatter_tensor,
     scatter,
 )
+from ._debug_level import (
+    DebugLevel,
+    get_debug_level,
+    set_debug_level,
+    set_debug_level_from_env,
+)
 from ._errors import (
     DistBackendError,
     DistError,
@@ -112,6 +118,7 @@ __all__ = [
     "gather_object",
     "get_backend",
     "get_backend_config",
+    "get_debug_level",
     "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
@@ -143,6 +150,8 @@ __all__ = [
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_debug_level",
+    "set_debug_level_from_env",
     "supports_complex",
 ]
 __all__ += [f"is_{name}" for name in _ABSENT.split()]
