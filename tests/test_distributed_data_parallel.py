@@ -10,9 +10,9 @@ import pytest
 
 import pygrad
 from pygrad import nn
-from pygrad.distributed import _group, _tree
+from pygrad.distributed import _debug_level, _group, _tree
+from pygrad.distributed._buckets import assign, limits_of
 from pygrad.nn.parallel import DistributedDataParallel
-from pygrad.nn.parallel._buckets import assign, limits_of
 from pygrad.nn.parallel._leaf_sums import LeafSums
 
 
@@ -95,7 +95,6 @@ def frozen() -> nn.Module:
         (layer, {"micro_batches": 0}, ValueError, "must be a positive integer, but got 0"),
         (layer, {"mixed_precision": object()}, NotImplementedError, "mixed_precision"),
         (layer, {"device_mesh": object()}, NotImplementedError, "device_mesh"),
-        (layer, {"skip_all_reduce_unused_params": True}, NotImplementedError, "skip_all_reduce"),
         (layer, {"param_to_hook_all_reduce": 1}, ValueError, "need to be set at the same time"),
     ],
 )
@@ -205,7 +204,16 @@ def test_unused_parameter_is_told_at_the_next_forward() -> None:
     text = str(caught.value)
     assert text.startswith("Expected to have finished reduction in the prior iteration before")
     assert "Parameter indices which did not receive grad for rank 0: 2 3" in text
-    assert "second.weight, second.bias" in text
+    assert "set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO" in text
+    assert ddp._get_ddp_logging_data()["error"] == text
+
+
+def test_unused_parameter_is_named_if_so_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_debug_level, "_state", [pygrad.distributed.DebugLevel.INFO])
+    ddp = DistributedDataParallel(Branches())
+    ddp(ONES).sum().backward()
+    with pytest.raises(RuntimeError, match="grad for rank 0: second.weight, second.bias\n"):
+        ddp(ONES)
 
 
 @pytest.mark.parametrize("option", ["find_unused_parameters", "static_graph"])
@@ -504,3 +512,160 @@ def test_training_does_not_leak_handles() -> None:
 
     counts = [step() for _ in range(4)]
     assert len(set(counts[1:])) == 1
+
+
+@pytest.mark.filterwarnings("ignore:find_unused_parameters=True was specified")
+def test_parameters_of_an_output_that_the_loss_leaves_out_are_unused() -> None:
+    class Both(Branches):
+        def forward(self, x: Any) -> Any:  # type: ignore[override]
+            return {"kept": self.first(x), "left": [self.second(x)]}
+
+    ddp = DistributedDataParallel(Both(), find_unused_parameters=True)
+    for _ in range(2):
+        ddp(ONES)["kept"].sum().backward()
+        assert [each is None for each in grads(ddp)] == [False, False, True, True]
+
+
+@pytest.mark.filterwarnings("ignore:find_unused_parameters=True was specified")
+def test_gradient_that_is_undefined_leaves_its_parameter_alone() -> None:
+    ddp = DistributedDataParallel(layer(), find_unused_parameters=True)
+    pygrad._C._functions.UndefinedGrad()(ddp(ONES).sum()).backward()
+    assert grads(ddp) == [None, None]
+
+
+@pytest.mark.filterwarnings("ignore:find_unused_parameters=True was specified")
+def test_outputs_of_a_search_can_be_changed_in_place() -> None:
+    ddp = DistributedDataParallel(layer(), find_unused_parameters=True)
+    ddp(ONES).mul_(2).sum().backward()
+    assert grads(ddp)[1] == [2.0, 2.0]
+
+
+def test_static_graph_is_told_before_training() -> None:
+    ddp = DistributedDataParallel(layer())
+    ddp(ONES).sum().backward()
+    with pytest.raises(RuntimeError, match="should be called before training loop starts"):
+        ddp._set_static_graph()
+    assert not ddp.static_graph
+
+
+def test_buckets_are_rebuilt_in_the_order_of_gradients() -> None:
+    class Crossed(Branches):
+        def forward(self, x: Any) -> Any:  # type: ignore[override]
+            return self.first(self.second(x))
+
+    ddp = DistributedDataParallel(Crossed(), bucket_cap_mb=1e-6)
+    expected = Crossed()
+    expected.load_state_dict(ddp.module.state_dict())
+    for step in range(3):
+        ddp.zero_grad()
+        expected.zero_grad()
+        ddp(ONES).sum().backward()
+        expected(ONES).sum().backward()
+        assert grads(ddp) == grads(expected)
+        buckets = [list(bucket.numbers) for bucket in ddp.reducer.buckets]
+        assert sorted([*buckets[0], *buckets[1]]) == ([2, 3] if step == 0 else [0, 1])
+    told = ddp._get_ddp_logging_data()
+    assert told["has_rebuilt_buckets"] == 1
+    assert told["rebuilt_bucket_sizes"] == ", ".join("8" if n % 2 else "16" for [n] in buckets)
+
+
+def test_logging_data_is_recorded_in_the_first_iterations_and_every_so_many() -> None:
+    ddp = DistributedDataParallel(layer(), bucket_cap_mb=2)
+    ddp._set_ddp_runtime_logging_sample_rate(4)
+    recorded = []
+    for _ in range(18):
+        ddp(ONES).sum().backward()
+        recorded.append(ddp._get_ddp_logging_data()["iteration"])
+    assert recorded == [*range(11), 10, 12, 12, 12, 12, 16, 16]
+    told = ddp._get_ddp_logging_data()
+    wanted = {
+        "backend_name": "mpi",
+        "bucket_cap_bytes": 2 << 20,
+        "bucket_sizes": "24",
+        "dtypes": "float",
+        "module_name": "Linear",
+        "num_buckets_reduced": 1,
+        "num_parameter_tensors": 2,
+        "prev_iteration_grad_ready_order_indices": "1, 0",
+        "total_parameter_size_bytes": 24,
+        "unused_parameter_size": 0,
+        "world_size": 1,
+    }
+    assert {name: told[name] for name in wanted} == wanted
+    assert told["backward_compute_time"] >= told["backward_compute_comm_overlap_time"] >= 0
+
+
+def test_hook_that_is_refused_is_in_the_logging_data() -> None:
+    ddp = DistributedDataParallel(layer())
+    with pytest.raises(TypeError, match="must be callable"):
+        ddp.register_comm_hook({}, {})  # type: ignore[arg-type]
+    told = ddp._get_ddp_logging_data()
+    assert (told["has_error"], "must be callable" in told["error"]) == (1, True)
+
+
+@pytest.mark.parametrize("location", ["PRE_FORWARD", "POST_FORWARD"])
+def test_hook_of_buffers_is_called_before_forward_or_after(location: str) -> None:
+    module = nn.BatchNorm1d(2)
+    ddp = DistributedDataParallel(module)
+    calls = []
+
+    def hook(state: Any, named: dict[str, Any]) -> None:
+        calls.append((state, named["num_batches_tracked"].item()))
+
+    place = pygrad.nn.parallel.distributed._BufferCommHookLocation[location]
+    ddp._register_buffer_comm_hook("state", hook, place)
+    ddp(pygrad.ones(2, 2)).sum().backward()
+    assert calls == [("state", 0 if location == "PRE_FORWARD" else 1)]
+
+
+def test_join_excludes_micro_batches() -> None:
+    ddp = DistributedDataParallel(layer(), micro_batches=1)
+    with pytest.raises(NotImplementedError, match="micro_batches with join"):
+        ddp.join()
+
+
+def test_join_needs_what_can_be_joined() -> None:
+    with pytest.raises(ValueError, match="requires at least one joinable"):
+        pygrad.distributed.algorithms.Join([])
+
+
+def test_compressed_gradients_are_near() -> None:
+    from pygrad.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
+
+    pygrad.manual_seed(0)
+    module = nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 20))
+    x = pygrad.randn(4, 20)
+    module(x).sum().backward()
+    wanted = [p.grad.clone() for p in module.parameters()]
+    for kind in DDPCommHookType:
+        ddp = DistributedDataParallel(module)
+        register_ddp_comm_hook(kind, ddp)
+        for each in module.parameters():
+            each.grad = None
+        ddp(x).sum().backward()
+        for found, each in zip(module.parameters(), wanted, strict=True):
+            assert pygrad.allclose(found.grad, each, rtol=0.05, atol=0.05), kind
+        ddp._remove_autograd_hooks()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_power_sgd_sums_up_to_the_gradient(batched: bool) -> None:
+    from pygrad.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+
+    pygrad.manual_seed(0)
+    module = nn.Linear(40, 40)
+    ddp = DistributedDataParallel(module)
+    state = power.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2)
+    ddp.register_comm_hook(state, power.batched_powerSGD_hook if batched else power.powerSGD_hook)
+    x, y = pygrad.randn(8, 40), pygrad.randn(8, 40)
+    total = pygrad.zeros(40, 40)
+    for step in range(1, 61):
+        ddp.zero_grad()
+        (ddp(x) * y).sum().backward()
+        total += module.weight.grad
+        if step == 2:
+            wanted = module.weight.grad.clone()
+    assert (module.weight.grad - wanted).norm() > 0.01 * wanted.norm()  # one alone is not exact
+    assert (total / 60 - wanted).norm() < 0.2 * wanted.norm()
+    rate, before, after = state.compression_stats()
+    assert (rate > 2, before > after > 0) == (True, True)

@@ -12,6 +12,7 @@ Example:
 from __future__ import annotations
 
 from .._absent import answers
+from ._buckets import _compute_bucket_assignment_by_size as _compute_bucket_assignment_by_size
 from ._collectives import (
     all_gather,
     all_gather_coalesced,
@@ -44,7 +45,7 @@ from ._errors import (
     DistStoreError,
     QueueEmptyError,
 )
-from ._grad_bucket import GradBucket
+from ._grad_bucket import BuiltinCommHookType, GradBucket
 from ._group import (
     Backend,
     GroupMember,
@@ -88,6 +89,8 @@ globals().update(answers(__name__, {f"is_{name}": False for name in _ABSENT.spli
 
 __all__ = [
     "Backend",
+    "BuiltinCommHookType",
+    "DebugLevel",
     "DistBackendError",
     "DistError",
     "DistNetworkError",

@@ -1,7 +1,8 @@
-"""What a communication hook of DistributedDataParallel is given."""
+"""What a communication hook of DistributedDataParallel is given, and which hooks are built in."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 
 from .._tensor import Tensor
@@ -49,3 +50,10 @@ class GradBucket:
     def set_buffer(self, buffer: Tensor) -> None:
         """Puts another tensor in the place of the buffer."""
         self._buffer = buffer
+
+
+class BuiltinCommHookType(enum.Enum):
+    """Hooks that `DistributedDataParallel._register_builtin_comm_hook` knows."""
+
+    ALLREDUCE = 1
+    FP16_COMPRESS = 2

@@ -22,7 +22,15 @@ def test_case(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["mean_of_gradients", "unused_differ_by_rank", "fewer_micro_batches_than_ranks"]
+    "case",
+    [
+        "mean_of_gradients",
+        "unused_differ_by_rank",
+        "fewer_micro_batches_than_ranks",
+        "ranks_join_with_fewer_batches",
+        "ranks_that_join_take_the_model_of_the_last",
+        "hooks_give_the_mean",
+    ],
 )
 def test_case_on_three_ranks(case: str) -> None:
     outputs([str(PROGRAM), case], 3)

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..._package import pygrad
 from ..._tensor import Tensor
-from ._flat import Flat
+from ...distributed._flat import Flat
+from ...distributed._module_states import by_dtype
 from ._leaf_sums import LeafSums
-from ._module_states import by_dtype
-from ._reducer import Leaves
+from ._leaves import Leaves
 
 
 class BufferMeans:

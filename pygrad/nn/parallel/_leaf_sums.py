@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..._package import pygrad
 from ..._tensor import Tensor
+from ...distributed._flat import Flat
 from ...distributed._tree import Node
-from ._flat import Flat
 
 
 class LeafSums:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
 
 from ... import distributed as dist
 from ..._package import pygrad
 from ..._tensor import Tensor
 from ...autograd.variable import Variable
-from ...distributed import _tree
-from ...distributed._collectives import sum_leaves
+from ...distributed import _buckets
+from ...distributed._flat import Flat
 from ...distributed._grad_bucket import GradBucket
-from ...distributed._progress import poll
-from ._flat import Flat
+from ...distributed._progress import Work, poll
+from . import _reducer_errors
 from ._leaf_sums import LeafSums
+from ._leaves import Leaves
+from ._outputs import reached
+from ._statistics import Statistics
 
 Hook = Callable[[Any, GradBucket], Any]
 
@@ -30,42 +33,6 @@ class Means(Protocol):
         """Starts to add up; gives what waits and sets the buffers."""
 
 
-class Leaves:
-    """What is added up in a step, and which part of it this rank has.
-
-    Args:
-        total: how many leaves there are on all ranks; None: one a rank.
-        deterministic: they are added by the fixed tree, else by a ring.
-        group: the ranks.
-    """
-
-    def __init__(self, total: int | None, deterministic: bool, group: Any) -> None:
-        rank, ranks = dist.get_rank(group), dist.get_world_size(group)
-        self.total = ranks if total is None else total
-        self.held = _tree.block(rank, ranks, self.total)
-        self.ranks = ranks
-        self.deterministic = deterministic
-        self.group = group
-        if deterministic:
-            self.nodes = _tree.cover(self.held, self.total)
-        else:
-            self.nodes = [(self.held.start, self.held.stop)] if self.held else []
-
-    def sum(self, sums: LeafSums) -> tuple[Flat, Any]:
-        """Starts to add up: where the sum of all ranks will be, and the work that is under way."""
-        out = sums.total()
-        if self.ranks == 1:
-            return out, None
-        if self.deterministic:
-            partials = [flat.tensor for flat in sums.sums]
-            work = sum_leaves(out.tensor, partials, self.total, self.group, async_op=True)
-        else:
-            if not sums.sums:
-                out.tensor.zero_()
-            work = dist.all_reduce(out.tensor, group=self.group, async_op=True, deterministic=False)
-        return out, work
-
-
 class Bucket:
     """Parameters whose gradients are reduced together.
 
@@ -73,6 +40,7 @@ class Bucket:
         numbers: which parameters.
         sums: the gradients of this rank.
         left: how many gradients are still to come in this backward.
+        skipped: no rank has a gradient for it in this iteration.
         result: where the sum of all ranks is, or will be.
         work: what to wait for before that.
     """
@@ -82,6 +50,7 @@ class Bucket:
         self.parameters = [parameters[number] for number in numbers]
         self.sums = LeafSums(leaves.nodes, self.parameters)
         self.left = len(numbers)
+        self.skipped = False
         self.result: Flat | None = None
         self.work: Any = None
 
@@ -93,12 +62,19 @@ class Reducer:
         parameters: those that require a gradient, the same on all ranks.
         names: their names, for errors.
         buckets: the numbers of the parameters of each bucket, in the order of reduction.
+        limits: of the buckets that are made in the order in which gradients come, see `_buckets`.
         leaves: what is averaged.
+        statistics: told what happens when.
         own_step: a leaf is one backward of several in a step, and gradients are not in ``.grad``
             until the last one; else each rank's leaf is all that is in ``.grad``.
         find_unused: parameters that the outputs do not reach count as ready.
+        skip_unused: buckets that no rank uses are not reduced.
         as_views: ``.grad`` is a view of the bucket.
         static: what fires in the first backward fires in all others.
+
+    Attributes:
+        leaf: how many leaves of this rank are complete in this step.
+        iterations: how many forward passes there were that averaging backward passes follow.
     """
 
     def __init__(
@@ -106,30 +82,35 @@ class Reducer:
         parameters: Sequence[Tensor],
         names: Sequence[str],
         buckets: Sequence[Sequence[int]],
+        limits: Sequence[int],
         leaves: Leaves,
+        statistics: Statistics,
         *,
         own_step: bool = False,
         find_unused: bool = False,
+        skip_unused: bool = False,
         as_views: bool = False,
         static: bool = False,
     ) -> None:
         self.parameters, self.names, self.leaves = parameters, names, leaves
         self.own_step, self.find_unused, self.as_views = own_step, find_unused, as_views
-        self.static = static
-        self.buckets = [Bucket(numbers, parameters, leaves) for numbers in buckets]
-        self._place = {
-            number: (bucket, place)
-            for bucket in self.buckets
-            for place, number in enumerate(bucket.numbers)
-        }
+        self.skip_unused, self.static = skip_unused, static
+        self.statistics = statistics
+        self._limits = limits
+        self._make_buckets(buckets)
         self._comm_hook: tuple[Any, Hook] | None = None
         self._means: Means | None = None
         self._fired: list[int] | None = None
         self._told = False
-        self.leaf = 0
-        """How many leaves of this rank are complete in this step."""
+        self.leaf = self.iterations = self._reductions = 0
+        self._order: dict[int, None] = {}
+        self._unused: list[int] = []
+        self._is_unchanged, self._is_rebuilt = True, False
+        self._active: Work | None = None
         self._older: dict[int, Tensor] = {}
         self._used = [False] * len(parameters)
+        self._uses = pygrad.zeros(len(parameters), dtype=pygrad.int32)
+        self._later: list[Any] = []
         self._expecting = self._begun = False
         self._hooks = []
         for number, each in enumerate(parameters):
@@ -137,6 +118,14 @@ class Reducer:
             if own_step:
                 self._hooks.append(each.register_hook(self._stash_of(number)))
         self._reset()
+
+    def _make_buckets(self, buckets: Sequence[Sequence[int]]) -> None:
+        self.buckets = [Bucket(numbers, self.parameters, self.leaves) for numbers in buckets]
+        self._place = {
+            number: (bucket, place)
+            for bucket in self.buckets
+            for place, number in enumerate(bucket.numbers)
+        }
 
     # ------------------------------------------------------------ what the module calls
 
@@ -162,55 +151,82 @@ class Reducer:
         """
         if not self._begun:
             return
-        if self.static:
-            why = (
-                "This error indicates that your training graph has changed in this iteration, "
-                "e.g., one parameter is used in first iteration, but then got unused in the second "
-                "iteration. this is not compatible with static_graph set to True."
-            )
-        else:
-            why = (
-                "This error indicates that your module has parameters that were not used in "
-                "producing loss. You can enable unused parameter detection by passing the keyword "
-                "argument `find_unused_parameters=True` to "
-                "`torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` "
-                "function outputs participate in calculating loss. \nIf you already have done the "
-                "above, then the distributed data parallel module wasn't able to locate the output "
-                "tensors in the return value of your module's `forward` function. Please include "
-                "the loss function and the structure of the return value of `forward` of your "
-                "module when reporting this issue (e.g. list, dict, iterable)."
-            )
-        rank = dist.get_rank()
         missing = [number for number in range(len(self.parameters)) if not self._ready[number]]
-        raise RuntimeError(
-            "Expected to have finished reduction in the prior iteration before starting a new one. "
-            f"{why}\nParameter indices which did not receive grad for rank {rank}: "
-            f"{' '.join(map(str, missing))}\nParameters which did not receive grad for rank "
-            f"{rank}: {', '.join(self.names[number] for number in missing)}"
-        )
+        self._fail(_reducer_errors.unfinished(missing, self.names, self.static, self.find_unused))
 
-    def expect_backward(self, outputs: Iterable[Tensor]) -> None:
+    def make_static(self) -> None:
+        """What fires in the first backward fires in all others.
+
+        Raises:
+            RuntimeError: there was a forward.
+        """
+        if self.iterations:
+            self._fail(_reducer_errors.TOO_LATE)
+        self.static = True
+
+    def divide_by(self, active: Work | None) -> None:
+        """In this iteration gradients are divided by the number that is the result of this work;
+        None: by the number of leaves.
+        """
+        self._active = active
+
+    def begin_forward(self) -> None:
+        """A forward begins that an averaging backward follows."""
+        self.statistics.begin_forward(self.iterations, self._unused, self._order)
+
+    def wait_at_end(self, futures: Sequence[Any]) -> None:
+        """The backward that comes waits for these."""
+        self._later += futures
+
+    def expect_backward(self, outputs: Sequence[Tensor]) -> None:
         """Gradients that come from now on are reduced.
 
         Args:
-            outputs: of the forward pass, of which some will have a gradient; none: all parameters
-                will.
+            outputs: of the forward pass, of which some will have a gradient.
         """
         self.check_finished()
+        self._rebuild_buckets()
         self._reset()
+        self.iterations += 1
         self._expecting = True
-        self._unused: list[int] = []
+        before, self._unused = self._unused, []
         if self.static and self._fired is not None:
             self._unused = [number for number, times in enumerate(self._fired) if not times]
             self._left = list(self._fired)
         elif self.find_unused and not self.static:
-            reached = _reached(outputs)
-            self._unused = [n for n, each in enumerate(self.parameters) if id(each) not in reached]
+            found = reached(outputs)
+            self._unused = [n for n, each in enumerate(self.parameters) if id(each) not in found]
             self._tell_if_all_used()
-        if self.find_unused or self.static:
-            for each in outputs:
-                if each.grad_fn is not None:
-                    each.register_hook(lambda _: self._begin())
+        if self.iterations > 1 and before != self._unused:
+            self._is_unchanged = False
+        self._skip_unused()
+
+    def begin(self) -> None:
+        """Called when backward begins, and again by the first gradient."""
+        if self._begun or not self._expecting:
+            return
+        self._begun = True
+        self.statistics.mark("backward_compute_time_start")
+        if self._first_static:
+            self._counts = [0] * len(self.parameters)
+            Variable._execution_engine.queue_callback(self._end_first_static)
+            return
+        for number in self._unused:
+            if self.own_step:
+                self._stash(number)
+            self._mark_ready(number)
+
+    def stand_in(self) -> None:
+        """Takes part in an iteration of the other ranks with zeros."""
+        self._rebuild_buckets()
+        self._used = [False] * len(self.parameters)
+        self._skip_unused(everything=True)
+        for bucket in self.buckets:
+            flat, _ = bucket.sums.begin()
+            flat.tensor.zero_()
+            bucket.sums.end()
+            self._start(bucket)
+        self._finish(give=False)
 
     def take_part(self) -> None:
         """Reduces, on a rank without leaves, what the others have."""
@@ -225,6 +241,49 @@ class Reducer:
         """The parameters are as they were."""
         for handle in self._hooks:
             handle.remove()
+
+    def _get_local_used_map(self) -> Tensor:
+        """How many ranks had a gradient for each parameter in the last iteration."""
+        return self._uses
+
+    def _ddp_graph_static(self) -> bool:
+        """Whether each iteration left the same parameters unused."""
+        return self._is_unchanged
+
+    # ------------------------------------------------------------ before backward
+
+    def _fail(self, text: str) -> NoReturn:
+        self.statistics.error = text
+        raise RuntimeError(text)
+
+    def _rebuild_buckets(self) -> None:
+        """Once, after the first reduction: fills buckets in the order in which the gradients came
+        on the first rank of the group.
+        """
+        if self._is_rebuilt or self._reductions != 1:
+            return
+        if self.own_step or (self.find_unused and not self.static):
+            return
+        self._is_rebuilt = True
+        order = pygrad.tensor(list({**self._order, **dict.fromkeys(self._place)}))
+        if self.leaves.ranks > 1:
+            dist.broadcast(order, group=self.leaves.group, group_src=0)
+        buckets = _buckets.assign(self.parameters, self._limits, order.tolist())
+        if buckets != [list(each.numbers) for each in self.buckets]:
+            self._make_buckets(buckets)
+        self.statistics.rebuilt(buckets)
+
+    def _skip_unused(self, *, everything: bool = False) -> None:
+        """Finds the buckets for which no rank will have a gradient."""
+        if not self.skip_unused or not self.find_unused or self.static:
+            return
+        absent = set(range(len(self.parameters)) if everything else self._unused)
+        mine = [used or n not in absent for n, used in enumerate(self._used)]
+        wanted = pygrad.tensor(mine, dtype=pygrad.int32)
+        dist.all_reduce(wanted, group=self.leaves.group)
+        uses = wanted.tolist()
+        for bucket in self.buckets:
+            bucket.skipped = not any(uses[number] for number in bucket.numbers)
 
     # ------------------------------------------------------------ while backward runs
 
@@ -257,38 +316,23 @@ class Reducer:
             parameter.grad = None
 
     def _gradient_came(self, number: int) -> None:
-        self._used[number] = True
+        if self.parameters[number]._has_grad():
+            self._used[number] = True
         if not self._expecting:
             return
         self._touched[number] = True
-        self._begin()
+        self.begin()
+        if self._reductions == 0:
+            self._order.setdefault(number)
         if self._first_static:
             self._counts[number] += 1
             return
         if self.static and not self._fired[number]:  # type: ignore[index]
-            raise RuntimeError(
-                "Your training graph has changed in this iteration, e.g., one parameter is unused "
-                "in first iteration, but then got used in the second iteration. this is not "
-                "compatible with static_graph set to True."
-            )
+            self._fail(_reducer_errors.CHANGED)
         self._left[number] -= 1
         if self._left[number] <= 0:
             self._mark_ready(number)
         poll()
-
-    def _begin(self) -> None:
-        """Once in a backward, before anything else."""
-        if self._begun or not self._expecting:
-            return
-        self._begun = True
-        if self._first_static:
-            self._counts = [0] * len(self.parameters)
-            Variable._execution_engine.queue_callback(self._end_first_static)
-            return
-        for number in self._unused:
-            if self.own_step:
-                self._stash(number)
-            self._mark_ready(number)
 
     def _end_first_static(self) -> None:
         """Nothing was started early in the first backward of a static graph."""
@@ -300,7 +344,7 @@ class Reducer:
 
     def _mark_ready(self, number: int, *, at_end: bool = False) -> None:
         if self._ready[number]:
-            raise RuntimeError(self._twice(number))
+            self._fail(_reducer_errors.twice(number, self.names[number]))
         self._ready[number] = True
         bucket, place = self._place[number]
         self._take(bucket, place)
@@ -333,7 +377,13 @@ class Reducer:
                 if grad is not view:
                     view.copy_(grad)
             else:
-                pygrad.mul(grad, 1 / self.leaves.total, out=view)
+                pygrad.mul(grad, 1 / self._divisor(), out=view)
+
+    def _divisor(self) -> float:
+        if self._active is None:
+            return self.leaves.total
+        self._active.wait()
+        return float(self._active.result()[0].item())
 
     def _complete(self, bucket: Bucket) -> None:
         with pygrad.no_grad():
@@ -342,6 +392,11 @@ class Reducer:
             self._start(bucket)
 
     def _start(self, bucket: Bucket) -> None:
+        if bucket is self.buckets[0]:
+            self.statistics.mark("backward_comm_time_start")
+        if bucket.skipped:
+            bucket.result = bucket.sums.total()
+            return
         if self._comm_hook is None:
             with pygrad.no_grad():
                 bucket.result, bucket.work = self.leaves.sum(bucket.sums)
@@ -368,35 +423,47 @@ class Reducer:
         if self.leaf == len(self.leaves.held):
             self._finish()
 
-    def _finish(self) -> None:
+    def _finish(self, *, give: bool = True) -> None:
         """Waits for all sums, and gives each parameter its gradient."""
-        used = self._start_to_count_uses()
+        self.statistics.mark("backward_compute_time_end")
+        counting = self._start_to_count_uses()
         set_buffers = self._means.finish() if self._means else None
         with pygrad.no_grad():
             for bucket in self.buckets:
                 self._wait(bucket)
-            if used is not None:
-                used[1].wait()
+            if counting is not None:
+                counting.wait()
             if set_buffers is not None:
                 set_buffers()
-            for bucket in self.buckets:
-                for place, number in enumerate(bucket.numbers):
-                    if used is None or used[0][number].item():
-                        self._give(bucket, place, number)
-                    elif number in self._older:
-                        self.parameters[number].grad = self._older[number]
+            if give:
+                self._give_all(None if counting is None else self._uses.tolist())
+        for each in self._later:
+            each.wait()
+        self.statistics.reduced(sum(not bucket.skipped for bucket in self.buckets))
         self.leaf = 0
+        self._reductions += 1
+        self._active = None
+        self._later.clear()
         self._older.clear()
         self._used = [False] * len(self.parameters)
         for bucket in self.buckets:
             bucket.result = bucket.work = None
+            bucket.skipped = False
             bucket.sums.restart()
 
-    def _start_to_count_uses(self) -> tuple[Tensor, Any] | None:
+    def _give_all(self, uses: Sequence[int] | None) -> None:
+        for bucket in self.buckets:
+            for place, number in enumerate(bucket.numbers):
+                if uses is None or uses[number]:
+                    self._give(bucket, place, number)
+                elif number in self._older:
+                    self.parameters[number].grad = self._older[number]
+
+    def _start_to_count_uses(self) -> Any:
         if not (self.find_unused or self.static):
             return None
-        used = pygrad.tensor(self._used, dtype=pygrad.int32)
-        return used, dist.all_reduce(used, group=self.leaves.group, async_op=True)
+        self._uses = pygrad.tensor(self._used, dtype=pygrad.int32)
+        return dist.all_reduce(self._uses, group=self.leaves.group, async_op=True)
 
     def _wait(self, bucket: Bucket) -> None:
         assert bucket.result is not None
@@ -432,57 +499,7 @@ class Reducer:
         else:
             parameter.grad.copy_(view)
 
-    # ------------------------------------------------------------ texts
-
     def _tell_if_all_used(self) -> None:
         if not self._unused and not self._told:
             self._told = True
-            warnings.warn(
-                "find_unused_parameters=True was specified in DDP constructor, but did not find "
-                "any unused parameters in the forward pass. This flag results in an extra "
-                "traversal of the autograd graph every iteration,  which can adversely affect "
-                "performance. If your model indeed never has any unused parameters in the forward "
-                "pass, consider turning this flag off. Note that this warning may be a false "
-                "positive if your model has flow control causing later iterations to have unused "
-                "parameters.",
-                UserWarning,
-                stacklevel=5,
-            )
-
-    def _twice(self, number: int) -> str:
-        return (
-            "Expected to mark a variable ready only once. This error is caused by one of the "
-            "following reasons: 1) Use of a module parameter outside the `forward` function. "
-            "Please make sure model parameters are not shared across multiple concurrent "
-            "forward-backward passes. or try to use _set_static_graph() as a workaround if this "
-            "module graph does not change during training loop.2) Reused parameters in multiple "
-            "reentrant backward passes. For example, if you use multiple `checkpoint` functions to "
-            "wrap the same part of your model, it would result in the same set of parameters been "
-            "used by different reentrant backward passes multiple times, and hence marking a "
-            "variable ready multiple times. DDP does not support such use cases in default. You "
-            "can try to use _set_static_graph() as a workaround if your module graph does not "
-            f"change over iterations.\nParameter at index {number} with name {self.names[number]} "
-            "has been marked as ready twice. This means that multiple autograd engine  hooks have "
-            "fired for this particular parameter during this iteration."
-        )
-
-
-def _reached(outputs: Iterable[Tensor]) -> set[int]:
-    """The ids of the leaves that backward from these outputs would reach."""
-    found: set[int] = set()
-    seen: set[Any] = set()
-    left: list[Any] = []
-    for each in outputs:
-        if each.grad_fn is not None:
-            left.append(each.grad_fn)
-        elif each.requires_grad:
-            found.add(id(each))
-    while left:
-        node = left.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.name().endswith("AccumulateGrad"):
-            found.add(id(node.variable))
-        left += [following for following, _ in node.next_functions if following is not None]
-    return found
+            warnings.warn(_reducer_errors.ALL_USED, UserWarning, stacklevel=5)

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import inspect
+import enum
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ... import distributed as dist
 from ..._package import pygrad
 from ..._tensor import Tensor
-from ..._tree import flatten, map_leaves
-from ...autograd.function import Function
 from ...autograd.profiler import record_function
-from ...distributed._grad_bucket import GradBucket
+from ...distributed import _buckets
+from ...distributed._group import _get_default_group
+from ...distributed._module_states import MOST_AT_ONCE, broadcast_all, verify_shapes
+from ...distributed.algorithms.ddp_comm_hooks import default_hooks
+from ...distributed.algorithms.join import Join, Joinable
 from ..modules.module import Module
-from ..parameter import UninitializedParameter
-from . import _buckets
+from . import _ddp_checks
 from ._buffer_means import BufferMeans
-from ._module_states import broadcast_all, verify_shapes
-from ._reducer import Leaves, Reducer
+from ._joined import _DDPJoinHook, greatest
+from ._leaves import Leaves
+from ._outputs import tensors_of, with_begin
+from ._reducer import Reducer
+from ._statistics import Statistics
+from ._statistics import _dump_DDP_relevant_env_vars as _dump_DDP_relevant_env_vars
 
 __all__ = ["DistributedDataParallel"]
 
-_BROADCAST_BUFFERS = (
-    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike "
-    "`broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at init. If you "
-    "rely on buffers NOT being synced at init (e.g. rank-local buffers), keep using "
-    "`broadcast_buffers=False` until `init_sync_buffers` is available."
-)
+
+class _BufferCommHookLocation(enum.Enum):
+    """When a hook of buffers is called."""
+
+    PRE_FORWARD = 1
+    POST_FORWARD = 2
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """Calls the module that it holds, and averages its gradients over all processes in backward.
 
     All processes start with the parameters and buffers of rank 0. Each then runs forward and
@@ -70,7 +75,8 @@ class DistributedDataParallel(Module):
         param_to_hook_all_reduce: not supported.
         mixed_precision: not supported.
         device_mesh: not supported.
-        skip_all_reduce_unused_params: not supported.
+        skip_all_reduce_unused_params: with `find_unused_parameters`, buckets that no rank uses are
+            not reduced.
         bucket_cap_mb_list: the sizes of the first bucket, of the second, and so on.
         batched_grad_copy: of no effect.
         forward_sync_buffers: give all processes the buffers of rank 0 before each forward that is
@@ -117,6 +123,7 @@ class DistributedDataParallel(Module):
         deterministic: bool = True,
     ) -> None:
         super().__init__()
+        Joinable.__init__(self)
         if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
             raise ValueError(
                 "delay_all_reduce_named_params and param_to_hook_all_reduce "
@@ -124,11 +131,10 @@ class DistributedDataParallel(Module):
             )
         if process_group and device_mesh is not None:
             raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
-        _refuse(
+        _ddp_checks.refuse(
             delay_all_reduce_named_params=delay_all_reduce_named_params,
             mixed_precision=mixed_precision,
             device_mesh=device_mesh,
-            skip_all_reduce_unused_params=skip_all_reduce_unused_params,
         )
         if micro_batches is not None and (not isinstance(micro_batches, int) or micro_batches < 1):
             raise ValueError(f"micro_batches must be a positive integer, but got {micro_batches}")
@@ -139,16 +145,19 @@ class DistributedDataParallel(Module):
                 FutureWarning,
                 stacklevel=2,
             )
-        self.process_group = process_group or _default_group()
+        self.process_group = process_group or _get_default_group()
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        self._check_module(module, device_ids, output_device)
+        _ddp_checks.check_module(module, self.parameters_to_ignore, device_ids, output_device)
         self.device_ids = self.output_device = None
         self.is_multi_device_module = False
         self.device_type, self.device = "cpu", pygrad.device("cpu")
         self.dim = dim
         self.module = module
-        self._set_buffer_sync(broadcast_buffers, forward_sync_buffers)
+        self._init_sync_buffers, self.forward_sync_buffers = _ddp_checks.buffer_sync(
+            broadcast_buffers, forward_sync_buffers
+        )
         self.find_unused_parameters = find_unused_parameters
+        self.skip_all_reduce_unused_params = skip_all_reduce_unused_params
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.batched_grad_copy = batched_grad_copy
@@ -156,6 +165,12 @@ class DistributedDataParallel(Module):
         self.static_graph = False
         self.micro_batches, self.deterministic = micro_batches, deterministic
         self._limits = _buckets.limits_of(bucket_cap_mb, bucket_cap_mb_list)
+        self.bucket_bytes_cap = max(self._limits)
+        self.bucket_bytes_cap_list = self._limits if bucket_cap_mb_list else []
+        self.broadcast_bucket_size = MOST_AT_ONCE
+        self._divide_by_initial_world_size = self._ddp_sink_clone = True
+        self._authoritative_rank = 0
+        self._buffer_hook: tuple[Any, Callable[..., Any], _BufferCommHookLocation] | None = None
         self._assign_modules_buffers()
         if init_sync:
             verify_shapes([each for _, each in self._reduced_parameters()], self.process_group)
@@ -165,49 +180,6 @@ class DistributedDataParallel(Module):
             self._set_static_graph()
 
     # ------------------------------------------------------------ construction
-
-    def _check_module(self, module: Module, device_ids: Any, output_device: Any) -> None:
-        parameters = [p for n, p in module.named_parameters() if n not in self.parameters_to_ignore]
-        if not any(each.requires_grad for each in parameters):
-            raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameter "
-                "that requires a gradient."
-            )
-        if device_ids is not None and len(device_ids) > 1:
-            raise ValueError("device_ids can only be None or contain a single element.")
-        if device_ids or output_device:
-            raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments only work with "
-                "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
-                f"{device_ids}, output_device {output_device}, and module parameters "
-                f"{ ({each.device for each in parameters}) }."
-            )
-        if any(isinstance(each, UninitializedParameter) for each in parameters):
-            raise RuntimeError(
-                "Modules with uninitialized parameters can't be used with "
-                "`DistributedDataParallel`. Run a dummy forward pass to correctly initialize the "
-                "modules"
-            )
-        for each in module.modules():
-            if type(each).__name__ == "SyncBatchNorm":
-                raise ValueError("SyncBatchNorm layers only work with GPU modules")
-            if getattr(each, "sparse", False) and isinstance(
-                each, (pygrad.nn.Embedding, pygrad.nn.EmbeddingBag)
-            ):
-                raise NotImplementedError("DistributedDataParallel: sparse gradients")
-
-    def _set_buffer_sync(self, older: bool | None, newer: bool | None) -> None:
-        if older is not None:
-            text = _BROADCAST_BUFFERS
-            if newer is not None:
-                text = (
-                    "Both `broadcast_buffers` and `forward_sync_buffers` were specified. "
-                    "`broadcast_buffers` is deprecated and its value is ignored when "
-                    "`forward_sync_buffers` is provided."
-                )
-            warnings.warn(text, FutureWarning, stacklevel=3)
-        self._init_sync_buffers = newer is not None or older is not False
-        self.forward_sync_buffers = newer if newer is not None else older is not False
 
     def _reduced_parameters(self) -> list[tuple[str, Tensor]]:
         """Those that require a gradient, each once, by PyTorch's names for them."""
@@ -219,16 +191,59 @@ class DistributedDataParallel(Module):
                     found.setdefault(id(each), (full, each))
         return list(found.values())
 
+    def _build_params_for_reducer(self) -> tuple[list[Tensor], list[bool]]:
+        """The parameters whose gradients are reduced, and whether each gradient is sparse."""
+        found = [each for _, each in self._reduced_parameters()]
+        return found, [False] * len(found)
+
+    def _build_debug_param_to_name_mapping(self, parameters: Sequence[Tensor]) -> dict[int, str]:
+        """The names of parameters, by their number among those given."""
+        numbers = {id(each): number for number, each in enumerate(parameters)}
+        names = {}
+        for name, each in self._reduced_parameters():
+            if id(each) not in numbers:
+                raise ValueError(
+                    f"Param with name {name} found in module parameters, but not DDP parameters."
+                )
+            names[numbers[id(each)]] = name
+        if len(names) != len(numbers):
+            raise ValueError(
+                "Expected param to name mapping to cover all parameters, but got conflicting "
+                f"lengths: {len(numbers)} vs {len(names)}."
+            )
+        return names
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "module_name": type(self.module).__name__,
+            "world_size": dist.get_world_size(self.process_group),
+            "rank": dist.get_rank(self.process_group),
+            "backend_name": self.process_group.name(),
+            "device_ids": "",
+            "output_device": -1,
+            "is_multi_device_module": 0,
+            "has_sync_bn": 0,
+            "broadcast_buffers": int(self.forward_sync_buffers),
+            "bucket_cap_bytes": self.bucket_bytes_cap,
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+        }
+
     def _make_reducer(self) -> None:
         names, parameters = zip(*self._reduced_parameters(), strict=True)
         leaves = Leaves(self.micro_batches, self.deterministic, self.process_group)
+        buckets = _buckets.at_first(parameters, self._limits, self.find_unused_parameters)
+        self.logger = Statistics(self._facts(), parameters, buckets)
         self.reducer = Reducer(
             parameters,
             names,
-            _buckets.assign(parameters, self._limits),
+            buckets,
+            self._limits,
             leaves,
+            self.logger,
             own_step=self.micro_batches is not None,
             find_unused=self.find_unused_parameters,
+            skip_unused=self.skip_all_reduce_unused_params,
             as_views=self.gradient_as_bucket_view,
         )
         self._buffer_means: BufferMeans | None = None
@@ -245,7 +260,8 @@ class DistributedDataParallel(Module):
                 "You've set static_graph to be True, no need to set it again.", stacklevel=2
             )
             return
-        self.static_graph = self.reducer.static = True
+        self.reducer.make_static()
+        self.static_graph = True
         if self.find_unused_parameters:
             warnings.warn(
                 "You passed find_unused_parameters=true to DistributedDataParallel, "
@@ -256,18 +272,18 @@ class DistributedDataParallel(Module):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.process_group is not _default_group():
+        if self.process_group is not _get_default_group():
             raise RuntimeError(
                 "DDP Pickling/Unpickling are only supported when using DDP with the default "
                 "process group. That is, when you have called init_process_group and have not "
                 "passed process_group argument to DDP constructor"
             )
-        left_out = {"process_group", "reducer", "_buffer_means"}
+        left_out = {"process_group", "reducer", "logger", "_buffer_means"}
         return {name: each for name, each in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.process_group = _default_group()
+        self.process_group = _get_default_group()
         self._make_reducer()
         self.reducer.static = self.static_graph
 
@@ -301,18 +317,42 @@ class DistributedDataParallel(Module):
             and bool(self.modules_buffers)
         )
 
-    def _sync_buffers(self) -> None:
-        self._assign_modules_buffers()
+    def _sync_buffers(self, *, is_joined: bool = False) -> None:
+        source = 0
+        if self._join_config.enable:
+            rank = dist.get_rank(self.process_group)
+            source = greatest(-1 if is_joined else rank, self.process_group)
+        named = self._assign_modules_buffers()
         with pygrad.autograd._unsafe_preserve_version_counter(tuple(self.modules_buffers)):
-            broadcast_all(self.modules_buffers, self.process_group)
+            if self._buffer_hook is None:
+                self._default_broadcast_coalesced(authoritative_rank=source)
+                return
+            state, hook, _ = self._buffer_hook
+            futures = hook(state, named)
+            if futures is not None:
+                self.reducer.wait_at_end(futures)
 
-    def _broadcast_states(self, *, with_buffers: bool) -> None:
+    def _is_time_to_sync_buffers(self, location: _BufferCommHookLocation) -> bool:
+        there = _BufferCommHookLocation.PRE_FORWARD
+        if self._buffer_hook is not None:
+            there = self._buffer_hook[2]
+        return there is location and self.will_sync_module_buffers()
+
+    def _default_broadcast_coalesced(
+        self, bufs: Any = None, bucket_size: int | None = None, authoritative_rank: int = 0
+    ) -> None:
+        """Gives all ranks the buffers of one; all buffers, if none are given."""
+        tensors = self.modules_buffers if bufs is None else bufs
+        broadcast_all(tensors, self.process_group, authoritative_rank)
+
+    def _broadcast_states(self, *, with_buffers: bool, source: int = 0) -> None:
         states: list[Tensor] = [
             each
             for name, each in self.module.named_parameters()
             if name not in self.parameters_to_ignore
         ]
-        broadcast_all(states + (self.modules_buffers if with_buffers else []), self.process_group)
+        states += self.modules_buffers if with_buffers else []
+        broadcast_all(states, self.process_group, source)
 
     # ------------------------------------------------------------ a step
 
@@ -321,25 +361,32 @@ class DistributedDataParallel(Module):
             averaging = pygrad.is_grad_enabled() and self.require_backward_grad_sync
             if averaging:
                 self.reducer.check_finished()
+                self.reducer.begin_forward()
                 if self._buffer_means is not None:
                     self._buffer_means.before_forward()
-            if self.will_sync_module_buffers():
+            active = Join.notify_join_context(self)
+            self.reducer.divide_by(None if self._divide_by_initial_world_size else active)
+            if self._join_config.enable:
+                self._is_averaged_anywhere(averaging)
+            if self._is_time_to_sync_buffers(_BufferCommHookLocation.PRE_FORWARD):
                 self._sync_buffers()
             output = self.module(*inputs, **kwargs)
+            if self._is_time_to_sync_buffers(_BufferCommHookLocation.POST_FORWARD):
+                self._sync_buffers()
             self.require_forward_param_sync = averaging
             return self._expect_backward(output) if averaging else output
 
     def _expect_backward(self, output: Any) -> Any:
-        if not self.find_unused_parameters and not self.static_graph:
-            self.reducer.expect_backward(())
-            return output
-        tensors = [each for each in flatten(output)[0] if isinstance(each, Tensor)]
-        if not any(each.requires_grad for each in tensors):
-            # This rank has a backward all the same: the others wait for its zeros.
-            output = map_leaves(_recorded, output)
-            tensors = [each for each in flatten(output)[0] if isinstance(each, Tensor)]
-        self.reducer.expect_backward(tensors)
+        if self.find_unused_parameters or self.static_graph:
+            output = with_begin(output, self.reducer.begin, self._ddp_sink_clone)
+        self.reducer.expect_backward(tensors_of(output) if self.find_unused_parameters else ())
         return output
+
+    def _is_averaged_anywhere(self, here: bool) -> bool:
+        """Whether backward averages on any rank that has batches."""
+        number = pygrad.tensor([float(here)])
+        dist.all_reduce(number, group=self.process_group)
+        return bool(number.item())
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -412,21 +459,40 @@ class DistributedDataParallel(Module):
         """
         if self.micro_batches is not None:
             raise NotImplementedError("DistributedDataParallel: micro_batches with a comm hook")
+        try:
+            _ddp_checks.check_hook(hook)
+        except (TypeError, ValueError) as error:
+            self.logger.error = f"{type(error)}: {error}"
+            raise
+        self.reducer.set_comm_hook(state, hook)
+        self.logger.hooked(hook.__qualname__)
+
+    def _register_builtin_comm_hook(self, comm_hook_type: dist.BuiltinCommHookType) -> None:
+        """Lets a hook that PyTorch has built in reduce the buckets."""
+        hooks = {
+            dist.BuiltinCommHookType.ALLREDUCE: default_hooks.allreduce_hook,
+            dist.BuiltinCommHookType.FP16_COMPRESS: default_hooks.fp16_compress_hook,
+        }
+        self.reducer.set_comm_hook(self.process_group, hooks[comm_hook_type])
+        self.logger.hooked(str(comm_hook_type))
+
+    def _register_buffer_comm_hook(
+        self,
+        state: Any,
+        hook: Callable[..., Any],
+        comm_hook_location: _BufferCommHookLocation = _BufferCommHookLocation.POST_FORWARD,
+    ) -> None:
+        """Lets a function make buffers the same, where they would be broadcast.
+
+        Args:
+            state: its first argument.
+            hook: called as ``hook(state, named_buffers)``; returns futures that backward waits for,
+                or None.
+            comm_hook_location: before forward or after it.
+        """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
-        signature = inspect.signature(hook, eval_str=True)
-        of_bucket = signature.parameters["bucket"].annotation
-        if of_bucket not in (inspect.Signature.empty, GradBucket):
-            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
-        if signature.return_annotation not in (
-            inspect.Signature.empty,
-            pygrad.futures.Future[Tensor],
-        ):
-            raise ValueError(
-                "Communication hook: return annotation should be "
-                "torch.futures.Future[torch.Tensor]."
-            )
-        self.reducer.set_comm_hook(state, hook)
+        self._buffer_hook = state, hook, comm_hook_location
 
     def join(
         self,
@@ -434,12 +500,71 @@ class DistributedDataParallel(Module):
         enable: bool = True,
         throw_on_early_termination: bool = False,
     ) -> Any:
-        """Not supported; give each process the same number of batches.
+        """A context in which processes may have different numbers of batches. One that has no more
+        takes part in the averages of the others with zeros; in the end all have the same model.
+
+        Args:
+            divide_by_initial_world_size: gradients are divided by the number of all processes; else
+                by the number of those that still have batches.
+            enable: False: the context does nothing.
+            throw_on_early_termination: all processes raise as soon as one has no more batches.
 
         Raises:
-            NotImplementedError: always.
+            NotImplementedError: with `micro_batches`.
         """
-        raise NotImplementedError("DistributedDataParallel.join")
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
+
+    def join_hook(self, **kwargs: Any) -> _DDPJoinHook:
+        """What this process does when it has no more batches.
+
+        Args:
+            kwargs: `divide_by_initial_world_size`, see `join`.
+        """
+        if self.micro_batches is not None:
+            raise NotImplementedError("DistributedDataParallel: micro_batches with join")
+        return _DDPJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the parameters."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The processes."""
+        return self.process_group
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """How it was made, and how long the parts of an iteration took, in nanoseconds."""
+        return self.logger.data()
+
+    def _set_ddp_runtime_logging_sample_rate(self, sample_rate: int) -> None:
+        """After the first iterations, every so many of them are recorded."""
+        if sample_rate < 1:
+            raise ValueError("DDP runtime logging sample rate should be equal or greater than 1")
+        self.logger.sample_rate = sample_rate
+
+    def _set_ddp_sink_clone(self, val: bool) -> None:
+        """Whether outputs are copied where unused parameters are searched for."""
+        self._ddp_sink_clone = val
+
+    def _remove_autograd_hooks(self) -> None:
+        """Averages no more."""
+        self.reducer.remove_hooks()
+
+    @staticmethod
+    def _get_data_parallel_params(module: Module, named_params: bool = False) -> Iterator[Any]:
+        """The parameters of a module whose gradients would be reduced."""
+        held = module.module if isinstance(module, DistributedDataParallel) else module
+        ignored = getattr(held, "_ddp_params_and_buffers_to_ignore", ())
+        for name, each in held.named_parameters():
+            if name not in ignored:
+                yield (name, each) if named_params else each
 
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(
@@ -447,37 +572,3 @@ class DistributedDataParallel(Module):
     ) -> None:
         """Leaves these, by their names, to each process."""
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
-
-
-class _Recorded(Function):
-    """The same tensors, with a backward that goes nowhere."""
-
-    @staticmethod
-    def forward(ctx: Any, start: Tensor, given: Tensor) -> Tensor:
-        return given.view_as(given)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return None, None
-
-
-def _recorded(each: Any) -> Any:
-    if not isinstance(each, Tensor) or not each.is_floating_point():
-        return each
-    return _Recorded.apply(pygrad.empty(0, requires_grad=True), each)
-
-
-def _refuse(**given: Any) -> None:
-    for name, value in given.items():
-        if value:
-            raise NotImplementedError(f"DistributedDataParallel: {name}")
-
-
-def _default_group() -> Any:
-    group = dist.group.WORLD
-    if group is None:
-        raise ValueError(
-            "Default process group has not been initialized, please make sure to call "
-            "init_process_group."
-        )
-    return group

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ... import distributed as dist
-from ..._package import pygrad
-from ..._tensor import Tensor
+from .._package import pygrad
+from .._tensor import Tensor
+from . import _collectives, _objects
 from ._flat import Flat
+from ._group import get_rank, get_world_size
 
 MOST_AT_ONCE = 250 * 1024 * 1024
 """Bytes of a message that holds several tensors."""
@@ -21,9 +22,9 @@ def verify_shapes(parameters: Sequence[Tensor], group: Any) -> None:
         RuntimeError: on every rank, if they differ.
     """
     mine = [(list(each.shape), str(each.dtype)) for each in parameters]
-    rank = dist.get_rank(group)
-    everybody: list[Any] = [None] * dist.get_world_size(group)
-    dist.all_gather_object(everybody, mine, group=group)
+    rank = get_rank(group)
+    everybody: list[Any] = [None] * get_world_size(group)
+    _objects.all_gather_object(everybody, mine, group=group)
     for other, theirs in enumerate(everybody):
         if len(theirs) != len(everybody[0]):
             raise RuntimeError(
@@ -65,17 +66,17 @@ def _messages(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 def broadcast_all(tensors: Sequence[Tensor], group: Any, source: int = 0) -> None:
     """Gives all ranks the tensors that one rank of the group has."""
-    if dist.get_world_size(group) == 1:
+    if get_world_size(group) == 1:
         return
     with pygrad.no_grad():
         for message in _messages([each.detach() for each in tensors if each.numel()]):
             if len(message) == 1 and message[0].is_contiguous():
-                dist.broadcast(message[0], group=group, group_src=source)
+                _collectives.broadcast(message[0], group=group, group_src=source)
                 continue
             flat = Flat(message)
-            mine = dist.get_rank(group) == source
+            mine = get_rank(group) == source
             if mine:
                 flat.gather(message)
-            dist.broadcast(flat.tensor, group=group, group_src=source)
+            _collectives.broadcast(flat.tensor, group=group, group_src=source)
             if not mine:
                 flat.scatter(message)

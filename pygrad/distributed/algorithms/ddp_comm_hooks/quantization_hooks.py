@@ -1,0 +1,79 @@
+"""Hooks of DistributedDataParallel that send gradients as bytes, each with the scale and the zero
+point of its part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...._package import pygrad
+from ...._tensor import Tensor
+from ....futures import Future
+from ... import _collectives
+from ..._grad_bucket import GradBucket
+from ..._group import get_world_size
+
+__all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
+
+
+def _parameters(rows: Tensor) -> Tensor:
+    """The scale and the zero point of each row, such that a byte holds its least and its greatest
+    number, and zero.
+    """
+    least = rows.amin(dim=1).clamp(max=0)
+    greatest = rows.amax(dim=1).clamp(min=0)
+    scale = ((greatest - least) / 255).clamp(min=pygrad.finfo(pygrad.float32).eps)
+    zero = (-pygrad.round(least / scale)).clamp(0, 255)
+    return pygrad.stack((scale, zero))
+
+
+def _of_all_ranks(mine: Tensor, group: Any) -> Tensor:
+    found = pygrad.empty((get_world_size(group), *mine.shape), dtype=mine.dtype)
+    _collectives.all_gather_into_tensor(found, mine, group=group)
+    return found
+
+
+def _average(rows: Tensor, group: Any) -> Tensor:
+    """The mean over ranks of rows that travel as bytes. It waits for each message, so that all
+    ranks send theirs in one order.
+    """
+    parameters = _parameters(rows)
+    scale, zero = parameters[0, :, None], parameters[1, :, None]
+    coded = (pygrad.round(rows / scale) + zero).clamp(0, 255).to(pygrad.uint8)
+    total = pygrad.zeros_like(rows)
+    everybody = zip(_of_all_ranks(parameters, group), _of_all_ranks(coded, group), strict=True)
+    for (scales, zeros), codes in everybody:
+        total += scales[:, None] * (codes.to(rows.dtype) - zeros[:, None])
+    return total / get_world_size(group)
+
+
+def _done(result: Tensor) -> Future[Tensor]:
+    future: Future[Tensor] = Future()
+    future.set_result(result)
+    return future
+
+
+def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
+    """Averages gradients that are sent as bytes, a bucket with one scale.
+
+    Args:
+        process_group: over which ranks; the default group if it is None.
+        bucket: the gradients.
+    """
+    return _done(_average(bucket.buffer()[None], process_group)[0])
+
+
+def quantization_perchannel_hook(
+    process_group: Any, bucket: GradBucket, bucket_size: int = 512
+) -> Future[Tensor]:
+    """Averages gradients that are sent as bytes, every `bucket_size` of them with a scale.
+
+    Args:
+        process_group: over which ranks; the default group if it is None.
+        bucket: the gradients.
+        bucket_size: how many.
+    """
+    buffer = bucket.buffer()
+    size = buffer.numel()
+    padded = pygrad.nn.functional.pad(buffer, (0, -size % bucket_size))
+    return _done(_average(padded.view(-1, bucket_size), process_group).view(-1)[:size])

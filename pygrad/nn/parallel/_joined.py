@@ -1,0 +1,49 @@
+"""A rank that has no batches left: what it does for the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import distributed as dist
+from ..._package import pygrad
+from ...distributed.algorithms.join import JoinHook
+
+
+def greatest(mine: int, group: Any) -> int:
+    """The greatest of the numbers that the ranks say."""
+    number = pygrad.tensor([mine])
+    dist.all_reduce(number, dist.ReduceOp.MAX, group=group)
+    return int(number.item())
+
+
+class _DDPJoinHook(JoinHook):
+    """Runs the collectives of forward and backward with zeros, and in the end takes the model of a
+    rank that ended last.
+
+    Args:
+        ddp: a DistributedDataParallel.
+        divide_by_initial_world_size: gradients are divided by the number of all ranks, else by the
+            number of those that have batches.
+    """
+
+    def __init__(self, ddp: Any, divide_by_initial_world_size: bool) -> None:
+        self.ddp = ddp
+        ddp._divide_by_initial_world_size = divide_by_initial_world_size
+
+    def main_hook(self) -> None:
+        """One iteration of the others."""
+        averaged = self.ddp._is_averaged_anywhere(False)
+        if self.ddp.will_sync_module_buffers():
+            self.ddp._sync_buffers(is_joined=True)
+        self.ddp.require_forward_param_sync = averaged
+        if averaged:
+            self.ddp.reducer.stand_in()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """All ranks get the parameters, and the buffers if they are synchronized, of one that ended
+        last.
+        """
+        ddp = self.ddp
+        rank = dist.get_rank(ddp.process_group)
+        ddp._authoritative_rank = greatest(rank if is_last_joiner else -1, ddp.process_group)
+        ddp._broadcast_states(with_buffers=ddp.forward_sync_buffers, source=ddp._authoritative_rank)

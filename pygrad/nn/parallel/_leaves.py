@@ -1,0 +1,50 @@
+"""Which part of a sum over all ranks each of them has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import distributed as dist
+from ...distributed import _tree
+from ...distributed._collectives import sum_leaves
+from ...distributed._flat import Flat
+from ._leaf_sums import LeafSums
+
+
+class Leaves:
+    """What is added up in a step, and which part of it this rank has.
+
+    Args:
+        total: how many leaves there are on all ranks; None: one a rank.
+        deterministic: they are added by the fixed tree, else by a ring.
+        group: the ranks.
+    """
+
+    def __init__(self, total: int | None, deterministic: bool, group: Any) -> None:
+        rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+        self.total = ranks if total is None else total
+        self.held = _tree.block(rank, ranks, self.total)
+        self.ranks = ranks
+        self.deterministic = deterministic
+        self.group = group
+        self._what = "ranks" if total is None else "micro-batches"
+        if deterministic:
+            self.nodes = _tree.cover(self.held, self.total)
+        else:
+            self.nodes = [(self.held.start, self.held.stop)] if self.held else []
+
+    def sum(self, sums: LeafSums) -> tuple[Flat, Any]:
+        """Starts to add up: where the sum of all ranks will be, and the work that is under way."""
+        out = sums.total()
+        if self.ranks == 1:
+            return out, None
+        if self.deterministic:
+            partials = [flat.tensor for flat in sums.sums]
+            work = sum_leaves(
+                out.tensor, partials, self.total, self.group, async_op=True, what=self._what
+            )
+        else:
+            if not sums.sums:
+                out.tensor.zero_()
+            work = dist.all_reduce(out.tensor, group=self.group, async_op=True, deterministic=False)
+        return out, work

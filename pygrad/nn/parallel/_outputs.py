@@ -1,0 +1,78 @@
+"""What a module returned, seen from its parameters: which of them backward will reach, and when it
+begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ..._tree import flatten, map_leaves
+from ...autograd.function import Function
+
+
+class _DDPSink(Function):
+    """The same tensors. One node has all of them, so backward from one goes through what all are
+    made of: parameters that the loss does not depend on have their hooks called too.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, begin: Callable[[], None], clone: bool, _: Tensor, *given: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.begin = begin
+        return tuple(each.clone() if clone else each.view_as(each) for each in given)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        ctx.begin()
+        return None, None, None, *grads
+
+
+def tensors_of(output: Any) -> list[Tensor]:
+    """The tensors in what a module returned."""
+    return [each for each in flatten(output)[0] if isinstance(each, Tensor)]
+
+
+def with_begin(output: Any, begin: Callable[[], None], clone: bool) -> Any:
+    """The output, such that backward calls a function first.
+
+    Where no tensor requires a gradient, all that are of floats do then: this rank has a backward
+    all the same, since the others wait for its zeros.
+
+    Args:
+        output: what the module returned.
+        begin: the function.
+        clone: tensors are copied, so that they can be changed in place.
+    """
+    tensors = tensors_of(output)
+    chosen = [each for each in tensors if each.requires_grad]
+    start = pygrad.empty(0, requires_grad=not chosen)
+    chosen = chosen or [each for each in tensors if each.is_floating_point()]
+    if not chosen:
+        return output
+    made = _DDPSink.apply(begin, clone, start, *chosen)
+    places = {id(each): new for each, new in zip(chosen, made, strict=True)}
+    return map_leaves(lambda each: places.get(id(each), each), output)
+
+
+def reached(outputs: Iterable[Tensor]) -> set[int]:
+    """The ids of the leaves that backward from these tensors would reach."""
+    found: set[int] = set()
+    seen: set[Any] = set()
+    left: list[Any] = []
+    for each in outputs:
+        if each.grad_fn is not None:
+            left.append(each.grad_fn)
+        elif each.requires_grad:
+            found.add(id(each))
+    while left:
+        node = left.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.name().endswith("AccumulateGrad"):
+            found.add(id(node.variable))
+        left += [following for following, _ in node.next_functions if following is not None]
+    return found
