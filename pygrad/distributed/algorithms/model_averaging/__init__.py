@@ -1,0 +1,1 @@
+"""Parameters averaged over ranks now and then, instead of gradients in each step."""

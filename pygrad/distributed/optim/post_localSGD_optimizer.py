@@ -1,0 +1,61 @@
+"""An optimizer whose steps are followed by a model averager's."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...optim.optimizer import Optimizer
+from ..algorithms.model_averaging.averagers import ModelAverager
+
+__all__ = ["PostLocalSGDOptimizer"]
+
+
+class PostLocalSGDOptimizer(Optimizer):
+    """Steps as another optimizer, and then averages parameters over ranks, if the averager says
+    that it is time to.
+
+    Args:
+        optim: the optimizer of this rank's parameters.
+        averager: averages them.
+    """
+
+    def __init__(self, optim: Optimizer, averager: ModelAverager) -> None:
+        self.optim, self.averager = optim, averager
+        self.param_groups = optim.param_groups
+
+    @property
+    def state(self) -> Any:  # type: ignore[override]
+        """That of the optimizer."""
+        return self.optim.state
+
+    def __repr__(self) -> str:
+        return repr(self.optim)
+
+    def state_dict(self) -> dict[str, Any]:
+        """That of the optimizer, with the averager's count of steps."""
+        return {**self.optim.state_dict(), "step": self.averager.step}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over a state; without a count of steps in it the averager begins anew."""
+        self.optim.load_state_dict(state_dict)
+        if "step" not in state_dict:
+            warnings.warn(
+                "Loaded state dict does not contain a step counter for an averager. Setting step "
+                "counter to 0.",
+                stacklevel=2,
+            )
+        self.averager.step = state_dict.get("step", 0)
+
+    def step(self) -> None:  # type: ignore[override]
+        """A step of the optimizer, then perhaps an average."""
+        self.optim.step()
+        self.averager.average_parameters(self.param_groups)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clears the gradients of the parameters."""
+        self.optim.zero_grad(set_to_none=set_to_none)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Gives the optimizer more parameters."""
+        self.optim.add_param_group(param_group)
