@@ -56,6 +56,7 @@ class OpOverload:
         return f"{self.overloadpacket.__name__}.{self._overloadname}"
 
     _opname = property(lambda self: self.overloadpacket.__name__)
+    _overloadpacket = property(lambda self: self.overloadpacket)
 
     def name(self) -> str:
         """The name in schemas, such as 'aten::mm'."""
