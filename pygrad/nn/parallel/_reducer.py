@@ -217,7 +217,9 @@ class Reducer:
             self._mark_ready(number)
 
     def stand_in(self) -> None:
-        """Takes part in an iteration of the other ranks with zeros."""
+        """Takes part in an iteration of the other ranks with zeros. It gets the gradients all the
+        same: an optimizer may have a share of the parameters here.
+        """
         self._rebuild_buckets()
         self._used = [False] * len(self.parameters)
         self._skip_unused(everything=True)
@@ -226,7 +228,7 @@ class Reducer:
             flat.tensor.zero_()
             bucket.sums.end()
             self._start(bucket)
-        self._finish(give=False)
+        self._finish()
 
     def take_part(self) -> None:
         """Reduces, on a rank without leaves, what the others have."""
@@ -423,7 +425,7 @@ class Reducer:
         if self.leaf == len(self.leaves.held):
             self._finish()
 
-    def _finish(self, *, give: bool = True) -> None:
+    def _finish(self) -> None:
         """Waits for all sums, and gives each parameter its gradient."""
         self.statistics.mark("backward_compute_time_end")
         counting = self._start_to_count_uses()
@@ -435,8 +437,7 @@ class Reducer:
                 counting.wait()
             if set_buffers is not None:
                 set_buffers()
-            if give:
-                self._give_all(None if counting is None else self._uses.tolist())
+            self._give_all(None if counting is None else self._uses.tolist())
         for each in self._later:
             each.wait()
         self.statistics.reduced(sum(not bucket.skipped for bucket in self.buckets))
