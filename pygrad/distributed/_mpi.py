@@ -249,9 +249,20 @@ class MPITransport:
             self._tell(LEFT)
 
     def _release(self) -> None:
-        """Gives back what MPI keeps for it, once all ranks have closed it and started another."""
+        """Gives back what MPI keeps for it, once all ranks have closed it and started another.
+
+        MPI may then use its number again, and a message that is still there would come to the next
+        one. So it is kept unless all have left in order, and nothing is there that nobody received:
+        what a rank sent comes before its last word.
+        """
+        end = time.monotonic() + _FAREWELL
+        while len(self._gone) < len(self._others) and time.monotonic() < end:
+            self._hear()
+            time.sleep(0.0001)
         _forget(self._telling)
-        self._comm.Free()
+        in_order = not self.broken and all(self._gone.get(p) == LEFT for p in self._others)
+        if in_order and not self._comm.Iprobe(self._mpi.ANY_SOURCE, self._mpi.ANY_TAG):
+            self._comm.Free()
 
     def part(self) -> bool:
         """Waits for the others when the process ends; whether all of them end in order too."""
