@@ -146,9 +146,9 @@ EXEMPT = {
     ),
     **_exempt(
         "behind autograd.profiler: test_profiler.py",
-        "_C._profile_start _C._profile_stop _C._profile_begin _C._profile_end _C._profile_event"
-        " _C._profile_toggle _C._profile_clear _C._profile_quantity _C._profile_table"
-        " _C._profile_trace",
+        "_C._profile_start _C._profile_stop _C._profile_begin _C._profile_begin_async"
+        " _C._profile_end _C._profile_event _C._profile_toggle _C._profile_clear"
+        " _C._profile_quantity _C._profile_table _C._profile_trace",
     ),
     **_exempt(
         "behind an attribute of Tensor: test_autograd.py, test_memory.py",

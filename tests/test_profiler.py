@@ -110,6 +110,39 @@ def test_shapes_are_those_of_the_arguments() -> None:
     assert len(prof.key_averages(group_by_input_shape=True)) == 3
 
 
+def test_asynchronous_ranges_lie_beside_the_others() -> None:
+    x, y = pygrad.ones(2, 3), pygrad.ones(4)
+    with profiler.profile(record_shapes=True) as prof:
+        end = profiler.begin_async("mpi:all_reduce", [x, y])
+        with profiler.record_function("meanwhile"):
+            x.exp()
+            end()
+        x.log()
+    shown = [(e.name, e.is_async, e.input_shapes) for e in prof.function_events]
+    assert shown == [
+        ("mpi:all_reduce", True, [[2, 3], [4]]),
+        ("meanwhile", False, []),
+        ("aten::exp", False, [[2, 3]]),
+        ("aten::log", False, [[2, 3]]),
+    ]
+    waited, meanwhile, exp = prof.function_events[:3]
+    assert not waited.cpu_children
+    assert meanwhile.cpu_children == [exp]
+    assert waited.time_range.start <= meanwhile.time_range.start
+    assert exp.time_range.end <= waited.time_range.end <= meanwhile.time_range.end
+
+
+def test_asynchronous_range_without_its_profile_is_nothing() -> None:
+    profiler.begin_async("before", [pygrad.ones(1)])()
+    with profiler.profile():
+        end = profiler.begin_async("late", [])
+    with profiler.profile() as prof, profiler.record_function("range"):
+        end()
+        pygrad.ones(1)
+    outer, inner = prof.function_events
+    assert outer.cpu_children == [inner]
+
+
 def test_names_of_ranges_are_whole() -> None:
     name = "a" + "é" * 99 + '"\n' + "b" * 500
     gc.collect()

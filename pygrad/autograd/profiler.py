@@ -13,7 +13,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from .. import _boundary, _ops
@@ -21,6 +21,9 @@ from .._builtins import builtin
 from .profiler_util import DeviceType as DeviceType
 from .profiler_util import EventList, FunctionEvent
 from .profiler_util import FunctionEventAvg as FunctionEventAvg
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
 
 __all__ = [
     "EventList",
@@ -333,6 +336,30 @@ class profile:
 
     def __repr__(self) -> str:
         return repr(self.function_events)
+
+
+def begin_async(name: str, tensors: Sequence[Tensor]) -> Callable[[], None]:
+    """Begins a range that lies beside the others, as what is done elsewhere meanwhile.
+
+    Args:
+        name: what the event is called.
+        tensors: its inputs.
+
+    Returns:
+        What ends it. Without a running profile it does nothing.
+    """
+    if _running is None:
+        return _nothing
+    return functools.partial(_end_async, _running, _C["_profile_begin_async"](name, tensors))
+
+
+def _end_async(of: profile, event: int) -> None:
+    if _running is of:
+        _C["_profile_end"](event)
+
+
+def _nothing() -> None:
+    pass
 
 
 class record_function:

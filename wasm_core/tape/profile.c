@@ -50,13 +50,15 @@ static int64_t others_bytes(void) {
          cap_shapes * (int64_t)sizeof *shapes - n_name_bytes;
 }
 
+static bool owns_name(ProfileKind kind) { return kind == PROFILE_RANGE || kind == PROFILE_ASYNC; }
+
 /* Gives NULL too where the name, of which it keeps a copy if it is a range's, found no room. */
 static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
   void *grown = events;
   char *kept = (char *)(uintptr_t)name;
   if (!grow(&grown, &cap_events, n_events + 1, sizeof *events)) return NULL;
   events = grown;
-  if (kind == PROFILE_RANGE) {
+  if (owns_name(kind)) {
     kept = mem_alloc(length + 1);
     if (!kept) return NULL;
     memcpy(kept, name, length + 1);
@@ -70,8 +72,9 @@ static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
                .kind = (uint8_t)kind,
                .shapes_at = n_shapes,
                .bytes = others_bytes()};
-  open_event = (int32_t)n_events++;
-  e->start = host_clock(open_event);
+  int32_t number = (int32_t)n_events++;
+  if (kind != PROFILE_ASYNC) open_event = number;
+  e->start = host_clock(number);
   e->end = e->start;
   return e;
 }
@@ -124,7 +127,7 @@ void profile_end(int32_t event) {
   Event *e = &events[event];
   e->end = host_clock(-1);
   e->bytes = others_bytes() - e->bytes;
-  open_event = e->parent;
+  if (e->kind != PROFILE_ASYNC) open_event = e->parent;
 }
 
 void profile_op_end(int32_t event, const Call *c) {
@@ -138,7 +141,7 @@ void profile_op_end(int32_t event, const Call *c) {
 
 void op_profile_clear(void) {
   for (int64_t i = 0; i < n_events; i++)
-    if (events[i].kind == PROFILE_RANGE) mem_free(events[i].name, (size_t)events[i].length + 1);
+    if (owns_name(events[i].kind)) mem_free(events[i].name, (size_t)events[i].length + 1);
   mem_free(events, (size_t)cap_events * sizeof *events);
   mem_free(shapes, (size_t)cap_shapes * sizeof *shapes);
   events = NULL;
@@ -175,11 +178,20 @@ void op_profile_begin_range(Call *c) {
   ret_int(c, profiling && name && event_begin(PROFILE_RANGE, name, strlen(name)) ? open_event : -1);
 }
 
+void op_profile_begin_async(Call *c) {
+  const char *name = arg_str(c, 0);
+  Tensors inputs = arg_tensors(c, 1);
+  Event *e = profiling && name ? event_begin(PROFILE_ASYNC, name, strlen(name)) : NULL;
+  for (int i = 0; e && i < inputs.n; i++) note_shape(e, inputs.v[i]);
+  ret_int(c, e ? e - events : -1);
+}
+
 /* By kind: PyTorch's number of the scope, and what stands before the name. */
 static const struct {
   int scope;
   const char *prefix;
-} kinds[] = {{0, "aten::"}, {7, ""}, {0, "autograd::engine::evaluate_function: "}, {1, ""}};
+} kinds[] = {
+    {0, "aten::"}, {7, ""}, {0, "autograd::engine::evaluate_function: "}, {1, ""}, {0, ""}};
 
 /* The shape of argument k of an event: its rank, then its sizes. */
 static const int64_t *shape_at(const Event *e, int64_t k) {
@@ -229,11 +241,12 @@ void op_profile_event(Call *c) {
   text_json(&t, name);
   text_format(&t,
               ", \"id\": %lld, \"parent\": %d, \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, "
-              "\"scope\": %d, \"is_user_annotation\": %s, \"sequence_nr\": %lld, "
+              "\"scope\": %d, \"is_user_annotation\": %s, \"is_async\": %s, \"sequence_nr\": %lld, "
               "\"cpu_memory_usage\": %lld, \"flops\": %lld, \"input_shapes\": [",
               (Shown)i + 1, (int)e->parent, start / 1000, (int)(start % 1000), end / 1000,
               (int)(end % 1000), kinds[e->kind].scope, e->kind == PROFILE_RANGE ? "true" : "false",
-              (Shown)e->sequence, (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
+              e->kind == PROFILE_ASYNC ? "true" : "false", (Shown)e->sequence,
+              (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
   for (int64_t k = 0; k < e->n_shapes; k++) {
     const int64_t *shape = shape_at(e, k);
     text_format(&t, k ? ", [" : "[");

@@ -8,7 +8,13 @@
 #include "call/door.h"
 #include "tape/graph.h"
 
-typedef enum { PROFILE_OP, PROFILE_RANGE, PROFILE_EVALUATION, PROFILE_NODE } ProfileKind;
+typedef enum {
+  PROFILE_OP,
+  PROFILE_RANGE,
+  PROFILE_EVALUATION,
+  PROFILE_NODE,
+  PROFILE_ASYNC, /* what is done elsewhere meanwhile: nothing is inside of it */
+} ProfileKind;
 
 extern bool profiling; /* asked before each of the functions below; set by profile_listen */
 extern int32_t profiled_thread; /* whose calls are recorded; -1: nobody's */
@@ -30,6 +36,7 @@ void op_profile_stop(void);
 void op_profile_clear(void);     /* lets the events go */
 void op_profile_toggle(bool on); /* of the profile that runs; nothing without one */
 void op_profile_begin_range(Call *c);
+void op_profile_begin_async(Call *c);
 void op_profile_event(Call *c);    /* event i as an object of JSON; none past the end */
 void op_profile_quantity(Call *c); /* microseconds or bytes in words */
 void op_profile_table(Call *c);
