@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import distributed as dist
 from ..._package import pygrad
+from ..._tensor import Tensor
 from ...distributed.algorithms.join import JoinHook
 
 
@@ -28,6 +29,7 @@ class _DDPJoinHook(JoinHook):
 
     def __init__(self, ddp: Any, divide_by_initial_world_size: bool) -> None:
         self.ddp = ddp
+        self._gradients: list[tuple[Tensor, Tensor | None]] = []
         ddp._divide_by_initial_world_size = divide_by_initial_world_size
 
     def main_hook(self) -> None:
@@ -37,13 +39,24 @@ class _DDPJoinHook(JoinHook):
             self.ddp._sync_buffers(is_joined=True)
         self.ddp.require_forward_param_sync = averaged
         if averaged:
+            self._put_by()
             self.ddp.reducer.stand_in()
+
+    def _put_by(self) -> None:
+        """Once: keeps this rank's gradients out of what is written for the others."""
+        if self._gradients or self.ddp.gradient_as_bucket_view:
+            return
+        for parameter in self.ddp.reducer.parameters:
+            self._gradients.append((parameter, parameter.grad))
+            parameter.grad = None
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """All ranks get the parameters, and the buffers if they are synchronized, of one that ended
-        last.
+        last. Gradients are again what they were, unless they lie in the buckets.
         """
         ddp = self.ddp
+        for parameter, gradient in self._gradients:
+            parameter.grad = gradient
         rank = dist.get_rank(ddp.process_group)
         ddp._authoritative_rank = greatest(rank if is_last_joiner else -1, ddp.process_group)
         ddp._broadcast_states(with_buffers=ddp.forward_sync_buffers, source=ddp._authoritative_rank)
