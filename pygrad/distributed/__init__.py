@@ -12,26 +12,8 @@ Example:
 from __future__ import annotations
 
 from .._absent import answers
+from ._barriers import barrier, monitored_barrier
 from ._buckets import _compute_bucket_assignment_by_size as _compute_bucket_assignment_by_size
-from ._collectives import (
-    all_gather,
-    all_gather_coalesced,
-    all_gather_into_tensor,
-    all_gather_single,
-    all_reduce,
-    all_reduce_coalesced,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    broadcast,
-    gather,
-    monitored_barrier,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_single,
-    reduce_scatter_tensor,
-    scatter,
-)
 from ._debug_level import (
     DebugLevel,
     get_debug_level,
@@ -44,6 +26,17 @@ from ._errors import (
     DistNetworkError,
     DistStoreError,
     QueueEmptyError,
+)
+from ._exchanges import (
+    all_gather,
+    all_gather_coalesced,
+    all_gather_into_tensor,
+    all_gather_single,
+    all_to_all,
+    all_to_all_single,
+    broadcast,
+    gather,
+    scatter,
 )
 from ._grad_bucket import BuiltinCommHookType, GradBucket
 from ._group import (
@@ -83,6 +76,14 @@ from ._objects import (
 from ._point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from ._progress import Work
 from ._reduce_op import ReduceOp, reduce_op, supports_complex
+from ._reductions import (
+    all_reduce,
+    all_reduce_coalesced,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_single,
+    reduce_scatter_tensor,
+)
 
 _ABSENT = "torchelastic_launched gloo_available nccl_available ucc_available xccl_available"
 globals().update(answers(__name__, {f"is_{name}": False for name in _ABSENT.split()}))

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Final
 
+from ._group_calls import Calls
 from ._transport import Transport
 
 default_pg_timeout: Final = timedelta(minutes=30)
@@ -42,7 +43,7 @@ class Backend(str):
         return super().__new__(cls, name.lower())
 
 
-class ProcessGroup:
+class ProcessGroup(Calls):
     """Some ranks of the world, each with a rank of its own in the group.
 
     Made by `init_process_group` and `new_group`.
@@ -157,6 +158,13 @@ def _seconds_of(timeout: timedelta | None) -> float:
             f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
         )
     return timeout.total_seconds()
+
+
+def seconds_or(timeout: timedelta | float | None, default: float) -> float:
+    """The seconds of a call's timeout, or the default where none is given."""
+    if timeout is None:
+        return default
+    return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
 
 
 def init_process_group(
@@ -321,7 +329,8 @@ def new_group(
     for each in members:
         if not 0 <= each < world.size():
             raise ValueError(
-                "The new group's rank should be within the world_size set by init_process_group"
+                f"Rank {each} is out of range. Valid ranks are 0 to {world.size() - 1} "
+                f"(world_size={world.size()})"
             )
     seconds = world._seconds if timeout is None else _seconds_of(timeout)
     number = _number(members, use_local_synchronization)
@@ -426,6 +435,8 @@ def find(group: Any) -> ProcessGroup:
     if group is None:
         return _get_default_group()
     if not isinstance(group, ProcessGroup):
+        if _is_outside(group):
+            raise ValueError("Invalid process group specified")
         raise ValueError(f"Expecting a ProcessGroup, but got a {type(group)}.")
     if group not in _world.groups:
         raise ValueError("Invalid process group specified")

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._package import pygrad
 from .._tensor import Tensor
-from . import _collectives, _objects
+from . import _exchanges, _objects
 from ._flat import Flat
 from ._group import get_rank, get_world_size
 
@@ -71,12 +71,12 @@ def broadcast_all(tensors: Sequence[Tensor], group: Any, source: int = 0) -> Non
     with pygrad.no_grad():
         for message in _messages([each.detach() for each in tensors if each.numel()]):
             if len(message) == 1 and message[0].is_contiguous():
-                _collectives.broadcast(message[0], group=group, group_src=source)
+                _exchanges.broadcast(message[0], group=group, group_src=source)
                 continue
             flat = Flat(message)
             mine = get_rank(group) == source
             if mine:
                 flat.gather(message)
-            _collectives.broadcast(flat.tensor, group=group, group_src=source)
+            _exchanges.broadcast(flat.tensor, group=group, group_src=source)
             if not mine:
                 flat.scatter(message)

@@ -10,8 +10,8 @@ from .._creation import from_buffer
 from .._dtypes import int64, uint8
 from .._package import pygrad
 from .._tensor import Tensor
-from . import _collectives, _point_to_point
-from ._collectives import _member
+from . import _exchanges, _point_to_point
+from ._call import member
 from ._group import ProcessGroup, find_for
 
 
@@ -27,7 +27,7 @@ def _unpacked(tensor: Tensor) -> Any:
 def _sizes_of_all(packed: Tensor, pg: ProcessGroup) -> list[int]:
     sizes = pygrad.empty(pg.size(), dtype=int64)
     mine = pygrad.tensor([packed.numel()], dtype=int64)
-    _collectives.all_gather_into_tensor(sizes, mine, pg)
+    _exchanges.all_gather_into_tensor(sizes, mine, pg)
     found: list[int] = sizes.tolist()
     return found
 
@@ -49,7 +49,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     packed = _packed(obj)
     sizes = _sizes_of_all(packed, pg)
     rows = [pygrad.empty(size, dtype=uint8) for size in sizes]
-    _collectives.all_to_all(rows, [packed] * pg.size(), pg)
+    _exchanges.all_to_all(rows, [packed] * pg.size(), pg)
     for place, row in enumerate(rows):
         object_list[place] = _unpacked(row)
 
@@ -74,7 +74,7 @@ def gather_object(
     pg = find_for("gather_object", group)
     if pg is None:
         return
-    root = _member(pg, 0 if dst is None and group_dst is None else dst, group_dst)
+    root = member(pg, 0 if dst is None and group_dst is None else dst, group_dst)
     here = pg.rank() == root
     _check_gather_list(object_gather_list, here)
     packed = _packed(obj)
@@ -84,7 +84,7 @@ def gather_object(
     sent = [packed if rank == root else empty for rank in range(pg.size())]
     if here:
         rows[root] = packed.clone()
-    _collectives.all_to_all(rows, sent, pg)
+    _exchanges.all_to_all(rows, sent, pg)
     if object_gather_list is not None:
         for place, row in enumerate(rows):
             object_gather_list[place] = _unpacked(row)
@@ -115,15 +115,15 @@ def broadcast_object_list(
     pg = find_for("broadcast_object_list", group)
     if pg is None:
         return
-    root = _member(pg, 0 if src is None and group_src is None else src, group_src)
+    root = member(pg, 0 if src is None and group_src is None else src, group_src)
     here = pg.rank() == root
     packed = [_packed(each) for each in object_list] if here else []
     sizes = pygrad.tensor([each.numel() for each in packed] or [0] * len(object_list), dtype=int64)
-    _collectives.broadcast(sizes, group=pg, group_src=root)
+    _exchanges.broadcast(sizes, group=pg, group_src=root)
     if not here:
         packed = [pygrad.empty(size, dtype=uint8) for size in sizes.tolist()]
     for place, each in enumerate(packed):
-        _collectives.broadcast(each, group=pg, group_src=root)
+        _exchanges.broadcast(each, group=pg, group_src=root)
         if not here:
             object_list[place] = _unpacked(each)
 
@@ -153,18 +153,18 @@ def scatter_object_list(
         raise ValueError(
             "Expected argument scatter_object_output_list to be a list of size at least 1."
         )
-    root = _member(pg, 0 if src is None and group_src is None else src, group_src)
+    root = member(pg, 0 if src is None and group_src is None else src, group_src)
     here = pg.rank() == root
     if here and scatter_object_input_list is None:
         raise ValueError("source rank must provide non-None scatter_object_input_list")
     packed = [_packed(each) for each in scatter_object_input_list or ()] if here else []
     size = pygrad.empty(1, dtype=int64)
     sizes = [pygrad.tensor([each.numel()], dtype=int64) for each in packed]
-    _collectives.scatter(size, sizes or None, group=pg, group_src=root)
+    _exchanges.scatter(size, sizes or None, group=pg, group_src=root)
     empty = pygrad.empty(0, dtype=uint8)
     rows = [empty] * pg.size()
     rows[root] = pygrad.empty(int(size), dtype=uint8)
-    _collectives.all_to_all(rows, packed if here else [empty] * pg.size(), pg)
+    _exchanges.all_to_all(rows, packed if here else [empty] * pg.size(), pg)
     scatter_object_output_list[0] = _unpacked(rows[root])
 
 

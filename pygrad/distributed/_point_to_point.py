@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from . import _buffers, _message
-from ._collectives import _member
+from ._call import member
 from ._group import ProcessGroup, find, find_for
 from ._progress import Steps, Waiting, Work
 
@@ -43,7 +43,7 @@ def isend(
     pg = find_for("isend", group)
     if pg is None:
         return None
-    there = pg._ranks[_member(pg, dst, group_dst)]
+    there = pg._ranks[member(pg, dst, group_dst)]
     _check_other(there, pg, "destination")
     head, at = _head(tensor, tag, pg), pg._tag_between(tag)
     row, transport = _buffers.flat(tensor), pg._transport
@@ -51,7 +51,8 @@ def isend(
     def steps() -> Steps[None]:
         yield Waiting([(there, transport.send(there, at, head, _buffers.bytes_of(row)))])
 
-    return Work(steps(), f"send of {head.decode()}", transport, pg._seconds, [tensor])
+    says = f"send of {head.decode()}"
+    return Work(steps(), says, transport, pg._seconds, [tensor], ("send", [tensor]))
 
 
 def _check_other(rank: int, group: ProcessGroup, what: str) -> None:
@@ -89,7 +90,7 @@ def irecv(
     if pg is None:
         return None
     known = src is not None or group_src is not None
-    there = pg._ranks[_member(pg, src, group_src)] if known else -1
+    there = pg._ranks[member(pg, src, group_src)] if known else -1
     if known:
         _check_other(there, pg, "source")
     head, at = _head(tensor, tag, pg), pg._tag_between(tag)
@@ -104,7 +105,9 @@ def irecv(
         _buffers.written([tensor])
         return found[0]
 
-    return Work(steps(), f"receive of {head.decode()}", transport, pg._seconds, [tensor])
+    says = f"receive of {head.decode()}"
+    event = "recv" if known else "recvAnySource"
+    return Work(steps(), says, transport, pg._seconds, [tensor], (event, [tensor]))
 
 
 def _probe(group: ProcessGroup, tag: int, found: list[int]) -> Callable[[], bool]:
@@ -178,7 +181,7 @@ class P2POp:
         _buffers.check([tensor], "P2POp")
         self.op, self.tensor, self.tag = op, tensor, tag
         self.group = find(group)
-        self.group_peer = _member(self.group, peer, group_peer)
+        self.group_peer = member(self.group, peer, group_peer)
         self.peer = self.group._ranks[self.group_peer]
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from .._tensor import Tensor
+from ..autograd.profiler import begin_async
 from ..futures import Future
 from ._errors import DistBackendError
 from ._transport import LEFT, Poll, Transport
@@ -63,6 +64,7 @@ class Work:
         transport: over which.
         timeout: seconds that it may take.
         result: the tensors it fills.
+        event: what a profile calls it, without the backend's name, and what it is of.
 
     Raises:
         DistBackendError: an earlier one failed.
@@ -75,6 +77,7 @@ class Work:
         transport: Transport,
         timeout: float,
         result: list[Tensor],
+        event: tuple[str, Sequence[Tensor]],
     ) -> None:
         self._steps = steps
         self._says = says
@@ -88,8 +91,10 @@ class Work:
         self._alone = 0.0
         self._start = time.monotonic()
         self._returned: Any = None
+        self.timed_out = False
         if transport.broken:
             raise DistBackendError(f"{says}: the group is broken: {transport.broken}")
+        self._end_of_event = begin_async(f"{transport.name}:{event[0]}", event[1])
         _running.append(self)
         self._advance()
 
@@ -113,6 +118,7 @@ class Work:
     def _end(self, error: BaseException | None) -> None:
         self._done, self._error = True, error
         _running.remove(self)
+        self._end_of_event()
         for future in self._futures:
             self._settle(future)
 
@@ -124,10 +130,9 @@ class Work:
 
     def _look(self, now: float) -> None:
         """Gives up if a rank has, or one that it waits for is gone."""
-        assert self._waits is not None
         gone = self._transport.gone()
         lost = {peer: why for peer, why in gone.items() if why != LEFT}
-        left = [peer for peer in self._waits.peers() if peer in gone]
+        left = [peer for peer in self.peers() if peer in gone]
         if left and not lost:  # what it sent before may still come
             self._alone = self._alone or now
             if now - self._alone > _GRACE:
@@ -135,6 +140,10 @@ class Work:
         if lost:
             peer, why = next(iter(lost.items()))
             self._give_up(DistBackendError(f"{self._says}: rank {peer} {why}"))
+
+    def peers(self) -> list[int]:
+        """The ranks of the world that it waits for, or waited for when it failed."""
+        return self._waits.peers() if self._waits is not None else []
 
     def is_completed(self) -> bool:
         """Whether it has ended, well or not."""
@@ -165,6 +174,8 @@ class Work:
                 "a recv or recv-from-any call."
             )
         return self._returned
+
+    _source_rank = source_rank
 
     def get_future(self) -> Future[Any]:
         """A future of the tensors that it fills. It is done when a wait or `poll` gets so far."""
@@ -204,6 +215,7 @@ class Work:
                     look = now + _LOOK
                     self._look(now)
                 if now - start > seconds and not self._done:
+                    self.timed_out = True
                     self._give_up(self._late(seconds))
         except KeyboardInterrupt:
             self._give_up(DistBackendError("KeyboardInterrupt"))
@@ -213,9 +225,9 @@ class Work:
         return True
 
     def _late(self, seconds: float) -> DistBackendError:
-        peers = self._waits.peers() if self._waits is not None else []
-        who = ", ".join(map(str, peers)) or "any"
-        return DistBackendError(f"{self._says}: waited {seconds:g} s in vain for rank {who}")
+        who = ", ".join(map(str, self.peers())) or "any"
+        ms = round(1000 * seconds)
+        return DistBackendError(f"{self._says}: Timed out waiting {ms}ms for rank {who}")
 
 
 class _WorkFuture(Future[Any]):

@@ -299,7 +299,7 @@ assert len(os.listdir("/proc/self/fd")) == opened
             "dist.all_reduce(torch.ones(1) * 1j, dist.ReduceOp.MAX)",
             "ValueError: all_reduce does not support RedOpType.MAX on complex tensors",
         ),
-        ("dist.new_group([0, 5])", "ValueError: The new group's rank should be within"),
+        ("dist.new_group([0, 5])", "ValueError: Rank 5 is out of range"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_sent(call: str, error: str) -> None:
@@ -321,3 +321,121 @@ assert t.item() == 2
     for each in found:
         assert each.code == 0, each.err
         assert each.out.startswith(error)
+
+
+def test_collectives_are_events_of_a_profile() -> None:
+    run(
+        """
+import time
+with torch.autograd.profiler.profile(record_shapes=True) as prof:
+    t = torch.ones(2, 3)
+    dist.all_reduce(t)
+    if rank == 1:
+        time.sleep(0.2)
+    work = dist.all_reduce_coalesced([t, torch.ones(4)], async_op=True)
+    u = t * 2
+    work.wait()
+    dist.all_gather([torch.empty(2), torch.empty(2)], torch.ones(2))
+    dist.all_reduce(torch.ones(2, dtype=torch.complex64))
+    if rank == 0:
+        dist.send(t, 1)
+    else:
+        dist.recv(t)
+    dist.barrier()
+late = dist.all_reduce(t, async_op=True)
+events = [e for e in prof.function_events if e.name.startswith("mpi:")]
+assert [(e.name, e.input_shapes) for e in events] == [
+    ("mpi:all_reduce", [[2, 3]]),
+    ("mpi:all_reduce", [[2, 3], [4]]),
+    ("mpi:all_gather", [[2]]),
+    ("mpi:all_reduce", [[2, 2]]),
+    ("mpi:send" if rank == 0 else "mpi:recvAnySource", [[2, 3]]),
+    ("mpi:barrier", []),
+]
+assert all(e.is_async and not e.cpu_children for e in events)
+around = next(e for e in prof.function_events if e.name == "aten::mul")
+assert events[1].time_range.start < around.time_range.start
+assert rank == 1 or around.time_range.end < events[1].time_range.end  # rank 0 had to wait
+assert not around.is_async
+late.wait()
+""",
+        2,
+    )
+
+
+def test_groups_have_collectives_as_methods() -> None:
+    run(
+        """
+pg = dist.group.WORLD
+all_ = sum(range(1, size + 1))
+def row(value=rank + 1.0):
+    return torch.full((2,), float(value))
+def check(work, tensor, want):
+    assert work.wait() and tensor.tolist() == [want] * 2, (tensor, want)
+t = row(); check(pg.allreduce(t), t, all_)
+t = row(); check(pg.allreduce([t], dist.ReduceOp.MAX), t, size)
+t = row(); check(pg.allreduce_coalesced([t]), t, all_)
+t = row(); check(pg.broadcast([t], 1), t, 2)
+t = row(); check(pg.reduce(t, 0), t, all_ if rank == 0 else rank + 1)
+rows = [row() for _ in range(size)]
+for given in ([rows], [row()]), (rows, row()):
+    check(pg.allgather(*given), rows[1], 2)
+joined = torch.empty(2 * size); pg._allgather_base(joined, row()).wait()
+assert joined[2:4].tolist() == [2, 2]
+got = [row(0) for _ in range(size)] if rank == 0 else []
+pg.gather(got, row(), 0).wait()
+assert rank or got[1].tolist() == [2, 2]
+t = row(); check(pg.scatter(t, [row(i) for i in range(size)] if rank == 0 else [], 0), t, rank)
+t = row(); check(pg.reduce_scatter([t], [[row() for _ in range(size)]]), t, all_)
+t = row(); check(pg._reduce_scatter_base(t, torch.cat([row()] * size)), t, all_)
+rows = [row(0) for _ in range(size)]
+check(pg.alltoall(rows, [row()] * size), rows[1], 2)
+joined = torch.empty(2 * size)
+pg.alltoall_base(joined, torch.cat([row()] * size), [], []).wait()
+assert joined[2:4].tolist() == [2, 2]
+if rank == 0:
+    pg.send([row()], 1, 7).wait()
+elif rank == 1:
+    t = row(0); check(pg.recv([t], 0, 7), t, 1)
+    t = row(0); work = pg.recv_anysource([t], 8); check(work, t, 3)
+    assert work._source_rank() == 2
+else:
+    pg.send(row(), 1, 8).wait()
+pg.barrier().wait()
+pg.monitored_barrier(timedelta(seconds=10))
+for wrong, kind in ((lambda: pg.allreduce([t, t]), ValueError),
+                    (lambda: pg.allreduce(t, timeout=timedelta(1)), NotImplementedError)):
+    try:
+        wrong()
+    except kind:
+        continue
+    raise AssertionError
+""",
+        3,
+    )
+
+
+def test_sums_of_sparse_tensors() -> None:
+    run(
+        """
+def made(rank):
+    places = [[0, rank], [rank, 0]] if rank else torch.empty(2, 0, dtype=torch.int64)
+    values = torch.full((2 if rank else 0, 2), rank / 3)
+    return torch.sparse_coo_tensor(places, values, (size, size, 2))
+t = made(rank)
+work = dist.all_reduce(t, async_op=True)
+work.wait()
+assert t.is_coalesced() and t._nnz() == 2 * size - 2
+want = made(0).to_dense()
+for other in range(1, size):
+    want += made(other).to_dense()
+assert torch.equal(t.to_dense(), want)
+for op, kind in ((dist.ReduceOp.MAX, RuntimeError), ("sum", TypeError)):
+    try:
+        dist.all_reduce(t, op)
+    except kind:
+        continue
+    raise AssertionError
+""",
+        3,
+    )

@@ -18,7 +18,7 @@ print(hashlib.sha256(found).hexdigest())
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("block", BLOCKS, ids=["first", "micro-batches"])
+@pytest.mark.parametrize("block", BLOCKS, ids=["first", "micro-batches", "uneven"])
 def test_block_runs(tmp_path: Path, block: str, ranks: int) -> None:
     program = tmp_path / "program.py"
     program.write_text(block)

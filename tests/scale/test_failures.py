@@ -273,8 +273,57 @@ if RANK == 1:
 attempt(dist.all_reduce, torch.ones(3))
 attempt(dist.barrier)
 """)
-    assert "waited 2 s in vain for rank 1" in found[0] + found[2]
+    assert "Timed out waiting 2000ms for rank 1" in found[0] + found[2]
     check_all(found, "DistBackendError", "rank")
+
+
+def test_what_a_lost_group_said_does_not_come_to_a_later_one() -> None:
+    found = said("""
+enter(1)
+if RANK == 0:
+    attempt(dist.barrier)
+time.sleep(2)
+for _ in range(3):
+    dist.destroy_process_group()
+    enter()
+    x = torch.tensor([RANK + 1.0])
+    dist.all_reduce(x)
+    print(x.item())
+""")
+    assert "Timed out waiting 1000ms for rank 1, 2" in found[0]
+    assert all(text.split("\n", len(text.splitlines()) - 3)[-1] == "6.0\n" * 3 for text in found)
+
+
+def test_a_monitored_barrier_names_who_did_not_come() -> None:
+    program = """
+enter()
+if RANK != 1:
+    attempt(dist.monitored_barrier, timeout=timedelta(seconds=1), wait_all_ranks={all_ranks})
+else:
+    time.sleep(2)
+"""
+    for all_ranks, who in (False, "Rank 1"), (True, "Ranks 1"):
+        found = said(program.format(all_ranks=all_ranks))
+        assert f"DistBackendError: [Rank 0]: {who} failed to pass monitoredBarrier" in found[0]
+        assert "Rank 2 successfully reached monitoredBarrier, but received errors" in found[2]
+    assert (
+        "[Rank 0]: Ranks 1, 2 failed to pass"
+        in said("""
+enter()
+if RANK == 0:
+    attempt(dist.monitored_barrier, timeout=0.5, wait_all_ranks=True)
+else:
+    time.sleep(1)
+""")[0]
+    )
+    late = said("""
+enter()
+if RANK == 0:
+    time.sleep(2)
+else:
+    attempt(dist.monitored_barrier, timeout=timedelta(seconds=1))
+""")
+    assert "Rank 1 timed out in monitoredBarrier after 1000 ms." in late[1] + late[2]
 
 
 def without_shell(program: str, ranks: int = 3) -> int:

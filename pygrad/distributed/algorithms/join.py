@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ..._package import pygrad
-from .._collectives import all_reduce
 from .._group import get_rank
 from .._progress import Work
+from .._reductions import all_reduce
 
 __all__ = ["Join", "JoinHook", "Joinable"]
 

@@ -11,7 +11,7 @@ from ..._functions import typename
 from ..._package import pygrad
 from ..._tensor import Tensor
 from ...optim.optimizer import Optimizer
-from .. import _collectives, _objects
+from .. import _exchanges, _objects
 from .._flat import Flat
 from .._group import _get_default_group, get_global_rank, get_rank, get_world_size
 from .._module_states import broadcast_all
@@ -174,7 +174,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 broadcast_all(self._params_of(rank), self.process_group, rank)
             return
         works = [
-            _collectives.broadcast(
+            _exchanges.broadcast(
                 bucket.tensor, group=self.process_group, group_src=rank, async_op=True
             )
             for rank, bucket in enumerate(self._buckets)

@@ -6,8 +6,8 @@ from typing import Any
 
 from ... import distributed as dist
 from ...distributed import _tree
-from ...distributed._collectives import sum_leaves
 from ...distributed._flat import Flat
+from ...distributed._reductions import sum_leaves
 from ._leaf_sums import LeafSums
 
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Protocol
 from ... import distributed as dist
 from ..._package import pygrad
 from ..._tensor import Tensor
+from ...autograd.profiler import record_function
 from ...autograd.variable import Variable
 from ...distributed import _buckets
 from ...distributed._flat import Flat
@@ -194,7 +195,8 @@ class Reducer:
             self._unused = [number for number, times in enumerate(self._fired) if not times]
             self._left = list(self._fired)
         elif self.find_unused and not self.static:
-            found = reached(outputs)
+            with record_function("torch.distributed.ddp.reducer::search_unused_parameters"):
+                found = reached(outputs)
             self._unused = [n for n, each in enumerate(self.parameters) if id(each) not in found]
             self._tell_if_all_used()
         if self.iterations > 1 and before != self._unused:

@@ -8,7 +8,7 @@ from typing import Any
 from ...._package import pygrad
 from ...._tensor import Tensor
 from ....futures import Future
-from ... import _collectives
+from ... import _reductions
 from ..._grad_bucket import GradBucket
 from ..._group import get_world_size
 
@@ -25,7 +25,7 @@ Hook = Callable[[Any, GradBucket], Future[Tensor]]
 
 def _summed(tensor: Tensor, group: Any) -> Future[Tensor]:
     """A future of the sum over ranks."""
-    work = _collectives.all_reduce(tensor, group=group, async_op=True)
+    work = _reductions.all_reduce(tensor, group=group, async_op=True)
     assert work is not None
     return work.get_future().then(lambda done: done.value()[0])
 

@@ -16,7 +16,7 @@ from typing import Any
 from ...._package import pygrad
 from ...._tensor import Tensor
 from ....futures import Future
-from ... import _collectives
+from ... import _reductions
 from ..._flat import Flat
 from ..._grad_bucket import GradBucket
 from ..._group import _get_default_group, get_world_size
@@ -226,7 +226,7 @@ def _keep_error(state: PowerSGDState, number: int, wanted: Tensor | None, found:
 
 def _sum(tensor: Tensor, state: PowerSGDState) -> Tensor:
     """The sum over ranks. It is waited for, so that all ranks send their messages in one order."""
-    _collectives.all_reduce(tensor, group=state.process_group)
+    _reductions.all_reduce(tensor, group=state.process_group)
     return tensor
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...._package import pygrad
 from ...._tensor import Tensor
 from ....futures import Future
-from ... import _collectives
+from ... import _exchanges
 from ..._grad_bucket import GradBucket
 from ..._group import get_world_size
 
@@ -29,7 +29,7 @@ def _parameters(rows: Tensor) -> Tensor:
 
 def _of_all_ranks(mine: Tensor, group: Any) -> Tensor:
     found = pygrad.empty((get_world_size(group), *mine.shape), dtype=mine.dtype)
-    _collectives.all_gather_into_tensor(found, mine, group=group)
+    _exchanges.all_gather_into_tensor(found, mine, group=group)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...._package import pygrad
 from ...._tensor import Tensor
-from ... import _collectives
+from ... import _reductions
 from ..._flat import Flat
 from ..._group import get_rank, get_world_size
 from ..._module_states import by_dtype
@@ -36,7 +36,7 @@ def average_parameters(params: Iterable[Tensor], process_group: Any) -> None:
             flat = Flat(each)
             flat.gather(each)
             flat.tensor.div_(ranks)
-            _collectives.all_reduce(flat.tensor, group=process_group)
+            _reductions.all_reduce(flat.tensor, group=process_group)
             flat.scatter(each)
 
 

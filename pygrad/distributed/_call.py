@@ -1,0 +1,139 @@
+"""One collective under way: its messages, what they say, and checks that many collectives share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .._package import pygrad
+from .._tensor import Tensor
+from . import _buffers, _message
+from ._group import ProcessGroup
+from ._progress import Steps, Work
+
+
+class Call:
+    """A collective under way.
+
+    Args:
+        group: between whose ranks.
+        name: what its messages say that it is.
+        tensors: what its messages say that it is of.
+        event: what a profile calls it; None is the first word of the name.
+        inputs: what a profile says that it is of; None is the tensors.
+    """
+
+    def __init__(
+        self,
+        group: ProcessGroup,
+        name: str,
+        tensors: Sequence[Tensor] = (),
+        event: str | None = None,
+        inputs: Sequence[Tensor] | None = None,
+    ) -> None:
+        self.group = group
+        self.head = _message.head(name, tensors, group._where)
+        self.tag = group._next_tag()
+        self.rank, self.size = group.rank(), group.size()
+        self._transport = group._transport
+        self._event = event or name.split()[0]
+        self._inputs = [as_real(each) for each in (tensors if inputs is None else inputs)]
+
+    def others(self) -> Iterator[int]:
+        """The other ranks, the next one first, so that not all begin with the same."""
+        return ((self.rank + i) % self.size for i in range(1, self.size))
+
+    def send(self, peer: int, row: Tensor | None = None) -> tuple[int, Callable[[], bool]]:
+        """A message to a rank of the group, with the elements of a row."""
+        body = None if row is None else _buffers.bytes_of(row)
+        there = self.group._ranks[peer]
+        return there, self._transport.send(there, self.tag, self.head, body)
+
+    def receive(self, peer: int, row: Tensor | None = None) -> tuple[int, Callable[[], bool]]:
+        """A message of a rank of the group, to be written to a row."""
+        body = None if row is None else _buffers.bytes_of(row)
+        there = self.group._ranks[peer]
+        accept = _message.expect(there, self.head, body)
+        return there, self._transport.receive(there, self.tag, accept)
+
+    def start(
+        self, steps: Steps[Any], result: Sequence[Tensor] = (), seconds: float | None = None
+    ) -> Work:
+        """Starts it; it may take so long, or as long as the group says."""
+        seconds = self.group._seconds if seconds is None else seconds
+        says = self.head.decode()
+        event = self._event, self._inputs
+        return Work(steps, says, self._transport, seconds, list(result), event)
+
+    def run(self, steps: Steps[Any], async_op: bool, result: Sequence[Tensor] = ()) -> Work | None:
+        """Starts it, and waits for it unless it is asynchronous."""
+        work = self.start(steps, result)
+        if async_op:
+            return work
+        work.wait()
+        return None
+
+
+def member(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
+    """The rank in the group of which one of two ways tells."""
+    if group_rank is not None:
+        if global_rank is not None:
+            raise ValueError("Can't specify both group_rank and global_rank")
+        if not 0 <= group_rank < group.size():
+            raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+        return group_rank
+    if global_rank is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    if global_rank not in group._ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return group._ranks.index(global_rank)
+
+
+def check_list(tensors: Any, parameter: str) -> None:
+    """Raises if they are not a list of tensors."""
+    if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, Tensor) for t in tensors):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{parameter}` of type "
+            f"List[torch.Tensor]\n             but got {type(tensors)} instead."
+        )
+
+
+def as_real(tensor: Tensor) -> Tensor:
+    """A complex tensor as its real and imaginary parts."""
+    return pygrad.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def check_types(*tensors: Tensor) -> None:
+    """Raises if they have not one dtype."""
+    for each in tensors[1:]:
+        if each.dtype is not tensors[0].dtype:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypes"
+                f"Found {tensors[0].dtype} and  {each.dtype}"
+            )
+
+
+def check_count(tensors: Sequence[Tensor], group: ProcessGroup, parameter: str) -> None:
+    """Raises if there is not one for each rank."""
+    if len(tensors) != group.size():
+        raise ValueError(
+            f"{parameter} has {len(tensors)} tensors, one for each of {group.size()} ranks is "
+            "expected"
+        )
+
+
+def check_like(one: Tensor, other: Tensor) -> None:
+    """Raises if they have not as many elements."""
+    if one.numel() != other.numel():
+        raise ValueError(f"shapes {list(one.shape)} and {list(other.shape)} differ in size")
+
+
+def divided(whole: Tensor, part: Tensor, group: ProcessGroup) -> list[Tensor]:
+    """One tensor as many of the size of another, in order."""
+    if whole.numel() != part.numel() * group.size():
+        raise ValueError(
+            f"a tensor of {whole.numel()} elements is not {group.size()} of {part.numel()}"
+        )
+    row = _buffers.flat(whole)
+    size = part.numel()
+    return [row[i * size : (i + 1) * size] for i in range(group.size())]

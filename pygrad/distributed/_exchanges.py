@@ -1,0 +1,330 @@
+"""Collectives that move tensors as they are: from one rank, to one, and from all to all. Each sends
+its messages straight from rank to rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._package import pygrad
+from .._tensor import Tensor
+from . import _buffers
+from ._call import Call, check_count, check_like, check_list, check_types, divided, member
+from ._group import ProcessGroup, find_for
+from ._progress import Steps, Waiting, Work
+
+# ------------------------------------------------------------------ from one, and to one
+
+
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Gives all ranks one rank's tensor, in place.
+
+    Args:
+        tensor: what is sent on that rank, and written over on the others.
+        src: its rank in the world; or `group_src`, its rank in the group.
+        group, async_op: see `all_reduce`, also for what is raised.
+    """
+    _buffers.check([tensor], "broadcast")
+    pg = find_for("broadcast", group)
+    if pg is None:
+        return None
+    root = member(pg, src, group_src)
+    call = Call(pg, f"broadcast from rank {pg._ranks[root]}", [tensor])
+    row = _buffers.flat(tensor)
+
+    def steps() -> Steps[None]:
+        if call.rank == root:
+            yield Waiting([call.send(peer, row) for peer in call.others()])
+            yield Waiting([call.receive(peer) for peer in call.others()])  # another root shows
+        else:
+            yield Waiting([call.receive(root, row)])
+            _buffers.written([tensor])
+            yield Waiting([call.send(root)])
+
+    return call.run(steps(), async_op, [tensor])
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: Sequence[Tensor] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Gives each rank one of one rank's tensors.
+
+    Args:
+        tensor: receives it.
+        scatter_list: on that rank: for each rank one. None on the others.
+        src: its rank in the world, 0 if neither is given; or `group_src`, its rank in the group.
+        group, async_op: see `all_reduce`, also for what is raised.
+    """
+    _buffers.check([tensor], "scatter")
+    given = list(scatter_list) if scatter_list else []
+    check_list(given, "scatter_list")
+    check_types(tensor, *given)
+    pg = find_for("scatter", group)
+    if pg is None:
+        return None
+    root = member(pg, 0 if src is None and group_src is None else src, group_src)
+    if pg.rank() == root:
+        if scatter_list is None:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        _buffers.check(given, "scatter", "scatter_list")
+        check_count(given, pg, "scatter_list")
+        for each in given:
+            check_like(each, tensor)
+    elif given:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    call = Call(pg, f"scatter from rank {pg._ranks[root]}", [tensor], inputs=given)
+    row, rows = _buffers.flat(tensor), [_buffers.flat(each) for each in given]
+
+    def steps() -> Steps[None]:
+        if call.rank == root:
+            yield Waiting([call.send(peer, rows[peer]) for peer in call.others()])
+            with pygrad.no_grad():
+                row.copy_(rows[root])
+        else:
+            yield Waiting([call.receive(root, row)])
+        _buffers.written([tensor])
+
+    return call.run(steps(), async_op, [tensor])
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: Sequence[Tensor] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Gives one rank the tensors of all.
+
+    Args:
+        tensor: what is sent.
+        gather_list: on that rank: for each rank a tensor that receives it. None on the others.
+        dst: its rank in the world, 0 if neither is given; or `group_dst`, its rank in the group.
+        group, async_op: see `all_reduce`, also for what is raised.
+    """
+    _buffers.check([tensor], "gather")
+    given = list(gather_list) if gather_list else []
+    check_list(given, "gather_list")
+    check_types(tensor, *given)
+    pg = find_for("gather", group)
+    if pg is None:
+        return None
+    root = member(pg, 0 if dst is None and group_dst is None else dst, group_dst)
+    if pg.rank() == root:
+        if not given:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        _buffers.check(given, "gather", "gather_list")
+        check_count(given, pg, "gather_list")
+        for each in given:
+            check_like(each, tensor)
+    elif given:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    call = Call(pg, f"gather to rank {pg._ranks[root]}", [tensor])
+    row, rows = _buffers.flat(tensor), [_buffers.flat(each) for each in given]
+
+    def steps() -> Steps[None]:
+        if call.rank == root:
+            yield Waiting([call.receive(peer, rows[peer]) for peer in call.others()])
+            with pygrad.no_grad():
+                rows[root].copy_(row)
+            _buffers.written(given)
+        else:
+            yield Waiting([call.send(root, row)])
+
+    return call.run(steps(), async_op, given)
+
+
+# ------------------------------------------------------------------ from all to all
+
+
+def exchange(
+    call: Call, sent: Sequence[Tensor], received: Sequence[Tensor], written: Sequence[Tensor]
+) -> Steps[None]:
+    """Sends each rank a row, and receives one of each."""
+    with pygrad.no_grad():
+        received[call.rank].copy_(sent[call.rank])
+    waits = []
+    for peer in call.others():
+        waits += [call.receive(peer, received[peer]), call.send(peer, sent[peer])]
+    yield Waiting(waits)
+    _buffers.written(written)
+
+
+def all_gather(
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Gives all ranks the tensors of all.
+
+    Args:
+        tensor_list: for each rank a tensor that receives its own.
+        tensor: what is sent.
+        group, async_op: see `all_reduce`, also for what is raised.
+    """
+    check_list(tensor_list, "tensor_list")
+    _buffers.check([tensor], "all_gather")
+    _buffers.check(tensor_list, "all_gather", "tensor_list")
+    check_types(tensor, *tensor_list)
+    pg = find_for("all_gather", group)
+    if pg is None:
+        return None
+    check_count(tensor_list, pg, "tensor_list")
+    for each in tensor_list:
+        check_like(each, tensor)
+    call = Call(pg, "all_gather", [tensor])
+    rows = [_buffers.flat(each) for each in tensor_list]
+    steps = exchange(call, [_buffers.flat(tensor)] * call.size, rows, tensor_list)
+    return call.run(steps, async_op, tensor_list)
+
+
+def all_gather_single(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """`all_gather` to one tensor.
+
+    Args:
+        output_tensor: as many inputs, joined or stacked along the first dimension.
+        input_tensor: what is sent.
+        group, async_op: see `all_reduce`.
+    """
+    _buffers.check([input_tensor], "all_gather_into_tensor", "input_tensor")
+    _buffers.check([output_tensor], "all_gather_into_tensor", "output_tensor")
+    check_types(output_tensor, input_tensor)
+    pg = find_for("all_gather_into_tensor", group)
+    if pg is None:
+        return None
+    call = Call(pg, "all_gather_into_tensor", [input_tensor], "all_gather")
+    rows = divided(output_tensor, input_tensor, pg)
+    steps = exchange(call, [_buffers.flat(input_tensor)] * call.size, rows, [output_tensor])
+    return call.run(steps, async_op, [output_tensor])
+
+
+all_gather_into_tensor = all_gather_single
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Sequence[Sequence[Tensor]],
+    input_tensor_list: Sequence[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
+    """`all_gather` of several tensors: the i-th list receives what each rank has.
+
+    Args:
+        output_tensor_lists: for each rank a list of tensors, like the list that is sent.
+        input_tensor_list: what is sent.
+        group, async_op: see `all_reduce`.
+    """
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for each in output_tensor_lists:
+        check_list(each, "output_tensor_lists")
+        _buffers.check(each, "all_gather_coalesced", "output_tensor_lists")
+    check_list(input_tensor_list, "input_tensor_list")
+    _buffers.check(input_tensor_list, "all_gather_coalesced", "input_tensor_list")
+    pg = find_for("all_gather_coalesced", group)
+    if pg is None:
+        return None
+    check_count(output_tensor_lists, pg, "output_tensor_lists")
+    for column in zip(input_tensor_list, *output_tensor_lists, strict=True):
+        check_types(*column)
+        for each in column[1:]:
+            check_like(each, column[0])
+    call = Call(pg, "all_gather_coalesced", input_tensor_list, "all_gather")
+    written = [tensor for each in output_tensor_lists for tensor in each]
+
+    def steps() -> Steps[None]:
+        for place, tensor in enumerate(input_tensor_list):
+            rows = [_buffers.flat(each[place]) for each in output_tensor_lists]
+            yield from exchange(call, [_buffers.flat(tensor)] * call.size, rows, ())
+        _buffers.written(written)
+
+    work = call.run(steps(), async_op, written)
+    return None if work is None else work.get_future()
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Gives each rank one tensor of each rank; their sizes may differ.
+
+    Args:
+        output_tensor_list: for each rank a tensor that receives what it sends here.
+        input_tensor_list: for each rank what it is sent.
+        group, async_op: see `all_reduce`, also for what is raised.
+    """
+    check_list(output_tensor_list, "output_tensor_list")
+    check_list(input_tensor_list, "input_tensor_list")
+    _buffers.check(output_tensor_list, "all_to_all", "output_tensor_list")
+    _buffers.check(input_tensor_list, "all_to_all", "input_tensor_list")
+    check_types(*output_tensor_list, *input_tensor_list)
+    pg = find_for("all_to_all", group)
+    if pg is None:
+        return None
+    check_count(output_tensor_list, pg, "output_tensor_list")
+    check_count(input_tensor_list, pg, "input_tensor_list")
+    call = Call(pg, f"all_to_all of {input_tensor_list[0].dtype}", inputs=input_tensor_list)
+    sent = [_buffers.flat(each) for each in input_tensor_list]
+    received = [_buffers.flat(each) for each in output_tensor_list]
+    check_like(sent[call.rank], received[call.rank])
+    steps = exchange(call, sent, received, output_tensor_list)
+    return call.run(steps, async_op, output_tensor_list)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """`all_to_all` of the parts of one tensor along its first dimension.
+
+    Args:
+        output: receives them, in order of ranks.
+        input: what is sent, in order of ranks.
+        output_split_sizes: how long the part of each rank is; None: all alike.
+        input_split_sizes: the same for the input.
+        group, async_op: see `all_reduce`, also for what is raised.
+    """
+    _buffers.check([output], "all_to_all_single", "output")
+    _buffers.check([input], "all_to_all_single", "input")
+    check_types(output, input)
+    pg = find_for("all_to_all_single", group)
+    if pg is None:
+        return None
+    received = _split(output, output_split_sizes, pg)
+    sent = _split(input, input_split_sizes, pg)
+    call = Call(pg, f"all_to_all_single of {input.dtype}", (), "all_to_all", [input])
+    check_like(sent[call.rank], received[call.rank])
+    return call.run(exchange(call, sent, received, [output]), async_op, [output])
+
+
+def _split(tensor: Tensor, sizes: Sequence[int] | None, group: ProcessGroup) -> list[Tensor]:
+    """The parts of a tensor along its first dimension, as rows."""
+    length = tensor.shape[0]
+    if not sizes:
+        if length % group.size():
+            raise ValueError("Tensor's dim 0 does not divide equally across group size")
+        sizes = [length // group.size()] * group.size()
+    if len(sizes) != group.size():
+        raise ValueError("Number of tensor splits not equal to group size")
+    if sum(sizes) != length:
+        raise ValueError("Split sizes doesn't match total dim 0 size")
+    return [_buffers.flat(part) for part in tensor.detach().split(list(sizes))]
