@@ -13,7 +13,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from .. import _boundary, _ops
@@ -338,7 +338,7 @@ class profile:
         return repr(self.function_events)
 
 
-def begin_async(name: str, tensors: Sequence[Tensor]) -> Callable[[], None]:
+def begin_async(name: str, tensors: Iterable[Tensor]) -> Callable[[], None]:
     """Begins a range that lies beside the others, as what is done elsewhere meanwhile.
 
     Args:
@@ -350,7 +350,8 @@ def begin_async(name: str, tensors: Sequence[Tensor]) -> Callable[[], None]:
     """
     if _running is None:
         return _nothing
-    return functools.partial(_end_async, _running, _C["_profile_begin_async"](name, tensors))
+    event = _C["_profile_begin_async"](name, list(tensors))
+    return functools.partial(_end_async, _running, event)
 
 
 def _end_async(of: profile, event: int) -> None:

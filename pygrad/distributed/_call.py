@@ -37,7 +37,7 @@ class Call:
         self.rank, self.size = group.rank(), group.size()
         self._transport = group._transport
         self._event = event or name.split()[0]
-        self._inputs = [as_real(each) for each in (tensors if inputs is None else inputs)]
+        self._inputs = tensors if inputs is None else inputs
 
     def others(self) -> Iterator[int]:
         """The other ranks, the next one first, so that not all begin with the same."""
@@ -62,7 +62,7 @@ class Call:
         """Starts it; it may take so long, or as long as the group says."""
         seconds = self.group._seconds if seconds is None else seconds
         says = self.head.decode()
-        event = self._event, self._inputs
+        event = self._event, map(as_real, self._inputs)
         return Work(steps, says, self._transport, seconds, list(result), event)
 
     def run(self, steps: Steps[Any], async_op: bool, result: Sequence[Tensor] = ()) -> Work | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -77,7 +77,7 @@ class Work:
         transport: Transport,
         timeout: float,
         result: list[Tensor],
-        event: tuple[str, Sequence[Tensor]],
+        event: tuple[str, Iterable[Tensor]],
     ) -> None:
         self._steps = steps
         self._says = says
