@@ -299,7 +299,7 @@ def test_no_process_is_left(tmp_path: Path) -> None:
 
 
 DRIVER = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 import ray
 from pygrad.distributed import ray as workers
@@ -308,6 +308,7 @@ def endless(folder):
     Path(folder, f"pid {os.getpid()}").touch()
     time.sleep(600)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have it ignored
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 workers.run(endless, arguments=[sys.argv[1]])
 """
