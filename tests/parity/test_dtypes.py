@@ -420,6 +420,7 @@ def test_text(name: str) -> None:
         assert mine == theirs
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("default", ["float16", "float64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_text_names_what_is_not_the_default(name: str, default: str) -> None:
