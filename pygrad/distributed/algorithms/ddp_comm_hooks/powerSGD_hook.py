@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...._package import pygrad
@@ -163,11 +163,37 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
         state: says how.
         bucket: the gradients.
     """
+    return _compressed(state, bucket, _approximate_each)
+
+
+def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
+    """Averages gradients by PowerSGD, all of a bucket as one square matrix: less exact.
+
+    Args:
+        state: says how.
+        bucket: the gradients.
+    """
+    return _compressed(state, bucket, _approximate_whole)
+
+
+def _compressed(
+    state: PowerSGDState,
+    bucket: GradBucket,
+    approximate: Callable[[PowerSGDState, GradBucket], None],
+) -> Future[Tensor]:
+    """Averages gradients as they are in the first steps, then nearly, with what was lost before."""
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
         return default._allreduce_fut(state.process_group, bucket.buffer())
     flat = bucket.buffer()
     wanted = _with_older_error(state, bucket.index(), flat)
+    approximate(state, bucket)
+    _keep_error(state, bucket.index(), wanted, flat)
+    state.maybe_increase_iter(bucket)
+    return debugging_hooks.noop_hook(None, bucket)
+
+
+def _approximate_each(state: PowerSGDState, bucket: GradBucket) -> None:
     matrices: list[Tensor] = []
     others: list[Tensor] = []
     for each in bucket.gradients():
@@ -181,23 +207,10 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
         _mean(as_is.tensor, state)
         as_is.scatter(others)
     _approximate(state, bucket.index(), matrices)
-    _keep_error(state, bucket.index(), wanted, flat)
-    state.maybe_increase_iter(bucket)
-    return debugging_hooks.noop_hook(None, bucket)
 
 
-def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
-    """Averages gradients by PowerSGD, all of a bucket as one square matrix: less exact.
-
-    Args:
-        state: says how.
-        bucket: the gradients.
-    """
-    if state.iter < state.start_powerSGD_iter:
-        state.maybe_increase_iter(bucket)
-        return default._allreduce_fut(state.process_group, bucket.buffer())
+def _approximate_whole(state: PowerSGDState, bucket: GradBucket) -> None:
     flat = bucket.buffer()
-    wanted = _with_older_error(state, bucket.index(), flat)
     side = math.ceil(math.sqrt(flat.numel()))
     square = pygrad.nn.functional.pad(flat, (0, side * side - flat.numel())).view(side, side)
     state.total_numel_before_compression += flat.numel()
@@ -205,9 +218,6 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Te
     state._report(bucket)
     _approximate(state, bucket.index(), [square])
     flat.copy_(square.view(-1)[: flat.numel()])
-    _keep_error(state, bucket.index(), wanted, flat)
-    state.maybe_increase_iter(bucket)
-    return debugging_hooks.noop_hook(None, bucket)
 
 
 def _with_older_error(state: PowerSGDState, number: int, flat: Tensor) -> Tensor | None:

@@ -12,6 +12,7 @@ from ....futures import Future
 from ... import _exchanges
 from ..._grad_bucket import GradBucket
 from ..._group import get_world_size
+from .debugging_hooks import _done
 
 __all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
 
@@ -45,12 +46,6 @@ def _average(rows: Tensor, group: Any) -> Tensor:
     for (scales, zeros), codes in everybody:
         total += scales[:, None] * (codes.to(rows.dtype) - zeros[:, None])
     return total / get_world_size(group)
-
-
-def _done(result: Tensor) -> Future[Tensor]:
-    future: Future[Tensor] = Future()
-    future.set_result(result)
-    return future
 
 
 def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
