@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import Any
+
+from cases import run_case
 
 import pygrad as torch
 import pygrad.distributed as dist
@@ -393,8 +394,4 @@ def rank_dies_in_backward(rank: int, size: int) -> None:
 
 
 if __name__ == "__main__":
-    dist.init_process_group("mpi")
-    globals()[sys.argv[1]](dist.get_rank(), dist.get_world_size())
-    sys.stdout.write(f"rank {dist.get_rank()} passed\n")
-    sys.stdout.flush()
-    dist.destroy_process_group()
+    run_case(globals())

@@ -5,8 +5,9 @@ and fails by an assertion on the rank that finds it.
 from __future__ import annotations
 
 import hashlib
-import sys
 from typing import Any
+
+from cases import run_case
 
 import pygrad as torch
 import pygrad.distributed as dist
@@ -202,8 +203,4 @@ def post_local_sgd_averages_parameters_in_the_end(rank: int, size: int) -> None:
 
 
 if __name__ == "__main__":
-    dist.init_process_group("mpi")
-    globals()[sys.argv[1]](dist.get_rank(), dist.get_world_size())
-    sys.stdout.write(f"rank {dist.get_rank()} passed\n")
-    sys.stdout.flush()
-    dist.destroy_process_group()
+    run_case(globals())
