@@ -89,6 +89,21 @@ def member(group: ProcessGroup, global_rank: int | None, group_rank: int | None)
     return group._ranks.index(global_rank)
 
 
+def root_or_first(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
+    """`member`; the world's first rank if neither way tells."""
+    return member(
+        group, 0 if global_rank is None and group_rank is None else global_rank, group_rank
+    )
+
+
+def check_where(here: bool, missing: bool, given: Any, parameter: str, role: str) -> None:
+    """Raises if a list is missing on the rank that has the role, or given on another one."""
+    if here and missing:
+        raise ValueError(f"Argument ``{parameter}`` must be specified on {role} rank.")
+    if not here and given:
+        raise ValueError(f"Argument ``{parameter}`` must NOT be specified on non-{role} ranks.")
+
+
 def check_list(tensors: Any, parameter: str) -> None:
     """Raises if they are not a list of tensors."""
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, Tensor) for t in tensors):

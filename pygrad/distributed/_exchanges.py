@@ -10,7 +10,17 @@ from typing import Any
 from .._package import pygrad
 from .._tensor import Tensor
 from . import _buffers
-from ._call import Call, check_count, check_like, check_list, check_types, divided, member
+from ._call import (
+    Call,
+    check_count,
+    check_like,
+    check_list,
+    check_types,
+    check_where,
+    divided,
+    member,
+    root_or_first,
+)
 from ._group import ProcessGroup, find_for
 from ._progress import Steps, Waiting, Work
 
@@ -74,16 +84,11 @@ def scatter(
     pg = find_for("scatter", group)
     if pg is None:
         return None
-    root = member(pg, 0 if src is None and group_src is None else src, group_src)
-    if pg.rank() == root:
-        if scatter_list is None:
-            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-        _buffers.check(given, "scatter", "scatter_list")
-        check_count(given, pg, "scatter_list")
-        for each in given:
-            check_like(each, tensor)
-    elif given:
-        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    root = root_or_first(pg, src, group_src)
+    here = pg.rank() == root
+    check_where(here, scatter_list is None, given, "scatter_list", "source")
+    if here:
+        _check_rows(given, tensor, pg, "scatter")
     call = Call(pg, f"scatter from rank {pg._ranks[root]}", [tensor], inputs=given)
     row, rows = _buffers.flat(tensor), [_buffers.flat(each) for each in given]
 
@@ -97,6 +102,14 @@ def scatter(
         _buffers.written([tensor])
 
     return call.run(steps(), async_op, [tensor])
+
+
+def _check_rows(given: list[Tensor], tensor: Tensor, group: ProcessGroup, name: str) -> None:
+    """Raises if they are not for each rank one like the tensor."""
+    _buffers.check(given, name, f"{name}_list")
+    check_count(given, group, f"{name}_list")
+    for each in given:
+        check_like(each, tensor)
 
 
 def gather(
@@ -122,16 +135,11 @@ def gather(
     pg = find_for("gather", group)
     if pg is None:
         return None
-    root = member(pg, 0 if dst is None and group_dst is None else dst, group_dst)
-    if pg.rank() == root:
-        if not given:
-            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        _buffers.check(given, "gather", "gather_list")
-        check_count(given, pg, "gather_list")
-        for each in given:
-            check_like(each, tensor)
-    elif given:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    root = root_or_first(pg, dst, group_dst)
+    here = pg.rank() == root
+    check_where(here, not given, given, "gather_list", "destination")
+    if here:
+        _check_rows(given, tensor, pg, "gather")
     call = Call(pg, f"gather to rank {pg._ranks[root]}", [tensor])
     row, rows = _buffers.flat(tensor), [_buffers.flat(each) for each in given]
 

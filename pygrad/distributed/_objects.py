@@ -11,7 +11,7 @@ from .._dtypes import int64, uint8
 from .._package import pygrad
 from .._tensor import Tensor
 from . import _exchanges, _point_to_point
-from ._call import member
+from ._call import check_where, root_or_first
 from ._group import ProcessGroup, find_for
 
 
@@ -74,9 +74,9 @@ def gather_object(
     pg = find_for("gather_object", group)
     if pg is None:
         return
-    root = member(pg, 0 if dst is None and group_dst is None else dst, group_dst)
+    root = root_or_first(pg, dst, group_dst)
     here = pg.rank() == root
-    _check_gather_list(object_gather_list, here)
+    check_where(here, not object_gather_list, object_gather_list, "gather_list", "destination")
     packed = _packed(obj)
     empty = pygrad.empty(0, dtype=uint8)
     sizes = _sizes_of_all(packed, pg)
@@ -88,13 +88,6 @@ def gather_object(
     if object_gather_list is not None:
         for place, row in enumerate(rows):
             object_gather_list[place] = _unpacked(row)
-
-
-def _check_gather_list(given: list[Any] | None, here: bool) -> None:
-    if here and not given:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    if not here and given:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
 
 
 def broadcast_object_list(
@@ -115,7 +108,7 @@ def broadcast_object_list(
     pg = find_for("broadcast_object_list", group)
     if pg is None:
         return
-    root = member(pg, 0 if src is None and group_src is None else src, group_src)
+    root = root_or_first(pg, src, group_src)
     here = pg.rank() == root
     packed = [_packed(each) for each in object_list] if here else []
     sizes = pygrad.tensor([each.numel() for each in packed] or [0] * len(object_list), dtype=int64)
@@ -153,7 +146,7 @@ def scatter_object_list(
         raise ValueError(
             "Expected argument scatter_object_output_list to be a list of size at least 1."
         )
-    root = member(pg, 0 if src is None and group_src is None else src, group_src)
+    root = root_or_first(pg, src, group_src)
     here = pg.rank() == root
     if here and scatter_object_input_list is None:
         raise ValueError("source rank must provide non-None scatter_object_input_list")
