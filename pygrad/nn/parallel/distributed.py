@@ -384,9 +384,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def _is_averaged_anywhere(self, here: bool) -> bool:
         """Whether backward averages on any rank that has batches."""
-        number = pygrad.tensor([float(here)])
-        dist.all_reduce(number, group=self.process_group)
-        return bool(number.item())
+        return bool(greatest(int(here), self.process_group))
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
