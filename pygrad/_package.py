@@ -5,6 +5,8 @@ Whoever imports it may come before the names it will use: they are looked up whe
 
 from __future__ import annotations
 
+import operator
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,3 +18,14 @@ else:
 def submodule(name: str) -> Any:
     """A module of the package, by its name below it."""
     return __import__(name, globals(), None, ("__name__",), 1)
+
+
+def function_like(theirs: Any) -> Any:
+    """The package's function under the name of one of PyTorch's, where both are loaded; None for
+    what PyTorch has no name for, and for a name that is not here."""
+    torch_overrides = sys.modules.get("torch.overrides")
+    name = torch_overrides.resolve_name(theirs) if torch_overrides is not None else None
+    try:
+        return name and operator.attrgetter(name.removeprefix("torch."))(pygrad)
+    except AttributeError:
+        return None

@@ -35,6 +35,7 @@ from ._boundary.shapes import binary, indexed, subscript
 from ._dtypes import LAYOUTS, Size, device, dtype, layout, sparse_coo, sparse_csr, strided
 from ._hooks import register_tensor_hook, replace_tensor_hooks, tensor_hooks
 from ._index import ELLIPSIS, encode_index
+from ._package import function_like
 from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
 
@@ -150,8 +151,9 @@ class Tensor(Methods):
             args, kwargs: those of the call.
 
         Returns:
-            NotImplemented if one of the types is not a base of this class, and to another library
-            that asks plain tensors: it would ask for the same function again and again.
+            NotImplemented if one of the types is not a base of this class. PyTorch's own functions,
+            which ask plain tensors of this package too, get what ours of the same name returns,
+            and NotImplemented if there is none.
 
         Example:
             >>> import pygrad
@@ -168,8 +170,10 @@ class Tensor(Methods):
                 return NotImplemented
         state = overriding.state
         before = state.off
-        if before and cls is Tensor and Tensor in types:
-            return NotImplemented
+        if before and cls is Tensor and Tensor in types:  # PyTorch's function, which asks again
+            func = function_like(func)
+            if func is None:
+                return NotImplemented
         state.off = max(before, overriding.SUBCLASSES_OFF)
         try:
             result = func(*args, **(kwargs or {}))

@@ -881,11 +881,38 @@ def test_copies_and_pickles_keep_class_and_attributes() -> None:
     both(script)
 
 
-def test_functions_of_the_other_library_refuse_tensors() -> None:
+def test_functions_of_the_other_library_call_ours() -> None:
     import torch
 
     import pygrad
 
-    for call in (torch.add, torch.nn.functional.triplet_margin_with_distance_loss):
-        with pytest.raises(TypeError, match="NotImplemented|no implementation"):
-            call(*[pygrad.ones(2)] * (2 if call is torch.add else 3))
+    x = pygrad.tensor([3.0, 4.0], requires_grad=True)
+    y = pygrad.ones(2)
+    calls = {
+        "a function in C": (torch.add(x, y, alpha=2), x + 2 * y),
+        "of a submodule": (torch.linalg.norm(x), x.norm()),
+        "a function in Python": (torch.nn.functional.pairwise_distance(x, y), (x - y).norm()),
+        "an argument": (
+            pygrad.nn.functional.triplet_margin_with_distance_loss(
+                x, y, y, distance_function=torch.pairwise_distance
+            ),
+            pygrad.nn.functional.triplet_margin_with_distance_loss(x, y, y),
+        ),
+    }
+    for name, (theirs, ours) in calls.items():
+        assert type(theirs) is pygrad.Tensor, name
+        assert pygrad.allclose(theirs, ours), name
+        assert theirs.requires_grad, name
+
+
+def test_functions_that_only_the_other_library_has_refuse_tensors() -> None:
+    import torch
+
+    import pygrad
+
+    before = pygrad.overrides._state.off
+    with pytest.raises(TypeError, match="NotImplemented|no implementation"):
+        torch.ops.aten.add.Tensor(pygrad.ones(2), pygrad.ones(2))
+    with pytest.raises(TypeError):  # a dtype of the other library is none here
+        torch.sum(pygrad.ones(2), dtype=torch.float64)
+    assert pygrad.overrides._state.off == before
