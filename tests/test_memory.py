@@ -423,7 +423,18 @@ def test_failed_call_leaves_no_garbage_to_collect() -> None:
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced"])
 def test_nan_leaves_with_one_pattern(layout: str) -> None:
     bits = pygrad.tensor([[-4093, 0, 0], [0, 0x7FC12345, 0]], dtype=pygrad.int32)
-    made = bits.view(pygrad.float32)
+    made = bits.view(pygrad.float32).clone()
     shown = {"contiguous": made, "transposed": made.t(), "sliced": made[:, ::2]}[layout]
     found = set(shown.numpy().copy().view("uint32").ravel().tolist())
     assert found == {0, 0x7FC00000}
+
+
+@pytest.mark.parametrize("seen_as", ["float16", "float32", "complex64"])
+def test_looking_at_bytes_as_another_type_changes_none(seen_as: str) -> None:
+    bits = pygrad.arange(-(2**62), 2**62, 2**50 + 2**20 + 1)
+    before = bits.tolist()
+    seen = bits.view(getattr(pygrad, seen_as))
+    array = seen[3:].numpy()
+    assert np.isnan(array).any()
+    assert bits.tolist() == before
+    assert array.tobytes() == np.array(before).tobytes()[3 * array.itemsize :]

@@ -78,6 +78,6 @@ Tensor *op_export(Tensor *t) {
   Tensor *y = op_data(t);
   if (!y || !tensor_export(y)) return NULL;
   tensor_retain(y); /* until then */
-  canonicalise(y);
+  if (!y->storage->retyped) canonicalise(y);
   return y;
 }

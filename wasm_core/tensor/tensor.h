@@ -37,6 +37,8 @@ struct Storage {
   int32_t exports; /* how many, and PINNED */
   Bytes *bytes;
   Bytes *copy; /* not owned: what snapshots have, while it is exported */
+  bool
+      retyped; /* shown as elements of another type: what is a NaN in one is something in the other */
 };
 
 enum { PINNED = 1 << 30 }; /* its address was given away; the host knows this number too */

@@ -229,6 +229,7 @@ Tensor *t_view_dtype(Tensor *x, DType d) {
   Tensor *v = tensor_alias(x, x->ndim, sizes, strides,
                            have > want ? x->offset * ratio : x->offset / ratio);
   if (!v) return NULL;
+  if (d != (DType)x->dtype) x->storage->retyped = true;
   v->dtype = (uint8_t)d;
   tensor_share_version(v, x);
   return v;
