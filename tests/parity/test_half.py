@@ -4,6 +4,7 @@ nodes keep, random numbers, training.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -57,6 +58,40 @@ def compared(entry: Entry) -> bool:
 
 def named(t: Any, name: str) -> Any:
     return getattr(t, name, None) or getattr(pygrad._dtypes, name)
+
+
+BESIDE_A_NUMBER = (
+    "add sub mul div floor_divide pow fmod remainder atan2 maximum fmin hypot copysign"
+    " eq ne lt le gt ge hardshrink"
+).split()
+
+
+NUMBERS = ["Python's", "a tensor's", "an integer tensor's"]
+PAIRS = [*product(BESIDE_A_NUMBER, NUMBERS)]
+PAIRS.remove(("floor_divide", "an integer tensor's"))  # PyTorch rounds after each of its steps
+
+
+@pytest.mark.parametrize(("op", "number"), PAIRS)
+@pytest.mark.parametrize("half", HALVES)
+def test_a_number_is_rounded_where_pytorch_rounds_it(half: str, op: str, number: str) -> None:
+    def run(t: Any) -> list[Any]:
+        f = getattr(t.nn.functional if op == "hardshrink" else t, op)
+        dtype = named(t, half)
+        near = t.tensor(0.3, dtype=dtype).item()
+        x = (t.arange(1, 400) / 97).to(dtype)
+        x[5], x[6] = near, -near
+        found = []
+        for value in (0.3, near + 1e-5, near - 1e-5):
+            other: Any = value
+            if number == "a tensor's":
+                other = t.tensor(value, dtype=t.float64)
+            if number == "an integer tensor's":
+                other = t.arange(257, 656)  # most of them are no numbers of bfloat16
+            sides = (tried(partial(f, x, other)), tried(partial(f, other, x)))
+            found += [str(y.tolist()) if is_tensor(y) else "refused" for y in sides]
+        return found
+
+    assert run(pygrad) == run(torch)
 
 
 @pytest.mark.parametrize(("first", "second"), [*product(DTYPES, DTYPES)])

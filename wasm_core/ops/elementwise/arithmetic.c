@@ -81,7 +81,7 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
             : is_wrapped(a) ? node_new(type, 0, 1, b, NULL)
                             : node_new(type, 0, 1, b, a, NULL);
   num_f(n, 0, f);
-  Tensor *in[3] = {a, b, alpha};
+  Tensor *in[3] = {rounded_to(d, a), rounded_to(d, b), alpha};
   return set_history(f == 1 ? run(two, 2, in, d, NULL) : run(three, 3, in, d, NULL), n);
 }
 
@@ -216,11 +216,14 @@ static bool has_zero(Tensor *b, DType d) {
   return false;
 }
 
-/* Runs a division-like loop; integers are checked for division by zero first. */
+/* Runs a division-like loop; integers are checked for division by zero first. Elements of half types
+ * are divided by a number as by any other (elementwise.c), but its remainders are of what it is as one
+ * of them. */
 static Tensor *divide(const Loops *loops, const char *name, Tensor *a, Tensor *b) {
   DType d = common_dtype(a, b);
   if (d == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for 'Bool'", name);
-  Tensor *in[2] = {a, b};
+  const bool divides = loops == floor_div || loops == trunc_div;
+  Tensor *in[2] = {rounded_to(d, a), divides && b->ndim == 0 ? b : rounded_to(d, b)};
   if (!dtype_is_float(d)) {
     bool zero_found = false;
     WITHOUT_GRAD_BLOCK {
@@ -338,11 +341,10 @@ static const struct {
                    {-.5, unroot_loop}, {-1, inverse_loop}, {-2, unsquare_loop}};
 
 static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
-  Tensor *in[2] = {a, b};
   if (is_wrapped(b) && dtype_is_float(d))
     for (size_t i = 0; i < sizeof easy_powers / sizeof *easy_powers; i++)
-      if (number_f(b) == easy_powers[i].exponent) return run(easy_powers[i].loops, 1, in, d, NULL);
-  return run(pow_loops, 2, in, d, NULL);
+      if (number_f(b) == easy_powers[i].exponent) return run(easy_powers[i].loops, 1, &a, d, NULL);
+  return run(pow_loops, 2, (Tensor *[2]){rounded_to(d, a), rounded_to(d, b)}, d, NULL);
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */

@@ -59,6 +59,7 @@ typedef struct {
    * and what the latter keeps. */
   const char *left, *right, *of_right;
   bool wide;                     /* takes no half type */
+  bool rounds;                   /* its numbers become a half type */
   Tensor *(*complex)(Tensor *x); /* the op of complex numbers, where that is another function */
 } Facts;
 
@@ -559,6 +560,17 @@ static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, co
   return renamed(t_sparse_each(x, unary_values, &k), u->node->name);
 }
 
+/* The three numbers of a loop for elements of type d. */
+static const double *loop_params(const Unary *u, DType d, const double *p, double *as_half) {
+  if (!p || !u->facts.rounds || !dtype_is_half(d)) return p;
+  for (int i = 0; i < 3; i++) {
+    _Alignas(8) char element[8];
+    element_store_f(element, d, p[i]);
+    as_half[i] = element_load_f(element, d);
+  }
+  return as_half;
+}
+
 /* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does
  * not), then the host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
@@ -574,7 +586,8 @@ static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const dou
   Node *n = node_new(u->node, u->keep == KEEP_XY || u->keep & ROOM ? 2 : 1, n_params, x, NULL);
   for (int i = 0; i < n_params; i++) num_f(n, i, p[i]);
   if (u->keep & KEEP_X) save(n, 0, x);
-  Tensor *y = set_history(run(u->value, 1, &x, d, p), n);
+  double as_half[3];
+  Tensor *y = set_history(run(u->value, 1, &x, d, loop_params(u, d, p, as_half)), n);
   if (n && u->keep & KEEP_Y) save_output(n, u->keep == KEEP_XY, y);
   return y;
 }
@@ -601,7 +614,8 @@ static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, cons
   if (blocked(in[0], in[1])) return NULL;
   DType d = (DType)g->dtype;
   TOOK(GRADIENT_FUSED);
-  return dtype_is_float(d) ? run(u->grad, 2, in, d, p) : NULL;
+  double as_half[3];
+  return dtype_is_float(d) ? run(u->grad, 2, in, d, loop_params(u, d, p, as_half)) : NULL;
 }
 
 static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
@@ -647,6 +661,7 @@ static const double *node_params(const Node *n, double *p) {
 #define OP_NO_HALF_WITH_NUMBER(left_name, right_name, kept) \
   .wide = true, .left = left_name, .right = right_name, .of_right = kept
 #define OP_COMPLEX(function) .complex = function
+#define OP_ROUNDS .rounds = true
 #define OP_REFUSAL(message) .refusal = message
 #define OP_IN_PLACE(name) .kernel = NULL
 #define OP_KERNEL_IN_PLACE(kernel_name, name) .kernel = kernel_name
@@ -657,6 +672,7 @@ static const double *node_params(const Node *n, double *p) {
 #define NODE_NO_HALF NULL
 #define NODE_NO_HALF_WITH_NUMBER(left, right, kept) NULL
 #define NODE_COMPLEX(function) NULL
+#define NODE_ROUNDS NULL
 #define NODE_REFUSAL(message) NULL
 #define NODE_IN_PLACE(name) name
 #define NODE_KERNEL_IN_PLACE(kernel, name) name
@@ -786,6 +802,7 @@ typedef struct {
   const NodeType *node;
   Facts facts;
 } Binary;
+static const Binary binary_mul, binary_div, binary_ldexp_of;
 
 /* Of bools, which are 0 or 1 to them, whatever their bytes are. */
 #define TRUTH_LOOP(fn, VALUE)                                                       \
@@ -807,8 +824,6 @@ static Tensor *named_for_numbers(Tensor *y, const Facts *facts, const Tensor *a,
   if (!name) return y;
   return renamed_with(y, name, is_wrapped(a) ? "self# other" : facts->of_right);
 }
-
-static const Binary binary_mul, binary_div;
 
 typedef struct {
   const Loops *loops;
@@ -840,6 +855,11 @@ static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
 
+/* PyTorch multiplies and divides elements of half types by a number without rounding that. */
+static bool takes_number(const Binary *op, const Tensor *b) {
+  return b->ndim == 0 && (op == &binary_mul || op == &binary_div || op == &binary_ldexp_of);
+}
+
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   SPARSE_GIVES(binary_sparse(op, a, b), a, b);
   OP_ENTERED_AS(binary(op, a, b), op->name, a, b);
@@ -852,6 +872,8 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
              ((op->keep_a | op->keep_b) & KEEP_Y);
   if (keep & KEEP_A) save(n, 0, a);
   if (keep & KEEP_B) save(n, 1, b);
+  in[0] = rounded_to(d, a);
+  if (!takes_number(op, b)) in[1] = rounded_to(d, b);
   Tensor *y = set_history(run(op->value, 2, in, d, NULL), n);
   if (keep & KEEP_Y) save_output(n, 2, y);
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
@@ -970,8 +992,8 @@ static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *lo
                                 Tensor *b) {
   OP_ENTERED_AS(compare(name, domain, loops, a, b), name, a, b);
   if (blocked(a, b)) return NULL;
-  Tensor *in[2] = {a, b};
-  DType d = domain_dtype(domain, result_dtype(2, in), name, NULL);
+  DType d = domain_dtype(domain, result_dtype(2, (Tensor *[2]){a, b}), name, NULL);
+  Tensor *in[2] = {rounded_to(d, a), rounded_to(d, b)};
   return d == DT_NONE ? NULL : run_bool(loops, 2, in, d);
 }
 

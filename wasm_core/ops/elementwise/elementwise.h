@@ -95,6 +95,11 @@ extern const InPlaceNodes eq_in_place, ne_in_place, lt_in_place, le_in_place, gt
 Tensor *result_for(int n, Tensor *const *t, DType dtype);
 /* x as `dtype` without history. */
 Tensor *cast_plain(Tensor *x, DType dtype);
+/* An operand of an op on a half type becomes it first if it has another, as in PyTorch; loops alone
+ * would take what float has of it. */
+static inline Tensor *rounded_to(DType d, Tensor *x) {
+  return dtype_is_half(d) ? cast_plain(x, d) : x;
+}
 /* Runs the loop of a table for type d over n operands, which it casts; the result has type d, or
  * bool. Nothing is recorded. */
 Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k);
