@@ -64,8 +64,6 @@ BESIDE_A_NUMBER = (
     "add sub mul div floor_divide pow fmod remainder atan2 maximum fmin hypot copysign"
     " eq ne lt le gt ge hardshrink"
 ).split()
-
-
 NUMBERS = ["Python's", "a tensor's", "an integer tensor's"]
 PAIRS = [*product(BESIDE_A_NUMBER, NUMBERS)]
 PAIRS.remove(("floor_divide", "an integer tensor's"))  # PyTorch rounds after each of its steps

@@ -36,9 +36,8 @@ struct Storage {
   int32_t refs;
   int32_t exports; /* how many, and PINNED */
   Bytes *bytes;
-  Bytes *copy; /* not owned: what snapshots have, while it is exported */
-  bool
-      retyped; /* shown as elements of another type: what is a NaN in one is something in the other */
+  Bytes *copy;  /* not owned: what snapshots have, while it is exported */
+  bool retyped; /* view(dtype) has shown it: a NaN may be bits of other elements */
 };
 
 enum { PINNED = 1 << 30 }; /* its address was given away; the host knows this number too */

@@ -81,7 +81,8 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
             : is_wrapped(a) ? node_new(type, 0, 1, b, NULL)
                             : node_new(type, 0, 1, b, a, NULL);
   num_f(n, 0, f);
-  Tensor *in[3] = {rounded_to(d, a), rounded_to(d, b), alpha};
+  Operands pair = operands(d, a, b, false);
+  Tensor *in[3] = {pair.in[0], pair.in[1], alpha};
   return set_history(f == 1 ? run(two, 2, in, d, NULL) : run(three, 3, in, d, NULL), n);
 }
 
@@ -216,23 +217,20 @@ static bool has_zero(Tensor *b, DType d) {
   return false;
 }
 
-/* Runs a division-like loop; integers are checked for division by zero first. Elements of half types
- * are divided by a number as by any other (elementwise.c), but its remainders are of what it is as one
- * of them. */
+/* Runs a division-like loop; integers are checked for division by zero first. */
 static Tensor *divide(const Loops *loops, const char *name, Tensor *a, Tensor *b) {
   DType d = common_dtype(a, b);
   if (d == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for 'Bool'", name);
-  const bool divides = loops == floor_div || loops == trunc_div;
-  Tensor *in[2] = {rounded_to(d, a), divides && b->ndim == 0 ? b : rounded_to(d, b)};
+  Operands pair = operands(d, a, b, loops == floor_div || loops == trunc_div);
   if (!dtype_is_float(d)) {
     bool zero_found = false;
     WITHOUT_GRAD_BLOCK {
-      in[1] = tensor_settled(b);
-      zero_found = in[1] && has_zero(in[1], d);
+      pair.in[1] = tensor_settled(b);
+      zero_found = pair.in[1] && has_zero(pair.in[1], d);
     }
     if (zero_found) return fail(ERR_RUNTIME, "ZeroDivisionError");
   }
-  return run(loops, 2, in, d, NULL);
+  return run(loops, 2, pair.in, d, NULL);
 }
 
 /* y = round(a / b): a' = b' = 0. */
@@ -344,7 +342,7 @@ static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
   if (is_wrapped(b) && dtype_is_float(d))
     for (size_t i = 0; i < sizeof easy_powers / sizeof *easy_powers; i++)
       if (number_f(b) == easy_powers[i].exponent) return run(easy_powers[i].loops, 1, &a, d, NULL);
-  return run(pow_loops, 2, (Tensor *[2]){rounded_to(d, a), rounded_to(d, b)}, d, NULL);
+  return run(pow_loops, 2, operands(d, a, b, false).in, d, NULL);
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */

@@ -855,26 +855,23 @@ static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
 
-/* PyTorch multiplies and divides elements of half types by a number without rounding that. */
-static bool takes_number(const Binary *op, const Tensor *b) {
-  return b->ndim == 0 && (op == &binary_mul || op == &binary_div || op == &binary_ldexp_of);
+static bool has_factor(const Binary *op) {
+  return op == &binary_mul || op == &binary_div || op == &binary_ldexp_of;
 }
 
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   SPARSE_GIVES(binary_sparse(op, a, b), a, b);
   OP_ENTERED_AS(binary(op, a, b), op->name, a, b);
   if (blocked(a, b)) return NULL;
-  Tensor *in[2] = {a, b};
-  DType d = domain_dtype(op->domain, result_dtype(2, in), op->name, &op->facts);
+  DType d = domain_dtype(op->domain, result_dtype(2, (Tensor *[2]){a, b}), op->name, &op->facts);
   if (d == DT_NONE) return NULL;
   Node *n = node_new(op->node, 3, 0, a, b, NULL);
   int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0) |
              ((op->keep_a | op->keep_b) & KEEP_Y);
   if (keep & KEEP_A) save(n, 0, a);
   if (keep & KEEP_B) save(n, 1, b);
-  in[0] = rounded_to(d, a);
-  if (!takes_number(op, b)) in[1] = rounded_to(d, b);
-  Tensor *y = set_history(run(op->value, 2, in, d, NULL), n);
+  Operands pair = operands(d, a, b, has_factor(op));
+  Tensor *y = set_history(run(op->value, 2, pair.in, d, NULL), n);
   if (keep & KEEP_Y) save_output(n, 2, y);
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
@@ -993,8 +990,7 @@ static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *lo
   OP_ENTERED_AS(compare(name, domain, loops, a, b), name, a, b);
   if (blocked(a, b)) return NULL;
   DType d = domain_dtype(domain, result_dtype(2, (Tensor *[2]){a, b}), name, NULL);
-  Tensor *in[2] = {rounded_to(d, a), rounded_to(d, b)};
-  return d == DT_NONE ? NULL : run_bool(loops, 2, in, d);
+  return d == DT_NONE ? NULL : run_bool(loops, 2, operands(d, a, b, false).in, d);
 }
 
 LOOPS_BEGIN

@@ -95,10 +95,15 @@ extern const InPlaceNodes eq_in_place, ne_in_place, lt_in_place, le_in_place, gt
 Tensor *result_for(int n, Tensor *const *t, DType dtype);
 /* x as `dtype` without history. */
 Tensor *cast_plain(Tensor *x, DType dtype);
-/* An operand of an op on a half type becomes it first if it has another, as in PyTorch; loops alone
- * would take what float has of it. */
-static inline Tensor *rounded_to(DType d, Tensor *x) {
-  return dtype_is_half(d) ? cast_plain(x, d) : x;
+/* The operands of an op on type d. As in PyTorch those of an op on a half type become it first, where
+ * loops would take what float has of them; but a number by which elements are multiplied or divided,
+ * `factor`, stays as it is. */
+typedef struct {
+  Tensor *in[2];
+} Operands;
+static inline Operands operands(DType d, Tensor *a, Tensor *b, bool factor) {
+  if (!dtype_is_half(d)) return (Operands){{a, b}};
+  return (Operands){{cast_plain(a, d), factor && b->ndim == 0 ? b : cast_plain(b, d)}};
 }
 /* Runs the loop of a table for type d over n operands, which it casts; the result has type d, or
  * bool. Nothing is recorded. */
