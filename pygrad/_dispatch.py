@@ -45,12 +45,16 @@ class _OfThread(threading.local):
 
 
 _here = _OfThread()
+_pushed: Final[list[None]] = []
+"""One for each mode of any thread."""
 
 
 def push_mode(mode: Any) -> None:
     """The engine asks this mode first from now on, in this thread."""
     _here.modes.append(mode)
     modes.switch(_MODE, True)
+    _pushed.append(None)
+    calls.keep_arguments(True)
 
 
 def pop_mode() -> Any:
@@ -62,6 +66,8 @@ def pop_mode() -> Any:
         raise AssertionError("Trying to pop a mode off an empty stack")
     mode = _here.modes.pop()
     modes.switch(_MODE, bool(_here.modes))
+    _pushed.pop()
+    calls.keep_arguments(bool(_pushed))
     return mode
 
 

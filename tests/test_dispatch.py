@@ -142,6 +142,19 @@ def test_a_composite_op_shows_as_what_it_is_made_of() -> None:
     assert torch.equal(y, x @ w.T + b)
 
 
+def test_a_mode_is_given_the_very_tensors_of_the_call() -> None:
+    x, y = torch.ones(2, 3), torch.ones(3)
+    with Listing() as seen:
+        x + y
+        torch.cat([x, x], dim=0)
+        torch.where(condition=x > 0, input=x, other=y)
+    (_, pair, _), (_, joined, _), _, (_, chosen, _) = seen.calls
+    given = [*pair, *joined[0], *chosen[1:]]
+    assert [each is wanted for each, wanted in zip(given, [x, y, x, x, x, y], strict=True)] == [
+        True
+    ] * 6
+
+
 def test_ops_of_a_backward_pass_the_mode() -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     plain = torch.autograd.grad((x * x).exp().sum(), x)[0]

@@ -633,9 +633,18 @@ def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
     return before
 
 
+def keep_arguments(keeps: bool) -> None:
+    """Says whether `known` finds the tensors that calls are given, which it does while the engine
+    asks a mode for each op.
+    """
+    global _last_way
+    _last_way = _remembering if keeps else call_op
+    _direct()
+
+
 def _direct() -> None:
     """Says where calls go: first to modes, then to who intercepts, then to the engine."""
-    way = _asking if overriding.modes_anywhere else _watched if _watchers else call_op
+    way = _asking if overriding.modes_anywhere else _watched if _watchers else _last_way
     _tell(invoke=way, _mine=e.mine if way is call_op else _never)
 
 
@@ -644,7 +653,7 @@ def _asking(
 ) -> Any:
     if function is not None and overriding.has_modes():
         return overriding.call(function, args, kwargs, overriding.overloaded(args, kwargs))
-    way = _watched if _watchers else call_op
+    way = _watched if _watchers else _last_way
     return way(row, mode, args, kwargs, function)
 
 
@@ -656,8 +665,21 @@ def _watched(
     return _watchers[-1](row, mode, args, kwargs)
 
 
+def _remembering(
+    row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
+) -> Any:
+    """`call_op`, where the engine hands arguments back: `known` finds their very objects."""
+    for value in (*args, *kwargs.values()):
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(each, _tensor_type) and known(each) is each:
+                remember(each)
+    return call_op(row, mode, args, kwargs, function)
+
+
 overriding.on_modes = _direct
 call_op: Final = invoke
+_last_way: Callable[..., Any] = call_op
+"""Where calls go that nobody asks for or intercepts."""
 
 
 def _never() -> bool:
