@@ -52,7 +52,6 @@ _INSTEAD: Final = {
     "torch.quantization": "tensors are not quantized here; use float32 or bfloat16",
     "torch.utils.cpp_extension": "compiled extensions of PyTorch cannot be loaded; "
     "write the op as a torch.autograd.Function",
-    "torch.utils.tensorboard": "write what you want to see by a logger of your own",
     "torch.xpu": "there is no such device; guard it by torch.xpu.is_available()",
 }
 """What to do instead of what is below a name; the longest name that fits counts."""

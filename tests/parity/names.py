@@ -63,8 +63,6 @@ UNSEEN = """
 """Beginnings of what is left out: PyTorch's own machinery and tests."""
 OF_KINDS = ("_Ops", "_Classes")
 """Modules whose class has their functions."""
-WITHOUT = {"torch.utils.tensorboard": ["class: FileWriter RecordWriter SummaryWriter"]}
-"""Modules that need a package which is not installed."""
 KNOWN = (
     "torch.nn",
     "torch.optim",
@@ -328,9 +326,6 @@ def main() -> None:
         f"# What PyTorch {version} has: written by tests/parity/names.py, which tells the form."
     ]
     lines += describe(all_modules())
-    for name, names in WITHOUT.items():
-        if name not in sys.modules:
-            lines += [f"{name}/", *(f" {line}" for line in names)]
     file.write_text("\n".join(lines) + "\n")
     print(f"{file}: {len(lines)} lines")
 
