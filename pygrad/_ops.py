@@ -6,6 +6,7 @@ takes.
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -88,6 +89,22 @@ class _NamedResult(tuple[Any, ...]):
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
+    n_fields = n_sequence_fields = n_unnamed_fields = 0
+
+    def __new__(cls, values: Any, more: Any = None, /) -> Any:
+        """Of a sequence, and a dict of fields beyond it as pickles have it: there are none."""
+        name = f"torch.return_types.{cls.__name__}()"
+        try:
+            found = tuple(values)
+        except TypeError:
+            raise TypeError("constructor requires a sequence") from None
+        if more is not None and not isinstance(more, dict):
+            raise TypeError(f"{name} takes a dict as second arg, if any")
+        if len(found) != len(cls._fields):
+            raise TypeError(
+                f"{name} takes a {len(cls._fields)}-sequence ({len(found)}-sequence given)"
+            )
+        return tuple.__new__(cls, found)
 
     def __repr__(self) -> str:
         body = ",\n".join(
@@ -101,6 +118,8 @@ def named_result(name: str, fields: Sequence[str]) -> type[_NamedResult]:
     members: dict[str, Any] = {
         "__slots__": (),
         "_fields": tuple(fields),
+        "n_fields": len(fields),
+        "n_sequence_fields": len(fields),
         "__module__": f"{__package__}.return_types",
     }
     for i, field in enumerate(fields):
@@ -120,7 +139,8 @@ def _learn_results(op: Op) -> None:
         if len(fields) > 1 and all(fields):
             kind = return_types.get(name) or named_result(name, fields)
             return_types[name] = kind
-            make = _with_list(kind) if parts[-1].startswith("Tensor[]") else kind
+            listed = parts[-1].startswith("Tensor[]")
+            make = _with_list(kind) if listed else functools.partial(tuple.__new__, kind)
             calls.NAMED_RESULTS[op.row + offset] = make
             calls.NAMED_RESULTS.setdefault(op.row, make)
 

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import copyreg
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from math import prod
 from typing import Any, Final
 
 from . import _ops
@@ -105,19 +109,63 @@ def _rebuild_parameter_with_state(
     return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
+_unfilled: ContextVar[list[Callable[[], Tensor]] | None] = ContextVar("unfilled", default=None)
+"""While storages wait for their bytes: what makes each sparse tensor of them."""
+
+
+@contextmanager
+def before_the_bytes() -> Iterator[list[Callable[[], Tensor]]]:
+    """A scope in which storages have no bytes yet, so that places in sparse tensors mean nothing.
+
+    It gives a list of functions, to be called when the bytes are there: each raises if the places
+    are none of its tensor.
+    """
+    makers: list[Callable[[], Tensor]] = []
+    token = _unfilled.set(makers)
+    try:
+        yield makers
+    finally:
+        _unfilled.reset(token)
+
+
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
-    made: Tensor
-    if str(layout) == "torch.sparse_coo":
+    name = str(layout)
+    if name == "torch.sparse_coo":
         indices, values, size, *coalesced = data
         known = {"is_coalesced": coalesced[0]} if coalesced else {}
-        make = _sparse("sparse_coo_tensor")
-        made = make(indices, values, size, check_invariants=True, **known)
-    elif str(layout).startswith("torch.sparse_"):
-        make = _sparse("sparse_compressed_tensor")
-        made = make(*data, layout=layout, check_invariants=True)
+        make = partial(_sparse("sparse_coo_tensor"), indices, values, size, **known)
+    elif name.startswith("torch.sparse_"):
+        make = partial(_sparse("sparse_compressed_tensor"), *data, layout=layout)
     else:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    make = partial(make, check_invariants=True)
+    makers = _unfilled.get()
+    if makers is not None:
+        _take_first_places(name, *data)
+        makers.append(make)
+    made: Tensor = make()
     return made
+
+
+def _take_first_places(name: str, first: Tensor, second: Tensor, *rest: Any) -> None:
+    """Writes valid indices where a sparse tensor keeps them: its first places, row by row."""
+    if name == "torch.sparse_coo":
+        sizes = tuple(rest[0])[: first.size(0)]
+        places = _F["arange"](first.size(1)).remainder(max(1, prod(sizes)))
+        first.copy_(_F["stack"](_F["unravel_index"](places, sizes)) if sizes else first)
+        return
+    values, sizes = rest
+    batch = first.dim() - 1
+    rows, columns = first.size(-1) - 1, sizes[batch + 1]
+    if name in ("torch.sparse_bsr", "torch.sparse_bsc"):
+        columns //= max(1, values.size(batch + 2))
+    if name in ("torch.sparse_csc", "torch.sparse_bsc"):
+        columns = sizes[batch]
+        if name == "torch.sparse_bsc":
+            columns //= max(1, values.size(batch + 1))
+    count = second.size(-1)
+    first.copy_(_F["arange"](rows + 1).mul(columns).clamp(max=count))
+    second.copy_(_F["arange"](count).remainder(max(1, columns)))
 
 
 def _sparse(name: str) -> Any:

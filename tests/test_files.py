@@ -135,6 +135,45 @@ def test_plain_values_come_back(form: str) -> None:
     assert [type(x) for x in found.values()] == [type(x) for x in values.values()]
 
 
+def _sparse_tensors() -> dict[str, Any]:
+    x = pygrad.tensor([[0.0, 1.0, 0.0, 2.0], [0.0, 0.0, 3.0, 0.0]])
+    batch = pygrad.stack([x, x.flip(0)])
+    return {
+        "COO": x.to_sparse(),
+        "COO, hybrid": x.to_sparse(1),
+        "COO, twice in a place": pygrad.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (3,)),
+        "COO, empty": pygrad.sparse_coo_tensor(size=(2, 3)),
+        "CSR": x.to_sparse_csr(),
+        "CSC": x.to_sparse_csc(),
+        "CSR, a batch": batch.to_sparse_csr(),
+        "BSR": x.to_sparse_bsr((1, 2)),
+        "BSC": x.to_sparse_bsc((1, 2)),
+    }
+
+
+@in_both_forms
+@pytest.mark.parametrize("kind", _sparse_tensors())
+def test_sparse_tensor_comes_back(form: str, kind: str) -> None:
+    x = _sparse_tensors()[kind]
+    found = again({"x": x}, form)["x"]
+    assert (found.layout, found.shape) == (x.layout, x.shape)
+    assert found.to_dense().tolist() == x.to_dense().tolist()
+    if x.layout is pygrad.sparse_coo:
+        assert found.is_coalesced() == x.is_coalesced()
+
+
+@in_both_forms
+def test_places_outside_a_sparse_tensor_are_an_error(form: str) -> None:
+    x = pygrad.ones(3).to_sparse()
+    x._indices().add_(5)
+    y = pygrad.ones(2, 2).to_sparse_csr()
+    y.col_indices().add_(5)
+    with pytest.raises(RuntimeError, match="for dim 0, size is 3 but found index 5"):
+        again(x, form)
+    with pytest.raises(RuntimeError, match="col_indices"):
+        again([pygrad.ones(1), y], form)
+
+
 def test_state_of_training_comes_back() -> None:
     def made() -> Any:
         model = pygrad.nn.Sequential(pygrad.nn.Linear(3, 4), pygrad.nn.BatchNorm1d(4))
@@ -215,6 +254,23 @@ class Halved(pygrad.Tensor):
 def _doubled(kept: Any) -> Any:
     function, args = kept
     return function(*args) * 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pygrad.add, pygrad.nn.functional.gelu, pygrad.nn.functional.linear, pygrad.fft.fft],
+    ids=lambda function: function.__name__,
+)
+def test_builtin_is_saved_by_a_name_that_pytorch_has(function: Any) -> None:
+    raw = saved({"activation": function})
+    assert trusted({"activation": function})["activation"] is function
+    assert b"_builtins" not in records(raw)["data.pkl"]
+
+
+def test_names_of_results_come_back() -> None:
+    found = trusted(pygrad.tensor([[1.0, 3.0]]).max(1))
+    assert found.values.tolist() == [3.0]
+    assert isinstance(found, pygrad.return_types.max)
 
 
 def test_class_with_its_own_pickle_is_asked() -> None:
@@ -563,6 +619,10 @@ HOSTILE = {
     "a thousand dimensions": _lying(size=(1,) * 1000, stride=(1,) * 1000),
     "sizes of text": pickled(
         call(name("torch._utils", "_rebuild_tensor"), storage(), b"K\x00", text("4"), text("1")),
+        **DATA,
+    ),
+    "a storage of a class of tensors": pickled(
+        b"(" + text("storage") + name("torch", "Tensor") + text("0") + text("cpu") + b"K\x04tQ",
         **DATA,
     ),
     "gradients of integers": pickled(

@@ -88,6 +88,14 @@ _linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["linalg
 _VariableFunctions = _Functions(_SPACES["torch"])
 
 
+class _VariableFunctionsClass:
+    """Where PyTorch's pickles find functions of `torch`, which are static methods of it there."""
+
+
+for _name, _function in _SPACES["torch"].items():
+    setattr(_VariableFunctionsClass, _name, staticmethod(_function))
+
+
 # ------------------------------------------------------------------ modes
 
 

@@ -60,10 +60,11 @@ _HOMES: Final = ("nn.functional", "_rebuild", "random", "special", "linalg", "ff
 def _modules(path: str) -> Iterator[Any]:
     """The module of a path below the package, if there is one, then those around it."""
     while True:
-        try:
-            yield submodule(path) if path else pygrad
-        except ImportError:
-            pass
+        for name in (path, f"torch.{path}") if path else ("",):  # some are in the dialect alone
+            try:
+                yield submodule(name) if name else pygrad
+            except ImportError:
+                pass
         if not path:
             return
         path = path.rpartition(".")[0]

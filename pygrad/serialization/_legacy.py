@@ -8,6 +8,7 @@ import sys
 from pickle import UnpicklingError
 from typing import IO, Any, Final
 
+from .. import _rebuild
 from .._dtypes import uint8
 from ..storage import TypedStorage, UntypedStorage
 from ._locations import restorer
@@ -108,12 +109,15 @@ def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any
         raise RuntimeError(f"Invalid protocol version: {version}")
     unpickler(file, module, None, options).load()  # the machine that wrote it
     storages = _Awaited(file, map_location)
-    made = unpickler(file, module, storages.load, options).load()
+    with _rebuild.before_the_bytes() as checks:
+        made = unpickler(file, module, storages.load, options).load()
     keys = unpickler(file, module, None, options).load()
     if not isinstance(keys, list):
         raise RuntimeError("the keys of storages are no list; corrupt file?")
     if not local.skip_data:
         storages.fill(file, keys)
+        for check in checks:
+            check()
     return made
 
 

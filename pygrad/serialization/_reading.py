@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import IO, Any, Final
 
-from .._dtypes import uint8
+from .._dtypes import dtype, uint8
 from ..storage import TypedStorage, UntypedStorage
 from ._archive import ArchiveReader
 from ._globals import StorageType, find, is_torch
@@ -76,7 +76,7 @@ def kind_and_size(storage_type: Any, count: Any) -> tuple[Any, int]:
         UnpicklingError: it says nonsense.
     """
     kind = uint8 if storage_type is UntypedStorage else getattr(storage_type, "dtype", None)
-    if kind is None or not isinstance(storage_type, (StorageType, type)):
+    if not isinstance(kind, dtype) or not isinstance(storage_type, (StorageType, type)):
         raise UnpicklingError(f"no class of storages: {type(storage_type)}")
     if type(count) is not int or count < 0:
         raise UnpicklingError("the size of a storage is no number of elements")

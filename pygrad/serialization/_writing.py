@@ -6,10 +6,11 @@ import io
 import pickle
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, ClassVar
 
 from .. import _rebuild
+from .._builtins import Builtin, Namespace
 from .._dtypes import dtype, layout, uint8
 from .._host_data import reduction, to_bytes
 from ..storage import TypedStorage, UntypedStorage
@@ -80,6 +81,13 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
             self.write(pickle.STACK_GLOBAL)
         self.memoize(obj)
 
+    def save_method(self, obj: MethodType) -> None:
+        """A function of the op table by its name, another method by its object."""
+        if isinstance(obj.__self__, Namespace) and torch_name(obj) is not None:
+            self.save_global(obj)
+        else:
+            self.save_reduce(*obj.__reduce__(), obj=obj)
+
     def save_type(self, obj: Any) -> None:
         """As the base class does, which asks for this function by the class of a class."""
         if obj in (type(None), type(NotImplemented), type(...)):
@@ -92,6 +100,8 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         self.save_reduce(_get_layout, (str(obj),), obj=obj)
 
     dispatch[FunctionType] = save_global
+    dispatch[Builtin] = save_global
+    dispatch[MethodType] = save_method
     dispatch[type] = save_type
     dispatch[layout] = save_layout
 

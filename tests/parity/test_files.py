@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import operator
 import os
 import pickle
 import warnings
@@ -192,6 +193,58 @@ def test_storages_are_shared_when_read(way: str) -> None:
     first, second, *_ = loaded(reader, saved(writer, views(writer)))
     first[1, 2] = -1
     assert second[2, 1] == -1
+
+
+@both_ways
+@pytest.mark.parametrize("form", FORMS)
+def test_sparse_tensors_go_to_the_other_library(form: str, way: str) -> None:
+    def made(t: Any) -> list[Any]:
+        x = t.tensor([[0.0, 1.0, 0.0, 2.0], [0.0, 0.0, 3.0, 0.0]])
+        twice = t.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (3,))
+        compressed = [x.to_sparse_csr(), x.to_sparse_csc(), x.to_sparse_bsr((1, 2))]
+        return [x.to_sparse(), x.to_sparse(1), twice, *compressed, x.to_sparse_bsc((1, 2))]
+
+    writer, reader = WAYS[way]
+    found = loaded(reader, saved(writer, made(writer), **FORMS[form]))
+    for mine, theirs in zip(found, made(writer), strict=True):
+        assert str(mine.layout) == str(theirs.layout)
+        assert mine.to_dense().tolist() == theirs.to_dense().tolist()
+        if str(mine.layout) == "torch.sparse_coo":
+            assert mine.is_coalesced() == theirs.is_coalesced()
+
+
+FUNCTIONS = "add tanh conv2d einsum special.erf linalg.norm fft.fft Tensor.add nn.functional.relu "
+FUNCTIONS += "nn.functional.gelu nn.functional.linear nn.functional.scaled_dot_product_attention"
+
+
+@both_ways
+@pytest.mark.parametrize("path", FUNCTIONS.split())
+def test_function_goes_to_the_other_library(path: str, way: str) -> None:
+    writer, reader = WAYS[way]
+    raw = saved(writer, {"function": operator.attrgetter(path)(writer)})
+    found = loaded(reader, raw, weights_only=False)["function"]
+    assert found == operator.attrgetter(path)(reader)
+
+
+@both_ways
+def test_results_with_names_go_to_the_other_library(way: str) -> None:
+    writer, reader = WAYS[way]
+    raw = saved(writer, writer.tensor([[1.0, 3.0]]).max(1))
+    found = loaded(reader, raw, weights_only=False)
+    assert isinstance(found, reader.return_types.max)
+    assert found.indices.tolist() == [1]
+
+
+def test_version_of_pytorch_is_read() -> None:
+    found = loaded(pygrad, saved(torch, {"version": torch.__version__}), weights_only=False)
+    assert found["version"] == str(torch.__version__)
+    assert found["version"] >= (2, 13)
+
+
+@pytest.mark.parametrize("args", [((1,),), ((1, 2), 3), (1, 2), ((1, 2), {}), ((1, 2),)])
+def test_results_with_names_are_made_as_in_pytorch(args: Any) -> None:
+    mine, theirs = (tried(lambda t=t: t.return_types.max(*args)) for t in (pygrad, torch))
+    assert str(mine) == str(theirs)
 
 
 # ------------------------------------------------------------------ training that goes on elsewhere
