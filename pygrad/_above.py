@@ -1,4 +1,4 @@
-"""What modules use of modules above them: the one place from which the package looks up.
+"""Late references to modules of a higher layer: the only place where the package looks up.
 
 A method of `Tensor` may need what is itself made of tensors: storages, graphs, transforms. It says
 ``_above.elements_of(...)``; the name is looked up when first used, in the same instance of the

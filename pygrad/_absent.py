@@ -1,4 +1,4 @@
-"""Functions about devices that are not there: each has one answer, or one error."""
+"""Functions of absent devices: each returns a fixed answer or raises one error."""
 
 from __future__ import annotations
 

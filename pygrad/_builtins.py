@@ -1,4 +1,4 @@
-"""Which functions are builtins in PyTorch, and what makes pygrad's alike: they do not bind.
+"""Functions that are builtins in PyTorch: as class attributes they do not bind, here either.
 
 A class that says ``conv = torch.conv2d`` calls what PyTorch has in C++ with the arguments alone,
 and a function of Python with the object before them. So a function of the op table that is such a

@@ -1,5 +1,5 @@
-"""Functions of PyTorch's compilers, exporters and devices that have an honest answer here, where
-there are none: decorators that change nothing, switches that switch nothing, questions.
+"""Functions of PyTorch's compilers, exporters and devices that need none of these for a true
+answer: decorators that change nothing, switches without effect, queries.
 
 They stand among the stand-ins: see `_stand_ins`.
 """

@@ -1,4 +1,4 @@
-"""Elements on their way to Python: lists, NumPy views that share memory, copies, pickles."""
+"""Export of elements to Python: lists, NumPy views that share memory, copies, pickles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between the brackets of ``x[...]``, as words for the engine (see index.def)."""
+"""Encodes the subscripts of ``x[...]`` as words for the engine (see index.def)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call of ``to`` means: of a module, or of what wraps one."""
+"""Parses the arguments of ``to``, for modules and for classes that wrap a module."""
 
 from __future__ import annotations
 

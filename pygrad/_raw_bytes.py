@@ -1,4 +1,4 @@
-"""Bytes on their way into storages: from Python's ints, from buffers, from files."""
+"""Import of raw bytes into storages: from Python's ints, from buffers, from files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How files name a tensor: the functions that PyTorch's pickles call to make one again, and what a
-tensor is for them. Each checks what it is given, as a file may say anything.
+"""Reconstruction of tensors from files: the functions that PyTorch's pickles call, and the reduced
+form of a tensor. Every argument is checked, since a file may contain anything.
 """
 
 from __future__ import annotations

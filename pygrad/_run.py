@@ -1,4 +1,4 @@
-"""Runs a program that was written for torch: what `python` would be told, after `python -m pygrad`.
+"""The command line ``python -m pygrad``: runs a program that was written for torch.
 
     python -m pygrad script.py [args]
     python -m pygrad -m module [args]

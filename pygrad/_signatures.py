@@ -1,5 +1,5 @@
-"""Signatures of layers, losses, optimizers, modules' methods and what functions Python makes itself
-of engine calls, for the JavaScript front: ``web/signatures.js``.
+"""Signatures of layers, losses, optimizers and methods of modules for the JavaScript front:
+``web/signatures.js``.
 
 Written with the stubs by ``make stubs``, from the signatures of the classes here, which are
 PyTorch's: the order of arguments, their defaults and types have this one source. The JavaScript

@@ -30,13 +30,13 @@ _FILE: Final = Path(__file__).parent / "torch" / "names.txt"
 _NOTHING: Final = object()
 
 _INSTEAD: Final = {
-    "torch": "nothing in pygrad does the same yet",
+    "torch": "it is not implemented",
     "torch.accelerator": "there is none; guard it by torch.accelerator.is_available()",
     "torch.ao": "tensors are not quantized here; use float32 or bfloat16",
     "torch.compiler": "nothing is compiled; run the function or module as it is",
     "torch.cuda": "there is no such device; guard it by torch.cuda.is_available()",
-    "torch.distributed": "of it there are groups over MPI and their collectives",
-    "torch._C._distributed_c10d": "of it there are groups over MPI and their collectives",
+    "torch.distributed": "use the groups and collectives over MPI or Ray",
+    "torch._C._distributed_c10d": "use the groups and collectives over MPI or Ray",
     "torch._dynamo": "nothing is compiled; run the function or module as it is",
     "torch._export": "nothing is exported; run the module as it is",
     "torch._inductor": "nothing is compiled; run the function or module as it is",
@@ -45,10 +45,10 @@ _INSTEAD: Final = {
     "torch.mps": "there is no such device; guard it by torch.backends.mps.is_available()",
     "torch.mtia": "there is no such device; guard it by torch.mtia.is_available()",
     "torch.nativert": "nothing is exported; run the module as it is",
-    "torch.nn.parallel": "of it there are DataParallel and DistributedDataParallel",
+    "torch.nn.parallel": "use DataParallel or DistributedDataParallel",
     "torch.nn.quantized": "tensors are not quantized here; use the layer of torch.nn",
     "torch.onnx": "save the state dict by torch.save, and export it from PyTorch",
-    "torch.package": "save a state dict by torch.save, and have the code as a module",
+    "torch.package": "save a state dict by torch.save, and keep the code in a module",
     "torch.quantization": "tensors are not quantized here; use float32 or bfloat16",
     "torch.utils.cpp_extension": "compiled extensions of PyTorch cannot be loaded; "
     "write the op as a torch.autograd.Function",

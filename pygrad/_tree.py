@@ -1,4 +1,4 @@
-"""Nested containers taken apart into leaves and put together again: the one tree of the package.
+"""Nested containers flattened into leaves and rebuilt: the one implementation in the package.
 
 `flatten` asks the registry of `Node`s what a container is made of; what has no node, None included,
 is a leaf. `utils._pytree` has the functions that programs call, under PyTorch's names.

@@ -1,4 +1,4 @@
-"""Functions in which no handler of a signal runs, for where what it raises would be lost."""
+"""Functions during which no signal handler runs, for places where its exception would be lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vmap of before `pygrad.vmap`, which checks of gradients and old programs call.
+"""The older vmap, which `gradcheck` and old programs call.
 
 It maps custom Functions as they are written, without a rule of their own.
 """

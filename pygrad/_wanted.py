@@ -1,4 +1,4 @@
-"""What a program asks for in vain: counted where ``PYGRAD_TRACE_MISSING=1``, told at its end."""
+"""Missing names that a program used: counted if ``PYGRAD_TRACE_MISSING=1``, printed at exit."""
 
 from __future__ import annotations
 

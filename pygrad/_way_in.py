@@ -1,4 +1,4 @@
-"""``import torch`` made to give the dialect, in this process and in those that it starts.
+"""`install` and `uninstall`: ``import torch`` gives the dialect, here and in child processes.
 
 Three things are changed, and put back: `sys.modules` has the dialect under PyTorch's names, a
 folder with a `torch` of a few lines and its metadata comes early in `sys.path` and in

@@ -1,4 +1,4 @@
-"""Any device but the CPU: none is here."""
+"""torch.accelerator: no accelerator is present."""
 
 from __future__ import annotations
 

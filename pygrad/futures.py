@@ -1,4 +1,4 @@
-"""Results that are not there yet.
+"""torch.futures: results that are set later, and callbacks on them.
 
 Example:
     >>> import pygrad as torch

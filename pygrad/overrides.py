@@ -1,4 +1,4 @@
-"""torch.overrides: what other types, and modes, do in the place of this package's functions.
+"""torch.overrides: ``__torch_function__`` of classes, and modes, in place of pygrad's functions.
 
 A class with a ``__torch_function__(func, types, args, kwargs)`` is asked whenever a function of the
 package gets one of its values: subclasses of `Tensor`, and any other class as well. `func` is the

@@ -1,4 +1,4 @@
-"""What a Python value is as an argument of an op: its kind, and a tag and a slot of the frame.
+"""Classification of Python values as arguments: a kind, and a tag and a slot of the frame.
 
 What an argument may be is the engine's business: it is told what each value is, and of what it
 cannot know, the name for an error.

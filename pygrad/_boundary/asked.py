@@ -1,4 +1,4 @@
-"""What the engine asks of Python for an op, read from its words; see wasm_core/ops/dispatch.c."""
+"""Decodes a question of the engine about one op; see wasm_core/ops/dispatch.c."""
 
 from __future__ import annotations
 

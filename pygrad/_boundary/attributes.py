@@ -1,5 +1,5 @@
-"""Attributes and methods of tensors that read the engine's memory, each in one frame of Python:
-header.py by name, written out.
+"""Attributes and methods of tensors that read linear memory, each in one frame of Python. They
+read what header.py names, written out for speed.
 """
 
 from __future__ import annotations

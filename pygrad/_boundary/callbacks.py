@@ -1,5 +1,5 @@
-"""Callbacks: the objects that the engine knows by a number, the tensors lent to what it calls, and
-what runs them.
+"""Callbacks: the objects that the engine knows by number, the tensors lent to a callback, and the
+functions that run one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Python and the engine's C agree on by number, as the binary tells it by name."""
+"""Numbers that Python and C share, read from the binary by name."""
 
 from __future__ import annotations
 

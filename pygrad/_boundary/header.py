@@ -1,5 +1,5 @@
-"""What stands in the headers of tensors, storages and nodes, read and written by name, without a
-call of the engine. Beside this package nobody knows where.
+"""Reads and writes the headers of tensors, storages and nodes by field name, without calling the
+engine. No module outside this package knows the offsets.
 
 A handle is the address of a tensor's header; 0 is none.
 """

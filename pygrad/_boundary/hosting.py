@@ -1,4 +1,4 @@
-"""Callbacks of the engine on their way in and out: who runs them, and the errors they leave."""
+"""Entry into and exit from callbacks of the engine: who runs one, and the error it leaves."""
 
 from __future__ import annotations
 

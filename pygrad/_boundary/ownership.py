@@ -1,4 +1,4 @@
-"""Whose the engine is: one thread's at a time, from writing the frame to reading the result.
+"""The engine's lock: one thread at a time, from writing the frame to reading the result.
 
 `lock` is made of plain fields, because an exception of a signal's handler may come between any two
 lines: see `_Lock`.

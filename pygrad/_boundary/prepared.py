@@ -1,4 +1,4 @@
-"""Calls that are made again and again with the same lists of tensors, as an optimizer's step is."""
+"""Prepared calls: repeated calls with the same lists of tensors, as in an optimizer's step."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What a process has once, however many engines it has: wasmtime's configuration and the compiled
-binary, and the hooks of the interpreter, through which living engines hear of forks, collections
-and the end.
+"""State of the process that all engines share: wasmtime's configuration, the compiled binary, and
+the interpreter's hooks for forks, garbage collections and exit.
 """
 
 from __future__ import annotations

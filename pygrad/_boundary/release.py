@@ -1,4 +1,6 @@
-"""Handles whose Python objects died, what the engine no longer needs of ours, and its warnings."""
+"""The release queue: handles of dead Python objects, objects that the engine no longer needs, and
+the engine's warnings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine says of itself: its op table, the names of its errors and of keywords."""
+"""The op table as the binary describes it, with the names of errors and keywords."""
 
 from __future__ import annotations
 

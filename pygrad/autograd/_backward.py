@@ -1,4 +1,4 @@
-"""The engine's backward of tensors and edges, as `backward`, `grad` and others ask for it."""
+"""Calls of the engine's backward, for `backward`, `grad` and the like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine hides from Python's garbage collector: that tensors and nodes hold hooks.
+"""Garbage collection of cycles through the engine, whose references Python's collector cannot see.
 
 A hook, a dictionary of a node, what a pack hook returned, the ctx of a custom function: each is an
 object that the engine keeps alive by a number, for a tensor or node of its own. If the object leads

@@ -1,4 +1,4 @@
-"""Hooks on what is saved for backward: by default for all of a scope."""
+"""Default hooks of saved tensors, for a scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host's part in a backward: running custom functions where the engine stops for them.
+"""The host's part of a backward: it runs custom functions where the engine stops for them.
 
 A backward that comes to a custom node returns what to run: the engine's task, the node's address,
 whether to record, and a gradient an output. The function runs with nothing of the engine on the

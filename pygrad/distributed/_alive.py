@@ -1,4 +1,4 @@
-"""Whether another process of this host is alive, told by a lock that it holds until it ends.
+"""Tells whether another process of this host is alive, by a lock that it holds until it ends.
 
 The lock is of the process, not of the file that it opened: a child that is forked does not hold it,
 and a process that is dead and not yet waited for does not either.

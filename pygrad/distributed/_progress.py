@@ -1,5 +1,5 @@
-"""Collectives at work: each is a generator that yields what it waits for, and all advance whenever
-one is waited for.
+"""The scheduler of collectives: each is a generator that yields the message it waits for, and all
+of them advance whenever one is waited for.
 
 MPI moves data while it is called, so a process that computes for long holds the others up; `poll`
 lets it call between two pieces of work.

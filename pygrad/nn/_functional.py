@@ -1,5 +1,5 @@
-"""Functions of torch.nn.functional beside the op table: one calls back into Python, one has more
-arguments than a call of the engine takes, one takes an object of Python.
+"""Functions of torch.nn.functional that are no rows of the op table: one calls back into Python,
+one has more arguments than a call of the engine takes, one takes an object of Python.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Names in files: PyTorch's of what is ours, ours of what is PyTorch's, and which a file of weights
-may name.
+"""Names of classes and functions in files: the translation between PyTorch's names and pygrad's,
+and the closed list of names that a file of weights may use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where storages are kept: the tags that files have for it, and what `load` makes of them."""
+"""Locations of storages: the tags in files, and `load`'s ``map_location``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program may set for all files: byte order, checksums, mapping, data left out."""
+"""Settings for all files: byte order, checksums, mapping, omitted data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What optimizers ask before they put tensors into lists of one dtype."""
+"""Groups tensors by device and dtype, as optimizers do before they use ``_foreach`` ops."""
 
 from __future__ import annotations
 

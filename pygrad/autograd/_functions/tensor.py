@@ -1,4 +1,4 @@
-"""See above."""
+"""`Type` and `Resize`, as Functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Buffers of a step of several micro-batches: each micro-batch starts from the same ones, and the
-step ends with what they have in common.
+"""Buffers with micro-batches: each micro-batch starts from the same ones, and the step keeps their
+mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What DistributedDataParallel is given, checked."""
+"""Checks of the arguments of DistributedDataParallel."""
 
 from __future__ import annotations
 

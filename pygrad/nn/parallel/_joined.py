@@ -1,4 +1,4 @@
-"""A rank that has no batches left: what it does for the others."""
+"""A rank without batches left: the collectives in which it still takes part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of a sum over all ranks each of them has."""
+"""Division of the leaves of a sum over all ranks among the ranks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a module returned, seen from its parameters: which of them backward will reach, and when it
-begins.
-"""
+"""Analysis of a module's outputs: which parameters backward will reach, and when it begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said when gradients do not come as they should."""
+"""Messages about gradients that did not arrive as expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a DistributedDataParallel tells of itself: how it was made, and how long its parts take."""
+"""Statistics of a DistributedDataParallel: how it was made, and the times of its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of an index: a batch, in the process of the loader or in a worker of it."""
+"""Fetches the batch of some indices, in the loader's process or in a worker."""
 
 from __future__ import annotations
 

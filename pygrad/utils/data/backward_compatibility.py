@@ -1,4 +1,4 @@
-"""A name of older programs."""
+"""`worker_init_fn`, which older programs import."""
 
 from __future__ import annotations
 

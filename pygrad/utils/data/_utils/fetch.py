@@ -1,4 +1,4 @@
-"""What becomes of an index, as classes that programs derive from."""
+"""Fetchers as classes, by PyTorch's names, from which programs derive."""
 
 from __future__ import annotations
 

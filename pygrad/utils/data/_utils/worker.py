@@ -1,4 +1,4 @@
-"""Which worker a process is, and what it does."""
+"""`get_worker_info` and `WorkerInfo`, where PyTorch has them."""
 
 from __future__ import annotations
 
