@@ -19,6 +19,8 @@ from . import _stand_ins, _wanted
 ORIGINAL: Final = "pygrad"
 DIALECT: Final = "pygrad.torch"
 TORCH: Final = "torch"
+BESIDE: Final = "functorch"
+"""The package that PyTorch comes with beside its own."""
 
 
 class _Alias(Loader):
@@ -49,14 +51,15 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of ``pygrad.x`` for ``pygrad.torch.x``, and of that for ``torch.x`` where the
-        dialect stands for torch; None for anything else.
+        """The spec of ``pygrad.x`` for ``pygrad.torch.x``, and where the dialect stands for torch,
+        of that for ``torch.x`` and of ``pygrad.functorch.x`` for ``functorch.x``; None for anything
+        else.
         """
         if fullname.startswith(DIALECT + "."):
             if _has_file(fullname, path):
                 return None
             name = original_name(fullname)
-        elif fullname.startswith(TORCH + ".") and is_installed():
+        elif fullname.startswith((TORCH + ".", BESIDE + ".")) and is_installed():
             name = f"{ORIGINAL}.{fullname}"
         else:
             return None
@@ -206,12 +209,9 @@ def stand_for_torch() -> None:
 
 def stand_aside() -> None:
     """Takes the dialect from PyTorch's names again."""
-    for name in [n for n in sys.modules if n == TORCH or n.startswith(TORCH + ".")]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in (TORCH, BESIDE)]:
         if sys.modules[name] is sys.modules.get(f"{ORIGINAL}.{name}"):
             del sys.modules[name]
-    beside = "functorch"
-    if beside in sys.modules and sys.modules[beside] is sys.modules.get(f"{ORIGINAL}.{beside}"):
-        del sys.modules[beside]
     for kind, module in _told.items():
         kind.__module__ = module
     _told.clear()

@@ -58,6 +58,8 @@ def lines(program: str, *arguments: str, cwd: Path | None = None) -> list[str]:
         "import torch.autograd.graph as g; assert g is pygrad.torch.autograd.graph",
         "import torch.distributions.normal as n; assert n is pygrad.distributions.normal",
         "import functorch; assert functorch.vmap is pygrad.vmap",
+        "import functorch.experimental.control_flow as c; "
+        "assert c is pygrad.functorch.experimental.control_flow",
         "from torch.autograd.gradcheck import GradcheckError; import torch;"
         " assert callable(torch.autograd.gradcheck)",
         "from torch import *; assert tensor(1.0).item() == 1",
