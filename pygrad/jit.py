@@ -11,6 +11,7 @@ Example:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,15 @@ globals().update(_functions)
 
 class ScriptModule(Module):
     """A module like any other, for programs that derive theirs from it."""
+
+
+class TracerWarning(Warning):
+    """What a trace would warn of; nothing is traced, so nothing warns."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Ignores those of PyTorch's own modules."""
+        warnings.filterwarnings("ignore", category=TracerWarning, module="torch.(?!jit)")
 
 
 class strict_fusion(ContextDecorator):
