@@ -490,3 +490,71 @@ def test_transposes_of_all_names_take_sparse_matrices(turn: Any, kind: torch.dty
     (found,) = torch.autograd.grad(y.to_dense(), x, weights)
     (expected,) = torch.autograd.grad(wanted, x, weights)
     assert torch.equal(found, expected * (x != 0))
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_moves_a_place_that_is_there_twice_as_one(fast: bool) -> None:
+    x = uncoalesced().requires_grad_()
+    assert gradcheck(lambda x: torch.sparse.sum(x * x), (x,), masked=True, fast_mode=fast)
+    assert gradcheck(
+        lambda x: torch.sparse.mm(x, dense()[:, :3].T), (x,), masked=True, fast_mode=fast
+    )
+
+
+CROW = torch.tensor([0, 1, 2])
+COL = torch.tensor([1, 0])
+TWO = torch.tensor([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((CROW + 1, COL, TWO), "`crow_indices[..., 0] == 0` is not satisfied."),
+        ((CROW, COL + 1, TWO), "`0 <= col_indices < ncols` is not satisfied."),
+        ((CROW, COL - 1, TWO), "`0 <= col_indices < ncols` is not satisfied."),
+        ((CROW[:2], COL, TWO), "crow_indices.shape[-1] must be equal to the number of rows + 1"),
+        (
+            (CROW, COL, TWO[:1]),
+            "col_indices.shape[-1] must be equal to nnz (=1) as defined by values.shape[0], but "
+            "got 2",
+        ),
+        (
+            (CROW, COL.int(), TWO),
+            "crow_indices and col_indices must have the same dtype, bot got Long and Int, "
+            "respectively",
+        ),
+        (
+            (CROW, COL, TWO.to_sparse()),
+            "expected values to be a strided tensor but got Sparse tensor",
+        ),
+        (
+            (torch.tensor([0, 2, 2]), COL, TWO),
+            "`col_indices[..., crow_indices[..., i - 1]:crow_indices[..., i]] for all i = 1, ..., "
+            "nrows are sorted and distinct along the last dimension values` is not satisfied.",
+        ),
+    ],
+    ids="start beyond negative rows count dtype layout order".split(),
+)
+def test_parts_of_a_compressed_tensor_are_validated(parts: Any, said: str) -> None:
+    torch._validate_sparse_csr_tensor_args(CROW, COL, TWO, (2, 2))
+    for check in (
+        lambda: torch._validate_sparse_csr_tensor_args(*parts, (2, 2)),
+        lambda: torch._validate_sparse_compressed_tensor_args(
+            *parts, (2, 2), layout=torch.sparse_csr
+        ),
+        lambda: torch.sparse_csr_tensor(*parts, (2, 2)),
+    ):
+        with pytest.raises(RuntimeError) as error:
+            check()
+        assert said in str(error.value)
+
+
+def test_parts_of_a_coo_tensor_are_validated() -> None:
+    places = torch.tensor([[1, 0]])
+    torch._validate_sparse_coo_tensor_args(places, TWO, (2,))
+    with pytest.raises(RuntimeError, match="cannot set is_coalesced to true if indices correspond"):
+        torch._validate_sparse_coo_tensor_args(places, TWO, (2,), is_coalesced=True)
+    with pytest.raises(RuntimeError, match="expected scalar type Long but found Int"):
+        torch._validate_sparse_coo_tensor_args(places.int(), TWO, (2,))
+    with pytest.raises(RuntimeError, match="for dim 0, size is 1 but found index 1"):
+        torch._validate_sparse_coo_tensor_args(places, TWO, (1,))

@@ -296,6 +296,26 @@ static Tensor **derivatives(Check *k, Tensor *x, int64_t element, Tensor *u) {
   return re;
 }
 
+/* A one for the first of the elements of x that lie at each place, in their order, and a zero for the
+ * others: a place that is there more than once moves as one. */
+static Tensor *first_at_place(Tensor *at, int64_t n, DType dtype) {
+  Tensor *y = tensor_zeros(1, &at->numel, dtype);
+  uint8_t *seen = scratch_array_zero(n + 1, sizeof *seen);
+  if (!y || !seen) return NULL;
+  for (int64_t i = 0; i < at->numel; i++) {
+    int64_t place = tensor_get_i(at, i);
+    if (!seen[place]) tensor_set_f(y, i, 1);
+    seen[place] = 1;
+  }
+  return y;
+}
+
+/* A direction of all of x's places, less what does not move: a number for each element of x. */
+static Tensor *of_elements(Tensor *x, Tensor *at, Tensor *u) {
+  Tensor *own = t_index_select(u, 0, at);
+  return own ? t_mul(own, first_at_place(at, x->numel, dtype_real((DType)own->dtype))) : NULL;
+}
+
 /* The Jacobians by x of the floating outputs (NULL: of others, or what does not count), or their
  * products with u: by finite differences, or in forward mode where x is the input at `place`
  * (-1: not that). */
@@ -310,7 +330,7 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
   for (int i = 0; i < k->n_wanted && !failed(); i++)
     tangents[k->places[i]] = t_zeros_like(k->wanted[i]);
   if (at && !u) rows = at->numel;
-  if (at && u) u = t_index_select(u, 0, at);
+  if (at && u) u = WITHOUT_GRAD(of_elements(varied, at, u));
   for (int64_t row = 0; row < rows && !failed(); row++) {
     int32_t mark = pool_mark();
     size_t scratch = scratch_mark();
@@ -418,9 +438,10 @@ static void fill_directions(const Check *k, int n, Tensor *const *like, Tensor *
     int64_t n_own = content(like[i])->numel;
     v[i] = direction(k, n_own, real);
     if (is_complex(like[i])) v[i] = t_complex(v[i], direction(k, n_own, real));
-    if (is_sparse(like[i])) /* no element that is left out moves */
-      v[i] = t_index_add(tensor_zeros(1, &like[i]->numel, (DType)v[i]->dtype), 0,
-                         t_sparse_elements(like[i]), v[i], 1);
+    Tensor *at = is_sparse(like[i]) ? t_sparse_elements(like[i]) : NULL;
+    if (at && !blocked(v[i])) /* no element that is left out moves */
+      v[i] = t_index_add(tensor_zeros(1, &like[i]->numel, (DType)v[i]->dtype), 0, at,
+                         t_mul(v[i], first_at_place(at, like[i]->numel, real)), 1);
   }
 }
 

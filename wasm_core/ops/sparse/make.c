@@ -157,7 +157,8 @@ static Names names_of(Layout l) {
 
 #define UNMET(...) return fail(ERR_RUNTIME, __VA_ARGS__), false
 
-static bool check_parts(Layout l, const Tensor *from, const Tensor *other, const Tensor *values) {
+static bool check_parts(Layout l, const Tensor *from, const Tensor *other, const Tensor *values,
+                        Ints size) {
   const Names k = names_of(l);
   const int batch = from->ndim - 1, blocks = in_blocks(l) ? 2 : 0;
   if (!from->ndim) UNMET("%s must have dimensionality >= 1 but got 0", k.compressed);
@@ -169,16 +170,19 @@ static bool check_parts(Layout l, const Tensor *from, const Tensor *other, const
         "values must have dimensionality > sum of batch and block dimensionalities (=%d + %d) but "
         "got %d",
         batch, blocks, values->ndim);
-  for (int d = 0; d < batch; d++)
-    if (from->sizes[d] != other->sizes[d] || from->sizes[d] != values->sizes[d])
-      UNMET("all batch dimensions of %s (=%s), %s (=%s), and values (=%s) must be equal",
+  for (int d = 0; d < batch; d++) {
+    const int64_t *own = size.n > d ? size.v : from->sizes;
+    if (from->sizes[d] != own[d] || other->sizes[d] != own[d] || values->sizes[d] != own[d])
+      UNMET("all batch dimensions of %s (=%s), %s (=%s), and values (=%s) must be equal to tensor "
+            "batch dimensions (=%s)",
             k.compressed, sizes_text(batch, from->sizes), k.plain, sizes_text(batch, other->sizes),
-            sizes_text(batch, values->sizes));
-  if (!from->sizes[batch])
+            sizes_text(batch, values->sizes), sizes_text(batch, own));
+  }
+  if (!from->sizes[batch] && size.n < 0)
     UNMET("%s must have at least one element along its last dimension", k.compressed);
   if (other->sizes[batch] != values->sizes[batch])
-    UNMET("number of specified elements must be the same in %s (=%lld) and values (=%lld)", k.plain,
-          (long long)other->sizes[batch], (long long)values->sizes[batch]);
+    UNMET("%s.shape[-1] must be equal to nnz (=%lld) as defined by values.shape[%d], but got %lld",
+          k.plain, (long long)values->sizes[batch], batch, (long long)other->sizes[batch]);
   for (int d = 0; d < blocks; d++)
     if (values->sizes[batch + 1 + d] < 1) UNMET("blocksize must be positive");
   return true;
@@ -211,8 +215,8 @@ static bool check_numbers(Layout l, const Tensor *from, const Tensor *other, int
         UNMET("`0 <= %s[..., 1:] - %s[..., :-1] <= %s` is not satisfied.", k.compressed,
               k.compressed, k.plain_dim);
       for (int64_t j = c[i]; j < c[i + 1]; j++) {
-        if (p[j] < 0) UNMET("`0 <= %s` is not satisfied.", k.plain);
-        if (p[j] >= width) UNMET("`%s < %s` is not satisfied.", k.plain, k.plain_dim);
+        if (p[j] < 0 || p[j] >= width)
+          UNMET("`0 <= %s < %s` is not satisfied.", k.plain, k.plain_dim);
         if (j > c[i] && p[j] <= p[j - 1])
           UNMET(
               "`%s[..., %s[..., i - 1]:%s[..., i]] for all i = 1, ..., %s are sorted and distinct "
@@ -230,21 +234,24 @@ static bool check_sizes(Layout l, Ints size, const int64_t *own, int ndim, const
   const Names k = names_of(l);
   const int lines = by_columns(l) ? batch + 1 : batch, at = by_columns(l) ? batch : batch + 1;
   const int64_t *block = in_blocks(l) ? values->sizes + batch + 1 : NULL;
-  int64_t b = block ? block[at - batch] : 1;
   if (size.n != ndim)
     UNMET("tensor dimensionality must be sum of batch, base, and dense dimensionalities (=%d + 2 + "
           "%d) but got %d",
           batch, ndim - batch - 2, (int)size.n);
+  for (int d = batch; block && d < batch + 2; d++)
+    if (size.v[d] % block[d - batch])
+      UNMET("tensor shape[%d] (=%lld) must be divisible with blocksize[%d] (=%lld) as defined by "
+            "values shape",
+            d, (long long)size.v[d], d - batch, (long long)block[d - batch]);
   for (int d = 0; d < ndim; d++) {
     if (d == lines && size.v[d] != own[d])
       UNMET("%s.shape[-1] must be equal to the number of %s + 1 (=%lld), but got %lld",
-            k.compressed, k.compressed_dim + 1,
+            k.compressed,
+            by_columns(l) ? block ? "column blocks" : "columns"
+            : block       ? "row blocks"
+                          : "rows",
             (long long)(size.v[d] / (block ? block[d - batch] : 1) + 1),
             (long long)from->sizes[batch]);
-    if (d == at && size.v[d] % b)
-      UNMET("tensor shape[%d] (=%lld) must be divisible with blocksize[%d] (=%lld) as defined by "
-            "values shape",
-            d, (long long)size.v[d], d - batch, (long long)b);
     if (d != lines && d != at && size.v[d] != own[d])
       UNMET("the sizes of the values, %s, do not fit the size %s", shape_text(values),
             sizes_text(size.n, size.v));
@@ -254,27 +261,44 @@ static bool check_sizes(Layout l, Ints size, const int64_t *own, int ndim, const
 
 static bool is_index(const Tensor *t) { return t->dtype == DT_I64 || t->dtype == DT_I32; }
 
-static Tensor *compressed(Layout l, Tensor *from, Tensor *other, Tensor *values, Ints size) {
-  if (blocked(from, other, values)) return NULL;
-  if (is_sparse(from) || is_sparse(other) || is_sparse(values))
-    return fail(ERR_RUNTIME, "the parts of a %s tensor must be strided", layout_name(l));
-  if (!is_index(from) || !is_index(other) || from->dtype != other->dtype)
-    return fail(ERR_RUNTIME, "%s and %s dtype must be Int or Long and the same, but got %s and %s",
-                names_of(l).compressed, names_of(l).plain, legacy(from), legacy(other));
-  if (!check_parts(l, from, other, values)) return NULL;
+static const char *layout_of(const Tensor *t) { return is_sparse(t) ? layout_text(t) : "Strided"; }
+
+/* Checks the parts, and gives the sizes of the tensor that they make. */
+static bool check_compressed(Layout l, Tensor *from, Tensor *other, Tensor *values, Ints size,
+                             int64_t *sizes, int *ndim) {
+  if (blocked(from, other, values)) return false;
+  const Names k = names_of(l);
+  const Tensor *parts[] = {from, other, values};
+  const char *const named[] = {k.compressed, k.plain, "values"};
+  for (int i = 0; i < 3; i++)
+    if (is_sparse(parts[i]))
+      UNMET("expected %s to be a strided tensor but got %s tensor", named[i], layout_of(parts[i]));
+  if (!check_parts(l, from, other, values, size)) return false;
+  if (from->dtype != other->dtype)
+    UNMET("%s and %s must have the same dtype, bot got %s and %s, respectively", k.compressed,
+          k.plain, legacy(from), legacy(other));
+  if (!is_index(from))
+    UNMET("%s and %s dtype must be Int or Long, but got %s", k.compressed, k.plain, legacy(from));
+  if (values->ndim + 2 > MAX_DIM) UNMET("tensors have at most %d dimensions", MAX_DIM);
   Tensor *c = index_words(from), *p = index_words(other);
-  int64_t largest = -1, own[MAX_DIM + 2];
-  int ndim;
-  for (int64_t i = 0; p && i < p->numel; i++)
+  int64_t largest = -1;
+  if (blocked(c, p)) return false;
+  for (int64_t i = 0; i < p->numel; i++)
     if (words_of(p)[i] > largest) largest = words_of(p)[i];
-  if (values->ndim + 2 > MAX_DIM || blocked(c, p)) return NULL;
-  parts_sizes(l, from, values, largest, own, &ndim);
-  if (size.n >= 0 && !check_sizes(l, size, own, ndim, from, values)) return NULL;
+  parts_sizes(l, from, values, largest, sizes, ndim);
+  if (size.n >= 0) {
+    if (!check_sizes(l, size, sizes, *ndim, from, values)) return false;
+    memcpy(sizes, size.v, (size_t)size.n * sizeof *sizes);
+  }
   const int batch = from->ndim - 1;
-  const int64_t *sizes = size.n >= 0 ? size.v : own;
   const int64_t b = in_blocks(l) ? values->sizes[batch + 1 + !by_columns(l)] : 1;
-  int64_t lines = from->sizes[batch] - 1, width = sizes[batch + !by_columns(l)] / b;
-  if (!check_numbers(l, c, p, lines, width)) return NULL;
+  return check_numbers(l, c, p, from->sizes[batch] - 1, sizes[batch + !by_columns(l)] / b);
+}
+
+static Tensor *compressed(Layout l, Tensor *from, Tensor *other, Tensor *values, Ints size) {
+  int64_t sizes[MAX_DIM + 2];
+  int ndim;
+  if (!check_compressed(l, from, other, values, size, sizes, &ndim)) return NULL;
   Sparse s = {.values = t_detach(values),
               .indices = t_detach(from),
               .plain = t_detach(other),
@@ -282,6 +306,48 @@ static Tensor *compressed(Layout l, Tensor *from, Tensor *other, Tensor *values,
               .sparse_dim = 2};
   Tensor *x = tensor_sparse(ndim, sizes, s);
   return t_with_values(x, values);
+}
+
+/* indices, values, size, is_coalesced, check_pinning: whether all are pinned or none. None is. */
+void op_validate_coo(Call *c) {
+  Tensor *indices = arg_tensor(c, 0), *values = arg_tensor(c, 1);
+  Ints size = arg_ints(c, 2);
+  if (blocked(indices, values)) return;
+  if (is_sparse(indices))
+    fail(ERR_RUNTIME, "expected indices to be a dense tensor, but got indices of layout %s",
+         layout_of(indices));
+  else if (is_sparse(values))
+    fail(ERR_RUNTIME, "expected values to be a dense tensor, but got values of layout %s",
+         layout_of(values));
+  if (failed()) return;
+  if (!values->ndim) values = t_unsqueeze(values, 0);
+  if (!values || !check_coo(indices, values, size.n) || !check_dense_sizes(indices, values, size.v))
+    return;
+  if (indices->dtype != DT_I64)
+    fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(indices));
+  if (failed() || !(indices = index_words(indices)) || !within(indices, size.v)) return;
+  if (arg_given(c, 3) && arg_bool(c, 3))
+    in_order(coo_of(indices, t_detach(values), size.n, size.v, true));
+}
+
+/* compressed, plain, values, size, check_pinning */
+void op_validate_layout(Call *c, Layout l) {
+  int64_t sizes[MAX_DIM + 2];
+  int ndim;
+  check_compressed(l, arg_tensor(c, 0), arg_tensor(c, 1), arg_tensor(c, 2), arg_ints(c, 3), sizes,
+                   &ndim);
+}
+
+/* compressed, plain, values, size, layout, check_pinning */
+void op_validate_compressed(Call *c) {
+  Layout l;
+  if (!layout_named(arg_str(c, 4), &l)) return;
+  if (l <= LAYOUT_SPARSE_COO)
+    fail(ERR_RUNTIME,
+         "validate_sparse_compressed_tensor_args expected sparse compressed tensor layout but got "
+         "%s",
+         l == LAYOUT_STRIDED ? "Strided" : "Sparse");
+  else op_validate_layout(c, l);
 }
 
 /* compressed, plain, values, size, layout, dtype, requires_grad */
