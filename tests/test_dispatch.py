@@ -166,6 +166,16 @@ def test_ops_of_a_backward_pass_the_mode() -> None:
     assert "aten.exp.default" not in seen.names
 
 
+def test_a_gradient_of_a_backward_in_a_mode_has_memory_of_its_own() -> None:
+    x = torch.ones(3, 4, requires_grad=True)
+    for n_backwards in (1, 2):
+        with Listing() as seen:
+            x.sum().backward()  # the gradient of a sum is one expanded number
+        assert x.grad.stride() == (4, 1)
+        assert x.grad.tolist() == [[float(n_backwards)] * 4] * 3
+        assert seen.names[-1] == ("aten.copy_.default" if n_backwards == 1 else "aten.add_.Tensor")
+
+
 def test_what_a_mode_answers_is_the_result_and_has_its_history() -> None:
     class Doubled(TorchDispatchMode):
         def __torch_dispatch__(

@@ -28,7 +28,7 @@ static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
                         tensor_is_dense(leaf)
                             ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, d)
                             : tensor_empty(leaf->ndim, leaf->sizes, d));
-  if (recording) return t_copy_(y, g, true);
+  if (recording || by_ops) return t_copy_(y, g, true);
   return y && tensor_copy_data(y, g) ? y : NULL;
 }
 
@@ -79,7 +79,8 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (__builtin_expect(by_ops, 0) && !recording) {
-    Tensor *mine = old ? NULL : detached_by_host(g);
+    bool kept = !old && (g->form & FORM_HOSTED || any_layout || obeys_layout(g, leaf));
+    Tensor *mine = kept ? detached_by_host(g) : NULL;
     if (mine) return set_grad(leaf, mine);
     if (old && added_by_host(old, g)) return true;
   }
