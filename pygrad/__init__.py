@@ -50,6 +50,7 @@ from ._dtypes import (
     int16,
     int32,
     int64,
+    jagged,
     layout,
     memory_format,
     preserve_format,
@@ -108,7 +109,7 @@ newaxis = None
 _LATE = (
     "_VF _higher_order_ops _jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp "
     "backends compiler cpu cuda datasets distributed distributions functional functorch futures fx "
-    "hub jit library mps multiprocessing ops overrides profiler quasirandom return_types "
+    "hub jit library mps multiprocessing nested ops overrides profiler quasirandom return_types "
     "serialization signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
@@ -124,6 +125,11 @@ _LATE_NAMES = {
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "_lobpcg": "lobpcg",
         "functional": "_unique _unique2",
+        "nested._make": "_nested_compute_contiguous_strides_offsets _nested_from_padded "
+        "_nested_get_lengths _nested_get_offsets _nested_get_ragged_idx _nested_get_values "
+        "_nested_tensor_from_mask _nested_tensor_from_mask_left_aligned "
+        "_nested_tensor_from_tensor_list _nested_view_from_buffer",
+        "nested._sizes": "SymInt",
         "ops": "Tag",
         "quasirandom": "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
         "_sobol_engine_scramble_",
@@ -393,6 +399,7 @@ __all__ = [
     "is_storage",
     "is_tensor",
     "is_warn_always_enabled",
+    "jagged",
     "layout",
     "linalg",
     "load",
@@ -402,6 +409,7 @@ __all__ = [
     "masked",
     "memory_format",
     "nan",
+    "nested",
     "nn",
     "no_grad",
     "optim",

@@ -305,6 +305,7 @@ sparse_csr: Final = layout("sparse_csr")
 sparse_csc: Final = layout("sparse_csc")
 sparse_bsr: Final = layout("sparse_bsr")
 sparse_bsc: Final = layout("sparse_bsc")
+jagged: Final = layout("jagged")
 LAYOUTS: Final = {
     each.name: each
     for each in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)

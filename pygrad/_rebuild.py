@@ -16,7 +16,7 @@ from typing import Any, Final
 from . import _ops
 from ._dtypes import dtype, uint8
 from ._host_data import _is_batched
-from ._package import pygrad
+from ._package import pygrad, submodule
 from ._tensor import Tensor
 from .nn.parameter import Parameter
 from .storage import TypedStorage, UntypedStorage, storage_class
@@ -229,8 +229,22 @@ def _rebuild_qtensor(*_: Any) -> Tensor:
     raise NotImplementedError("quantized tensors are not supported: dequantize() before saving")
 
 
-def _rebuild_nested_tensor(*_: Any) -> Tensor:
-    raise NotImplementedError("nested tensors are not supported: unbind() before saving")
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Any, strides: Any, offsets: Any) -> Tensor:
+    made: Tensor = submodule("nested._make")._nested_view_from_buffer(
+        buffer, sizes, strides, offsets
+    )
+    return made
+
+
+def _rebuild_njt(constructor_kwargs: Any) -> Any:
+    return submodule("nested._internal.nested_tensor")._rebuild_njt(constructor_kwargs)
+
+
+class _DimRange(tuple[Any, ...]):
+    """What PyTorch notes of a dimension for its compiler; nothing here asks for it."""
+
+    def __new__(cls, *_: Any) -> _DimRange:
+        return tuple.__new__(cls)
 
 
 def _rebuild_from_type_v2(func: Any, new_type: type, args: Any, state: Any) -> Any:
@@ -239,6 +253,8 @@ def _rebuild_from_type_v2(func: Any, new_type: type, args: Any, state: Any) -> A
 
 def _as_type(made: Any, kind: type, state: Any) -> Any:
     """A tensor just made, as an instance of its own class, with its attributes."""
+    if made.is_nested:
+        return made  # whose attributes are what it was made of
     if type(made) is not kind:
         made = kind._make_subclass(kind, made, made.requires_grad)  # type: ignore[attr-defined]
     if getattr(kind, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):

@@ -223,6 +223,8 @@ def _check_in_dim(leaf: Any, dim: Any, where: str) -> None:
             f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
             "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
+    if leaf.is_nested:
+        raise NotImplementedError("vmap is not implemented for nested tensors: unbind() them")
     n = leaf.dim()
     if not -n <= dim < n:
         raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _ops
 from .._boundary import calls
 from .._boundary.overriding import overridable
+from .._dtypes import strided
 from .._tensor import Tensor
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
@@ -247,6 +248,10 @@ def _calculate_shape(
         if is_grads_batched:
             raise RuntimeError("Batched grads are not supported with GradientEdge")
         return output.node._input_metadata[output.output_nr].shape, grad.shape
+    if output.is_nested and output.layout is strided:
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with Nested Tensor.")
+        return output._nested_tensor_size(), grad._nested_tensor_size()  # type: ignore[attr-defined]
     return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 

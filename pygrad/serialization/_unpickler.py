@@ -271,6 +271,8 @@ class Unpickler:
             self._guarded(made.__dict__.update, (state,))
         elif type(made) in (Tensor, Parameter):
             self._guarded(_restore, (made, state))
+        elif type(made) is _rebuild._DimRange:
+            pass  # which keeps nothing
         elif id(type(made)) in self._own:
             if hasattr(made, "__setstate__"):
                 made.__setstate__(state)

@@ -1,0 +1,245 @@
+"""What nested tensors of both layouts are: a tensor of the engine that has the elements of all
+entries, the *packed* one, and Python's account of where each entry lies.
+
+So the engine records, differentiates and counts versions of the packed tensor, and an op that goes
+element by element is one call. Other ops are rules: functions of PyTorch's arguments, by the name
+of the op, that a layout has (`rule`). Every function of the package asks the class of its arguments
+first, by ``__torch_function__``; nothing else knows nested tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, TypeVar
+
+from .._boundary import attributes, calls, overriding
+from .._boundary.overriding import DisableTorchFunctionSubclass
+from .._dtypes import layout as _layout
+from .._tensor import Tensor
+from . import _functions
+
+F = TypeVar("F", bound=Callable[..., Any])
+Rules = dict[str, Callable[..., Any]]
+
+
+class Nested(Tensor):
+    """The base of nested tensors of both layouts."""
+
+    __slots__ = ("_parts",)
+
+    rules: ClassVar[Rules] = {}
+    kind: ClassVar[Any] = None
+    _parts: Any
+
+    # ------------------------------------------------------------ what a layout says
+
+    def _fit(self, name: str, value: Any, is_self: bool = False) -> Any:
+        """Another operand of an op that goes element by element, the first or a later one, as it
+        stands beside the packed tensor of this one.
+        """
+        raise NotImplementedError
+
+    def _operand(self, name: str, others: Sequence[Any]) -> Nested:
+        """The same tensor, as its packed one can stand beside those of others."""
+        return self
+
+    def _entries(self, op: str) -> list[Tensor]:
+        """Its entries, each a view."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ description
+
+    is_nested = property(lambda self: True)
+
+    @property
+    def layout(self) -> _layout:
+        """`torch.jagged` or `torch.strided`."""
+        return self.kind  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions, that of the batch among them."""
+        return self.dim()
+
+    ndimension = property(lambda self: self.dim)
+    nelement = property(lambda self: self.numel)
+
+    def unbind(self, dim: int = 0) -> Any:
+        """The entries of the batch, each a view."""
+        return self.rules["unbind"](self, dim)
+
+    def __iter__(self) -> Any:
+        return iter(self.unbind())
+
+    # ------------------------------------------------------------ gradients
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, nested like the tensor; the same object each time."""
+        with DisableTorchFunctionSubclass():
+            found: Any = Tensor.grad.__get__(self)
+        if type(found) is not Tensor:
+            return found
+        self._g = made = twin(found, self)
+        return calls.remember(made)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if isinstance(value, Tensor) and not fits(value, self):
+            raise RuntimeError(
+                "assigned grad has data of a different size: nested tensors have nested gradients"
+            )
+        with DisableTorchFunctionSubclass():
+            Tensor.grad.__set__(self, value)  # type: ignore[attr-defined]
+
+    @grad.deleter
+    def grad(self) -> None:
+        with DisableTorchFunctionSubclass():
+            Tensor.grad.__delete__(self)  # type: ignore[attr-defined]
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Calls ``hook(grad)`` with the nested gradient when it is complete."""
+        parts, kind = self._parts, type(self)
+
+        def of_packed(grad: Any) -> Any:
+            return hook(over(kind, grad, parts) if type(grad) is Tensor else grad)
+
+        with DisableTorchFunctionSubclass():
+            return Tensor.register_hook(self, of_packed)
+
+    # ------------------------------------------------------------ the one way of an op
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Runs an op on nested tensors: by a rule, or on what is packed."""
+        kwargs = kwargs or {}
+        what = _functions.known(func)
+        self = first_among(args, kwargs)
+        found = self.rules.get(what.name)
+        if found is not None:
+            return found(*args, **kwargs)
+        if what.each:
+            return each_element(self, what.name, func, args, kwargs)
+        if what.itself or what.name in _OF_PACKED:
+            with DisableTorchFunctionSubclass():
+                return func(*args, **kwargs)
+        if what.native or what.name in _REFUSED:
+            raise not_there(what.name, self)
+        behind = overriding.behind(func)
+        if behind is None:
+            raise not_there(what.name, self)
+        return behind(*args, **kwargs)
+
+
+_OF_PACKED: Final = frozenset(
+    "_backward_hooks _cdata _grad _grad_fn _has_grad _is_view _version device dtype element_size "
+    "grad_fn is_cpu is_cuda is_inference is_leaf is_meta is_mps is_pinned is_quantized is_shared "
+    "is_sparse is_sparse_csr is_xpu itemsize nbytes output_nr register_post_accumulate_grad_hook "
+    "requires_grad requires_grad.__set__ requires_grad_ retains_grad untyped_storage "
+    "is_floating_point is_complex data_ptr storage_offset retain_grad".split()
+)
+"""What is written in Python about the tensor itself: said of the packed one."""
+_REFUSED: Final = frozenset(
+    "__array__ __dlpack__ __dlpack_device__ apply_ map_ map2_ dim_order set_ storage "
+    "_typed_storage share_memory_ data.__set__ __setitem__ __contains__ lu".split()
+)
+"""What is written in Python and would read the packed tensor as one that is not nested."""
+
+
+def first_among(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The first nested tensor among arguments, also in lists: there is one."""
+    for each in (*args, *kwargs.values()):
+        if isinstance(each, Nested):
+            return each
+        if isinstance(each, (list, tuple)):
+            for one in each:
+                if isinstance(one, Nested):
+                    return one
+    raise AssertionError("no nested tensor among the arguments")
+
+
+def not_there(name: str, like: Nested) -> NotImplementedError:
+    """The error of an op that nested tensors of a layout have not."""
+    return NotImplementedError(
+        f"aten.{name}: not implemented for nested tensors of the layout {like.kind}"
+    )
+
+
+def rule(table: Rules, names: str) -> Callable[[F], F]:
+    """A decorator: a function of an op's arguments that does it for nested tensors of a layout."""
+
+    def put(function: F) -> F:
+        for name in names.split():
+            table[name] = function
+        return function
+
+    return put
+
+
+# ------------------------------------------------------------------ packed tensors
+
+
+def packed(x: Nested) -> Tensor:
+    """What is packed as a plain tensor: a view, with the history."""
+    with DisableTorchFunctionSubclass():
+        return x.as_subclass(Tensor)
+
+
+def over(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
+    """A nested tensor over one that somebody else has: a view of it."""
+    with DisableTorchFunctionSubclass():
+        made: Any = tensor.as_subclass(kind)
+    made._parts = parts
+    return made
+
+
+def made_of(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
+    """A nested tensor in the place of a packed one that was just made."""
+    out: Any = object.__new__(kind)
+    out._h, tensor._h = tensor._h, 0
+    out._b = getattr(tensor, "_b", None)
+    out._parts = parts
+    return out
+
+
+def twin(tensor: Tensor, like: Nested) -> Any:
+    """Another object of the very tensor of the engine, nested."""
+    out: Any = object.__new__(type(like))
+    calls.retain((tensor._h,))
+    out._h, out._b, out._parts = tensor._h, None, like._parts
+    return out
+
+
+def fits(value: Tensor, like: Nested) -> bool:
+    """Whether it is nested with the same sizes."""
+    return type(value) is type(like) and value._parts.same(like._parts)
+
+
+def each_element(
+    self: Nested, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Any
+) -> Any:
+    """An op that goes element by element: on what is packed."""
+    if isinstance(kwargs.get("out"), Tensor):
+        raise NotImplementedError(f"aten.{name}: out= is not implemented for nested tensors")
+    others = [each for each in args if isinstance(each, Tensor)]
+    mine = self._operand(name, others)
+    given = [mine if v is self else mine._fit(name, v, i == 0) for i, v in enumerate(args)]
+    named = {key: mine if v is self else mine._fit(name, v) for key, v in kwargs.items()}
+    with DisableTorchFunctionSubclass():
+        found = func(*given, **named)
+    if args and found is given[0]:
+        return args[0] if found is mine else found
+    return _rewrapped(found, mine, name)
+
+
+def _rewrapped(found: Any, like: Nested, name: str) -> Any:
+    """What an op gave of packed tensors, nested like these."""
+    if isinstance(found, tuple):
+        return type(found)([_rewrapped(each, like, name) for each in found])
+    if type(found) is not Tensor:
+        return found
+    if found.shape != attributes.shape(like):
+        raise not_there(name, like)
+    if found.is_meta:
+        raise NotImplementedError("pygrad: nested tensors are not made on the device meta")
+    return made_of(type(like), found, like._parts)

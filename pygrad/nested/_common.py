@@ -1,0 +1,275 @@
+"""Rules that both layouts have: copies, conversions, comparisons, and what differentiates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._boundary import overriding
+from .._boundary.overriding import DisableTorchFunctionSubclass
+from .._dtypes import contiguous_format, preserve_format
+from .._tensor import Tensor
+from ..autograd import _inputs, _listed
+from ..autograd import backward as _backward
+from ..autograd import grad as _grad
+from ..autograd.graph import GradientEdge
+from ._class import Nested, fits, made_of, over, packed, rule, twin
+from ._internal.nested_tensor import RULES as JAGGED
+from ._internal.nested_tensor import NestedTensor
+from ._jagged_shapes import without_holes
+from ._strided import RULES as STRIDED
+from ._strided import StridedNestedTensor, in_order, laid_like
+
+
+def both(names: str) -> Callable[[Any], Any]:
+    """A rule of both layouts."""
+
+    def put(function: Any) -> Any:
+        return rule(JAGGED, names)(rule(STRIDED, names)(function))
+
+    return put
+
+
+# ------------------------------------------------------------------ copies
+
+
+@both("contiguous")
+def contiguous(input: Any, memory_format: Any = contiguous_format) -> Any:
+    """Itself if its entries are in order, else a copy in which they are."""
+    if memory_format is not contiguous_format:
+        raise NotImplementedError(
+            "aten.contiguous: nested tensors have the contiguous format alone"
+        )
+    if input.is_contiguous():
+        return input
+    if isinstance(input, StridedNestedTensor):
+        return in_order(input)
+    whole = without_holes(input)
+    values = packed(whole).contiguous()
+    return over(NestedTensor, values, whole._parts)
+
+
+@both("clone")
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """A copy, with the history."""
+    if memory_format is contiguous_format and not input.is_contiguous():
+        return input.contiguous()
+    if memory_format not in (None, preserve_format, contiguous_format):
+        raise RuntimeError(
+            "NestedTensor clone supports Preserve and Contiguous memory formats, called clone with "
+            f"memory format: {memory_format}"
+        )
+    return made_of(type(input), packed_clone(input), input._parts)
+
+
+def packed_clone(x: Nested) -> Tensor:
+    """A copy of what is packed, whose history is that of the nested tensor."""
+    with DisableTorchFunctionSubclass():
+        return Tensor.clone(x)
+
+
+@both("data")
+def data(input: Any) -> Any:
+    """The same elements, without history."""
+    with DisableTorchFunctionSubclass():
+        return made_of(type(input), Tensor.data.__get__(input), input._parts)
+
+
+@both("cpu")
+def cpu(input: Any, memory_format: Any = None) -> Any:
+    """Itself."""
+    return input
+
+
+@rule(JAGGED, "copy_")
+def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Writes the entries of another tensor, whose sizes are these, to this one."""
+    if not isinstance(src, NestedTensor):
+        raise RuntimeError("copy_ to a nested tensor is from one of the same sizes")
+    mine, other = input._parts, src._parts
+    values = packed(src)
+    same = mine.same(other) or [n for _, n in mine._looked_at()] == [
+        n for _, n in other._looked_at()
+    ]
+    if not same or mine.ragged != other.ragged or values.shape != packed(input).shape:
+        raise RuntimeError(
+            "copy_ only supports Nested Tensors that have same size and the same offset tensor."
+        )
+    with DisableTorchFunctionSubclass():
+        Tensor.copy_(input, values)
+    return input
+
+
+@both("new_empty new_zeros new_ones new_full new_tensor")
+def new(input: Any, size: Any = (), *_: Any, **__: Any) -> Any:
+    """Raises RuntimeError: what is made like a nested tensor has other sizes."""
+    raise RuntimeError("new_empty() not supported for NJT with shape != ()")
+
+
+@both("is_same_size")
+def is_same_size(input: Any, other: Any) -> bool:
+    """Whether both are nested with the same sizes."""
+    for what, x in (("Self", input), ("Other", other)):
+        if not isinstance(x, Nested):
+            others = "Other" if what == "Self" else "Self"
+            raise RuntimeError(
+                f"Expected both self and other to be nested tensors. {others} is nested. While "
+                f"{what} is not nested."
+            )
+    if isinstance(input, NestedTensor) and isinstance(other, NestedTensor):
+        return bool(input._size == other._size)
+    return fits(other, input)
+
+
+@both("equal")
+def equal(input: Any, other: Any) -> bool:
+    """Whether both have the same entries."""
+    if type(input) is not type(other):
+        return False
+    mine, others = input._entries("equal"), other._entries("equal")
+    return len(mine) == len(others) and all(map(Tensor.equal, mine, others))
+
+
+@both("numel nelement")
+def numel(input: Any) -> int:
+    """The number of elements in all entries."""
+    return int(input.numel())
+
+
+@both("size")
+def size(input: Any, dim: int | None = None) -> Any:
+    """The sizes, or one of them."""
+    return input.size(dim)
+
+
+@both("stride")
+def stride(input: Any, dim: int | None = None) -> Any:
+    """The strides, or one of them."""
+    return input.stride(dim)
+
+
+@both("is_contiguous")
+def is_contiguous(input: Any, memory_format: Any = None) -> bool:
+    """Whether the entries are in order."""
+    return bool(input.is_contiguous())
+
+
+@both("dim")
+def dim(input: Any) -> int:
+    """The number of dimensions."""
+    return int(input.dim())
+
+
+@both("item")
+def item(input: Any) -> Any:
+    """The one element."""
+    if input.numel() != 1:
+        raise RuntimeError(f"a Tensor with {input.numel()} elements cannot be converted to Scalar")
+    return packed(input.contiguous()).reshape(()).item()
+
+
+@both("tolist")
+def tolist(input: Any) -> Any:
+    """Raises RuntimeError: `unbind` it first."""
+    if isinstance(input, NestedTensor):
+        raise RuntimeError(".tolist() is not supported for tensor subclasses, got NestedTensor")
+    return input.stride()
+
+
+@both("numpy __array__")
+def numpy(input: Any, *_: Any, **__: Any) -> Any:
+    """Raises RuntimeError: `unbind` it first."""
+    if isinstance(input, NestedTensor):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+    return input.shape
+
+
+# ------------------------------------------------------------------ what differentiates
+
+
+def _packed_gradient(at: int, output: Any, grad: Any) -> Any:
+    """A gradient that a backward starts with, once it fits what it is of.
+
+    Raises: RuntimeError: it does not.
+    """
+    nested = isinstance(output, Nested)
+    if grad is None:
+        if nested:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        return grad
+    if isinstance(output, GradientEdge) or (not nested and not isinstance(grad, Nested)):
+        return grad
+    if isinstance(output, StridedNestedTensor) or not nested:
+        is_same_size(output, grad)
+    if not fits(grad, output) or grad.numel() != output.numel():
+        shapes = [_sizes(x) for x in (grad, output)]
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{at}] has a shape of {shapes[0]} and output[{at}] has "
+            f"a shape of {shapes[1]}."
+        )
+    return laid_like(grad, output) if isinstance(grad, StridedNestedTensor) else grad
+
+
+def _sizes(x: Any) -> Any:
+    return x._nested_tensor_size() if isinstance(x, StridedNestedTensor) else x.shape
+
+
+def _gradients(outputs: Sequence[Any], given: Any) -> Any:
+    """The gradients of several outputs, looked at."""
+    listed = [None] * len(outputs) if given is None else list(_listed(given))
+    if len(listed) != len(outputs):
+        return given  # which the engine refuses
+    found = [_packed_gradient(i, *each) for i, each in enumerate(zip(outputs, listed, strict=True))]
+    return None if given is None else found
+
+
+def _behind(function: Any) -> Any:
+    return overriding.behind(function) or function
+
+
+@both("autograd.backward")
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """The backward of nested outputs, whose gradients are nested like them."""
+    if grad_variables is None:
+        grad_tensors = _gradients(_listed(tensors), grad_tensors)
+    with DisableTorchFunctionSubclass():
+        _behind(_backward)(
+            tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs
+        )
+
+
+@both("backward")
+def backward_of(
+    self: Any,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """The method of that name."""
+    backward(self, gradient, retain_graph, create_graph, None, inputs)
+
+
+@both("autograd.grad")
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **options: Any) -> Any:
+    """Gradients by nested inputs, which are nested like them."""
+    batched = options.get("is_grads_batched", args[4] if len(args) > 4 else False)
+    if batched:
+        raise NotImplementedError("is_grads_batched is not implemented for nested tensors")
+    grad_outputs = _gradients(_listed(outputs), grad_outputs)
+    with DisableTorchFunctionSubclass():
+        found = _behind(_grad)(outputs, inputs, grad_outputs, *args, **options)
+    by = _inputs(inputs, "grad")
+    results = found.values() if type(found) is dict else found
+    wrapped = [
+        twin(g, x) if isinstance(x, Nested) and type(g) is Tensor else g
+        for g, x in zip(results, by, strict=True)
+    ]
+    return dict(zip(found, wrapped, strict=True)) if type(found) is dict else tuple(wrapped)

@@ -1,0 +1,85 @@
+"""Which op a function of the package is, by the name that rules of nested tensors have for it, and
+whether it goes element by element: what the table says, nothing is listed."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+from .. import _ops
+from .._tensor import _INPLACE_OPERATORS, _OPERATORS, Tensor
+
+_ELEMENTWISE: Final = frozenset({"direct", "batch:elementwise", "batch:draws"})
+"""Words of rows that compute each element of one of the same place."""
+_ITSELF: Final = "batch:itself"
+_SPACES: Final = {"linalg": "linalg.", "fft": "fft.", "special": "", "masked": "masked."}
+_ALSO: Final = frozenset(
+    "fill_ fill to type_as rand_like randn_like randint_like bernoulli bernoulli_ uniform_ normal_ "
+    "exponential_ cauchy_ log_normal_ geometric_ random_ native_dropout feature_dropout".split()
+)
+"""Ops that fill a tensor, or make one like it: their rows have no word that says so."""
+_NOT: Final = frozenset("complex equal allclose isclose item glu".split())
+
+
+class Known:
+    """What is known of a function: the name of its op, and how that treats elements."""
+
+    __slots__ = ("each", "itself", "name", "native")
+
+    def __init__(self, name: str, words: frozenset[str] | None) -> None:
+        self.name, self.native = name, words is not None
+        base = name.removesuffix("_")
+        words = words or frozenset()
+        self.each = bool(words & _ELEMENTWISE or name in _ALSO) and base not in _NOT
+        self.itself = _ITSELF in words
+
+
+def _words(op: Any, space: str) -> frozenset[str]:
+    return frozenset().union(*(words for words, _ in op.offered(space)))
+
+
+@functools.cache
+def _of_table() -> dict[Any, Known]:
+    """By the function that is called, without what binds it."""
+    known, by_name = {}, {op.name: op for op in _ops.TABLE}
+    for op in _ops.TABLE:
+        for space, functions in _ops.SPACES.items():
+            if space == "internal":
+                continue
+            for name in op.names(space):
+                function = functions[name]
+                full = _SPACES.get(space, "") + name
+                inner = getattr(function, "__func__", function)
+                known[inner] = Known(full, _words(op, space))
+    for table, ending in ((_OPERATORS, ""), (_INPLACE_OPERATORS, "_")):
+        for name, operators in table.items():
+            for operator in operators.split():
+                method = vars(Tensor)[operator]
+                known[method] = Known(name + ending, _words(by_name[name], "method"))
+    return known
+
+
+@functools.cache
+def _getters() -> dict[int, str]:
+    return {id(each): name for name, each in vars(Tensor).items() if isinstance(each, property)}
+
+
+def known(function: Any) -> Known:
+    """What is known of a function as ``__torch_function__`` gets it."""
+    inner = getattr(function, "__func__", function)
+    found = _of_table().get(inner)
+    if found is not None:
+        return found
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, property):
+        name = _getters().get(id(owner), "")
+        words = _property_words().get(name)
+        kind = function.__name__
+        return Known(name if kind == "__get__" else f"{name}.{kind}", words)
+    in_autograd = function.__module__.endswith(".autograd")
+    return Known(f"autograd.{function.__name__}" if in_autograd else function.__name__, None)
+
+
+@functools.cache
+def _property_words() -> dict[str, frozenset[str]]:
+    return {name: _words(op, "property") for op in _ops.TABLE for name in op.names("property")}

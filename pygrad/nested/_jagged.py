@@ -1,0 +1,128 @@
+"""Where the entries of a jagged tensor lie in its values: between offsets, along one dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _ops
+from .._dtypes import int64
+from .._tensor import Tensor
+from ._sizes import SymInt, size_said_by
+
+_F = _ops.SPACES["torch"]
+
+
+class Jagged:
+    """Where the entries lie.
+
+    Attributes:
+        offsets: where each entry begins, and the last one ends.
+        lengths: how long each is, where they do not reach to the next; or None.
+        ragged: which dimension is ragged, counted with that of the batch.
+        least, most: the shortest and the longest entry, where they are known; or None.
+        size: the ragged size.
+    """
+
+    __slots__ = ("_index", "_spans", "_versions", "least", "lengths", "most", "offsets", "ragged")
+
+    def __init__(
+        self,
+        offsets: Tensor,
+        lengths: Tensor | None = None,
+        ragged: int = 1,
+        least: int | None = None,
+        most: int | None = None,
+    ) -> None:
+        self.offsets, self.lengths, self.ragged = offsets, lengths, ragged
+        self.least, self.most = least, most
+        self._spans: Any = None
+        self._index: Any = None
+        self._versions: Any = None
+
+    @property
+    def batch(self) -> int:
+        """How many entries there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def size(self) -> SymInt:
+        """The ragged size."""
+        return size_said_by(self.offsets if self.lengths is None else self.lengths)
+
+    def same(self, other: Jagged) -> bool:
+        """Whether tensors of these parts have the same ragged size, at the same dimension."""
+        return self.ragged == other.ragged and self.size == other.size
+
+    def at(self, ragged: int) -> Jagged:
+        """The same entries of a tensor that is ragged in another dimension."""
+        if ragged == self.ragged:
+            return self
+        return Jagged(self.offsets, self.lengths, ragged, self.least, self.most)
+
+    def spans(self, total: int, op: str) -> list[tuple[int, int]]:
+        """Where each entry begins, and how long it is.
+
+        Raises: RuntimeError: they do not lie within as many rows as there are.
+        """
+        known = self._looked_at()
+        lengths = [length for _, length in known]
+        if self.lengths is None and min(lengths, default=0) >= 0 and sum(lengths) != total:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's "
+                f"size at dimension {self.ragged - 1}), but got split_sizes={lengths}"
+            )
+        if not all(start >= 0 and 0 <= n <= total - start for start, n in known):
+            raise RuntimeError(
+                f"{op}(): nested tensor offsets and lengths do not match ragged_idx dimension"
+            )
+        return known
+
+    def _looked_at(self) -> list[tuple[int, int]]:
+        """The numbers in offsets and lengths, read again if these were written to."""
+        lengths = self.lengths
+        versions = self.offsets._version, None if lengths is None else lengths._version
+        if self._spans is None or versions != self._versions:
+            starts = self.offsets.tolist()
+            if any(type(each) is not int for each in starts):
+                raise RuntimeError("offsets of nested tensors must be integers")
+            ends = starts[1:]
+            sizes = (
+                [b - a for a, b in zip(starts, ends, strict=False)]
+                if lengths is None
+                else lengths.tolist()
+            )
+            self._spans = list(zip(starts[:-1], sizes, strict=True))
+            self._index, self._versions = None, versions
+        return self._spans  # type: ignore[no-any-return]
+
+    def longest(self) -> int:
+        """The longest entry."""
+        if self.most is None:
+            self.most = max((n for _, n in self._looked_at()), default=0)
+        return self.most
+
+    def shortest(self) -> int:
+        """The shortest entry."""
+        if self.least is None:
+            self.least = min((n for _, n in self._looked_at()), default=0)
+        return self.least
+
+    def places(self, total: int, op: str) -> tuple[Tensor, Tensor]:
+        """Of each row of the values the entry it is of, and its place there.
+
+        Raises: RuntimeError: the offsets lie, or there are holes.
+        """
+        spans = self.spans(total, op)
+        if self.lengths is not None:
+            raise RuntimeError(f"{op}(): not supported for nested tensors with holes")
+        if self._index is None:
+            entries = [b for b, (_, n) in enumerate(spans) for _ in range(n)]
+            within = [i for _, n in spans for i in range(n)]
+            self._index = (_indices(entries), _indices(within))
+        return self._index  # type: ignore[no-any-return]
+
+
+def _indices(numbers: list[int]) -> Tensor:
+    from .._creation import tensor
+
+    return tensor(numbers, dtype=int64)

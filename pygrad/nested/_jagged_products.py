@@ -1,0 +1,147 @@
+"""Rules of the jagged layout for products, normalisations and lookups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _ops
+from .._tensor import Tensor
+from ._class import packed, rule
+from ._internal.nested_tensor import RULES, NestedTensor
+from ._jagged_shapes import nested
+
+_F, _NN = _ops.SPACES["torch"], _ops.SPACES["nn"]
+
+
+@rule(RULES, "linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """The product with a matrix that is not nested."""
+    if not isinstance(input, NestedTensor) or input._parts.ragged == input.dim() - 1:
+        raise ValueError("NestedTensor linear: expected input to be a jagged layout NestedTensor")
+    return nested(_NN["linear"](packed(input), weight, bias), input)
+
+
+@rule(RULES, "matmul __matmul__ bmm")
+def matmul(input: Any, other: Any = None, *, mat2: Any = None, out: Any = None) -> Any:
+    """A product of matrices: of each entry with one matrix or with its own; along the ragged
+    dimension it is summed over, and the result is not nested.
+    """
+    other = mat2 if other is None else other
+    if out is not None:
+        raise NotImplementedError("aten.matmul: out= is not implemented for nested tensors")
+    found = None
+    if isinstance(input, NestedTensor):
+        found = _of_two(input, other) if isinstance(other, NestedTensor) else _by(input, other)
+    elif isinstance(other, NestedTensor):
+        found = _from_left(input, other)
+    if found is None:
+        shapes = getattr(input, "_size", None) or input.shape, other.shape
+        raise RuntimeError(
+            f"matmul(): not supported between inputs of shapes {shapes[0]} and {shapes[1]}"
+        )
+    return found
+
+
+def _by(a: NestedTensor, b: Tensor) -> Any:
+    """By a matrix, or by one for each entry."""
+    ragged, n = a._parts.ragged, a.dim()
+    if b.dim() == 2 and ragged != n - 1:
+        return nested(_F["matmul"](packed(a), b), a)
+    if b.dim() != n or b.shape[0] != a._parts.batch or ragged == n - 1:
+        return None
+    made = [x @ y for x, y in zip(a._entries("matmul"), b.unbind(0), strict=True)]
+    return _joined(made, a)
+
+
+def _joined(made: Sequence[Tensor], like: NestedTensor) -> Any:
+    at = like._parts.ragged - 1
+    if like._parts.lengths is not None:
+        raise RuntimeError("matmul(): not supported for nested tensors with holes")
+    return nested(_F["cat"](list(made), at), like)
+
+
+def _from_left(a: Tensor, b: NestedTensor) -> Any:
+    """A matrix, or one for each entry, by entries whose last dimension is ragged."""
+    n = b.dim()
+    if b._parts.ragged != n - 1:
+        return None
+    if a.dim() == 2:
+        return nested(_F["matmul"](a, packed(b)), b)
+    if a.dim() != n or a.shape[0] != b._parts.batch:
+        return None
+    made = [x @ y for x, y in zip(a.unbind(0), b._entries("matmul"), strict=True)]
+    return _joined(made, b)
+
+
+def _of_two(a: NestedTensor, b: NestedTensor) -> Any:
+    n = a.dim()
+    if b.dim() != n or a._parts.size != b._parts.size:
+        return None
+    if a._parts.ragged == n - 1 and b._parts.ragged == n - 2:
+        pairs = zip(a._entries("matmul"), b._entries("matmul"), strict=True)
+        return _F["stack"]([x @ y for x, y in pairs])
+    if a._parts.ragged == b._parts.ragged < n - 2:
+        return nested(_F["matmul"](packed(a), packed(b)), a)
+    return None
+
+
+# ------------------------------------------------------------------ normalisations
+
+
+def _normalised(op: str, input: NestedTensor, shape: Sequence[int]) -> Tensor:
+    first = input.dim() - len(shape)
+    if first <= input._parts.ragged:
+        raise RuntimeError(f"{op}(): normalizing over ragged dim not supported for nested tensors")
+    return packed(input)
+
+
+@rule(RULES, "layer_norm")
+def layer_norm(
+    input: NestedTensor,
+    normalized_shape: Sequence[int],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    *_: Any,
+    **__: Any,
+) -> Any:
+    """The layer norm over dimensions behind the ragged one."""
+    values = _normalised("layer_norm", input, normalized_shape)
+    return nested(_NN["layer_norm"](values, normalized_shape, weight, bias, eps), input)
+
+
+@rule(RULES, "rms_norm")
+def rms_norm(
+    input: NestedTensor, normalized_shape: Sequence[int], weight: Any = None, eps: Any = None
+) -> Any:
+    """The norm by root mean squares over dimensions behind the ragged one."""
+    values = _normalised("rms_norm", input, normalized_shape)
+    return nested(_NN["rms_norm"](values, normalized_shape, weight, eps), input)
+
+
+# ------------------------------------------------------------------ lookups
+
+
+@rule(RULES, "embedding")
+def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> Any:
+    """The rows that a tensor of numbers names; `torch.embedding` has the weight first."""
+    if isinstance(weight, NestedTensor):
+        return nested(_F["embedding"](input, packed(weight), *args, **options), weight)
+    return nested(_NN["embedding"](packed(input), weight, *args, **options), input)
+
+
+@rule(RULES, "one_hot")
+def one_hot(input: NestedTensor, num_classes: int = -1) -> Any:
+    """Ones where numbers say, along a dimension more."""
+    return nested(_NN["one_hot"](packed(input), num_classes), input)
+
+
+@rule(RULES, "conv1d")
+def conv1d(input: Any, *_: Any, **__: Any) -> Any:
+    """Raises ValueError, as in PyTorch: the entries of a convolution's input are not ragged."""
+    raise ValueError(
+        "NestedTensor convolution_default(input: jt, weight: t, bias: t?, stride: any, padding: "
+        "any, dilation: any, transposed: any, output_padding: any, groups: any): expected input to "
+        "be a contiguous jagged layout NestedTensor"
+    )

@@ -1,0 +1,203 @@
+"""Rules of the jagged layout for reductions: over dimensions that are not ragged on the values,
+over the ragged one of each entry with a padding that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _ops
+from .._dtypes import iinfo
+from .._tensor import Tensor
+from ._class import each_element, packed, rule
+from ._internal.nested_tensor import RULES, NestedTensor
+from ._jagged_shapes import nested, without_holes
+from ._padded import jagged_of_padded, jagged_padded
+
+_M, _F = _ops.SPACES["method"], _ops.SPACES["torch"]
+
+
+def _lowest(x: Tensor) -> Any:
+    if x.dtype._inexact:
+        return float("-inf")
+    return False if x.dtype.name.endswith("bool") else iinfo(x.dtype).min
+
+
+def _highest(x: Tensor) -> Any:
+    if x.dtype._inexact:
+        return float("inf")
+    return True if x.dtype.name.endswith("bool") else iinfo(x.dtype).max
+
+
+_PADDINGS: dict[str, Callable[[Tensor], Any]] = {
+    "sum": lambda x: 0,
+    "mean": lambda x: 0,
+    "prod": lambda x: 1,
+    "any": lambda x: False,
+    "all": lambda x: True,
+    "amax": _lowest,
+    "max": _lowest,
+    "argmax": _lowest,
+    "amin": _highest,
+    "min": _highest,
+    "argmin": _highest,
+}
+"""By the name of a reduction, what it does not mind."""
+
+
+def _reduced(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -> Any:
+    """A reduction over some dimensions.
+
+    Raises: RuntimeError: over those that cannot be reduced together.
+    """
+    method = _M[op]
+    dims = [] if dim is None else sorted({x._dim(d) for d in _listed(dim)})
+    ragged, n = x._parts.ragged, x.dim()
+    inner = [d for d in dims if d not in (0, ragged)]
+    if not dims or len(dims) == n:
+        found = method(packed(without_holes(x)), **options)
+        return found.reshape((1,) * n) if keepdim and dims else found
+    if 0 in dims:
+        if ragged not in dims:
+            raise RuntimeError(
+                f"{op}(): reducing along the batch dimension but not the ragged dimension is not "
+                "supported for nested tensors"
+            )
+        over = [d - 1 for d in dims if d]
+        found = method(packed(without_holes(x)), _as_given(dim, over), keepdim, **options)
+        return found.unsqueeze(0) if keepdim else found
+    if ragged in dims:
+        if inner:
+            if op == "mean":
+                raise AssertionError(
+                    "Cannot reduce on both ragged and non-batch dimensions without also reducing "
+                    "on batch"
+                )
+            raise RuntimeError(
+                f"{op}(): reducing along a ragged and non-batch dimension is not supported for "
+                "nested tensors"
+            )
+        return _along_ragged(op, x, dim, keepdim, options)
+    found = method(packed(x), _as_given(dim, [d - 1 for d in inner]), keepdim, **options)
+    moved = ragged if keepdim else ragged - sum(d < ragged for d in inner)
+    if isinstance(found, tuple):
+        return type(found)([nested(each, x, moved) for each in found])
+    return nested(found, x, moved)
+
+
+def _along_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: Any) -> Any:
+    if x._parts.lengths is not None:
+        raise RuntimeError(
+            f"{op}(): reducing across the ragged dimension is not supported for non-contiguous "
+            "nested tensors with holes"
+        )
+    at, values = x._parts.ragged, packed(x)
+    padded = jagged_padded(x, _PADDINGS[op](values), None, op)
+    if op != "mean":
+        return _M[op](padded, _as_given(dim, [at]), keepdim, **options)
+    total = _M["sum"](padded, [at], keepdim, **options)
+    starts = x._parts.offsets
+    lengths = starts.diff().reshape(-1, *(1,) * (total.dim() - 1))
+    return total / lengths
+
+
+def _listed(dim: Any) -> list[int]:
+    return list(dim) if isinstance(dim, (list, tuple)) else [dim]
+
+
+def _as_given(dim: Any, dims: list[int]) -> Any:
+    """Dimensions in the form in which they came: a number, or several."""
+    return dims if isinstance(dim, (list, tuple)) or len(dims) != 1 else dims[0]
+
+
+@rule(RULES, "sum")
+def summed(
+    input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The sum over dimensions."""
+    return _reduced("sum", input, dim, keepdim, dtype=dtype)
+
+
+@rule(RULES, "mean")
+def averaged(
+    input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The mean over dimensions: of the ragged one over as many as each entry has."""
+    return _reduced("mean", input, dim, keepdim, dtype=dtype)
+
+
+@rule(RULES, "prod")
+def multiplied(
+    input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The product over one dimension, or of all."""
+    return _reduced("prod", input, dim, keepdim, dtype=dtype)
+
+
+def _plain(op: str) -> None:
+    @rule(RULES, op)
+    def function(input: NestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
+        return _reduced(op, input, dim, keepdim)
+
+    function.__name__ = op
+
+
+for _op in ("any", "all", "amax", "amin", "argmax", "argmin"):
+    _plain(_op)
+
+
+def _extreme(op: str, of_two: str) -> None:
+    @rule(RULES, op)
+    def function(input: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
+        other = dim if isinstance(dim, Tensor) else other
+        if other is not None:
+            first = input if isinstance(input, NestedTensor) else other
+            return each_element(first, of_two, _F[of_two], (input, other), {})
+        return _reduced(op, input, dim, keepdim)
+
+    function.__name__ = op
+
+
+_extreme("max", "maximum")
+_extreme("min", "minimum")
+
+
+# ------------------------------------------------------------------ softmax
+
+
+@rule(RULES, "softmax")
+def softmax(
+    input: NestedTensor, dim: int | None = None, *more: Any, dtype: Any = None, **_: Any
+) -> Any:
+    """The softmax over a dimension, the ragged one too."""
+    dtype = next((each for each in more if type(each).__name__ == "dtype"), dtype)
+    at = input._dim(-1 if dim is None else dim)
+    if at == 0:
+        raise RuntimeError(
+            "softmax(): not supported when reducing across the batch dimension for NestedTensor"
+        )
+    if at != input._parts.ragged:
+        return nested(_M["softmax"](packed(input), at - 1, dtype), input)
+    if input._parts.lengths is not None:
+        raise RuntimeError(
+            "softmax(): not supported where lengths is not None and reducing across the ragged "
+            "dimension for NestedTensor"
+        )
+    padded = jagged_padded(input, float("-inf"), None, "softmax")
+    total = packed(input).shape[at - 1]
+    return jagged_of_padded(_M["softmax"](padded, at, dtype), input._parts, total, "softmax")
+
+
+@rule(RULES, "log_softmax")
+def log_softmax(
+    input: NestedTensor, dim: int | None = None, *more: Any, dtype: Any = None, **_: Any
+) -> Any:
+    """Its logarithm, over a dimension that is not ragged."""
+    dtype = next((each for each in more if type(each).__name__ == "dtype"), dtype)
+    at = input._dim(-1 if dim is None else dim)
+    for wrong, where in ((0, "across the batch"), (input._parts.ragged, "along the ragged")):
+        if at == wrong:
+            raise RuntimeError(
+                f"log_softmax(): not supported when reducing {where} dimension for NestedTensor"
+            )
+    return nested(_M["log_softmax"](packed(input), at - 1, dtype), input)

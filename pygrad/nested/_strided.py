@@ -1,0 +1,322 @@
+"""The strided layout: a buffer, and of each entry its sizes, its strides and where it begins.
+
+Any dimension but that of the batch may be ragged. An op that does not go element by element is done
+entry by entry, as PyTorch does it on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from .. import _ops
+from .._dtypes import Size, int64, strided
+from .._rebuild import _rebuild_nested_tensor
+from .._tensor import Tensor
+from ._class import Nested, Rules, made_of, over, packed
+
+RULES: Rules = {}
+_F = _ops.SPACES["torch"]
+_NO_SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
+Sizes = tuple[int, ...]
+
+
+def contiguous_strides(sizes: Sequence[int]) -> Sizes:
+    """Those of an entry whose elements are in order."""
+    strides = [1] * len(sizes)
+    for i in range(len(sizes) - 2, -1, -1):
+        strides[i] = strides[i + 1] * max(sizes[i + 1], 1)
+    return tuple(strides)
+
+
+class Strided:
+    """Where the entries lie in the buffer."""
+
+    __slots__ = ("offsets", "rank", "sizes", "strides")
+
+    def __init__(
+        self, sizes: Sequence[Sizes], strides: Sequence[Sizes], offsets: Sequence[int], rank: int
+    ) -> None:
+        self.sizes, self.strides = tuple(sizes), tuple(strides)
+        self.offsets, self.rank = tuple(offsets), rank
+
+    @classmethod
+    def in_order(cls, sizes: Sequence[Sizes], rank: int | None = None) -> Strided:
+        """Entries one behind the other, each contiguous."""
+        offsets, at = [], 0
+        for each in sizes:
+            offsets.append(at)
+            at += math.prod(each)
+        if rank is None:
+            rank = len(sizes[0]) if sizes else 0
+        return cls(sizes, [contiguous_strides(each) for each in sizes], offsets, rank)
+
+    def same(self, other: Strided) -> bool:
+        """Whether tensors of these parts have the same sizes."""
+        return self.sizes == other.sizes and self.rank == other.rank
+
+    def is_in_order(self, numel: int) -> bool:
+        """Whether the entries are contiguous, one behind the other, and fill the buffer."""
+        plain = Strided.in_order(self.sizes, self.rank)
+        if sum(map(math.prod, self.sizes)) != numel:
+            return False
+        return plain.offsets == self.offsets and all(
+            n < 2 or a == b
+            for mine, like, sizes in zip(self.strides, plain.strides, self.sizes, strict=True)
+            for a, b, n in zip(mine, like, sizes, strict=True)
+        )
+
+    def regular(self, dim: int) -> int | None:
+        """The size that all entries have in a dimension of theirs; None: it is ragged."""
+        found = {sizes[dim] for sizes in self.sizes}
+        return found.pop() if len(found) == 1 else 0 if not found else None
+
+
+class StridedNestedTensor(Nested):
+    """A nested tensor of the layout `torch.strided`; `nested_tensor` makes it."""
+
+    __slots__ = ()
+
+    rules: ClassVar[Rules] = RULES
+    kind: ClassVar[Any] = strided
+    _parts: Strided
+
+    # ------------------------------------------------------------ description
+
+    @property
+    def shape(self) -> Size:
+        """Raises RuntimeError: ask for `size(dim)`."""
+        raise RuntimeError(_NO_SIZES.format("sizes"))
+
+    def size(self, dim: int | None = None) -> Any:
+        """The size of a dimension.
+
+        Raises: RuntimeError: it is ragged, or none is named. IndexError: there is none.
+        """
+        if dim is None:
+            raise RuntimeError(_NO_SIZES.format("sizes"))
+        at = self._dim(dim)
+        if at == 0:
+            return len(self._parts.sizes)
+        found = self._parts.regular(at - 1)
+        if found is None:
+            raise RuntimeError(f"Given dimension {at} is irregular and does not have a size.")
+        return found
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Raises RuntimeError: each entry has its own strides."""
+        raise RuntimeError(_NO_SIZES.format("strides"))
+
+    def dim(self) -> int:
+        """The number of dimensions, that of the batch among them."""
+        return self._parts.rank + 1
+
+    def numel(self) -> int:
+        """The number of elements in all entries."""
+        return sum(map(math.prod, self._parts.sizes))
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the entries are, and lie one behind the other."""
+        return self._parts.is_in_order(packed(self).numel())
+
+    def __len__(self) -> int:
+        raise RuntimeError(_NO_SIZES.format("sizes"))
+
+    def _dim(self, dim: int) -> int:
+        n = self.dim()
+        if not -n <= dim < n:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
+                f"{dim})"
+            )
+        return dim % n
+
+    def _table(self, rows: Sequence[Any], shape: Sizes) -> Tensor:
+        from .._creation import tensor
+
+        return tensor([list(each) for each in rows], dtype=int64).reshape(shape)
+
+    def _nested_tensor_size(self) -> Tensor:
+        """int64, (batch, dimensions of an entry): the sizes of each entry."""
+        return self._table(self._parts.sizes, self._table_shape())
+
+    def _nested_tensor_strides(self) -> Tensor:
+        """The strides of each entry, in the same form."""
+        return self._table(self._parts.strides, self._table_shape())
+
+    def _table_shape(self) -> Sizes:
+        n = len(self._parts.sizes)
+        return (n, self._parts.rank) if n else (0,)
+
+    def _nested_tensor_storage_offsets(self) -> Tensor:
+        """int64, (batch,): where each entry begins in the buffer."""
+        from .._creation import tensor
+
+        return tensor(list(self._parts.offsets), dtype=int64)
+
+    def values(self) -> Tensor:
+        """The buffer: a view."""
+        return packed(self)
+
+    def __repr__(self) -> str:
+        entries = ",\n".join(_indented(repr(each)) for each in self._shown())
+        text = f"nested_tensor([\n{entries}\n]"
+        if self.grad_fn is not None:
+            return f"{text}, grad_fn=<{self.grad_fn.name()}>)"
+        return f"{text}, requires_grad=True)" if self.requires_grad else f"{text})"
+
+    def _shown(self) -> list[Tensor]:
+        entries = entries_of(packed(self).detach(), self._parts)
+        return [each.requires_grad_() for each in entries] if self.requires_grad else entries
+
+    # ------------------------------------------------------------ copies, files
+
+    def __copy__(self) -> StridedNestedTensor:
+        made = over(type(self), packed(self).detach(), self._parts)
+        return made.requires_grad_(self.requires_grad)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StridedNestedTensor:
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment."
+            )
+        made = over(type(self), packed(self).detach().clone(), self._parts)
+        memo[id(self)] = made.requires_grad_(self.requires_grad)
+        if self.grad is not None:
+            made.grad = over(type(made), packed(self.grad).clone(), self.grad._parts)
+        return made  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        parts = (
+            packed(self).detach().requires_grad_(self.requires_grad),
+            self._nested_tensor_size(),
+            self._nested_tensor_strides(),
+            self._nested_tensor_storage_offsets(),
+        )
+        return _rebuild_nested_tensor, parts
+
+    # ------------------------------------------------------------ operands
+
+    def _entries(self, op: str) -> list[Tensor]:
+        return entries_of(packed(self), self._parts)
+
+    def _operand(self, name: str, others: Sequence[Any]) -> Nested:
+        mine, nested = self._parts, [o for o in others if isinstance(o, StridedNestedTensor)]
+        if all(
+            o._parts.strides == mine.strides and o._parts.offsets == mine.offsets for o in nested
+        ):
+            return self
+        return self if name.endswith("_") else in_order(self)
+
+    def _fit(self, name: str, value: Any, is_self: bool = False) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        if isinstance(value, StridedNestedTensor):
+            if not value._parts.same(self._parts):
+                raise RuntimeError(
+                    f"{name.removesuffix('_')} does not support broadcasting when given a "
+                    "NestedTensor"
+                )
+            mine, other = self._parts, value._parts
+            if (mine.strides, mine.offsets) == (other.strides, other.offsets):
+                return value
+            if not self.is_contiguous():
+                raise NotImplementedError(
+                    f"aten.{name}: not implemented in place on nested tensors whose entries lie "
+                    "otherwise than those of the other operand"
+                )
+            return in_order(value)
+        if value.dim() == 0:
+            return value
+        kinds = ("non-nested", "nested") if is_self else ("nested", "non-nested")
+        raise RuntimeError(
+            f"Expected both self and other to be nested, but got a {kinds[0]} self and {kinds[1]} "
+            "other"
+        )
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))
+
+
+def entries_of(buffer: Tensor, parts: Strided, apart: bool = False) -> list[Tensor]:
+    """The entries, each a view of the buffer: of one op, or each of one of its own."""
+    if parts.sizes and not apart and parts.is_in_order(buffer.shape[0]):
+        pieces = buffer.split([math.prod(each) for each in parts.sizes])
+        return [p.view(s) for p, s in zip(pieces, parts.sizes, strict=True)]
+    rows = zip(parts.sizes, parts.strides, parts.offsets, strict=True)
+    return [buffer.as_strided(size, stride, start) for size, stride, start in rows]
+
+
+def of_entries(entries: Sequence[Tensor], rank: int | None = None) -> Any:
+    """A nested tensor of copies of its entries, with their history."""
+    sizes = [tuple(each.shape) for each in entries]
+    buffer = _F["cat"]([each.reshape(-1) for each in entries])
+    return made_of(StridedNestedTensor, buffer, Strided.in_order(sizes, rank))
+
+
+def over_buffer(buffer: Tensor, parts: Strided) -> Any:
+    """A nested tensor over a buffer: a view of it."""
+    return over(StridedNestedTensor, buffer, parts)
+
+
+def in_order(x: Any) -> Any:
+    """The same entries, contiguous and one behind the other: itself if they are."""
+    return x if x.is_contiguous() else of_entries(x._entries("contiguous"), x._parts.rank)
+
+
+def laid_like(x: Any, like: Any) -> Any:
+    """The same entries, which lie in a buffer as those of another tensor do."""
+    mine, other = x._parts, like._parts
+    if (mine.strides, mine.offsets) == (other.strides, other.offsets):
+        return x
+    buffer = packed(x).new_zeros(packed(like).shape)
+    for place, entry in zip(entries_of(buffer, other, True), x._entries("copy_"), strict=True):
+        place.copy_(entry)
+    return made_of(StridedNestedTensor, buffer, other)
+
+
+def each(function: Callable[..., Tensor], x: Any, *others: Any) -> Any:
+    """A function of one entry, or of one of each of several tensors, done with all."""
+    lists = [t._entries("unbind") for t in (x, *others)]
+    made = [function(*entry) for entry in zip(*lists, strict=True)]
+    return of_entries(made, made[0].dim() if made else x._parts.rank) if made else x.clone()
+
+
+def rebuilt(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> Any:
+    """A nested tensor of what a file, or `torch._nested_view_from_buffer`, says of it.
+
+    Raises: RuntimeError: an entry is not within the buffer.
+    """
+    if buffer.dim() != 1:
+        raise RuntimeError("given buffer must be 1-dimensional")
+    tables = [sizes.tolist(), strides.tolist()]
+    parts = Strided(
+        [tuple(row) for row in tables[0]],
+        [tuple(row) for row in tables[1]],
+        offsets.tolist(),
+        sizes.shape[1] if sizes.dim() == 2 else 0,
+    )
+    check(parts, buffer.shape[0])
+    return over_buffer(buffer, parts)
+
+
+def check(parts: Strided, room: int) -> None:
+    """Raises: RuntimeError: an entry is not within a buffer of so many elements."""
+    if not len(parts.sizes) == len(parts.strides) == len(parts.offsets):
+        raise RuntimeError("sizes, strides and offsets of a nested tensor are of as many entries")
+    for size, stride, start in zip(parts.sizes, parts.strides, parts.offsets, strict=True):
+        if len(size) != parts.rank or len(stride) != parts.rank:
+            raise RuntimeError("entries of a nested tensor have the same number of dimensions")
+        numbers = (*size, *stride, start)
+        if any(type(n) is not int or n < 0 for n in numbers):
+            raise RuntimeError("sizes, strides and offsets of a nested tensor are not negative")
+        last = start + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+        if math.prod(size) and last >= room:
+            raise RuntimeError(
+                f"an entry of a nested tensor reaches to element {last} of a buffer of {room}"
+            )

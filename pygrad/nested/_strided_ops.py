@@ -1,0 +1,218 @@
+"""Rules of the strided layout for ops that compute: entry by entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _ops
+from .._tensor import Tensor
+from ..autograd.function import Function
+from ._class import not_there, packed, rule
+from ._strided import (
+    RULES,
+    Strided,
+    StridedNestedTensor,
+    each,
+    entries_of,
+    in_order,
+    over_buffer,
+)
+
+_F, _NN, _M = _ops.SPACES["torch"], _ops.SPACES["nn"], _ops.SPACES["method"]
+
+
+# ------------------------------------------------------------------ sums
+
+
+class SumOfLastBackward(Function):
+    """The sum of each entry over its last dimension, which as in PyTorch saves its input."""
+
+    @staticmethod
+    def forward(ctx: Any, buffer: Tensor, parts: Strided) -> Tensor:
+        ctx.save_for_backward(buffer)
+        ctx.parts = parts
+        entries = entries_of(buffer, parts)
+        return _F["cat"]([entry.sum(-1).reshape(-1) for entry in entries])  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (buffer,) = ctx.saved_tensors
+        sizes = ctx.parts.sizes
+        rows = grad.split([_rows(size) for size in sizes])
+        wide = [
+            row.reshape(*size[:-1], 1).expand(size).reshape(-1)
+            for row, size in zip(rows, sizes, strict=True)
+        ]
+        return _F["cat"](wide).to(buffer.dtype), None
+
+
+def _rows(size: Sequence[int]) -> int:
+    return math.prod(size[:-1])
+
+
+@rule(RULES, "sum")
+def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum of all elements, or of each entry over the last dimension, which stays as 1."""
+    if dim is None:
+        return _M["sum"](packed(in_order(input)), dtype=dtype)
+    dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
+    if len(dims) != 1:
+        raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
+    at = input._dim(dims[0])
+    if at != input.dim() - 1:
+        raise RuntimeError(
+            "NestedTensor can only be reduced across the last dimension for now got dimension "
+            f"{at} instead."
+        )
+    if not keepdim:
+        raise RuntimeError("NestedTensor always requires keepdim=True for now.")
+    if dtype is not None:
+        return summed(input.to(dtype), dim, keepdim)
+    whole = in_order(input)
+    sizes = [(*size[:-1], 1) for size in input._parts.sizes]
+    buffer = SumOfLastBackward.apply(packed(whole), whole._parts)
+    return over_buffer(buffer, Strided.in_order(sizes, input._parts.rank))
+
+
+@rule(RULES, "max min")
+def larger(input: Any, other: Any = None, *_: Any, **__: Any) -> Any:
+    """Raises NotImplementedError: only of two tensors there is such a thing, as `maximum`."""
+    raise not_there("max.dim", input)
+
+
+@rule(RULES, "all")
+def all_of(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether all elements are true, or those of each entry along a dimension."""
+    if dim is None:
+        return packed(in_order(input)).all()
+    at = input._dim(dim)
+    if at == 0:
+        raise not_there("all.dim", input)
+    return each(lambda entry: entry.all(at - 1, keepdim), input)
+
+
+# ------------------------------------------------------------------ softmax, norms, lookups
+
+
+@rule(RULES, "softmax")
+def softmax(
+    input: StridedNestedTensor, dim: int | None = None, *more: Any, dtype: Any = None, **_: Any
+) -> Any:
+    """The softmax of each entry over a dimension."""
+    dtype = next((each for each in more if type(each).__name__ == "dtype"), dtype)
+    at = input._dim(-1 if dim is None else dim)
+    if at == 0:
+        raise RuntimeError("Cannot apply softmax across nested dimension 0")
+    return each(lambda entry: _M["softmax"](entry, at - 1, dtype), input)
+
+
+@rule(RULES, "layer_norm")
+def layer_norm(
+    input: StridedNestedTensor,
+    normalized_shape: Sequence[int],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    *_: Any,
+    **__: Any,
+) -> Any:
+    """The layer norm of each entry over its last dimensions, which are not ragged."""
+    if weight is None or bias is None:
+        raise ValueError("NestedTensor layer_norm requires weight and bias")
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    rank = input._parts.rank
+    if len(shape) > rank:
+        raise RuntimeError("layer_norm: normalized_shape has more dimensions than an entry")
+    for i, n in enumerate(shape):
+        if input.size(1 + rank - len(shape) + i) != n:
+            raise RuntimeError(
+                f"normalized_shape {list(shape)} does not match the sizes of the nested tensor"
+            )
+    return each(lambda entry: _NN["layer_norm"](entry, shape, weight, bias, eps), input)
+
+
+@rule(RULES, "linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """The product with a matrix that is not nested, of all rows at once."""
+    if not isinstance(input, StridedNestedTensor):
+        raise RuntimeError("Expected self to be nested, but got a non-nested self")
+    last = input.size(-1)
+    if last != weight.shape[-1]:
+        raise RuntimeError(
+            "Shape mismatch for NestedTensor Linear: Expected input's "
+            f"(a nested tensor) 'last_dim' to equal 'weight.size(1), but got: last_dim = {last}, "
+            f"and weight.size(1) = {weight.shape[-1]}"
+        )
+    whole = in_order(input)
+    rows = _NN["linear"](packed(whole).view(-1, last), weight, bias)
+    sizes = [(*size[:-1], rows.shape[1]) for size in input._parts.sizes]
+    return over_buffer(rows.reshape(-1), Strided.in_order(sizes, input._parts.rank))
+
+
+@rule(RULES, "embedding")
+def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> Any:
+    """The rows that entries of numbers name; `torch.embedding` has the weight first."""
+    if isinstance(weight, StridedNestedTensor):
+        return each(lambda entry: _F["embedding"](input, entry, *args, **options), weight)
+    return each(lambda entry: _NN["embedding"](entry, weight, *args, **options), input)
+
+
+# ------------------------------------------------------------------ products
+
+
+def _both_nested(op: str, a: Any, b: Any) -> None:
+    kinds = [isinstance(x, StridedNestedTensor) for x in (a, b)]
+    if not all(kinds):
+        names = ["nested" if kind else "non-nested" for kind in kinds]
+        raise RuntimeError(
+            f"Expected both to be nested, but got a {names[0]} self and {names[1]} other"
+        )
+
+
+def _product(op: str, a: Any, b: Any) -> Any:
+    if len(a._parts.sizes) != len(b._parts.sizes):
+        raise RuntimeError(
+            f"{op}: Expected size for the 1st dimension of 2nd input tensor to be: "
+            f"{len(a._parts.sizes)} but got: {len(b._parts.sizes)}."
+        )
+    for i, (left, right) in enumerate(zip(a._parts.sizes, b._parts.sizes, strict=True)):
+        if left[-1] != right[-2]:
+            raise RuntimeError(
+                f"{i}-th nested matrices in batch cannot be multiplied "
+                f"({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})"
+            )
+    return each(lambda x, y: x @ y, a, b)
+
+
+@rule(RULES, "matmul __matmul__")
+def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The product of each entry with its own matrix, both nested."""
+    if out is not None:
+        raise NotImplementedError("aten.matmul: out= is not implemented for nested tensors")
+    _both_nested("matmul", input, other)
+    if input.dim() != other.dim() or input.dim() < 3:
+        raise RuntimeError(
+            "matmul: For nested tensors, only inputs with >= 3 dims are currently supported. "
+            f"1st input has rank: {input.dim()}, and 2nd: {other.dim()}"
+        )
+    return _product("matmul", input, other)
+
+
+@rule(RULES, "bmm")
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """The product of each entry with its own matrix."""
+    if out is not None:
+        raise NotImplementedError("aten.bmm: out= is not implemented for nested tensors")
+    for x, which in ((input, "batch1"), (mat2, "batch2")):
+        if x.dim() != 3:
+            raise RuntimeError(f"{which} must be a 3D tensor")
+    a, b = (x if isinstance(x, StridedNestedTensor) else over_rows(x) for x in (input, mat2))
+    return _product("bmm", a, b)
+
+
+def over_rows(dense: Tensor) -> Any:
+    """A tensor as a nested one, whose entries are its rows."""
+    parts = Strided.in_order([tuple(dense.shape[1:])] * dense.shape[0], dense.dim() - 1)
+    return over_buffer(dense.reshape(-1), parts)

@@ -1,0 +1,318 @@
+"""Rules of the strided layout for ops that change sizes and leave elements: of each entry the sizes
+and strides, over the same buffer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _ops
+from .._tensor import Tensor
+from ._class import not_there, packed, rule
+from ._jagged_shapes import _numbers
+from ._strided import (
+    RULES,
+    Sizes,
+    Strided,
+    StridedNestedTensor,
+    contiguous_strides,
+    each,
+    entries_of,
+    in_order,
+    of_entries,
+    over_buffer,
+)
+
+_F = _ops.SPACES["torch"]
+_ASK = "if you need this feature, please open an issue on github describing your use case."
+
+
+def _with(x: StridedNestedTensor, parts: Strided) -> Any:
+    """Other sizes and strides over the same buffer."""
+    return over_buffer(packed(x), parts)
+
+
+def _over(x: StridedNestedTensor, change: Callable[[Sizes, Sizes, int], Any], rank: int) -> Any:
+    """The entries with other sizes, strides and beginnings over the same buffer."""
+    rows = zip(x._parts.sizes, x._parts.strides, x._parts.offsets, strict=True)
+    changed = [change(*row) for row in rows]
+    sizes, strides, offsets = ([row[i] for row in changed] for i in range(3))
+    return _with(x, Strided(sizes, strides, offsets, rank))
+
+
+# ------------------------------------------------------------------ entries
+
+
+@rule(RULES, "unbind")
+def unbind(input: StridedNestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The entries."""
+    at = input._dim(dim)
+    if at != 0:
+        raise RuntimeError(
+            f"NestedTensor can only be unbound along dimension 0 got dimension {at} instead."
+        )
+    return tuple(input._entries("unbind"))
+
+
+@rule(RULES, "select")
+def select(input: StridedNestedTensor, dim: int, index: int) -> Any:
+    """An entry, or of each entry one place of a dimension."""
+    at, parts = input._dim(dim), input._parts
+    if at == 0:
+        batch = len(parts.sizes)
+        if not -batch <= index < batch:
+            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {batch}")
+        n = index % batch
+        one = Strided([parts.sizes[n]], [parts.strides[n]], [parts.offsets[n]], parts.rank)
+        return entries_of(packed(input), one, True)[0]
+
+    def change(size: Sizes, stride: Sizes, start: int) -> Any:
+        if not -size[at - 1] <= index < size[at - 1]:
+            raise IndexError(
+                f"index {index} is out of bounds for dimension {at - 1} with size {size[at - 1]}"
+            )
+        begin = start + index % size[at - 1] * stride[at - 1]
+        return _less(size, at - 1), _less(stride, at - 1), begin
+
+    return _over(input, change, parts.rank - 1)
+
+
+def _less(row: Sizes, at: int) -> Sizes:
+    return (*row[:at], *row[at + 1 :])
+
+
+@rule(RULES, "__getitem__ _getitem")
+def getitem(input: StridedNestedTensor, index: Any) -> Any:
+    """What stands between brackets: the number of an entry, and what is taken of that."""
+    items = index if isinstance(index, tuple) else (index,)
+    if not items or not isinstance(items[0], int) or isinstance(items[0], bool):
+        raise not_there("slice.Tensor", input)
+    found = select(input, 0, items[0])
+    return found[items[1:]] if items[1:] else found
+
+
+# ------------------------------------------------------------------ order of dimensions
+
+
+@rule(RULES, "transpose swapaxes swapdims")
+def transpose(input: StridedNestedTensor, dim0: int, dim1: int) -> Any:
+    """Two dimensions in each other's place: a view."""
+    a, b = input._dim(dim0), input._dim(dim1)
+    if a != b and 0 in (a, b):
+        raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
+
+    def swapped(row: Sizes) -> Sizes:
+        found = list(row)
+        if a:
+            found[a - 1], found[b - 1] = row[b - 1], row[a - 1]
+        return tuple(found)
+
+    return _over(
+        input, lambda size, stride, at: (swapped(size), swapped(stride), at), input.dim() - 1
+    )
+
+
+@rule(RULES, "mT adjoint mH")
+def turned(input: StridedNestedTensor) -> Any:
+    """The last two dimensions in each other's place."""
+    return transpose(input, -2, -1)
+
+
+# ------------------------------------------------------------------ sizes
+
+
+@rule(RULES, "unsqueeze")
+def unsqueeze(input: StridedNestedTensor, dim: int) -> Any:
+    """A dimension of size 1 more."""
+    n = input.dim()
+    at = dim + n + 1 if dim < 0 else dim
+    if at == 0:
+        raise RuntimeError(
+            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the "
+            f"moment {_ASK}"
+        )
+
+    def change(size: Sizes, stride: Sizes, start: int) -> Any:
+        step = size[at - 1] * stride[at - 1] if at <= len(size) else 1
+        widened = (*size[: at - 1], 1, *size[at - 1 :])
+        return widened, (*stride[: at - 1], step, *stride[at - 1 :]), start
+
+    return _over(input, change, n)
+
+
+@rule(RULES, "squeeze")
+def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
+    """A dimension of size 1 less; where it is another size it stays."""
+    if dim is None or isinstance(dim, (tuple, list)):
+        how = "int[] dim" if isinstance(dim, (tuple, list)) else None
+        raise RuntimeError(
+            "squeeze(): For nested tensors, squeeze without the dim argument is not supported at "
+            f"the moment, however you can use squeeze(Tensor self, int dim) instead {_ASK}"
+            if how is None
+            else f"squeeze(): For nested tensors, squeeze over several dims is not supported {_ASK}"
+        )
+    at = input._dim(dim)
+    if at == 0:
+        raise RuntimeError(
+            "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment "
+            f"{_ASK}"
+        )
+    if input._parts.regular(at - 1) != 1:
+        return _with(input, input._parts)
+    if input._parts.rank == 1:
+        raise RuntimeError(
+            "squeeze(): For nested tensors, squeezing a nested tensor of singleton tensors is not "
+            "supported at the moment"
+        )
+
+    def change(size: Sizes, stride: Sizes, start: int) -> Any:
+        return _less(size, at - 1), _less(stride, at - 1), start
+
+    return _over(input, change, input._parts.rank - 1)
+
+
+def _resized(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Sizes]:
+    """The sizes of each entry: -1 stands for what it has in that dimension, or behind those for
+    what is left.
+
+    Raises: RuntimeError: they are not those of so many elements.
+    """
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"{op}: For now nested tensors cannot be viewed or reshaped as less than 2 dimensions"
+        )
+    if shape[0] != len(x._parts.sizes):
+        raise RuntimeError(
+            f"{op}: For now nested {op} cannot change or infer the implicit batch dimension"
+        )
+    found = []
+    for sizes in x._parts.sizes:
+        made: list[int] = []
+        free: int | None = None
+        for i, n in enumerate(shape[1:]):
+            if n < -1:
+                raise RuntimeError(f"invalid shape dimension {n}")
+            if n != -1 or i < len(sizes):
+                made.append(sizes[i] if n == -1 else n)
+            elif free is None:
+                free = i
+                made.append(1)
+            else:
+                raise RuntimeError("only one dimension can be inferred")
+        total = math.prod(sizes)
+        so_far = math.prod(tuple(made))
+        if free is not None and so_far:
+            made[free] = total // so_far
+        if math.prod(tuple(made)) != total:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {total}")
+        found.append(tuple(made))
+    return found
+
+
+@rule(RULES, "view")
+def view(input: StridedNestedTensor, *shape: Any) -> Any:
+    """The entries in other sizes, over the same buffer."""
+    sizes = _numbers(shape)
+    made = _resized(input, sizes, "view")
+    parts = input._parts
+    for size, stride in zip(parts.sizes, parts.strides, strict=True):
+        if stride != contiguous_strides(size):
+            raise RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one "
+                "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+            )
+    strides = [contiguous_strides(each) for each in made]
+    return _with(input, Strided(made, strides, parts.offsets, len(sizes) - 1))
+
+
+@rule(RULES, "reshape")
+def reshape(input: StridedNestedTensor, *shape: Any) -> Any:
+    """The same, or a copy where the entries are not in order."""
+    sizes = _numbers(shape)
+    made = _resized(input, sizes, "reshape")
+    whole = in_order(input)
+    return _with(whole, Strided.in_order(made, len(sizes) - 1))
+
+
+# ------------------------------------------------------------------ parts and several
+
+
+def _last(x: StridedNestedTensor, dim: int, op: str) -> int:
+    """Raises: RuntimeError: it is not the last dimension, or it is ragged."""
+    if x._dim(dim) != x.dim() - 1:
+        raise RuntimeError(
+            f"{op} for nested tensors is currently only supported for the last dimension."
+        )
+    return int(x.size(-1))
+
+
+def _columns(x: StridedNestedTensor, start: int, length: int) -> Any:
+    def change(size: Sizes, stride: Sizes, at: int) -> Any:
+        return (*size[:-1], length), stride, at + start * stride[-1]
+
+    return _over(x, change, x._parts.rank)
+
+
+@rule(RULES, "chunk")
+def chunk(input: StridedNestedTensor, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """So many equal parts of the last dimension."""
+    n = _last(input, dim, "Chunk")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if n % chunks:
+        raise RuntimeError(
+            "Chunk for nested tensors is only supported for nested tensors with trailing "
+            f"dimension divisible by chunks, got: {n} % {chunks} != 0"
+        )
+    step = n // chunks
+    return tuple(_columns(input, i * step, step) for i in range(chunks))
+
+
+@rule(RULES, "split split_with_sizes")
+def split(input: StridedNestedTensor, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts of so many places of the last dimension."""
+    if isinstance(split_size, int):
+        raise not_there("split.Tensor", input)
+    n = _last(input, dim, "split_with_sizes")
+    if sum(split_size) != n:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
+            f"dimension -1), but got split_sizes={list(split_size)}"
+        )
+    ends = [sum(split_size[:i]) for i in range(len(split_size))]
+    return tuple(_columns(input, a, length) for a, length in zip(ends, split_size, strict=True))
+
+
+@rule(RULES, "narrow")
+def narrow(input: StridedNestedTensor, dim: int, start: int, length: int) -> Any:
+    """Some of the entries: a view."""
+    at = input._dim(dim)
+    if at != 0:
+        raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {at}")
+    n = len(input._parts.sizes)
+    begin = start + n if start < 0 else start
+    if length < 0 or not 0 <= begin <= n - length:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    rows, parts = slice(begin, begin + length), input._parts
+    kept = Strided(parts.sizes[rows], parts.strides[rows], parts.offsets[rows], parts.rank)
+    return _with(input, kept)
+
+
+@rule(RULES, "cat concat concatenate")
+def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+    """The entries of several, one after the other, or each beside those of its number."""
+    if out is not None:
+        raise NotImplementedError("aten.cat: out= is not implemented for nested tensors")
+    if not all(isinstance(t, StridedNestedTensor) for t in tensors):
+        raise RuntimeError("cat: expected each tensor in given list to be nested")
+    first = tensors[0]
+    at = first._dim(dim)
+    if any(t._parts.rank != first._parts.rank for t in tensors):
+        raise RuntimeError("cat: expected all tensors to have the same number of dimensions")
+    if at == 0:
+        entries = [entry for t in tensors for entry in t._entries("cat")]
+        return of_entries(entries, first._parts.rank) if entries else first.clone()
+    if any(len(t._parts.sizes) != len(first._parts.sizes) for t in tensors):
+        raise RuntimeError("cat: expected all nested tensors to have as many entries")
+    return each(lambda *entry: _F["cat"](list(entry), at - 1), first, *tensors[1:])

@@ -1,0 +1,759 @@
+"""Nested tensors: how they are made and what they say of themselves, which ops go over them and
+with what results, their gradients, and what is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from helpers import leaves_nothing
+
+import pygrad as torch
+from pygrad.autograd import gradcheck, gradgradcheck
+from pygrad.nested._functions import known
+from pygrad.nested._internal.nested_tensor import NestedTensor, nested_view_from_values_offsets
+
+F = torch.nn.functional
+JAGGED, STRIDED = torch.jagged, torch.strided
+both_layouts = pytest.mark.parametrize("layout", [JAGGED, STRIDED], ids=str)
+
+
+def entries(*lengths: int, width: int = 2) -> list[torch.Tensor]:
+    """Tensors (length, width) of numbers that are all different."""
+    made, first = [], 1
+    for n in lengths:
+        made.append(torch.arange(first, first + n * width, dtype=torch.float64).view(n, width))
+        first += n * width
+    return made
+
+
+def nested(layout: Any, *lengths: int, width: int = 2, requires_grad: bool = False) -> Any:
+    return torch.nested.nested_tensor(
+        entries(*lengths, width=width), layout=layout, requires_grad=requires_grad
+    )
+
+
+def lists(x: Any) -> Any:
+    """The entries as lists of numbers."""
+    return [each.tolist() for each in x.unbind()]
+
+
+# ------------------------------------------------------------------ making
+
+
+@both_layouts
+def test_a_list_of_tensors_is_copied(layout: Any) -> None:
+    given = entries(2, 1)
+    x = torch.nested.nested_tensor(given, layout=layout)
+    given[0].zero_()
+    assert lists(x) == [[[1, 2], [3, 4]], [[5, 6]]]
+    assert (x.is_nested, x.layout, x.dtype, x.is_leaf) == (True, layout, torch.float64, True)
+    assert (x.dim(), x.size(0), x.size(2), x.numel()) == (3, 2, 2, 6)
+    assert isinstance(x, torch.Tensor)
+
+
+def test_plain_tensors_are_not_nested() -> None:
+    assert not torch.ones(2).is_nested
+
+
+@both_layouts
+def test_numbers_are_taken_too(layout: Any) -> None:
+    x = torch.nested.nested_tensor([[1, 2], [3]], layout=layout, dtype=torch.float32)
+    assert (lists(x), x.dtype) == ([[1, 2], [3]], torch.float32)
+
+
+@both_layouts
+def test_as_nested_tensor_keeps_the_history(layout: Any) -> None:
+    a, b = (each.requires_grad_() for each in entries(2, 1))
+    x = torch.nested.as_nested_tensor([a, b], layout=layout)
+    assert x.requires_grad
+    assert not x.is_leaf
+    x.values().pow(2).sum().backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([[2, 4], [6, 8]], [[10, 12]])
+
+
+@both_layouts
+def test_one_tensor_is_a_batch_of_its_rows(layout: Any) -> None:
+    base = torch.arange(6.0).view(2, 3)
+    x = torch.nested.as_nested_tensor(base, layout=layout)
+    assert lists(x) == [[0, 1, 2], [3, 4, 5]]
+    base.mul_(2)
+    assert lists(x) == [[0, 2, 4], [6, 8, 10]]
+
+
+def test_jagged_is_a_view_of_its_values() -> None:
+    values = torch.arange(4.0, requires_grad=True)
+    x = torch.nested.nested_tensor_from_jagged(values, torch.tensor([0, 1, 4]))
+    assert x._base is values
+    (x * x).values().sum().backward()
+    assert values.grad is not None
+    assert values.grad.tolist() == [0, 2, 4, 6]
+
+
+def test_lengths_may_leave_holes() -> None:
+    x = torch.nested.nested_tensor_from_jagged(
+        torch.arange(6.0), torch.tensor([0, 3, 6]), torch.tensor([2, 1])
+    )
+    assert (lists(x), x.numel(), x.is_contiguous()) == ([[0, 1], [3]], 3, False)
+    whole = x.contiguous()
+    assert (lists(whole), whole.offsets().tolist()) == ([[0, 1], [3]], [0, 2, 3])
+    assert x.sum().tolist() == 4  # what is in a hole does not count
+
+
+def test_lengths_alone_say_the_offsets() -> None:
+    x = torch.nested.nested_tensor_from_jagged(torch.arange(3.0), lengths=torch.tensor([1, 2]))
+    assert (x.offsets().tolist(), x.lengths()) == ([0, 1, 3], None)
+
+
+def test_narrow_is_a_view_of_the_jagged_layout() -> None:
+    base = torch.arange(8.0).view(2, 4)
+    x = torch.nested.narrow(base, 1, torch.tensor([0, 2]), torch.tensor([3, 1]), JAGGED)
+    assert lists(x) == [[0, 1, 2], [6]]
+    base.zero_()
+    assert lists(x) == [[0, 0, 0], [0]]
+
+
+def test_masked_select_keeps_what_the_mask_says() -> None:
+    x = torch.nested.masked_select(
+        torch.arange(4.0).view(2, 2), torch.tensor([[True, False], [True, True]])
+    )
+    assert lists(x) == [[0], [2, 3]]
+
+
+def test_the_ragged_size_is_that_of_the_offsets() -> None:
+    x, y = nested(JAGGED, 2, 1), nested(JAGGED, 2, 1)
+    j = x.shape[1]
+    assert isinstance(j, torch.SymInt)
+    assert (j == (x * 2).shape[1], j == y.shape[1], j == 2, hash(j) == hash(x.shape[1])) == (
+        True,
+        False,
+        False,
+        True,
+    )
+    assert repr(3 * j) == f"3*{j!r}"
+    assert (j >= 0, j < 1) == (True, False)
+    with pytest.raises(ValueError, match="relation is indeterminate"):
+        bool(j > 3)
+
+
+def test_strided_sizes_are_those_of_each_entry() -> None:
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
+    assert x._nested_tensor_size().tolist() == [[2, 3], [4, 3]]
+    assert x._nested_tensor_strides().tolist() == [[3, 1], [3, 1]]
+    assert x._nested_tensor_storage_offsets().tolist() == [0, 6]
+    with pytest.raises(RuntimeError, match="Given dimension 1 is irregular"):
+        x.size(1)
+    with pytest.raises(RuntimeError, match="doesn't support sizes"):
+        _ = x.shape
+    with pytest.raises(IndexError, match="but got 3"):
+        x.size(3)
+
+
+def test_texts() -> None:
+    x = torch.nested.nested_tensor([[1.0], [2.0, 3.0]], requires_grad=True)
+    assert repr(x) == (
+        "nested_tensor([\n  tensor([1.], requires_grad=True),\n"
+        "  tensor([2., 3.], requires_grad=True)\n], requires_grad=True)"
+    )
+    assert repr(x * 2).endswith("], grad_fn=<MulBackward0>)")
+    y = torch.nested.nested_tensor([[1.0], [2.0, 3.0]], layout=JAGGED)
+    j = y.shape[1]
+    assert repr(y) == (f"NestedTensor(size=(2, {j}), offsets=tensor([0, 1, 3]), contiguous=True)")
+
+
+# ------------------------------------------------------------------ elements
+
+
+@both_layouts
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.sin,
+        torch.relu,
+        F.gelu,
+        F.silu,
+        F.softplus,
+        torch.Tensor.exp,
+        torch.isnan,
+        lambda x: x + x,
+        lambda x: 2 / x,
+        lambda x: -x,
+        lambda x: x**2,
+        lambda x: x > 3,
+        lambda x: torch.where(x > 3, x, x * 2),
+        lambda x: x.clamp(2, 4),
+        lambda x: x.float(),
+        lambda x: x.clone(),
+        lambda x: torch.zeros_like(x),
+        lambda x: F.dropout(x, 0.5, False),
+        lambda x: x + torch.tensor(2.0),
+    ],
+)
+def test_each_element_is_computed_as_in_its_entry(layout: Any, function: Any) -> None:
+    x = nested(layout, 2, 0, 3)
+    y = function(x)
+    wanted = [function(each) for each in x.unbind()]
+    assert y.is_nested
+    assert y.layout is layout
+    assert [each.dtype for each in y.unbind()] == [each.dtype for each in wanted]
+    assert lists(y) == [each.tolist() for each in wanted]
+
+
+def test_which_ops_go_element_by_element_is_said_by_the_table() -> None:
+    elementwise = [torch.sin, torch.add, torch.Tensor.add_, torch.Tensor.__pow__, torch.where]
+    others = [torch.sum, torch.matmul, torch.cumsum, torch.sort, torch.linalg.norm, torch.cat]
+    assert [known(each).each for each in elementwise + others] == [True] * 5 + [False] * 6
+
+
+@both_layouts
+def test_in_place_is_written_to_the_entries(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    first = x[0]
+    assert x.mul_(2) is x
+    x += 1
+    first.zero_()
+    assert lists(x) == [[[0, 0], [0, 0]], [[11, 13]]]
+
+
+@pytest.mark.parametrize(
+    ("other", "wanted"),
+    [
+        ([10.0, 20.0], [[[11, 22], [13, 24]], [[15, 26]]]),
+        ([[[10.0]], [[20.0]]], [[[11, 12], [13, 14]], [[25, 26]]]),
+        ([[[10.0, 20.0]]], [[[11, 22], [13, 24]], [[15, 26]]]),
+        ([[[1.0], [2.0]], [[3.0], [9.0]]], [[[2, 3], [5, 6]], [[8, 9]]]),
+    ],
+    ids=["a row", "one number an entry", "one row", "padded"],
+)
+def test_jagged_beside_a_plain_tensor(other: Any, wanted: Any) -> None:
+    x = nested(JAGGED, 2, 1)
+    assert lists(x + torch.tensor(other, dtype=torch.float64)) == wanted
+    assert lists(torch.tensor(other, dtype=torch.float64) + x) == wanted
+
+
+def test_ragged_in_another_dimension_beside_a_plain_tensor() -> None:
+    x = nested(JAGGED, 2, 1).transpose(1, 2)
+    other = torch.tensor([[[10.0], [20.0]], [[30.0], [40.0]]], dtype=torch.float64)
+    assert lists(x + other) == [[[11, 13], [22, 24]], [[35], [46]]]
+
+
+# ------------------------------------------------------------------ reductions
+
+
+def test_jagged_reductions() -> None:
+    x = nested(JAGGED, 2, 1)
+    assert x.sum().item() == 21
+    assert x.sum(1).tolist() == [[4, 6], [5, 6]]
+    assert lists(x.sum(2)) == [[3, 7], [11]]
+    assert lists(x.sum(-1, keepdim=True)) == [[[3], [7]], [[11]]]
+    assert x.sum((0, 1)).tolist() == [9, 12]
+    assert x.mean(1).tolist() == [[2, 3], [5, 6]]
+    assert x.prod(1).tolist() == [[3, 8], [5, 6]]
+    assert x.amax(1).tolist() == [[3, 4], [5, 6]]
+    assert (-x).amax(1, keepdim=True).tolist() == [[[-1, -2]], [[-5, -6]]]
+    values, places = x.max(1)
+    assert (values.tolist(), places.tolist()) == ([[3, 4], [5, 6]], [[1, 1], [0, 0]])
+    assert lists(x.max(2).values) == [[2, 4], [6]]
+    assert (x > 2).any(1).tolist() == [[True, True], [True, True]]
+    assert (x > 2).all(1).tolist() == [[False, False], [True, True]]
+    assert torch.max(x, 2 * x).is_nested
+
+
+def test_reductions_of_an_empty_entry() -> None:
+    x = nested(JAGGED, 0, 1)
+    assert x.sum(1).tolist() == [[0, 0], [1, 2]]
+    assert x.to_padded_tensor(7.0).tolist() == [[[7, 7]], [[1, 2]]]
+
+
+@pytest.mark.parametrize(
+    ("dim", "words"),
+    [
+        (0, "reducing along the batch dimension but not the ragged dimension"),
+        ((1, 2), "reducing along a ragged and non-batch dimension"),
+    ],
+)
+def test_jagged_reductions_that_are_refused(dim: Any, words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        nested(JAGGED, 2, 1).sum(dim)
+
+
+def test_strided_sums_over_the_last_dimension() -> None:
+    x = torch.nested.nested_tensor([[1.0, 2.0], [3.0]])
+    assert lists(x.sum(-1, keepdim=True)) == [[3], [3]]
+    with pytest.raises(RuntimeError, match="always requires keepdim=True"):
+        x.sum(-1)
+    with pytest.raises(RuntimeError, match="across the last dimension"):
+        nested(STRIDED, 2, 1).sum(1, keepdim=True)
+
+
+def test_a_strided_sum_saves_its_input() -> None:
+    torch.autograd.graph.set_saved_tensor_mode("check")
+    try:
+        x = nested(STRIDED, 2, 1, requires_grad=True).clone()
+        y = x.sum(-1, keepdim=True)
+        x.add_(x)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward(torch.ones_like(y))
+    finally:
+        torch.autograd.graph.set_saved_tensor_mode("snapshot")
+
+
+@both_layouts
+def test_softmax(layout: Any) -> None:
+    x = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(1, 4)], layout=layout)
+    assert lists(x.softmax(2)) == [[[0.25] * 4] * 2, [[0.25] * 4]]
+    assert lists(F.softmax(x, 1)) == [[[0.5] * 4] * 2, [[1.0] * 4]]
+
+
+# ------------------------------------------------------------------ sizes
+
+SHAPES: dict[str, tuple[Callable[[Any], Any], list[tuple[int, ...]]]] = {
+    "transpose": (lambda x: x.transpose(1, 2), [(2, 3), (2, 1)]),
+    "mT": (lambda x: x.mT, [(2, 3), (2, 1)]),
+    "unsqueeze": (lambda x: x.unsqueeze(1), [(1, 3, 2), (1, 1, 2)]),
+    "unsqueeze_last": (lambda x: x.unsqueeze(-1), [(3, 2, 1), (1, 2, 1)]),
+    "squeeze": (lambda x: x.unsqueeze(2).squeeze(2), [(3, 2), (1, 2)]),
+    "view": (lambda x: x.view(2, -1, 2, 1), [(3, 2, 1), (1, 2, 1)]),
+    "reshape": (lambda x: x.reshape(2, -1, 1, 2), [(3, 1, 2), (1, 1, 2)]),
+    "select": (lambda x: x.select(2, 1), [(3,), (1,)]),
+    "chunk": (lambda x: x.chunk(2, -1)[1], [(3, 1), (1, 1)]),
+    "split": (lambda x: x.split([1, 1], -1)[0], [(3, 1), (1, 1)]),
+    "cat": (lambda x: torch.cat([x, x], -1), [(3, 4), (1, 4)]),
+}
+
+
+@both_layouts
+@pytest.mark.parametrize("name", SHAPES)
+def test_sizes_change_in_each_entry(layout: Any, name: str) -> None:
+    function, wanted = SHAPES[name]
+    x = nested(layout, 3, 1)
+    y = function(x)
+    assert [tuple(each.shape) for each in y.unbind()] == wanted
+    for made, entry in zip(y.unbind(), x.unbind(), strict=True):
+        alone = function(torch.nested.as_nested_tensor([entry, entry], layout=layout))
+        assert torch.equal(made, alone[1])
+
+
+def test_jagged_sizes() -> None:
+    x = torch.nested.nested_tensor([torch.ones(2, 2, 3), torch.ones(1, 2, 3)], layout=JAGGED)
+    assert x.flatten(2, 3).shape == (2, x.shape[1], 6)
+    assert x.flatten(-2).unflatten(-1, [3, 2]).shape == (2, x.shape[1], 3, 2)
+    assert x.permute(0, 2, 1, 3).shape == (2, 2, x.shape[1], 3)
+    assert x.view(2, x.shape[1], 6).shape == (2, x.shape[1], 6)
+    assert torch.stack([x, x], 2).shape == (2, x.shape[1], 2, 2, 3)
+    assert x[..., 1:].shape == (2, x.shape[1], 2, 2)
+    assert [tuple(each.shape) for each in x.chunk(2)[0].unbind()] == [(2, 2, 3)]
+    for wrong in (lambda: x.flatten(), lambda: x.flatten(1, 2), lambda: x.view(-1, 6)):
+        with pytest.raises(RuntimeError, match="flatten|cannot view shape"):
+            wrong()
+
+
+@both_layouts
+def test_subscripts_name_an_entry(layout: Any) -> None:
+    x = nested(layout, 3, 1)
+    assert x[1].tolist() == [[7, 8]]
+    assert x[-2].shape == (3, 2)
+    assert x[0, 2, 1].item() == 6
+    with pytest.raises(IndexError, match="out of"):
+        x[2]
+    with pytest.raises((RuntimeError, NotImplementedError), match="slice"):
+        x[1:]
+
+
+def test_strided_narrow_shows_some_entries() -> None:
+    x = nested(STRIDED, 2, 1, 1)
+    y = x.narrow(0, 1, 2)
+    assert lists(y) == [[[5, 6]], [[7, 8]]]
+    assert lists(y * 2) == [[[10, 12]], [[14, 16]]]
+    y.zero_()
+    assert lists(y) == [[[0, 0]], [[0, 0]]]
+
+
+def test_padding() -> None:
+    x = torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(2, 1)])
+    assert torch.nested.to_padded_tensor(x, 0.0).tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
+    assert torch.nested.to_padded_tensor(x, -1.0, (2, 2, 3)).tolist() == [
+        [[1, 1, -1], [-1, -1, -1]],
+        [[1, -1, -1], [1, -1, -1]],
+    ]
+    with pytest.raises(RuntimeError, match="Truncation is not supported"):
+        torch.nested.to_padded_tensor(x, 0.0, (2, 1, 2))
+    with pytest.raises(RuntimeError, match="Length of output_size does not match"):
+        torch.nested.to_padded_tensor(x, 0.0, (2, 2))
+    out = torch.empty(0)
+    assert torch.nested.to_padded_tensor(x, 0.0, out=out) is out
+    assert out.shape == (2, 2, 2)
+    y = nested(JAGGED, 2, 1).transpose(1, 2)
+    assert y.to_padded_tensor(0).tolist() == [[[1, 3], [2, 4]], [[5, 0], [6, 0]]]
+
+
+# ------------------------------------------------------------------ products
+
+
+@both_layouts
+def test_linear(layout: Any) -> None:
+    weight = torch.tensor([[1.0, 1.0]], dtype=torch.float64)
+    assert lists(F.linear(nested(layout, 2, 1), weight)) == [[[3], [7]], [[11]]]
+    module = torch.nn.Linear(2, 3).double()
+    y = module(nested(layout, 2, 1))
+    assert [tuple(each.shape) for each in y.unbind()] == [(2, 3), (1, 3)]
+
+
+def test_jagged_products() -> None:
+    x = nested(JAGGED, 2, 1)
+    eye = torch.eye(2, dtype=torch.float64)
+    assert lists(x @ (2 * eye)) == [[[2, 4], [6, 8]], [[10, 12]]]
+    assert lists(torch.bmm(x, torch.stack([eye, 3 * eye]))) == [[[1, 2], [3, 4]], [[15, 18]]]
+    inner = x.transpose(1, 2) @ x  # over the ragged dimension
+    assert inner.tolist() == [[[10, 14], [14, 20]], [[25, 30], [30, 36]]]
+    with pytest.raises(RuntimeError, match=r"matmul\(\): not supported between inputs"):
+        x @ x.transpose(1, 2)
+
+
+def test_strided_products() -> None:
+    x = nested(STRIDED, 2, 1)
+    assert lists(x @ x.transpose(1, 2)) == [[[5, 11], [11, 25]], [[61]]]
+    with pytest.raises(RuntimeError, match="got a nested self and non-nested other"):
+        x @ torch.ones(2, 2, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(2x2 and 3x1\)"):
+        nested(STRIDED, 2) @ torch.nested.nested_tensor([torch.ones(3, 1, dtype=torch.float64)])
+
+
+@both_layouts
+def test_layer_norm_and_embedding(layout: Any) -> None:
+    norm = torch.nn.LayerNorm(2).double()
+    x = nested(layout, 2, 1)
+    for got, entry in zip(norm(x).unbind(), x.unbind(), strict=True):
+        assert torch.equal(got, norm(entry))
+    table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    numbers = torch.nested.nested_tensor([[1], [0, 1]], layout=layout)
+    assert lists(F.embedding(numbers, table)) == [[[3, 4]], [[1, 2], [3, 4]]]
+
+
+def test_attention_is_within_each_entry() -> None:
+    torch.manual_seed(0)
+    given = [torch.randn(n, 2, 4) for n in (3, 1, 2)]
+    x = torch.nested.nested_tensor(given, layout=JAGGED, requires_grad=True).transpose(1, 2)
+    y = F.scaled_dot_product_attention(x, x, x)
+    assert y.shape == x.shape
+    for got, entry in zip(y.unbind(), given, strict=True):
+        heads = entry.transpose(0, 1).unsqueeze(0)
+        wanted = F.scaled_dot_product_attention(heads, heads, heads)[0]
+        assert torch.allclose(got, wanted)
+    z = torch.nested.nested_tensor([each.transpose(0, 1).contiguous() for each in given])
+    for a, b in zip(F.scaled_dot_product_attention(z, z, z).unbind(), y.unbind(), strict=True):
+        assert torch.allclose(a, b)
+
+
+# ------------------------------------------------------------------ gradients
+
+
+@both_layouts
+def test_the_gradient_is_nested(layout: Any) -> None:
+    x = nested(layout, 2, 1, requires_grad=True)
+    (x * x).sum().backward()
+    assert (x.grad.is_nested, x.grad.layout, lists(x.grad)) == (
+        True,
+        layout,
+        [[[2, 4], [6, 8]], [[10, 12]]],
+    )
+    assert x.grad is x.grad
+    (x * x).sum().backward()
+    assert lists(x.grad) == [[[4, 8], [12, 16]], [[20, 24]]]
+    x.grad = None
+    assert x.grad is None
+    (by,) = torch.autograd.grad((x * 3).sum(), x)
+    assert by.is_nested
+    assert lists(by) == [[[3, 3], [3, 3]], [[3, 3]]]
+
+
+@both_layouts
+def test_a_backward_begins_with_a_nested_gradient(layout: Any) -> None:
+    x = nested(layout, 2, 1, requires_grad=True)
+    y = x * 2
+    y.backward(torch.ones_like(y))
+    assert lists(x.grad) == [[[2, 2], [2, 2]], [[2, 2]]]
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar"):
+        (x * 2).backward()
+    with pytest.raises(RuntimeError, match="Mismatch in shape|Self is nested"):
+        (x * 2).backward(torch.ones(2, 2, 2, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        (x * 2).backward(nested(layout, 1, 1))
+
+
+@both_layouts
+def test_hooks_see_nested_gradients(layout: Any) -> None:
+    x = nested(layout, 2, 1, requires_grad=True)
+    seen = []
+
+    def hook(grad: Any) -> Any:
+        seen.append(grad)
+        return grad * 10
+
+    y = x * 1
+    y.register_hook(hook)
+    y.sum().backward()
+    assert seen[0].is_nested
+    assert lists(seen[0]) == [[[1, 1], [1, 1]], [[1, 1]]]
+    assert lists(x.grad) == [[[10, 10], [10, 10]], [[10, 10]]]
+
+
+DIFFERENTIABLE: dict[str, Callable[[Any], Any]] = {
+    "sin": torch.sin,
+    "product": lambda x: x * x.sin(),
+    "sum": lambda x: x.sum(-1, keepdim=True) * 2,
+    "softmax": lambda x: x.softmax(-1),
+    "ragged_softmax": lambda x: x.softmax(1),
+    "transpose": lambda x: x.transpose(1, 2) * 2,
+    "view": lambda x: x.view(2, -1, 1, 2) * 3,
+    "select": lambda x: x.select(2, 1) ** 2,
+    "chunk": lambda x: x.chunk(2, -1)[1].exp(),
+    "cat": lambda x: torch.cat([x, x.sin()], -1),
+    "linear": lambda x: F.linear(x, torch.ones(3, 2, dtype=torch.float64)),
+    "padded": lambda x: torch.nested.to_padded_tensor(x, 0.0),
+    "layer_norm": lambda x: F.layer_norm(
+        x,
+        (2,),
+        torch.tensor([1.0, 2.0], dtype=torch.float64),
+        torch.tensor([0.0, 1.0], dtype=torch.float64),
+        eps=0.1,
+    ),
+    "entry": lambda x: x[0] * 2,
+    "clone": lambda x: x.clone() * 2,
+    "contiguous": lambda x: x.transpose(1, 2).contiguous(),
+}
+OF_JAGGED: dict[str, Callable[[Any], Any]] = {
+    "ragged_sum": lambda x: x.sum(1),
+    "ragged_mean": lambda x: x.mean(1),
+    "ragged_max": lambda x: x.amax(1),
+    "all_ragged": lambda x: x.sum((0, 1)),
+    "beside_plain": lambda x: x * torch.tensor([[[2.0]], [[3.0]]], dtype=torch.float64),
+    "own_mean": lambda x: x - x.mean(1, keepdim=True),
+    "inner": lambda x: x.transpose(1, 2) @ x,
+    "unsqueezed": lambda x: x.unsqueeze(1) * 2,
+    "attention": lambda x: F.scaled_dot_product_attention(
+        *(x.unsqueeze(2).transpose(1, 2) for _ in range(3))
+    ),
+}
+OF_STRIDED: dict[str, Callable[[Any], Any]] = {
+    "outer": lambda x: x @ x.transpose(1, 2),
+    "narrow": lambda x: x.narrow(0, 1, 1) * 2,
+    "attention": lambda x: F.scaled_dot_product_attention(x, x, x),
+}
+
+
+@pytest.mark.parametrize(
+    ("layout", "name"),
+    [(JAGGED, name) for name in DIFFERENTIABLE | OF_JAGGED]
+    + [(STRIDED, name) for name in DIFFERENTIABLE | OF_STRIDED],
+    ids=str,
+)
+@leaves_nothing
+def test_gradients_are_those_of_differences(layout: Any, name: str) -> None:
+    more = OF_JAGGED if layout is JAGGED else OF_STRIDED
+    function = (DIFFERENTIABLE | more)[name]
+
+    def of_entries(*given: Any) -> Any:
+        y = function(torch.nested.as_nested_tensor(list(given), layout=layout))
+        return tuple(y.unbind()) if y.is_nested else y
+
+    torch.manual_seed(0)
+    inputs = tuple(torch.randn(n, 2, dtype=torch.float64, requires_grad=True) for n in (3, 1))
+    assert gradcheck(of_entries, inputs, check_batched_grad=False)
+    assert gradgradcheck(of_entries, inputs, check_batched_grad=False)
+
+
+@both_layouts
+@leaves_nothing
+def test_nothing_is_left_behind(layout: Any) -> None:
+    x = nested(layout, 2, 1, requires_grad=True)
+    y = (x.sin() * 2).softmax(-1)
+    y.register_hook(lambda grad: grad)
+    y.values().sum().backward()
+    assert x.grad is not None
+    with pytest.raises((RuntimeError, ValueError)):
+        y.transpose(0, 1)
+
+
+# ------------------------------------------------------------------ modules, copies, files
+
+
+@both_layouts
+def test_modules(layout: Any) -> None:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(2, 4), torch.nn.GELU(), torch.nn.LayerNorm(4), torch.nn.Linear(4, 1)
+    ).double()
+    x = nested(layout, 3, 1)
+    for got, entry in zip(net(x).unbind(), x.unbind(), strict=True):
+        assert torch.allclose(got, net(entry))
+    net(x).values().sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+
+
+@both_layouts
+def test_copies_and_files(layout: Any) -> None:
+    x = nested(layout, 2, 1, requires_grad=True)
+    file = io.BytesIO()
+    torch.save({"x": x}, file)
+    file.seek(0)
+    found = [
+        copy.copy(x),
+        copy.deepcopy(x),
+        pickle.loads(pickle.dumps(x)),
+        torch.load(file, weights_only=True)["x"],
+    ]
+    for y in found:
+        assert (type(y), y.layout, y.requires_grad) == (type(x), layout, True)
+        assert lists(y) == lists(x)
+
+
+def test_detach_and_data_share_elements() -> None:
+    x = nested(JAGGED, 2, 1, requires_grad=True)
+    for y in (x.detach(), x.data):
+        assert y.is_nested
+        assert not y.requires_grad
+    x.detach().zero_()
+    assert lists(x) == [[[0, 0], [0, 0]], [[0, 0]]]
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: [torch.ones(2), torch.ones(3, 2)], RuntimeError, "same dim"),
+        (lambda: [torch.ones(2, 3), torch.ones(3, 2)], RuntimeError, "single ragged dimension"),
+        (lambda: [torch.ones(2), torch.ones(2).long()], RuntimeError, "same dtype"),
+        (list, RuntimeError, "empty tensor list"),
+        (lambda: [torch.tensor(1.0)], RuntimeError, "zero-dim tensors"),
+    ],
+)
+@leaves_nothing
+def test_jagged_lists_that_do_not_fit(make: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        torch.nested.nested_tensor(make(), layout=JAGGED)
+
+
+def test_strided_lists_that_do_not_fit() -> None:
+    with pytest.raises(RuntimeError, match="Found dimension 2 for Tensor at index 1"):
+        torch.nested.nested_tensor([torch.ones(2), torch.ones(3, 2)])
+    with pytest.raises(TypeError, match="Only lists"):
+        torch.nested.nested_tensor(torch.ones(2, 3))
+    with pytest.raises(RuntimeError, match="layout is unsupported"):
+        torch.nested.nested_tensor([torch.ones(2)], layout=torch.sparse_coo)
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point"):
+        torch.nested.nested_tensor([[1, 2]], requires_grad=True)
+    assert torch.nested.nested_tensor([]).size(0) == 0
+
+
+LIES = {
+    "beyond": torch.tensor([0, 2, 9]),
+    "backwards": torch.tensor([0, 4, 3]),
+    "negative": torch.tensor([-2, 1, 3]),
+    "no integers": torch.tensor([0.0, 1.0, 3.0]),
+    "short": torch.tensor([0, 1, 2]),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+@leaves_nothing
+def test_offsets_that_lie_are_found(name: str) -> None:
+    values = torch.arange(6.0).view(3, 2)
+    x = nested_view_from_values_offsets(values, LIES[name])
+    assert lists_of_values(x * 2) == [[0, 2], [4, 6], [8, 10]]
+    for use in (
+        lambda: x.unbind(),
+        lambda: x.to_padded_tensor(0.0),
+        lambda: x.sum(1),
+        lambda: x.softmax(1),
+        lambda: x + torch.ones(2, 1, 2),
+    ):
+        with pytest.raises(RuntimeError, match="split_with_sizes|do not match|integers"):
+            use()
+
+
+def lists_of_values(x: Any) -> Any:
+    return x.values().tolist()
+
+
+def test_lengths_beyond_the_offsets_are_found() -> None:
+    values = torch.arange(3.0)
+    x = torch.nested.nested_tensor_from_jagged(
+        values, torch.tensor([0, 1, 3]), torch.tensor([1, 7])
+    )
+    with pytest.raises(RuntimeError, match="offsets and lengths do not match"):
+        x.unbind()
+    with pytest.raises(AssertionError, match="batch sizes must match"):
+        torch.nested.nested_tensor_from_jagged(values, torch.tensor([0, 1, 3]), torch.tensor([1]))
+
+
+def test_offsets_that_change_are_read_again() -> None:
+    offsets = torch.tensor([0, 1, 3])
+    x = torch.nested.nested_tensor_from_jagged(torch.arange(3.0), offsets)
+    assert lists(x) == [[0], [1, 2]]
+    offsets[1] = 2
+    assert lists(x) == [[0, 1], [2]]
+
+
+@leaves_nothing
+def test_parts_of_a_file_that_lie_are_found() -> None:
+    sizes, strides = torch.tensor([[2, 3]]), torch.tensor([[3, 1]])
+    for wrong in (
+        (torch.ones(5), sizes, strides, torch.tensor([0])),
+        (torch.ones(6), sizes, strides, torch.tensor([1])),
+        (torch.ones(6), sizes, torch.tensor([[-3, 1]]), torch.tensor([0])),
+        (torch.ones(6), sizes, strides, torch.tensor([0, 0])),
+        (torch.ones(2, 3), sizes, strides, torch.tensor([0])),
+    ):
+        with pytest.raises(RuntimeError):
+            torch._nested_view_from_buffer(*wrong)
+
+
+@both_layouts
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.cumsum(1),
+        lambda x: x.sort(2),
+        lambda x: torch.cov(x),
+        lambda x: x.flip(2),
+        lambda x: F.cross_entropy(x, x),
+        lambda x: torch.linalg.norm(x),
+        lambda x: torch.add(x, x, out=x),
+    ],
+)
+@leaves_nothing
+def test_other_ops_are_refused_by_name(layout: Any, function: Any) -> None:
+    x = nested(layout, 2, 1)
+    with pytest.raises(NotImplementedError, match=r"aten\.\w+"):
+        function(x)
+
+
+@both_layouts
+def test_other_uses_are_refused(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    for use in (x.tolist, x.numpy, lambda: torch.vmap(torch.sin)(x)):
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            use()
+
+
+def test_tensors_of_other_offsets_do_not_go_together() -> None:
+    x, y = nested(JAGGED, 2, 1), nested(JAGGED, 2, 1)
+    with pytest.raises(RuntimeError, match="cannot call binary pointwise function add.Tensor"):
+        x + y
+    with pytest.raises(RuntimeError, match="cannot call binary pointwise function"):
+        x + torch.ones(3, 1, 2, dtype=torch.float64)
+    with pytest.raises(NotImplementedError, match="broadcasting NT with T with larger dim"):
+        x + torch.ones(1, 2, 1, 2, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="add does not support broadcasting"):
+        nested(STRIDED, 2, 1) + nested(STRIDED, 1, 1)
+    with pytest.raises(RuntimeError, match="got a nested self and non-nested other"):
+        nested(STRIDED, 2, 1) + torch.ones(2, dtype=torch.float64)
+    assert isinstance(x, NestedTensor)
