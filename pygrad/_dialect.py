@@ -157,13 +157,15 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             found = getattr(original, name)
         except AttributeError:
             if _has_submodule(here, package, name):
-                return importlib.import_module(f"{package}.{name}")
+                return _imported(f"{package}.{name}")
             try:
                 return _stand_ins.look_up(here, here.__name__, name)
             except LookupError:
                 raise missing(here.__name__, name) from None
         if isinstance(found, ModuleType) and found.__name__ == f"{original.__name__}.{name}":
-            return importlib.import_module(f"{package}.{name}")
+            return _imported(f"{package}.{name}")
+        if isinstance(found, type) and is_installed():
+            _tell(found, here.__name__)
         return found
 
     _keep_functions(package, original)
@@ -172,6 +174,12 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         return sorted({*dir(original), *vars(here)} - {"torch"})
 
     return get, names
+
+
+def _imported(name: str) -> ModuleType:
+    """A module of the dialect; by its name in torch too, where the dialect stands for that."""
+    module = importlib.import_module(name)
+    return importlib.import_module(torch_name(name)) if is_installed() else module
 
 
 def _has_submodule(module: ModuleType, package: str, name: str) -> bool:
@@ -229,7 +237,20 @@ def _show_as_torch(package: str) -> None:
             sys.modules[alias] = sys.modules[home]
             supplement(sys.modules[home])
         sys.modules[name] = importlib.import_module(alias)
+        public = getattr(sys.modules[home], "__all__", ())
         for kind in list(vars(sys.modules[home]).values()):
-            if isinstance(kind, type) and kind.__module__ == home:
-                _told[kind] = home
-                kind.__module__ = name
+            if isinstance(kind, type) and (kind.__module__ == home or kind.__name__ in public):
+                _tell(kind, name)
+
+
+def _tell(kind: type, shown: str) -> None:
+    """Lets a class of pygrad say that it is in torch: in the module of that name, or in the public
+    one that shows it. The second is not for annotations, whose names are in its own module.
+    """
+    home = kind.__module__
+    if not f"{home}.".startswith(ORIGINAL + ".") or kind in _told:
+        return
+    if not _is_public(home) and vars(kind).get("__annotations__"):
+        return
+    _told[kind] = home
+    kind.__module__ = torch_name(home) if _is_public(home) else shown

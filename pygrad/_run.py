@@ -30,6 +30,8 @@ _OURS: Final = frozenset(
 
 def main() -> None:
     """Runs what the arguments say, and ends the process as Python would."""
+    if sys.argv[1:] and sys.argv[1][:2] in ("-c", "-m"):  # the argument may follow at once
+        sys.argv[1:2] = filter(None, (sys.argv[1][:2], sys.argv[1][2:]))
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__, file=sys.stdout if arguments else sys.stderr)
@@ -81,7 +83,7 @@ def _script() -> None:
         _first_path("")
         _execute(compile(sys.stdin.read(), "<stdin>", "exec"), "<stdin>")
     elif get_importer(name) is not None:  # a folder or an archive, with a __main__ within
-        _first_path(os.path.abspath(name))
+        _first_path(os.path.join(os.getcwd(), name))
         _clear_main()
         runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
     else:
@@ -93,7 +95,7 @@ def _script() -> None:
             problem = f"can't open file {os.path.abspath(name)!r}: [Errno {error.errno}]"
             print(f"{sys.executable}: {problem} {error.strerror}", file=sys.stderr)
             sys.exit(2)
-        file = os.path.abspath(name)
+        file = os.path.join(os.getcwd(), name)
         _execute(compile(source, file, "exec"), file)
 
 

@@ -289,6 +289,10 @@ def test_code_module_folder_and_input_run_as_python_runs_them(tmp_path: Path) ->
         (["-m", "show", "a"], None),
         (["-m", "package"], None),
         (["package", "b"], None),
+        (["package/", "b"], None),
+        (["./show.py"], None),
+        (["-c" + SHOW, "a"], None),
+        (["-mshow", "a"], None),
         (["-", "b"], SHOW),
     ]:
         mine = python("-m", "pygrad", *arguments, cwd=tmp_path, text=text)
@@ -399,6 +403,36 @@ def test_type_hints_of_every_class_can_be_read() -> None:
         typing.get_type_hints(kind)
     assert typing.get_type_hints(pygrad.nn.Module)["training"] is bool
     assert len(KINDS) > 200
+
+
+def test_type_hints_of_every_constructor_and_function_can_be_read() -> None:
+    for kind in KINDS:
+        typing.get_type_hints(kind.__init__)
+    for name in "nn.init nn.utils optim autograd utils.data fx func linalg random".split():
+        for function in vars(importlib.import_module(f"pygrad.{name}")).values():
+            if inspect.isfunction(function):
+                typing.get_type_hints(function)
+    assert typing.get_type_hints(pygrad.nn.Linear.__init__)["in_features"] is int
+    assert typing.get_type_hints(pygrad.fx.Node.__init__)["graph"] is pygrad.fx.Graph
+
+
+def test_class_of_a_private_module_says_where_it_is_shown() -> None:
+    program = """
+        import pygrad; pygrad.install()
+        import torch
+        for kind in (torch.OutOfMemoryError, torch.autocast, torch.serialization.safe_globals,
+                     torch.autograd.graph.saved_tensors_hooks):
+            print(kind.__module__, kind.__name__)
+        pygrad.uninstall()
+        print(pygrad.OutOfMemoryError.__module__)
+        """
+    assert lines(program) == [
+        "torch OutOfMemoryError",
+        "torch.amp.autocast_mode autocast",
+        "torch.serialization safe_globals",
+        "torch.autograd.graph saved_tensors_hooks",
+        "pygrad._errors",
+    ]
 
 
 def test_type_hints_can_be_read_while_installed() -> None:

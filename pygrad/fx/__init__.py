@@ -33,6 +33,9 @@ from .node import Node, has_side_effect, map_arg
 from .proxy import Proxy
 from .subgraph_rewriter import replace_pattern
 
+vars(node)["Graph"] = Graph  # which annotations name, as `typing.get_type_hints` finds them
+vars(graph).update(GraphModule=GraphModule, Tracer=Tracer)
+
 __all__ = [
     "PH",
     "CodeGen",

@@ -1,20 +1,14 @@
-"""Names for the argument types that layers and initialisers share.
-
-Only annotations use them. What is of ``pygrad`` is there for type checkers alone, so the import of
-``pygrad.nn`` does not depend on the order in which ``pygrad`` defines its own names.
-"""
+"""Names for the argument types that layers and initialisers share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from .._package import pygrad
+from .._dtypes import device, dtype
 
-    DeviceLike: TypeAlias = pygrad.device | str | int | None
-    DTypeLike: TypeAlias = pygrad.dtype | None
-
+DeviceLike: TypeAlias = device | str | int | None
+DTypeLike: TypeAlias = dtype | None
 Size1: TypeAlias = int | tuple[int]
 Size2: TypeAlias = int | tuple[int, int]
 SizeAny: TypeAlias = int | tuple[int, ...]

@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .._boundary.overriding import overridable
 from .._package import pygrad
 from .._tensor import Tensor
-
-if TYPE_CHECKING:
-    from .. import Generator
+from ..random import Generator
 
 __all__ = [
     "calculate_gain",

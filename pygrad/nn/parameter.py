@@ -9,16 +9,14 @@ device is known yet: they have no engine tensor, and whatever needs one raises.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 from .._boundary.arguments import refuse_foreign
 from .._boundary.overriding import disabled
 from .._host_data import reduction
 from .._package import pygrad
 from .._tensor import Tensor
-
-if TYPE_CHECKING:
-    from ._types import DeviceLike, DTypeLike
+from ._types import DeviceLike, DTypeLike
 
 __all__ = [
     "Buffer",

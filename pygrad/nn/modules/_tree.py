@@ -15,11 +15,11 @@ from ..._ops import C
 from ..._package import pygrad
 from ..._parse_to import parse_to
 from ..._tensor import Tensor, drop_grads
+from .._types import DeviceLike
 from ..parameter import Parameter
 from ._attributes import ModuleAttributes
 
 if TYPE_CHECKING:
-    from .._types import DeviceLike
     from .module import Module
 
 _T = TypeVar("_T")

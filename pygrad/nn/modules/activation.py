@@ -7,17 +7,14 @@ are unchanged unless stated otherwise. With ``inplace`` the input itself is over
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init as _init
+from .._types import DeviceLike, DTypeLike
 from ..parameter import Parameter
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = [
     "CELU",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
+from .._types import DeviceLike, DTypeLike
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._types import DeviceLike, DTypeLike
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["MultiheadAttention"]
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
+from .._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny
 from ..parameter import Parameter
 from .linear import init_weight_and_bias
 from .module import Module
 from .utils import ntuple
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from ..._tensor import Tensor
 from .. import functional as F
+from .._types import DeviceLike, DTypeLike, SizeAny
 from .conv import _ConvNd
 from .utils import ntuple
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike, SizeAny
 
 __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 

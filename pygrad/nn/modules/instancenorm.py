@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ..._tensor import Tensor
 from .. import functional as F
+from .._types import DeviceLike, DTypeLike
 from .batchnorm import _NormBase
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 

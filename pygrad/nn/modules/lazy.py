@@ -7,12 +7,13 @@ shapes; the call makes the layer one of the ordinary class, ``cls_to_become``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._package import pygrad
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import RemovableHandle
+from .._types import DeviceLike, DTypeLike, SizeAny
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _NormBase
 from .conv import Conv1d, Conv2d, Conv3d, _ConvNd
@@ -20,9 +21,6 @@ from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .linear import Linear
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike, SizeAny
 
 __all__ = [
     "LazyBatchNorm1d",

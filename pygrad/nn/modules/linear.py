@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._types import DeviceLike, DTypeLike
 from ..parameter import Parameter
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["Bilinear", "Identity", "Linear"]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._types import DeviceLike, DTypeLike, ShapeLike
 from ..parameter import Parameter
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike, ShapeLike
 
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._tensor import Tensor
 from .. import functional as F
-from .._types import SizeAny
+from .._types import Size1, Size2, SizeAny, SizeOrNone
 from .module import Module
 from .utils import ntuple
-
-if TYPE_CHECKING:
-    from .._types import Size1, Size2, SizeOrNone
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..._tensor import Tensor
 from .. import functional as F
+from .._types import SizeAny
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import SizeAny
 
 __all__ = [
     "ChannelShuffle",

@@ -6,19 +6,17 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ..._boundary.modes import AUTOCAST, get
 from ..._package import pygrad, submodule
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._types import DeviceLike, DTypeLike
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence, run_steps
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 

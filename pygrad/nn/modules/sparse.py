@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._types import DeviceLike, DTypeLike
 from ..parameter import Parameter
 from .module import Module
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

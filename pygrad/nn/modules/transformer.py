@@ -6,13 +6,14 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._package import pygrad
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
 from .._attention_parts import _canonical_mask, _none_or_dtype
+from .._types import DeviceLike, DTypeLike
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
@@ -20,9 +21,6 @@ from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
-
-if TYPE_CHECKING:
-    from .._types import DeviceLike, DTypeLike
 
 __all__ = [
     "Transformer",
