@@ -76,12 +76,12 @@ def legacy_tensor(
         )
     wanted = kind or _default_dtype()
     first: Any = args[0] if args else ()
-    is_number = hasattr(first, "__index__") and not isinstance(first, bool)
-    is_array = bool(getattr(first, "ndim", 0))
     if len(args) == 1 and isinstance(first, Tensor):
         if kind is not None and first.dtype is not kind:
             raise TypeError(f"expected {_options(kind)} (got {_options(first.dtype)})")
-        return first[...]
+        return Tensor.as_subclass(first, Tensor)  # which asks no class, as __getitem__ would
+    is_number = hasattr(first, "__index__") and not isinstance(first, bool)
+    is_array = bool(getattr(first, "ndim", 0))
     if is_number and not is_array:
         return empty_for_host(_sizes(args), wanted)[0]
     if len(args) > 1:

@@ -76,7 +76,11 @@ class Tensor(Methods):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         made = _above.legacy_tensor(*args, **kwargs)
-        return made if cls is Tensor else cls._make_subclass(cls, made, made.requires_grad)
+        if cls is Tensor:
+            return made
+        out = _of_class(cls, made)
+        out._b = getattr(made, "_b", None)
+        return _hosted(out)  # type: ignore[no-any-return]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """The work is done in __new__, as for PyTorch's legacy constructor."""
@@ -112,9 +116,7 @@ class Tensor(Methods):
                 "_make_subclass(): argument 'data' (position 2) must be Tensor, not "
                 f"{type(data).__name__}"
             )
-        out = _of_class(cls, _C["data"](data))
-        if out.__torch_dispatch__ is not Tensor.__torch_dispatch__:
-            _above.host_tensor(out)
+        out = _hosted(_of_class(cls, _C["data"](data)))
         return as_leaf(out) if require_grad else out
 
     def as_subclass(self, cls: type[_T]) -> _T:
@@ -1011,6 +1013,13 @@ def _of_class(cls: type, tensor: Tensor) -> Any:
     out: Any = object.__new__(cls)
     out._h, tensor._h = tensor._h, 0
     return out
+
+
+def _hosted(tensor: Any) -> Any:
+    """A new tensor, whose class is asked about every op if it says so."""
+    if tensor.__torch_dispatch__ is not Tensor.__torch_dispatch__:
+        _above.host_tensor(tensor)
+    return tensor
 
 
 @functools.cache

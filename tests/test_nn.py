@@ -23,6 +23,22 @@ def test_parameters_are_found_by_name() -> None:
     assert names == ["0.weight", "0.bias", "2.weight", "2.bias"]
 
 
+def test_transform_and_distribution_may_be_modules_too() -> None:
+    class Scaled(pygrad.distributions.transforms.Transform, nn.Module):
+        def __init__(self) -> None:
+            super().__init__(cache_size=1)
+            self.scale = nn.Parameter(pygrad.ones(2))
+
+        __hash__ = nn.Module.__hash__
+
+    class Learnt(pygrad.distributions.Distribution, nn.Module):
+        def __init__(self) -> None:
+            super().__init__(validate_args=False)
+            self.transform = Scaled()
+
+    assert [name for name, _ in Learnt().named_parameters()] == ["transform.scale"]
+
+
 def test_user_defined_module() -> None:
     class Net(nn.Module):
         def __init__(self) -> None:

@@ -400,6 +400,46 @@ def test_assigning_another_class() -> None:
     assert type(x[0]) is Kept
 
 
+def test_constructor_of_a_class_keeps_the_history_of_a_tensor() -> None:
+    x = pygrad.tensor([1.0, 2.0], requires_grad=True)
+    y = Kept(x * 3)
+    assert type(y) is Kept
+    assert y.grad_fn is not None
+    assert y.grad_fn.name() == "AliasBackward0"
+    (found,) = pygrad.autograd.grad(y.sum(), x)
+    assert found.tolist() == [3.0, 3.0]
+    z = Kept(x.detach())
+    assert z._base is not None
+    z.zero_()
+    assert x.tolist() == [0.0, 0.0]
+
+
+def test_constructor_of_a_class_asks_no_class() -> None:
+    assert type(pygrad.Tensor.__new__(Kept, ToldTensor([1.0]))) is Kept
+    assert Told.functions == []
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", ["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"])
+def test_function_gets_inputs_of_their_class(name: str, create_graph: bool) -> None:
+    seen = []
+
+    def function(t: Any) -> Any:
+        seen.append(type(t))
+        return (t * t * t).sum()
+
+    x = pygrad.tensor([1.0, 2.0], requires_grad=True)
+    vector = {"vjp": pygrad.ones(())}.get(name, pygrad.ones(2))
+    arguments = () if name in ("jacobian", "hessian") else (vector,)
+    derive = getattr(pygrad.autograd.functional, name)
+    found = derive(function, x.as_subclass(Kept), *arguments, create_graph=create_graph)
+    wanted = derive(function, x, *arguments)
+    assert seen[0] is Kept
+    found, wanted = (r[-1] if isinstance(r, tuple) else r for r in (found, wanted))
+    assert found.tolist() == wanted.tolist()
+    assert found.requires_grad is create_graph
+
+
 def test_hooks_and_saved_tensors_of_subclasses() -> None:
     x = pygrad.ones(2).as_subclass(Kept).requires_grad_()
     seen = []

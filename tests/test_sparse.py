@@ -131,6 +131,15 @@ def test_parts_of_an_uncoalesced_tensor_are_asked_for_by_other_names(name: str) 
     assert getattr(uncoalesced(), f"_{name}")().shape[-1] == 3
 
 
+def test_rows_of_a_sparse_matrix_are_sparse() -> None:
+    matrix = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]]).to_sparse()
+    rows = list(matrix)
+    assert all(row.is_sparse for row in rows)
+    assert [row.to_dense().tolist() for row in rows] == [[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]]
+    columns = matrix.unbind(1)
+    assert [each.to_dense().tolist() for each in columns] == [[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]
+
+
 def test_dimensions_behind_the_sparse_ones_are_dense() -> None:
     x = torch.sparse_coo_tensor([[0, 2]], [[1.0, 2.0], [3.0, 4.0]], (3, 2))
     assert (x.sparse_dim(), x.dense_dim(), x._nnz(), x.numel()) == (1, 1, 2, 6)

@@ -9,12 +9,12 @@ tuple for a tuple. The engine makes the copies, and the answer of what the funct
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import Any, TypeAlias
 
 from .. import _ops
 from .._boundary import calls, long_calls
-from .._boundary.arguments import refuse_foreign
+from .._boundary.arguments import K_OVERRIDING, kind_of, refuse_foreign
 from .._boundary.host import layout
 from .._package import pygrad
 from .._tensor import Tensor
@@ -57,6 +57,15 @@ def _like(question: Any, values: Sequence[Any]) -> Any:
     return values if isinstance(question, tuple) else values[0]
 
 
+def _point(given: Tensor, made: Tensor, create_graph: bool) -> Tensor:
+    """What a function gets for an input: what the engine made of it, or, if its class overrides
+    functions, what that makes.
+    """
+    if kind_of(given) == K_OVERRIDING:
+        return _grad_preprocess((given,), create_graph, True)[0]
+    return calls.remember(made)  # type: ignore[no-any-return]
+
+
 def _derivative(
     name: str,
     func: Function,
@@ -77,11 +86,12 @@ def _derivative(
     def vector() -> Tensors | None:
         return None if v is None else _tuple_of(v, "v", name)
 
-    points = _tuple_of(inputs, "inputs", name)
+    points = given = _tuple_of(inputs, "inputs", name)
     early = None if name == "vjp" else vector()
     points = ask(_make_points, isinstance(inputs, tuple), (), early)
     with enable_grad():
-        output = func(*map(calls.remember, points))
+        points = tuple(map(_point, given, points, repeat(create_graph)))
+        output = func(*points)
     outputs, many = _tuple_of(output, _OUTPUTS, name), isinstance(output, tuple)
     late = vector()
     recorded = [y for y in outputs if y.requires_grad]

@@ -46,8 +46,12 @@ class Distribution:
         self._event_shape = Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if not self._validate_args:
-            return
+        if self._validate_args:
+            self._check_arguments()
+        super().__init__()  # of the next base: a distribution may be a module, too
+
+    def _check_arguments(self) -> None:
+        """Raises ValueError unless each argument satisfies its constraint."""
         try:
             found = self.arg_constraints
         except NotImplementedError:
@@ -56,7 +60,7 @@ class Distribution:
                 f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = "
                 "{}` or initialize the distribution with `validate_args=False` to turn off "
                 "validation.",
-                stacklevel=2,
+                stacklevel=3,
             )
         for name, constraint in found.items():
             derived = isinstance(getattr(type(self), name, None), lazy_property)

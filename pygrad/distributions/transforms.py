@@ -66,8 +66,9 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._last: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
         self._inv: Transform | None = None
+        super().__init__()  # of the next base: a transform may be a module, too
 
     @property
     def event_dim(self) -> int:
@@ -106,16 +107,16 @@ class Transform:
         """The image of x."""
         if not self._cache_size:
             return self._call(x)
-        if self._last[0] is not x:
-            self._last = x, self._call(x)
-        return self._last[1]  # type: ignore[no-any-return]
+        if self._cached_x_y[0] is not x:
+            self._cached_x_y = x, self._call(x)
+        return self._cached_x_y[1]  # type: ignore[no-any-return]
 
     def _inv_call(self, y: Tensor) -> Tensor:
         if not self._cache_size:
             return self._inverse(y)
-        if self._last[1] is not y:
-            self._last = self._inverse(y), y
-        return self._last[0]  # type: ignore[no-any-return]
+        if self._cached_x_y[1] is not y:
+            self._cached_x_y = self._inverse(y), y
+        return self._cached_x_y[0]  # type: ignore[no-any-return]
 
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError

@@ -488,7 +488,7 @@ Tensor **t_unbind(Tensor *x, int64_t dim, int64_t *count) {
   Tensor **out = scratch_array(*count ? *count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   if (!out) return NULL;
-  if (by_ops || too_many_for_a_node(x, *count)) {
+  if (by_ops || is_sparse(x) || too_many_for_a_node(x, *count)) {
     for (int64_t k = 0; k < *count && !failed(); k++) out[k] = t_select(x, dim, k);
     return failed() ? NULL : out;
   }
