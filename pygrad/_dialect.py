@@ -202,7 +202,8 @@ _told: dict[type, str] = {}
 
 def is_installed() -> bool:
     """Whether `torch` means the dialect in this process."""
-    return TORCH in sys.modules and sys.modules.get(TORCH) is sys.modules.get(DIALECT)
+    there = sys.modules.get(TORCH)  # None where a program has forbidden its import
+    return there is not None and there is sys.modules.get(DIALECT)
 
 
 def _is_public(name: str) -> bool:

@@ -89,6 +89,15 @@ class EngineHandle(RemovableHandle):
         else:
             self._remove(owner, self.id)
 
+    def __copy__(self) -> EngineHandle:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __reduce__(self) -> Any:
+        """A deep copy or a pickle is a handle of nothing: the hook stays where it is."""
+        return RemovableHandle, (OrderedDict(),)
+
 
 EngineHandle.__name__ = EngineHandle.__qualname__ = "RemovableHandle"  # as which it prints
 # Where users know them, and pickle finds them.

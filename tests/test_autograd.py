@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import copy
 import gc
+import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -546,6 +548,18 @@ def test_hook_of_a_leaf_runs_before_accumulation_and_post_hook_after() -> None:
     x.register_post_accumulate_grad_hook(lambda t: order.append(("post", t.grad.tolist(), t is x)))
     x.sum().backward()
     assert order == [("pre", None), ("post", [1.0], True)]
+
+
+def test_copies_of_a_handle() -> None:
+    x = pygrad.ones(1, requires_grad=True)
+    handle = x.register_hook(lambda g: g * 100)
+    for copied in (copy.deepcopy(handle), pickle.loads(pickle.dumps(handle))):
+        copied.remove()
+    x.sum().backward()
+    assert x.grad.tolist() == [100]
+    copy.copy(handle).remove()
+    x.sum().backward()
+    assert x.grad.tolist() == [101]
 
 
 def test_removed_hook_does_not_run() -> None:

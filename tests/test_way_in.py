@@ -131,6 +131,16 @@ def test_install_is_refused_where_pytorch_is_imported(tmp_path: Path) -> None:
     assert "torch.py; call install() before anything imports torch" in said
 
 
+def test_install_gives_torch_to_a_program_that_has_forbidden_its_import() -> None:
+    program = """
+        import sys; sys.modules["torch"] = None
+        import pygrad; pygrad.install()
+        import torch
+        assert torch is pygrad.torch
+        """
+    assert lines(program) == []
+
+
 def test_pytorch_comes_back_where_it_is_installed(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("mine = True")
