@@ -126,6 +126,7 @@ _LATE_NAMES = {
         "_lobpcg": "lobpcg",
         "functional": "_unique _unique2",
         "nested._make": "_nested_compute_contiguous_strides_offsets _nested_from_padded "
+        "_nested_from_padded_and_nested_example "
         "_nested_get_lengths _nested_get_offsets _nested_get_ragged_idx _nested_get_values "
         "_nested_tensor_from_mask _nested_tensor_from_mask_left_aligned "
         "_nested_tensor_from_tensor_list _nested_view_from_buffer",

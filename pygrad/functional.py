@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _functions, _ops
 from ._builtins import builtin
 from ._tensor import Tensor
+from .nn import functional as F  # noqa: F401  which PyTorch has here too
 
 _NAMES = (
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
-from ._class import packed, rule
+from ._class import Nested, packed, rule
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
 from ._jagged_shapes import transpose
@@ -37,7 +37,7 @@ def jagged_attention(
             "scaled_dot_product_attention: query, key and value must be nested tensors of the "
             "jagged layout"
         )
-    if any(x.dim() != 4 or x._parts.ragged != 2 for x in given):
+    if is_causal or any(x.dim() != 4 or x._parts.ragged != 2 for x in given):
         raise RuntimeError(_NO_WAY)
     if key._parts.size != value._parts.size or query._parts.batch != key._parts.batch:
         raise ValueError("scaled_dot_product_attention: key and value must have the same offsets")
@@ -89,10 +89,17 @@ def strided_attention(
             "Scaled_dot_product_attention: Nested tensors for query / key are not supported when "
             "an explicit attn_mask is set"
         )
-    if not all(isinstance(x, StridedNestedTensor) for x in given):
+    if is_causal:
         raise RuntimeError(
-            "scaled_dot_product_attention: query, key and value must all be nested, or none"
+            "_scaled_dot_product_attention: Nested tensors for query / key are not supported when "
+            "is_causal=True"
         )
+    for x in given:
+        if not isinstance(x, StridedNestedTensor):
+            kinds = ["nested" if isinstance(y, Nested) else "non-nested" for y in (query, x)]
+            raise RuntimeError(
+                f"Expected both to be nested, but got a {kinds[0]} self and {kinds[1]} other"
+            )
     if not all(x.is_contiguous() for x in given):
         raise RuntimeError(
             "scaled_dot_product_attention: If inputs are nested tensors they must be contiguous"

@@ -39,8 +39,10 @@ class Nested(Tensor):
         """
         raise NotImplementedError
 
-    def _operand(self, name: str, others: Sequence[Any]) -> Nested:
-        """The same tensor, as its packed one can stand beside those of others."""
+    def _operand(self, name: str, others: Sequence[Any], alone: bool) -> Nested:
+        """The same tensor, as its packed one can stand beside those of others; `alone` there is no
+        other operand.
+        """
         return self
 
     def _entries(self, op: str) -> list[Tensor]:
@@ -222,7 +224,9 @@ def each_element(
     if isinstance(kwargs.get("out"), Tensor):
         raise NotImplementedError(f"aten.{name}: out= is not implemented for nested tensors")
     others = [each for each in args if isinstance(each, Tensor)]
-    mine = self._operand(name, others)
+    values = [v for v in (*args, *kwargs.values()) if isinstance(v, (Tensor, int, float, complex))]
+    alone = sum(type(v) is not bool for v in values) == 1
+    mine = self._operand(name, others, alone)
     given = [mine if v is self else mine._fit(name, v, i == 0) for i, v in enumerate(args)]
     named = {key: mine if v is self else mine._fit(name, v) for key, v in kwargs.items()}
     with DisableTorchFunctionSubclass():

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._boundary import overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
-from .._dtypes import contiguous_format, preserve_format
+from .._dtypes import channels_last, channels_last_3d, contiguous_format, preserve_format
 from .._tensor import Tensor
 from ..autograd import _inputs, _listed
 from ..autograd import backward as _backward
@@ -31,6 +31,8 @@ def both(names: str) -> Callable[[Any], Any]:
 
 
 # ------------------------------------------------------------------ copies
+
+_FORMATS = {channels_last: "ChannelsLast", channels_last_3d: "ChannelsLast3d"}
 
 
 @both("contiguous")
@@ -56,8 +58,8 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
         return input.contiguous()
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(
-            "NestedTensor clone supports Preserve and Contiguous memory formats, called clone with "
-            f"memory format: {memory_format}"
+            "Nested tensor clone supports Preserve and Contiguous memory formats, called clone "
+            f"with memory format: {_FORMATS.get(memory_format, memory_format)}"
         )
     return made_of(type(input), packed_clone(input), input._parts)
 

@@ -94,8 +94,8 @@ def _nested_tensor_from_tensor_list(
         if each.dim() != entries[0].dim():
             raise RuntimeError(
                 "All Tensors given to nested_tensor must have the same dimension. Found dimension "
-                f"{each.dim()} for Tensor at index {i} and dimension {entries[0].dim()} for Tensor "
-                "at index 0."
+                f"{each.dim()} for Tensor at index {i} and dimension {entries[i - 1].dim()} for "
+                f"Tensor at index {i - 1}."
             )
     if device is not None and str(device).startswith("meta"):
         raise NotImplementedError("pygrad: nested tensors are not made on the device meta")
@@ -317,6 +317,11 @@ def _nested_from_padded(
     rows = [tuple(row) for row in cpu_nested_shape_example.tolist()]
     entries = [padded[i][tuple(slice(n) for n in row)] for i, row in enumerate(rows)]
     return of_entries(entries, padded.dim() - 1)
+
+
+def _nested_from_padded_and_nested_example(padded: Tensor, nt_example: Any) -> Any:
+    """The same with the sizes of a nested tensor."""
+    return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
 
 def _nested_view_from_buffer(

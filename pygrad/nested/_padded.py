@@ -10,7 +10,7 @@ from .._tensor import Tensor
 from ._class import Nested, made_of, packed
 from ._internal.nested_tensor import NestedTensor
 from ._jagged import Jagged
-from ._strided import StridedNestedTensor
+from ._strided import StridedNestedTensor, refuse_otherwise
 
 _F = _ops.SPACES["torch"]
 
@@ -53,6 +53,7 @@ def to_padded_tensor(
 
 def _strided_padded(x: StridedNestedTensor, padding: float, size: Sequence[int] | None) -> Tensor:
     sizes, rank = x._parts.sizes, x._parts.rank
+    refuse_otherwise(x, "for now to_padded_tensor only supports contiguous nested tensor")
     if not sizes:
         return packed(x).clone()
     least = [len(sizes), *(max(s[d] for s in sizes) for d in range(rank))]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from .. import _ops
+from .._boundary import attributes
 from .._dtypes import Size, int64, strided
 from .._rebuild import _rebuild_nested_tensor
 from .._tensor import Tensor
@@ -50,11 +51,15 @@ class Strided:
             at += math.prod(each)
         if rank is None:
             rank = len(sizes[0]) if sizes else 0
-        return cls(sizes, [contiguous_strides(each) for each in sizes], offsets, rank)
+        return cls(sizes, [contiguous_strides(size) for size in sizes], offsets, rank)
 
     def same(self, other: Strided) -> bool:
         """Whether tensors of these parts have the same sizes."""
         return self.sizes == other.sizes and self.rank == other.rank
+
+    def lies_like(self, other: Strided) -> bool:
+        """Whether the entries of both lie in the same places of their buffers."""
+        return self.strides == other.strides and self.offsets == other.offsets
 
     def is_in_order(self, numel: int) -> bool:
         """Whether the entries are contiguous, one behind the other, and fill the buffer."""
@@ -118,7 +123,7 @@ class StridedNestedTensor(Nested):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the entries are, and lie one behind the other."""
-        return self._parts.is_in_order(packed(self).numel())
+        return self._parts.is_in_order(attributes.numel(self))
 
     def __len__(self) -> int:
         raise RuntimeError(_NO_SIZES.format("sizes"))
@@ -204,13 +209,19 @@ class StridedNestedTensor(Nested):
     def _entries(self, op: str) -> list[Tensor]:
         return entries_of(packed(self), self._parts)
 
-    def _operand(self, name: str, others: Sequence[Any]) -> Nested:
-        mine, nested = self._parts, [o for o in others if isinstance(o, StridedNestedTensor)]
-        if all(
-            o._parts.strides == mine.strides and o._parts.offsets == mine.offsets for o in nested
-        ):
+    def _operand(self, name: str, others: Sequence[Any], alone: bool) -> Nested:
+        if self.is_contiguous() or name == "detach":
             return self
-        return self if name.endswith("_") else in_order(self)
+        if alone or name.endswith("_"):
+            raise RuntimeError("NestedTensor must be contiguous to get buffer.")
+        nested = [o for o in others if isinstance(o, StridedNestedTensor)]
+        if all(self._parts.lies_like(o._parts) for o in nested):
+            return self
+        if name in ("div", "divide", "true_divide"):
+            same = all(self._parts.strides == o._parts.strides for o in nested)
+            what = "offsets" if same else "strides"
+            raise RuntimeError(f"{name} requires {what} to match when given NestedTensors")
+        return of_entries(self._entries(name), self._parts.rank)  # type: ignore[no-any-return]
 
     def _fit(self, name: str, value: Any, is_self: bool = False) -> Any:
         if not isinstance(value, Tensor):
@@ -221,15 +232,7 @@ class StridedNestedTensor(Nested):
                     f"{name.removesuffix('_')} does not support broadcasting when given a "
                     "NestedTensor"
                 )
-            mine, other = self._parts, value._parts
-            if (mine.strides, mine.offsets) == (other.strides, other.offsets):
-                return value
-            if not self.is_contiguous():
-                raise NotImplementedError(
-                    f"aten.{name}: not implemented in place on nested tensors whose entries lie "
-                    "otherwise than those of the other operand"
-                )
-            return in_order(value)
+            return value if self._parts.lies_like(value._parts) else in_order(value)
         if value.dim() == 0:
             return value
         kinds = ("non-nested", "nested") if is_self else ("nested", "non-nested")
@@ -264,6 +267,12 @@ def over_buffer(buffer: Tensor, parts: Strided) -> Any:
     return over(StridedNestedTensor, buffer, parts)
 
 
+def refuse_otherwise(x: Any, words: str) -> None:
+    """Raises: RuntimeError: in these words, if the entries are not in order."""
+    if not x.is_contiguous():
+        raise RuntimeError(words)
+
+
 def in_order(x: Any) -> Any:
     """The same entries, contiguous and one behind the other: itself if they are."""
     return x if x.is_contiguous() else of_entries(x._entries("contiguous"), x._parts.rank)
@@ -271,9 +280,9 @@ def in_order(x: Any) -> Any:
 
 def laid_like(x: Any, like: Any) -> Any:
     """The same entries, which lie in a buffer as those of another tensor do."""
-    mine, other = x._parts, like._parts
-    if (mine.strides, mine.offsets) == (other.strides, other.offsets):
+    if x._parts.lies_like(like._parts):
         return x
+    other = like._parts
     buffer = packed(x).new_zeros(packed(like).shape)
     for place, entry in zip(entries_of(buffer, other, True), x._entries("copy_"), strict=True):
         place.copy_(entry)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _ops
+from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._tensor import Tensor
 from ..autograd.function import Function
 from ._class import not_there, packed, rule
@@ -18,6 +19,7 @@ from ._strided import (
     entries_of,
     in_order,
     over_buffer,
+    refuse_otherwise,
 )
 
 _F, _NN, _M = _ops.SPACES["torch"], _ops.SPACES["nn"], _ops.SPACES["method"]
@@ -68,11 +70,13 @@ def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         )
     if not keepdim:
         raise RuntimeError("NestedTensor always requires keepdim=True for now.")
+    refuse_otherwise(
+        input, "NestedTensor does not support reductions when the input is noncontiguous for now."
+    )
     if dtype is not None:
         return summed(input.to(dtype), dim, keepdim)
-    whole = in_order(input)
     sizes = [(*size[:-1], 1) for size in input._parts.sizes]
-    buffer = SumOfLastBackward.apply(packed(whole), whole._parts)
+    buffer = SumOfLastBackward.apply(packed(input), input._parts)
     return over_buffer(buffer, Strided.in_order(sizes, input._parts.rank))
 
 
@@ -80,6 +84,35 @@ def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def larger(input: Any, other: Any = None, *_: Any, **__: Any) -> Any:
     """Raises NotImplementedError: only of two tensors there is such a thing, as `maximum`."""
     raise not_there("max.dim", input)
+
+
+@rule(RULES, "copy_")
+def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Writes the entries of another tensor, whose sizes are these, to this one."""
+    if not isinstance(src, StridedNestedTensor) or not isinstance(input, StridedNestedTensor):
+        raise RuntimeError("get_nested_tensor_impl requires a NestedTensor.")
+    if not src._parts.same(input._parts):
+        raise RuntimeError(
+            "copy_ only supports tensors that are the same size for Nested implementations"
+        )
+    refuse_otherwise(input, "NestedTensor must be contiguous to get buffer.")
+    with DisableTorchFunctionSubclass():
+        Tensor.copy_(input, packed(in_order(src)))
+    return input
+
+
+@rule(RULES, "fill_")
+def fill_(input: Any, value: Any) -> Any:
+    """Writes a number to all elements."""
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{value.dim()} dimensions."
+        )
+    refuse_otherwise(input, "NestedTensor must be contiguous to get buffer.")
+    with DisableTorchFunctionSubclass():
+        Tensor.fill_(input, value)
+    return input
 
 
 @rule(RULES, "all")
@@ -102,6 +135,8 @@ def softmax(
 ) -> Any:
     """The softmax of each entry over a dimension."""
     dtype = next((each for each in more if type(each).__name__ == "dtype"), dtype)
+    if not input._parts.sizes:
+        return input.clone()
     at = input._dim(-1 if dim is None else dim)
     if at == 0:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
@@ -122,13 +157,24 @@ def layer_norm(
     if weight is None or bias is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []"
+        )
+    refuse_otherwise(
+        input, "Expected nested_tensor_impl_is_contiguous(nt_input) to be true, but got false."
+    )
     rank = input._parts.rank
-    if len(shape) > rank:
-        raise RuntimeError("layer_norm: normalized_shape has more dimensions than an entry")
-    for i, n in enumerate(shape):
-        if input.size(1 + rank - len(shape) + i) != n:
+    found = [input._parts.regular(d) for d in range(max(rank - len(shape), 0), rank)]
+    if len(shape) > rank or None in found:
+        raise RuntimeError(
+            "normalized_shape extends into irregular dimensions for the nested tensor"
+        )
+    for i, (n, has) in enumerate(zip(shape, found, strict=True)):
+        if n != has:
             raise RuntimeError(
-                f"normalized_shape {list(shape)} does not match the sizes of the nested tensor"
+                f"The shape at dimension {i}of normalized_shape doesn't match the input"
             )
     return each(lambda entry: _NN["layer_norm"](entry, shape, weight, bias, eps), input)
 
@@ -138,7 +184,20 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """The product with a matrix that is not nested, of all rows at once."""
     if not isinstance(input, StridedNestedTensor):
         raise RuntimeError("Expected self to be nested, but got a non-nested self")
-    last = input.size(-1)
+    if isinstance(weight, StridedNestedTensor):
+        raise RuntimeError("Linear does not support nested weight when input is a nested tensor.")
+    refuse_otherwise(input, "for now linear only supports contiguous nested tensor")
+    if input.dim() != 3 or weight.dim() != 2:
+        raise RuntimeError(
+            "Linear requires nested_tensor.dim == 3 and dense_matrix.dim == 2. Nested tensor dim: "
+            f"{input.dim()}. Dense tensor dim: {weight.dim()}"
+        )
+    last = input._parts.regular(input._parts.rank - 1)
+    if last is None:
+        raise RuntimeError(
+            "Expected all tensors in nested tensor to have the same trailing dimension, instead "
+            f"last dimension equals: {'  '.join(str(size[-1]) for size in input._parts.sizes)}"
+        )
     if last != weight.shape[-1]:
         raise RuntimeError(
             "Shape mismatch for NestedTensor Linear: Expected input's "
@@ -173,11 +232,24 @@ def _both_nested(op: str, a: Any, b: Any) -> None:
 
 def _product(op: str, a: Any, b: Any) -> Any:
     if len(a._parts.sizes) != len(b._parts.sizes):
+        which = "batch2" if op == "bmm" else "2nd input"
         raise RuntimeError(
-            f"{op}: Expected size for the 1st dimension of 2nd input tensor to be: "
-            f"{len(a._parts.sizes)} but got: {len(b._parts.sizes)}."
+            f"{'' if op == 'bmm' else 'matmul: '}Expected size for the 1st dimension of {which} "
+            f"tensor to be: {len(a._parts.sizes)} but got: {len(b._parts.sizes)}."
         )
     for i, (left, right) in enumerate(zip(a._parts.sizes, b._parts.sizes, strict=True)):
+        if left[:-2] != right[:-2]:
+            raise RuntimeError(
+                "matmul: For nested tensors, batch dimensions must have the same sizes, no "
+                f"broadcasting is currently performed. Got batch shapes for self {left[:-2]} and "
+                f"batch shapes for other {right[:-2]} at index {i} respectively"
+            )
+        if left[-1] != right[-2] and op == "matmul":
+            sizes = [[size[at] for size in x._parts.sizes] for x, at in ((a, -1), (b, -2))]
+            raise RuntimeError(
+                "matmul: Nested tensors cannot be matrix multiplied, last dimension of self has "
+                f"sizes {sizes[0]} second last dimension of mat2 has sizes {sizes[1]}"
+            )
         if left[-1] != right[-2]:
             raise RuntimeError(
                 f"{i}-th nested matrices in batch cannot be multiplied "
@@ -192,11 +264,14 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         raise NotImplementedError("aten.matmul: out= is not implemented for nested tensors")
     _both_nested("matmul", input, other)
-    if input.dim() != other.dim() or input.dim() < 3:
-        raise RuntimeError(
-            "matmul: For nested tensors, only inputs with >= 3 dims are currently supported. "
-            f"1st input has rank: {input.dim()}, and 2nd: {other.dim()}"
-        )
+    for which, x in (("1st", input), ("2nd", other)):
+        if x.dim() < 3:
+            raise RuntimeError(
+                "matmul: For nested tensors, only inputs with >= 3 dims are currently supported. "
+                f"{which} input has rank: {x.dim()}"
+            )
+    if input.dim() != other.dim():
+        raise RuntimeError("matmul: both inputs must have the same rank")
     return _product("matmul", input, other)
 
 

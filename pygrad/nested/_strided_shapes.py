@@ -16,12 +16,12 @@ from ._strided import (
     Sizes,
     Strided,
     StridedNestedTensor,
-    contiguous_strides,
     each,
     entries_of,
     in_order,
     of_entries,
     over_buffer,
+    refuse_otherwise,
 )
 
 _F = _ops.SPACES["torch"]
@@ -70,7 +70,8 @@ def select(input: StridedNestedTensor, dim: int, index: int) -> Any:
     def change(size: Sizes, stride: Sizes, start: int) -> Any:
         if not -size[at - 1] <= index < size[at - 1]:
             raise IndexError(
-                f"index {index} is out of bounds for dimension {at - 1} with size {size[at - 1]}"
+                f"index {index} is out of bounds for dimension {at - 1} of the "
+                f"{input._parts.sizes.index(size)}th constituent tensor with size {size[at - 1]}"
             )
         begin = start + index % size[at - 1] * stride[at - 1]
         return _less(size, at - 1), _less(stride, at - 1), begin
@@ -144,14 +145,15 @@ def unsqueeze(input: StridedNestedTensor, dim: int) -> Any:
 @rule(RULES, "squeeze")
 def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
     """A dimension of size 1 less; where it is another size it stays."""
-    if dim is None or isinstance(dim, (tuple, list)):
-        how = "int[] dim" if isinstance(dim, (tuple, list)) else None
+    if dim is None:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeeze without the dim argument is not supported at "
             f"the moment, however you can use squeeze(Tensor self, int dim) instead {_ASK}"
-            if how is None
-            else f"squeeze(): For nested tensors, squeeze over several dims is not supported {_ASK}"
         )
+    if isinstance(dim, (tuple, list)):
+        for each_of in sorted((input._dim(d) for d in dim), reverse=True):
+            input = squeeze(input, each_of)
+        return input
     at = input._dim(dim)
     if at == 0:
         raise RuntimeError(
@@ -163,7 +165,8 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
     if input._parts.rank == 1:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeezing a nested tensor of singleton tensors is not "
-            "supported at the moment"
+            "supported at the moment, if you need this feature, please open an issue on "
+            "githubdescribing your use case."
         )
 
     def change(size: Sizes, stride: Sizes, start: int) -> Any:
@@ -173,37 +176,30 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
 
 
 def _resized(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Sizes]:
-    """The sizes of each entry: -1 stands for what it has in that dimension, or behind those for
-    what is left.
+    """The sizes of each entry: -1 stands for what it has in that dimension.
 
     Raises: RuntimeError: they are not those of so many elements.
     """
-    if len(shape) < 2:
-        raise RuntimeError(
-            f"{op}: For now nested tensors cannot be viewed or reshaped as less than 2 dimensions"
-        )
+    if not shape:
+        raise RuntimeError("shape '[]' is invalid for a nested tensor")
+    if not x._parts.sizes:
+        raise RuntimeError("empty nested tensor cannot be reshaped")
     if shape[0] != len(x._parts.sizes):
         raise RuntimeError(
             f"{op}: For now nested {op} cannot change or infer the implicit batch dimension"
         )
-    found = []
+    rank, found = x._parts.rank, []
+    if len(shape) > rank + 1 and list(shape[1 : rank + 1]).count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
     for sizes in x._parts.sizes:
         made: list[int] = []
-        free: int | None = None
         for i, n in enumerate(shape[1:]):
             if n < -1:
                 raise RuntimeError(f"invalid shape dimension {n}")
-            if n != -1 or i < len(sizes):
-                made.append(sizes[i] if n == -1 else n)
-            elif free is None:
-                free = i
-                made.append(1)
-            else:
-                raise RuntimeError("only one dimension can be inferred")
+            if n == -1 and i >= len(sizes):
+                raise RuntimeError("nested tensor does not infer shape")
+            made.append(sizes[i] if n == -1 else n)
         total = math.prod(sizes)
-        so_far = math.prod(tuple(made))
-        if free is not None and so_far:
-            made[free] = total // so_far
         if math.prod(tuple(made)) != total:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {total}")
         found.append(tuple(made))
@@ -215,15 +211,10 @@ def view(input: StridedNestedTensor, *shape: Any) -> Any:
     """The entries in other sizes, over the same buffer."""
     sizes = _numbers(shape)
     made = _resized(input, sizes, "view")
-    parts = input._parts
-    for size, stride in zip(parts.sizes, parts.strides, strict=True):
-        if stride != contiguous_strides(size):
-            raise RuntimeError(
-                "view size is not compatible with input tensor's size and stride (at least one "
-                "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
-            )
-    strides = [contiguous_strides(each) for each in made]
-    return _with(input, Strided(made, strides, parts.offsets, len(sizes) - 1))
+    entries = entries_of(packed(input).detach(), input._parts)
+    views = [entry.view(size) for entry, size in zip(entries, made, strict=True)]
+    strides = [view.stride() for view in views]
+    return _with(input, Strided(made, strides, input._parts.offsets, len(sizes) - 1))
 
 
 @rule(RULES, "reshape")
@@ -239,11 +230,15 @@ def reshape(input: StridedNestedTensor, *shape: Any) -> Any:
 
 
 def _last(x: StridedNestedTensor, dim: int, op: str) -> int:
-    """Raises: RuntimeError: it is not the last dimension, or it is ragged."""
+    """The last dimension.
+
+    Raises: RuntimeError: it is not that one, it is ragged, or the entries are not in order.
+    """
     if x._dim(dim) != x.dim() - 1:
         raise RuntimeError(
             f"{op} for nested tensors is currently only supported for the last dimension."
         )
+    refuse_otherwise(x, f"{op.lower()} expects `self` to be contiguous.")
     return int(x.size(-1))
 
 
@@ -278,7 +273,7 @@ def split(input: StridedNestedTensor, split_size: Any, dim: int = 0) -> tuple[An
     if sum(split_size) != n:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
-            f"dimension -1), but got split_sizes={list(split_size)}"
+            f"dimension {input.dim() - 1}), but got split_sizes={list(split_size)}"
         )
     ends = [sum(split_size[:i]) for i in range(len(split_size))]
     return tuple(_columns(input, a, length) for a, length in zip(ends, split_size, strict=True))
@@ -305,7 +300,9 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
     if out is not None:
         raise NotImplementedError("aten.cat: out= is not implemented for nested tensors")
     if not all(isinstance(t, StridedNestedTensor) for t in tensors):
-        raise RuntimeError("cat: expected each tensor in given list to be nested")
+        raise RuntimeError("Expected each tensor in given list to be nested.")
+    for each_of in tensors:
+        refuse_otherwise(each_of, "Expected each tensor in given list to be contiguous.")
     first = tensors[0]
     at = first._dim(dim)
     if any(t._parts.rank != first._parts.rank for t in tensors):
