@@ -502,6 +502,45 @@ class Tensor(Methods):
         self._b = base = calls.known(_C["_base"](self))
         return base  # type: ignore[no-any-return]
 
+    def _view_func(
+        self,
+        new_base: Tensor,
+        symint_visitor_fn: Callable[[Any], Any] | None = None,
+        tensor_visitor_fn: Callable[[Any], Any] | None = None,
+    ) -> Tensor | None:
+        """The view that this is of its base, of another base; None if this is no view, or the other
+        has other sizes, strides or offset.
+
+        Args:
+            new_base: the other base.
+            symint_visitor_fn, tensor_visitor_fn: called with each size and place, or tensor, that
+                the ops which made this view were told; what they return takes its place.
+
+        Example:
+            >>> import pygrad
+            >>> x = pygrad.zeros(2, 3)[1]
+            >>> x._view_func(pygrad.arange(6).view(2, 3))
+            tensor([3, 4, 5])
+        """
+        return _above.view_func(  # type: ignore[no-any-return]
+            self, new_base, symint_visitor_fn, tensor_visitor_fn, unsafe=False
+        )
+
+    def _view_func_unsafe(
+        self,
+        new_base: Tensor,
+        symint_visitor_fn: Callable[[Any], Any] | None = None,
+        tensor_visitor_fn: Callable[[Any], Any] | None = None,
+    ) -> Tensor | None:
+        """The same of any base."""
+        return _above.view_func(  # type: ignore[no-any-return]
+            self, new_base, symint_visitor_fn, tensor_visitor_fn, unsafe=True
+        )
+
+    def _rev_view_func_unsafe(self, new_view: Tensor) -> Tensor | None:
+        """What another view is a view of, as this is of its base: a view of that one."""
+        return _above.rev_view_func(self, new_view)  # type: ignore[no-any-return]
+
     @property
     def data(self) -> Tensor:
         """The same elements, without history and with a version counter of its own."""

@@ -10,6 +10,7 @@ from .. import _ops
 from .._boundary import calls
 from .._boundary.overriding import overridable
 from .._dtypes import strided
+from .._package import pygrad as torch  # noqa: F401  which programs find here, as in PyTorch
 from .._tensor import Tensor
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode

@@ -118,6 +118,9 @@ class _Recorded:
         found: list[_InputMetadata] = []
         while each := _C["_node_output"](self._address, len(found)):
             found.append(_InputMetadata(each[0], each[1:]))
+        if nested_outputs:
+            for place, describe in nested_outputs.get(self, {}).items():
+                describe(found[place])
         return tuple(found)
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
@@ -207,17 +210,22 @@ class Node(_Recorded, metaclass=_Virtual):
 class _InputMetadata:
     """The dtype, shape and device of a gradient that arrives at a node."""
 
-    __slots__ = ("dtype", "shape")
+    __slots__ = ("dtype", "is_cpp_nested_tensor", "is_nested_tensor", "shape")
     device: Final = _CPU
-    is_nested_tensor: Final = False
-    is_cpp_nested_tensor: Final = False
 
     def __init__(self, code: int, shape: Sequence[int]) -> None:
         self.dtype: dtype | None = BY_CODE[code] if code >= 0 else None
-        self.shape = list(shape)
+        self.shape: Any = list(shape)
+        self.is_nested_tensor = self.is_cpp_nested_tensor = False
 
     def __repr__(self) -> str:
         return f"<pygrad._C._autograd._InputMetadata object at {id(self):#x}>"
+
+
+nested_outputs: Final[weakref.WeakKeyDictionary[Any, dict[int, Callable[[Any], None]]]] = (
+    weakref.WeakKeyDictionary()
+)
+"""Of nodes that nested tensors have shown, what these say of their outputs."""
 
 
 class SavedTensor:

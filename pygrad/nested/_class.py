@@ -9,6 +9,7 @@ first, by ``__torch_function__``; nothing else knows nested tensors.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -16,6 +17,7 @@ from .._boundary import attributes, calls, overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._dtypes import layout as _layout
 from .._tensor import Tensor
+from ..autograd.graph import nested_outputs
 from . import _functions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +50,10 @@ class Nested(Tensor):
     def _entries(self, op: str) -> list[Tensor]:
         """Its entries, each a view."""
         raise NotImplementedError
+
+    def _over_again(self, tensor: Tensor) -> Any:
+        """The same entries of another packed tensor: a view of it."""
+        return over(type(self), tensor, self._parts)
 
     # ------------------------------------------------------------ description
 
@@ -98,6 +104,21 @@ class Nested(Tensor):
     def grad(self) -> None:
         with DisableTorchFunctionSubclass():
             Tensor.grad.__delete__(self)  # type: ignore[attr-defined]
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made it."""
+        with DisableTorchFunctionSubclass():
+            node = Tensor.grad_fn.__get__(self)
+        if node is not None:
+            known = nested_outputs.setdefault(node, {})
+            known[self.output_nr] = functools.partial(self._describe, self._parts)
+        return node
+
+    @classmethod
+    def _describe(cls, parts: Any, metadata: Any) -> None:
+        """Says of a gradient what it must look like: nested, with these parts."""
+        metadata.is_nested_tensor = True
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls ``hook(grad)`` with the nested gradient when it is complete."""

@@ -137,6 +137,11 @@ class StridedNestedTensor(Nested):
             )
         return dim % n
 
+    @classmethod
+    def _describe(cls, parts: Strided, metadata: Any) -> None:
+        super()._describe(parts, metadata)
+        metadata.is_cpp_nested_tensor = True
+
     def _table(self, rows: Sequence[Any], shape: Sizes) -> Tensor:
         from .._creation import tensor
 

@@ -386,6 +386,12 @@ static int64_t node_handle(Node *n) {
 
 void op_node_of(Call *c) { ret_int(c, node_handle(tensor_grad_fn(arg_tensor(c, 0)))); }
 
+/* The last of the nodes that made a view on its base; 0 if they are not known. */
+void op_made_by(Call *c) {
+  const Tensor *t = arg_tensor(c, 0);
+  ret_int(c, node_handle(t->meta ? t->meta->made_by : NULL));
+}
+
 void op_node_name(Call *c) {
   Node *n = arg_node(c);
   if (n) ret_str(c, n->type->name);

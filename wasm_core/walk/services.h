@@ -27,6 +27,7 @@ void op_set_grad_dtype(Call *c);
 void op_increment_version(Call *c);
 void op_set_saved_mode(Call *c);
 void op_node_of(Call *c);
+void op_made_by(Call *c);
 void op_node_name(Call *c);
 void op_node_kind(Call *c); /* a number that stands for its name and fields */
 void op_node_sequence(Call *c);

@@ -113,6 +113,12 @@ class NestedTensor(Nested):
         at = parts.ragged - 1
         return shape_of((parts.batch, *inner[:at], parts.size, *inner[at + 1 :]))
 
+    @classmethod
+    def _describe(cls, parts: Jagged, metadata: Any) -> None:
+        super()._describe(parts, metadata)
+        inner, at = metadata.shape, parts.ragged - 1
+        metadata.shape = [parts.batch, *inner[:at], parts.size, *inner[at + 1 :]]
+
     @property
     def _size(self) -> tuple[Any, ...]:
         return tuple(self.shape)

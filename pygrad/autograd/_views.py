@@ -1,0 +1,186 @@
+"""Views made once more, of another base: what `Tensor._view_func` and its kin do.
+
+A view knows the ops that made it if they were tracked (`_force_original_view_tracking`); of another
+the sizes, strides and offset say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from .. import _ops
+from .._tensor import Tensor
+from .graph import _wrap
+
+_C, _F = _ops.C, _ops.SPACES["torch"]
+_Visit = Callable[[Any], Any] | None
+_SOURCE: Final = "_slice_source"
+"""Where a view of `slice_inverse` has what that was told."""
+
+
+def view_func(
+    view: Any,
+    new_base: Any,
+    symint_visitor_fn: _Visit = None,
+    tensor_visitor_fn: _Visit = None,
+    *,
+    unsafe: bool,
+) -> Any:
+    """See `Tensor._view_func`."""
+    name = "_view_func_unsafe" if unsafe else "_view_func"
+    if not isinstance(new_base, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'new_base' (position 1) must be Tensor, not "
+            f"{type(new_base).__name__}"
+        )
+    base = view._base
+    if base is None or not (unsafe or _geometry(base) == _geometry(new_base)):
+        return None
+    made = _again(view, _plain(new_base), symint_visitor_fn, tensor_visitor_fn)
+    return view._over_again(made) if view.is_nested else made
+
+
+def rev_view_func(view: Any, new_view: Any) -> Any:
+    """See `Tensor._rev_view_func_unsafe`."""
+    if not isinstance(new_view, Tensor):
+        raise TypeError(
+            "_rev_view_func_unsafe(): argument 'new_view' (position 1) must be Tensor, not "
+            f"{type(new_view).__name__}"
+        )
+    base = view._base
+    if base is None:
+        return None
+    like = _plain(base)
+    made = _placed(_of_type(_plain(new_view), like), like)
+    return base._over_again(made) if base.is_nested else made
+
+
+def _plain(x: Any) -> Any:
+    return x.values() if x.is_nested else x
+
+
+def _geometry(x: Any) -> Any:
+    x = _plain(x)
+    return x.shape, x.stride(), x.storage_offset(), x.is_complex()
+
+
+def _placed(x: Tensor, like: Tensor) -> Tensor:
+    """A view of the elements that another tensor has of its storage."""
+    return x.as_strided(like.shape, like.stride(), like.storage_offset())
+
+
+def _of_type(x: Tensor, like: Tensor) -> Tensor:
+    """A view of all that a storage has as numbers of another kind: complex, or their parts."""
+    if x.is_complex() == like.is_complex():
+        return x
+    if x.is_complex():
+        return _F["view_as_real"](x)  # type: ignore[no-any-return]
+    n, at = (like.untyped_storage().nbytes() // like.itemsize, x.storage_offset() % 2)
+    return _F["view_as_complex"](x.as_strided((n, 2), (2, 1), at))  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------ op by op
+
+
+def _signed(n: int) -> int:
+    """A number as it was before it was shown without a sign."""
+    return n - (1 << 64) if n >> 63 else n
+
+
+class _Step:
+    """One op that made a view, of which its node tells."""
+
+    def __init__(self, node: Any, visit: _Visit) -> None:
+        self._node = node
+        self._visit = visit or (lambda n: n)
+
+    def number(self, name: str) -> int:
+        """What the node saved by that name."""
+        return _signed(getattr(self._node, f"_saved_{name}"))
+
+    def numbers(self, name: str) -> list[int]:
+        return [_signed(n) for n in getattr(self._node, f"_saved_{name}")]
+
+    def symbolic(self, name: str) -> Any:
+        """The same where PyTorch has a symbolic number, which a visitor may change."""
+        return self._visit(self.number(name))
+
+    def sizes(self) -> list[Any]:
+        """Those of the result."""
+        return [self._visit(n) for n in self._node._input_metadata[0].shape]
+
+
+def _strided(x: Tensor, s: _Step) -> Tensor:
+    sizes, strides = ([s._visit(n) for n in s.numbers(name)] for name in ("size", "stride"))
+    offset = s._node._saved_storage_offset
+    return x.as_strided(sizes, strides, None if offset is None else s._visit(_signed(offset)))
+
+
+_STEPS: Final[dict[str, Callable[[Tensor, _Step], Any]]] = {
+    "SelectBackward0": lambda x, s: x.select(s.number("dim"), s.symbolic("index")),
+    "SliceBackward0": lambda x, s: _sliced(x, s),
+    "PermuteBackward0": lambda x, s: x.permute(s.numbers("dims")),
+    "TransposeBackward0": lambda x, s: x.transpose(s.number("dim0"), s.number("dim1")),
+    "TBackward0": lambda x, s: x.t(),
+    "ExpandBackward0": lambda x, s: x.expand(s.sizes()),
+    "ViewBackward0": lambda x, s: x.view(s.sizes()),
+    "AliasBackward0": lambda x, s: x[...],
+    "SqueezeBackward0": lambda x, s: x.squeeze(),
+    "SqueezeBackward1": lambda x, s: x.squeeze(s.number("dim")),
+    "SqueezeBackward2": lambda x, s: x.squeeze(tuple(s.numbers("dim"))),
+    "UnsqueezeBackward0": lambda x, s: x.unsqueeze(s.number("dim")),
+    "DiagonalBackward0": lambda x, s: x.diagonal(*map(s.number, ("offset", "dim1", "dim2"))),
+    "UnfoldBackward0": lambda x, s: x.unfold(*map(s.number, ("dimension", "size", "step"))),
+    "AsStridedBackward0": _strided,
+    "ViewAsRealBackward0": lambda x, s: _F["view_as_real"](x),
+    "ViewAsComplexBackward0": lambda x, s: _F["view_as_complex"](x),
+}
+"""By the name of its node, an op done once more."""
+
+
+def _sliced(x: Tensor, s: _Step) -> Any:
+    dim = s.number("dim") % max(x.dim(), 1)
+    part = slice(s.symbolic("start"), s.symbolic("end"), s.symbolic("step"))
+    return x[(*(slice(None),) * dim, part)]
+
+
+def _is_told(node: Any) -> bool:
+    """Whether a node tells what its op was told."""
+    name = node.name()
+    return name in _STEPS and (
+        name != "AsStridedBackward0" or getattr(node, "_saved_size", None) is not None
+    )
+
+
+def _again(view: Any, base: Tensor, visit: _Visit, visit_tensor: _Visit) -> Tensor:
+    """The view of another base."""
+    told = getattr(view, "__dict__", {}).get(_SOURCE)
+    if told is not None:
+        source = visit_tensor(told[0]) if visit_tensor else told[0]
+        return slice_inverse(base, source, *told[1:])
+    chain, node = [], _wrap(_C["_made_by"](view))
+    while node is not None:
+        chain.append(node)
+        node = node.next_functions[0][0]
+    like = _plain(view)
+    if not chain or not all(map(_is_told, chain)):
+        return _placed(_of_type(base, like), like)
+    x: Any = base
+    for each in reversed(chain):
+        x = _STEPS[each.name()](x, _Step(each, visit))
+    return x  # type: ignore[no-any-return]
+
+
+def slice_inverse(
+    self: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """What a tensor is a slice of, given another of its sizes, strides and offset: a view."""
+    made = _placed(self, src)
+    made.__dict__[_SOURCE] = (src, dim, start, end, step)
+    return made
