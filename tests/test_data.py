@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import multiprocessing
 import os
 import subprocess
@@ -15,7 +16,14 @@ import pytest
 
 import pygrad
 from pygrad.datasets import Digits
-from pygrad.utils.data import DataLoader, Dataset, Subset, TensorDataset, random_split
+from pygrad.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 
 
 class Squares(Dataset):
@@ -37,6 +45,34 @@ def test_loader_collates_batches() -> None:
 def test_last_batch_may_be_dropped() -> None:
     loader = DataLoader(Squares(), batch_size=4, drop_last=True)
     assert len(loader) == len(list(loader)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"batch_size": 2}, [[0, 1], [2, 3], [4]]),
+        ({"batch_size": 2, "drop_last": True}, [[0, 1], [2, 3]]),
+        ({"batch_size": 1}, [[0], [1], [2], [3], [4]]),
+        ({"batch_size": None}, [0, 1, 2, 3, 4]),
+    ],
+)
+def test_stream_that_iter_starts_again_is_iterated_once(options: Any, wanted: Any) -> None:
+    class Restarting(IterableDataset):
+        """Its own iterator, as the pipelines of transformers are."""
+
+        def __iter__(self) -> Restarting:
+            self.next = 0
+            return self
+
+        def __next__(self) -> int:
+            if self.next == 5:
+                raise StopIteration
+            self.next += 1
+            return self.next - 1
+
+    loader = DataLoader(Restarting(), collate_fn=lambda batch: batch, **options)
+    assert list(itertools.islice(loader, 9)) == wanted
+    assert list(itertools.islice(loader, 9)) == wanted
 
 
 def test_shuffling_follows_the_seed() -> None:

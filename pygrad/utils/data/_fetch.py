@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -106,10 +105,15 @@ class Fetcher:
     def _take(self, stream: Iterator[Any], index: Any) -> Any:
         if not self.batched:
             return self.collate(next(stream))
-        batch = list(itertools.islice(stream, len(index)))
-        if len(batch) < len(index):
-            # Not asked again: a stream may have more to give after it said that it was over.
-            self._stream = iter(())
-            if not batch or self.drop_last:
-                raise StopIteration
+        # By next() alone: iter() of the stream, which islice() calls, may start it again.
+        batch: list[Any] = []
+        for _ in index:
+            try:
+                batch.append(next(stream))
+            except StopIteration:
+                # Not asked again: a stream may have more to give after it said that it was over.
+                self._stream = iter(())
+                if not batch or self.drop_last:
+                    raise
+                break
         return self.collate(batch)
