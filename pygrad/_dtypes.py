@@ -312,6 +312,8 @@ LAYOUTS: Final = {
 }
 """By their names."""
 contiguous_format: Final = memory_format("contiguous_format")
+legacy_contiguous_format: Final = contiguous_format
+"""Its name in older programs."""
 preserve_format: Final = memory_format("preserve_format")
 channels_last: Final = memory_format("channels_last")
 channels_last_3d: Final = memory_format("channels_last_3d")

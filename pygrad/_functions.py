@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from . import _ops, _warnings
+from . import _dtypes, _ops, _warnings
 from ._boundary.overriding import announced, overridable
 from ._builtins import builtin
 from ._dtypes import Size, dtype
+from ._package import submodule
 from ._tensor import Tensor
 
 
@@ -171,6 +172,28 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """What `set_float32_matmul_precision` was given last."""
     return _precision
+
+
+def get_device_module(device: _dtypes.device | str | None = None) -> Any:
+    """The module about a kind of device, such as `pygrad.cuda`; by default `pygrad.cpu`.
+
+    Raises:
+        RuntimeError: a kind of device that has no module, or something else.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.get_device_module("cpu").is_available()
+        True
+    """
+    if device is not None and not isinstance(device, (str, _dtypes.device)):
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    kind = "cpu" if device is None else _dtypes.device(device).type
+    try:
+        return submodule(kind)
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."
+        ) from None
 
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")

@@ -140,7 +140,9 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
     "torch._jit_internal": [
         (_itself, "_copy_to_script_wrapper _drop _overload _overload_method"),
     ],
-    "torch.backends.cpu": [(_always("DEFAULT"), "get_cpu_capability")],
+    # Bytes are resized with the numbers of PyTorch's kernels for AVX2, and torchvision asks for
+    # these before it resizes bytes as they are.
+    "torch.backends.cpu": [(_always("AVX2"), "get_cpu_capability")],
     "torch.compiler": [
         (_itself, "assume_constant_result nested_compile_region wrap_numpy"),
         (_factory, "substitute_in_graph"),

@@ -241,6 +241,8 @@ def test_questions_about_what_is_not_there_have_an_answer() -> None:
     assert torch.onnx.is_in_onnx_export() is False
     assert torch._dynamo.is_compiling() is torch.compiler.is_compiling() is False
     assert torch.compiler.list_backends() == []
+    # torchvision resizes bytes as bytes if it is told so, and else as float32.
+    assert torch.backends.cpu.get_cpu_capability() == "AVX2"
 
 
 def test_every_harmless_name_is_one_of_pytorchs() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -20,3 +23,42 @@ _ANSWERS: dict[str, Any] = {
     **{f"enable_{kind}_sdp": None for kind in _KINDS},
 }
 globals().update(answers(__name__, _ANSWERS))
+
+
+@contextlib.contextmanager
+def _kernels(chosen: list[str]) -> Iterator[dict[Any, Any]]:
+    from ..nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel([getattr(SDPBackend, name) for name in chosen]) as given:
+        yield given
+
+
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> contextlib.AbstractContextManager[dict[Any, Any]]:
+    """`nn.attention.sdpa_kernel` in its older form; warns that it is.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> x = pygrad.ones(1, 1, 1)
+        >>> with warnings.catch_warnings(action="ignore"), sdp_kernel(enable_flash=False):
+        ...     pygrad.nn.functional.scaled_dot_product_attention(x, x, x)
+        tensor([[[1.]]])
+    """
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
+        "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
+        "manager, with updated signature.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    wanted = {
+        "FLASH_ATTENTION": enable_flash,
+        "EFFICIENT_ATTENTION": enable_mem_efficient,
+        "MATH": enable_math,
+        "CUDNN_ATTENTION": enable_cudnn,
+    }
+    return _kernels([name for name, enabled in wanted.items() if enabled])

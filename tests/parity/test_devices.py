@@ -54,6 +54,9 @@ torch.nn.Linear(2,2,device="cuda") torch.nn.Linear(2,2).cuda() torch.nn.Linear(2
 torch.nn.Linear(2,2).to(torch.device("cuda")) x.cuda() x.cuda(0) x.cuda("cuda:0") x.to("cuda")
 x.to(torch.device("cuda")) x.to(device="cuda") x.to("cuda",torch.float64) x.to(0) x.to("xpu")
 x.xpu() x.to("foo") x.to("cpu") x.to("cpu",non_blocking=True) x.cpu() x.to("cpu:0").device
+torch.get_device_module().is_available() torch.get_device_module("cuda:0").device_count()
+torch.get_device_module(torch.device("cpu")).is_available() torch.get_device_module("meta")
+torch.get_device_module("foo") torch.get_device_module(3)
 x.is_cuda x.is_mps x.is_xpu x.get_device() x.is_pinned() x.pin_memory() x.new_zeros(2,device="cuda")
 x.new_tensor([1.],device="cuda") torch.ones(1,pin_memory=True)
 torch.zeros_like(x,device="cuda") torch.rand_like(x,device="cuda")

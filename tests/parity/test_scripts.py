@@ -92,6 +92,10 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
         for kind in (t.channels_last, t.contiguous_format, t.preserve_format)
         for each in (t.ones(2), t.ones(1, 2, 3, 4), t.ones(1, 2, 3, 4).to(memory_format=kind))
     ],
+    "old_name_of_a_format": lambda t: [
+        t.legacy_contiguous_format,
+        t.empty_like(t.ones(2, 3).t(), memory_format=t.legacy_contiguous_format).stride(),
+    ],
     "questions": lambda t: [
         *(f(t.ones(1)) for f in (t.is_signed, t.is_conj, t.is_neg, t.is_inference, t.get_device)),
         *(t.ones(1).is_shared(), t.is_autocast_enabled()),
@@ -378,5 +382,19 @@ def test_kernels_of_attention() -> None:
                 x = t.ones(1, 1, 2, 2)
                 seen += [given, t.nn.functional.scaled_dot_product_attention(x, x, x)]
         return seen
+
+    both(run)
+
+
+def test_kernels_of_attention_in_the_older_form() -> None:
+    def run(t: Any) -> Any:
+        x = t.arange(8.0).view(1, 1, 4, 2)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            with t.backends.cuda.sdp_kernel(
+                enable_flash=False, enable_mem_efficient=False
+            ) as given:
+                y = t.nn.functional.scaled_dot_product_attention(x, x, x)
+        return y, given, [(str(each.message), each.category) for each in seen]
 
     both(run)
