@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ._transforms import show as show
     from .autograd import backward as backward
     from .autograd._views import rev_view_func as rev_view_func
-    from .autograd._views import slice_inverse as slice_inverse
     from .autograd._views import view_func as view_func
     from .autograd._walk import walk as walk
     from .autograd.graph import node_of as node_of
@@ -58,7 +57,7 @@ PLACES: Final = {
         "_legacy": "dtype_named legacy_name legacy_tensor",
         "_transforms": "show",
         "autograd": "backward",
-        "autograd._views": "rev_view_func slice_inverse view_func",
+        "autograd._views": "rev_view_func view_func",
         "autograd._walk": "walk",
         "autograd.graph": "node_of",
         "autograd.variable": "Variable",

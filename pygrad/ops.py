@@ -20,13 +20,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from . import _above, _boundary, _index, _ops
+from . import _boundary, _index, _ops
 from ._dtypes import bool_, complex128, float64, int64
 from ._function_schema import FunctionSchema, native_lines, native_schema, parse_schema
 from ._tensor import Tensor
 from .autograd import enable_grad as _enable_grad
 from .autograd import grad as _grad
 from .autograd import profiler as _profiler
+from .autograd._views import slice_inverse
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
 
@@ -553,7 +554,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "index": _index_by,
     "elu": _elu,
     "_conj": lambda self: self.conj(),
-    "slice_inverse": lambda *args, **named: _above.slice_inverse(*args, **named),
+    "slice_inverse": slice_inverse,
     "_nested_get_values": lambda self: self.values(),
     "_prelu_kernel": lambda self, weight: self.where(self > 0, self * weight),
     "_fft_c2c": _fft_c2c,

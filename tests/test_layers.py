@@ -139,6 +139,7 @@ UPWARD_MODULES = {
         "_legacy.py",
         "_transforms.py",
         "autograd/__init__.py",
+        "autograd/_views.py",
         "autograd/_walk.py",
         "autograd/graph.py",
         "storage.py",
@@ -156,7 +157,7 @@ WITH_TENSOR = frozenset(
     """
     _creation _dispatch _functions _host_data _index _legacy _raw_bytes _tensor _transforms _vmap
     _vmap_internals autograd/__init__ autograd/_backward autograd/_cycles autograd/_function_vmap
-    autograd/_saved_tensors autograd/_walk autograd/forward_ad autograd/function
+    autograd/_saved_tensors autograd/_views autograd/_walk autograd/forward_ad autograd/function
     autograd/functional autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable
     ops random storage
     """.split()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _ops
 from .._boundary import calls
 from .._boundary.overriding import overridable
 from .._dtypes import strided
-from .._package import pygrad as torch  # noqa: F401  which programs find here, as in PyTorch
 from .._tensor import Tensor
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
@@ -87,6 +87,15 @@ __all__ = [
     "set_multithreading_enabled",
     "variable",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """The package, which programs find here by the name that it has in PyTorch."""
+        if name == "torch":
+            return sys.modules[__name__.rpartition(".")[0]]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
 is_inference_mode_enabled = _ops.SPACES["torch"]["is_inference_mode_enabled"]
