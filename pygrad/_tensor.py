@@ -1054,9 +1054,14 @@ def _of_class(cls: type, tensor: Tensor) -> Any:
     return out
 
 
+def answers_for_ops(tensor: Any) -> bool:
+    """Whether the class of a tensor answers for ops, as its ``__torch_dispatch__`` says."""
+    return tensor.__torch_dispatch__ is not Tensor.__torch_dispatch__
+
+
 def _hosted(tensor: Any) -> Any:
     """A new tensor, whose class is asked about every op if it says so."""
-    if tensor.__torch_dispatch__ is not Tensor.__torch_dispatch__:
+    if answers_for_ops(tensor):
         _above.host_tensor(tensor)
     return tensor
 

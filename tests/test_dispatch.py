@@ -620,6 +620,54 @@ def test_a_conversion_of_a_wrapper_to_its_own_type_is_itself() -> None:
     assert x.grad.elem.tolist() == [2.0, 2.0]
 
 
+STEPS: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.2, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("Adam", {"lr": 0.1}),
+    ("Adam", {"lr": 0.1, "weight_decay": 0.1, "amsgrad": True}),
+    ("AdamW", {"lr": 0.1, "maximize": True}),
+    ("Adagrad", {"lr": 0.1}),
+    ("RMSprop", {"lr": 0.1}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), STEPS)
+def test_an_optimizer_changes_the_elements_of_a_wrapper(name: str, options: dict[str, Any]) -> None:
+    def trained(start: torch.Tensor) -> tuple[Any, Any]:
+        parameter = torch.nn.Parameter(start)
+        optimizer = getattr(torch.optim, name)([parameter], **options)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (parameter * parameter).sum().backward()
+            optimizer.step()
+        return parameter, optimizer.state_dict()
+
+    (mine, state), (plain, plain_state) = (
+        trained(start) for start in (Wrapper(torch.tensor([1.0, -2.0])), torch.tensor([1.0, -2.0]))
+    )
+    torch.testing.assert_close(mine.elem, plain.detach())
+    assert [*state["state"].get(0, ())] == [*plain_state["state"].get(0, ())]
+
+
+@pytest.mark.parametrize("norm", [2.0, float("inf")])
+def test_gradients_of_a_wrapper_are_clipped(norm: float) -> None:
+    mine, plain = torch.nn.Parameter(Wrapper(torch.ones(2))), torch.nn.Parameter(torch.ones(2))
+    mine.grad, plain.grad = Wrapper(torch.tensor([3.0, 4.0])), torch.tensor([3.0, 4.0])
+    totals: list[Any] = [
+        torch.nn.utils.clip_grad_norm_([each], 1.0, norm) for each in (mine, plain)
+    ]
+    torch.testing.assert_close(totals[0].elem, totals[1])
+    torch.testing.assert_close(mine.grad.elem, plain.grad)
+
+
+def test_a_norm_of_wrappers_that_is_infinite_is_an_error() -> None:
+    mine = torch.nn.Parameter(Wrapper(torch.ones(2)))
+    mine.grad = Wrapper(torch.tensor([float("inf"), 4.0]))
+    with pytest.raises(RuntimeError, match="is non-finite, so it cannot be clipped"):
+        torch.nn.utils.clip_grad_norm_([mine], 1.0, error_if_nonfinite=True)
+
+
 def test_a_list_of_a_wrapper_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="__torch_dispatch__"):
         Wrapper(torch.ones(2)).tolist()

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 from .._boundary.calls import ROWS
 from .._boundary.prepared import Prepared
-from .._tensor import Tensor
+from .._package import pygrad
+from .._tensor import Tensor, answers_for_ops
 from ._builtin import BuiltinOptimizer, check_fused
 from .optimizer import Group, Params
 
@@ -79,12 +80,24 @@ class FusedOptimizer(BuiltinOptimizer):
                 or not self._is_current(plan, group["params"])
             ):
                 plan = self._renew(plan, group, options)
-            plan.call.run()
+            if plan is not None:
+                plan.call.run()
+            else:
+                with pygrad.no_grad():
+                    self._update(group)
 
-    def _renew(self, plan: Plan | None, group: Group, options: Options) -> Plan:
-        """A plan of what there is now: the same with other numbers, if that will do."""
+    def _renew(self, plan: Plan | None, group: Group, options: Options) -> Plan | None:
+        """A plan of what there is now: the same with other numbers, if that will do. None where
+        classes of the parameters answer for ops: the step is made of such then.
+        """
         form, numbers = self._read(options)
         params = group["params"]
+        if any(
+            answers_for_ops(p) or (p.grad is not None and answers_for_ops(p.grad)) for p in params
+        ):
+            check_fused(group, params)
+            self._plans.pop(id(group), None)
+            return None
         if plan is not None and plan.form == form and self._is_current(plan, params):
             plan.call.set(numbers)
         else:

@@ -6,10 +6,10 @@ from operator import itemgetter
 
 from .._package import pygrad
 from .._tensor import Tensor
-from ._builtin import check_choice, check_not_negative, new_step
+from ._builtin import State, check_choice, check_not_negative, decayed_direction, new_step
 from ._forms import forms, of_op
 from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
-from .optimizer import Params
+from .optimizer import Group, Params
 
 __all__ = ["Adam", "adam"]
 
@@ -105,6 +105,23 @@ class Adam(FusedOptimizer):
         numbers = (float(lr), float(beta1), float(beta2), float(decay), float(eps))
         op = "_fused_adamw_" if decoupled else "_fused_adam_"
         return (op, bool(amsgrad)), (*numbers, bool(maximize), bool(amsgrad))
+
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        for name in ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ())):
+            own[name] = pygrad.zeros_like(parameter)
+
+    def _update(self, group: Group) -> None:
+        beta1, beta2 = (float(beta) for beta in group["betas"])
+        for parameter, grad, own in self._stepping(group):
+            step, grad = own["step"].item(), decayed_direction(group, parameter, grad)
+            mean, square = own["exp_avg"], own["exp_avg_sq"]
+            mean.lerp_(grad, 1 - beta1)
+            square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            if group["amsgrad"]:
+                greatest = own["max_exp_avg_sq"]
+                square = greatest.copy_(greatest.maximum(square))
+            root = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(float(group["eps"]))
+            parameter.addcdiv_(mean, root, value=-float(group["lr"]) / (1 - beta1**step))
 
     def _is_current(self, plan: Plan, params: list[Tensor]) -> bool:
         rows, state_of = plan.rows, self.state.get

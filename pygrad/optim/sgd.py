@@ -8,10 +8,10 @@ from typing import Any
 from .. import _ops
 from .._package import pygrad
 from .._tensor import Tensor
-from ._builtin import check_choice, check_learning_rate
+from ._builtin import check_choice, check_learning_rate, direction, parameters_with_gradients
 from ._forms import forms, of_op
 from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
-from .optimizer import Params
+from .optimizer import Group, Params
 
 __all__ = ["SGD", "sgd"]
 
@@ -100,6 +100,21 @@ class SGD(FusedOptimizer):
         decay, momentum, lr, dampening, nesterov, maximize = options
         numbers = (float(decay), float(momentum), float(lr), float(dampening))
         return ("_fused_sgd_", momentum != 0), (*numbers, bool(nesterov), bool(maximize), False)
+
+    def _update(self, group: Group) -> None:
+        momentum = float(group["momentum"])
+        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            grad = direction(group, parameter, grad)
+            if momentum:
+                own = self.state[parameter]
+                if own.get("momentum_buffer") is None:
+                    own["momentum_buffer"] = grad.detach().clone()
+                else:
+                    kept = 1 - float(group["dampening"])
+                    own["momentum_buffer"].mul_(momentum).add_(grad, alpha=kept)
+                last = own["momentum_buffer"]
+                grad = grad.add(last, alpha=momentum) if group["nesterov"] else last
+            parameter.add_(grad, alpha=-float(group["lr"]))
 
     def _is_current(self, plan: Plan, params: list[Tensor]) -> bool:
         _, has_momentum = plan.form

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..._ops import C
 from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._tensor import Tensor, answers_for_ops
 
 __all__ = [
     "clip_grad_norm",
@@ -43,7 +43,23 @@ def get_total_norm(
     """
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
+    if any(map(answers_for_ops, parts)):
+        return _norm_by_ops(parts, norm_type, error_if_nonfinite)
     total: Tensor = C["_grad_norm"](parts, norm_type, error_if_nonfinite)
+    return total
+
+
+def _norm_by_ops(parts: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
+    """The norm where classes of tensors answer for ops, which one call would not ask for."""
+    with pygrad.no_grad():
+        norms = [pygrad.linalg.vector_norm(part, norm_type) for part in parts]
+        total: Tensor = pygrad.linalg.vector_norm(pygrad.stack(norms), norm_type)
+    if error_if_nonfinite and not total.isfinite().item():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
     return total
 
 
@@ -52,7 +68,14 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale gradients by max_norm / (total_norm + 1e-6), where that is less than one."""
     parts = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    C["_clip_grads_"](parts, float(max_norm), 2.0, False, total_norm)
+    grads = _gradients(parts)
+    if not any(map(answers_for_ops, grads)):
+        C["_clip_grads_"](parts, float(max_norm), 2.0, False, total_norm)
+        return
+    with pygrad.no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor)
 
 
 def clip_grad_norm_(
@@ -94,7 +117,12 @@ def clip_grad_norm_(
                 "`parameters` is an empty generator, no gradient clipping will occur.",
                 stacklevel=2,
             )
-    total: Tensor = C["_clip_grads_"](parts, float(max_norm), float(norm_type), error_if_nonfinite)
+    grads = _gradients(parts)
+    if any(map(answers_for_ops, grads)):
+        total = _norm_by_ops(grads, float(norm_type), error_if_nonfinite)
+        clip_grads_with_norm_(parts, max_norm, total)
+    else:
+        total = C["_clip_grads_"](parts, float(max_norm), float(norm_type), error_if_nonfinite)
     return total
 
 
