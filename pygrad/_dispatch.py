@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from . import _ops, ops
+from . import _backward_ops, _ops, ops
 from ._boundary import asked, callbacks, calls, modes
 from ._boundary.arguments import Index
 from ._boundary.asked import MISSING, UNKNOWN, Enum, tensor_of, values_of
@@ -30,6 +30,7 @@ from ._dtypes import (
 from ._function_schema import Argument, FunctionSchema, native_lines
 from ._index import ELLIPSIS, INT, NONE, SLICE
 from ._tensor import Tensor
+from .autograd import graph
 
 _C = _ops.C
 _MODE: Final = asked.MODE
@@ -338,7 +339,14 @@ _ALSO_CALLED: Final = {
     "weight": ("weight",),
 }
 """Names of an argument in rows."""
-_OUTSIDE: Final = {"requires_grad", "_stacklevel", "inplace", "implicit", "pin_memory"}
+_OUTSIDE: Final = {
+    "requires_grad",
+    "return_indices",
+    "_stacklevel",
+    "inplace",
+    "implicit",
+    "pin_memory",
+}
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -558,6 +566,45 @@ def _convolved(turned: bool, nd: int, values: list[Any]) -> Called | None:
     return "convolution", "default", args, {}
 
 
+def _embedded(values: list[Any]) -> Called | None:
+    """Of torch's function, and of that of nn.functional, which has the indices first."""
+    if len(values) == 5:
+        return fitted("embedding", None, values)
+    indices, weight, padding, max_norm, _, by_frequency, sparse = values
+    if isinstance(max_norm, float):
+        return None  # which writes to the weight as well
+    padding = padding % weight.shape[0] if isinstance(padding, int) else MISSING
+    return fitted("embedding", None, [weight, indices, padding, by_frequency, sparse])
+
+
+def _pooled(name: str, values: list[Any]) -> Called | None:
+    names = "self kernel_size stride padding dilation ceil_mode".split()
+    return fitted(name, dict(zip(names, values, strict=False)), values)
+
+
+def _group_normed(values: list[Any]) -> Called | None:
+    x, groups, weight, bias, eps, *_ = values
+    n, channels = x.shape[:2]
+    places = x.numel() // max(n * channels, 1)
+    given = [x, weight, bias, n, channels, places, groups, 1e-5 if eps is MISSING else eps]
+    return fitted("native_group_norm", None, given)
+
+
+def _nll_loss(values: list[Any]) -> Called | None:
+    """Of C's function, and of the row, which has PyTorch's older arguments as well."""
+    x, target, weight, *rest = values
+    if len(rest) == 4:
+        if isinstance(rest[0], bool) or isinstance(rest[2], bool):
+            return None
+        rest = [rest[1], rest[3]]
+    name = {1: "nll_loss_forward", 2: "nll_loss_forward", 4: "nll_loss2d_forward"}.get(x.dim())
+    if name is None:
+        return None
+    ignored = -100 if rest[0] is MISSING else rest[0]
+    reduction = "mean" if rest[1] is MISSING else rest[1]
+    return fitted(name, None, [x, target, weight, reduction, ignored])
+
+
 def _softmax_gradient(name: str, values: list[Any]) -> Called:
     return f"{name}_backward_data", "default", [*values, values[1].dtype], {}
 
@@ -575,6 +622,11 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
     "log_softmax": _as_softmax("log_softmax"),
     "_getitem": _subscripted,
     "__getitem__": _subscripted,
+    "embedding": _embedded,
+    "nll_loss": _nll_loss,
+    "max_pool2d": functools.partial(_pooled, "max_pool2d_with_indices"),
+    "max_pool3d": functools.partial(_pooled, "max_pool3d_with_indices"),
+    "group_norm": _group_normed,
     "narrow": _narrowed,
     "linear": _linear,
     "matmul": _matmul,
@@ -896,11 +948,38 @@ def _composed(found: Any) -> list[int]:
     return [asked.TENSOR, *_handles([found])]
 
 
+def _gradients(words: list[int]) -> list[int]:
+    """Answers for the gradient function of the node that runs: a gradient for each input."""
+    came, wanted, _ = values_of(words)
+    called = _backward_ops.of_node(graph.running_node(), came, wanted)
+    if called is None:
+        return [asked.LATER]
+    if callable(called):
+        return _composed([called()])
+    name, args = called
+    found = handled(ops.overload(name, "default"), args, {})
+    if found is NotImplemented:
+        return [asked.LATER]
+    return _composed(found if isinstance(found, (tuple, list)) else [found])
+
+
+def asked_first(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a mode or a class makes of an op that the engine does not have, where nothing records
+    it; NotImplemented: there is nobody to ask.
+    """
+    if _here.disabled or _ops.SPACES["torch"]["is_grad_enabled"]():
+        return NotImplemented
+    return handled_by_rule(func, args, kwargs, {})
+
+
 def _run(ident: int, words: list[int], _: int) -> list[int]:
     """Answers the engine."""
     if _here.disabled and not _here.modes:
         return [asked.LATER, 1]
-    called = _described(*asked.header(words), words)
+    row, name, how = asked.header(words)
+    if how & asked.GRADIENT:
+        return _gradients(words)
+    called = _described(row, name, how, words)
     if called is None:
         return [asked.LATER]
     if callable(called):
@@ -910,11 +989,18 @@ def _run(ident: int, words: list[int], _: int) -> list[int]:
     if result is NotImplemented:  # no class is there to be asked
         return [asked.LATER, 1]
     if len(func._schema.returns) > 1 and _gives_one(words):
-        first = result[0] if isinstance(result, (tuple, list)) and result else result
-        return [asked.TENSOR, *_handles([first])]  # the op here gives no more
+        return _first_of(result)
     if asked.wants_grad(words, _place_of_grad(words[0])) and isinstance(result, Tensor):
         result._mark(True)
     return _answer(func._schema, result)
+
+
+def _first_of(result: Any) -> list[int]:
+    """Several results where the op here gives one: its node keeps the others."""
+    if isinstance(result, (tuple, list)) and all(isinstance(each, Tensor) for each in result):
+        return [asked.FIRST, len(result), *_handles(result)]
+    first = result[0] if isinstance(result, (tuple, list)) and result else result
+    return [asked.TENSOR, *_handles([first])]
 
 
 def _gives_one(words: Sequence[int]) -> bool:
@@ -936,3 +1022,4 @@ def _place_of_grad(row: int) -> int:
 
 
 callbacks.runners[asked.ASKED] = _run
+ops.asked_first = asked_first

@@ -20,12 +20,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from . import _boundary, _index, _ops
+from . import _backward_ops, _boundary, _index, _ops
 from ._dtypes import bool_, complex128, float64, int64
 from ._function_schema import FunctionSchema, native_lines, native_schema, parse_schema
 from ._tensor import Tensor
-from .autograd import enable_grad as _enable_grad
-from .autograd import grad as _grad
 from .autograd import profiler as _profiler
 from .autograd._views import slice_inverse
 
@@ -205,6 +203,10 @@ class OpOverloadPacket:
             args, kwargs = _in_order(overload._schema, args, kwargs)
         if schema:
             args = _of_numbers(name, overload._schema, args)
+        if name in _backward_ops.FUNCTIONS:
+            found = asked_first(overload, args, kwargs)
+            if found is not NotImplemented:
+                return found
         special = _BY_OVERLOAD.get(overload.name().partition("::")[2])
         if special is not None:
             return special(*args, **kwargs)
@@ -376,49 +378,10 @@ def _softmax_by(name: str) -> Callable[..., Any]:
     return function
 
 
-def _convolution(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-) -> Any:
-    name = f"conv{'_transpose' if transposed else ''}{weight.dim() - 2}d"
-    options: Any = {"output_padding": output_padding} if transposed else {}
-    return _ops.SPACES["torch"][name](
-        input,
-        weight,
-        bias,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        **options,
-    )
-
-
 def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Any:
     nothing = (self == -math.inf).all(dim, keepdim=True)
     shares = self.masked_fill(nothing, 0.0).softmax(dim, dtype=dtype)
     return shares.masked_fill(nothing, 0.0)
-
-
-def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    mean = (grad_output * output).sum(dim, keepdim=True)
-    return (output * (grad_output - mean)).to(input_dtype)
-
-
-def _gelu_backward(g: Tensor, self: Tensor, approximate: str) -> Tensor:
-    if approximate == "none":
-        share = 0.5 * (1 + (self * math.sqrt(0.5)).erf())
-        return g * (share + self * (self * self * -0.5).exp() / math.sqrt(2 * math.pi))
-    c, k = math.sqrt(2 / math.pi), 0.044715
-    t = (c * (self + k * self**3)).tanh()
-    return g * (0.5 * (1 + t) + 0.5 * self * (1 - t * t) * c * (1 + 3 * k * self * self))
 
 
 def _cross_entropy_loss(
@@ -443,56 +406,6 @@ def _batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     """native_batch_norm; the two running statistics may be left out."""
     statistics = (None, None) if len(args) == 3 else ()
     return _ops.SPACES["torch"]["native_batch_norm"](input, weight, bias, *statistics, *args)
-
-
-def _max_pool_backward(
-    grad_output: Tensor,
-    self: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    indices: Tensor,
-) -> Tensor:
-    """The gradient of max_pool2d, all of which the indices say."""
-    planes = self.masked_fill(self.new_ones((), dtype=bool_), 0.0).flatten(-2)  # in the graph
-    grad: Tensor = planes.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2))
-    return grad.reshape(self.shape)
-
-
-def _convolution_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    bias_sizes: Sequence[int] | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    output_mask: Sequence[bool],
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """The gradients of a convolution by its input, weight and bias; None for those not wanted.
-
-    The convolution is linear in each of the two, so that its gradient by one needs only the other.
-    """
-    how: Any = stride, padding, dilation, transposed, output_padding, groups
-    recorded = _ops.SPACES["torch"]["is_grad_enabled"]()
-
-    def pulled(at: int) -> Tensor | None:
-        if not output_mask[at]:
-            return None
-        with _enable_grad():
-            place = (input, weight)[at].detach().requires_grad_()
-            operands = (place, weight) if at == 0 else (input, place)
-            y = _convolution(*operands, None, *how)
-            found: Tensor = _grad(y, place, grad_output, create_graph=True)[0]
-        return found if recorded else found.detach()
-
-    dims = [0, *range(2, grad_output.dim())]
-    return pulled(0), pulled(1), grad_output.sum(dims) if output_mask[2] else None
 
 
 def _new_zeros_with_same_feature_meta(
@@ -542,6 +455,7 @@ _BACKWARD: Final = ("forward", "ortho", "backward")
 
 
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
+    **_backward_ops.FUNCTIONS,
     **{
         name: _ops.C[name]
         for name in (
@@ -566,41 +480,6 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
         for name in ("adaptive_max_pool2d", "adaptive_max_pool3d")
     },
     "_unsafe_view": lambda self, size: self.view(size),
-    "select_backward": lambda g, sizes, dim, index: g.new_zeros(sizes).select_scatter(
-        g, dim, index
-    ),
-    "slice_backward": lambda g, sizes, dim, start, end, step: g.new_zeros(sizes).slice_scatter(
-        g, dim, start, end, step
-    ),
-    "diagonal_backward": lambda g, sizes, offset, dim1, dim2: g.new_zeros(sizes).diagonal_scatter(
-        g, offset, dim1, dim2
-    ),
-    "sigmoid_backward": lambda g, output: g * (output * (1 - output)),
-    "tanh_backward": lambda g, output: g * (1 - output * output),
-    "threshold_backward": lambda g, self, threshold: (self > threshold).to(g.dtype) * g,
-    "_log_softmax_backward_data": lambda g, output, dim, dtype: (
-        g - output.exp() * g.sum(dim, keepdim=True)
-    ).to(dtype),
-    "leaky_relu_backward": lambda g, self, slope, is_result: g.where(self > 0, g * slope),
-    "hardtanh_backward": lambda g, self, low, high: g * ((self > low) & (self < high)),
-    "hardshrink_backward": lambda g, self, lambd: g * (self.abs() > lambd),
-    "softshrink_backward": lambda g, self, lambd: g * (self.abs() > lambd),
-    "hardswish_backward": lambda g, self: (
-        g * (self / 3 + 0.5).where((self >= -3) & (self <= 3), (self > 3).to(g.dtype))
-    ),
-    "elu_backward": lambda g, alpha, scale, input_scale, is_result, x: (
-        g
-        * (
-            (x + alpha * scale) * input_scale
-            if is_result
-            else (x * input_scale).exp() * (alpha * scale * input_scale)
-        ).where(x <= 0, (x == x) * scale)
-    ),
-    "softplus_backward": lambda g, self, beta, threshold: (
-        g * (self * beta).sigmoid().where(self * beta <= threshold, (self == self) * 1.0)
-    ),
-    "log_sigmoid_backward": lambda g, self, buffer: g * (-self).sigmoid(),
-    "gelu_backward": lambda g, self, *, approximate="none": _gelu_backward(g, self, approximate),
     "is_nonzero": lambda self: bool(self),
     "lift_fresh": lambda self: self,
     "lift": lambda self: self,
@@ -610,8 +489,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "_softmax": _softmax_by("softmax"),
     "_log_softmax": _softmax_by("log_softmax"),
     "_adaptive_avg_pool2d": _ops.SPACES["nn"]["adaptive_avg_pool2d"],
-    "convolution": _convolution,
-    "convolution_backward": _convolution_backward,
+    "convolution": _backward_ops.convolution,
     "unique_dim": lambda self, dim, sorted=True, return_inverse=False, return_counts=False: (
         _ops.SPACES["torch"]["unique"](
             self, sorted, return_inverse=True, return_counts=True, dim=dim
@@ -619,10 +497,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     ),
     "_new_zeros_with_same_feature_meta": _new_zeros_with_same_feature_meta,
     "_safe_softmax": _safe_softmax,
-    "_softmax_backward_data": _softmax_backward,
     "_native_batch_norm_legit": _batch_norm_legit,
-    "max_pool2d_with_indices_backward": _max_pool_backward,
-    "native_dropout_backward": lambda grad_output, mask, scale: grad_output * mask * scale,
 }
 """Ops that have no row: what Python composes, and what only the dispatcher has."""
 
@@ -747,6 +622,12 @@ class _Namespace:
         return f"<_OpNamespace '{self.name}'>"
 
 
+def _nobody(*_: Any) -> Any:
+    return NotImplemented
+
+
+asked_first: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _nobody
+"""What a mode or a class makes of an op that the engine does not have; `_dispatch` says it."""
 finder: Callable[[str, str], OpOverloadPacket | None] | None = None
 """What `pygrad.library` has: the op of a library by its name."""
 aten: Final = _Namespace("aten")

@@ -492,11 +492,99 @@ def test_a_tensor_made_in_a_mode_may_require_grad() -> None:
 
 
 def test_a_gradient_that_reads_elements_refuses_a_wrapper() -> None:
-    x = Wrapper(torch.rand(1, 2, 5, 5), requires_grad=True)
-    y = torch.nn.functional.conv2d(x, Wrapper(torch.rand(3, 2, 3, 3)))
+    x = Wrapper(torch.rand(1, 2, 5), requires_grad=True)
+    y = torch.unfold_copy(x, 2, 2, 1)
     assert type(y) is Wrapper
-    with pytest.raises(NotImplementedError, match="ConvolutionBackward0 reads elements itself"):
+    with pytest.raises(NotImplementedError, match="UnfoldBackward0 reads elements"):
         y.sum().backward()
+
+
+nn = torch.nn.functional
+BACKWARD_OPS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "convolution_backward": (
+        lambda x, w, b: nn.conv2d(x, w, b, 1, 1),
+        [(2, 4, 5, 5), (6, 4, 3, 3), (6,)],
+    ),
+    "max_pool2d_with_indices_backward": (lambda x: nn.max_pool2d(x, 2), [(2, 3, 6, 6)]),
+    "max_pool3d_with_indices_backward": (lambda x: nn.max_pool3d(x, 2), [(2, 3, 4, 4, 4)]),
+    "avg_pool2d_backward": (
+        lambda x: nn.avg_pool2d(x, 2, 1, 1, count_include_pad=False),
+        [(2, 3, 6, 6)],
+    ),
+    "avg_pool3d_backward": (lambda x: nn.avg_pool3d(x, 2), [(2, 3, 4, 4, 4)]),
+    "_adaptive_avg_pool2d_backward": (lambda x: nn.adaptive_avg_pool2d(x, 2), [(2, 3, 5, 5)]),
+    "_adaptive_avg_pool3d_backward": (lambda x: nn.adaptive_avg_pool3d(x, 2), [(1, 2, 3, 3, 3)]),
+    "adaptive_max_pool2d_backward": (lambda x: nn.adaptive_max_pool2d(x, 2), [(2, 3, 5, 5)]),
+    "adaptive_max_pool3d_backward": (lambda x: nn.adaptive_max_pool3d(x, 2), [(1, 2, 3, 3, 3)]),
+    "reflection_pad1d_backward": (lambda x: nn.pad(x, (1, 2), mode="reflect"), [(2, 3, 5)]),
+    "reflection_pad2d_backward": (
+        lambda x: nn.pad(x, (1, 1, 2, 1), mode="reflect"),
+        [(1, 2, 4, 4)],
+    ),
+    "replication_pad2d_backward": (
+        lambda x: nn.pad(x, (1, 1, 2, 1), mode="replicate"),
+        [(1, 2, 4, 4)],
+    ),
+    "nll_loss_backward": (lambda x: nn.nll_loss(x, torch.tensor([1, 0])), [(2, 3)]),
+    "nll_loss2d_backward": (
+        lambda x: nn.nll_loss(x, torch.ones(2, 2, 2, dtype=torch.int64)),
+        [(2, 3, 2, 2)],
+    ),
+    "embedding_dense_backward": (lambda w: nn.embedding(torch.tensor([1, 1, 0]), w), [(4, 3)]),
+    "native_layer_norm_backward": (
+        lambda x, w, b: nn.layer_norm(x, (4, 5), w, b),
+        [(3, 4, 5), (4, 5), (4, 5)],
+    ),
+    "native_batch_norm_backward": (
+        lambda x, w, b: nn.batch_norm(x, None, None, w, b, training=True),
+        [(4, 3, 5), (3,), (3,)],
+    ),
+    "native_group_norm_backward": (
+        lambda x, w, b: nn.group_norm(x, 2, w, b),
+        [(3, 4, 5), (4,), (4,)],
+    ),
+    "index_put": (lambda x: x[torch.tensor([0, 0, 2])], [(3, 4)]),
+    "scatter_add": (lambda x: x.gather(1, torch.tensor([[0, 0], [1, 3]])), [(2, 4)]),
+    "index_add": (lambda x: x.index_select(1, torch.tensor([2, 2])), [(3, 4)]),
+    "cumsum": (lambda x: x.cumsum(1), [(3, 4)]),
+}
+"""Functions whose gradients read elements, by the op that a backward asks for."""
+
+
+def gradients(function: Any, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    y = function(*inputs)
+    weight = torch.linspace(-1, 1, y.numel()).reshape(y.shape)
+    return list(torch.autograd.grad((y * weight).sum(), inputs))
+
+
+@pytest.mark.parametrize("name", BACKWARD_OPS)
+def test_a_mode_is_asked_for_what_a_gradient_reads(name: str) -> None:
+    function, shapes = BACKWARD_OPS[name]
+    torch.manual_seed(0)
+    inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    alone = gradients(function, inputs)
+    with Listing() as outer, Listing() as inner:
+        watched = gradients(function, inputs)
+    assert f"aten.{name}.default" in inner.names
+    assert outer.names == inner.names  # a mode hands an op on to the next as it is
+    for found, expected in zip(watched, alone, strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", BACKWARD_OPS)
+def test_a_wrapper_has_the_gradients_of_its_elements(name: str) -> None:
+    function, shapes = BACKWARD_OPS[name]
+    torch.manual_seed(0)
+    inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    alone = gradients(function, inputs)
+    before = live_count()
+    wrapped: list[torch.Tensor] = [Wrapper(each.detach(), requires_grad=True) for each in inputs]
+    found = gradients(function, wrapped)
+    for each, expected in zip(found, alone, strict=True):
+        assert type(each) is Wrapper
+        torch.testing.assert_close(each.elem, expected)
+    del each, found, wrapped
+    assert live_count() == before
 
 
 # ------------------------------------------------------------------ every op of the table

@@ -155,11 +155,11 @@ def test_modules_use_no_others_above_them_than_recorded() -> None:
 
 WITH_TENSOR = frozenset(
     """
-    _creation _dispatch _functions _host_data _index _legacy _raw_bytes _tensor _transforms _vmap
-    _vmap_internals autograd/__init__ autograd/_backward autograd/_cycles autograd/_function_vmap
-    autograd/_saved_tensors autograd/_views autograd/_walk autograd/forward_ad autograd/function
-    autograd/functional autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable
-    ops random storage
+    _backward_ops _creation _dispatch _functions _host_data _index _legacy _raw_bytes _tensor
+    _transforms _vmap _vmap_internals autograd/__init__ autograd/_backward autograd/_cycles
+    autograd/_function_vmap autograd/_saved_tensors autograd/_views autograd/_walk
+    autograd/forward_ad autograd/function autograd/functional autograd/grad_mode
+    autograd/gradcheck autograd/graph autograd/variable ops random storage
     """.split()
 )
 """What `Tensor` and its methods are made of, each of all others, if such uses count as imports. It

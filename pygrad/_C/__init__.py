@@ -225,7 +225,7 @@ def _current_autograd_node() -> graph.Node | None:
         >>> y.backward()
         MulBackward0
     """
-    return graph._wrap(_ENGINE["_running_node"]())
+    return graph.running_node()
 
 
 @builtin

@@ -15,10 +15,14 @@ _FLAGS, _WRAPPED = host.layout["flags"], host.layout["flag_wrapped"]
 MODE: Final = host.layout["mode_dispatch"]
 """The bit of a thread's modes that has the engine ask for every op."""
 ASKED: Final = host.layout["host_dispatch"]
-LATER, TENSOR, TENSORS, NUMBER, NOTHING = range(5)
-"""How an answer begins: there is none (yet), a tensor, several, a number, None."""
-INPLACE, AT_LAST, OUT = 1, 2, 4
-"""How it was asked."""
+LATER, TENSOR, TENSORS, NUMBER, NOTHING, FIRST = range(6)
+"""How an answer begins: there is none (yet), a tensor, several, a number, None; several of which
+the first is the result.
+"""
+INPLACE, AT_LAST, OUT, GRADIENT = 1, 2, 4, 8
+"""How it was asked: of an op in place, for the second time, with ``out=``; of a gradient function,
+by the name of its node.
+"""
 _C_INT, _C_ENUM, _C_WORDS, _C_PLACES = 32, 33, 34, 35
 
 

@@ -417,6 +417,11 @@ def adopt(node: Node) -> None:
     _nodes[node._address] = weakref.ref(node)
 
 
+def running_node() -> Node | None:
+    """The node whose gradient function, hook or custom function runs."""
+    return _wrap(_C["_running_node"]())
+
+
 def node_of(tensor: Any) -> Node | None:
     """The grad_fn of a tensor."""
     h = tensor._h

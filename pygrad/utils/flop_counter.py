@@ -94,6 +94,28 @@ def _convolution(
     return 2 * x[0] * math.prod(places) * math.prod(w)
 
 
+@register_flop_formula(_aten.convolution_backward)
+def _convolution_backward(
+    g: Sequence[int],
+    x: Sequence[int],
+    w: Sequence[int],
+    _bias: Any,
+    _stride: Any,
+    _padding: Any,
+    _dilation: Any,
+    transposed: bool,
+    _output_padding: Any,
+    _groups: Any,
+    mask: Sequence[bool],
+    **_: Any,
+) -> int:
+    """As PyTorch counts: the gradient by the weight as if there were one group."""
+    small, channels = (x, g[1]) if transposed else (g, x[1])
+    of_input = 2 * g[0] * math.prod(small[2:]) * math.prod(w)
+    of_weight = 2 * channels * math.prod(w[2:]) * math.prod(small)
+    return mask[0] * of_input + mask[1] * of_weight
+
+
 class FlopCounterMode(TorchDispatchMode):
     """Counts within it the operations of matrix products and convolutions, by module.
 

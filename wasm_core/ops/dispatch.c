@@ -18,14 +18,22 @@
 #include "ops/create/random.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
+#include "tape/anomaly.h"
 #include "tape/exchange.h"
 #include "tape/forward.h"
 #include "tape/host.h"
 
 /* What the host is told of a call. */
-enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4 };
+enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4, ASK_GRADIENT = 8 };
 /* How its answer begins; no word at all says LATER too. */
-enum { ANSWER_LATER, ANSWER_TENSOR, ANSWER_TENSORS, ANSWER_NUMBER, ANSWER_NONE };
+enum {
+  ANSWER_LATER,
+  ANSWER_TENSOR,
+  ANSWER_TENSORS,
+  ANSWER_NUMBER,
+  ANSWER_NONE,
+  ANSWER_FIRST /* tensors, of which the op here gives the first and keeps the others */
+};
 enum { HEAD = 4, WORDS_AN_ARGUMENT = 3, MOST_WORDS = 2048 };
 
 typedef struct Question {
@@ -37,8 +45,9 @@ typedef struct Question {
   Tensor *const *given; /* the tensors among the arguments */
   Node **histories;     /* of those, before the call */
   int n_given;
-  int64_t count; /* how many answers there were before */
-  int32_t n;     /* tensors that came; -1: a number */
+  int64_t count;  /* how many answers there were before */
+  int32_t n;      /* tensors that came as results; -1: a number */
+  int32_t n_kept; /* behind those, what the node is to keep */
   Tensor **v;
   Result number;
   Tensor **places;   /* of results to be filled, or NULL */
@@ -127,10 +136,11 @@ static bool take_answer(Question *q, int n, const int64_t *words) {
     q->n = -1;
     q->number = (Result){(uint8_t)found[0], 0, found[1]};
   } else if (words[0] != ANSWER_NONE) {
-    q->n = words[0] == ANSWER_TENSOR ? 1 : (int)found[0];
-    if (words[0] == ANSWER_TENSORS) found++;
-    q->v = scratch_array(q->n + 1, sizeof *q->v);
-    if (!q->v || !host_take_in(q->n, found, q->v)) return true;
+    const int came = words[0] == ANSWER_TENSOR ? 1 : (int)*found++;
+    q->v = scratch_array(came + 1, sizeof *q->v);
+    if (!q->v || !host_take_in(came, found, q->v)) return true;
+    q->n = words[0] == ANSWER_FIRST && came ? 1 : came;
+    q->n_kept = came - q->n;
     for (int i = 0; i < q->n; i++) n_plain += q->v[i] && !(q->v[i]->form & FORM_HOSTED);
     for (int i = 0; i < q->n; i++) /* a view that nobody recorded may be written to all the same */
       if (recording && q->v[i] && q->v[i]->meta && q->v[i]->meta->base &&
@@ -228,6 +238,26 @@ static bool leads_to_given(const Question *q, const Node *to) {
   return given;
 }
 
+/* Whether a node keeps what is a tensor of the host's, or was given. */
+static bool is_known(const Question *q, const Tensor *v) {
+  bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED;
+  for (int k = 0; !known && k < q->n_given; k++)
+    known = v->storage->bytes == q->given[k]->storage->bytes;
+  return known;
+}
+
+/* What a node keeps that the op computed is, in order, what the op of PyTorch's gives and the op here
+ * does not: r has its n results. */
+static void keep_answered(const Question *q, Node *node, int n, Tensor *const *r) {
+  int at = 0;
+  for (int k = 0; k < q->n + q->n_kept; k++) {
+    if (k < n && r[k]) continue;
+    while (at < node->n_saves && is_known(q, node->saves[at].value)) at++;
+    if (at == node->n_saves || !q->v[k]) return;
+    save_exchanged(node, at++, q->v[k]);
+  }
+}
+
 /* What an op computed itself of a tensor of the host's is nothing that a gradient can be made of. */
 static void check_saves(const Question *q, const Node *n) {
   bool hosted = false;
@@ -245,17 +275,12 @@ static void check_saves(const Question *q, const Node *n) {
          "pygrad: %s is made of steps that __torch_dispatch__ is not asked for, and a tensor whose "
          "class has it shows no elements",
          (const char *)(uintptr_t)q->words[1]);
-  for (int i = 0; hosted && !makes_anew(n) && i < n->n_saves && !failed(); i++) {
-    const Tensor *v = n->saves[i].value;
-    bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED;
-    for (int k = 0; !known && k < q->n_given; k++)
-      known = v->storage->bytes == q->given[k]->storage->bytes;
-    if (!known)
+  for (int i = 0; hosted && !makes_anew(n) && i < n->n_saves && !failed(); i++)
+    if (!is_known(q, n->saves[i].value))
       fail(ERR_NOT_IMPLEMENTED,
            "pygrad: %s keeps for its gradient what it computes of elements, and a tensor whose "
            "class has __torch_dispatch__ shows none",
            node_stem(n));
-  }
 }
 
 /* What was recorded for r is to be that of w. */
@@ -278,6 +303,7 @@ static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   }
   for (int i = 0; node && i < n && !failed(); i++)
     if (r[i] && w[i] && w[i] != r[i] && !r[i]->grad_fn) saves_exchanged(node, r[i], w[i]);
+  if (node) keep_answered(q, node, n, r);
   if (node) check_saves(q, node);
   for (int i = 0; i < n; i++) check_history(q, w[i], r[i]);
 }
@@ -639,6 +665,29 @@ static Question *asked_by_name(const char *op, int n, Tensor *const *v) {
 static Tensor *asked(const char *op, int n, Tensor *const *v) {
   Question *q = asked_by_name(op, n, v);
   return q && q->n > 0 ? q->v[0] : NULL;
+}
+
+/* The host is told which gradients came, which are wanted, and what the node saved, by which it sees
+ * whether the node concerns it. */
+bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi) {
+  const int n_in = n->n_outputs ? n->n_outputs : 1;
+  int64_t words[3][WORDS_AN_ARGUMENT] = {{0}};
+  int64_t *wanted = scratch_array(n->n_edges + 1, sizeof *wanted);
+  Tensor **saved = scratch_array(n->n_saves + 1, sizeof *saved);
+  if (!wanted || !saved) return false;
+  for (int i = 0; i < n->n_edges; i++) wanted[i] = needs(n, i);
+  for (int i = 0; i < n->n_saves; i++) saved[i] = n->saves[i].value;
+  const Tensors came = {n_in, (Tensor **)(uintptr_t)g}, kept = {n->n_saves, saved};
+  argument_words(&(Argument){TAG_TENSORS, &came}, words[0]);
+  argument_words(&(Argument){TAG_INTS, &(Ints){n->n_edges, wanted}}, words[1]);
+  argument_words(&(Argument){TAG_TENSORS, &kept}, words[2]);
+  Node *was = node_running;
+  Question *q = failed() ? NULL : question(-1, n->type->name, ASK_GRADIENT, 3, words);
+  node_running = n;
+  bool answered = q && ask(q, ASK_GRADIENT) && !failed();
+  node_running = was;
+  for (int i = 0; answered && i < n->n_edges && i < q->n; i++) gi[i] = q->v[i];
+  return answered;
 }
 
 static double number_of_host(Tensor *t) {

@@ -28,6 +28,9 @@ void dispatch_restore(const Dispatch *was);
 void dispatch_call(Call *c, void (*run)(Call *c));
 int64_t dispatch_count(void);       /* of the answers so far */
 int64_t dispatch_count_plain(void); /* of those with a tensor that is not the host's */
+/* A gradient function as the host computes it, of what its node saved: gi filled for g. False: it
+ * has no answer, or has raised. */
+bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi);
 /* Ones like t, as the host makes them for its tensors; NULL: it makes none. */
 Tensor *dispatch_ones_like(Tensor *t);
 void dispatch_begin(void); /* once */

@@ -314,6 +314,13 @@ void saves_exchanged(Node *n, const Tensor *r, Tensor *z) {
   }
 }
 
+void save_exchanged(Node *n, int number, Tensor *z) {
+  Saved *s = &n->saves[number];
+  let_value_go(s);
+  s->is_output = false;
+  keep_value(n, s, z);
+}
+
 void saves_rewritten(Node *n, Tensor *self, Tensor *before) {
   for (int i = 0; i < n->n_saves && !failed(); i++) {
     Saved *s = &n->saves[i];

@@ -203,14 +203,19 @@ static void check_by_ops(const Node *n, Tensor *const *g, Tensor *const *gi, int
   }
 }
 
-static void run_ready(Node *n, Tensor **g, Tensor **gi, bool guarded) {
-  if ((!guarded || saves_ready(n)) && still_fit(n, g)) run_function(n, g, gi);
+static bool ready(Node *n, Tensor **g, bool guarded) {
+  return (!guarded || saves_ready(n)) && still_fit(n, g);
+}
+
+/* The host may compute the gradients that nothing records. */
+static bool by_host(Node *n, Tensor *const *g, Tensor **gi) {
+  return n->kind == NODE_PLAIN && !recording && !forward_on && dispatch_gradient(n, g, gi);
 }
 
 static NOINLINE void run_by_ops(Node *n, Tensor **g, Tensor **gi, bool guarded) {
   const int64_t answers = dispatch_count(), plain = dispatch_count_plain();
   const HiddenReads reads = elements_begin();
-  run_ready(n, g, gi, guarded);
+  if (ready(n, g, guarded) && !by_host(n, g, gi) && !failed()) run_function(n, g, gi);
   if (n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
   elements_end(reads, n->type->name);
 }
@@ -227,7 +232,7 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   n->running = guarded || was;
   const int32_t form = form_made;
   if (__builtin_expect(by_ops, 0)) run_by_ops(n, g, gi, guarded);
-  else run_ready(n, g, gi, guarded);
+  else if (ready(n, g, guarded)) run_function(n, g, gi);
   form_made = form;
   n->running = was;
   if (guarded && !was) saves_done(n);
