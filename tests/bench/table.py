@@ -57,7 +57,7 @@ def processor() -> str:
 
 
 def markdown(rows: Iterable[Row], versions: str) -> str:
-    """A table of Markdown: a line a group, the ratio of each workload with what is wished for."""
+    """A table of Markdown: a line a group, the ratio of each workload with its target."""
     groups: dict[str, list[str]] = {}
     for row in rows:
         assert row.ratio is not None
@@ -68,7 +68,7 @@ def markdown(rows: Iterable[Row], versions: str) -> str:
         [
             f"{versions}; {processor()}.",
             "",
-            "| group | ratio (wished for) |",
+            "| group | ratio (target) |",
             "|---|---|",
             *lines,
             "",
