@@ -8,7 +8,7 @@ import copy
 import io
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from helpers import leaves_nothing
@@ -571,6 +571,35 @@ def test_gradients_are_those_of_differences(layout: Any, name: str) -> None:
     assert gradgradcheck(of_entries, inputs, check_batched_grad=False)
 
 
+class Scaled(torch.autograd.Function):
+    seen: ClassVar[list[Any]] = []
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, factor: float) -> Any:
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        Scaled.seen += [lists(grad), lists(x)]
+        return grad * ctx.factor, None
+
+
+@both_layouts
+@leaves_nothing
+def test_custom_functions_see_nested_tensors(layout: Any) -> None:
+    x = nested(layout, 1, 1, requires_grad=True)
+    y = Scaled.apply(x, 3.0)
+    assert (y.is_nested, lists(y)) == (True, [[[3, 6]], [[9, 12]]])
+    assert y.grad_fn.name() == "ScaledBackward"
+    Scaled.seen.clear()
+    y.values().sum().backward()
+    assert Scaled.seen == [[[[1, 1]], [[1, 1]]], [[[1, 2]], [[3, 4]]]]
+    assert lists(x.grad) == [[[3, 3]], [[3, 3]]]
+
+
 @both_layouts
 @leaves_nothing
 def test_nothing_is_left_behind(layout: Any) -> None:
@@ -760,3 +789,50 @@ def test_tensors_of_other_offsets_do_not_go_together() -> None:
     with pytest.raises(RuntimeError, match="got a nested self and non-nested other"):
         nested(STRIDED, 2, 1) + torch.ones(2, dtype=torch.float64)
     assert isinstance(x, NestedTensor)
+
+
+# ------------------------------------------------------------------ attention modules
+
+
+def encoder(**more: Any) -> Any:
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, **more)
+    return torch.nn.TransformerEncoder(layer, 2).eval()
+
+
+def test_encoder_takes_nested_sequences_where_nothing_is_recorded() -> None:
+    net = encoder()
+    x = torch.nested.nested_tensor([torch.randn(2, 4), torch.randn(3, 4)])
+    with torch.no_grad():
+        y = net(x)
+        for got, entry in zip(y.unbind(), x.unbind(), strict=True):
+            assert torch.allclose(got, net(entry.unsqueeze(0))[0], atol=1e-6)
+        output, weights = net.layers[0].self_attn(x, x, x)
+    assert (output.is_nested, weights.shape) == (True, (2, 3, 3))
+    assert weights[0, 2].tolist() == weights[0, :, 2].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda net: net.train(), "training is enabled"),
+        (lambda net: net.requires_grad_(True), "grad is enabled and at least one of query"),
+    ],
+)
+def test_encoder_refuses_nested_sequences_that_are_recorded(change: Any, words: str) -> None:
+    net = encoder().requires_grad_(False)
+    change(net)
+    with pytest.raises(AssertionError, match=words):
+        net(torch.nested.nested_tensor([torch.randn(2, 4), torch.randn(3, 4)]))
+
+
+def test_attention_of_nested_tensors_is_to_themselves() -> None:
+    attention = torch.nn.MultiheadAttention(4, 2, batch_first=True).eval().requires_grad_(False)
+    x = torch.nested.nested_tensor([torch.randn(2, 4), torch.randn(3, 4)])
+    with pytest.raises(AssertionError, match="non-self attention was used"):
+        attention(x, x * 2, x)
+    with pytest.raises(AssertionError, match="supplying both"):
+        attention(x, x, x, attn_mask=torch.zeros(3, 3))
+    y = torch.nested.nested_tensor(list(x.unbind()), layout=JAGGED)
+    with pytest.raises(AssertionError, match="has_torch_function"):
+        attention(y, y, y)

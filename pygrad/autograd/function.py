@@ -493,9 +493,15 @@ def _finish(
     results = tuple(map(_same_object, outputs, made)) if any(made) else outputs
     if dual:
         _carry(ctx, inputs, words, results)
+    if on_outputs is not None:
+        on_outputs(ctx, results, alive[0])
     if ctx.saved_for_forward is not None:
         ctx.saved_for_forward = None
     return results
+
+
+on_outputs: Callable[[Any, tuple[Any, ...], Any], None] | None = None
+"""What nested tensors do with a ctx, the outputs and what was saved, once there are any."""
 
 
 def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ...]) -> None:

@@ -27,7 +27,7 @@ Rules = dict[str, Callable[..., Any]]
 class Nested(Tensor):
     """The base of nested tensors of both layouts."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ()
 
     rules: ClassVar[Rules] = {}
     kind: ClassVar[Any] = None
@@ -50,6 +50,10 @@ class Nested(Tensor):
     def _entries(self, op: str) -> list[Tensor]:
         """Its entries, each a view."""
         raise NotImplementedError
+
+    def _dressing(self) -> Callable[[Any], Any]:
+        """A function that gives a packed tensor these entries."""
+        return functools.partial(_dressed, type(self), self._parts)
 
     def _over_again(self, tensor: Tensor) -> Any:
         """The same entries of another packed tensor: a view of it."""
@@ -231,6 +235,11 @@ def twin(tensor: Tensor, like: Nested) -> Any:
     calls.retain((tensor._h,))
     out._h, out._b, out._parts = tensor._h, None, like._parts
     return out
+
+
+def _dressed(kind: type[Any], parts: Any, tensor: Any) -> Any:
+    """A packed tensor that the engine has handed out, nested; None and others as they are."""
+    return made_of(kind, tensor, parts) if type(tensor) is Tensor else tensor
 
 
 def fits(value: Tensor, like: Nested) -> bool:

@@ -102,7 +102,7 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
     return input
 
 
-@both("new_empty new_zeros new_ones new_full new_tensor")
+@both("new_empty new_zeros new_ones new_full")
 def new(input: Any, size: Any = (), *_: Any, **__: Any) -> Any:
     """Raises RuntimeError: what is made like a nested tensor has other sizes."""
     raise RuntimeError("new_empty() not supported for NJT with shape != ()")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._package import pygrad
+from ..._package import pygrad, submodule
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -139,6 +139,10 @@ class MultiheadAttention(Module):
             average_attn_weights: over the heads; else (N, heads, L, S).
             is_causal: a hint that `attn_mask` is causal.
         """
+        if query.is_nested or key.is_nested or value.is_nested:
+            masks = (key_padding_mask, attn_mask)
+            self._check_nested(query, key, value, any(mask is not None for mask in masks))
+            return self._of_entries(query, need_weights, average_attn_weights)
         transposed = self.batch_first and query.dim() == 3
         if transposed:
             query, key, value = (each.transpose(0, 1) for each in (query, key, value))
@@ -168,3 +172,65 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return output.transpose(0, 1) if transposed else output, weights
+
+    def _check_nested(self, query: Tensor, key: Tensor, value: Tensor, masked: bool) -> None:
+        """Raises AssertionError where PyTorch has no attention of nested tensors: while it is
+        recorded, in training, of other keys than the queries, and with masks.
+        """
+        weights = (self.in_proj_weight, self.in_proj_bias, *self.out_proj.parameters())
+        recorded = any(w is not None and w.requires_grad for w in (query, *weights))
+        kinds = {str(w.dtype) for w in weights if w is not None}
+        reasons = {
+            f"input not batched; expected query.dim() of 3 but got {query.dim()}": (
+                query.dim() != 3
+            ),
+            "non-self attention was used (query, key, and value are not the same Tensor)": (
+                query is not key or key is not value
+            ),
+            f"dtypes of query ({query.dtype}) and self.in_proj_bias ({', '.join(kinds)}) don't "
+            "match": kinds != {str(query.dtype)},
+            "in_proj_weight was None": self.in_proj_weight is None,
+            "training is enabled": self.training,
+            "self.num_heads is not even": self.num_heads % 2 == 1,
+            "batch_first was not True": not self.batch_first,
+            "self.bias_k was not None": self.bias_k is not None,
+            "self.bias_v was not None": self.bias_v is not None,
+            "add_zero_attn was enabled": self.add_zero_attn,
+            "_qkv_same_embed_dim was not True": not self._qkv_same_embed_dim,
+            "supplying both src_key_padding_mask and src_mask at the same time"
+            f"{' ' * 33} is not supported with NestedTensor input": masked,
+            "autocast is enabled": submodule("amp._state").is_autocast_enabled(),
+            "some Tensor argument has_torch_function": query.layout is not pygrad.strided,
+            "grad is enabled and at least one of query or the input/output projection weights or "
+            "biases requires_grad": recorded and pygrad.is_grad_enabled(),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise AssertionError(
+                    "MultiheadAttention does not support NestedTensor outside of its fast path. "
+                    f"The fast path was not hit because {reason}"
+                )
+
+    def _of_entries(
+        self, query: Tensor, need_weights: bool, average: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """The attention of each entry of a nested tensor to itself; the weights with zeros where
+        an entry has nothing.
+        """
+        outputs, weights = [], []
+        for entry in query.unbind():
+            batch = entry.unsqueeze(0)
+            output, weight = self(
+                batch, batch, batch, need_weights=need_weights, average_attn_weights=average
+            )
+            outputs.append(output.squeeze(0))
+            weights.append(weight)
+        made: Tensor = submodule("nested").as_nested_tensor(outputs)
+        if not need_weights:
+            return made, None
+        most = max(weight.size(-1) for weight in weights)
+        padded = [
+            F.pad(weight, (0, most - weight.size(-1), 0, most - weight.size(-2)))
+            for weight in weights
+        ]
+        return made, pygrad.cat(padded)

@@ -62,6 +62,8 @@ def _detect_is_causal_mask(mask: Tensor | None, given: bool | None, size: int) -
 
 def _length(x: Tensor, layers: ModuleList) -> int:
     """How many positions x has, laid out as the first of the layers takes it."""
+    if x.is_nested:
+        return 0  # each sequence has its own, and no mask is taken
     first = layers[0] if len(layers) else None
     batch_first = getattr(getattr(first, "self_attn", None), "batch_first", False)
     return int(x.size(1 if x.dim() == 3 and batch_first else 0))

@@ -1,0 +1,62 @@
+"""Custom functions of nested tensors: what their backward is given, and what they saved, is nested
+as the outputs and the saved tensors were.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autograd import function
+from ._class import Nested
+
+_Dressing = Callable[[Any], Any]
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _dressing(value: Any) -> _Dressing:
+    return value._dressing() if isinstance(value, Nested) else _itself
+
+
+class _OfNested(function.BackwardCFunction):
+    """The ctx, and node, of a function with nested outputs or saved tensors."""
+
+    _of_outputs: Sequence[_Dressing]
+    _of_saved: Sequence[_Dressing]
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved."""
+        found = super().saved_tensors
+        return tuple(dress(t) for dress, t in zip(self._of_saved, found, strict=True))
+
+    def apply(self, *args: Any) -> Any:
+        """The gradients of forward's arguments."""
+        given = []
+        for dress, grad in zip(self._of_outputs, args, strict=True):
+            apart = grad is not None and dress is not _itself
+            given.append(dress(grad[...]) if apart else grad)  # the object is the walk's
+        return super().apply(*given)
+
+
+@functools.cache
+def _kind_of(kind: Any) -> type[Any]:
+    """The class of such a ctx beside that of others of the same function."""
+    return type(kind.__name__, (_OfNested, kind), {"__module__": kind.__module__})
+
+
+def _on_outputs(ctx: Any, outputs: tuple[Any, ...], saved: Any) -> None:
+    saved = saved if isinstance(saved, tuple) else ()
+    if not any(isinstance(each, Nested) for each in (*outputs, *saved)):
+        return
+    ctx._of_outputs = tuple(map(_dressing, outputs))
+    ctx._of_saved = tuple(map(_dressing, saved))
+    kind: Any = type(ctx)
+    ctx.__class__ = _kind_of(kind)
+
+
+function.on_outputs = _on_outputs
