@@ -11,6 +11,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from . import _backward_ops, _ops, ops
@@ -26,7 +27,10 @@ from ._dtypes import (
     complex128,
     contiguous_format,
     preserve_format,
+    strided,
 )
+from ._dtypes import device as _device
+from ._dtypes import layout as _layout
 from ._function_schema import Argument, FunctionSchema, native_lines
 from ._index import ELLIPSIS, INT, NONE, SLICE
 from ._tensor import Tensor
@@ -137,6 +141,13 @@ def host_tensor(tensor: Any, hidden: bool = False) -> Any:
     return tensor
 
 
+def _extent(sizes: Sequence[int], strides: Sequence[int], offset: int) -> int:
+    """How many elements a storage has up to the last of such a tensor."""
+    if 0 in sizes:
+        return offset
+    return offset + 1 + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True))
+
+
 def make_wrapper(
     cls: type,
     size: Sequence[int],
@@ -155,20 +166,46 @@ def make_wrapper(
     storage_size: int | None = None,
 ) -> Any:
     """See `Tensor._make_wrapper_subclass`."""
-    if not isinstance(cls, type) or not issubclass(cls, Tensor):
-        raise TypeError("cls must be a type that inherits from torch.Tensor")
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor."
+        )
+    if cls.__torch_dispatch__ is Tensor.__torch_dispatch__:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if storage_offset is not None and strides is None:
+        raise RuntimeError("setting storage offset without stride not supported")
+    if layout is not None and not isinstance(layout, _layout):
+        raise TypeError(
+            "_make_wrapper_subclass(): argument 'layout' must be torch.layout, not "
+            f"{type(layout).__name__}"
+        )
+    if device is not None and _device(device).type not in ("cpu", "meta"):
+        raise NotImplementedError(f"_make_wrapper_subclass: device={device!r} is not supported")
+    if strides is not None and len(size) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(strides)})"
+        )
+    if layout not in (None, strided):
+        raise NotImplementedError(f"_make_wrapper_subclass: layout={layout} is not supported")
     if pin_memory:
         raise RuntimeError("pinned memory needs an accelerator, and there is none")
     seen = calls.intercept(None)  # no call of the program's
     try:
         with without_modes():
+            empty = partial(_ops.SPACES["torch"]["empty"], dtype=dtype, device=device)
             if strides is None:
-                made = _C["_empty"]([int(n) for n in size], dtype)
+                made = empty([int(n) for n in size])
                 if memory_format is not None and memory_format is not contiguous_format:
                     made = made.contiguous(memory_format=memory_format)
             else:
-                space = _ops.SPACES["torch"]["empty_strided"]
-                made = space([int(n) for n in size], [int(n) for n in strides], dtype=dtype)
+                place = [int(n) for n in size], [int(n) for n in strides]
+                made = empty(0)
+                made.resize_(_extent(*place, int(storage_offset or 0)))
+                made.as_strided_(*place, int(storage_offset or 0))
             made.zero_()
     finally:
         calls.intercept(seen)
@@ -897,6 +934,12 @@ def _shown(func: Any) -> str:
 
 
 def _wrong(value: Any, wanted: str) -> RuntimeError:
+    if wanted == "at::Tensor" and value is not None:
+        return RuntimeError(f"Unable to cast {value!s:.200} to Tensor")
+    if wanted == "std::tuple":
+        return RuntimeError(
+            f"Object of type {type(value).__name__!r} is not an instance of 'sequence'"
+        )
     return RuntimeError(
         f"Unable to cast Python instance of type {type(value)} to C++ type '{wanted}'"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import copyreg
 import itertools
 import math
 import operator
@@ -30,7 +31,7 @@ from ._dtypes import (
     sparse_coo,
     sparse_csr,
 )
-from ._tensor import Tensor
+from ._tensor import Tensor, slots_of
 
 _C = _ops.C
 
@@ -83,6 +84,10 @@ def tolist(tensor: Tensor) -> Any:
     if 0 in shape:
         return _empty_lists(shape, 0)
     _refuse_batched(tensor)
+    if header.is_hidden(tensor._h):
+        raise RuntimeError(
+            f".tolist() is not supported for tensor subclasses, got {type(tensor).__name__}"
+        )
     if (
         not _is_dense(shape, tensor.stride())
         or header.is_lazy(tensor._h)
@@ -136,6 +141,8 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
     import numpy as np
 
     _refuse_batched(tensor)
+    if header.is_hidden(tensor._h):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
     if header.is_sparse(tensor._h):
         name = "Sparse" if tensor.layout is sparse_coo else tensor.layout.name.title()
         raise TypeError(
@@ -238,8 +245,37 @@ def _rebuild(
     if kind is not Tensor:
         made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
     made._mark(requires_grad)
-    made.__dict__.update(attributes)
-    return made
+    return _with_attributes(made, attributes)
+
+
+def _with_attributes(tensor: Any, attributes: dict[str, Any]) -> Any:
+    """A tensor just made, with its attributes, those in slots too."""
+    slots = set(copyreg._slotnames(type(tensor)))  # type: ignore[attr-defined]
+    for name in slots.intersection(attributes):
+        setattr(tensor, name, attributes.pop(name))
+    tensor.__dict__.update(attributes)
+    return tensor
+
+
+def _rebuild_wrapper(
+    kind: Any,
+    name: str,
+    requires_grad: bool,
+    shape: Any,
+    strides: Any,
+    offset: int,
+    attributes: dict[str, Any],
+) -> Any:
+    """A tensor whose class has its elements, in its attributes."""
+    made = kind._make_wrapper_subclass(
+        kind,
+        shape,
+        strides=strides,
+        storage_offset=offset,
+        dtype=BY_NAME[name],
+        requires_grad=requires_grad,
+    )
+    return _with_attributes(made, attributes)
 
 
 class _Reduction(threading.local):
@@ -274,8 +310,7 @@ def rebuild_sparse(
         made = _C["_sparse_coo_tensor"](*parts, shape, None, requires_grad, None, coalesced)
     else:
         made = _C["_sparse_compressed_tensor"](*parts, shape, LAYOUTS[name], None, requires_grad)
-    made.__dict__.update(attributes)
-    return made
+    return _with_attributes(made, attributes)
 
 
 def _rebuild_meta(
@@ -300,7 +335,11 @@ def reduce_tensor(tensor: Tensor) -> Any:
     """
     if reduction.form is not None:
         return reduction.form(tensor)
-    attributes = dict(tensor.__dict__)
+    attributes = {**tensor.__dict__, **slots_of(tensor)}
+    if header.is_hidden(tensor._h):
+        place = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+        kind = type(tensor), tensor.dtype.name, tensor.requires_grad
+        return _rebuild_wrapper, (*kind, *place, attributes)
     if header.is_sparse(tensor._h):
         return rebuild_sparse, (
             tensor.layout.name,

@@ -4,20 +4,20 @@ form of a tensor. Every argument is checked, since a file may contain anything.
 
 from __future__ import annotations
 
-import copyreg
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 from . import _ops
+from ._boundary import header
 from ._dtypes import dtype, uint8
 from ._host_data import _is_batched
 from ._package import pygrad, submodule
-from ._tensor import Tensor
+from ._tensor import Tensor, slots_of
 from .nn.parameter import Parameter
 from .storage import TypedStorage, UntypedStorage, storage_class
 from .utils.hooks import warn_if_has_hooks
@@ -271,12 +271,8 @@ def _get_obj_state(obj: Any) -> Any:
     own = getattr(type(obj), "__getstate__", None)
     if own not in (None, object.__getstate__):
         return obj.__getstate__()
-    names = [n for n in copyreg._slotnames(type(obj)) if n not in _SLOTS]  # type: ignore[attr-defined]
-    slots = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
+    slots = slots_of(obj)
     return (obj.__dict__, slots) if slots else obj.__dict__
-
-
-_SLOTS: Final = frozenset(Tensor.__slots__)
 
 
 def _set_obj_state(obj: Any, state: Any) -> Any:
@@ -320,6 +316,11 @@ def stored(storage: UntypedStorage, kind: dtype) -> Any:
 def _plain(tensor: Tensor) -> Any:
     """How to make a tensor again, without its attributes."""
     warn_if_has_hooks(tensor)
+    if header.is_hidden(tensor._h):
+        place = tuple(tensor.size()), tensor.stride(), tensor.storage_offset()
+        kind = type(tensor), tensor.dtype
+        last = tensor.layout, tensor.device, tensor.requires_grad
+        return _rebuild_wrapper_subclass, (*kind, *place, *last)
     if tensor.is_meta:
         geometry = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad
         return _rebuild_meta_tensor_no_storage, geometry
@@ -331,7 +332,7 @@ def _plain(tensor: Tensor) -> Any:
     args: tuple[Any, ...] = (
         storage,
         tensor.storage_offset(),
-        tuple(tensor.shape),
+        tuple(tensor.size()),
         tensor.stride(),
         tensor.requires_grad,
         OrderedDict(),

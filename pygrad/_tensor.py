@@ -6,6 +6,7 @@ of an object. Attributes that describe a tensor are read from the engine's memor
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import logging
 import warnings
@@ -134,9 +135,11 @@ class Tensor(Methods):
         """
         _look_at(cls)
         view = _get_items(self, _ALL)
+        if header.is_hidden(view._h):  # the elements stay with the class that has them
+            return view  # type: ignore[no-any-return]
         out = _of_class(cls, view)
         out._b = getattr(view, "_b", self)
-        return out  # type: ignore[no-any-return]
+        return _hosted(out)  # type: ignore[no-any-return]
 
     @classmethod
     def __torch_function__(
@@ -544,6 +547,8 @@ class Tensor(Methods):
     @property
     def data(self) -> Tensor:
         """The same elements, without history and with a version counter of its own."""
+        if answers_for_ops(self) and header.is_hidden(self._h):
+            return self.detach()
         return _C["data"](self)  # type: ignore[no-any-return]
 
     @data.setter
@@ -769,6 +774,8 @@ class Tensor(Methods):
     def __copy__(self) -> Tensor:
         made: Tensor = self._make_subclass(type(self), self, attributes.requires_grad(self))
         made.__dict__.update(self.__dict__)
+        for name, value in slots_of(self).items():
+            setattr(made, name, value)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -1052,6 +1059,13 @@ def _of_class(cls: type, tensor: Tensor) -> Any:
     out: Any = object.__new__(cls)
     out._h, tensor._h = tensor._h, 0
     return out
+
+
+def slots_of(tensor: Any) -> dict[str, Any]:
+    """What a tensor has in slots of its class, those of `Tensor` left out."""
+    names: list[str] = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
+    own = (name for name in names if name not in Tensor.__slots__)
+    return {name: getattr(tensor, name) for name in own if hasattr(tensor, name)}
 
 
 def answers_for_ops(tensor: Any) -> bool:

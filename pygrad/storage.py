@@ -19,7 +19,7 @@ from ._dtypes import device as _device
 from ._dtypes import dtype as _Kind
 from ._host_data import _is_batched, to_bytes
 from ._raw_bytes import bytes_of, check_buffer, read_file
-from ._tensor import Tensor
+from ._tensor import Tensor, slots_of
 from ._warnings import once
 
 __all__ = ["StorageBase", "TypedStorage", "UntypedStorage"]
@@ -801,19 +801,30 @@ def typed_storage(tensor: Tensor, warn: bool = True) -> TypedStorage:
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with copied memory, gradient and attributes; what shared memory does so again."""
-    if _is_batched(tensor) or header.is_sparse(tensor._h):
+    hidden = header.is_hidden(tensor._h)
+    if hidden:  # the class copies its elements
+        made = tensor.clone().detach()
+        if type(made) is not type(tensor):
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for wrapper subclasses only works "
+                "for subclass types that properly implement clone() and detach() operators. You "
+                f"should either properly implement them for {type(tensor)} or override "
+                "__deepcopy__() if it is intended behavior for it to return an instance of a "
+                "different type."
+            )
+    elif _is_batched(tensor) or header.is_sparse(tensor._h):
         made = tensor.detach().clone()
     else:
         untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
         made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())
-    if type(tensor) is not Tensor:
+    if type(tensor) is not Tensor and not hidden:
         made = type(tensor)._make_subclass(type(tensor), made)
     made._mark(tensor.requires_grad)
     memo[id(tensor)] = made
     if tensor.grad is not None:
         made.grad = deep_copy(tensor.grad.detach(), memo)
-    for name, value in tensor.__dict__.items():
+    for name, value in (*tensor.__dict__.items(), *slots_of(tensor).items()):
         setattr(made, name, copy.deepcopy(value, memo))
     return made

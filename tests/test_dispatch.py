@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import io
+import pickle
 import warnings
 from typing import Any, ClassVar
 
@@ -274,7 +277,7 @@ def test_an_answer_that_is_no_tensor_is_refused(wrong: Any) -> None:
             return wrong
 
     x = torch.ones(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match="Unable to cast Python instance of type"), Wrong():
+    with pytest.raises(RuntimeError, match="Unable to cast"), Wrong():
         x.exp()
     assert x.exp().shape == (3,)
 
@@ -321,8 +324,81 @@ def test_a_wrapper_has_sizes_and_answers_for_its_ops() -> None:
 
 
 def test_a_wrapper_is_made_of_a_subclass_alone() -> None:
-    with pytest.raises(TypeError, match="cls must be a type that inherits from torch.Tensor"):
-        torch.Tensor._make_wrapper_subclass(int, (2,))
+    make = torch.Tensor._make_wrapper_subclass
+    with pytest.raises(TypeError, match="from a class that does not inherit from Tensor"):
+        make(int, (2,))
+    with pytest.raises(TypeError, match="Tensor must define __torch_dispatch__"):
+        make(torch.Tensor, (2,))
+
+
+def test_a_wrapper_has_the_place_that_it_is_given() -> None:
+    make = torch.Tensor._make_wrapper_subclass
+    x = make(Wrapper, (2, 3), strides=(1, 2), storage_offset=5)
+    assert (x.shape, x.stride(), x.storage_offset()) == ((2, 3), (1, 2), 5)
+    assert make(Wrapper, (2,), device="meta").is_meta
+    with pytest.raises(RuntimeError, match=r"sizes \(2\) must match dimensionality of strides"):
+        make(Wrapper, (2, 3), strides=(1,))
+    with pytest.raises(RuntimeError, match="setting storage offset without stride"):
+        make(Wrapper, (2,), storage_offset=5)
+    with pytest.raises(NotImplementedError, match="device='cuda'"):
+        make(Wrapper, (2,), device="cuda")
+    with pytest.raises(NotImplementedError, match=r"layout=torch\.sparse_coo"):
+        make(Wrapper, (2,), layout=torch.sparse_coo)
+
+
+@pytest.mark.parametrize("how", ["copy", "deepcopy", "pickle", "save", "save before 1.6"])
+@pytest.mark.parametrize("kind", ["wrapper", "parameter"])
+def test_a_wrapper_is_copied_and_saved_with_its_elements(how: str, kind: str) -> None:
+    x = Wrapper(torch.tensor([1.0, 2.0]), requires_grad=True)
+    if kind == "parameter":
+        x = torch.nn.Parameter(Wrapper(torch.tensor([1.0, 2.0])))
+    if how == "copy":
+        found = copy.copy(x)
+    elif how == "deepcopy":
+        found = copy.deepcopy(x)
+        found.elem[0] = 1.0
+        assert found.elem is not x.elem
+    elif how == "pickle":
+        found = pickle.loads(pickle.dumps(x))
+    else:
+        file = io.BytesIO()
+        torch.save(x, file, _use_new_zipfile_serialization=how == "save")
+        file.seek(0)
+        with torch.serialization.safe_globals([Wrapper]):
+            found = torch.load(file)
+    assert type(found) is Wrapper
+    assert found.requires_grad
+    assert (found * 2).elem.tolist() == [2.0, 4.0]
+    assert isinstance(found, torch.nn.Parameter) == (kind == "parameter")
+
+
+def test_slots_of_a_subclass_are_copied() -> None:
+    class Named(torch.Tensor):
+        __slots__ = ("name",)
+
+    x: Any = torch.ones(1).as_subclass(Named)
+    x.name = ["a"]
+    assert copy.copy(x).name is x.name
+    assert copy.deepcopy(x).name == ["a"]
+    assert copy.deepcopy(x).name is not x.name
+
+
+def test_data_of_a_wrapper_is_a_wrapper() -> None:
+    x = Wrapper(torch.ones(2), requires_grad=True)
+    assert x.data.elem.tolist() == [1.0, 1.0]  # type: ignore[attr-defined]
+    assert not x.data.requires_grad
+    assert type(x.as_subclass(torch.Tensor)) is Wrapper
+
+
+def test_as_subclass_gives_a_tensor_that_is_asked() -> None:
+    class Answering(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return torch.tensor(7.0)
+
+    assert (torch.ones(1).as_subclass(Answering) + 1).item() == 7
 
 
 FUNCTIONS: dict[str, Any] = {
@@ -757,8 +833,10 @@ def test_a_norm_of_wrappers_that_is_infinite_is_an_error() -> None:
 
 
 def test_a_list_of_a_wrapper_is_refused() -> None:
-    with pytest.raises(NotImplementedError, match="__torch_dispatch__"):
+    with pytest.raises(RuntimeError, match="not supported for tensor subclasses, got Wrapper"):
         Wrapper(torch.ones(2)).tolist()
+    with pytest.raises(RuntimeError, match="not supported for tensor subclasses"):
+        Wrapper(torch.ones(2)).numpy()
 
 
 def test_numbers_that_scale_are_told() -> None:

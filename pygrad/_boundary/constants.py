@@ -81,6 +81,7 @@ ABSENT: Final = layout["form_meta"]
 
 # Its byte of forms.
 SPARSE: Final = layout["form_sparse"]
+HOSTED: Final = layout["form_hosted"]
 
 # The codes of element types that are asked for by number.
 CODE_INT64: Final = layout["dtype_int64"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .._dtypes import BY_CODE
-from .constants import BATCHED, CONJ, NEG, SPARSE
+from .constants import BATCHED, CONJ, HOSTED, NEG, SPARSE
 from .frame import DUAL_LEVELS
 from .host import base_address, doubles, ints, layout, memory, unsigned, words
 from .release import released
@@ -28,6 +28,7 @@ _GRAD_FN = layout["grad_fn"]
 _STORAGE, _BYTES = layout["storage"], layout["storage_bytes"]
 _EXPORTS = layout["storage_exports"]
 _DATA, _SIZE = layout["bytes_data"], layout["bytes_size"]
+_BYTES_FORM = layout["bytes_form"]
 
 # ------------------------------------------------------------------ by handle
 
@@ -55,6 +56,15 @@ def is_sparse(h: int) -> bool:
 def has_form(h: int) -> bool:
     """Whether its memory, if it has any, need not be its elements: meta, sparse, hosted."""
     return memory[h + _FORM] != 0
+
+
+def is_hidden(h: int) -> bool:
+    """Whether its memory holds no elements, which its class has, by ``__torch_dispatch__``."""
+    return memory[h + _FORM] & HOSTED != 0 and ints[(_bytes_at(h) + _BYTES_FORM) >> 2] != 0
+
+
+def _bytes_at(h: int) -> int:
+    return bytes_of(storage_of(h))
 
 
 def grad_fn_of(h: int) -> int:

@@ -82,7 +82,8 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   TENSOR(noted) TENSOR(form)                                                                     \
   X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes)) \
   X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data))                        \
-  X(bytes_size, OF(Bytes, n_bytes)) X(version_value, OF(Version, value))                         \
+  X(bytes_size, OF(Bytes, n_bytes)) X(bytes_form, OF(Bytes, form))                               \
+  X(version_value, OF(Version, value))                                                           \
   FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
   FRAME(host_in) FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data)  \
   FRAME(modes) FRAME(work) FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped)   \
