@@ -79,12 +79,21 @@ def vmap(
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
         batch_size, dims, leaves, spec = inputs_of(func, in_dims, args)
-        call = _Mapped(func, dims, spec, out_dims, randomness, kwargs)
+        call = Mapped(func, dims, spec, out_dims, randomness, kwargs)
+        if of_entries is not None and any(
+            isinstance(leaf, Tensor) and leaf.is_nested and dim is not None
+            for leaf, dim in zip(leaves, dims, strict=True)
+        ):
+            return of_entries(call, batch_size, leaves)
         if chunk_size is None:
             return call(batch_size, leaves)
         return call.in_chunks(batch_size, leaves, chunk_size)
 
     return wrapped
+
+
+of_entries: Callable[[Mapped, int, Sequence[Any]], Any] | None = None
+"""How a function is mapped over nested tensors, once there are any."""
 
 
 @contextmanager
@@ -137,7 +146,7 @@ def without_draws() -> Iterator[None]:
         yield
 
 
-class _Mapped:
+class Mapped:
     """A call of a mapped function, its inputs as leaves."""
 
     def __init__(
@@ -223,8 +232,8 @@ def _check_in_dim(leaf: Any, dim: Any, where: str) -> None:
             f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
             "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
-    if leaf.is_nested:
-        raise NotImplementedError("vmap is not implemented for nested tensors: unbind() them")
+    if leaf.is_nested and dim % leaf.dim():
+        raise RuntimeError(f"Nested tensors can only be vmapped over dim=0, but got dim={dim}")
     n = leaf.dim()
     if not -n <= dim < n:
         raise ValueError(

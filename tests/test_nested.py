@@ -726,6 +726,40 @@ def test_lengths_beyond_the_offsets_are_found() -> None:
         torch.nested.nested_tensor_from_jagged(values, torch.tensor([0, 1, 3]), torch.tensor([1]))
 
 
+def test_a_longest_entry_that_lies_is_not_believed() -> None:
+    for told in (1, 1 << 60):
+        x = torch.nested.nested_tensor_from_jagged(
+            torch.arange(3.0), torch.tensor([0, 1, 3]), min_seqlen=5, max_seqlen=told
+        )
+        assert x.to_padded_tensor(0.0).tolist() == [[0, 0], [1, 2]]
+        assert lists(x + torch.tensor([[10.0], [20.0]])) == [[10], [21, 22]]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"values": torch.ones(3), "offsets": [0, 1, 3]},
+        {"values": [1.0], "offsets": torch.tensor([0, 1])},
+        {"values": torch.ones(3), "offsets": torch.tensor([[0, 3]])},
+        {"values": torch.ones(3), "offsets": torch.tensor([0, 3]), "_ragged_idx": 9},
+        {"values": torch.ones(3), "offsets": torch.tensor([0, 3]), "lengths": torch.ones(5)},
+        {"values": torch.ones(3), "offsets": torch.ones(0)},
+        "nothing",
+    ],
+    ids=str,
+)
+def test_files_of_jagged_tensors_that_lie_are_refused(told: Any) -> None:
+    class File:
+        def __reduce__(self) -> Any:
+            return torch.nested._internal.nested_tensor._rebuild_njt, (told,)
+
+    file = io.BytesIO()
+    torch.save(File(), file)
+    file.seek(0)
+    with pytest.raises((pickle.UnpicklingError, TypeError, AssertionError, IndexError)):
+        torch.load(file, weights_only=True)
+
+
 def test_offsets_that_change_are_read_again() -> None:
     offsets = torch.tensor([0, 1, 3])
     x = torch.nested.nested_tensor_from_jagged(torch.arange(3.0), offsets)
@@ -771,7 +805,7 @@ def test_other_ops_are_refused_by_name(layout: Any, function: Any) -> None:
 @both_layouts
 def test_other_uses_are_refused(layout: Any) -> None:
     x = nested(layout, 2, 1)
-    for use in (x.tolist, x.numpy, lambda: torch.vmap(torch.sin)(x)):
+    for use in (x.tolist, x.numpy):
         with pytest.raises((RuntimeError, NotImplementedError)):
             use()
 
@@ -836,3 +870,44 @@ def test_attention_of_nested_tensors_is_to_themselves() -> None:
     y = torch.nested.nested_tensor(list(x.unbind()), layout=JAGGED)
     with pytest.raises(AssertionError, match="has_torch_function"):
         attention(y, y, y)
+
+
+# ------------------------------------------------------------------ vmap
+
+
+@both_layouts
+def test_vmap_goes_over_entries(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    y = torch.vmap(lambda a: 2 * a)(x)
+    assert (y.layout, lists(y)) == (STRIDED, [[[2, 4], [6, 8]], [[10, 12]]])
+    factors = torch.tensor([1.0, 10.0], dtype=torch.float64)
+    sums, products = torch.vmap(lambda a, f: (a.sum(), a * f))(x, factors)
+    assert [each.item() for each in sums.unbind()] == [10, 11]
+    assert lists(products) == [[[1, 2], [3, 4]], [[50, 60]]]
+    assert lists(torch.vmap(torch.add, (0, None))(x, factors[1])) == [
+        [[11, 12], [13, 14]],
+        [[15, 16]],
+    ]
+
+
+@both_layouts
+def test_vmap_over_entries_is_differentiated(layout: Any) -> None:
+    x = nested(layout, 2, 1, requires_grad=True)
+    torch.vmap(lambda a: a * a)(x).values().sum().backward()
+    assert lists(x.grad) == [[[2, 4], [6, 8]], [[10, 12]]]
+
+
+@both_layouts
+@leaves_nothing
+def test_vmap_over_nested_tensors_is_over_their_entries_alone(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    for use, words in (
+        (lambda: torch.vmap(torch.sin, 1)(x), "only be vmapped over dim=0, but got dim=1"),
+        (lambda: torch.vmap(torch.sin, 0, 1)(x), "only be vmapped over dim=0, but got dim=1"),
+        (lambda: torch.vmap(torch.rand_like)(x), "vmap"),
+        (lambda: torch.vmap(lambda _: torch.vmap(torch.sin)(x))(torch.ones(2)), "Only one level"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            use()
+    with pytest.raises(ValueError, match="must only return Tensors"):
+        torch.vmap(lambda a: 3)(x)

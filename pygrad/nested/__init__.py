@@ -25,6 +25,7 @@ from . import (  # noqa: F401  the rules of ops
     _jagged_products,
     _jagged_reductions,
     _jagged_shapes,
+    _mapped,
     _strided_ops,
     _strided_shapes,
 )

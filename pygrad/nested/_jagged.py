@@ -19,7 +19,7 @@ class Jagged:
         offsets: where each entry begins, and the last one ends.
         lengths: how long each is, where they do not reach to the next; or None.
         ragged: which dimension is ragged, counted with that of the batch.
-        least, most: the shortest and the longest entry, where they are known; or None.
+        least, most: the shortest and the longest entry as they were told; or None.
         size: the ragged size.
     """
 
@@ -57,7 +57,9 @@ class Jagged:
         """The same entries of a tensor that is ragged in another dimension."""
         if ragged == self.ragged:
             return self
-        return Jagged(self.offsets, self.lengths, ragged, self.least, self.most)
+        moved = Jagged(self.offsets, self.lengths, ragged, self.least, self.most)
+        moved._spans, moved._index, moved._versions = self._spans, self._index, self._versions
+        return moved
 
     def spans(self, total: int, op: str) -> list[tuple[int, int]]:
         """Where each entry begins, and how long it is.
@@ -96,16 +98,12 @@ class Jagged:
         return self._spans  # type: ignore[no-any-return]
 
     def longest(self) -> int:
-        """The longest entry."""
-        if self.most is None:
-            self.most = max((n for _, n in self._looked_at()), default=0)
-        return self.most
+        """The longest entry, whatever `most` says."""
+        return max((n for _, n in self._looked_at()), default=0)
 
     def shortest(self) -> int:
-        """The shortest entry."""
-        if self.least is None:
-            self.least = min((n for _, n in self._looked_at()), default=0)
-        return self.least
+        """The shortest entry, whatever `least` says."""
+        return min((n for _, n in self._looked_at()), default=0)
 
     def places(self, total: int, op: str) -> tuple[Tensor, Tensor]:
         """Of each row of the values the entry it is of, and its place there.

@@ -89,10 +89,16 @@ class NestedTensor(Nested):
         return self._parts.ragged
 
     def _get_max_seqlen(self) -> int:
-        return self._parts.longest()
+        parts = self._parts
+        if parts.most is None:
+            parts.most = parts.longest()
+        return parts.most
 
     def _get_min_seqlen(self) -> int:
-        return self._parts.shortest()
+        parts = self._parts
+        if parts.least is None:
+            parts.least = parts.shortest()
+        return parts.least
 
     _max_seqlen, _min_seqlen = property(_get_max_seqlen), property(_get_min_seqlen)
 
