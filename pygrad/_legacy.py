@@ -10,10 +10,12 @@ from typing import Any
 from . import _ops
 from ._boundary.blocks import empty_for_host
 from ._creation import _default_dtype, _is_sequence, _tensor_from
-from ._dtypes import ALL, BY_NAME, C_NAMES, Size, dtype, sparse_coo, strided
+from ._dtypes import ALL, BY_NAME, C_NAMES, Size, dtype, layout, sparse_coo, strided
 from ._dtypes import device as as_device
 from ._functions import is_storage
 from ._tensor import Tensor
+
+_C = _ops.C
 
 
 def _options(kind: dtype) -> str:
@@ -52,14 +54,51 @@ def _sizes(args: tuple[Any, ...]) -> list[int]:
     return sizes
 
 
+def _check_device(device: Any) -> None:
+    if device is not None and as_device(device).type != "cpu":
+        raise RuntimeError(
+            "legacy constructor expects device type: cpu but device type: "
+            f"{as_device(device).type} was passed"
+        )
+
+
+def legacy_sparse(*args: Any, kind: dtype, device: Any = None) -> Tensor:
+    """``FloatTensor(indices, values[, size])`` of `torch.sparse`, and ``FloatTensor(2, 3)`` without
+    elements.
+    """
+    _check_device(device)
+    if len(args) > 1 and all(isinstance(each, Tensor) for each in args[:2]):
+        if len(args) > 3:
+            raise TypeError(f"new() takes 3 positional arguments but {len(args)} were given")
+        given = None if len(args) < 3 else tuple(args[2])
+        made: Tensor = _C["_sparse_coo_tensor"](*args[:2], given, None, False, None, False)
+        return made
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        raise _no_combination(args, {})
+    if len(args) == 1 and not isinstance(args[0], Size) and _is_sequence(args[0]):
+        raise TypeError(
+            "torch.sparse.SparseTensor(sequence) only accepts sizes.  Please use "
+            "torch.sparse_coo_tensor() or construct a strided tensor and convert it to sparse via "
+            "to_sparse."
+        )
+    size = args[0] if args and isinstance(args[0], Size) else _sizes(args) or (0,)
+    empty: Tensor = _C["_sparse_coo_empty"](tuple(size), kind, False)
+    return empty
+
+
 def legacy_tensor(
-    *args: Any, kind: dtype | None = None, device: Any = None, **kwargs: Any
+    *args: Any,
+    kind: dtype | None = None,
+    device: Any = None,
+    layout: layout = strided,
+    **kwargs: Any,
 ) -> Tensor:
     """``Tensor(2, 3)`` (sizes, uninitialised), ``Tensor([1.0, 2.0])`` (data) and ``Tensor(other)``
     (an alias), as PyTorch still has them.
 
     Args:
         kind: the dtype; that of another tensor, or the default one, if None.
+        layout: COO for what `legacy_sparse` makes.
 
     Raises:
         TypeError: other arguments, or a tensor of another dtype.
@@ -69,12 +108,10 @@ def legacy_tensor(
         args, kwargs = (Size(value) if "size" in kwargs else value,), {}
     if kwargs:
         raise _no_combination(args, kwargs)
-    if device is not None and as_device(device).type != "cpu":
-        raise RuntimeError(
-            "legacy constructor expects device type: cpu but device type: "
-            f"{as_device(device).type} was passed"
-        )
     wanted = kind or _default_dtype()
+    if layout is sparse_coo:
+        return legacy_sparse(*args, kind=wanted, device=device)
+    _check_device(device)
     first: Any = args[0] if args else ()
     if len(args) == 1 and isinstance(first, Tensor):
         if kind is not None and first.dtype is not kind:

@@ -359,7 +359,7 @@ class Tensor(Methods):
             >>> pygrad.ones(1, dtype=pygrad.int64).new([1, 2])
             tensor([1, 2])
         """
-        return _above.legacy_tensor(*args, kind=self.dtype, **kwargs)
+        return _above.legacy_tensor(*args, kind=self.dtype, layout=self.layout, **kwargs)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.

@@ -121,7 +121,12 @@ EXEMPT = {
         " Tensor.col_indices Tensor.ccol_indices Tensor.row_indices Tensor.coalesce"
         " Tensor._coalesced_ Tensor.sparse_mask Tensor.sparse_resize_"
         " Tensor.sparse_resize_and_clear_ Tensor.to_sparse Tensor.to_sparse_coo"
-        " Tensor.to_sparse_csr Tensor.to_sparse_csc Tensor.to_sparse_bsr Tensor.to_sparse_bsc",
+        " Tensor.to_sparse_csr Tensor.to_sparse_csc Tensor.to_sparse_bsr Tensor.to_sparse_bsc"
+        " _validate_sparse_coo_tensor_args _validate_sparse_compressed_tensor_args"
+        " _validate_sparse_csr_tensor_args _validate_sparse_csc_tensor_args"
+        " _validate_sparse_bsr_tensor_args _validate_sparse_bsc_tensor_args"
+        " _sparse_broadcast_to smm hspmm hsmm sspaddmm saddmm"
+        " _C._sparse_sampled_addmm",
     ),
     **_exempt(
         "the forward mode's own entry points: test_forward.py",

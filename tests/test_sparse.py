@@ -567,3 +567,45 @@ def test_parts_of_a_coo_tensor_are_validated() -> None:
         torch._validate_sparse_coo_tensor_args(places.int(), TWO, (2,))
     with pytest.raises(RuntimeError, match="for dim 0, size is 1 but found index 1"):
         torch._validate_sparse_coo_tensor_args(places, TWO, (1,))
+
+
+def test_products_of_batches_have_gradients() -> None:
+    x = torch.stack([dense(), dense() + 1]).to_sparse().requires_grad_()
+    y = torch.ones(2, 4, 3, dtype=torch.float64, requires_grad=True)
+    plain, other = x.detach().to_dense().requires_grad_(), y.detach().clone().requires_grad_()
+    torch.bmm(x, y).sin().sum().backward()
+    torch.bmm(plain, other).sin().sum().backward()
+    assert torch.allclose(x.grad.to_dense(), plain.grad * (plain != 0))
+    assert torch.allclose(y.grad, other.grad)
+
+
+def test_norm_has_the_gradient_of_that_of_the_values() -> None:
+    x = uncoalesced().requires_grad_()
+    x.norm().backward()
+    plain = x.detach().to_dense().requires_grad_()
+    plain.norm().backward()
+    assert torch.allclose(x.grad.to_dense(), plain.grad)
+
+
+def test_sampled_product_has_gradients_of_all_its_arguments() -> None:
+    places = dense().to_sparse_csr()
+
+    def sampled(values: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        x = torch.sparse_csr_tensor(
+            places.crow_indices(), places.col_indices(), values, places.shape
+        )
+        return torch.sparse.sampled_addmm(x, a, b, beta=0.5, alpha=2.0).values()
+
+    a = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+    b = torch.linspace(0, 2, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+    assert gradcheck(sampled, (places.values().requires_grad_(), a, b))
+
+
+def test_a_sparse_tensor_broadcast_has_the_gradient_of_what_it_was_made_of() -> None:
+    x = dense()[:, 1:2].to_sparse().requires_grad_()
+    y = torch._sparse_broadcast_to(x, (3, 2, 4))
+    assert torch.equal(y.detach().to_dense(), x.detach().to_dense().expand(3, 2, 4))
+    weights = torch.arange(24.0, dtype=torch.float64).reshape(3, 2, 4)
+    (grad,) = torch.autograd.grad((y.to_dense() * weights).sum(), x)
+    expected = weights.sum((0, 2))[:, None] * (x.detach().to_dense() != 0)
+    assert torch.equal(grad.to_dense(), expected)

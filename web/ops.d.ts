@@ -28,6 +28,9 @@ export interface Functions {
   _sample_dirichlet(input: Tensor, options: { generator?: Generator | null }): Tensor;
   _segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
   _segment_reduce(data: Tensor, options: { reduce: string; lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
+  _sparse_broadcast_to(input: Tensor, size: readonly number[]): Tensor;
+  _sparse_broadcast_to(input: Tensor, options: { size: readonly number[] }): Tensor;
+  _sparse_broadcast_to(input: Tensor, ...size: number[]): Tensor;
   _standard_gamma(input: Tensor, generator?: Generator | null): Tensor;
   _standard_gamma(input: Tensor, options: { generator?: Generator | null }): Tensor;
   _standard_gamma_grad(input: Tensor, output: Tensor): Tensor;
@@ -609,11 +612,13 @@ export interface Functions {
   histogramdd(input: Tensor, bins: readonly Tensor[], range: readonly number[] | null, weight: Tensor | null, options: { density?: boolean }): [Tensor, Tensor[]] & { hist: Tensor; bin_edges: Tensor[] };
   histogramdd(input: Tensor, bins: readonly Tensor[], range: readonly number[] | null, options: { weight?: Tensor | null; density?: boolean }): [Tensor, Tensor[]] & { hist: Tensor; bin_edges: Tensor[] };
   histogramdd(input: Tensor, bins: readonly Tensor[], options: { range?: readonly number[] | null; weight?: Tensor | null; density?: boolean }): [Tensor, Tensor[]] & { hist: Tensor; bin_edges: Tensor[] };
+  hsmm(mat1: Tensor, mat2: Tensor): Tensor;
   hsplit(input: Tensor, sections: number): Tensor[];
   hsplit(input: Tensor, options: { sections: number }): Tensor[];
   hsplit(input: Tensor, indices: readonly number[]): Tensor[];
   hsplit(input: Tensor, options: { indices: readonly number[] }): Tensor[];
   hsplit(input: Tensor, ...indices: number[]): Tensor[];
+  hspmm(mat1: Tensor, mat2: Tensor): Tensor;
   hstack(tensors: readonly Tensor[], options?: { out?: Tensor }): Tensor;
   hypot(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   hypot_(input: Tensor, other: Tensor): Tensor;
@@ -1086,6 +1091,7 @@ export interface Functions {
   rsqrt_(input: Tensor): Tensor;
   rsub(input: Tensor, other: Tensor | Scalar, alpha?: Scalar): Tensor;
   rsub(input: Tensor, other: Tensor | Scalar, options: { alpha?: Scalar }): Tensor;
+  saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, options?: { beta?: Scalar; alpha?: Scalar }): Tensor;
   scalar_tensor(s: Scalar, options?: { dtype?: DType | null; layout?: 'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
   scalar_tensor(options: { s: Scalar; dtype?: DType | null; layout?: 'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
   scatter(input: Tensor, dim: number, index: Tensor, src: Tensor, options?: { reduce?: string | null; out?: Tensor }): Tensor;
@@ -1143,6 +1149,7 @@ export interface Functions {
   slice_scatter(input: Tensor, src: Tensor, dim: number, options: { start?: number | null; end?: number | null; step?: number }): Tensor;
   slice_scatter(input: Tensor, src: Tensor, options: { dim?: number; start?: number | null; end?: number | null; step?: number }): Tensor;
   slogdet(input: Tensor, options?: { out?: Tensor[] }): Named<['sign', 'logabsdet']>;
+  smm(input: Tensor, mat2: Tensor): Tensor;
   softmax(input: Tensor, dim: number, dtype?: DType | null): Tensor;
   softmax(input: Tensor, dim: number, options: { dtype?: DType | null }): Tensor;
   softmax(input: Tensor, options: { dim: number; dtype?: DType | null }): Tensor;
@@ -1192,6 +1199,7 @@ export interface Functions {
   squeeze_copy(input: Tensor, options: { dim: readonly number[]; out?: Tensor }): Tensor;
   squeeze_copy(input: Tensor, ...dim: number[]): Tensor;
   squeeze_copy(...args: [input: Tensor, ...dim: number[], options: { out?: Tensor }]): Tensor;
+  sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, options?: { beta?: Scalar; alpha?: Scalar }): Tensor;
   stack(tensors: readonly Tensor[], dim?: number, options?: { out?: Tensor }): Tensor;
   stack(tensors: readonly Tensor[], options: { dim?: number; out?: Tensor }): Tensor;
   std(input: Tensor, unbiased?: boolean, options?: { out?: Tensor }): Tensor;
@@ -2110,6 +2118,7 @@ export interface Methods {
   slice_scatter(src: Tensor, dim: number, options: { start?: number | null; end?: number | null; step?: number }): Tensor;
   slice_scatter(src: Tensor, options: { dim?: number; start?: number | null; end?: number | null; step?: number }): Tensor;
   slogdet(): Named<['sign', 'logabsdet']>;
+  smm(mat2: Tensor): Tensor;
   softmax(dim: number, dtype?: DType | null): Tensor;
   softmax(dim: number, options: { dtype?: DType | null }): Tensor;
   softmax(options: { dim: number; dtype?: DType | null }): Tensor;
@@ -2158,6 +2167,7 @@ export interface Methods {
   squeeze_(dim: readonly number[]): Tensor;
   squeeze_(options: { dim: readonly number[] }): Tensor;
   squeeze_(...dim: number[]): Tensor;
+  sspaddmm(mat1: Tensor, mat2: Tensor, options?: { beta?: Scalar; alpha?: Scalar }): Tensor;
   std(unbiased?: boolean): Tensor;
   std(options: { unbiased?: boolean }): Tensor;
   std(dim: number | readonly number[] | null, unbiased?: boolean, keepdim?: boolean): Tensor;

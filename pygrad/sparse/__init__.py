@@ -17,7 +17,7 @@ Example:
 from __future__ import annotations
 
 from ._checks import check_sparse_tensor_invariants
-from ._functions import addmm, log_softmax, mm, softmax, sum
+from ._functions import addmm, log_softmax, mm, sampled_addmm, softmax, spdiags, sum
 from ._gradcheck import as_sparse_gradcheck
 from ._legacy import BFloat16Tensor as BFloat16Tensor
 from ._legacy import ByteTensor as ByteTensor
@@ -35,6 +35,8 @@ __all__ = [
     "check_sparse_tensor_invariants",
     "log_softmax",
     "mm",
+    "sampled_addmm",
     "softmax",
+    "spdiags",
     "sum",
 ]

@@ -99,6 +99,59 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "scaled in place": lambda t, x: x.clone().mul_(2),
     "added to a dense one": lambda t, x: t.zeros(2, 3, dtype=x.dtype).add_(x),
     "emptied": lambda t, x: x.clone().zero_(),
+    "positive": lambda t, x: +x,
+    "relu of functional": lambda t, x: t.nn.functional.relu(x),
+    "nan_to_num": lambda t, x: (x.coalesce() * float("inf")).nan_to_num(1.0, 2.0, 3.0),
+    "floor": lambda t, x: x // 2,
+    "floor in place": lambda t, x: x.clone().floor_divide_(t.tensor(2.0, dtype=x.dtype)),
+    "rounded quotient": lambda t, x: t.div(x, 3, rounding_mode="trunc"),
+    "any": lambda t, x: x.any(),
+    "any of none": lambda t, x: (x * 0).any(),
+    "norm": lambda t, x: x.norm(),
+    "norm 1": lambda t, x: x.norm(1),
+    "norm inf": lambda t, x: x.norm(float("inf"), (0, 1)),
+    "t_": lambda t, x: x.clone().t_(),
+    "transpose_": lambda t, x: x.clone().transpose_(0, -1),
+    "narrow_copy": lambda t, x: x.narrow_copy(1, 1, 2).coalesce(),
+    "sum kept": lambda t, x: x.sum(0, keepdim=True).coalesce(),
+    "sum of all kept": lambda t, x: x.sum((0, 1), keepdim=True),
+    "sum of csr kept": lambda t, x: x.to_sparse_csr().sum(1, keepdim=True),
+    "sum of ints": lambda t, x: x.to_dense().real.int().to_sparse().sum(0).coalesce(),
+    "masked sum": lambda t, x: t.masked.sum(x),
+    "times a sparse number": lambda t, x: x * t.tensor(2.0, dtype=x.dtype).to_sparse(),
+    "times more dimensions": lambda t, x: (x * t.arange(4.0).reshape(4, 1, 1)).coalesce(),
+    "times a dense row": lambda t, x: x.to_dense().to_sparse(1) * t.ones(2, 1).to_sparse(1),
+    "dense times sparse": lambda t, x: t.ones(2, 3, dtype=x.dtype).mul_(x),
+    "broadcast": lambda t, x: t._sparse_broadcast_to(x, (4, 2, 3)),
+    "broadcast inside": lambda t, x: t._sparse_broadcast_to(
+        x.to_dense()[:, :1].to_sparse(), (2, 3)
+    ),
+    "smm": lambda t, x: t.smm(x, t.ones(3, 2, dtype=x.dtype)),
+    "hspmm": lambda t, x: t.hspmm(x, t.arange(6.0, dtype=x.dtype).reshape(3, 2)),
+    "sspaddmm": lambda t, x: t.sspaddmm(
+        t.eye(2, dtype=x.dtype).to_sparse(), x, t.ones(3, 2, dtype=x.dtype), beta=2, alpha=3
+    ),
+    "bmm": lambda t, x: t.bmm(t.stack([x, 2 * x]), t.arange(12.0, dtype=x.dtype).reshape(2, 3, 2)),
+    "sampled_addmm": lambda t, x: t.sparse.sampled_addmm(
+        x.to_sparse_csr(),
+        t.arange(8.0, dtype=x.dtype).reshape(2, 4),
+        t.ones(4, 3, dtype=x.dtype),
+        beta=0.5,
+        alpha=2.0,
+    ),
+    "spdiags": lambda t, x: t.sparse.spdiags(
+        t.arange(9, dtype=x.dtype).reshape(3, 3), t.tensor([-1, 0, 2]), (3, 4)
+    ),
+    "spdiags in csc": lambda t, x: t.sparse.spdiags(
+        t.ones(3, dtype=x.dtype), t.tensor(1), (3, 4), t.sparse_csc
+    ),
+    "resize_as_": lambda t, x: x.clone().resize_as_(t.ones(3, 4).to_sparse()),
+    "new": lambda t, x: x.new(x._indices(), x._values(), (3, 3)),
+    "new of sizes": lambda t, x: x.new(2, 3),
+    "negative index": lambda t, x: x.index_select(1, t.tensor([-1, 0])).coalesce(),
+    "int32": lambda t, x: t.sparse_csr_tensor(
+        t.tensor([0, 1, 2], dtype=t.int32), t.tensor([1, 0], dtype=t.int32), x._values()[:2], (2, 2)
+    ).to_sparse_bsc((1, 1)),
 }
 
 
@@ -204,6 +257,29 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "data_ptr": lambda t: example(t).data_ptr(),
     "ranks permuted": lambda t: example(t).permute(0),
     "duplicate dims": lambda t: t.sparse.sum(example(t), (0, 0)),
+    "floor divisor": lambda t: t.ones(2, 3) // example(t),
+    "assigned": lambda t: example(t).__setitem__((0, 0), 1.0),
+    "expanded": lambda t: example(t).expand(4, 2, 3),
+    "reshaped": lambda t: example(t).reshape(3, 2),
+    "uncoalesced in place": lambda t: example(t).relu_(),
+    "norm of a dim": lambda t: example(t).norm(2, 0),
+    "norm kept": lambda t: example(t).norm(2, (0, 1), keepdim=True),
+    "norm with a dtype": lambda t: example(t).norm(dtype=t.float64),
+    "intersection": lambda t: example(t) * t.ones(2, 1).to_sparse(),
+    "transposed csr in place": lambda t: example(t).to_sparse_csr().t_(),
+    "batches": lambda t: t.bmm(t.ones(2, 2, 3).to_sparse(), t.ones(1, 3, 2)),
+    "batch of sparse": lambda t: t.bmm(t.ones(2, 2, 3), t.ones(2, 3, 2).to_sparse()),
+    "diagonals": lambda t: t.sparse.spdiags(t.ones(2, 3), t.tensor([0]), (3, 3)),
+    "same diagonal": lambda t: t.sparse.spdiags(t.ones(2, 3), t.tensor([0, 0]), (3, 3)),
+    "sampled": lambda t: t.sparse.sampled_addmm(
+        t.eye(2).to_sparse_csr(), t.ones(2, 2), t.ones(3, 2)
+    ),
+    "sampled sizes": lambda t: t.sparse.sampled_addmm(
+        t.eye(2).to_sparse_csr(), t.ones(3, 2), t.ones(2, 2)
+    ),
+    "sspaddmm": lambda t: t.sspaddmm(t.ones(2, 3).to_sparse(), example(t, t.float32), t.ones(3, 2)),
+    "three dimensions to csr": lambda t: t.ones(2, 3, 4).to_sparse().to_sparse_csr(),
+    "mv": lambda t: example(t).mv(t.ones(2, dtype=t.float64)),
 }
 
 

@@ -264,6 +264,7 @@ Tensor *t_to_layout(Tensor *x, Layout layout, Ints block, int64_t dense, const c
 /* COO of a column of `indices` and a row of `values` for each element. */
 Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                      bool coalesced);
+Tensor *t_sparse_resize_as_(Tensor *x, Tensor *like);
 /* --- what ops give where an argument is sparse (results.c) --- */
 /* Of functions that keep zeros: of the values that f
  * gives of values; the second is recorded by who calls. */
@@ -286,13 +287,19 @@ Tensor *t_sparse_t(Tensor *x);
 Tensor *t_mm_sparse(Tensor *a, Tensor *b);
 Tensor *t_sparse_mv(Tensor *a, Tensor *v);
 Tensor *t_sparse_matmul(Tensor *a, Tensor *b);
+Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
+Tensor *t_sparse_any(Tensor *x, Ints dims, bool every);
 Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
+
+/* --- products of sparse matrices that are no mm (multiply.c) --- */
+Tensor *t_sparse_bmm(Tensor *a, Tensor *b);
 
 /* --- parts of sparse tensors, and joined ones (parts.c) --- */
 Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index);
 Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step);
 Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index);
 Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim);
+Tensor *t_sparse_broadcast_to(Tensor *x, Ints size);
 Tensor *t_sparse_permute(Tensor *x, Ints dims);
 Tensor *t_sparse_cat(Tensors ts, int64_t dim);
 Tensor *t_sparse_stack(Tensors ts, int64_t dim);

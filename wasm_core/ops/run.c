@@ -81,6 +81,10 @@ static bool move_sparse(Tensor *self, Tensor *r) {
 
 /* Makes self hold what r holds; an element-wise op may have written it there already. */
 static bool move_result(Tensor *self, Tensor *r) {
+  if (is_sparse(r) && !is_sparse(self)) {
+    r = WITHOUT_GRAD(t_to_dense(r, (DType)self->dtype, true));
+    if (!r) return false;
+  }
   if (is_sparse(self) || is_sparse(r)) return move_sparse(self, r);
   if (r->storage == self->storage && r->offset == self->offset && r->dtype == self->dtype &&
       sizes_equal(r->ndim, r->strides, self->ndim, self->strides)) {

@@ -241,7 +241,29 @@ static void zero_vjp(Node *n, Tensor *g, Tensor **gi) {
 GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor")
 { zero_vjp(n, g[0], gi); }
 
+typedef struct {
+  Tensor *by;
+  const char *mode; /* NULL: of floor_divide */
+} Division;
+static Tensor *quotient_of_values(const void *with, Tensor *values) {
+  const Division *k = with;
+  return k->mode ? t_div_mode(values, k->by, k->mode) : t_floor_divide(values, k->by);
+}
+
+/* A quotient of zero is zero, whatever it is divided by; PyTorch says nothing of x / 0 here. */
+static Tensor *rounded_quotient_sparse(Tensor *a, Tensor *b, const char *mode) {
+  if (blocked(a, b)) return NULL;
+  if (is_sparse(b) || b->ndim)
+    return fail(ERR_RUNTIME,
+                "Sparse %sdivision requires a scalar or zero-dim dense tensor divisor (got shape "
+                "%s for divisor)",
+                mode ? "" : "floor ", shape_text(b));
+  const Division k = {b, mode};
+  return t_sparse_each(a, quotient_of_values, &k);
+}
+
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
+  SPARSE_GIVES(mode ? rounded_quotient_sparse(a, b, mode) : t_div(a, b), a, b);
   OP_ENTERED(t_div_mode, "div", a, b, mode);
   if (blocked(a, b) || !mode)
     return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
@@ -310,6 +332,7 @@ Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_floor_divide(Tensor *a, Tensor *b) {
+  SPARSE_GIVES(rounded_quotient_sparse(a, b, NULL), a, b);
   OP_ENTERED(t_floor_divide, "floor_divide", a, b);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(inplace_self == a ? &node_floor_divide_ : &node_floor_divide, 0, 0, a, b,
@@ -845,7 +868,7 @@ Tensor *t_bitwise_not(Tensor *x) {
 }
 
 Tensor *t_positive(Tensor *x) {
-  OP_ENTERED(t_positive, "positive", x);
+  ANY_ENTERED(t_positive, "positive", x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL)
     return fail(ERR_RUNTIME, "The `+` operator, on a bool tensor is not supported.");
@@ -891,8 +914,22 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
 }
 
 /* Infinities become the largest finite numbers of the type where nothing else is asked for. */
+typedef struct {
+  double nan, posinf, neginf;
+  bool has_posinf, has_neginf;
+} Replaced;
+static Tensor *replaced_values(const void *with, Tensor *values) {
+  const Replaced *k = with;
+  return t_nan_to_num(values, k->nan, k->has_posinf, k->posinf, k->has_neginf, k->neginf);
+}
+
+static Tensor *nan_to_num_sparse(Tensor *x, Replaced by) {
+  return renamed(t_sparse_each(x, replaced_values, &by), "NanToNumBackward0");
+}
+
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
                      double neginf) {
+  SPARSE_GIVES(nan_to_num_sparse(x, (Replaced){nan, posinf, neginf, has_posinf, has_neginf}), x);
   OP_ENTERED(t_nan_to_num, "nan_to_num", x, nan, has_posinf, posinf, has_neginf, neginf);
   if (blocked(x)) return NULL;
   if (dtype_is_complex((DType)x->dtype))

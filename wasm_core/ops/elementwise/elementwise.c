@@ -557,6 +557,8 @@ static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, co
   }
   Tensor *zero = WITHOUT_GRAD(unary(u, tensor_zeros(0, NULL, (DType)x->dtype), n_params, p));
   if (zero && !keeps_zeros(zero)) return refuse_layout(u->name, x);
+  if (inplace_self == x && tensor_layout(x) == LAYOUT_SPARSE_COO && !x->meta->sparse->coalesced)
+    return fail(ERR_RUNTIME, "%s_ requires coalesced input", u->name);
   return renamed(t_sparse_each(x, unary_values, &k), u->node->name);
 }
 

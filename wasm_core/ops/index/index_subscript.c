@@ -224,7 +224,11 @@ static bool assign(Tensor *dst, Tensor *value) {
 }
 
 bool t_setitem(Tensor *x, Ints index, Tensor *value) {
-  VIEW_ENTERED(t_setitem, "__setitem__", x, index, value);
+  ANY_ENTERED(t_setitem, "__setitem__", x, index, value);
+  if (x && value && (is_sparse(x) || is_sparse(value)))
+    return fail(ERR_TYPE, is_sparse(x) ? "Cannot assign to a sparse tensor"
+                                       : "Cannot assign a sparse tensor to a strided one"),
+           false;
   Subscript s = {.dim = 0};
   if (!value || !apply(&s, x, index, false)) return false;
   if (s.nothing && s.n_slots == 1 && index.n == 2 && index.v[0] == ITEM_BOOL) return true;

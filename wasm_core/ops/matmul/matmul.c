@@ -420,6 +420,7 @@ Tensor *t_mm(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_bmm(Tensor *a, Tensor *b) {
+  SPARSE_GIVES(t_sparse_bmm(a, b), a, b);
   OP_ENTERED(t_bmm, "bmm", a, b);
   IN_FLOAT(t_bmm(a, b), a, b);
   if (blocked(a, b) || !check_batches(a, b)) return NULL;

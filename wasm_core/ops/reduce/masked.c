@@ -97,8 +97,11 @@ static Tensor *sum_of(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *m
   return t_sum(with_number(x, mask, 0), LISTED(over), keepdim, summed_type(x, dtype));
 }
 
+/* Of a COO tensor it is one too, where no sparse dimension is left either. */
 Tensor *t_masked_sum(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
-  return sum_of(x, dims, keepdim, dtype, mask);
+  Tensor *y = sum_of(x, dims, keepdim, dtype, mask);
+  bool coo = y && x && tensor_layout(x) == LAYOUT_SPARSE_COO && !is_sparse(y);
+  return coo ? t_to_layout(y, LAYOUT_SPARSE_COO, (Ints){-1, NULL}, -1, "to_sparse") : y;
 }
 
 Tensor *t_masked_prod(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {

@@ -48,8 +48,8 @@ GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r")
 static Tensor *sum_of_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
-  if (dims.n > 0) return t_sum_sparse(x, dims, keepdim, dtype);
   dtype = sum_dtype(x, dtype);
+  if (dims.n > 0) return t_sum_sparse(x, dims, keepdim, dtype);
   Node *n = shape_node(&SumBackward0, 0, x, mask, keepdim, dtype);
   return set_history(t_sparse_sum_values(x, dtype), n);
 }
@@ -266,6 +266,7 @@ Tensor *t_count_nonzero(Tensor *x, Ints dims) {
 /* Whether any element, or every one, is not zero. An empty list of dims reduces
  * none here, unlike elsewhere. uint8 stays uint8. */
 static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
+  SPARSE_GIVES(t_sparse_any(x, dims, every), x);
   OP_ENTERED_AS(truth(x, dims, keepdim, every), every ? "all" : "any", x, dims, keepdim);
   IN_FLOAT(truth(x, dims, keepdim, every), x);
   DimMask mask;

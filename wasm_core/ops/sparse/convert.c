@@ -153,6 +153,7 @@ static Tensor *places_beside_zero(Tensor *x, int sparse) {
 static Tensor *value_in_form(Tensor *x, Form f) {
   GRAD_MODE_WAS;
   int lead = f.ndim - f.dense;
+  const Tensor *from = x;
   if (is_sparse(x) && x->ndim - dense_dims(x) != lead) x = dense_value(x, DT_NONE);
   if (is_sparse(x) && is_coo(x)) x = t_coalesce(x);
   if (!x) return NULL;
@@ -163,7 +164,8 @@ static Tensor *value_in_form(Tensor *x, Form f) {
   }
   Tensor *y = structure(f, places, (DType)x->dtype);
   Tensor *rows = y ? t_rows_at(x, lead, places_of(y)) : NULL;
-  return rows ? with_parts(y, value_shaped(y, rows)) : NULL;
+  y = rows ? with_parts(y, value_shaped(y, rows)) : NULL;
+  return y && is_sparse(x) && !is_coo(x) ? with_index_type(y, from) : y;
 }
 
 /* The gradient comes back in the form of what was made sparse. */
@@ -268,9 +270,9 @@ Tensor *t_to_layout(Tensor *x, Layout l, Ints block, int64_t dense, const char *
                 x->ndim, (long long)dense);
   if (!coo && !strided && is_coo(x) && sparse_dims(x) != 2)
     return fail(ERR_RUNTIME,
-                "Only tensors with two sparse dimensions can be converted to the %s layout, got "
-                "self with %d sparse dimensions.",
-                layout_name(l), sparse_dims(x));
+                "%scoo_%s: conversion from Sparse to %s for input tensors with sparse_dim()!=2 is "
+                "not supported",
+                strcmp(op, "to_sparse") == 0 ? "sparse_" : "", op, layout_name(l));
   Form f = {l,        x->ndim,
             x->sizes, coo ? x->ndim - own : 2,
             own,      !in_blocks(l) ? NULL : block.n == 2 ? block.v : form_of(x).block};

@@ -494,6 +494,14 @@ Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
   return x;
 }
 
+/* resize_as_ */
+Tensor *t_sparse_resize_as_(Tensor *x, Tensor *like) {
+  if (blocked(x, like)) return NULL;
+  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("resize_as_", x);
+  if (!is_sparse(like) || !is_coo(like)) return refuse_layout("resize_as_", like);
+  return t_sparse_resize_(x, (Ints){like->ndim, like->sizes}, sparse_dims(like), dense_dims(like));
+}
+
 Tensor *t_sparse_resize_and_clear_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
   ANY_ENTERED(t_sparse_resize_and_clear_, "sparse_resize_and_clear_", x, size, sparse, dense);
   if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;

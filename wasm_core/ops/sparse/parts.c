@@ -114,8 +114,11 @@ Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
   int64_t sizes[MAX_DIM], size = x->sizes[dim], total = 0;
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[dim] = index->numel;
-  Tensor *values = own_values(&x), *wanted = index_words(index);
+  Tensor *values = own_values(&x), *wanted = WITHOUT_GRAD(t_clone(index_words(index)));
   if (blocked(values, wanted)) return NULL;
+  for (int64_t i = 0; i < wanted->numel; i++)
+    if (words_of(wanted)[i] < 0) words_in(wanted)[i] += size;
+  index = wanted;
   const Sparse *s = sparse_parts(x);
   if (dim >= s->sparse_dim)
     return made_of(s->indices, t_index_select(values, dim - s->sparse_dim + 1, index), x->ndim,
@@ -172,6 +175,56 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
   memcpy(words_in(indices) + (dim + 1) * n, words_of(at) + dim * n,
          (size_t)((s->sparse_dim - dim) * n) * sizeof(int64_t));
   return made_of(indices, values, x->ndim + 1, sizes, s->coalesced, "UnsqueezeBackward0");
+}
+
+/* Sparse dimensions are repeated: each entry as often as the new sizes say, in their order. Dense ones
+ * are expanded. */
+Tensor *t_sparse_broadcast_to(Tensor *x, Ints size) {
+  ANY_ENTERED(t_sparse_broadcast_to, "_sparse_broadcast_to", x, size);
+  if (blocked(x)) return NULL;
+  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("_sparse_broadcast_to", x);
+  if (size.n < x->ndim)
+    return fail(ERR_RUNTIME, "the requested broadcast shape has fewer dimensions than the input");
+  if (size.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
+  const int more = size.n - x->ndim, sparse = sparse_dims(x) + more;
+  if (sizes_equal(x->ndim, x->sizes, size.n, size.v)) return x;
+  int64_t times = 1, inner[MAX_DIM + 1];
+  int last_kept = -1, first_new = more ? 0 : -1;
+  bool repeated[MAX_DIM];
+  for (int d = 0; d < size.n; d++) {
+    int64_t own = d < more ? 1 : x->sizes[d - more];
+    if (own != size.v[d] && own != 1)
+      return fail(ERR_RUNTIME,
+                  "The input's length %lld at dimension %d does not broadcast over the requested "
+                  "shape of length %lld at dimension %d",
+                  (long long)own, d - more, (long long)size.v[d], d);
+    repeated[d] = d < sparse && (d < more || own != size.v[d]);
+    if (repeated[d]) times *= size.v[d];
+    if (repeated[d] && first_new < 0) first_new = d;
+    if (d < sparse && !repeated[d]) last_kept = d;
+  }
+  bool in_order = !x->ndim || last_kept < first_new || first_new < 0;
+  Tensor *values = own_values(&x);
+  if (!values) return NULL;
+  const Sparse *s = sparse_parts(x);
+  Tensor *at = index_words(s->indices);
+  const int64_t n = at ? at->sizes[1] : 0, all = n * times;
+  Tensor *to = tensor_empty(2, (int64_t[]){sparse, all}, DT_I64),
+         *which = tensor_empty(1, &all, DT_I64);
+  if (blocked(at, to) || !which) return NULL;
+  for (int64_t i = 0; i < all; i++) words_in(which)[i] = i / times;
+  int64_t step = times;
+  for (int d = 0; d < sparse; d++) {
+    if (repeated[d]) step /= size.v[d] ? size.v[d] : 1;
+    for (int64_t i = 0; i < all; i++)
+      words_in(to)[d * all + i] = repeated[d] ? i % times / step % size.v[d]
+                                              : words_of(at)[(d - more) * n + i / times];
+  }
+  inner[0] = n;
+  memcpy(inner + 1, size.v + sparse, (size_t)(size.n - sparse) * sizeof *inner);
+  values = t_index_select(t_expand(values, size.n - sparse + 1, inner), 0, which);
+  return made_of(to, values, size.n, size.v, s->coalesced && in_order,
+                 "SparseBroadcastToBackward0");
 }
 
 Tensor *t_sparse_permute(Tensor *x, Ints dims) {

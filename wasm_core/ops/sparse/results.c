@@ -37,7 +37,9 @@ static Tensor *to_coo(Tensor *x) {
 
 /* Where compressed tensors have no loops of their own: as COO, and the result as they are. */
 static Tensor *as_first(Tensor *y, const Tensor *first) {
-  return y && is_coo(y) && !is_coo(first) ? t_to_form(y, form_of(first)) : y;
+  if (!y || !is_coo(y) || is_coo(first)) return y;
+  y = t_to_form(y, form_of(first));
+  return y ? with_index_type(y, first) : NULL;
 }
 
 /* ------------------------------------------------------------ a + b */
@@ -104,7 +106,12 @@ static Tensor *pair(EachPair *f, const void *with, bool swapped, Tensor *own, Te
 
 /* Both have it: the rows of a and b at the places they share. */
 static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) {
-  if (!check_alike("mul", a, b)) return NULL;
+  const int sparse = sparse_dims(a);
+  if (a->ndim != b->ndim || sparse != sparse_dims(b) ||
+      !sizes_equal(a->ndim - dense_dims(a), a->sizes, b->ndim - dense_dims(b), b->sizes))
+    return fail(ERR_RUNTIME,
+                "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal "
+                "dimensionality, number of sparse dimensions, and shape of sparse dimensions");
   if (!is_coo(a) || !is_coo(b)) return as_first(both_sparse(to_coo(a), to_coo(b), f, with), a);
   b = t_coalesce(b); /* a may have a place twice: a product is linear in it */
   if (blocked(a, b)) return NULL;
@@ -121,10 +128,22 @@ static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) 
   }
   Tensor *values = pair(f, with, false, t_index_select(x->values, 0, from),
                         t_index_select(y->values, 0, to));
-  return coo_of(t_index_select(x->indices, 1, from), values, a->ndim, a->sizes, x->coalesced);
+  if (!values) return NULL;
+  int64_t sizes[MAX_DIM]; /* dense dimensions are broadcast */
+  memcpy(sizes, a->sizes, (size_t)sparse * sizeof *sizes);
+  memcpy(sizes + sparse, values->sizes + 1, (size_t)(a->ndim - sparse) * sizeof *sizes);
+  return coo_of(t_index_select(x->indices, 1, from), values, a->ndim, sizes, x->coalesced);
 }
 
 static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *with, bool swapped) {
+  if (is_coo(x) && dense->ndim) {
+    int64_t sizes[MAX_DIM];
+    int ndim = x->ndim;
+    memcpy(sizes, x->sizes, (size_t)ndim * sizeof *sizes);
+    if (!sizes_broadcast(&ndim, sizes, dense->ndim, dense->sizes)) return NULL;
+    x = t_sparse_broadcast_to(x, (Ints){ndim, sizes});
+    if (!x) return NULL;
+  }
   if (dense->ndim && !sizes_expandable(dense->ndim, dense->sizes, x->ndim, x->sizes))
     return fail(
         ERR_RUNTIME,
@@ -141,6 +160,9 @@ static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *wit
 
 Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   GRAD_MODE_WAS;
+  if (blocked(a, b)) return NULL;
+  if (is_sparse(a) && is_sparse(b) && !b->ndim) b = t_to_dense(b, DT_NONE, true);
+  if (is_sparse(a) && is_sparse(b) && !a->ndim) a = t_to_dense(a, DT_NONE, true);
   if (blocked(a, b)) return NULL;
   if (is_sparse(a) && is_sparse(b)) return both_sparse(a, b, f, with);
   return is_sparse(a) ? with_dense(a, b, f, with, false) : with_dense(b, a, f, with, true);
@@ -207,9 +229,54 @@ Tensor *t_sum_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   if (dims.n <= 0)
     for (int i = 0; i < x->ndim; i++) all[i] = i;
   if (dims.n <= 0) dims = (Ints){x->ndim, all};
+  Layout l = is_sparse(x) ? tensor_layout(x) : LAYOUT_STRIDED;
+  if (l == LAYOUT_SPARSE_CSR && !keepdim)
+    return fail(ERR_RUNTIME,
+                "reduction operations on CSR tensors with keepdim=False is unsupported");
+  if (l == LAYOUT_SPARSE_CSR) x = to_coo(x);
+  uint64_t mask = 0;
   Tensor *y = t_sparse_sum(x, dims, dtype);
-  if (!keepdim || !y) return y;
-  return fail(ERR_NOT_IMPLEMENTED, "sum: keepdim of a sparse tensor is not implemented");
+  for (int i = 0; y && keepdim && i < dims.n; i++)
+    mask |= (uint64_t)1 << dim_wrap(dims.v[i], x->ndim);
+  for (int d = 0; y && mask >> d; d++)
+    if (mask >> d & 1) y = t_unsqueeze(y, d);
+  return y && l == LAYOUT_SPARSE_CSR ? t_to_layout(y, l, (Ints){-1, NULL}, -1, "sum") : y;
+}
+
+static bool all_dims(const Tensor *x, Ints dims) {
+  uint64_t mask = 0;
+  for (int i = 0; i < dims.n; i++) {
+    int64_t d = dim_wrap(dims.v[i], x->ndim);
+    if (d >= 0) mask |= (uint64_t)1 << d;
+  }
+  return dims.n <= 0 || mask == ((uint64_t)1 << x->ndim) - 1;
+}
+
+/* torch.norm: of what is left out nothing counts. */
+Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
+  ANY_ENTERED(t_sparse_norm, "norm", x, p, dims, keepdim, dtype);
+  if (blocked(x)) return NULL;
+  if (!is_coo(x)) return refuse_layout("norm", x);
+  bool whole = all_dims(x, dims);
+  if (failed()) return NULL;
+  if (dtype != DT_NONE)
+    return fail(ERR_RUNTIME, "norm_sparse currently does not support 'dtype' argument");
+  if (keepdim) return fail(ERR_RUNTIME, "norm_sparse currently does not support keepdim=True");
+  if (!whole)
+    return fail(ERR_RUNTIME,
+                "norm_sparse currently only supports full reductions, so 'dim' must either be "
+                "empty or contain all dimensions of the input");
+  x = t_coalesce(x);
+  return renamed(x ? t_vector_norm(t_sparse_values(x), p, ALL_DIMS, false, dtype) : NULL,
+                 "NormBackward0");
+}
+
+/* Whether any of the values is not zero. */
+Tensor *t_sparse_any(Tensor *x, Ints dims, bool every) {
+  ANY_ENTERED(t_sparse_any, "any", x, dims, every);
+  if (blocked(x)) return NULL;
+  if (every || !is_coo(x) || dims.n >= 0) return refuse_layout(every ? "all" : "any", x);
+  return WITHOUT_GRAD(t_any(sparse_parts(x)->values, ALL_DIMS, false));
 }
 
 Tensor *t_sparse_sum_values(Tensor *x, DType dtype) {
@@ -435,6 +502,8 @@ static bool check_product(const Tensor *a, const Tensor *b) {
     fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
          (long long)a->sizes[0], (long long)a->sizes[1], (long long)b->sizes[0],
          (long long)b->sizes[1]);
+  else if (a->dtype != b->dtype && is_sparse(a) && is_sparse(b))
+    fail(ERR_RUNTIME, "mat1 dtype %s does not match mat2 dtype %s", legacy(a), legacy(b));
   else if (a->dtype != b->dtype)
     fail(ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s",
          dtype_c_name((DType)a->dtype), dtype_c_name((DType)b->dtype));
@@ -531,6 +600,8 @@ Tensor *t_sparse_mv(Tensor *a, Tensor *v) {
                 "Tensor Dim: %d",
                 a->ndim, v->ndim);
   if (is_sparse(v)) return refuse_layout("mv", v);
+  if (a->sizes[1] != v->sizes[0])
+    return fail(ERR_RUNTIME, "mv: expected self.size(-1) == vec.size(-1)");
   Tensor *y = t_mm_sparse(a, t_unsqueeze(v, 1));
   return y ? t_squeeze(y, ONE_DIM(1)) : NULL;
 }

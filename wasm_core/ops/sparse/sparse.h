@@ -45,6 +45,8 @@ typedef struct {
 Form form_of(const Tensor *x);
 Tensor *structure(Form f, Tensor *places, DType dtype); /* the values are zeros */
 Tensor *with_parts(const Tensor *x, Tensor *values);    /* x's places */
+/* y, fresh, with its compressed indices of the type that those of `like` have. */
+Tensor *with_index_type(Tensor *y, const Tensor *like);
 Tensor *coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes, bool coalesced);
 Tensor *coalesced_value(Tensor *x);
 Tensor *dense_value(Tensor *x, DType dtype);

@@ -163,6 +163,16 @@ Tensor *with_parts(const Tensor *x, Tensor *values) {
   return tensor_sparse(x->ndim, x->sizes, s);
 }
 
+Tensor *with_index_type(Tensor *y, const Tensor *like) {
+  if (is_coo(y) || is_coo(like)) return y;
+  Sparse s = *sparse_parts(y);
+  DType d = (DType)sparse_parts(like)->indices->dtype;
+  if (s.indices->dtype == d) return y;
+  s.indices = WITHOUT_GRAD(t_to(s.indices, d));
+  s.plain = WITHOUT_GRAD(t_to(s.plain, d));
+  return blocked(s.indices, s.plain) ? NULL : tensor_sparse(y->ndim, y->sizes, s);
+}
+
 static Tensor *coo_structure(Form f, Tensor *places, DType dtype) {
   int64_t n = places->numel, sizes[MAX_DIM + 1] = {n};
   Tensor *indices = tensor_empty(2, (int64_t[]){f.sparse, n}, DT_I64);

@@ -517,6 +517,7 @@ Tensor *t_view_as(Tensor *x, Tensor *like) {
 }
 
 Tensor *t_flatten(Tensor *x, int64_t from, int64_t to) {
+  SPARSE_GIVES(fail(ERR_RUNTIME, "reshape is not implemented for sparse tensors"), x);
   VIEW_ENTERED(t_flatten, "flatten", x, from, to);
   if (blocked(x) || (from = dim_wrap(from, x->ndim)) < 0 || (to = dim_wrap(to, x->ndim)) < 0)
     return NULL;
