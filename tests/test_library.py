@@ -309,3 +309,75 @@ def test_rules_of_ops_of_a_compiled_library_that_was_refused_are_of_no_use(
         library.register_fake("aten::nms")
     with pytest.raises(RuntimeError, match=r"operator compiled::nms does not exist"):
         opcheck("compiled::nms", (torch.ones(1),))
+
+
+# ------------------------------------------------------------------ misuse
+
+
+def _op(name: str, function: Any) -> Any:
+    return library.custom_op(f"misuse::{name}", function, mutates_args=())
+
+
+def test_a_result_of_another_type_is_an_error() -> None:
+    def number(x: Tensor) -> Tensor:
+        return 3  # type: ignore[return-value]
+
+    def one(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.clone()  # type: ignore[return-value]
+
+    with pytest.raises(RuntimeError, match="Unable to cast 3 to Tensor"):
+        _op("number", number)(torch.ones(1))
+    with pytest.raises(TypeError, match="Object of type 'Tensor' is not an instance of 'sequence'"):
+        _op("one", one)(torch.ones(1))
+
+
+@pytest.mark.parametrize("value", ["x", 2.5, None, [1]])
+def test_an_argument_of_another_type_is_an_error(value: Any) -> None:
+    def scale(x: Tensor, a: int) -> Tensor:
+        return x * a
+
+    op = _op(f"scale_{type(value).__name__}", scale)
+    with pytest.raises(RuntimeError, match="Expected a value of type 'int' for argument 'a'"):
+        op(torch.ones(1), value)
+    assert op(torch.ones(1), 2).item() == 2
+
+
+def test_gradients_of_one_list_may_be_a_list() -> None:
+    def total(xs: list[Tensor]) -> Tensor:
+        return torch.stack(xs).sum(0)
+
+    op = _op("total", total)
+    op.register_autograd(lambda ctx, g: [g * 2, g * 3])
+    xs = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    op(xs).sum().backward()
+    assert [x.grad.tolist() for x in xs if x.grad is not None] == [[2, 2], [3, 3]]
+    op.register_autograd(lambda ctx, g: g)
+    with pytest.raises(RuntimeError, match="to be of the same structure as the inputs"):
+        op(xs).sum().backward()
+
+
+def test_an_op_without_a_rule_for_vmap_is_run_slice_by_slice() -> None:
+    seen = []
+
+    def pair(x: Tensor, y: Tensor, a: float) -> tuple[Tensor, Tensor]:
+        seen.append(x.shape)
+        return x * a, x + y
+
+    op = _op("pair", pair)
+    x, y = torch.arange(6.0).reshape(2, 3), torch.ones(2)
+    times, plus = torch.vmap(op, in_dims=(1, None, None), out_dims=1)(x, y, 2.0)
+    assert times.tolist() == (x * 2).tolist()
+    assert plus.tolist() == (x + 1).tolist()
+    assert seen == [(2,)] * 3
+
+
+def test_arguments_are_cast_under_autocast_as_registered() -> None:
+    def twice(x: Tensor) -> Tensor:
+        return x * 2
+
+    op = _op("twice", twice)
+    op.register_autocast("cpu", torch.bfloat16)
+    assert op(torch.ones(1)).dtype is torch.float32
+    with torch.autocast("cpu"):
+        assert op(torch.ones(1)).dtype is torch.bfloat16
+        assert op(torch.ones(1, dtype=torch.float64)).dtype is torch.float64

@@ -11,6 +11,8 @@ from .._boundary import modes
 from .._function_schema import FunctionSchema, parse_schema
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
+from ..amp._state import is_autocast_enabled
+from ..amp.autocast_mode import _cast, autocast
 from ..autograd import Function
 from ..autograd.grad_mode import no_grad
 
@@ -206,6 +208,17 @@ def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         _here.fake = was
 
 
+_COLLECTIONS: Final = (list, tuple, dict, set, type(None))
+_STRANGE: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
+    "IntType": ("int", (str, float, complex, *_COLLECTIONS)),
+    "FloatType": ("float", (str, complex, *_COLLECTIONS)),
+    "BoolType": ("bool", (str, float, complex, *_COLLECTIONS)),
+    "StringType": ("str", (int, float, complex, Tensor, *_COLLECTIONS)),
+    "ListType": ("List", (str, dict, set, type(None))),
+}
+"""How PyTorch calls a type of arguments, and what is none."""
+
+
 def bound(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """All arguments in the order of the schema.
 
@@ -238,6 +251,13 @@ def bound(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any
             raise RuntimeError(
                 f"{schema.name}() Expected a value of type 'Tensor' for argument "
                 f"'{argument.name}' but instead found type '{type(value).__name__}'."
+            )
+        wanted, strange = _STRANGE.get(argument.type.kind_, ("", ()))
+        if isinstance(value, strange):
+            raise RuntimeError(
+                f"{schema.name}() Expected a value of type '{wanted}' for argument "
+                f"'{argument.name}' but instead found type '{type(value).__name__}'.\n"
+                f"Position: {i}\nValue: {value!r:.200}\nDeclaration: {schema}"
             )
         values.append(value)
     if rest:
@@ -273,6 +293,9 @@ def _in_vmap() -> bool:
 def run(entry: Entry, values: list[Any]) -> Any:
     """Calls an op with all its arguments, from the top: vmap, then autograd."""
     kernels = entry.kernels
+    if entry.autocast is not None and is_autocast_enabled("cpu"):
+        with autocast("cpu", enabled=False):
+            return run(entry, [_cast(value, "cpu", entry.autocast) for value in values])
     args, kwargs = split(entry, values)
     if "CompositeImplicitAutograd" in kernels and not kernels.keys() & {
         "CPU",
@@ -286,7 +309,8 @@ def run(entry: Entry, values: list[Any]) -> Any:
         return own(*args, **kwargs)
     tensors = _tensors(values)
     records = _is_grad_enabled() and any(each.requires_grad for each in tensors)
-    if _here.below or not (records or (entry.vmap is not None and _in_vmap())):
+    mapped = (entry.vmap is not None or entry.is_custom) and _in_vmap()
+    if _here.below or not (records or mapped):
         return run_below(entry, values)
     if entry.autograd is None and entry.vmap is None and not entry.is_custom:
         with no_grad():
@@ -358,6 +382,7 @@ def _checked(
 ) -> Any:
     result = kernel(*args, **kwargs)
     if entry.is_custom:
+        _check_result(entry, result)
         held = [each.untyped_storage()._cdata for each in tensors]
         for made in _tensors(result):
             if made.untyped_storage()._cdata in held:
@@ -373,6 +398,24 @@ def _checked(
                 )
             held.append(made.untyped_storage()._cdata)
     return result
+
+
+def _check_result(entry: Entry, result: Any) -> None:
+    """Raises PyTorch's errors for a result that is none of the schema's."""
+    kinds = [each.type.kind_ for each in entry.schema.returns]
+    if len(kinds) == 1:
+        result = (result,)
+    elif kinds and not isinstance(result, (tuple, list)):
+        raise TypeError(
+            f"Object of type {type(result).__name__!r} is not an instance of 'sequence'"
+        )
+    for kind, each in zip(kinds, result or (), strict=False):
+        if kind == "TensorType" and not isinstance(each, (Tensor, type(None))):
+            raise RuntimeError(f"Unable to cast {each!s:.200} to Tensor")
+        if kind == "ListType" and not isinstance(each, (tuple, list)):
+            raise TypeError(
+                f"Object of type {type(each).__name__!r} is not an instance of 'sequence'"
+            )
 
 
 # ------------------------------------------------------------------ autograd
@@ -441,9 +484,25 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
         dims = flatten(out_dims)[0] if isinstance(out_dims, (tuple, list)) else [out_dims]
         return tuple(made), tuple(dims * (len(made) if len(dims) == 1 else 1))
 
+    def one_by_one(info: Any, in_dims: Any, tree: _Tree, *leaves: Any) -> Any:
+        rows = []
+        for i in range(info.batch_size):
+            each = [
+                leaf if dim is None else leaf.select(dim, i)
+                for leaf, dim in zip(leaves, in_dims[1:], strict=True)
+            ]
+            made, tree.made = flatten(run(entry, unflatten(each, tree.given)))
+            rows.append(made)
+        stack = _ops.SPACES["torch"]["stack"]
+        found = [
+            stack(list(same)) if isinstance(same[0], Tensor) else same[0]
+            for same in zip(*rows, strict=True)
+        ]
+        dims = [0 if isinstance(each, Tensor) else None for each in found]
+        return (found[0], dims[0]) if len(found) == 1 else (tuple(found), tuple(dims))
+
     members: dict[str, Any] = {"forward": run_forward, "setup_context": set_up, "backward": go_back}
-    if vmap is not None:
-        members["vmap"] = map_over
+    members["vmap"] = one_by_one if vmap is None else map_over
     name = f"GeneratedBackwardFor_{entry.ns}_{entry.name}_{entry.overload}"
     return type(name, (Function,), {key: staticmethod(value) for key, value in members.items()})
 
@@ -451,7 +510,9 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
 def _fitted(entry: Entry, found: Any, spec: Any, n_leaves: int) -> list[Any]:
     """Gradients of arguments as those of the leaves of their tree."""
     n = sum(not argument.kwarg_only for argument in entry.schema.arguments)
-    grads = list(found) if isinstance(found, (tuple, list)) else [found]
+    lists = [argument.type.kind_ == "ListType" for argument in entry.schema.arguments]
+    one = n == 1 and lists[0] and not isinstance(found, tuple)
+    grads = list(found) if isinstance(found, (tuple, list)) and not one else [found]
     if len(grads) != n:
         raise RuntimeError(
             f"{entry.qualname}: Expected {n} gradients from backward, but got {len(grads)}"
@@ -461,6 +522,14 @@ def _fitted(entry: Entry, found: Any, spec: Any, n_leaves: int) -> list[Any]:
     flat: list[Any] = [None] * n_leaves
     for grad, places in zip(grads, shape, strict=True):
         if isinstance(places, (list, tuple)):
+            if grad is not None and (
+                not isinstance(grad, (list, tuple)) or len(grad) != len(places)
+            ):
+                raise RuntimeError(
+                    "Expected the return from backward to be of the same structure as the inputs. "
+                    f"Got: {type(grad).__name__} (return from backward), a list of {len(places)} "
+                    "(inputs)"
+                )
             for each, place in zip(grad or [None] * len(places), places, strict=True):
                 flat[place] = each
         elif isinstance(places, int):
