@@ -762,14 +762,21 @@ def load_library(path: Any) -> None:
 class _Ranges:
     """Ranges of a profile without a scope: `torch.ops.profiler` in old programs."""
 
-    def _record_function_enter_new(self, name: str, args: str | None = None) -> Any:
+    @staticmethod
+    def _record_function_enter_new(name: str, args: str | None = None) -> Any:
         """Begins a range; what it returns ends it."""
         return _profiler.record_function(name, args).__enter__()
 
-    _record_function_enter = _record_function_enter_new
+    @staticmethod
+    def _record_function_enter(name: str, args: str | None = None) -> Any:
+        return _Ranges._record_function_enter_new(name, args)
 
-    def _record_function_exit(self, handle: Any) -> None:
+    @staticmethod
+    def _record_function_exit(handle: Any) -> None:
         handle.__exit__(None, None, None)
 
 
+for _each in vars(_Ranges).values():
+    if isinstance(_each, staticmethod):
+        _each.__func__.__module__ = f"{__name__}.profiler"  # where code of torch.fx looks for it
 profiler: Final = _Ranges()

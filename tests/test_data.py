@@ -22,6 +22,7 @@ from pygrad.utils.data import (
     IterableDataset,
     Subset,
     TensorDataset,
+    dataloader,
     random_split,
 )
 
@@ -40,6 +41,22 @@ def test_loader_collates_batches() -> None:
     batches = list(DataLoader(Squares(), batch_size=4))
     assert [x.shape for x, _ in batches] == [(4, 1), (4, 1), (2, 1)]
     assert batches[1][1].tolist() == [16, 25, 36, 49]
+
+
+def test_iterator_takes_a_loader_of_another_class() -> None:
+    class Own:
+        _dataset_kind = dataloader._DatasetKind.Iterable
+        _auto_collation = drop_last = pin_memory = False
+        _IterableDataset_len_called = generator = None
+        num_workers = timeout = 0
+        _index_sampler = range(3)
+        dataset = property(lambda self: iter("abc"))
+
+        def collate_fn(self, item: Any) -> Any:
+            return item
+
+    batches = dataloader._SingleProcessDataLoaderIter(Own())
+    assert list(batches) == ["a", "b", "c"]
 
 
 def test_last_batch_may_be_dropped() -> None:

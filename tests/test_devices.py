@@ -19,6 +19,15 @@ def test_the_usual_choice_of_a_device_is_the_cpu() -> None:
     pygrad.backends.cudnn.deterministic = True
 
 
+def test_no_attention_of_cuda_is_offered() -> None:
+    cuda, x = pygrad.backends.cuda, pygrad.ones(1, 2, 3, 4)
+    arguments = cuda.SDPAParams(x, x, x, None, 0.5, True, False)
+    assert (arguments.query is x, arguments.dropout, arguments.is_causal) == (True, 0.5, True)
+    assert not cuda.can_use_flash_attention(arguments, True)
+    assert not cuda.can_use_efficient_attention(arguments)
+    assert not cuda.can_use_cudnn_attention(arguments)
+
+
 def test_default_device_is_the_cpu() -> None:
     pygrad.set_default_device("cpu")
     pygrad.set_default_device(None)

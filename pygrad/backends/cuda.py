@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
 from .._absent import answers
+from .._tensor import Tensor
 
 matmul: Final = SimpleNamespace(
     allow_tf32=False,
@@ -21,6 +23,7 @@ _ANSWERS: dict[str, Any] = {
     "is_built": False,
     **{f"{kind}_sdp_enabled": True for kind in _KINDS},
     **{f"enable_{kind}_sdp": None for kind in _KINDS},
+    **{f"can_use_{kind}_attention": False for kind in ("flash", "efficient", "cudnn")},
 }
 globals().update(answers(__name__, _ANSWERS))
 
@@ -62,3 +65,24 @@ def sdp_kernel(
         "CUDNN_ATTENTION": enable_cudnn,
     }
     return _kernels([name for name, enabled in wanted.items() if enabled])
+
+
+@dataclass(frozen=True, eq=False)
+class SDPAParams:
+    """The arguments of an attention, of which ``can_use_flash_attention`` and its like are asked.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.backends.cuda import SDPAParams, can_use_flash_attention
+        >>> x = pygrad.ones(1, 2, 3, 4)
+        >>> can_use_flash_attention(SDPAParams(x, x, x, None, 0.0, False, False))
+        False
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool

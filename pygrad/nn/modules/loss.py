@@ -43,6 +43,8 @@ __all__ = [
 class _Loss(Module):
     """What all losses have: the reduction."""
 
+    reduction: str
+
     def __init__(
         self,
         size_average: bool | None = None,

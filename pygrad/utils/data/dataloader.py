@@ -150,7 +150,7 @@ class DataLoader(Generic[T_co]):
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
-        self._reported_length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._iterator: _BaseDataLoaderIter | None = None
         self._initialized = True
         _warn_of_too_many(num_workers)
@@ -223,7 +223,7 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if not self._streams:
             return len(self._index_sampler)
-        length = self._reported_length = len(cast(Sized, self.dataset))
+        length = self._IterableDataset_len_called = len(cast(Sized, self.dataset))
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -313,7 +313,10 @@ def _refuse_order(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> Non
 
 
 class _BaseDataLoaderIter(Iterator[Any]):
-    """One pass over a loader, or with persistent workers one after the other."""
+    """One pass over a loader, or with persistent workers one after the other.
+
+    Libraries give it loaders of their own; so it asks by PyTorch's names alone.
+    """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         _warn_of_too_many(loader.num_workers)
@@ -329,8 +332,8 @@ class _BaseDataLoaderIter(Iterator[Any]):
         base_seed = _draw_seed(loader.generator)
         self._fetcher = Fetcher(
             loader.dataset,
-            loader._streams,
-            loader.batch_sampler is not None,
+            loader._dataset_kind == _DatasetKind.Iterable,
+            loader._auto_collation,
             loader.collate_fn,
             loader.drop_last,
         )
@@ -355,7 +358,7 @@ class _BaseDataLoaderIter(Iterator[Any]):
 
     def _count_from_here(self, loader: DataLoader[Any]) -> None:
         self._n_yielded = 0
-        self._reported = loader._reported_length
+        self._reported = loader._IterableDataset_len_called
 
     def __next__(self) -> Any:
         if profiler._running is None:
