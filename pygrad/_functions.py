@@ -210,10 +210,11 @@ def compile(
     disable: bool = False,
     **more: Any,
 ) -> Any:
-    """The function or module itself: there is no compiler, and what one makes computes the same.
+    """The function itself: there is no compiler, and what one makes computes the same.
 
-    A module's state dict so keeps its names, where PyTorch's gets the prefix ``_orig_mod.``. May
-    stand as a decorator, with or without arguments; they are of no effect.
+    Of a module it makes another around it, as PyTorch does: its state dict's names have the prefix
+    ``_orig_mod.``, and `_orig_mod` is the module; with ``disable=True`` it is the module itself.
+    May stand as a decorator, with or without arguments; others than these are of no effect.
 
     Raises:
         RuntimeError: a mode that PyTorch does not have, or mode and options both.
@@ -234,10 +235,11 @@ def compile(
     if mode is not None and mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
     if model is None:
-        return lambda function: compile(function, mode=mode, options=options)
+        return lambda each: compile(each, mode=mode, options=options, disable=disable)
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
-    return model
+    of_module = None if disable else getattr(type(model), "_as_compiled", None)
+    return model if of_module is None else of_module(model)
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

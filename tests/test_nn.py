@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -37,6 +37,48 @@ def test_transform_and_distribution_may_be_modules_too() -> None:
             self.transform = Scaled()
 
     assert [name for name, _ in Learnt().named_parameters()] == ["transform.scale"]
+
+
+def test_hints_of_a_module_are_found_from_anywhere() -> None:
+    assert get_type_hints(nn.MSELoss(), {}, {}) == {"reduction": str}
+    assert "_forward_hooks" in get_type_hints(nn.ReLU(), {}, {})
+
+
+def test_compiled_module_is_another_around_it() -> None:
+    inner = mlp()
+    compiled = pygrad.compile(inner, mode="reduce-overhead")
+    assert compiled._orig_mod is inner
+    assert isinstance(compiled, nn.modules._compiled.OptimizedModule)
+    assert [name for name, _ in compiled.named_parameters()] == [
+        f"_orig_mod.{name}" for name, _ in inner.named_parameters()
+    ]
+    compiled.eval()
+    assert (compiled.training, inner.training, inner[0].training) == (False, False, False)
+    compiled.note = 3
+    assert (inner.note, len(compiled)) == (3, 3)
+    del compiled.note
+    assert not hasattr(inner, "note")
+    order = []
+    inner.register_forward_hook(lambda *_: order.append("inner"))
+    compiled.register_forward_hook(lambda *_: order.append("outer"))
+    x = pygrad.ones(1, 3)
+    assert compiled(x).tolist() == inner(x).tolist()
+    assert order == ["inner", "outer", "inner"]
+    copied = copy.deepcopy(compiled)
+    assert list(copied.state_dict()) == list(compiled.state_dict())
+    assert copied._orig_mod is not inner
+    with pytest.raises(AttributeError, match="'Sequential' object has no attribute 'nothing'"):
+        _ = compiled.nothing
+    assert pygrad.compile(inner, disable=True) is inner
+
+
+def test_module_compiles_itself_without_a_change() -> None:
+    model = mlp()
+    names = list(model.state_dict())
+    assert model.compile(fullgraph=True) is None
+    assert list(model.state_dict()) == names
+    with pytest.raises(RuntimeError, match="Unrecognized mode=x"):
+        model.compile(mode="x")
 
 
 def test_user_defined_module() -> None:

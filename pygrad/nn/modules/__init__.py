@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _compiled as _compiled
 from . import activation, batchnorm, container, conv, conv_transpose, instancenorm, linear
 from ._parameter_containers import ParameterDict, ParameterList
 from .activation import (

@@ -14,8 +14,9 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, get_type_hints
 
+from ..._functions import compile
 from ..._tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from .._hooks import BackwardHook
@@ -187,6 +188,7 @@ class Module(ModuleState):
 
     dump_patches: bool = False
     call_super_init: bool = False
+    _compiled_call_impl: Callable[..., Any] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -332,8 +334,21 @@ class Module(ModuleState):
         return replica
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Not offered: there is no compiler behind ``forward``."""
-        raise NotImplementedError("Module.compile: pygrad has no compiler")
+        """Takes what `pygrad.compile` takes and changes nothing: what a compiler makes computes the
+        same, and there is none.
+
+        Raises:
+            RuntimeError: a mode that PyTorch does not have, or mode and options both.
+
+        Example:
+            >>> from pygrad import nn
+            >>> nn.Linear(2, 1).compile(mode="reduce-overhead")
+        """
+        compile(self.forward, *args, **kwargs)
+
+    def _as_compiled(self) -> Module:
+        """What `pygrad.compile` makes of this module: see `_compiled.py`."""
+        raise NotImplementedError
 
     def extra_repr(self) -> str:
         """What the printed form says about this module; override to say more."""
@@ -367,8 +382,12 @@ class Module(ModuleState):
             own.setdefault(table, OrderedDict())
 
 
-# `typing.get_type_hints` looks for names in the file of the class, which does not know this one.
+# `typing.get_type_hints` looks for names in the file of the class, or, for a module that is no
+# class, where the caller says: types are found from anywhere.
 ModuleAttributes.__annotations__["_modules"] = dict[str, Module | None]
+_hints: Final = get_type_hints(Module)
+for _kind in (ModuleAttributes, Module):
+    _kind.__annotations__ = {name: _hints[name] for name in _kind.__annotations__}
 
 
 class _HookedCall:

@@ -1,0 +1,101 @@
+"""The module that `pygrad.compile` makes of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .module import Module
+
+__all__ = ["OptimizedModule"]
+
+
+class OptimizedModule(Module):
+    """A module around another, which computes what that one does.
+
+    What is not its own (hooks, the table of its one submodule) is the other's: attributes are read,
+    set and deleted there. Names in its state dict begin with ``_orig_mod.``, as PyTorch's do.
+
+    Args:
+        mod: the module; it is `_orig_mod`.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.Linear(2, 1)
+        >>> compiled = pygrad.compile(layer)
+        >>> compiled
+        OptimizedModule(
+          (_orig_mod): Linear(in_features=2, out_features=1, bias=True)
+        )
+        >>> compiled.in_features
+        2
+    """
+
+    def __init__(self, mod: Module) -> None:
+        super().__init__()
+        self._modules["_orig_mod"] = mod
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the other module returns, its hooks called."""
+        return self._orig_mod(*args, **kwargs)
+
+    @property
+    def training(self) -> bool:
+        """That of the other module."""
+        mode: bool = self._orig_mod.training
+        return mode
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        if self._is_made():
+            self._orig_mod.training = mode
+
+    def _is_made(self) -> bool:
+        return "_orig_mod" in self.__dict__.get("_modules", {})
+
+    def _is_own(self, name: str) -> bool:
+        return not self._is_made() or name in self.__dict__ or hasattr(type(self), name)
+
+    def __getattr__(self, name: str) -> Any:
+        modules = self.__dict__.get("_modules", {})
+        if "_orig_mod" not in modules:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return modules["_orig_mod"] if name == "_orig_mod" else getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_orig_mod":
+            self._modules[name] = value
+        elif self._is_own(name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if self._is_own(name):
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __len__(self) -> int:
+        length: Callable[[], int] = self._orig_mod.__len__
+        return length()
+
+    def __iter__(self) -> Iterator[Any]:
+        each: Iterator[Any] = iter(self._orig_mod)
+        return each
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._orig_mod,)
+
+
+def _as_compiled(self: Module) -> Module:
+    return self if isinstance(self, OptimizedModule) else OptimizedModule(self)
+
+
+Module._as_compiled = _as_compiled  # type: ignore[method-assign]
