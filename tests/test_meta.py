@@ -278,3 +278,43 @@ def test_nothing_of_meta_is_left_behind() -> None:
     del w
     gc.collect()
     assert pygrad.pg_live_count() == alive
+
+
+def test_a_gradient_is_where_its_tensor_is() -> None:
+    here, nowhere = pygrad.ones(2, requires_grad=True), pygrad.ones(2, device="meta")
+    with pytest.raises(RuntimeError, match="device type 'meta' to a tensor with device type 'cpu'"):
+        here.grad = nowhere
+    with pytest.raises(RuntimeError, match="device type 'cpu' to a tensor with device type 'meta'"):
+        nowhere.grad = here.detach()
+    assert here.grad is None
+
+
+def test_gradients_without_elements_are_clipped() -> None:
+    x = pygrad.ones(2, device="meta", requires_grad=True)
+    x.grad = pygrad.ones(2, device="meta")
+    assert pygrad.nn.utils.clip_grad_norm_([x], 1.0).is_meta
+
+
+def test_a_module_without_elements_is_not_moved_but_told_how() -> None:
+    with pytest.raises(NotImplementedError, match=r"use torch\.nn\.Module\.to_empty\(\) instead"):
+        pygrad.nn.Linear(2, 2, device="meta").to("cpu")
+
+
+def test_tensors_without_elements_are_compared_by_what_they_have() -> None:
+    close = pygrad.testing.assert_close
+    close(pygrad.ones(2, device="meta"), pygrad.zeros(2, device="meta"))
+    with pytest.raises(AssertionError, match="'shape' do not match"):
+        close(pygrad.ones(2, device="meta"), pygrad.ones(3, device="meta"))
+    with pytest.raises(AssertionError, match="'device' do not match: meta != cpu"):
+        close(pygrad.ones(2, device="meta"), pygrad.ones(2))
+    close(pygrad.ones(2, device="meta"), pygrad.ones(2), check_device=False)
+
+
+def test_sparse_tensors_are_compared_by_layout_and_elements() -> None:
+    close, x = pygrad.testing.assert_close, pygrad.eye(2)
+    close(x.to_sparse(), x.to_sparse())
+    close(x.to_sparse_csr(), x, check_layout=False)
+    with pytest.raises(AssertionError, match="'layout' do not match: torch.sparse_coo != torch"):
+        close(x.to_sparse(), x)
+    with pytest.raises(AssertionError, match="not close"):
+        close(x.to_sparse(), (x * 2).to_sparse())

@@ -20,6 +20,7 @@ from .._dtypes import (
     float32,
     float64,
     int64,
+    strided,
     uint16,
     uint32,
     uint64,
@@ -49,6 +50,8 @@ class _Rules(NamedTuple):
     equal_nan: bool
     check_dtype: bool
     check_stride: bool
+    check_device: bool
+    check_layout: bool
 
     def tolerances(self, *kinds: Any) -> tuple[float, float]:
         """(rtol, atol) as given, or the widest of the kinds' own."""
@@ -82,7 +85,7 @@ def assert_close(
             their parts for complex numbers, 0 for all else.
         equal_nan: whether NaN equals NaN.
         check_dtype, check_stride: whether these must agree too.
-        check_device, check_layout: of no effect, there is one of each.
+        check_device, check_layout: whether these must agree; sparse tensors are compared as dense.
         msg: instead of the message, or a function of it.
 
     Raises:
@@ -93,7 +96,7 @@ def assert_close(
     >>> import pygrad
     >>> pygrad.testing.assert_close(pygrad.ones(2) / 3 * 3, pygrad.ones(2))
     """
-    rules = _Rules(rtol, atol, equal_nan, check_dtype, check_stride)
+    rules = _Rules(rtol, atol, equal_nan, check_dtype, check_stride, check_device, check_layout)
     pairs = list(_pairs(actual, expected, ""))
     if (rtol is None) != (atol is None) and any(_has_tolerance(mine) for _, mine, _ in pairs):
         raise _lonely(rtol)
@@ -203,10 +206,17 @@ def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
 
     if mine.shape != theirs.shape:
         return unlike("shape", mine.shape, theirs.shape)
+    if rules.check_layout and mine.layout is not theirs.layout:
+        return unlike("layout", mine.layout, theirs.layout)
+    if rules.check_device and mine.device != theirs.device:
+        return unlike("device", mine.device, theirs.device)
     if rules.check_dtype and mine.dtype is not theirs.dtype:
         return unlike("dtype", mine.dtype, theirs.dtype)
     if rules.check_stride and mine.stride() != theirs.stride():
         return unlike("stride()", mine.stride(), theirs.stride())
+    mine, theirs = (x if x.layout is strided else x.to_dense() for x in (mine, theirs))
+    if mine.is_meta or theirs.is_meta:  # one of them has no elements
+        return None
     rtol, atol = rules.tolerances(mine.dtype, theirs.dtype)
     if mine.dtype is not theirs.dtype:
         kinds = (int64 if each.dtype in _BARE else each.dtype for each in (mine, theirs))

@@ -306,6 +306,12 @@ Tensor *op_set_grad(Tensor *t, Tensor *g) {
                   "None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
                   "tensor and its gradient may break downstream systems that assume they match.",
                   dtype_c_name((DType)g->dtype), dtype_info[wanted].legacy);
+    if (tensor_absent(g) != tensor_absent(t))
+      return fail(
+          ERR_RUNTIME,
+          "attempting to assign a gradient with device type '%s' to a tensor with device "
+          "type '%s'. Please ensure that the gradient and the tensor are on the same device",
+          tensor_absent(g) ? "meta" : "cpu", tensor_absent(t) ? "meta" : "cpu");
     if (!tensor_same_shape(g, t))
       return fail(ERR_RUNTIME,
                   "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please "

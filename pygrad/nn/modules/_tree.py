@@ -327,6 +327,12 @@ class ModuleTree(ModuleAttributes):
             if memory_format is not None and tensor.dim() in (4, 5):
                 wanted["memory_format"] = memory_format
             given = {name: value for name, value in wanted.items() if value is not None}
+            if tensor.is_meta and device is not None and pygrad.device(device).type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use "
+                    "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                    "module from meta to a different device."
+                )
             return tensor.to(**given, non_blocking=non_blocking) if given else tensor
 
         return self._apply(convert)

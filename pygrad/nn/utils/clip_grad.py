@@ -43,14 +43,19 @@ def get_total_norm(
     """
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
-    if any(map(answers_for_ops, parts)):
+    if any(map(_by_ops, parts)):
         return _norm_by_ops(parts, norm_type, error_if_nonfinite)
     total: Tensor = C["_grad_norm"](parts, norm_type, error_if_nonfinite)
     return total
 
 
+def _by_ops(tensor: Tensor) -> bool:
+    """Whether the norm of a tensor is made of ops: it shows no elements to one call for all."""
+    return tensor.is_meta or answers_for_ops(tensor)
+
+
 def _norm_by_ops(parts: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
-    """The norm where classes of tensors answer for ops, which one call would not ask for."""
+    """The norm of tensors that one call for all cannot take."""
     with pygrad.no_grad():
         norms = [pygrad.linalg.vector_norm(part, norm_type) for part in parts]
         total: Tensor = pygrad.linalg.vector_norm(pygrad.stack(norms), norm_type)
@@ -69,7 +74,7 @@ def clip_grads_with_norm_(
     """Scale gradients by max_norm / (total_norm + 1e-6), where that is less than one."""
     parts = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     grads = _gradients(parts)
-    if not any(map(answers_for_ops, grads)):
+    if not any(map(_by_ops, grads)):
         C["_clip_grads_"](parts, float(max_norm), 2.0, False, total_norm)
         return
     with pygrad.no_grad():
@@ -118,7 +123,7 @@ def clip_grad_norm_(
                 stacklevel=2,
             )
     grads = _gradients(parts)
-    if any(map(answers_for_ops, grads)):
+    if any(map(_by_ops, grads)):
         total = _norm_by_ops(grads, float(norm_type), error_if_nonfinite)
         clip_grads_with_norm_(parts, max_norm, total)
     else:
