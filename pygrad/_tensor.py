@@ -1267,19 +1267,27 @@ def is_asked(name: str) -> bool:
     return name in _ASKED_PRIVATE if private else name not in _ASKED_BY_NONE
 
 
+def _module_of(function: Any) -> str:
+    return str(getattr(function, "__globals__", {}).get("__name__"))
+
+
 def _put_gates() -> None:
-    """Lets what is written in Python ask as the table's methods do."""
-    of_table = vars(Tensor)["__add__"].__globals__
+    """Lets what is written in Python ask as the table's methods do. What a program has set on the
+    class asks nobody.
+    """
+    inside, of_table = f"{__package__}.", f"{__package__}._boundary.shapes"
     done = set()
     for name, found in list(vars(Tensor).items()):
         if not is_asked(name) or name in _NAMED_BY_OTHERS:
             continue
         if isinstance(found, property):
-            overriding.put_gates_on(Tensor, name, found)
-        elif isinstance(found, FunctionType) and found.__globals__ is not of_table:
-            if found not in done:
+            if _module_of(found.fget).startswith(inside):
+                overriding.put_gates_on(Tensor, name, found)
+        elif isinstance(found, FunctionType):
+            module = _module_of(found)
+            if module.startswith(inside) and module != of_table and found not in done:
                 overriding.put_gate(found)
-            done.add(found)
+                done.add(found)
 
 
 overriding.when_armed(_put_gates)

@@ -183,6 +183,30 @@ def test_functions_stay_the_same_objects_and_nothing_changes_before_it_must() ->
     assert (ran.stdout, ran.stderr) == ("fine\n", "")
 
 
+def test_methods_that_a_program_sets_on_the_class_ask_nobody() -> None:
+    program = """
+import pygrad as torch
+
+def label(self, other):
+    return type(self).__name__, type(other).__name__
+
+torch.Tensor.label = label
+torch.Tensor.labels = property(lambda self: type(self).__name__)
+torch.Tensor.__add__ = label
+
+class A(torch.Tensor):
+    pass
+
+class B(torch.Tensor):
+    pass
+
+a, b = torch.ones(1).as_subclass(A), torch.ones(1).as_subclass(B)
+print(a.label(b), b.label(a), a.labels, (a + b), (a * 2).sum().item())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "('A', 'B') ('B', 'A') A ('A', 'B') 2.0\n", done.stderr
+
+
 def test_the_first_duck_may_come_to_a_function_written_in_python() -> None:
     program = (
         "import pygrad\n"
