@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import importlib
 import inspect
 import os
 import random
@@ -436,3 +437,32 @@ def test_signature(name: str) -> None:
         ]
 
     assert parameters(getattr(ours, name)) == parameters(getattr(theirs, name))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_iterator_of_another_loader(workers: int) -> None:
+    """fastai has a loader of its own, and gives it to the iterators of PyTorch."""
+
+    def batches(d: Any) -> list[Any]:
+        module = importlib.import_module(f"{d.__name__}.dataloader")
+
+        class Loader:
+            _dataset_kind, _index_sampler = module._DatasetKind.Iterable, range(9)
+            _auto_collation, drop_last, in_order = False, False, True
+            _IterableDataset_len_called = None
+            num_workers, timeout, prefetch_factor, persistent_workers = workers, 0, 2, False
+            pin_memory, pin_memory_device, generator = False, "", None
+            multiprocessing_context = worker_init_fn = None
+
+            def __init__(self) -> None:
+                self.dataset, self.sampler = [3, 4, 5], None
+
+            def _get_shared_seed(self) -> None: ...
+
+            def collate_fn(self, sample: int) -> int:
+                return 10 * sample
+
+        kind = "_MultiProcessing" if workers else "_SingleProcess"
+        return list(getattr(module, f"{kind}DataLoaderIter")(Loader()))
+
+    assert batches(ours) == batches(theirs) == [30, 40, 50]

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from oracle import both, torch
 
@@ -105,6 +106,14 @@ REFUSED: dict[str, Any] = {
     "hidden_float": lambda t: t.nn.GRU(4, 3.0),
     "hidden_zero": lambda t: t.nn.GRU(4, 0),
     "layers": lambda t: t.nn.GRU(4, 3, 0),
+    "width_of_numpy": lambda t: t.nn.LSTM(np.int64(4), 3),
+    "state_of_numpy": lambda t: t.nn.LSTM(4, np.int64(3)),
+    "width_float": lambda t: t.nn.GRU(4.0, 3),
+    "width_none": lambda t: t.nn.RNN(0, 3),
+    "state_none": lambda t: t.nn.RNN(4, 0),
+    "bias_number": lambda t: t.nn.GRU(4, 3, bias=1),
+    "batch_first_none": lambda t: t.nn.GRU(4, 3, batch_first=None),
+    "which_first": lambda t: t.nn.GRU(0, "a", batch_first=1),
     "projection": lambda t: t.nn.GRU(4, 3, proj_size=2),
     "projection_rnn": lambda t: t.nn.RNN(4, 3, proj_size=2),
     "projection_wide": lambda t: t.nn.LSTM(4, 3, proj_size=3),

@@ -71,6 +71,10 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
     return _apply_permutation(tensor, permutation, dim)
 
 
+_KINDS = (("bias", bool), ("batch_first", bool), ("input_size", int), ("hidden_size", int))
+"""What is of a type that is checked, in PyTorch's order."""
+
+
 def _draw(module: Module, hidden_size: int) -> None:
     bound = 1 / math.sqrt(hidden_size) if hidden_size > 0 else 0
     for weight in module.parameters():
@@ -162,11 +166,13 @@ class RNNBase(Module):
                 f"num_layers={self.num_layers}",
                 stacklevel=4,
             )
-        if not isinstance(self.hidden_size, int):
-            name = type(self.hidden_size).__name__
-            raise TypeError(f"hidden_size should be of type int, got: {name}")
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
+        for name, kind in _KINDS:
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                got = type(value).__name__
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {got}")
+            if kind is int and value <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if self.num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
         if self.proj_size < 0:
