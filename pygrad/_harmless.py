@@ -109,6 +109,22 @@ def _never_initialized(name: str) -> Function:
     return decorator
 
 
+def _switch(value: Any) -> Callable[[str], Function]:
+    """What sets a switch that switches nothing, and returns what it was."""
+
+    def maker(name: str) -> Function:
+        setting = value
+
+        def function(new: Any) -> Any:
+            nonlocal setting
+            before, setting = setting, new
+            return before
+
+        return function
+
+    return maker
+
+
 def _isinstance(name: str) -> Function:
     def isinstance_(value: Any, kinds: Any) -> bool:
         return builtins.isinstance(value, tuple(kinds) if type(kinds) is list else kinds)
@@ -136,6 +152,19 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_first, "register_backend"),
     ],
     "torch._dynamo.utils": [(_always(False), "is_compile_supported")],
+    "torch._C": [
+        (
+            _always(False),
+            "_is_tracing _jit_can_fuse_on_cpu _jit_can_fuse_on_gpu _jit_texpr_fuser_enabled",
+        ),
+        (
+            _always(None),
+            "_debug_set_autodiff_subgraph_inlining _jit_override_can_fuse_on_cpu "
+            "_jit_override_can_fuse_on_gpu _jit_set_texpr_fuser_enabled",
+        ),
+        (_switch(True), "_jit_set_profiling_executor _jit_set_profiling_mode"),
+        (_switch(1), "_jit_set_num_profiled_runs"),
+    ],
     "torch._C._dynamo.eval_frame": [(_always(None), "reset_code")],
     "torch._jit_internal": [
         (_itself, "_copy_to_script_wrapper _drop _overload _overload_method"),

@@ -245,6 +245,17 @@ def test_questions_about_what_is_not_there_have_an_answer() -> None:
     assert torch.backends.cpu.get_cpu_capability() == "AVX2"
 
 
+def test_switches_of_a_compiler_that_is_not_there_return_what_they_were() -> None:
+    for name in ("_jit_set_profiling_executor", "_jit_set_profiling_mode"):
+        switch = getattr(torch._C, name)
+        assert [switch(False), switch(True), switch(True)] == [True, False, True]
+    assert torch._C._jit_set_texpr_fuser_enabled(False) is None
+    assert torch._C._is_tracing() is torch.jit.is_tracing() is False
+    with getattr(torch.backends, "__allow_nonbracketed_mutation")():
+        torch.backends.cudnn.benchmark = False
+    assert torch.backends.flags_frozen() is False
+
+
 def test_every_harmless_name_is_one_of_pytorchs() -> None:
     for module, rows in _harmless._TABLE.items():
         for _, names in rows:
