@@ -192,6 +192,8 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_always([]), "export_opnames"),
     ],
     "torch.classes": [(_extension, "load_library")],
+    "torch.cuda": [(_scope, "stream")],
+    "torch.distributed.elastic.multiprocessing.errors": [(_itself, "record")],
     "torch.distributed.rpc.api": [(_never_initialized, "_require_initialized")],
     "torch.onnx": [
         (_always(False), "is_in_onnx_export"),

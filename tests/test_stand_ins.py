@@ -309,3 +309,19 @@ def test_names_that_opacus_imports_are_there() -> None:
     assert isinstance(FSDPModule, type)
     assert callable(implicit_replication)
     assert _collate_fn_t is not None
+
+
+def test_scopes_of_devices_that_are_not_there_do_nothing_where_none_is_meant() -> None:
+    with pygrad.cuda.stream(None), pygrad.cuda.device(-1):
+        assert pygrad.ones(1).item() == 1
+    with pytest.raises(RuntimeError, match="without CUDA support"), pygrad.cuda.device(0):
+        pass
+
+
+def test_decorator_of_elastic_programs_gives_back_the_function() -> None:
+    record = get("torch.distributed.elastic.multiprocessing.errors", "record")
+    assert record(len) is len
+
+
+def test_programs_ask_what_pytorch_was_built_with() -> None:
+    assert not any(get("torch", f"has_{name}") for name in ("cuda", "cudnn", "mkldnn", "mps"))

@@ -33,6 +33,9 @@ else:
     __all__ = list(getattr(_original, "__all__", ()))
 
 from .. import _wanted
+
+has_cuda = has_cudnn = has_mkldnn = has_mps = False  # whether PyTorch was built with them
+
 from .torch_version import __version__ as __version__
 
 if _wanted.TRACES:
