@@ -365,6 +365,45 @@ def test_subscripts_name_an_entry(layout: Any) -> None:
         x[1:]
 
 
+@both_layouts
+def test_reflected_operators(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    assert lists(2**x) == [[[2, 4], [8, 16]], [[32, 64]]]
+    assert lists(7 // x) == [[[7, 3], [2, 1]], [[1, 1]]]
+    assert lists(7 % x) == [[[0, 1], [1, 3]], [[2, 1]]]
+    assert lists(1 - x) == [[[0, -1], [-2, -3]], [[-4, -5]]]
+    assert lists(~(x > 2)) == [[[True, True], [False, False]], [[False, False]]]
+    with pytest.raises(RuntimeError, match="not supported between|got a non-nested self"):
+        torch.ones(2, 2, dtype=torch.float64) @ x
+
+
+def test_jagged_places() -> None:
+    x = nested(JAGGED, 2, 1)
+    where = (torch.tensor([0, 1]), torch.tensor([1, 0]))
+    assert lists(x.index_put(where, torch.tensor(9.0, dtype=torch.float64))) == [
+        [[1, 2], [9, 9]],
+        [[9, 9]],
+    ]
+    assert x.index_put_((*where, torch.tensor([1, 0])), torch.zeros(2, dtype=torch.float64)) is x
+    assert lists(x) == [[[1, 2], [3, 0]], [[0, 6]]]
+    for wrong in (([1], [1]), ([0], [-1]), ([0], [2])):
+        with pytest.raises(RuntimeError, match="ragged dimension are out of bounds"):
+            x.index_put(tuple(map(torch.tensor, wrong)), torch.tensor(9.0, dtype=torch.float64))
+    flat = x.select(2, 1)
+    assert lists(flat.masked_select(flat > 0)) == [[2], [6]]
+    with pytest.raises(RuntimeError, match="only support 2-D selections"):
+        x.masked_select(x > 0)
+
+
+def test_embedding_bag_is_of_each_entry() -> None:
+    table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    numbers = torch.nested.nested_tensor([[1], [0, 1]], layout=JAGGED)
+    assert F.embedding_bag(numbers, table, mode="sum").tolist() == [[3, 4], [4, 6]]
+    twice = torch.full_like(numbers, 2, dtype=torch.float32)
+    weighted = F.embedding_bag(numbers, table, mode="sum", per_sample_weights=twice)
+    assert weighted.tolist() == [[6, 8], [8, 12]]
+
+
 def test_strided_narrow_shows_some_entries() -> None:
     x = nested(STRIDED, 2, 1, 1)
     y = x.narrow(0, 1, 2)

@@ -22,6 +22,7 @@ from . import (  # noqa: F401  the rules of ops
     _attention,
     _common,
     _custom,
+    _jagged_places,
     _jagged_products,
     _jagged_reductions,
     _jagged_shapes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import _ops
 from .._boundary import overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._dtypes import channels_last, channels_last_3d, contiguous_format, preserve_format
@@ -28,6 +29,9 @@ def both(names: str) -> Callable[[Any], Any]:
         return rule(JAGGED, names)(rule(STRIDED, names)(function))
 
     return put
+
+
+_F = _ops.SPACES["torch"]
 
 
 # ------------------------------------------------------------------ copies
@@ -106,6 +110,28 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
 def new(input: Any, size: Any = (), *_: Any, **__: Any) -> Any:
     """Raises RuntimeError: what is made like a nested tensor has other sizes."""
     raise RuntimeError("new_empty() not supported for NJT with shape != ()")
+
+
+_REFLECTED = {
+    "__rpow__": "pow",
+    "__rmod__": "remainder",
+    "__rfloordiv__": "floor_divide",
+    "__rmatmul__": "matmul",
+    "__rlshift__": "bitwise_left_shift",
+    "__rrshift__": "bitwise_right_shift",
+}
+
+
+def _reflected(name: str, op: str) -> None:
+    @both(name)
+    def function(input: Any, other: Any) -> Any:
+        return _F[op](other, input)
+
+    function.__name__ = name
+
+
+for _name, _op in _REFLECTED.items():
+    _reflected(_name, _op)
 
 
 @both("is_same_size")

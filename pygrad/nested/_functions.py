@@ -14,11 +14,12 @@ _ELEMENTWISE: Final = frozenset({"direct", "batch:elementwise", "batch:draws"})
 _ITSELF: Final = "batch:itself"
 _SPACES: Final = {"linalg": "linalg.", "fft": "fft.", "special": "", "masked": "masked."}
 _ALSO: Final = frozenset(
-    "fill_ fill to type_as rand_like randn_like randint_like bernoulli bernoulli_ uniform_ normal_ "
-    "exponential_ cauchy_ log_normal_ geometric_ random_ native_dropout feature_dropout".split()
+    "rsub fill_ fill to type_as rand_like randn_like randint_like bernoulli bernoulli_ uniform_ "
+    "normal_ exponential_ cauchy_ log_normal_ geometric_ random_ native_dropout feature_dropout"
+    "".split()
 )
-"""Ops that fill a tensor, or make one like it: their rows have no word that says so."""
-_NOT: Final = frozenset("complex equal allclose isclose item glu".split())
+"""Ops that are composed of such, fill a tensor, or make one like it, which no word tells."""
+_NOT: Final = frozenset("complex equal allclose item glu".split())
 
 
 class Known:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _ops
+from .._package import submodule
 from .._tensor import Tensor
 from ._class import packed, rule
 from ._internal.nested_tensor import RULES, NestedTensor
@@ -128,7 +129,28 @@ def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> Any:
     """The rows that a tensor of numbers names; `torch.embedding` has the weight first."""
     if isinstance(weight, NestedTensor):
         return nested(_F["embedding"](input, packed(weight), *args, **options), weight)
-    return nested(_NN["embedding"](packed(input), weight, *args, **options), input)
+    rows = submodule("nn.functional").embedding(packed(input), weight, *args, **options)
+    return nested(rows, input)
+
+
+@rule(RULES, "embedding_bag")
+def embedding_bag(input: Any, weight: Any, offsets: Any = None, *args: Any, **options: Any) -> Any:
+    """Of each entry of numbers what becomes of the rows that they name."""
+    if not isinstance(input, NestedTensor) or input.dim() != 2 or input._parts.lengths is not None:
+        raise RuntimeError("embedding_bag(): expects a nested tensor of two dimensions, no holes")
+    weights = options.get("per_sample_weights")
+    if weights is not None:
+        if not isinstance(weights, NestedTensor) or not weights._parts.same(input._parts):
+            raise ValueError(
+                f"embedding_bag: If per_sample_weights ({weights.shape}) is not None, then it must "
+                f"have the same shape as the input ({input.shape})"
+            )
+        options["per_sample_weights"] = packed(weights)
+    options.pop("include_last_offset", None)
+    begins = input._parts.offsets[:-1]
+    input._parts.spans(len(packed(input)), "embedding_bag")
+    bag = submodule("nn.functional").embedding_bag
+    return bag(packed(input), weight, begins, *args, **options)
 
 
 @rule(RULES, "one_hot")

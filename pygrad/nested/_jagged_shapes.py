@@ -267,8 +267,16 @@ def narrow(input: NestedTensor, dim: int, start: Any, length: int) -> Any:
 
 
 @rule(RULES, "split split_with_sizes")
-def split(input: NestedTensor, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(
+    input: NestedTensor,
+    split_size: Any = None,
+    dim: int = 0,
+    *,
+    split_sizes: Any = None,
+    split_size_or_sections: Any = None,
+) -> tuple[Any, ...]:
     """Parts of so many places each."""
+    split_size = next(n for n in (split_size, split_sizes, split_size_or_sections) if n is not None)
     op = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = input._inner(dim, op)
     return tuple(nested(each, input) for each in packed(input).split(split_size, at))

@@ -265,8 +265,16 @@ def chunk(input: StridedNestedTensor, chunks: int, dim: int = 0) -> tuple[Any, .
 
 
 @rule(RULES, "split split_with_sizes")
-def split(input: StridedNestedTensor, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(
+    input: StridedNestedTensor,
+    split_size: Any = None,
+    dim: int = 0,
+    *,
+    split_sizes: Any = None,
+    split_size_or_sections: Any = None,
+) -> tuple[Any, ...]:
     """Parts of so many places of the last dimension."""
+    split_size = next(n for n in (split_size, split_sizes, split_size_or_sections) if n is not None)
     if isinstance(split_size, int):
         raise not_there("split.Tensor", input)
     n = _last(input, dim, "split_with_sizes")

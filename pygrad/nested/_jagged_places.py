@@ -1,0 +1,87 @@
+"""Rules of the jagged layout for what is named by its place: masks and indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _ops
+from .._boundary.overriding import DisableTorchFunctionSubclass
+from .._creation import tensor
+from .._dtypes import bool_, int64
+from .._tensor import Tensor
+from ._class import made_of, packed, rule
+from ._internal.nested_tensor import RULES, NestedTensor
+from ._jagged import Jagged
+from ._jagged_shapes import nested
+
+_F = _ops.SPACES["torch"]
+
+
+@rule(RULES, "masked_select")
+def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
+    """Of each entry the elements that a mask of the same offsets leaves."""
+    if out is not None:
+        raise NotImplementedError("aten.masked_select: out= is not implemented for nested tensors")
+    if not isinstance(input, NestedTensor) or not isinstance(mask, NestedTensor):
+        raise RuntimeError(
+            f"Mask with shape {mask.shape} is not compatible with input's shape {input.shape}"
+        )
+    if mask._size != input._size:
+        raise RuntimeError(
+            f"Mask with shape {mask.shape} is not compatible with input's shape {input.shape}"
+        )
+    if input.dim() != 2:
+        raise RuntimeError("masked_select only support 2-D selections currently")
+    if mask.dtype is not bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    chosen, offsets = packed(mask), input._parts.offsets
+    input._parts.spans(len(chosen), "masked_select")
+    ends = _F["cat"]([chosen.new_zeros(1, dtype=int64), chosen.cumsum(0)])
+    values = packed(input).masked_select(chosen)
+    return made_of(NestedTensor, values, Jagged(ends[offsets].detach()))
+
+
+def _rows(input: NestedTensor, indices: Sequence[Any], op: str) -> tuple[Any, ...]:
+    """Indices of entries and places in them, as those of the values.
+
+    Raises: RuntimeError: a place is not within its entry, or the ragged dimension is not named.
+    """
+    parts = input._parts
+    if parts.ragged != 1 or parts.lengths is not None:
+        raise RuntimeError(f"{op}(): only works on contiguous nested tensors")
+    spans = parts.spans(packed(input).shape[0], op)
+    if len(indices) == 1 and indices[0].dtype is not bool_:
+        chosen = [spans[i] for i in indices[0].tolist()]
+        places = [place for start, n in chosen for place in range(start, start + n)]
+        return (tensor(places, dtype=int64),)
+    if len(indices) < 2 or indices[0] is None or indices[1] is None:
+        raise NotImplementedError(
+            f"aten.{op}: the entry and the place in it are to be named for nested tensors"
+        )
+    entries, within = (each.to(int64) for each in indices[:2])
+    lengths = _F["stack"]([parts.offsets[:-1], parts.offsets.diff()]).to(int64)
+    begins, sizes = lengths[0][entries], lengths[1][entries]
+    if spans and bool(((within < 0) | (within >= sizes)).any()):
+        raise RuntimeError("Some indices in the ragged dimension are out of bounds!")
+    return (begins + within, *indices[2:])
+
+
+@rule(RULES, "index_put")
+def index_put(
+    input: NestedTensor, indices: Sequence[Any], values: Any, accumulate: bool = False
+) -> Any:
+    """The same with other elements at places that are named by entry and place."""
+    rows = _rows(input, indices, "index_put")
+    return nested(packed(input).index_put(rows, values, accumulate), input)
+
+
+@rule(RULES, "index_put_")
+def index_put_(
+    input: NestedTensor, indices: Sequence[Any], values: Any, accumulate: bool = False
+) -> Any:
+    """Writes elements to places that are named by entry and place."""
+    rows = _rows(input, indices, "index_put_")
+    with DisableTorchFunctionSubclass():
+        Tensor.index_put_(input, rows, values, accumulate)
+    return input
