@@ -69,7 +69,11 @@ class _Finder(MetaPathFinder):
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise
             name = torch_name(fullname)
-            if fullname == name or not _stand_ins.is_module(name):
+            if fullname == name:
+                return None
+            if not _stand_ins.is_module(name):
+                if fullname.startswith(DIALECT + ".") and _is_public(name):
+                    _wanted.looked_up(name)
                 return None
             loader: Any = _stand_ins.LOADER
             return ModuleSpec(fullname, loader, is_package=_stand_ins.is_package(name))

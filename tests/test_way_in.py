@@ -500,6 +500,10 @@ try:
     torch.cuda.synchronize()
 except AssertionError:
     pass
+try:
+    import torch.no_such_module
+except ImportError:
+    pass
 torch.nn.SyncBatchNorm, torch.distributed.fsdp, torch.jit.script, hasattr(torch, "__wrapped__")
 """
 REPORT = """\
@@ -509,6 +513,7 @@ pygrad: asked for in vain (PYGRAD_TRACE_MISSING)
 1  called      torch.cuda.synchronize
 1  called      torch.onnx.export
 1  not found   torch.Tensor.louder
+1  not found   torch.no_such_module
 """
 
 
