@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 import pytest
 from helpers import leaves_nothing
+from samples import Entry, entries, samples
+from sampling import Call, filled, numbers
 
 import pygrad as torch
 from pygrad.autograd import gradcheck, gradgradcheck
@@ -23,7 +25,7 @@ JAGGED, STRIDED = torch.jagged, torch.strided
 both_layouts = pytest.mark.parametrize("layout", [JAGGED, STRIDED], ids=str)
 
 
-def entries(*lengths: int, width: int = 2) -> list[torch.Tensor]:
+def rows(*lengths: int, width: int = 2) -> list[torch.Tensor]:
     """Tensors (length, width) of numbers that are all different."""
     made, first = [], 1
     for n in lengths:
@@ -34,7 +36,7 @@ def entries(*lengths: int, width: int = 2) -> list[torch.Tensor]:
 
 def nested(layout: Any, *lengths: int, width: int = 2, requires_grad: bool = False) -> Any:
     return torch.nested.nested_tensor(
-        entries(*lengths, width=width), layout=layout, requires_grad=requires_grad
+        rows(*lengths, width=width), layout=layout, requires_grad=requires_grad
     )
 
 
@@ -48,7 +50,7 @@ def lists(x: Any) -> Any:
 
 @both_layouts
 def test_a_list_of_tensors_is_copied(layout: Any) -> None:
-    given = entries(2, 1)
+    given = rows(2, 1)
     x = torch.nested.nested_tensor(given, layout=layout)
     given[0].zero_()
     assert lists(x) == [[[1, 2], [3, 4]], [[5, 6]]]
@@ -69,7 +71,7 @@ def test_numbers_are_taken_too(layout: Any) -> None:
 
 @both_layouts
 def test_as_nested_tensor_keeps_the_history(layout: Any) -> None:
-    a, b = (each.requires_grad_() for each in entries(2, 1))
+    a, b = (each.requires_grad_() for each in rows(2, 1))
     x = torch.nested.as_nested_tensor([a, b], layout=layout)
     assert x.requires_grad
     assert not x.is_leaf
@@ -202,6 +204,62 @@ def test_each_element_is_computed_as_in_its_entry(layout: Any, function: Any) ->
     assert y.layout is layout
     assert [each.dtype for each in y.unbind()] == [each.dtype for each in wanted]
     assert lists(y) == [each.tolist() for each in wanted]
+
+
+def drawn(sample: Call) -> list[torch.Tensor]:
+    """The tensors of a sample."""
+    return [
+        torch.from_numpy(numbers(what, "float64", salt).copy())
+        for salt, what in enumerate(sample.tensors(), 1)
+    ]
+
+
+def fits_nested(sample: Call) -> bool:
+    """Whether all tensors of a sample have one shape, of two rows at least."""
+    if any(what.kind == "parts" for what in sample.tensors()):
+        return False
+    shapes = {tuple(each.shape) for each in drawn(sample)} - {()}
+    return len(shapes) == 1 and min(shapes)[0] > 1
+
+
+SWEPT = [
+    (entry, sample)
+    for entry in entries()
+    if known(entry.function).each and entry.name not in NestedTensor.rules
+    if entry.name not in ("empty_like", "detach_")  # what is there by chance; not of a view
+    for sample in filter(fits_nested, samples(entry)[:4])
+    if entry.name != "where" or len(sample.args) == 3  # else it tells where
+]
+
+
+@both_layouts
+@pytest.mark.parametrize(("entry", "sample"), SWEPT, ids=lambda each: getattr(each, "id", ""))
+@leaves_nothing
+def test_every_op_of_elements_is_done_to_each_entry(
+    layout: Any, entry: Entry, sample: Call
+) -> None:
+    """The first row is an entry, and the others are one: the results are those of all rows."""
+    plain = drawn(sample)
+    offsets = torch.tensor([0, 1, max(len(each) for each in plain if each.ndim)])
+
+    def divided(x: torch.Tensor) -> Any:
+        if not x.ndim:
+            return x
+        if layout is STRIDED:
+            return torch.nested.as_nested_tensor([x[:1], x[1:]])
+        return torch.nested.nested_tensor_from_jagged(x.clone(), offsets)
+
+    def result(tensors: list[Any]) -> list[Any]:
+        torch.manual_seed(0)
+        args, kwargs = filled(sample, tensors)
+        found = entry.function(*args, **kwargs)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    made = result([divided(each) for each in plain])
+    for got, wanted in zip(made, result(plain), strict=True):
+        for part, rows_of in zip(got.unbind(), (wanted[:1], wanted[1:]), strict=True):
+            assert part.dtype is rows_of.dtype
+            assert torch.allclose(part, rows_of, rtol=0, atol=0, equal_nan=True)
 
 
 def test_which_ops_go_element_by_element_is_said_by_the_table() -> None:

@@ -15,11 +15,10 @@ _ITSELF: Final = "batch:itself"
 _SPACES: Final = {"linalg": "linalg.", "fft": "fft.", "special": "", "masked": "masked."}
 _ALSO: Final = frozenset(
     "rsub fill_ fill to type_as rand_like randn_like randint_like bernoulli bernoulli_ uniform_ "
-    "normal_ exponential_ cauchy_ log_normal_ geometric_ random_ native_dropout feature_dropout"
-    "".split()
+    "normal_ exponential_ cauchy_ log_normal_ geometric_ random_ native_dropout".split()
 )
 """Ops that are composed of such, fill a tensor, or make one like it, which no word tells."""
-_NOT: Final = frozenset("complex equal allclose item glu".split())
+_NOT: Final = frozenset("complex equal allclose item glu gumbel_softmax _sample_dirichlet".split())
 
 
 class Known:

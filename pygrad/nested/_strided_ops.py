@@ -28,7 +28,7 @@ _F, _NN, _M = _ops.SPACES["torch"], _ops.SPACES["nn"], _ops.SPACES["method"]
 # ------------------------------------------------------------------ sums
 
 
-class SumOfLastBackward(Function):
+class SumOfLast(Function):
     """The sum of each entry over its last dimension, which as in PyTorch saves its input."""
 
     @staticmethod
@@ -76,7 +76,7 @@ def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     if dtype is not None:
         return summed(input.to(dtype), dim, keepdim)
     sizes = [(*size[:-1], 1) for size in input._parts.sizes]
-    buffer = SumOfLastBackward.apply(packed(input), input._parts)
+    buffer = SumOfLast.apply(packed(input), input._parts)
     return over_buffer(buffer, Strided.in_order(sizes, input._parts.rank))
 
 
