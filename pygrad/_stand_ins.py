@@ -18,6 +18,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -397,6 +398,12 @@ class _Loader:
 LOADER: Final = _Loader()
 
 
+def _has_file(module: ModuleType, name: str) -> bool:
+    """Whether a name is a submodule, which an import asks for before it is loaded."""
+    path = getattr(module, "__path__", None)
+    return path is not None and PathFinder.find_spec(f"{module.__name__}.{name}", path) is not None
+
+
 def supplement(module: ModuleType, name: str) -> None:
     """Lets a module show what PyTorch has in the module of a name, where it does not itself."""
     before = vars(module).get("__getattr__")
@@ -413,7 +420,7 @@ def supplement(module: ModuleType, name: str) -> None:
         try:
             return look_up(module, name, short)
         except LookupError:
-            if not short.startswith("__"):
+            if _wanted.TRACES and not short.startswith("__") and not _has_file(module, short):
                 _wanted.looked_up(f"{name}.{short}")
             said = f"module '{module.__name__}' has no attribute '{short}'"
             raise AttributeError(said, name=short, obj=module) from None
