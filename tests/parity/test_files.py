@@ -235,6 +235,36 @@ def test_results_with_names_go_to_the_other_library(way: str) -> None:
     assert found.indices.tolist() == [1]
 
 
+@both_ways
+def test_spectral_norm_goes_to_the_other_library(way: str) -> None:
+    writer, reader = WAYS[way]
+    layer = writer.nn.utils.spectral_norm(writer.nn.Linear(2, 3))
+    found = loaded(reader, saved(writer, layer), weights_only=False)
+    x = [[1.0, 2.0]]
+    for each in (found, layer):
+        each.eval()
+    mine, theirs = found(reader.tensor(x)).tolist(), layer(writer.tensor(x)).tolist()
+    np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+    assert found.state_dict()._metadata == layer.state_dict()._metadata
+    plain = reader.nn.utils.remove_spectral_norm(found)
+    assert list(plain.state_dict()) == ["bias", "weight"]
+
+
+def test_state_with_one_vector_of_spectral_norm_is_read_as_by_pytorch() -> None:
+    whole, u = [[1.0, -2.0], [0.5, 3.0], [2.0, 1.0]], [0.6, 0.8, 0.0]
+
+    def vector(t: Any) -> Any:
+        layer = t.nn.utils.spectral_norm(t.nn.Linear(2, 3))
+        old = {"bias": t.zeros(3), "weight_orig": t.tensor(whole), "weight_u": t.tensor(u)}
+        layer.load_state_dict({**old, "weight": t.tensor(whole) / 2.5})
+        lacking = tried(lambda: layer.load_state_dict(old))
+        return layer.weight_v.tolist(), lacking
+
+    (mine, error), (theirs, their_error) = vector(pygrad), vector(torch)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-4)
+    assert error == their_error
+
+
 def test_version_of_pytorch_is_read() -> None:
     found = loaded(pygrad, saved(torch, {"version": torch.__version__}), weights_only=False)
     assert found["version"] == str(torch.__version__)

@@ -58,6 +58,54 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
+class SpectralNormStateDictHook:
+    """Notes in the metadata of a state dict that it has both vectors."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: Any) -> None:
+        local_metadata.setdefault("spectral_norm", {})[f"{self.fn.name}.version"] = 1
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Gives a state dict from before PyTorch 1.1 the second vector, which it did not have: that for
+    which the first one gives the norm by which the weight was divided.
+    """
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        version = local_metadata.get("spectral_norm", {}).get(f"{self.fn.name}.version")
+        key = prefix + self.fn.name
+        if version is not None or (key not in state_dict and f"{key}_v" in state_dict):
+            return
+        lacks = [key + end for end in ("_orig", "", "_u") if key + end not in state_dict]
+        missing_keys.extend(lacks)
+        if lacks:
+            return
+        with pygrad.no_grad():
+            whole, weight, u = (
+                state_dict[f"{key}_orig"],
+                state_dict.pop(key),
+                state_dict[f"{key}_u"],
+            )
+            matrix = self.fn.matrix(whole)
+            v = matrix.t().mm(matrix).pinverse().mv(matrix.t().mv(u))
+            norm = (whole / weight).mean()
+            state_dict[f"{key}_v"] = v * (norm / u.dot(matrix.mv(v)))
+
+
 def spectral_norm(
     module: T,
     name: str = "weight",
@@ -106,6 +154,8 @@ def spectral_norm(
     module.register_buffer(name + "_u", u)
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+    module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
     return module
 
 
@@ -132,4 +182,8 @@ def remove_spectral_norm(module: T, name: str = "weight") -> T:
     delattr(module, name + "_orig")
     module.register_parameter(name, Parameter(weight.detach()))
     del module._forward_pre_hooks[key]
+    for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+        for place, each in list(hooks.items()):
+            if getattr(getattr(each, "hook", each), "fn", None) is hook:
+                del hooks[place]
     return module
