@@ -462,6 +462,35 @@ def test_embedding_bag_is_of_each_entry() -> None:
     assert weighted.tolist() == [[6, 8], [8, 12]]
 
 
+@both_layouts
+def test_an_entry_is_written_to(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    x[1] = 0
+    x[0, 1] = torch.tensor([8.0, 9.0], dtype=torch.float64)
+    assert lists(x) == [[[1, 2], [8, 9]], [[0, 0]]]
+    with pytest.raises(NotImplementedError, match="index_put_"):
+        x[:1] = 0
+
+
+@both_layouts
+def test_parts_of_complex_numbers(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    z = x + 2j
+    assert lists(z.real) == lists(x)
+    assert lists(z.imag) == [[[2, 2], [2, 2]], [[2, 2]]]
+    assert lists(z.conj()) == [[[1 - 2j, 2 - 2j], [3 - 2j, 4 - 2j]], [[5 - 2j, 6 - 2j]]]
+    assert x.names == (None, None, None)
+
+
+def test_jagged_tensors_are_compared_by_testing() -> None:
+    x = nested(JAGGED, 2, 1)
+    assert 3.0 in x
+    assert 7.0 not in x
+    torch.testing.assert_close(x, x + 0.0)
+    with pytest.raises(AssertionError, match="not close"):
+        torch.testing.assert_close(x, x + 1)
+
+
 def test_strided_narrow_shows_some_entries() -> None:
     x = nested(STRIDED, 2, 1, 1)
     y = x.narrow(0, 1, 2)

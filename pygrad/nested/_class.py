@@ -150,7 +150,7 @@ class Nested(Tensor):
         if what.itself or what.name in _OF_PACKED:
             with DisableTorchFunctionSubclass():
                 return func(*args, **kwargs)
-        if what.native or what.name in _REFUSED:
+        if what.native or what.name in _REFUSED or type(func) is overriding.WRAPPER:
             raise not_there(what.name, self)
         behind = overriding.behind(func)
         if behind is None:
@@ -163,12 +163,12 @@ _OF_PACKED: Final = frozenset(
     "grad_fn is_cpu is_cuda is_inference is_leaf is_meta is_mps is_pinned is_quantized is_shared "
     "is_sparse is_sparse_csr is_xpu itemsize nbytes output_nr register_post_accumulate_grad_hook "
     "requires_grad requires_grad.__set__ requires_grad_ retains_grad untyped_storage "
-    "is_floating_point is_complex data_ptr storage_offset retain_grad".split()
+    "is_floating_point is_complex data_ptr storage_offset retain_grad name volatile".split()
 )
 """What is written in Python about the tensor itself: said of the packed one."""
 _REFUSED: Final = frozenset(
     "__array__ __dlpack__ __dlpack_device__ apply_ map_ map2_ dim_order set_ storage "
-    "_typed_storage share_memory_ data.__set__ __setitem__ __contains__ lu".split()
+    "_typed_storage share_memory_ data.__set__ real.__set__ imag.__set__ lu".split()
 )
 """What is written in Python and would read the packed tensor as one that is not nested."""
 

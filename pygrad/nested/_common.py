@@ -14,7 +14,7 @@ from ..autograd import _inputs, _listed
 from ..autograd import backward as _backward
 from ..autograd import grad as _grad
 from ..autograd.graph import GradientEdge
-from ._class import Nested, fits, made_of, over, packed, rule, twin
+from ._class import Nested, each_element, fits, made_of, not_there, over, packed, rule, twin
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
 from ._jagged_shapes import without_holes
@@ -81,6 +81,26 @@ def data(input: Any) -> Any:
         return made_of(type(input), Tensor.data.__get__(input), input._parts)
 
 
+@both("names")
+def names(input: Any) -> tuple[None, ...]:
+    """None for each dimension."""
+    return (None,) * int(input.dim())
+
+
+def _part_of_complex(name: str) -> None:
+    @both(name)
+    def function(input: Any) -> Any:
+        if name == "real" and not input.is_complex():
+            return input
+        return each_element(input, name, _F[name], (input,), {})
+
+    function.__name__ = name
+
+
+_part_of_complex("real")
+_part_of_complex("imag")
+
+
 @both("cpu")
 def cpu(input: Any, memory_format: Any = None) -> Any:
     """Itself."""
@@ -132,6 +152,16 @@ def _reflected(name: str, op: str) -> None:
 
 for _name, _op in _REFLECTED.items():
     _reflected(_name, _op)
+
+
+@both("__setitem__ _setitem")
+def setitem(input: Any, index: Any, value: Any) -> None:
+    """Writes to an entry, or to what is named in it."""
+    items = index if isinstance(index, tuple) else (index,)
+    if not items or not isinstance(items[0], int) or isinstance(items[0], bool):
+        raise not_there("index_put_", input)
+    entry = input.select(0, items[0])
+    entry[items[1:] if items[1:] else ...] = value
 
 
 @both("is_same_size")

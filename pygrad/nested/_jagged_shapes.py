@@ -29,6 +29,29 @@ def _numbers(given: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(given[0]) if one else tuple(given)
 
 
+def _shape_given(op: str, shape: Sequence[Any], x: Any) -> tuple[Any, ...]:
+    """Sizes as an op was given them, also as those of another tensor.
+
+    Raises: TypeError: none. NotImplementedError: a dtype.
+    """
+    if not shape:
+        raise TypeError(f'{op}() missing 1 required positional arguments: "size"')
+    if type(shape[0]).__name__ == "dtype":
+        raise not_there(f"{op}.dtype", x)
+    return (shape[0].shape,) if isinstance(shape[0], Tensor) else tuple(shape)
+
+
+def _parts_asked_for(*given: Any) -> Any:
+    """How a tensor is to be split, by whichever name.
+
+    Raises: TypeError: by none.
+    """
+    found = next((each for each in given if each is not None), None)
+    if found is None:
+        raise TypeError("Tensor.split() missing 1 required positional argument: 'split_size'")
+    return found
+
+
 def without_holes(x: NestedTensor) -> Any:
     """The same entries, each of which reaches to the next."""
     if x._parts.lengths is None:
@@ -176,8 +199,7 @@ def view(input: NestedTensor, *shape: Any) -> Any:
     """The entries in other sizes: that of the batch stays, and the ragged one is named by itself
     or -1.
     """
-    if isinstance(shape[0], Tensor):
-        shape = (shape[0].shape,)
+    shape = _shape_given("view", shape, input)
     sizes = list(_numbers(shape))
     refused = RuntimeError(f"view(): cannot view shape {input._size} as {sizes}")
     values, parts = packed(input), input._parts
@@ -216,8 +238,7 @@ def expand(input: Any, *shape: Any) -> Any:
     """Dimensions of size 1 in other sizes: a view."""
     if not isinstance(input, NestedTensor):
         return _as_wide_as(input, shape[0])
-    if isinstance(shape[0], Tensor):
-        shape = (shape[0].shape,)
+    shape = _shape_given("expand", shape, input)
     sizes = list(_numbers(shape))
     parts, n = input._parts, input.dim()
     if len(sizes) != n or sizes[0] not in (parts.batch, -1):
@@ -276,7 +297,7 @@ def split(
     split_size_or_sections: Any = None,
 ) -> tuple[Any, ...]:
     """Parts of so many places each."""
-    split_size = next(n for n in (split_size, split_sizes, split_size_or_sections) if n is not None)
+    split_size = _parts_asked_for(split_size, split_sizes, split_size_or_sections)
     op = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = input._inner(dim, op)
     return tuple(nested(each, input) for each in packed(input).split(split_size, at))

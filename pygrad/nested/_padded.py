@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,6 +57,10 @@ def _strided_padded(x: StridedNestedTensor, padding: float, size: Sequence[int] 
     refuse_otherwise(x, "for now to_padded_tensor only supports contiguous nested tensor")
     if not sizes:
         return packed(x).clone()
+    if not any(map(math.prod, sizes)):
+        raise RuntimeError(
+            "to_padded_tensor: at least one constituent tensor should have non-zero numel"
+        )
     least = [len(sizes), *(max(s[d] for s in sizes) for d in range(rank))]
     if size is not None:
         if len(size) != rank + 1:

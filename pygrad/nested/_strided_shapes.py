@@ -10,7 +10,7 @@ from typing import Any
 from .. import _ops
 from .._tensor import Tensor
 from ._class import not_there, packed, rule
-from ._jagged_shapes import _numbers
+from ._jagged_shapes import _numbers, _parts_asked_for, _shape_given
 from ._strided import (
     RULES,
     Sizes,
@@ -209,7 +209,7 @@ def _resized(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Size
 @rule(RULES, "view")
 def view(input: StridedNestedTensor, *shape: Any) -> Any:
     """The entries in other sizes, over the same buffer."""
-    sizes = _numbers(shape)
+    sizes = _numbers(_shape_given("view", shape, input))
     made = _resized(input, sizes, "view")
     entries = entries_of(packed(input).detach(), input._parts)
     views = [entry.view(size) for entry, size in zip(entries, made, strict=True)]
@@ -220,7 +220,7 @@ def view(input: StridedNestedTensor, *shape: Any) -> Any:
 @rule(RULES, "reshape")
 def reshape(input: StridedNestedTensor, *shape: Any) -> Any:
     """The same, or a copy where the entries are not in order."""
-    sizes = _numbers(shape)
+    sizes = _numbers(_shape_given("reshape", shape, input))
     made = _resized(input, sizes, "reshape")
     whole = in_order(input)
     return _with(whole, Strided.in_order(made, len(sizes) - 1))
@@ -274,7 +274,7 @@ def split(
     split_size_or_sections: Any = None,
 ) -> tuple[Any, ...]:
     """Parts of so many places of the last dimension."""
-    split_size = next(n for n in (split_size, split_sizes, split_size_or_sections) if n is not None)
+    split_size = _parts_asked_for(split_size, split_sizes, split_size_or_sections)
     if isinstance(split_size, int):
         raise not_there("split.Tensor", input)
     n = _last(input, dim, "split_with_sizes")

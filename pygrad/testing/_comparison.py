@@ -200,6 +200,13 @@ def _of_numbers(
     return "\n".join(lines)
 
 
+def _elements(x: Tensor) -> Tensor:
+    """What is compared of a tensor: all elements, of a nested one its values."""
+    if x.is_nested:
+        return x.values()
+    return x if x.layout is strided else x.to_dense()
+
+
 def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
     def unlike(name: str, a: Any, b: Any) -> str:
         return f"The values for attribute '{name}' do not match: {a} != {b}."
@@ -214,7 +221,7 @@ def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
         return unlike("dtype", mine.dtype, theirs.dtype)
     if rules.check_stride and mine.stride() != theirs.stride():
         return unlike("stride()", mine.stride(), theirs.stride())
-    mine, theirs = (x if x.layout is strided else x.to_dense() for x in (mine, theirs))
+    mine, theirs = map(_elements, (mine, theirs))
     if mine.is_meta or theirs.is_meta:  # one of them has no elements
         return None
     rtol, atol = rules.tolerances(mine.dtype, theirs.dtype)
