@@ -294,6 +294,19 @@ def test_jagged_beside_a_plain_tensor(other: Any, wanted: Any) -> None:
     assert lists(torch.tensor(other, dtype=torch.float64) + x) == wanted
 
 
+def test_jagged_beside_one_of_another_width() -> None:
+    x = nested(JAGGED, 2, 1)
+    total = x.sum(-1, keepdim=True)
+    wanted = [[[3, 6], [21, 28]], [[55, 66]]]
+    assert lists(total * x) == lists(x * total) == wanted
+    assert lists(total + torch.tensor([0.0, 1.0], dtype=torch.float64)) == [
+        [[3, 4], [7, 8]],
+        [[11, 12]],
+    ]
+    with pytest.raises(RuntimeError, match="is being used in an in-place|doesn't match|shape"):
+        total.add_(x)
+
+
 def test_ragged_in_another_dimension_beside_a_plain_tensor() -> None:
     x = nested(JAGGED, 2, 1).transpose(1, 2)
     other = torch.tensor([[[10.0], [20.0]], [[30.0], [40.0]]], dtype=torch.float64)

@@ -47,6 +47,10 @@ class Nested(Tensor):
         """
         return self
 
+    def _may_be_of(self, shape: Sequence[int]) -> bool:
+        """Whether a tensor of this shape may be what is packed of the same entries."""
+        return shape == attributes.shape(self)
+
     def _entries(self, op: str) -> list[Tensor]:
         """Its entries, each a view."""
         raise NotImplementedError
@@ -272,7 +276,7 @@ def _rewrapped(found: Any, like: Nested, name: str) -> Any:
         return type(found)([_rewrapped(each, like, name) for each in found])
     if type(found) is not Tensor:
         return found
-    if found.shape != attributes.shape(like):
+    if not like._may_be_of(found.shape):
         raise not_there(name, like)
     if found.is_meta:
         raise NotImplementedError("pygrad: nested tensors are not made on the device meta")

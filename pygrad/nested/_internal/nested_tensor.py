@@ -244,6 +244,10 @@ class NestedTensor(Nested):
 
     # ------------------------------------------------------------ operands beside the values
 
+    def _may_be_of(self, shape: Sequence[int]) -> bool:
+        mine, at = attributes.shape(self), self._parts.ragged - 1
+        return len(shape) == len(mine) and shape[at] == mine[at]
+
     def _entries(self, op: str) -> list[Tensor]:
         values, at = packed(self), self._parts.ragged - 1
         spans = self._parts.spans(values.shape[at], op)
