@@ -126,6 +126,7 @@ EXEMPT = {
         " _validate_sparse_csr_tensor_args _validate_sparse_csc_tensor_args"
         " _validate_sparse_bsr_tensor_args _validate_sparse_bsc_tensor_args"
         " _sparse_broadcast_to smm hspmm hsmm sspaddmm saddmm"
+        " _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo"
         " _C._sparse_sampled_addmm",
     ),
     **_exempt(

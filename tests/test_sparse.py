@@ -140,6 +140,30 @@ def test_rows_of_a_sparse_matrix_are_sparse() -> None:
     assert [each.to_dense().tolist() for each in columns] == [[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]
 
 
+def test_row_indices_are_compressed_and_found_again() -> None:
+    rows, columns = torch.tensor([0, 0, 2, 3]), torch.tensor([1, 2, 0, 0])
+    ends = torch._convert_indices_from_coo_to_csr(rows, 5)
+    assert ends.tolist() == [0, 2, 2, 3, 4, 4]
+    assert torch._convert_indices_from_coo_to_csr(rows[:0], 2, out_int32=True).tolist() == [0, 0, 0]
+    back = torch._convert_indices_from_csr_to_coo
+    assert back(ends, columns).tolist() == [rows.tolist(), columns.tolist()]
+    assert back(ends, columns, transpose=True).tolist() == [columns.tolist(), rows.tolist()]
+    assert back(ends, columns, out_int32=True).dtype is torch.int32
+    batches = torch.tensor([[0, 1, 2], [0, 2, 2]]), torch.tensor([[0, 1], [0, 1]])
+    assert back(*batches).tolist() == [[0, 0, 1, 1], [0, 1, 0, 0], [0, 1, 0, 1]]
+
+
+def test_row_indices_that_cannot_be_compressed_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="csr_cpu\" not implemented for 'Float'"):
+        torch._convert_indices_from_coo_to_csr(torch.ones(2), 2)
+    with pytest.raises(RuntimeError, match="supposed to be a vector, but got 2 dimensional"):
+        torch._convert_indices_from_coo_to_csr(torch.ones(1, 2).long(), 2)
+    with pytest.raises(IndexError, match="index 3 of a sparse tensor is out of range"):
+        torch._convert_indices_from_coo_to_csr(torch.tensor([3]), 2)
+    with pytest.raises(RuntimeError, match="do not fit each other"):
+        torch._convert_indices_from_csr_to_coo(torch.tensor([0, 1]), torch.tensor([[0]]))
+
+
 def test_dimensions_behind_the_sparse_ones_are_dense() -> None:
     x = torch.sparse_coo_tensor([[0, 2]], [[1.0, 2.0], [3.0, 4.0]], (3, 2))
     assert (x.sparse_dim(), x.dense_dim(), x._nnz(), x.numel()) == (1, 1, 2, 6)

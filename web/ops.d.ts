@@ -13,6 +13,9 @@ export interface Functions {
   _chunk_cat(tensors: readonly Tensor[], dim: number, num_chunks: number, options?: { out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], dim: number, options: { num_chunks: number; out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], options: { dim: number; num_chunks: number; out?: Tensor }): Tensor;
+  _convert_indices_from_coo_to_csr(input: Tensor, size: number, options?: { out_int32?: boolean; out?: Tensor }): Tensor;
+  _convert_indices_from_coo_to_csr(input: Tensor, options: { size: number; out_int32?: boolean; out?: Tensor }): Tensor;
+  _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, options?: { out_int32?: boolean; transpose?: boolean; out?: Tensor }): Tensor;
   _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor): Tensor;
   _grouped_mm(input: Tensor, mat2: Tensor, offs?: Tensor | null, bias?: Tensor | null, out_dtype?: DType | null): Tensor;
   _grouped_mm(input: Tensor, mat2: Tensor, offs: Tensor | null, bias: Tensor | null, options: { out_dtype?: DType | null }): Tensor;

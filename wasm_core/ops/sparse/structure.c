@@ -3,6 +3,7 @@
 
 #include "ground/memory.h"
 #include "ops/sparse/sparse.h"
+#include "sparse_rows.h"
 
 Tensor *index_words(Tensor *t) { return WITHOUT_GRAD(t_contiguous(t_to(t, DT_I64))); }
 
@@ -300,4 +301,66 @@ Tensor *coalesced_value(Tensor *x) {
   if (rest) values = add_rows(values, to, t_index_select(s->values, 0, added));
   Tensor *y = structure(form_of(x), own, DT_BOOL);
   return y && values ? with_parts(y, values) : NULL;
+}
+
+/* ------------------------------------------------------------ indices, compressed and not */
+
+static Tensor *integers(Tensor *t, const char *kernel) {
+  DType d = (DType)t->dtype;
+  return dtype_is_inexact(d) || d == DT_BOOL ? no_kernel(kernel, d) : index_words(t);
+}
+
+/* Where each row begins among row indices that are sorted, and where the last one ends:
+ * (size + 1). */
+Tensor *t_convert_indices_from_coo_to_csr(Tensor *rows, int64_t size, bool in_int32) {
+  OP_ENTERED(t_convert_indices_from_coo_to_csr, "_convert_indices_from_coo_to_csr", rows, size,
+             in_int32);
+  if (blocked(rows)) return NULL;
+  if (rows->ndim > 1)
+    return fail(ERR_RUNTIME, "Input is supposed to be a vector, but got %d dimensional tensor.",
+                rows->ndim);
+  if (size < 0)
+    return fail(ERR_RUNTIME, "_convert_indices_from_coo_to_csr(): size must not be negative");
+  int64_t total = size + 1, n = rows->numel, next = 0;
+  Tensor *given = integers(rows, "convert_indices_from_coo_to_csr_cpu"),
+         *y = tensor_empty(1, &total, DT_I64);
+  if (!given || !y || !places_within(words_of(given), n, total)) return NULL;
+  int64_t *out = words_in(y);
+  for (int64_t k = 0; k < n; k++) {
+    while (next <= words_of(given)[k]) out[next++] = k;
+    next = words_of(given)[k] + 1;
+  }
+  while (next <= size) out[next++] = n;
+  return in_int32 ? t_to(y, DT_I32) : y;
+}
+
+/* The row and the column of each place, behind the indices of its batch, the row first unless
+ * they are transposed: (batch dims + 2, places). */
+Tensor *t_convert_indices_from_csr_to_coo(Tensor *ends, Tensor *columns, bool in_int32,
+                                          bool transpose) {
+  OP_ENTERED(t_convert_indices_from_csr_to_coo, "_convert_indices_from_csr_to_coo", ends, columns,
+             in_int32, transpose);
+  if (blocked(ends, columns)) return NULL;
+  int batch = ends->ndim - 1;
+  if (batch < 0 || columns->ndim != ends->ndim || ends->sizes[batch] < 1 ||
+      memcmp(ends->sizes, columns->sizes, (size_t)batch * sizeof *ends->sizes) != 0)
+    return fail(ERR_RUNTIME,
+                "_convert_indices_from_csr_to_coo(): the two indices do not fit each other");
+  int64_t lines = ends->sizes[batch] - 1, each = columns->sizes[batch], n = columns->numel;
+  Tensor *from = integers(ends, "convert_indices_from_csr_to_coo_cpu"),
+         *other = integers(columns, "convert_indices_from_csr_to_coo_cpu"),
+         *y = tensor_zeros(2, (int64_t[]){batch + 2, n}, DT_I64);
+  if (!from || !other || !y) return NULL;
+  int64_t *out = words_in(y), *row = out + (batch + transpose) * n;
+  memcpy(out + (batch + !transpose) * n, words_of(other), (size_t)n * sizeof *out);
+  for (int64_t b = 0; b * each < n; b++) {
+    const int64_t *end = words_of(from) + b * (lines + 1);
+    for (int64_t line = 0; line < lines; line++)
+      for (int64_t k = end[line] < 0 ? 0 : end[line]; k < end[line + 1] && k < each; k++)
+        row[b * each + k] = line;
+    for (int64_t k = 0; k < each; k++)
+      for (int64_t d = batch - 1, rest = b; d >= 0; rest /= ends->sizes[d--])
+        out[d * n + b * each + k] = rest % ends->sizes[d];
+  }
+  return in_int32 ? t_to(y, DT_I32) : y;
 }
