@@ -66,7 +66,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 def _code() -> None:
     code, sys.argv = sys.argv[2], ["-c", *sys.argv[3:]]
     _first_path("")
-    _execute(compile(code, "<string>", "exec"), None)
+    _execute(compile(code, "<string>", "exec", dont_inherit=True), None)
 
 
 def _module() -> None:
@@ -81,7 +81,7 @@ def _script() -> None:
     name = sys.argv[0]
     if name == "-":
         _first_path("")
-        _execute(compile(sys.stdin.read(), "<stdin>", "exec"), "<stdin>")
+        _execute(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), "<stdin>")
     elif get_importer(name) is not None:  # a folder or an archive, with a __main__ within
         _first_path(os.path.join(os.getcwd(), name))
         _clear_main()
@@ -96,7 +96,7 @@ def _script() -> None:
             print(f"{sys.executable}: {problem} {error.strerror}", file=sys.stderr)
             sys.exit(2)
         file = os.path.join(os.getcwd(), name)
-        _execute(compile(source, file, "exec"), file)
+        _execute(compile(source, file, "exec", dont_inherit=True), file)
 
 
 def _first_path(path: str) -> None:

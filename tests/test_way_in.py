@@ -269,6 +269,8 @@ SHOW = """
 import sys, torch
 print(sys.argv, sys.path[0], __name__, globals().get("__file__"), __spec__ and __spec__.name)
 print(sorted(n for n in vars(sys.modules["__main__"]) if n[0] != "_"), torch.ones(1).item())
+def annotated(x: int): pass
+print(annotated.__annotations__)
 """
 
 
