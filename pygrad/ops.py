@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _backward_ops, _boundary, _index, _ops
+from ._boundary import overriding
 from ._dtypes import bool_, complex128, float64, int64
 from ._function_schema import FunctionSchema, native_lines, native_schema, parse_schema
 from ._tensor import Tensor
@@ -120,6 +121,9 @@ class OpOverload:
         return self(*args, **kwargs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        told, found = overriding.asks(args, kwargs)
+        if told:
+            return overriding.call(self, args, kwargs, found)
         return self.overloadpacket._run(self, args, kwargs)
 
     _op = op = property(lambda self: self)
@@ -217,6 +221,9 @@ class OpOverloadPacket:
         return _function_of(name)(*args, **kwargs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        told, found = overriding.asks(args, kwargs)
+        if told:
+            return overriding.call(self, args, kwargs, found)
         return _function_of(self.__name__)(*args, **kwargs)
 
     def __str__(self) -> str:
@@ -227,6 +234,9 @@ class OpOverloadPacket:
 
     def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
         return self
+
+
+overriding.adopt_ops(OpOverload, OpOverloadPacket)
 
 
 class Tag:

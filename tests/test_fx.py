@@ -872,3 +872,48 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
         "assert 'pygrad.fx' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_ops_of_the_dispatcher_are_recorded_as_they_are_called() -> None:
+    def f(a: Any, b: Any) -> Any:
+        y = pygrad.ops.aten.view(pygrad.ops.aten.add.Tensor(a, b), [4])
+        pygrad.ops.aten.add_.Tensor(y, 1)
+        return pygrad.ops.aten.cat([y, y])
+
+    graph = fx.symbolic_trace(f)
+    aten = pygrad.ops.aten
+    assert [node.target for node in graph.graph.nodes if node.op == "call_function"] == [
+        aten.add.Tensor,
+        aten.view,
+        aten.add_.Tensor,
+        aten.cat,
+    ]
+    graph.graph.eliminate_dead_code()  # keeps what writes
+    assert aten.add_.Tensor in [node.target for node in graph.graph.nodes]
+    ones = pygrad.ones(2, 2)
+    assert graph(ones, ones).tolist() == [3.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("target", "impure"),
+    [
+        (pygrad.ops.aten.add.out, True),
+        (pygrad.ops.aten.add_.Tensor, True),
+        (pygrad.ops.aten.sin_, True),  # as its default overload
+        (pygrad.ops.aten.sin, False),
+        (pygrad.ops.aten.bernoulli, True),
+        (pygrad.ops.aten.rand.default, True),
+        (pygrad.ops.aten._assert_async.msg, True),
+        (pygrad.ops.profiler._record_function_enter_new, True),
+        (pygrad.add, False),
+    ],
+    ids=lambda value: str(value).partition(" of ")[0],
+)
+def test_dead_code_is_kept_where_it_does_more_than_give_a_value(target: Any, impure: bool) -> None:
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    node = graph.call_function(target, (x,))
+    graph.output(x)
+    assert node.is_impure() is impure
+    graph.eliminate_dead_code()
+    assert (node in graph.nodes) is impure

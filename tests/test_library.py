@@ -381,3 +381,14 @@ def test_arguments_are_cast_under_autocast_as_registered() -> None:
     with torch.autocast("cpu"):
         assert op(torch.ones(1)).dtype is torch.bfloat16
         assert op(torch.ones(1, dtype=torch.float64)).dtype is torch.float64
+
+
+def test_calls_of_a_custom_op_are_recorded_in_a_graph(cube: Any) -> None:
+    def f(x: Any) -> Any:
+        return torch.ops.tests.cube.default(torch.ops.tests.cube(cube(x)))
+
+    graph = torch.fx.symbolic_trace(f)
+    calls = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+    op = torch.ops.tests.cube
+    assert calls == [op.default, op, op.default]
+    assert graph(torch.tensor(2.0)).item() == 2.0**27

@@ -473,3 +473,37 @@ def test_hooks_and_saved_tensors_of_subclasses() -> None:
     assert seen == [True]
     assert x.grad is not None
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_ops_of_the_dispatcher_ask_as_themselves() -> None:
+    told: list[Any] = []
+
+    class Asked(pygrad.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            told.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = pygrad.ones(2).as_subclass(Asked)
+    aten = pygrad.ops.aten
+    assert isinstance(aten.add.Tensor(pygrad.ones(2), other=x), Asked)
+    assert isinstance(aten.sin(x), Asked)
+    assert told == [aten.add.Tensor, aten.sin]
+
+
+def test_modes_are_told_of_ops_of_the_dispatcher() -> None:
+    told: list[Any] = []
+
+    class Mode(overrides.TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            told.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = pygrad.ones(2)
+    with Mode():
+        pygrad.ops.aten.add.Tensor(x, 1)
+    assert told == [pygrad.ops.aten.add.Tensor]

@@ -169,6 +169,12 @@ def _insert(value: Any, found: list[Any], kind_of: Callable[[Any], type]) -> Non
     found.insert(at, value)
 
 
+def asks(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[bool, Sequence[Any]]:
+    """Whether types or a mode are to be asked about a call, and the values that are."""
+    found = overloaded(args, kwargs)
+    return bool(found or (modes_anywhere and has_modes())), found
+
+
 def overloaded(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
     """`found_in` the arguments of a call, if this thread's types are to be asked."""
     if state.off != ENABLED:
@@ -253,6 +259,8 @@ _REFLECTED: Final = frozenset(
 
 @functools.cache
 def _public(function: Any) -> _Public:
+    if isinstance(function, _op_types):
+        return _Public(function, str(function), native=True)
     home, name = function.__module__, NAMES.get(function) or function.__qualname__
     if function in NAMES:
         name = f"Tensor.{name}"
@@ -396,6 +404,15 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], found: Sequ
 
 
 _tensor_type: Any = ()
+
+
+_op_types: tuple[type, ...] = ()
+
+
+def adopt_ops(*kinds: type) -> None:
+    """Tells this module the classes of ``torch.ops.aten.add`` and of its overloads."""
+    global _op_types
+    _op_types = kinds
 
 
 def adopt_tensor(kind: type) -> None:

@@ -11,6 +11,7 @@ from .._dtypes import device, dtype, layout, memory_format
 from .._functions import _assert
 from .._package import pygrad
 from .._tensor import Tensor
+from ..ops import OpOverload, OpOverloadPacket, profiler
 from ._compatibility import compatibility
 from ._metadata import abbreviated, listed
 from ._names import module_of, qualified_name, type_name, type_repr
@@ -46,7 +47,18 @@ _RANDOM: Final = (
     "rand randn randint randperm rand_like randn_like randint_like normal poisson bernoulli "
     "multinomial"
 ).split()
-_side_effectful_functions: Final[set[Any]] = {_assert, operator.setitem}
+_side_effectful_functions: Final[set[Any]] = {
+    _assert,
+    operator.setitem,
+    profiler._record_function_enter,
+    profiler._record_function_enter_new,
+    profiler._record_function_exit,
+}
+_EFFECTFUL_OPS: Final = frozenset(
+    "aten._assert_async.msg aten._assert_scalar.default aten._assert_tensor_metadata.default "
+    "aten.sym_constrain_range.default aten.sym_constrain_range_for_size.default".split()
+)
+"""Overloads that are not eliminated, by their names."""
 _get_qualified_name = qualified_name
 _type_repr = type_repr
 
@@ -63,6 +75,13 @@ def _is_random(function: Any) -> bool:
 
 def _function_is_impure(function: Any, impure_random: bool) -> bool:
     """Whether a call of it does more than give a value, as far as is known."""
+    if isinstance(function, OpOverloadPacket) and function not in _side_effectful_functions:
+        function = getattr(function, "default", function)
+    if isinstance(function, OpOverload):
+        if str(function) in _EFFECTFUL_OPS:
+            return True
+        if impure_random and any("nondeterministic_seeded" in str(tag) for tag in function.tags):
+            return True
     if getattr(getattr(function, "_schema", None), "is_mutable", False):
         return True
     try:

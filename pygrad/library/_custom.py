@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _rules
 from ._infer import infer_schema
-from ._registry import Entry, _entries, call, forget, make_entry
+from ._registry import Entry, _entries, forget, make_entry
 
 
 def custom_op(
@@ -89,7 +89,7 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return call(self._entry, args, kwargs)
+        return self._entry.op(*args, **kwargs)
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .. import _dispatch, _ops, ops
-from .._boundary import modes
+from .._boundary import modes, overriding
 from .._function_schema import FunctionSchema, parse_schema
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
@@ -82,6 +82,9 @@ class _Packet(ops.OpOverloadPacket):
         return call(self._entries()[overload._overloadname], args, kwargs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        told, found = overriding.asks(args, kwargs)
+        if told:
+            return overriding.call(self, args, kwargs, found)
         first: Exception | None = None
         for entry in self._entries().values():
             try:
