@@ -88,12 +88,18 @@ _linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["linalg
 _VariableFunctions = _Functions(_SPACES["torch"])
 
 
-class _VariableFunctionsClass:
+class _Static(type):
+    def __getattr__(cls, name: str) -> Any:
+        try:
+            return _SPACES["torch"][name]
+        except KeyError:
+            raise AttributeError(
+                f"type object {cls.__name__!r} has no attribute {name!r}"
+            ) from None
+
+
+class _VariableFunctionsClass(metaclass=_Static):
     """Where PyTorch's pickles find functions of `torch`, which are static methods of it there."""
-
-
-for _name, _function in _SPACES["torch"].items():
-    setattr(_VariableFunctionsClass, _name, staticmethod(_function))
 
 
 # ------------------------------------------------------------------ modes
