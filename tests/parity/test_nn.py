@@ -415,3 +415,25 @@ def test_triplets_with_a_distance(distance: str, options: dict[str, Any], reduct
         return [loss, layer(*triplet), *t.autograd.grad(loss.sum(), triplet)]
 
     both(script)
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("size", [(33, 41), (7, 11), (16, 30), (20, 45)])
+@pytest.mark.parametrize("how", ["bilinear", "bicubic", "corners", "bilinear_wide", "bicubic_wide"])
+def test_resized_bytes_are_the_same_bytes(
+    how: str, size: tuple[int, int], channels_last: bool
+) -> None:
+    options = {"align_corners": how == "corners", "antialias": how.endswith("_wide")}
+    mode = "bicubic" if how == "corners" else how.removesuffix("_wide")
+    shape, values = (
+        (2, 4, 20, 30),
+        torch.randint(256, (4800,), generator=torch.Generator().manual_seed(1)).tolist(),
+    )
+
+    def run(t: Any) -> Any:
+        x = t.tensor(values, dtype=t.uint8).view(shape)
+        if channels_last:
+            x = x.contiguous(memory_format=t.channels_last)
+        return t.nn.functional.interpolate(x, size, mode=mode, **options).tolist()
+
+    assert run(pygrad) == run(torch)

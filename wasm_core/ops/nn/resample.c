@@ -178,10 +178,21 @@ static void pick(const Taps *t, int64_t outer, int64_t bytes, const char *x, cha
       memcpy(y, x + t->from[o] * bytes, (size_t)bytes);
 }
 
+/* At an edge several taps fall on one element: their weights are one weight. */
+static void merge(Taps *t) {
+  for (int64_t o = 0; o < t->out; o++) {
+    const int64_t *from = t->from + o * t->n;
+    double *w = t->weight + o * t->n;
+    for (int64_t j = t->n - 1; j > 0; j--)
+      if (from[j] == from[j - 1]) w[j - 1] += w[j], w[j] = 0;
+  }
+}
+
 /* Weights of bytes are integers of 16 bits over a power of two, the largest that the largest
  * weight allows. */
 static void quantise(Taps *t) {
   double most = 0, scale = 2;
+  merge(t);
   for (int64_t i = 0; i < t->out * t->n; i++) most = t->weight[i] > most ? t->weight[i] : most;
   while (scale < 1 << 22 && trunc(0.5 + most * scale) < 1 << 15) scale *= 2;
   scale /= 2;
@@ -194,7 +205,7 @@ static Tensor *along(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
   int64_t sizes[MAX_DIM], outer = 1, inner = 1;
   bool is_f32 = x->dtype != DT_F64;
   Taps t;
-  if (!taps_make(&t, r, d, is_f32)) return NULL;
+  if (!taps_make(&t, r, d, is_f32 && !bytes)) return NULL;
   if (bytes) quantise(&t);
   for (int i = 0; i < x->ndim; i++) {
     sizes[i] = i == dim ? (back ? t.in : t.out) : x->sizes[i];
