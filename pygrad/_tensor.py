@@ -133,13 +133,7 @@ class Tensor(Methods):
             >>> pygrad.ones(2).as_subclass(Metres) * 2
             Metres([2., 2.])
         """
-        _look_at(cls)
-        view = _get_items(self, _ALL)
-        if header.is_hidden(view._h):  # the elements stay with the class that has them
-            return view  # type: ignore[no-any-return]
-        out = _of_class(cls, view)
-        out._b = getattr(view, "_b", self)
-        return _hosted(out)  # type: ignore[no-any-return]
+        return _hosted(_seen_as(cls, self))  # type: ignore[no-any-return]
 
     @classmethod
     def __torch_function__(
@@ -1073,6 +1067,17 @@ def answers_for_ops(tensor: Any) -> bool:
     return tensor.__torch_dispatch__ is not Tensor.__torch_dispatch__
 
 
+def _seen_as(cls: type, tensor: Tensor) -> Any:
+    """A view of a tensor, of another class; hidden elements stay with the class that has them."""
+    _look_at(cls)
+    view = _get_items(tensor, _ALL)
+    if header.is_hidden(view._h):
+        return view
+    out = _of_class(cls, view)
+    out._b = getattr(view, "_b", tensor)
+    return out
+
+
 def _hosted(tensor: Any) -> Any:
     """A new tensor, whose class is asked about every op if it says so."""
     if answers_for_ops(tensor):
@@ -1088,9 +1093,11 @@ def kept_as_is() -> frozenset[Any]:
 
 
 def _converted(result: Any, cls: type) -> Any:
-    """A result whose tensors, also those in lists and tuples, are of a class."""
+    """A result whose tensors, also those in lists and tuples, are of a class. It is not asked for
+    ops of those that it did not make.
+    """
     if isinstance(result, Tensor):
-        return result if isinstance(result, cls) else result.as_subclass(cls)
+        return result if isinstance(result, cls) else _seen_as(cls, result)
     if isinstance(result, (tuple, list)) and type(result) is not Size:
         return type(result)([_converted(each, cls) for each in result])
     return result

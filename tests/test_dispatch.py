@@ -856,3 +856,15 @@ def test_a_random_op_under_a_mode_draws_once() -> None:
     assert torch.equal(torch.rand(3), after)
     assert torch.equal(found, plain)
     assert torch.equal(torch.autograd.grad(found.sum(), x)[0], plain.detach())
+
+
+def test_a_result_that_no_op_of_the_class_made_is_not_answered_for() -> None:
+    """A dual tensor is made by the engine, so the class has given it no attributes."""
+    x, v = Wrapper(torch.ones(2)), Wrapper(torch.ones(2))
+    _, product = torch.autograd.functional.vjp(lambda t: t.exp(), x, v, create_graph=True)
+    assert type(product) is Wrapper
+    torch.testing.assert_close(product.elem, torch.ones(2).exp())
+    jacobian = torch.autograd.functional.jacobian(
+        lambda t: t.exp(), x, vectorize=True, strategy="forward-mode"
+    )
+    assert jacobian.shape == (2, 2)

@@ -1050,3 +1050,9 @@ def test_vmap_over_nested_tensors_is_over_their_entries_alone(layout: Any) -> No
             use()
     with pytest.raises(ValueError, match="must only return Tensors"):
         torch.vmap(lambda a: 3)(x)
+
+
+def test_ops_by_dispatcher_names_are_those_of_nested_tensors() -> None:
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+    assert torch.equal(torch.ops.aten._nested_get_values.default(x), x.values())
+    assert torch.equal(torch.ops.aten.mul.Tensor(x, 2).values(), x.values() * 2)

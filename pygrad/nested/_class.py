@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
+from .. import ops
 from .._boundary import attributes, calls, overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._dtypes import layout as _layout
@@ -144,6 +145,8 @@ class Nested(Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Runs an op on nested tensors: by a rule, or on what is packed."""
         kwargs = kwargs or {}
+        if isinstance(func, ops.OpOverload):  # told as the functions that it runs
+            return func.overloadpacket._run(func, args, kwargs)
         what = _functions.known(func)
         self = first_among(args, kwargs)
         found = self.rules.get(what.name)
