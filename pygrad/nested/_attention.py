@@ -9,7 +9,7 @@ from .._tensor import Tensor
 from ._class import Nested, packed, rule
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
-from ._jagged_shapes import transpose
+from ._jagged_shapes import nested, transpose
 from ._strided import RULES as STRIDED
 from ._strided import StridedNestedTensor, each
 
@@ -50,8 +50,6 @@ def jagged_attention(
         raise RuntimeError("scaled_dot_product_attention: the query must not have holes")
     flat = transpose(query, 1, 2)
     values = _F["cat"](made) if made else packed(flat).new_zeros(packed(flat).shape)
-    from ._jagged_shapes import nested
-
     return transpose(nested(values, flat), 1, 2)
 
 
