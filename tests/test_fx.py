@@ -907,7 +907,7 @@ def test_ops_of_the_dispatcher_are_recorded_as_they_are_called() -> None:
         (pygrad.ops.profiler._record_function_enter_new, True),
         (pygrad.add, False),
     ],
-    ids=lambda value: str(value).partition(" of ")[0],
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_dead_code_is_kept_where_it_does_more_than_give_a_value(target: Any, impure: bool) -> None:
     graph = fx.Graph()
