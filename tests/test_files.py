@@ -152,7 +152,7 @@ def _sparse_tensors() -> dict[str, Any]:
 
 
 @in_both_forms
-@pytest.mark.parametrize("kind", _sparse_tensors())
+@pytest.mark.parametrize("kind", list(_sparse_tensors()))
 def test_sparse_tensor_comes_back(form: str, kind: str) -> None:
     x = _sparse_tensors()[kind]
     found = again({"x": x}, form)["x"]
