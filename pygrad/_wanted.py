@@ -34,10 +34,11 @@ def refused(error: BaseException) -> None:
 
 
 def watch(kind: Any, name: str) -> None:
-    """Counts what a class of tensors is asked for and does not have."""
+    """Counts what a class of tensors is asked for and does not have; its slots may be empty."""
+    slots = {slot for each in kind.__mro__ for slot in getattr(each, "__slots__", ())}
 
     def get(self: Any, short: str) -> Any:
-        if not short.startswith("__"):
+        if not short.startswith("__") and short not in slots:
             looked_up(f"{name}.{short}")
         text = f"'{type(self).__name__}' object has no attribute '{short}'"
         raise AttributeError(text, name=short, obj=self)

@@ -526,7 +526,10 @@ def test_what_was_asked_for_in_vain_is_told_at_the_end() -> None:
 
 
 def test_nothing_is_told_of_a_program_that_finds_all_or_does_not_ask() -> None:
-    program = "import torch, torch.utils.checkpoint; torch.ones(1)"
+    program = (
+        "import torch, torch.utils.checkpoint\n"
+        "torch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()"
+    )
     done = python("-m", "pygrad", "-c", program, PYGRAD_TRACE_MISSING="1")
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
     for off in ("", "0"):
