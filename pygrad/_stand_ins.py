@@ -392,6 +392,10 @@ class _Loader:
     def exec_module(self, module: ModuleType) -> None:
         """Lets it answer by the description."""
         module.__doc__ = f"A stand-in: what is in it, pygrad has not. {refusal(module.__name__)}."
+        package, _, short = module.__name__.rpartition(".")
+        holder = vars(sys.modules.get(f"{ORIGINAL}.{package}", module)).get(short)
+        if isinstance(holder, types.SimpleNamespace):  # whose place the module takes
+            vars(module).update(vars(holder))
         supplement(module, module.__name__)
 
 

@@ -325,3 +325,11 @@ def test_decorator_of_elastic_programs_gives_back_the_function() -> None:
 
 def test_programs_ask_what_pytorch_was_built_with() -> None:
     assert not any(get("torch", f"has_{name}") for name in ("cuda", "cudnn", "mkldnn", "mps"))
+
+
+@pytest.mark.parametrize("name", ["_nn", "_special", "_linalg"])
+def test_a_namespace_that_is_imported_keeps_its_functions(name: str) -> None:
+    before = vars(getattr(pygrad._C, name))
+    module = importlib.import_module(f"pygrad.torch._C.{name}")
+    assert getattr(pygrad._C, name) is module
+    assert before.keys() <= vars(module).keys()

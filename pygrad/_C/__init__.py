@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import enum
 from types import MethodType
+from types import SimpleNamespace as _Namespace
 from typing import TYPE_CHECKING, Any
 
 from .. import _ops
@@ -67,25 +68,18 @@ __all__ = [
 ]
 
 
-class _Functions:
-    """The functions of a namespace as attributes."""
-
-    def __init__(self, functions: dict[str, Any]) -> None:
-        self.__dict__.update(functions)
-
-
 _WIDE = ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
-_nn = _Functions(
-    {
+_nn = _Namespace(
+    **{
         name: found if isinstance(found, MethodType) else builtin(found)
         for name, found in _SPACES["nn"].items()
     }
     | {name: _ENGINE[name] for name in _WIDE}
     | {"_parse_to": parse_to}
 )
-_special = _Functions({f"special_{name}": found for name, found in _SPACES["special"].items()})
-_linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["linalg"].items()})
-_VariableFunctions = _Functions(_SPACES["torch"])
+_special = _Namespace(**{f"special_{name}": found for name, found in _SPACES["special"].items()})
+_linalg = _Namespace(**{f"linalg_{name}": found for name, found in _SPACES["linalg"].items()})
+_VariableFunctions = _Namespace(**_SPACES["torch"])
 
 
 class _Static(type):
