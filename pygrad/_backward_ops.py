@@ -52,6 +52,12 @@ def _pulled(function: Callable[..., Any], operands: Sequence[Any], wanted: Any, 
     ]
 
 
+def _pulled_by_one(function: Callable[[Tensor], Any], x: Tensor, g: Tensor) -> Tensor:
+    """The gradient of ``function(x)``."""
+    found: Tensor = _pulled(function, [x], [True], g)[0]
+    return found
+
+
 def _by_forward(name: str, *order: str) -> Callable[..., Tensor]:
     """The gradient by the first argument of a function of torch.nn.functional, whose arguments
     behind it are those that are named in `order`, given behind the gradient.
@@ -59,8 +65,7 @@ def _by_forward(name: str, *order: str) -> Callable[..., Tensor]:
 
     def function(grad_output: Tensor, self: Tensor, *args: Any) -> Tensor:
         keywords = dict(zip(order, args, strict=True))
-        found: Tensor = _pulled(lambda x: _nn[name](x, **keywords), [self], [True], grad_output)[0]
-        return found
+        return _pulled_by_one(lambda x: _nn[name](x, **keywords), self, grad_output)
 
     return function
 
@@ -138,8 +143,15 @@ def _adaptive_max_pool_backward(
 def _adaptive_avg_pool_backward(nd: int, grad_output: Tensor, self: Tensor) -> Tensor:
     sizes = grad_output.shape[-nd:]
     pool = _nn[f"adaptive_avg_pool{nd}d"]
-    found: Tensor = _pulled(lambda x: pool(x, sizes), [self], [True], grad_output)[0]
-    return found
+    return _pulled_by_one(lambda x: pool(x, sizes), self, grad_output)
+
+
+def _nll_loss(
+    x: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> Tensor:
+    how = ("none", "mean", "sum")[reduction]
+    loss: Tensor = _nn["nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=how)
+    return loss
 
 
 def _nll_loss_backward(
@@ -151,14 +163,8 @@ def _nll_loss_backward(
     ignore_index: int,
     total_weight: Tensor,
 ) -> Tensor:
-    how = ("none", "mean", "sum")[reduction]
-    found: Tensor = _pulled(
-        lambda x: _nn["nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=how),
-        [self],
-        [True],
-        grad_output,
-    )[0]
-    return found
+    how = target, weight, reduction, ignore_index
+    return _pulled_by_one(lambda x: _nll_loss(x, *how), self, grad_output)
 
 
 def _nll_loss_forward(
@@ -167,10 +173,9 @@ def _nll_loss_forward(
     """``aten.nll_loss_forward``: the loss, and the sum of the weights of the targets that count,
     or 0 without a reduction.
     """
-    how = ("none", "mean", "sum")[reduction]
-    loss = _nn["nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=how)
+    loss = _nll_loss(self, target, weight, reduction, ignore_index)
     counts = target != ignore_index
-    if how == "none":
+    if reduction == 0:
         return loss, self.new_zeros(())
     if weight is None:
         return loss, counts.sum().to(self.dtype)
@@ -186,22 +191,17 @@ def _embedding_dense_backward(
 ) -> Tensor:
     table = grad_output.new_zeros((num_weights, grad_output.shape[-1]))
     padding = None if padding_idx < 0 else padding_idx
-    found: Tensor = _pulled(
+    return _pulled_by_one(
         lambda w: _nn["embedding"](
             indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq
         ),
-        [table],
-        [True],
+        table,
         grad_output,
-    )[0]
-    return found
+    )
 
 
 def _pad_backward(mode: str, grad_output: Tensor, self: Tensor, padding: Sequence[int]) -> Tensor:
-    found: Tensor = _pulled(
-        lambda x: _nn["pad"](x, list(padding), mode=mode), [self], [True], grad_output
-    )[0]
-    return found
+    return _pulled_by_one(lambda x: _nn["pad"](x, list(padding), mode=mode), self, grad_output)
 
 
 # ------------------------------------------------------------------ normalizations
