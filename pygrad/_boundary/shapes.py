@@ -34,10 +34,10 @@ def binary(row: int, mode: int = METHOD, numbers: bool = True) -> Callable[[Any,
 
 
 def _pair(
-    row: int, mode: int, numbers: bool = True, function: list[Any] | None = None
+    row: int, mode: int, numbers: bool = True, *part_of: Any
 ) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """`binary`, and what it uses for other things than tensors; `function` will have the function
-    that they are parts of.
+    """`binary`, and what it uses for other things than tensors; `part_of`: the function that they
+    are parts of, if it is not that one.
     """
     tensors = _head(row, mode, TENSOR, TENSOR)
     with_int = _head(row, mode, TENSOR, INT)
@@ -78,7 +78,7 @@ def _pair(
                 return self if r == _SELF else _other(r, row, (self, other))
             finally:
                 _lock.free = key
-        return invoke(row, mode, (self, other), {}, known_as[0])
+        return invoke(row, mode, (self, other), {}, itself)
 
     if not numbers:
 
@@ -115,9 +115,9 @@ def _pair(
                 return _other(r, row, (self, other))
             finally:
                 _lock.free = key
-        return invoke(row, mode, (self, other), {}, known_as[0])
+        return invoke(row, mode, (self, other), {}, itself)
 
-    known_as = [call_binary] if function is None else function
+    (itself,) = part_of or (call_binary,)
     return call_binary, with_number
 
 
@@ -127,8 +127,16 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
     `private` no argument's ``__torch_function__`` is told of calls.
     """
     head = _head(row, mode, TENSOR)
-    known_as: list[Any] = []
-    with_tensor, with_number = _pair(row, mode, function=known_as)
+    with_tensor: Callable[[Any, Any], Any]
+    with_number: Callable[[Any, Any], Any]
+
+    # Few functions ever get a second operand: what serves one is made by the first such call.
+    def first(self: Any, other: Any) -> Any:
+        nonlocal with_tensor, with_number
+        with_tensor, with_number = _pair(row, mode, True, itself)
+        return with_tensor(self, other)
+
+    with_tensor = with_number = first
 
     def call(*args: Any, **kwargs: Any) -> Any:
         n = len(args)
@@ -170,7 +178,6 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
 
     if not bound:
         itself = None if private else call
-        known_as.append(itself)
         return call
 
     # The same again: to call that one, or to cut the argument off, would take time.
@@ -213,7 +220,6 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
         return invoke(row, mode, args, kwargs, itself)
 
     itself = None if private else call_bound
-    known_as.append(itself)
     return call_bound
 
 

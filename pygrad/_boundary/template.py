@@ -86,10 +86,10 @@ def _slots(head: str, first: str, second: str) -> str:
 
 _BINARY: Final = '''\
 def _pair(
-    row: int, mode: int, numbers: bool = True, function: list[Any] | None = None
+    row: int, mode: int, numbers: bool = True, *part_of: Any
 ) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """`binary`, and what it uses for other things than tensors; `function` will have the function
-    that they are parts of.
+    """`binary`, and what it uses for other things than tensors; `part_of`: the function that they
+    are parts of, if it is not that one.
     """
     tensors = _head(row, mode, TENSOR, TENSOR)
     with_int = _head(row, mode, TENSOR, INT)
@@ -113,7 +113,7 @@ def _pair(
             return with_number(self, other)
         {tensor}
 
-    known_as = [call_binary] if function is None else function
+    (itself,) = part_of or (call_binary,)
     return call_binary, with_number
 '''
 
@@ -124,15 +124,22 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
     `private` no argument's ``__torch_function__`` is told of calls.
     """
     head = _head(row, mode, TENSOR)
-    known_as: list[Any] = []
-    with_tensor, with_number = _pair(row, mode, function=known_as)
+    with_tensor: Callable[[Any, Any], Any]
+    with_number: Callable[[Any, Any], Any]
+
+    # Few functions ever get a second operand: what serves one is made by the first such call.
+    def first(self: Any, other: Any) -> Any:
+        nonlocal with_tensor, with_number
+        with_tensor, with_number = _pair(row, mode, True, itself)
+        return with_tensor(self, other)
+
+    with_tensor = with_number = first
 
     def call(*args: Any, **kwargs: Any) -> Any:
         {body}
 
     if not bound:
         itself = None if private else call
-        known_as.append(itself)
         return call
 
     # The same again: to call that one, or to cut the argument off, would take time.
@@ -140,7 +147,6 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
         {body}
 
     itself = None if private else call_bound
-    known_as.append(itself)
     return call_bound
 '''
 
@@ -259,12 +265,12 @@ def source() -> str:
     }
     number = _cross(
         _filled(_NUMBER, **either),
-        "row, mode, (self, other), {}, known_as[0]",
+        "row, mode, (self, other), {}, itself",
         "return self if r == _SELF else _other(r, row, (self, other))",
     )
     tensor = _cross(
         _slots("tensors", "self._h", "_slot[6] = other._h"),
-        "row, mode, (self, other), {}, known_as[0]",
+        "row, mode, (self, other), {}, itself",
         "return _other(r, row, (self, other))",
     )
     one = _cross(

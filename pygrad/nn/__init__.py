@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._package import submodule
-from . import functional, init, modules, parallel, parameter, utils
+from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
-from .parallel import DataParallel
 from .parameter import (
     Buffer,
     Parameter,
@@ -40,12 +39,17 @@ __all__ = [
 ]
 __all__ += modules.__all__
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+    from . import parallel
+    from .parallel import DataParallel
+else:
 
     def __getattr__(name):
         """Modules when first asked for."""
-        if name in ("attention", "common_types", "grad"):
+        if name in ("attention", "common_types", "grad", "parallel"):
             return submodule(f"nn.{name}")
+        if name == "DataParallel":
+            return submodule("nn.parallel").DataParallel
         raise AttributeError(f"module 'pygrad.nn' has no attribute '{name}'")
 
 
