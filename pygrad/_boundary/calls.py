@@ -318,7 +318,7 @@ def _invoke_any(
 _state, _ENABLED = overriding.state, overriding.ENABLED
 
 
-def operate(row: int, mode: int, self: Any, other: Any, function: Any, numbers: bool = True) -> Any:
+def operate(row: int, mode: int, function: Any, numbers: bool, self: Any, other: Any) -> Any:
     """An operator, for other types than the quick way takes; NotImplemented for what the op has no
     use for, which may know what to do with a tensor: Python asks it then.
     """
@@ -595,12 +595,18 @@ def _counts(*tags: int) -> int:
     return e.HEAD | _header(0, len(tags), packed, 0)
 
 
+_ROW_BITS: Final = (1 << 32) - 1
+
+
 def _head(row: int, mode: int, *tags: int) -> int:
     return _counts(*tags) | row | mode << 48
 
 
-def _other(r: int, row: int, args: tuple[Any, ...]) -> Any:
-    """What call2 returned, if it is no small handle of a fresh tensor."""
+def _other(r: int, head: int, args: tuple[Any, ...]) -> Any:
+    """What call2 returned, if it is no small handle of a fresh tensor; `head`: of the call, or its
+    row, which is its low half.
+    """
+    row = head & _ROW_BITS
     if r == e.SELF:
         return args[0]
     if r & e.HEAD:

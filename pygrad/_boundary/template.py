@@ -41,14 +41,14 @@ if {guard}(key := _lock.free) and _mine() and _lock.free is key:
         {otherwise}
     finally:
         _lock.free = key
-return invoke({slow})
+return {slow}
 """
 """The crossing itself.
 
 Places:
     guard: what else must hold. write: the slots, with `dead` in the second. mark: takes the mark of
     a view from the result. base: tells the result what it is a view of. otherwise: what becomes of
-    any other result. slow: the arguments of `invoke`, which takes everything.
+    any other result. slow: what takes everything.
 """
 
 _SLOTS: Final = """\
@@ -98,22 +98,21 @@ def _pair(
     def with_number(self: Any, other: Any) -> Any:
         kind = type(other)
         if kind is not float and (kind is not int or not -_FRESH < other < _FRESH):
-            return operate(row, mode, self, other, call_binary)
+            return otherwise(self, other)
         {number}
-
-    if not numbers:
-
-        def with_number(self: Any, other: Any) -> Any:
-            return operate(row, mode, self, other, call_binary, numbers)
 
     def call_binary(self: Any, other: Any) -> Any:
         if type(self) is not _tensor_type and _get_kind(type(self)) != K_TENSOR:
-            return operate(row, mode, self, other, call_binary, numbers)
-        if type(other) is not _tensor_type and _get_kind(type(other)) != 0:
+            return otherwise(self, other)
+        if type(other) is not _tensor_type and _get_kind(type(other)) != K_TENSOR:
             return with_number(self, other)
         {tensor}
 
+    # Each name of this function that the others use costs their calls a nanosecond or two.
     (itself,) = part_of or (call_binary,)
+    otherwise = partial(operate, row, mode, itself, numbers)
+    if not numbers:
+        with_number = otherwise
     return call_binary, with_number
 '''
 
@@ -226,6 +225,7 @@ _HEAD: Final = '''\
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .._dtypes import dtype
@@ -265,38 +265,38 @@ def source() -> str:
     }
     number = _cross(
         _filled(_NUMBER, **either),
-        "row, mode, (self, other), {}, itself",
-        "return self if r == _SELF else _other(r, row, (self, other))",
+        "otherwise(self, other)",
+        "return self if r == _SELF else _other(r, with_int, (self, other))",
     )
     tensor = _cross(
         _slots("tensors", "self._h", "_slot[6] = other._h"),
-        "row, mode, (self, other), {}, itself",
-        "return _other(r, row, (self, other))",
+        "otherwise(self, other)",
+        "return _other(r, tensors, (self, other))",
     )
     one = _cross(
         _slots("head", "args[0]._h", "_slot[6] = 0"),
-        "row, mode, args, kwargs, itself",
+        "invoke(row, mode, args, kwargs, itself)",
         "return _other(r, row, args)",
     )
     view = {"mark": " ^ _VIEW", "base": "out._b = self"}
     at_int = _cross(
         _slots("head", "self._h", "_slot[6] = index"),
-        "row, METHOD, (self, index), {}, call_indexed",
-        "return _other(r ^ _VIEW, row, (self, index))",
+        "otherwise(self, index)",
+        "return _other(r ^ _VIEW, head, (self, index))",
         guard="-_FRESH < index < _FRESH and ",
         **view,
     )
     at_words = _cross(
         "WORDS[n].pack_into(_memory, at, *words)\n"
         + _slots("head", "self._h", "_slot[6] = at | n << 32"),
-        "row, METHOD, (self, index), {}",
+        "invoke(row, METHOD, (self, index), {})",
         "return _other(r ^ _VIEW, row, (self,))",
         guard="n <= 32 and ",
         **view,
     )
     made = _cross(
         _WRITE_SIZES,
-        "row, 0, (tuple(sizes), kind), {}",
+        "invoke(row, 0, (tuple(sizes), kind), {})",
         "return _other(r, row, (None,))",
         guard="n <= 32 and ",
     )

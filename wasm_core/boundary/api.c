@@ -191,7 +191,8 @@ typedef struct {
 static Crossing begin(void) {
   Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self, form_made};
   modes_enter(frame->modes);
-  profile_listen(profiled_thread == frame->thread);
+  const bool profiled = profiled_thread == frame->thread;
+  if (__builtin_expect(profiled | profiling, 0)) profile_listen(profiled);
   dispatch_cross(frame->modes & PG_MODE_DISPATCH);
   destination = NULL;
   inplace_self = NULL;
@@ -209,7 +210,7 @@ static int64_t end(const Crossing *x, Call *c) {
   scratch_release(x->scratch);
   frame->n_warnings = warnings_waiting();
   /* whoever answers ops has objects for their results */
-  bool pending = frame->n_warnings || frame->n_dropped || dispatch_now.asked;
+  bool pending = (frame->n_warnings | frame->n_dropped | dispatch_now.asked) != 0;
   return result >= 0 && pending ? result | PG_PENDING : result;
 }
 

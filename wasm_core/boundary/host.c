@@ -34,20 +34,26 @@ void forward_enable(bool on) {
   *modes = on ? *modes & ~PG_MODE_NO_FORWARD : *modes | PG_MODE_NO_FORWARD;
 }
 
+/* Modes that nothing but a crossing sets, and few crossings otherwise than the last did. */
+static void enter_lasting(int32_t modes) {
+  static int32_t entered = -1; /* no modes */
+  enum { OTHERS = PG_MODE_GRAD | PG_MODE_INFERENCE | PG_MODE_NO_FORWARD | PG_MODE_AUTOCAST };
+  if (__builtin_expect(((modes ^ entered) & ~OTHERS) == 0, 1)) return;
+  entered = modes;
+  any_layout = modes & PG_MODE_ANY_LAYOUT;
+  view_replay = modes & PG_MODE_VIEW_REPLAY;
+  form_default = modes & PG_MODE_META ? FORM_META : 0;
+  autocast_keeps = !(modes & PG_MODE_CAST_ANEW);
+  vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;
+}
+
 void modes_enter(int32_t modes) {
+  enter_lasting(modes);
   inference_mode = modes & PG_MODE_INFERENCE;
   recording = modes & PG_MODE_GRAD && !inference_mode;
   forward_begin(!inference_mode && !(modes & PG_MODE_NO_FORWARD));
   grad_mode = recording || forward_on;
-  any_layout = modes & PG_MODE_ANY_LAYOUT;
-  view_replay = modes & PG_MODE_VIEW_REPLAY;
-  form_default = modes & PG_MODE_META ? FORM_META : 0;
-  autocast_dtype = 0;
-  if (modes & PG_MODE_AUTOCAST) {
-    autocast_dtype = modes & PG_MODE_FLOAT16 ? DT_F16 : DT_BF16;
-    autocast_keeps = !(modes & PG_MODE_CAST_ANEW);
-  }
-  vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;
+  autocast_dtype = !(modes & PG_MODE_AUTOCAST) ? 0 : modes & PG_MODE_FLOAT16 ? DT_F16 : DT_BF16;
 }
 
 /* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists

@@ -179,8 +179,11 @@ void mem_clear(void *p, size_t n_bytes) {
     return;
   }
   int64_t *at = p, *end = at + n_bytes / sizeof *at;
-  for (; end - at >= 2; at += 2) *(Pair *)(void *)at = (Pair){0, 0};
-  if (at < end) *at = 0;
+  for (; end - at >= 8; at += 8) {
+    Pair *pairs = (Pair *)(void *)at;
+    pairs[0] = pairs[1] = pairs[2] = pairs[3] = (Pair){0, 0};
+  }
+  for (; at < end; at++) *at = 0;
 }
 
 void *mem_alloc_zero(size_t n_bytes) {

@@ -18,7 +18,7 @@ extern Dispatch dispatch_now;
 void dispatch_listen(bool of_all);
 /* The same at the start of a crossing, where mostly nobody was asked and nobody is. */
 static inline void dispatch_cross(bool of_all) {
-  if (__builtin_expect(of_all || hosted_tensors || dispatch_now.asked || watcher_answers, 0))
+  if (__builtin_expect(of_all | dispatch_now.asked | watcher_answers | (hosted_tensors != 0), 0))
     dispatch_listen(of_all);
 }
 Dispatch dispatch_state(void);

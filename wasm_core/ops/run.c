@@ -353,25 +353,26 @@ static ScalarKind kind_of(const Value *v) {
                                                       : SCALAR_BY_VALUE;
 }
 
-/* The node of the result learns what numbers it keeps were. A default stays a number like any. */
+/* What an argument was, if it is a Scalar that was given. A default stays a number like any. */
+static ScalarKind scalar_kind(const Arg *a, const Value *v, bool first) {
+  bool scalar = a->type == ARG_SCALAR ||
+                (a->type == ARG_TENSOR_OR_SCALAR && v->tag != TAG_TENSOR && !first);
+  ScalarKind kind = scalar ? kind_of(v) : SCALAR_BY_VALUE;
+  bool absent = kind && a->has_default && v->tag == a->fallback.tag && v->i == a->fallback.i;
+  return absent ? SCALAR_BY_VALUE : kind;
+}
+
+/* The node of the result learns what numbers the call was given. */
 static NOINLINE void note_scalars(const Call *c) {
-  const Schema *s = schema_of_row(c->row);
   bool made = c->result.tag == TAG_TENSOR || (c->result.tag == TAG_TENSORS && c->result.n);
   Tensor *y = made && !failed() ? result_tensor(&c->result, 0) : NULL;
   Node *n = y ? y->grad_fn : NULL;
-  if (!n || !strchr(n->type->fields, '|')) return;
-  int count = 0;
-  for (int i = 0; i < c->n_args; i++) count += s->args[i].type == ARG_SCALAR;
-  for (int i = 0; i < c->n_args; i++) {
-    const Value *v = &c->v[i];
-    const Arg *a = &s->args[i];
-    bool scalar = a->type == ARG_SCALAR ||
-                  (a->type == ARG_TENSOR_OR_SCALAR && v->tag != TAG_TENSOR && i);
-    bool absent = a->has_default && v->tag == a->fallback.tag && v->i == a->fallback.i;
-    if (!scalar || absent || !arg_given(c, i)) continue;
-    bool known = node_note_kind(n, name_text(a->name), kind_of(v));
-    if (!known && a->type == ARG_SCALAR && count == 1) node_note_kind(n, NULL, kind_of(v));
-  }
+  if (!n) return;
+  const Schema *s = schema_of_row(c->row);
+  n->row = (uint16_t)(c->row - op_rows);
+  n->kinds = 0;
+  for (int i = 0; i < c->n_args && i < NOTED_KINDS; i++)
+    n->kinds |= (uint16_t)((unsigned)scalar_kind(&s->args[i], &c->v[i], i == 0) << 2 * i);
 }
 
 static void run_call(Call *c) {

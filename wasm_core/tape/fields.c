@@ -2,6 +2,7 @@
  * the host one was that is kept as a double; what the letters mean: NodeType in graph.h. */
 #include <string.h>
 
+#include "call/schema.h"
 #include "tape/graph.h"
 
 int node_width(const Node *n, const char *field, int at) {
@@ -42,13 +43,19 @@ static int place_of_scalar(const Node *n, const char *name) {
   return -1;
 }
 
-bool node_note_kind(Node *n, const char *name, ScalarKind kind) {
-  int at = place_of_scalar(n, name);
-  if (at < 0 || at >= NOTED_KINDS || at >= n->n_numbers) return false;
-  n->kinds = (uint16_t)((n->kinds & ~(3u << 2 * at)) | (unsigned)kind << 2 * at);
-  return true;
+/* The place of the number that argument i of a node's row was. */
+static int place_of_argument(const Node *n, const Schema *s, int i) {
+  int at = place_of_scalar(n, name_text(s->args[i].name)), n_scalars = 0;
+  if (at >= 0 || s->args[i].type != ARG_SCALAR) return at;
+  for (int k = 0; k < s->n_args; k++) n_scalars += s->args[k].type == ARG_SCALAR;
+  return n_scalars == 1 ? place_of_scalar(n, NULL) : -1;
 }
 
 ScalarKind node_kind(const Node *n, int at) {
-  return at < NOTED_KINDS ? (ScalarKind)(n->kinds >> 2 * at & 3) : SCALAR_BY_VALUE;
+  const Schema *s = n->kinds ? schema_of_row(&op_rows[n->row]) : NULL;
+  for (int i = 0; s && i < s->n_args && i < NOTED_KINDS; i++) {
+    ScalarKind kind = (ScalarKind)(n->kinds >> 2 * i & 3);
+    if (kind && place_of_argument(n, s, i) == at) return kind;
+  }
+  return SCALAR_BY_VALUE;
 }

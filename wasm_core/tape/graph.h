@@ -142,7 +142,8 @@ struct Node {
   Tangents *tangents;    /* while outputs wait for theirs, owned */
   bool unrecorded;       /* made for the sake of tangents alone */
   bool in_float;  /* of an op of half types: gradients come in one, its formula is of float */
-  uint16_t kinds; /* ScalarKind of the first numbers, two bits each */
+  uint16_t kinds; /* ScalarKind of the first arguments of the call, two bits each */
+  uint16_t row;   /* which of op_rows was called, if one of them is not 0 */
 };
 
 /* NODE_SLICE: of type AsStridedView. */
@@ -251,8 +252,7 @@ int node_width(const Node *n, const char *field, int at);
 /* What a number of the host was that is kept as a double: an int if it is whole, or as noted. */
 typedef enum { SCALAR_BY_VALUE, SCALAR_FLOAT, SCALAR_BOOL, SCALAR_COMPLEX } ScalarKind;
 enum { NOTED_KINDS = 8 };
-/* For the field of a name, or the first there is (NULL); false: there is none. */
-bool node_note_kind(Node *n, const char *name, ScalarKind kind);
+/* That of number `at`. */
 ScalarKind node_kind(const Node *n, int at);
 
 /* --- saved values (saved.c) --- */

@@ -117,21 +117,29 @@ static void form_release(int64_t *form) {
   if (form) mem_free(form, form_bytes(form[FORM_RANK]));
 }
 
-void saved_release(Saved *s) {
+/* What only hooks and the check mode leave. */
+static NOINLINE void guards_release(Saved *s) {
   Saved old = *s;
-  s->value = s->leaf = s->original = s->unpacked = NULL;
+  s->original = s->unpacked = NULL;
   s->form = NULL;
-  s->grad_fn = NULL;
   s->version = NULL;
   s->packed = 0;
   host_drop(old.packed);
   version_release(old.version);
-  tensor_release(old.value);
-  tensor_release(old.leaf);
   tensor_release(old.original);
   tensor_release(old.unpacked);
   form_release(old.form);
-  node_release(old.grad_fn);
+}
+
+void saved_release(Saved *s) {
+  Tensor *value = s->value, *leaf = s->leaf;
+  Node *grad_fn = s->grad_fn;
+  s->value = s->leaf = NULL;
+  s->grad_fn = NULL;
+  if (s->version || s->original || s->packed || s->unpacked || s->form) guards_release(s);
+  if (value) tensor_release(value);
+  if (leaf) tensor_release(leaf);
+  if (grad_fn) node_release(grad_fn);
 }
 
 void node_release_saved(Node *n) {

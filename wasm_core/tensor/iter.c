@@ -60,6 +60,7 @@ static void merge_dims(Iter *it) {
 
 static bool any_absent(int n, Tensor *const *t) {
   bool any = false;
+  if (__builtin_expect(unusual_tensors == 0, 1)) return false;
   for (int k = 0; k < n; k++) any = any || tensor_absent(t[k]);
   return any;
 }

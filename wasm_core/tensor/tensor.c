@@ -9,7 +9,7 @@
 /* ------------------------------------------------------------------ sizes */
 
 /* The message is for more than can be counted; it may show the sizes. */
-static int64_t count(int ndim, const int64_t *sizes, const char *message) {
+static NOINLINE int64_t count_with_care(int ndim, const int64_t *sizes, const char *message) {
   int64_t n = 1; /* of one row */
   bool zero = false, overflow = false;
   for (int i = 0; i < ndim; i++) {
@@ -20,19 +20,25 @@ static int64_t count(int ndim, const int64_t *sizes, const char *message) {
     }
     if (sizes[i] == 0) zero = true;
     else if (i == 0) continue;
-    /* the 128-bit check below is slow on wasm32 */
-    else if ((n | sizes[i]) >> 31 == 0) n *= sizes[i];
     else overflow = overflow || __builtin_mul_overflow(n, sizes[i], &n);
   }
   if (zero && !overflow) return 0;
-  if (!zero && ndim) {
-    if ((n | sizes[0]) >> 31 == 0) n *= sizes[0];
-    else overflow = overflow || __builtin_mul_overflow(n, sizes[0], &n);
-  }
+  if (!zero && ndim) overflow = overflow || __builtin_mul_overflow(n, sizes[0], &n);
   if (!overflow) return n;
   if (zero) fail(ERR_RUNTIME, "Stride calculation overflowed");
   else fail(ERR_RUNTIME, message, sizes_text(ndim, sizes));
   return -1;
+}
+
+/* Mostly no size is zero and no product large; the check of 128 bits is slow on wasm32. */
+static int64_t count(int ndim, const int64_t *sizes, const char *message) {
+  uint64_t n = 1;
+  for (int i = 0; i < ndim; i++) {
+    n *= (uint64_t)sizes[i];
+    if (__builtin_expect(((uint64_t)sizes[i] | (n - 1)) >> 31 != 0, 0))
+      return count_with_care(ndim, sizes, message);
+  }
+  return (int64_t)n;
 }
 
 int64_t sizes_numel(int ndim, const int64_t *sizes) {
@@ -447,23 +453,27 @@ overflow:
   return -1;
 }
 
-/* A tensor over fresh bytes; the sizes are known to be sound. */
+static NOINLINE Tensor *too_large(int64_t n_bytes, int ndim, const int64_t *sizes) {
+  return fail(ERR_MEMORY,
+              "pygrad: can't allocate memory: a tensor of shape %s takes %lld bytes, and an "
+              "engine has at most 4 GiB, of which %lld bytes are in use; on the device meta it "
+              "takes none",
+              sizes_text(ndim, sizes), (long long)n_bytes, (long long)mem_live_bytes());
+}
+
+/* A tensor over fresh bytes, contiguous if `strides` is NULL; the sizes are known to be sound. */
 static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes,
                            const int64_t *strides, DType dtype) {
   if (n_bytes < 0) return NULL;
   if (__builtin_expect(n_bytes > UINT32_MAX - 4096, 0) && !form_made)
-    return fail(ERR_MEMORY,
-                "pygrad: can't allocate memory: a tensor of shape %s takes %lld bytes, and an "
-                "engine has at most 4 GiB, of which %lld bytes are in use; on the device meta it "
-                "takes none",
-                sizes_text(ndim, sizes), (long long)n_bytes, (long long)mem_live_bytes());
+    return too_large(n_bytes, ndim, sizes);
   Bytes *b = __builtin_expect(form_made, 0) ? bytes_absent(n_bytes, form_made) : bytes_new(n_bytes);
   Tensor *t = tensor_bare(ndim, dtype, storage_new(b));
   if (!t) return NULL;
-  for (int i = 0; i < ndim; i++) {
-    t->sizes[i] = sizes[i];
-    t->strides[i] = strides[i];
-  }
+  for (int i = 0; i < ndim; i++) t->sizes[i] = sizes[i];
+  if (!strides) sizes_contiguous_strides(ndim, sizes, t->strides);
+  else
+    for (int i = 0; i < ndim; i++) t->strides[i] = strides[i];
   t->numel = numel;
   return t;
 }
@@ -477,7 +487,7 @@ Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *stri
 }
 
 Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
-  int64_t strides[MAX_DIM], n_bytes;
+  int64_t n_bytes;
   if (failed() || !rank_fits(ndim)) return NULL;
   int64_t numel = storage_numel(ndim, sizes);
   if (numel < 0) return NULL;
@@ -485,8 +495,7 @@ Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
   else if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
     return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s",
                 sizes_text(ndim, sizes));
-  sizes_contiguous_strides(ndim, sizes, strides);
-  return tensor_over(n_bytes, numel, ndim, sizes, strides, dtype);
+  return tensor_over(n_bytes, numel, ndim, sizes, NULL, dtype);
 }
 
 Tensor *tensor_empty_like(const Tensor *like, DType dtype) {

@@ -444,7 +444,7 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
                          const double *k) {
   static const double no_numbers[3];
   char *p[ITER_MAX];
-  if (destination || unusual_tensors) return NULL;
+  if (destination) return NULL;
   for (int i = 0; i < n; i++) {
     if (!in[i] || in[i]->dtype != d || (i && !tensor_same_shape(in[0], in[i])) ||
         !tensor_is_contiguous(in[i]))
@@ -489,17 +489,18 @@ static Flat *find_loop(const Loops *loops, DType type, DType d) {
 
 /* Gradients may run loops over what they are given and no op saw. */
 static bool refuses_sparse(int n, Tensor *const *in) {
-  for (int i = 0; i < n && unusual_tensors; i++)
+  for (int i = 0; i < n; i++)
     if (is_sparse(in[i])) return !refuse_layout("elementwise", in[i]);
   return false;
 }
 
 Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k) {
   Tensor *t[ITER_MAX];
-  if (failed() || refuses_sparse(n, in)) return NULL;
+  const bool usual = __builtin_expect(unusual_tensors == 0, 1);
+  if (failed() || (!usual && refuses_sparse(n, in))) return NULL;
   DType type = loop_dtype(loops, d);
   Flat *loop = find_loop(loops, type, d);
-  Tensor *plain = loop && type == d ? run_plain(loop, n, in, d, d, k) : NULL;
+  Tensor *plain = usual && loop && type == d ? run_plain(loop, n, in, d, d, k) : NULL;
   if (plain || failed()) return plain;
   fit_operands(n, in, d, t);
   return run_typed(loop, n, t, type, type, d, k);
