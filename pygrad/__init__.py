@@ -108,10 +108,10 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "_VF _higher_order_ops _jit_internal _linalg_utils _lobpcg _lowrank _utils accelerator amp "
-    "backends compiler cpu cuda datasets distributed distributions functional functorch futures fx "
-    "hub jit library mps multiprocessing nested ops overrides profiler quasirandom return_types "
-    "serialization signal storage testing types version xpu"
+    "__future__ _VF _higher_order_ops _jit_internal _linalg_utils _lobpcg _lowrank _utils "
+    "accelerator amp backends compiler cpu cuda datasets distributed distributions functional "
+    "functorch futures fx hub jit library mps multiprocessing nested ops overrides profiler "
+    "quasirandom return_types serialization signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
@@ -144,6 +144,7 @@ _LATE_NAMES = {
 }
 
 if TYPE_CHECKING:
+    from . import __future__ as __future__
     from . import (
         accelerator,
         amp,

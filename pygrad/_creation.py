@@ -495,7 +495,7 @@ def asarray(
     dtype: Any = None,
     device: Any = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """`obj` as a tensor, which shares memory with it where that is the engine's.
 
@@ -505,7 +505,8 @@ def asarray(
         dtype: of the result.
         device: the CPU, or meta for no elements.
         copy: True for memory of its own; False to raise rather than convert; None for either.
-        requires_grad: whether operations on the result are recorded.
+        requires_grad: whether operations on the result are recorded; None: if those on a tensor
+            `obj` are. A leaf `obj` that is not copied is switched itself.
 
     Raises:
         ValueError: `copy` is False for what has another dtype, or no memory.
@@ -531,9 +532,9 @@ def asarray(
     out = as_tensor(obj if found is None else found, kind, device)
     if copy and out is found:
         out = out.clone()
-    if requires_grad != out.requires_grad:
-        out = as_leaf(out.detach()) if requires_grad else out.detach()
-    return out
+    if requires_grad is None or requires_grad == out.requires_grad:
+        return out
+    return out.requires_grad_(requires_grad) if out.is_leaf else out.detach()
 
 
 def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | None:

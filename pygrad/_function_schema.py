@@ -15,6 +15,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ._dtypes import BY_CODE, device
+
 
 class SchemaType:
     """The type of an argument: a name, or a list or an option of another type."""
@@ -238,16 +240,42 @@ def _type(name: str, suffixes: str) -> SchemaType:
     return kind
 
 
-_CONSTANTS: Final = {"Mean": 1, "Sum": 2, "contiguous_format": 0, "long": 4, "strided": 0}
+_DTYPES: Final = {each.name: each.code for each in BY_CODE if each is not None}
+_OLDER_DTYPES: Final = {"short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7}
+_CONSTANTS: Final = (
+    _DTYPES | _OLDER_DTYPES | {"Mean": 1, "Sum": 2, "contiguous_format": 0, "strided": 0}
+)
 
 
-def _default(text: str) -> Any:
+def _default(text: str, kind: SchemaType) -> Any:
+    """The value of a default; a float where the type is one."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     try:
-        return ast.literal_eval(text)
+        value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+    if kind.kind_ == "FloatType" and type(value) is int:
+        return float(value)
+    if kind.kind_ == "DeviceObjType" and isinstance(value, str):
+        return device(value)
+    return [_default(str(each), kind) for each in value] if isinstance(value, list) else value
+
+
+_ESCAPED: Final = r"""["'\\]"""
+_ESCAPE: Final = r"\\\g<0>"
+
+
+def _shown(value: Any) -> str:
+    """A default as PyTorch prints it: floats with the digits that tell them apart."""
+    if isinstance(value, float):
+        digits = f"{value or 0.0:.17g}"
+        return digits + "." * digits.lstrip("-").isdigit()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    if isinstance(value, str):
+        return f'"{re.sub(_ESCAPED, _ESCAPE, value)}"'
+    return str(value)
 
 
 def _argument(text: str, kwarg_only: bool, is_return: bool) -> Argument:
@@ -268,11 +296,11 @@ def _argument(text: str, kwarg_only: bool, is_return: bool) -> Argument:
     label, default = label.strip(), default.strip()
     if not label and not is_return:
         raise RuntimeError(f"expected a name of an argument in schema: {text!r}")
-    value = _default(default) if given else _NO_DEFAULT
-    inner = kind.element if kind.kind_ == "OptionalType" else kind
-    if inner is not None and inner.size and isinstance(value, (int, float)):
-        value = [value] * inner.size
-    return Argument(label, kind, value, default, kwarg_only, _alias(alias))
+    inner = kind.element if kind.kind_ == "OptionalType" and kind.element else kind
+    value = _default(default, inner.element or inner) if given else _NO_DEFAULT
+    spread = [value] * inner.size if inner.size and isinstance(value, (int, float)) else value
+    shown = _shown(value if name == "int" else spread) if given else ""
+    return Argument(label, kind, spread, shown, kwarg_only, _alias(alias))
 
 
 def parse_schema(text: str) -> FunctionSchema:

@@ -344,6 +344,12 @@ class Tensor(Methods):
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad must be a bool")
 
+    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
+        """What `Module.load_state_dict` puts in the place of this parameter or buffer for an entry
+        `other`, where ``torch.__future__`` says that it swaps them; neither of the two themselves.
+        """
+        return (other if assign else self.copy_(other)).detach()
+
     def new(self, *args: Any, **kwargs: Any) -> Tensor:
         """A tensor of this one's dtype: of sizes, uninitialised, or of data, as the legacy
         constructor `Tensor` makes it.
@@ -750,12 +756,14 @@ class Tensor(Methods):
 
     # ------------------------------------------------------------ text, copies
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        """The text that PyTorch prints; `tensor_contents` stands in the place of the elements."""
         if header.is_batched(self._h) or get_modes() >> (LEVELS + 1):
             return _above.show(self)
         kind = type(self)
         plain = kind is Tensor or kind.__dict__.get("__torch_function__") is overriding.disabled
-        return str(_C["_repr"](self, "tensor" if plain else kind.__name__))
+        name = "tensor" if plain else kind.__name__
+        return str(_C["_repr"](self, name, tensor_contents))
 
     def __str__(self) -> str:
         return repr(self)

@@ -198,7 +198,7 @@ def test_a_library_defines_and_is_forgotten() -> None:
         with pytest.raises(RuntimeError, match="Tried to register an operator"):
             lib.define("scale(Tensor x) -> Tensor")
         with pytest.raises(RuntimeError, match="already a kernel registered"):
-            lib.impl("scale", lambda x: x, "CPU")
+            lib.impl("scale", lambda x: x, "CPU", allow_override=False)
         with pytest.raises(RuntimeError, match="Unknown keyword argument 'too'"):
             op.default(torch.ones(1), too=1)
     with pytest.raises(AttributeError, match="has no attribute 'scale'"):

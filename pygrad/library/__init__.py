@@ -30,7 +30,7 @@ from .. import ops as _ops
 from ._check import opcheck
 from ._custom import CustomOpDef, custom_op
 from ._infer import infer_schema
-from ._registry import Entry, FakeContext, current_context, entry_to_add_to, forget, make_entry
+from ._registry import FakeContext, current_context, entry_to_add_to, forget, make_entry, put
 from ._rules import (
     KEYS,
     impl_abstract,
@@ -119,13 +119,14 @@ class Library:
         dispatch_key: str = "",
         *,
         with_keyset: bool = False,
-        allow_override: bool = False,
+        allow_override: bool = True,
     ) -> None:
         """Adds a function to an op, for a key such as "CPU", "Autograd", "Meta" or
         "CompositeImplicitAutograd".
 
         Raises:
-            TypeError: `fn` is no function. RuntimeError: there is one already.
+            TypeError: `fn` is no function. RuntimeError: there is one already, which is not to be
+            overridden.
         """
         if not callable(fn):
             raise TypeError(
@@ -139,17 +140,20 @@ class Library:
                 f"overriding {entry.name}'s behavior for {key} dispatch key and {self.ns} "
                 "namespace."
             )
-        was = entry.kernels.get(key)
-        entry.kernels[key] = _without_keys(fn) if with_keyset else fn
-        self._undo.append(lambda: _put_back(entry, key, was))
+        put(entry, self, "kernels", _without_keys(fn) if with_keyset else fn, key)
 
     def _register_fake(
-        self, op_name: Any, fn: Callable[..., Any], _stacklevel: int = 1, **_: Any
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        _stacklevel: int = 1,
+        *,
+        allow_override: bool = True,
     ) -> None:
-        entry_to_add_to(self._full(op_name)).fake = fn
+        register_fake(self._full(op_name), fn, lib=self, allow_override=allow_override)
 
     def _register_torch_dispatch_rule(self, op_name: Any, kind: type, fn: Any) -> None:
-        entry_to_add_to(self._full(op_name)).by_class[kind] = fn
+        register_torch_dispatch(self._full(op_name), kind, fn, lib=self)
 
     def _full(self, op_name: Any) -> str:
         if isinstance(op_name, _ops.OpOverload):
@@ -165,13 +169,6 @@ def _undo_all(steps: list[Callable[[], None]]) -> None:
 
 def _without_keys(fn: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: fn(None, *args, **kwargs)
-
-
-def _put_back(entry: Entry, key: str, was: Any) -> None:
-    if was is None:
-        entry.kernels.pop(key, None)
-    else:
-        entry.kernels[key] = was
 
 
 @contextmanager
@@ -194,11 +191,20 @@ def _library(ns: str, lib: Library | None) -> Library:
     return made
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+def define(
+    qualname: Any, schema: str, *more: Any, lib: Library | None = None, tags: Any = ()
+) -> Any:
     """Makes an op: ``define("mine::sin", "(Tensor x) -> Tensor")``.
+
+    The older form, ``define(lib, "sin(Tensor x) -> Tensor")``, decorates what the op runs; then
+    `more` may have the schema's `alias_analysis`.
 
     Raises: ValueError: the name is none, or a schema.
     """
+    if isinstance(qualname, Library):
+        return _decorator(lambda fn: qualname.impl(qualname.define(schema, *more), fn))
+    if more:
+        raise TypeError(f"define() takes 2 positional arguments but {2 + len(more)} were given")
     if not isinstance(qualname, str):
         raise ValueError(
             "define(qualname, schema): expected qualname to be instance of str, got "
@@ -215,16 +221,32 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
             f'Tensor" but got "{schema}"'
         )
     _library(ns, lib).define(name + schema, alias_analysis="", tags=tags)
+    return None
+
+
+def _decorator(add: Callable[[Callable[..., Any]], None]) -> Any:
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        add(fn)
+        return fn
+
+    return decorate
 
 
 def impl(
-    qualname: str,
+    qualname: Any,
     types: str | Sequence[str],
-    func: Callable[..., Any] | None = None,
+    func: Any = None,
+    dispatch_key: str = "",
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Adds a function to an op for types of devices: "cpu", "default" (all), or PyTorch's keys."""
+    """Adds a function to an op for types of devices: "cpu", "default" (all), or PyTorch's keys.
+
+    The older form, ``impl(lib, "sin", "CPU")``, names a library, an op and a key, and decorates the
+    function.
+    """
+    if isinstance(qualname, Library):
+        return _decorator(lambda fn: qualname.impl(types, fn, dispatch_key or func or ""))
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         library = _library(qualname.partition("::")[0], lib)

@@ -70,7 +70,7 @@ def _one_returned(kind: Any) -> str:
 def _shown(default: Any, name: str) -> str:
     if default is None or isinstance(default, (bool, int, float)):
         return str(default)
-    if isinstance(default, str):
+    if isinstance(default, (str, device)):
         return f'"{default}"'
     if isinstance(default, dtype):
         return f'"{default}"'.replace('"', "").rpartition(".")[2]

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from .. import _dispatch, _ops, ops
 from .._boundary import modes, overriding
-from .._function_schema import FunctionSchema, parse_schema
+from .._dtypes import BY_CODE, contiguous_format, strided
+from .._function_schema import Argument, FunctionSchema, parse_schema
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
 from ..amp._state import is_autocast_enabled
@@ -96,6 +97,28 @@ class _Packet(ops.OpOverloadPacket):
         raise first or RuntimeError(f"{self} has no overload")
 
 
+_ABSENT: Final = object()
+
+
+def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
+    """Sets a rule of an op, by a key where it has several; what it was comes back when the library,
+    if one is given, goes.
+    """
+    rules = vars(entry) if key is None else getattr(entry, rule)
+    name = rule if key is None else key
+    was = rules.get(name, _ABSENT)
+
+    def put_back() -> None:
+        if was is _ABSENT:
+            rules.pop(name, None)
+        else:
+            rules[name] = was
+
+    rules[name] = value
+    if lib is not None:
+        lib._undo.append(put_back)
+
+
 _entries: Final[dict[tuple[str, str], dict[str, Entry]]] = {}
 _packets: Final[dict[tuple[str, str], _Packet]] = {}
 
@@ -149,12 +172,19 @@ def entry_to_add_to(name: str) -> Entry:
     """The op of a name, for a rule of it. After a compiled library was refused, whose ops Python
     adds rules to, one that does not exist is taken for one of it: the rule is kept by nobody.
 
-    Raises: RuntimeError: there is no such op, and no library was refused.
+    Raises:
+        NotImplementedError: it is one of PyTorch's. RuntimeError: there is no such op, and no
+            library was refused.
     """
     try:
         return entry_of(name)
     except RuntimeError:
         ns, _, short = name.partition("::")
+        if ns == "aten" and hasattr(ops.aten, short.partition(".")[0]):
+            raise NotImplementedError(
+                f"pygrad adds no functions to PyTorch's own operators, such as {name}: a "
+                "TorchDispatchMode can answer in its place"
+            ) from None
         if not ops.refused_libraries or ns == "aten":
             raise
         return Entry(ns, parse_schema(f"{ns}::{short}() -> ()"), ())
@@ -244,7 +274,7 @@ def bound(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any
         elif argument.name in rest:
             value = rest.pop(argument.name)
         elif argument.has_default_value():
-            value = argument.default_value
+            value = _default_of(argument)
         else:
             raise RuntimeError(
                 f"{schema.name}() is missing value for argument '{argument.name}'. Declaration: "
@@ -285,6 +315,45 @@ def split(entry: Entry, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any
     )
 
 
+def _default_of(argument: Argument) -> Any:
+    """The default of an argument, as the functions of an op get it."""
+    value, kind = argument.default_value, argument.type
+    named = _OF_NUMBERS.get((kind.element or kind).name) if type(value) is int else None
+    return value if named is None else named[value]
+
+
+_OF_NUMBERS: Final[dict[str, Any]] = {
+    "ScalarType": BY_CODE,
+    "Layout": {0: strided},
+    "MemoryFormat": {0: contiguous_format},
+}
+"""What schemas have as numbers and functions as objects."""
+
+
+def as_told(entry: Entry, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The same without what the schema has as a default, from the last argument back: the functions
+    of an op may have defaults of their own, as PyTorch's.
+    """
+    args, kwargs = split(entry, values)
+    open_ = [each for each in entry.schema.arguments if not each.kwarg_only]
+    while args and _is_default(open_[len(args) - 1], args[-1]):
+        args.pop()
+    for argument in entry.schema.arguments:
+        if argument.kwarg_only and _is_default(argument, kwargs[argument.name]):
+            del kwargs[argument.name]
+    return args, kwargs
+
+
+def _is_default(argument: Argument, value: Any) -> bool:
+    if not argument.has_default_value():
+        return False
+    default = _default_of(argument)
+    return value is default or (
+        isinstance(value, (bool, int, float, str, list)) and type(value) is type(default)
+        and value == default
+    )  # fmt: skip
+
+
 def _tensors(values: Any) -> list[Tensor]:
     return [each for each in flatten(values)[0] if isinstance(each, Tensor)]
 
@@ -299,7 +368,7 @@ def run(entry: Entry, values: list[Any]) -> Any:
     if entry.autocast is not None and is_autocast_enabled("cpu"):
         with autocast("cpu", enabled=False):
             return run(entry, [_cast(value, "cpu", entry.autocast) for value in values])
-    args, kwargs = split(entry, values)
+    args, kwargs = as_told(entry, values)
     if "CompositeImplicitAutograd" in kernels and not kernels.keys() & {
         "CPU",
         "CompositeExplicitAutograd",
@@ -344,7 +413,7 @@ and what runs it."""
 
 def run_below(entry: Entry, values: Sequence[Any]) -> Any:
     """Modes and tensors' classes are asked, else the op's function runs."""
-    args, kwargs = split(entry, values)
+    args, kwargs = as_told(entry, values)
     if watchers:
         return watchers[-1](entry.op, args, kwargs, lambda: _run_below(entry, args, kwargs))
     return _run_below(entry, args, kwargs)
@@ -478,9 +547,9 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
         return None, *_fitted(entry, found, tree.given, n)
 
     def map_over(info: Any, in_dims: Any, tree: _Tree, *leaves: Any) -> Any:
-        args, kwargs = split(entry, unflatten(list(leaves), tree.given))
+        args, kwargs = as_told(entry, unflatten(list(leaves), tree.given))
         places, _ = split(entry, unflatten(list(in_dims[1:]), tree.given))
-        found, out_dims = vmap(info, tuple(places), *args, **kwargs)
+        found, out_dims = vmap(info, tuple(places[: len(args)]), *args, **kwargs)
         made, tree.made = flatten(found)
         if len(made) == 1:
             return made[0], flatten(out_dims)[0][0]

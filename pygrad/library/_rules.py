@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from .. import ops
-from ._registry import Entry, entry_of, entry_to_add_to
+from ._registry import Entry, entry_of, entry_to_add_to, put
 
 KEYS: Final = {
     "cpu": "CPU",
@@ -44,7 +44,7 @@ def register_kernel(
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         for each in ("default",) if device_types is None else types_of(device_types):
-            entry.kernels[KEYS.get(each, each.upper())] = fn
+            put(entry, lib, "kernels", fn, KEYS.get(each, each.upper()))
         return fn
 
     return register if func is None else register(func)
@@ -57,13 +57,29 @@ def register_fake(
     *,
     lib: Any = None,
     _stacklevel: int = 1,
-    allow_override: bool = False,
+    allow_override: bool = True,
 ) -> Any:
-    """Adds what an op does on tensors without elements: it makes results of the right shapes."""
+    """Adds what an op does on tensors without elements: it makes results of the right shapes.
+
+    Raises:
+        RuntimeError: there is one already, which is not to be overridden; or the op is a
+            composition of others, which make the shapes.
+    """
     entry = _entry(op)
+    if entry.fake is not None and not allow_override:
+        raise RuntimeError(
+            f"register_fake(...): the operator {entry.qualname} already has an fake impl registered"
+        )
+    if set(entry.kernels) == {"CompositeImplicitAutograd"}:
+        raise RuntimeError(
+            f"We should not register a meta kernel directly to the operator '{entry.qualname}', "
+            "because it has a CompositeImplicitAutograd kernel in core. Instead we should let the "
+            "operator decompose, and ensure that we have meta kernels for the base ops that it "
+            "decomposes into."
+        )
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        entry.fake = fn
+        put(entry, lib, "fake", fn)
         return fn
 
     return register if func is None else register(func)
@@ -95,7 +111,7 @@ def register_autograd(
             f"schema {entry.schema}. Please create a functional operator and register an autograd "
             "formula for that."
         )
-    entry.autograd = (backward, setup_context)
+    put(entry, lib, "autograd", (backward, setup_context))
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
@@ -103,7 +119,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     entry = _entry(op)
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        entry.vmap = fn
+        put(entry, lib, "vmap", fn)
         return fn
 
     return register if func is None else register(func)
@@ -114,7 +130,7 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
     if device_type not in ("cpu", "cuda"):
         raise ValueError(f"Unknown device type: {device_type}")
     if device_type == "cpu":
-        _entry(op).autocast = cast_inputs
+        put(_entry(op), lib, "autocast", cast_inputs)
 
 
 def register_torch_dispatch(
@@ -131,7 +147,7 @@ def register_torch_dispatch(
     entry = _entry(op)
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        entry.by_class[torch_dispatch_class] = fn
+        put(entry, lib, "by_class", fn, torch_dispatch_class)
         return fn
 
     return register if func is None else register(func)

@@ -169,7 +169,7 @@ class StridedNestedTensor(Nested):
         """The buffer: a view."""
         return packed(self)
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         entries = ",\n".join(_indented(repr(each)) for each in self._shown())
         text = f"nested_tensor([\n{entries}\n]"
         if self.grad_fn is not None:

@@ -90,7 +90,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         memo[id(self)] = copy
         return copy
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:

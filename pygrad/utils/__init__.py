@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from . import model_zoo as model_zoo
     from . import module_tracker as module_tracker
     from . import weak as weak
+    from ._swap import swap_tensors
 else:
 
     def __getattr__(name):
         """Modules when first asked for: they need autograd or tensors, which need this package."""
         if name in _LATE:
             return submodule(f"utils.{name}")
+        if name == "swap_tensors":
+            return submodule("utils._swap").swap_tensors
         raise AttributeError(f"module 'pygrad.utils' has no attribute '{name}'")
 
 
-__all__ = ["_pytree", "checkpoint", "data", "dlpack"]
+__all__ = ["_pytree", "checkpoint", "data", "dlpack", "swap_tensors"]

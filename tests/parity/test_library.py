@@ -103,3 +103,159 @@ def test_zeros_with_the_strides_of_another() -> None:
         return found
 
     both(script)
+
+
+DEFAULTS = [
+    "float a=0.1",
+    "float a=1e-5",
+    "float a=3",
+    "float a=-2.0",
+    "float a=-0.0",
+    "float a=1e16",
+    "float a=1e30",
+    "float a=123456789012.0",
+    "float[] a=[1.0, 2.5]",
+    "float[2] a=1",
+    "float? a=None",
+    "Scalar a=2.0",
+    "Scalar a=1",
+    "Scalar a=True",
+    "int[2] a=1",
+    "SymInt[2] a=3",
+    "str a='x'",
+    "Device a='cpu'",
+    "ScalarType a=float",
+    "ScalarType a=float32",
+    "ScalarType? a=long",
+    "Layout a=strided",
+    "MemoryFormat a=contiguous_format",
+]
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+def test_defaults_of_schemas_are_read_and_shown_as_by_torch(default: str) -> None:
+    text = f"mine::f(Tensor x, {default}) -> Tensor"
+    ours, theirs = parse_schema(text), torch._C.parse_schema(text)
+    assert str(ours) == str(theirs)
+    assert repr(ours.arguments[1].default_value) == repr(theirs.arguments[1].default_value)
+
+
+def defaults_of_functions(library: Any) -> Any:
+    """A function is told what differs from the schema's defaults."""
+    seen: list[Any] = []
+    with library.library._scoped_library("parity_defaults", "FRAGMENT") as lib:
+        lib.define("f(Tensor x, float by=0.5, ScalarType to=float, *, int n=2) -> Tensor")
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            seen.append((args[1:], kwargs))
+            return args[0].clone()
+
+        lib.impl("f", run, "CPU")
+        x, f = library.ones(1), library.ops.parity_defaults.f
+        f(x)
+        f(x, 0.5, library.float64)
+        f(x, 2.0, n=2)
+        f(x, n=3)
+    return repr(seen)
+
+
+def overriding(library: Any) -> Any:
+    """The last function of an op is called, and goes with its library."""
+    with library.library._scoped_library("parity_overriding", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: x + 1, "CPU")
+        lib.impl("f", lambda x: x + 2, "CPU")
+        f, x, found = library.ops.parity_overriding.f, library.zeros(1), []
+        found.append(f(x).item())
+        with pytest.raises(RuntimeError) as error:
+            lib.impl("f", lambda x: x, "CPU", allow_override=False)
+        with library.library._scoped_library("parity_overriding", "IMPL") as other:
+            other.impl("f", lambda x: x + 5, "CPU")
+            found.append(f(x).item())
+        found.append(f(x).item())
+    return found, str(error.value)
+
+
+def rules_of_a_library(library: Any) -> Any:
+    """Rules that are added with a library go with it."""
+    lb = library.library
+    with lb._scoped_library("parity_rules", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        f = library.ops.parity_rules.f
+        with lb._scoped_library("parity_rules", "FRAGMENT") as other:
+            lb.impl("parity_rules::f", "cpu", lambda x: x * 10, lib=other)
+            lb.register_fake("parity_rules::f", lambda x: x.new_empty(9), lib=other)
+            lb.register_autograd("parity_rules::f", lambda ctx, g: g * 10, lib=other)
+            x = library.ones(1, requires_grad=True)
+            f(x).backward()
+            found = x.grad.item(), tuple(f(library.ones(1, device="meta")).shape)
+        with pytest.raises(NotImplementedError):
+            f(library.ones(1))
+    return found
+
+
+def older_forms(library: Any) -> Any:
+    """Decorators that take a library."""
+    with library.library._scoped_library("parity_older", "DEF") as lib:
+
+        @library.library.define(lib, "g(Tensor x, int n=3) -> Tensor")
+        def g(x: Any, n: int = 7) -> Any:
+            return x * n
+
+        lib.define("f(Tensor x) -> Tensor")
+
+        @library.library.impl(lib, "f", "CPU")
+        def f(x: Any) -> Any:
+            return x + 1
+
+        ops, x = library.ops.parity_older, library.ones(1)
+        return [ops.g(x).item(), ops.g(x, 3).item(), ops.g(x, 4).item(), ops.f(x).item()]
+
+
+def dtypes_as_defaults(library: Any) -> Any:
+    """A custom op whose arguments have a dtype and a device as defaults."""
+    seen: list[Any] = []
+
+    cpu = library.device("cpu")
+
+    def run(x, by=0.3, to=library.float32, *, where=cpu):  # type: ignore[no-untyped-def]
+        seen.append((by, to, where))
+        return x.clone()
+
+    tensor = library.Tensor
+    run.__annotations__ = {
+        "x": tensor,
+        "by": float,
+        "to": library.dtype,
+        "where": library.device,
+        "return": tensor,
+    }
+    op = library.library.custom_op("parity_custom::f", run, mutates_args=())
+    x = library.ones(1)
+    op(x)
+    op(x, 0.5)
+    op(x, to=library.float64)
+    return repr(seen), str(op._opoverload._schema)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        defaults_of_functions,
+        overriding,
+        rules_of_a_library,
+        older_forms,
+        dtypes_as_defaults,
+    ],
+    ids=lambda program: program.__name__,
+)
+def test_ops_of_libraries_are_called_as_by_torch(program: Any) -> None:
+    both(program)
+
+
+def test_adding_to_an_operator_of_torch_says_what_to_do_instead() -> None:
+    import pygrad
+
+    library = pygrad.library.Library("aten", "IMPL")
+    with pytest.raises(NotImplementedError, match="aten::neg: a TorchDispatchMode can answer"):
+        library.impl("neg", lambda x: x, "CPU")

@@ -481,7 +481,8 @@ bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names,
   sink_text(&job.sink, names->kind ? names->kind : "tensor");
   sink_text(&job.sink, "(");
   const int64_t indent = job.sink.column;
-  if (is_sparse(tensor)) put_parts(&job, indent);
+  if (names->contents) sink_text(&job.sink, names->contents);
+  else if (is_sparse(tensor)) put_parts(&job, indent);
   else put_values(&job, indent);
   put_suffixes(&job, indent);
   sink_bytes(&job.sink, ")", 1);

@@ -19,9 +19,10 @@ typedef struct {
 
 /* What autograd and the host have to say of a tensor; every pointer is borrowed. */
 typedef struct {
-  const char *kind;    /* the name of its class, or NULL for "tensor" */
-  const char *grad_fn; /* the name of its node, such as "MulBackward0", or NULL */
-  const char *tangent; /* the text of its forward-mode tangent, or NULL */
+  const char *kind;     /* the name of its class, or NULL for "tensor" */
+  const char *grad_fn;  /* the name of its node, such as "MulBackward0", or NULL */
+  const char *tangent;  /* the text of its forward-mode tangent, or NULL */
+  const char *contents; /* what stands in the place of its elements, or NULL */
 } PrintNames;
 
 /* Adds repr(tensor), as UTF-8 if the given names are; nothing and false when an option is out of

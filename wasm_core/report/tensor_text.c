@@ -21,17 +21,12 @@ void op_printoptions(Call *c) {
                            .sci_mode = (int32_t)arg_int(c, 4)};
 }
 
-/* t as PyTorch prints it, in scratch; under the name of its class and with the text of its tangent,
- * if any. */
-static const char *text_of(Tensor *t, const char *kind, const char *tangent) {
+/* t as PyTorch prints it, in scratch; with these names, to which that of its node is added. */
+static const char *text_of(Tensor *t, PrintNames names) {
   Node *fn = tensor_grad_fn(t);
   bool invalid = failed(); /* a view whose base was written to */
   if (invalid) status_clear();
-  PrintNames names = {.kind = kind,
-                      .grad_fn = invalid ? "Invalid"
-                                 : fn    ? node_short_name(fn)
-                                         : NULL,
-                      .tangent = tangent};
+  names.grad_fn = invalid ? "Invalid" : fn ? node_short_name(fn) : NULL;
   Text text = {0};
   if (!print_tensor(&text, t, &names, &options))
     return fail(ERR_RUNTIME, "print options are out of range");
@@ -54,16 +49,20 @@ static const char *item_text(const Tensor *t) {
 }
 
 /* Beside a tensor stands its tangent, as Python formats it. */
-static const char *named_text(Tensor *t, const char *kind, bool whole) {
+static const char *named_text(Tensor *t, PrintNames names, bool whole) {
   if (blocked(t)) return NULL;
   if (!t->ndim && !whole) return item_text(t);
   Tensor *tangent = whole ? forward_tangent(t) : NULL;
-  return failed() ? NULL : text_of(t, kind, tensor_text(tangent, false));
+  names.tangent = failed() ? NULL : tensor_text(tangent, false);
+  return failed() ? NULL : text_of(t, names);
 }
 
-const char *tensor_text(Tensor *t, bool whole) { return named_text(t, NULL, whole); }
+const char *tensor_text(Tensor *t, bool whole) {
+  return named_text(t, (PrintNames){.kind = NULL}, whole);
+}
 
 void op_repr(Call *c) {
-  const char *text = named_text(arg_tensor(c, 0), arg_str(c, 1), true);
+  const PrintNames names = {.kind = arg_str(c, 1), .contents = arg_str(c, 2)};
+  const char *text = named_text(arg_tensor(c, 0), names, true);
   if (text) ret_str(c, text);
 }

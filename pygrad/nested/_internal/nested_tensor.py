@@ -190,7 +190,7 @@ class NestedTensor(Nested):
             raise RuntimeError(f"{op}(): not supported for NestedTensor on ragged dim")
         return at - 1
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         history = f", requires_grad={self.requires_grad}" if self.requires_grad else ""
         if self.grad_fn:
             history = f", grad_fn={self.grad_fn}"

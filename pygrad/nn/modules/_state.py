@@ -352,17 +352,38 @@ class ModuleState(ModuleTree):
             )
         try:
             with pygrad.no_grad():
-                if assign:
+                if pygrad.__future__.get_swap_module_params_on_conversion():
+                    self._swap_entry(target, value, assign)
+                elif assign:
                     self._assign_entry(name, target, value)
                 else:
                     target.copy_(value)
         except Exception as error:
+            action = (
+                "swapping"
+                if pygrad.__future__.get_swap_module_params_on_conversion()
+                else "copying"
+            )
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f'While {action} the parameter named "{key}", whose dimensions in the model are '
                 f"{target.size()} and whose dimensions in the checkpoint are {value.size()}, "
                 f"an exception occurred : {error.args}."
             )
         return None
+
+    def _swap_entry(self, target: Tensor, value: Tensor, assign: bool) -> None:
+        made = target.module_load(value, assign=assign)
+        if made is target or made is value:
+            raise RuntimeError(
+                "module_load returned one of self or other, please .detach() the result if "
+                "returning one of the inputs in module_load"
+            )
+        if isinstance(target, Parameter):
+            if not isinstance(made, Parameter):
+                made = Parameter(made, requires_grad=target.requires_grad)
+            else:
+                made.requires_grad_(target.requires_grad)
+        pygrad.utils.swap_tensors(target, made)
 
     def _assign_entry(self, name: str, target: Tensor, value: Tensor) -> None:
         if isinstance(target, Parameter):

@@ -243,7 +243,11 @@ class ModuleTree(ModuleAttributes):
             with pygrad.no_grad():
                 converted = fn(parameter)
                 converted_grad = None if grad is None else fn(grad)
-            if converted.device != parameter.device:
+            if pygrad.__future__.get_swap_module_params_on_conversion():
+                self._swap(name, parameter, converted, converted_grad)
+                continue
+            overwrite = pygrad.__future__.get_overwrite_module_params_on_conversion()
+            if overwrite or converted.device != parameter.device:
                 self._parameters[name] = moved = Parameter(converted, parameter.requires_grad)
                 if grad is not None and converted_grad is not None:
                     moved.grad = converted_grad.requires_grad_(grad.requires_grad)
@@ -258,6 +262,26 @@ class ModuleTree(ModuleAttributes):
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap(
+        self, name: str, parameter: Parameter, converted: Tensor, converted_grad: Tensor | None
+    ) -> None:
+        """Give a parameter and its gradient what they were converted to, of whatever class."""
+        grad, parameter.grad = parameter.grad, None
+        try:
+            made = Parameter(converted, requires_grad=parameter.requires_grad)
+            pygrad.utils.swap_tensors(parameter, made)
+        except Exception as error:
+            parameter.grad = grad
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+        if grad is None or converted_grad is None:
+            return
+        converted_grad.requires_grad_(grad.requires_grad)
+        try:
+            pygrad.utils.swap_tensors(grad, converted_grad)
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}.grad") from error
+        parameter.grad = grad
 
     def cpu(self) -> Self:
         """Move everything to the CPU, where it is."""
