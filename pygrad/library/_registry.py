@@ -348,10 +348,7 @@ def _is_default(argument: Argument, value: Any) -> bool:
     if not argument.has_default_value():
         return False
     default = _default_of(argument)
-    return value is default or (
-        isinstance(value, (bool, int, float, str, list)) and type(value) is type(default)
-        and value == default
-    )  # fmt: skip
+    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 def _tensors(values: Any) -> list[Tensor]:
