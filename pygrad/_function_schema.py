@@ -248,18 +248,23 @@ _CONSTANTS: Final = (
 
 
 def _default(text: str, kind: SchemaType) -> Any:
-    """The value of a default; a float where the type is one."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     try:
-        value = ast.literal_eval(text)
+        return _typed(ast.literal_eval(text), kind)
     except (ValueError, SyntaxError):
         return text
+
+
+def _typed(value: Any, kind: SchemaType) -> Any:
+    """A value as one of a type: an int as a float, a name as a device."""
+    if isinstance(value, list):
+        return [_typed(each, kind) for each in value]
     if kind.kind_ == "FloatType" and type(value) is int:
         return float(value)
     if kind.kind_ == "DeviceObjType" and isinstance(value, str):
         return device(value)
-    return [_default(str(each), kind) for each in value] if isinstance(value, list) else value
+    return value
 
 
 _ESCAPED: Final = r"""["'\\]"""

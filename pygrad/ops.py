@@ -224,6 +224,10 @@ class OpOverloadPacket:
         told, found = overriding.asks(args, kwargs)
         if told:
             return overriding.call(self, args, kwargs, found)
+        return self._run_any(args, kwargs)
+
+    def _run_any(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Runs the overload that takes these arguments."""
         return _function_of(self.__name__)(*args, **kwargs)
 
     def __str__(self) -> str:

@@ -33,6 +33,7 @@ from ._infer import infer_schema
 from ._registry import FakeContext, current_context, entry_to_add_to, forget, make_entry, put
 from ._rules import (
     KEYS,
+    decorator,
     impl_abstract,
     register_autocast,
     register_autograd,
@@ -202,7 +203,7 @@ def define(
     Raises: ValueError: the name is none, or a schema.
     """
     if isinstance(qualname, Library):
-        return _decorator(lambda fn: qualname.impl(qualname.define(schema, *more), fn))
+        return decorator(lambda fn: qualname.impl(qualname.define(schema, *more), fn))
     if more:
         raise TypeError(f"define() takes 2 positional arguments but {2 + len(more)} were given")
     if not isinstance(qualname, str):
@@ -224,14 +225,6 @@ def define(
     return None
 
 
-def _decorator(add: Callable[[Callable[..., Any]], None]) -> Any:
-    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
-        add(fn)
-        return fn
-
-    return decorate
-
-
 def impl(
     qualname: Any,
     types: str | Sequence[str],
@@ -246,15 +239,14 @@ def impl(
     function.
     """
     if isinstance(qualname, Library):
-        return _decorator(lambda fn: qualname.impl(types, fn, dispatch_key or func or ""))
+        return decorator(lambda fn: qualname.impl(types, fn, dispatch_key or func or ""))
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def add(fn: Callable[..., Any]) -> None:
         library = _library(qualname.partition("::")[0], lib)
         for each in types_of(types):
             library.impl(qualname, fn, KEYS.get(each, each))
-        return fn
 
-    return register if func is None else register(func)
+    return decorator(add, func)
 
 
 def get_ctx() -> FakeContext:

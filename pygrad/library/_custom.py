@@ -108,8 +108,7 @@ class CustomOpDef:
 
     def register_fake(self, fn: Any, /) -> Any:
         """See `register_fake`."""
-        self._entry.fake = fn
-        return fn
+        return _rules.register_fake(self, fn)
 
     def register_autograd(self, backward: Any, /, *, setup_context: Any = None) -> None:
         """See `register_autograd`."""

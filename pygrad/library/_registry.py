@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .. import _dispatch, _ops, ops
-from .._boundary import modes, overriding
+from .._boundary import modes
 from .._dtypes import BY_CODE, contiguous_format, strided
 from .._function_schema import Argument, FunctionSchema, parse_schema
 from .._tensor import Tensor
@@ -82,10 +82,7 @@ class _Packet(ops.OpOverloadPacket):
     def _run(self, overload: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return call(self._entries()[overload._overloadname], args, kwargs)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        told, found = overriding.asks(args, kwargs)
-        if told:
-            return overriding.call(self, args, kwargs, found)
+    def _run_any(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         first: Exception | None = None
         for entry in self._entries().values():
             try:
@@ -359,23 +356,25 @@ def _in_vmap() -> bool:
     return bool(modes.get() >> (modes.LEVELS + 1))
 
 
+def _above_autograd(kernels: dict[str, Callable[..., Any]]) -> Callable[..., Any] | None:
+    """What does an op with its gradient: a function for autograd, or a composition."""
+    own = kernels.get("Autograd") or kernels.get("AutogradCPU")
+    if own is not None:
+        return None if _here.below else own
+    if kernels.keys() & {"CPU", "CompositeExplicitAutograd"}:
+        return None
+    return kernels.get("CompositeImplicitAutograd")
+
+
 def run(entry: Entry, values: list[Any]) -> Any:
     """Calls an op with all its arguments, from the top: vmap, then autograd."""
-    kernels = entry.kernels
     if entry.autocast is not None and is_autocast_enabled("cpu"):
         with autocast("cpu", enabled=False):
             return run(entry, [_cast(value, "cpu", entry.autocast) for value in values])
-    args, kwargs = as_told(entry, values)
-    if "CompositeImplicitAutograd" in kernels and not kernels.keys() & {
-        "CPU",
-        "CompositeExplicitAutograd",
-        "Autograd",
-        "AutogradCPU",
-    }:
-        return kernels["CompositeImplicitAutograd"](*args, **kwargs)
-    own = kernels.get("Autograd") or kernels.get("AutogradCPU")
-    if own is not None and not _here.below:
-        return own(*args, **kwargs)
+    whole = _above_autograd(entry.kernels)
+    if whole is not None:
+        args, kwargs = as_told(entry, values)
+        return whole(*args, **kwargs)
     tensors = _tensors(values)
     records = _is_grad_enabled() and any(each.requires_grad for each in tensors)
     mapped = (entry.vmap is not None or entry.is_custom) and _in_vmap()

@@ -31,6 +31,18 @@ def _entry(op: Any) -> Entry:
     return entry_to_add_to(op)
 
 
+def decorator(
+    add: Callable[[Callable[..., Any]], None], func: Callable[..., Any] | None = None
+) -> Any:
+    """What adds a function and gives it back; or, if there is one already, the function added."""
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        add(fn)
+        return fn
+
+    return register if func is None else register(func)
+
+
 def register_kernel(
     op: Any,
     device_types: str | Sequence[str] | None,
@@ -42,12 +54,11 @@ def register_kernel(
     """Adds what an op runs on some types of devices; None: on all."""
     entry = _entry(op)
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def add(fn: Callable[..., Any]) -> None:
         for each in ("default",) if device_types is None else types_of(device_types):
             put(entry, lib, "kernels", fn, KEYS.get(each, each.upper()))
-        return fn
 
-    return register if func is None else register(func)
+    return decorator(add, func)
 
 
 def register_fake(
@@ -77,12 +88,7 @@ def register_fake(
             "operator decompose, and ensure that we have meta kernels for the base ops that it "
             "decomposes into."
         )
-
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        put(entry, lib, "fake", fn)
-        return fn
-
-    return register if func is None else register(func)
+    return decorator(lambda fn: put(entry, lib, "fake", fn), func)
 
 
 impl_abstract = register_fake
@@ -117,12 +123,7 @@ def register_autograd(
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Adds how vmap does an op: ``func(info, in_dims, *args)`` returns results and their dims."""
     entry = _entry(op)
-
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        put(entry, lib, "vmap", fn)
-        return fn
-
-    return register if func is None else register(func)
+    return decorator(lambda fn: put(entry, lib, "vmap", fn), func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
@@ -145,9 +146,4 @@ def register_torch_dispatch(
     ``func(cls_or_mode, func, types, args, kwargs)``.
     """
     entry = _entry(op)
-
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        put(entry, lib, "by_class", fn, torch_dispatch_class)
-        return fn
-
-    return register if func is None else register(func)
+    return decorator(lambda fn: put(entry, lib, "by_class", fn, torch_dispatch_class), func)

@@ -23,11 +23,8 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """Of each entry the elements that a mask of the same offsets leaves."""
     if out is not None:
         raise NotImplementedError("aten.masked_select: out= is not implemented for nested tensors")
-    if not isinstance(input, NestedTensor) or not isinstance(mask, NestedTensor):
-        raise RuntimeError(
-            f"Mask with shape {mask.shape} is not compatible with input's shape {input.shape}"
-        )
-    if mask._size != input._size:
+    jagged = isinstance(input, NestedTensor) and isinstance(mask, NestedTensor)
+    if not jagged or mask._size != input._size:
         raise RuntimeError(
             f"Mask with shape {mask.shape} is not compatible with input's shape {input.shape}"
         )

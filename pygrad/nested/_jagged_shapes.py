@@ -4,7 +4,7 @@ dimensions are those of the nested tensor less that of the batch."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _ops
@@ -41,15 +41,32 @@ def _shape_given(op: str, shape: Sequence[Any], x: Any) -> tuple[Any, ...]:
     return (shape[0].shape,) if isinstance(shape[0], Tensor) else tuple(shape)
 
 
-def _parts_asked_for(*given: Any) -> Any:
-    """How a tensor is to be split, by whichever name.
-
-    Raises: TypeError: by none.
+def split_rule(table: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: a function of a tensor, sizes and a dimension that splits nested tensors of a
+    layout, whichever name the sizes are given by.
     """
-    found = next((each for each in given if each is not None), None)
-    if found is None:
-        raise TypeError("Tensor.split() missing 1 required positional argument: 'split_size'")
-    return found
+
+    def put(function: Callable[..., Any]) -> Callable[..., Any]:
+        @rule(table, "split split_with_sizes")
+        def split(
+            input: Any,
+            split_size: Any = None,
+            dim: int = 0,
+            *,
+            split_sizes: Any = None,
+            split_size_or_sections: Any = None,
+        ) -> Any:
+            given = (split_size, split_sizes, split_size_or_sections)
+            found = next((each for each in given if each is not None), None)
+            if found is None:
+                raise TypeError(
+                    "Tensor.split() missing 1 required positional argument: 'split_size'"
+                )
+            return function(input, found, dim)
+
+        return split
+
+    return put
 
 
 def without_holes(x: NestedTensor) -> Any:
@@ -287,17 +304,9 @@ def narrow(input: NestedTensor, dim: int, start: Any, length: int) -> Any:
     return nested(packed(input).narrow(at, start, length), input)
 
 
-@rule(RULES, "split split_with_sizes")
-def split(
-    input: NestedTensor,
-    split_size: Any = None,
-    dim: int = 0,
-    *,
-    split_sizes: Any = None,
-    split_size_or_sections: Any = None,
-) -> tuple[Any, ...]:
+@split_rule(RULES)
+def split(input: NestedTensor, split_size: Any, dim: int) -> tuple[Any, ...]:
     """Parts of so many places each."""
-    split_size = _parts_asked_for(split_size, split_sizes, split_size_or_sections)
     op = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = input._inner(dim, op)
     return tuple(nested(each, input) for each in packed(input).split(split_size, at))

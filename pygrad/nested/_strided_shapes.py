@@ -10,7 +10,7 @@ from typing import Any
 from .. import _ops
 from .._tensor import Tensor
 from ._class import not_there, packed, rule
-from ._jagged_shapes import _numbers, _parts_asked_for, _shape_given
+from ._jagged_shapes import _numbers, _shape_given, split_rule
 from ._strided import (
     RULES,
     Sizes,
@@ -264,17 +264,9 @@ def chunk(input: StridedNestedTensor, chunks: int, dim: int = 0) -> tuple[Any, .
     return tuple(_columns(input, i * step, step) for i in range(chunks))
 
 
-@rule(RULES, "split split_with_sizes")
-def split(
-    input: StridedNestedTensor,
-    split_size: Any = None,
-    dim: int = 0,
-    *,
-    split_sizes: Any = None,
-    split_size_or_sections: Any = None,
-) -> tuple[Any, ...]:
+@split_rule(RULES)
+def split(input: StridedNestedTensor, split_size: Any, dim: int) -> tuple[Any, ...]:
     """Parts of so many places of the last dimension."""
-    split_size = _parts_asked_for(split_size, split_sizes, split_size_or_sections)
     if isinstance(split_size, int):
         raise not_there("split.Tensor", input)
     n = _last(input, dim, "split_with_sizes")

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from oracle import both
+from oracle import Scripts, both
 
 from pygrad._function_schema import native_lines, parse_schema
 
 from . import native_schemas
+
+SCRIPTS = Scripts()
 
 
 def test_the_file_of_schemas_is_what_the_installed_torch_says() -> None:
@@ -140,6 +142,7 @@ def test_defaults_of_schemas_are_read_and_shown_as_by_torch(default: str) -> Non
     assert repr(ours.arguments[1].default_value) == repr(theirs.arguments[1].default_value)
 
 
+@SCRIPTS.add
 def defaults_of_functions(library: Any) -> Any:
     """A function is told what differs from the schema's defaults."""
     seen: list[Any] = []
@@ -159,6 +162,7 @@ def defaults_of_functions(library: Any) -> Any:
     return repr(seen)
 
 
+@SCRIPTS.add
 def overriding(library: Any) -> Any:
     """The last function of an op is called, and goes with its library."""
     with library.library._scoped_library("parity_overriding", "DEF") as lib:
@@ -176,6 +180,7 @@ def overriding(library: Any) -> Any:
     return found, str(error.value)
 
 
+@SCRIPTS.add
 def rules_of_a_library(library: Any) -> Any:
     """Rules that are added with a library go with it."""
     lb = library.library
@@ -194,6 +199,7 @@ def rules_of_a_library(library: Any) -> Any:
     return found
 
 
+@SCRIPTS.add
 def older_forms(library: Any) -> Any:
     """Decorators that take a library."""
     with library.library._scoped_library("parity_older", "DEF") as lib:
@@ -212,6 +218,7 @@ def older_forms(library: Any) -> Any:
         return [ops.g(x).item(), ops.g(x, 3).item(), ops.g(x, 4).item(), ops.f(x).item()]
 
 
+@SCRIPTS.add
 def dtypes_as_defaults(library: Any) -> Any:
     """A custom op whose arguments have a dtype and a device as defaults."""
     seen: list[Any] = []
@@ -238,19 +245,9 @@ def dtypes_as_defaults(library: Any) -> Any:
     return repr(seen), str(op._opoverload._schema)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        defaults_of_functions,
-        overriding,
-        rules_of_a_library,
-        older_forms,
-        dtypes_as_defaults,
-    ],
-    ids=lambda program: program.__name__,
-)
-def test_ops_of_libraries_are_called_as_by_torch(program: Any) -> None:
-    both(program)
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_ops_of_libraries_are_called_as_by_torch(name: str) -> None:
+    both(SCRIPTS[name])
 
 
 def test_adding_to_an_operator_of_torch_says_what_to_do_instead() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both
+from oracle import Scripts, both
+
+SCRIPTS = Scripts()
 
 
 def swapped(library: Any, one: Any, other: Any) -> list[Any]:
@@ -15,6 +16,7 @@ def swapped(library: Any, one: Any, other: Any) -> list[Any]:
     return [one, other]
 
 
+@SCRIPTS.add
 def attributes(library: Any) -> Any:
     one, other = library.ones(2), library.zeros(3, dtype=library.int64)
     one.mark, other.sign = 1, 2
@@ -22,17 +24,20 @@ def attributes(library: Any) -> Any:
     return [repr(each) for each in found], [vars(each) for each in found]
 
 
+@SCRIPTS.add
 def parameter_and_tensor(library: Any) -> Any:
     found = swapped(library, library.nn.Parameter(library.ones(2)), library.zeros(3))
     return [(type(each).__name__, each.requires_grad, repr(each)) for each in found]
 
 
+@SCRIPTS.add
 def gradient(library: Any) -> Any:
     one = library.ones(2, requires_grad=True)
     one.grad = library.ones(2)
     return [repr(each.grad) for each in swapped(library, one, library.zeros(3))]
 
 
+@SCRIPTS.add
 def leaf_of_a_graph(library: Any) -> Any:
     one = library.ones(2, requires_grad=True)
     used = one * 2
@@ -42,11 +47,13 @@ def leaf_of_a_graph(library: Any) -> Any:
     return [each.grad for each in found]
 
 
+@SCRIPTS.add
 def result(library: Any) -> Any:
     one = library.ones(2, requires_grad=True)
     return [repr(each) for each in swapped(library, one * 2, library.zeros(2))]
 
 
+@SCRIPTS.add
 def hooks(library: Any) -> Any:
     one, other = (library.ones(2, requires_grad=True) for _ in range(2))
     one.register_hook(lambda grad: grad * 5)
@@ -55,6 +62,7 @@ def hooks(library: Any) -> Any:
     return repr(one.grad), repr(other.grad)
 
 
+@SCRIPTS.add
 def subclass(library: Any) -> Any:
     class Marked(library.Tensor):  # type: ignore[misc]
         pass
@@ -63,6 +71,7 @@ def subclass(library: Any) -> Any:
     return [(type(each).__name__, repr(each)) for each in found]
 
 
+@SCRIPTS.add
 def weakly_referred(library: Any) -> Any:
     one = library.ones(2)
     kept = weakref.ref(one)
@@ -71,6 +80,7 @@ def weakly_referred(library: Any) -> Any:
     return str(error.value), repr(kept())
 
 
+@SCRIPTS.add
 def base_of_a_view(library: Any) -> Any:
     one = library.ones(2)
     view = one[0:1]
@@ -79,6 +89,7 @@ def base_of_a_view(library: Any) -> Any:
     return str(error.value), repr(one), repr(view)
 
 
+@SCRIPTS.add
 def other_slots(library: Any) -> Any:
     class Slotted(library.Tensor):  # type: ignore[misc]
         __slots__ = ("extra",)
@@ -88,24 +99,9 @@ def other_slots(library: Any) -> Any:
     return str(error.value)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        attributes,
-        parameter_and_tensor,
-        gradient,
-        leaf_of_a_graph,
-        result,
-        hooks,
-        subclass,
-        weakly_referred,
-        base_of_a_view,
-        other_slots,
-    ],
-    ids=lambda program: program.__name__,
-)
-def test_tensors_swap_as_in_torch(program: Callable[[Any], Any]) -> None:
-    both(program)
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_tensors_swap_as_in_torch(name: str) -> None:
+    both(SCRIPTS[name])
 
 
 def converted(library: Any, way: str) -> Any:

@@ -350,20 +350,17 @@ class ModuleState(ModuleTree):
                 "in the module instead of copying them in place?)",
                 stacklevel=2,
             )
+        swaps = pygrad.__future__.get_swap_module_params_on_conversion()
         try:
             with pygrad.no_grad():
-                if pygrad.__future__.get_swap_module_params_on_conversion():
+                if swaps:
                     self._swap_entry(target, value, assign)
                 elif assign:
                     self._assign_entry(name, target, value)
                 else:
                     target.copy_(value)
         except Exception as error:
-            action = (
-                "swapping"
-                if pygrad.__future__.get_swap_module_params_on_conversion()
-                else "copying"
-            )
+            action = "swapping" if swaps else "copying"
             return (
                 f'While {action} the parameter named "{key}", whose dimensions in the model are '
                 f"{target.size()} and whose dimensions in the checkpoint are {value.size()}, "
