@@ -266,8 +266,9 @@ def _hide(_: Any = None) -> None:
 def _on_collection(phase: str, info: dict[str, int]) -> None:
     if info["generation"] == 2:
         if phase == "start":
-            _show()
-        else:
+            if callbacks.objects:
+                _show()
+        elif _canaries:
             _hide()
 
 
