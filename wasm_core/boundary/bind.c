@@ -524,8 +524,9 @@ static bool index_of(Value *v) {
 }
 
 /* A value that needs no more than to be taken as it is. */
-static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_t slot, Value *v) {
-  *v = value_of(f, v->tag, slot);
+static bool take_quickly(const PgFrame *f, const Schema *s, int i, Value *v) {
+  const Arg *a = &s->args[i];
+  *v = value_of(f, v->tag, v->i);
   bool list = a->type == ARG_TENSORS;
   if (v->tag == TAG_TENSOR || (list && s->gathers) || !fits(a, v)) return false;
   const int64_t *handles = v->p;
@@ -534,17 +535,15 @@ static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_
   return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame stays as it is */
 }
 
-static inline bool bind_value(const PgFrame *f, const Schema *s, int i, int tag, int64_t slot,
-                              Value *v) {
+/* The same, for all that v may be; its tag and slot are known. */
+static bool bind_value(const PgFrame *f, const Schema *s, int i, Value *v) {
   uint8_t type = s->args[i].type;
-  v->tag = (uint8_t)tag;
-  v->i = slot;
   if (v->tag == TAG_TENSOR) {
-    v->t = (Tensor *)(uintptr_t)slot;
+    v->t = (Tensor *)(uintptr_t)v->i;
     return type <= ARG_TENSOR_OR_SCALAR && tensor_is(v->t);
   }
   if (type == ARG_INDEX && v->tag == TAG_INT) return index_of(v);
-  return (is_number(v) && type == ARG_TENSOR_OR_SCALAR) || take_quickly(f, s, &s->args[i], slot, v);
+  return (is_number(v) && type == ARG_TENSOR_OR_SCALAR) || take_quickly(f, s, i, v);
 }
 
 typedef struct {
@@ -586,9 +585,9 @@ static Quick bind_keywords(const PgFrame *f, const Schema *s, int i, Call *c) {
     if (i >= s->n_args || s->args[i].name != f->keywords[k]) i = find_arg(s, f->keywords[k]);
     if (i < 0) return f->keywords[k] == id_out ? UNCLEAR : NEVER;
     if (c->v[i].tag != TAG_MISSING) return UNCLEAR;
-    if (!bind_value(f, s, i, tag_of(f, f->n_positional + k), f->slots[f->n_positional + k],
-                    &c->v[i]))
-      return UNCLEAR;
+    c->v[i].tag = (uint8_t)tag_of(f, f->n_positional + k);
+    c->v[i].i = f->slots[f->n_positional + k];
+    if (!bind_value(f, s, i, &c->v[i])) return UNCLEAR;
   }
   return BOUND;
 }
@@ -606,7 +605,9 @@ static Quick bind_row_quickly(const PgFrame *f, const Schema *s, const Given *g,
       i++;
       break;
     }
-    if (!bind_value(f, s, i, tag, g->slots[i], &c->v[i])) return UNCLEAR;
+    c->v[i].tag = (uint8_t)tag;
+    c->v[i].i = g->slots[i];
+    if (!bind_value(f, s, i, &c->v[i])) return UNCLEAR;
   }
   Quick found = g->n_keyword ? bind_keywords(f, s, i, c) : BOUND;
   for (; i < s->n_args && found == BOUND; i++) {

@@ -73,7 +73,9 @@ INLINE bool dtype_is_complex(DType d) { return dtype_info[d].kind == KIND_COMPLE
 /* Whether a tensor of it may require a gradient: floating or complex. */
 INLINE bool dtype_is_inexact(DType d) { return dtype_info[d].kind >= KIND_FLOAT; }
 /* Stored in 16 bits, computed in float. */
-INLINE bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
+INLINE bool dtype_is_half(DType d) {
+  return d <= DT_BF16 && (1u << DT_F16 | 1u << DT_BF16) >> d & 1;
+}
 /* uint16, uint32 and uint64, which have storage and little more. */
 INLINE bool dtype_is_bare(DType d) { return d >= DT_U16 && d <= DT_U64; }
 /* The type of the parts of a complex type, and the complex type of such parts; other types

@@ -12,8 +12,8 @@ Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n,
                     Tensor *const *inputs) {
   if (!grad_mode || failed()) return NULL;
   bool any = false;
-  for (int i = 0; recording && i < n; i++)
-    any = any || (inputs[i] && tensor_requires_grad(inputs[i]));
+  for (int i = 0; recording && !any && i < n; i++)
+    any = inputs[i] && tensor_requires_grad(inputs[i]);
   if (!any && !forward_on) return NULL;
   Node *node = node_bare(type, n, n_saves, n_numbers);
   if (!node) return NULL;
@@ -28,8 +28,9 @@ Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n,
 Node *node_new_for(const NodeType *type, int n_saves, int n_numbers, Tensor *const *inputs) {
   if (!grad_mode) return NULL;
   int n = 0;
-  while (inputs[n]) n++;
-  return node_new_list(type, n_saves, n_numbers, n, inputs);
+  bool maybe = forward_on;
+  for (; inputs[n]; n++) maybe = maybe || tensor_requires_grad(inputs[n]);
+  return maybe ? node_new_list(type, n_saves, n_numbers, n, inputs) : NULL;
 }
 
 static bool grow_outputs(Node *n, int count) {

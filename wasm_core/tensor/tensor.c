@@ -405,20 +405,24 @@ static void bury(Tensor *t) {
     tensor_release(m->base);
     tensor_release(m->value);
     tensor_release(m->stands_for);
+    if (m->sparse) parts_release(m->sparse);
   }
-  if (m && m->sparse) parts_release(m->sparse);
   if (fn) letting_go.of_node(fn);
-  if (m && m->owns_accumulator) letting_go.of_node(m->accumulator);
-  if (m && m->made_by) letting_go.of_node(m->made_by);
-  if (m) mem_free(m, sizeof *m);
+  if (!m) return;
+  if (m->owns_accumulator) letting_go.of_node(m->accumulator);
+  if (m->made_by) letting_go.of_node(m->made_by);
+  mem_free(m, sizeof *m);
 }
 
 void tensor_release(Tensor *t) {
   if (!t || --t->refs > 0) return;
-  t->numel = (int64_t)(uintptr_t)dead_tensors; /* the link of the dead list */
-  dead_tensors = t;
-  if (burying) return;
+  if (burying) {
+    t->numel = (int64_t)(uintptr_t)dead_tensors; /* the link of the dead list */
+    dead_tensors = t;
+    return;
+  }
   burying = true;
+  bury(t);
   while (dead_tensors) {
     Tensor *d = dead_tensors;
     dead_tensors = (Tensor *)(uintptr_t)d->numel;
@@ -461,9 +465,9 @@ static NOINLINE Tensor *too_large(int64_t n_bytes, int ndim, const int64_t *size
               sizes_text(ndim, sizes), (long long)n_bytes, (long long)mem_live_bytes());
 }
 
-/* A tensor over fresh bytes, contiguous if `strides` is NULL; the sizes are known to be sound. */
-static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes,
-                           const int64_t *strides, DType dtype) {
+/* A tensor over fresh bytes, whose strides and number of elements are to be filled in; the sizes
+ * are known to be sound. */
+static Tensor *tensor_over(int64_t n_bytes, int ndim, const int64_t *sizes, DType dtype) {
   if (n_bytes < 0) return NULL;
   if (__builtin_expect(n_bytes > UINT32_MAX - 4096, 0) && !form_made)
     return too_large(n_bytes, ndim, sizes);
@@ -471,19 +475,19 @@ static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64
   Tensor *t = tensor_bare(ndim, dtype, storage_new(b));
   if (!t) return NULL;
   for (int i = 0; i < ndim; i++) t->sizes[i] = sizes[i];
-  if (!strides) sizes_contiguous_strides(ndim, sizes, t->strides);
-  else
-    for (int i = 0; i < ndim; i++) t->strides[i] = strides[i];
-  t->numel = numel;
   return t;
 }
 
 Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
   if (failed() || !rank_fits(ndim)) return NULL;
   int64_t numel = sizes_numel(ndim, sizes);
-  return numel < 0 ? NULL
-                   : tensor_over(storage_need(ndim, sizes, strides, 0, dtype), numel, ndim, sizes,
-                                 strides, dtype);
+  Tensor *t = numel < 0
+                  ? NULL
+                  : tensor_over(storage_need(ndim, sizes, strides, 0, dtype), ndim, sizes, dtype);
+  if (!t) return NULL;
+  for (int i = 0; i < ndim; i++) t->strides[i] = strides[i];
+  t->numel = numel;
+  return t;
 }
 
 Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
@@ -495,7 +499,11 @@ Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
   else if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
     return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s",
                 sizes_text(ndim, sizes));
-  return tensor_over(n_bytes, numel, ndim, sizes, NULL, dtype);
+  Tensor *t = tensor_over(n_bytes, ndim, sizes, dtype);
+  if (!t) return NULL;
+  sizes_contiguous_strides(ndim, sizes, t->strides);
+  t->numel = numel;
+  return t;
 }
 
 Tensor *tensor_empty_like(const Tensor *like, DType dtype) {

@@ -286,12 +286,12 @@ static const Loops dirichlet_loops[1] = {{TABLE_FLOAT(dirichlet_loops)}};
 LOOPS_END
 
 /* Of operands of one floating type; contiguous, whatever they are. */
-static Tensor *derivative(const Loops *loops, const char *kernel, int k, Tensor *const *in) {
+static Tensor *derivative(const Loops *loops, const char *kernel, int k, Tensor **in) {
   for (int i = 1; i < k; i++)
     if (in[i]->dtype != in[0]->dtype)
       return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(in[i]), legacy(in[0]));
   DType d = tensor_dtype(in[0]);
-  return check_float_kernel(kernel, d) ? plain(run(loops, k, in, d, NULL)) : NULL;
+  return check_float_kernel(kernel, d) ? plain(run(loops, &(Tensors){k, in}, d, NULL)) : NULL;
 }
 
 GRAD(StandardGammaGradBackward0, "")

@@ -178,7 +178,7 @@ Tensor *t_glu(Tensor *x, int64_t dim) {
   WITHOUT_GRAD_BLOCK {
     int64_t half = x->sizes[dim] / 2;
     Tensor *in[2] = {t_narrow(x, dim, 0, half), t_narrow(x, dim, half, half)};
-    y = run(gate, 2, in, (DType)x->dtype, NULL);
+    y = run(gate, &(Tensors){2, in}, (DType)x->dtype, NULL);
   }
   return set_history(y, n);
 }

@@ -67,9 +67,13 @@ GRAD(RsubBackward0, "| alpha:x")
 GRAD(RsubBackward1, "| alpha:x")
 { rsub_vjp(n, g[0], gi); }
 
-/* two, three: the loops without and with alpha. */
-static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three, Tensor *a,
-                      Tensor *b, Tensor *alpha, bool reversed) {
+typedef struct {
+  const NodeType *node;
+  const Loops *two, *three; /* without and with alpha */
+  bool reversed;
+} Scaled;
+
+static Tensor *scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
   if (alpha && dtype_is_complex((DType)alpha->dtype)) { /* more than a node's number says */
@@ -77,13 +81,13 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
     alpha = NULL;
   }
   double f = alpha ? number_f(alpha) : 1;
-  Node *n = !reversed       ? node_new(type, 0, 1, a, b, NULL)
-            : is_wrapped(a) ? node_new(type, 0, 1, b, NULL)
-                            : node_new(type, 0, 1, b, a, NULL);
+  Node *n = !op->reversed   ? node_new(op->node, 0, 1, a, b, NULL)
+            : is_wrapped(a) ? node_new(op->node, 0, 1, b, NULL)
+                            : node_new(op->node, 0, 1, b, a, NULL);
   num_f(n, 0, f);
   Operands pair = operands(d, a, b, false);
   Tensor *in[3] = {pair.in[0], pair.in[1], alpha};
-  return set_history(f == 1 ? run(two, 2, in, d, NULL) : run(three, 3, in, d, NULL), n);
+  return set_history(run(f == 1 ? op->two : op->three, &(Tensors){f == 1 ? 2 : 3, in}, d, NULL), n);
 }
 
 /* The same where an operand is sparse. */
@@ -113,20 +117,24 @@ static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
   SPARSE_GIVES(scaled_sparse(&AddBackward0, a, b, alpha, false), a, b);
   OP_ENTERED(t_add_scaled, "add", a, b, alpha);
-  return blocked(a, b) ? NULL : scaled(&AddBackward0, add2, add3, a, b, alpha, false);
+  static const Scaled op = {&AddBackward0, add2, add3, false};
+  return blocked(a, b) ? NULL : scaled(&op, a, b, alpha);
 }
 
 Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
   SPARSE_GIVES(scaled_sparse(&SubBackward0, a, b, alpha, true), a, b);
   OP_ENTERED(t_sub_scaled, "sub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
-  return scaled(&SubBackward0, sub2, sub3, a, b, alpha, false);
+  static const Scaled op = {&SubBackward0, sub2, sub3, false};
+  return scaled(&op, a, b, alpha);
 }
 
 Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
   OP_ENTERED(t_rsub, "rsub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
-  return scaled(is_wrapped(b) ? &RsubBackward1 : &RsubBackward0, sub2, sub3, b, a, alpha, true);
+  static const Scaled of_tensor = {&RsubBackward0, sub2, sub3, true},
+                      of_number = {&RsubBackward1, sub2, sub3, true};
+  return scaled(is_wrapped(b) ? &of_number : &of_tensor, b, a, alpha);
 }
 
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
@@ -230,7 +238,7 @@ static Tensor *divide(const Loops *loops, const char *name, Tensor *a, Tensor *b
     }
     if (zero_found) return fail(ERR_RUNTIME, "ZeroDivisionError");
   }
-  return run(loops, 2, pair.in, d, NULL);
+  return run(loops, &(Tensors){2, pair.in}, d, NULL);
 }
 
 /* y = round(a / b): a' = b' = 0. */
@@ -364,8 +372,10 @@ static const struct {
 static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
   if (is_wrapped(b) && dtype_is_float(d))
     for (size_t i = 0; i < sizeof easy_powers / sizeof *easy_powers; i++)
-      if (number_f(b) == easy_powers[i].exponent) return run(easy_powers[i].loops, 1, &a, d, NULL);
-  return run(pow_loops, 2, operands(d, a, b, false).in, d, NULL);
+      if (number_f(b) == easy_powers[i].exponent)
+        return run(easy_powers[i].loops, &(Tensors){1, &a}, d, NULL);
+  Operands pair = operands(d, a, b, false);
+  return run(pow_loops, &(Tensors){2, pair.in}, d, NULL);
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */
@@ -653,10 +663,10 @@ static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Ten
   save(n, 2, max);
   if (numbers && d == DT_F32) {
     const double bounds[] = {min ? number_f(min) : -INFINITY, max ? number_f(max) : INFINITY, 0};
-    return set_history(run(within, 1, &x, d, bounds), n);
+    return set_history(run(within, &(Tensors){1, &x}, d, bounds), n);
   }
   const Loops *loops = min && max ? between : min ? at_least : at_most;
-  return set_history(run(loops, min && max ? 3 : 2, in, d, NULL), n);
+  return set_history(run(loops, &(Tensors){min && max ? 3 : 2, in}, d, NULL), n);
 }
 
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max) {
@@ -728,7 +738,7 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
     save(n, 1, b);
   }
   save(n, 2, w);
-  return set_history(run(lerp_loops, 3, in, d, NULL), n);
+  return set_history(run(lerp_loops, &(Tensors){3, in}, d, NULL), n);
 }
 
 /* y = a + k b c:  a' = g,  b' = g c k,  c' = g b k. */
@@ -757,7 +767,7 @@ static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tenso
   if (needs(n, 2)) save(n, 0, b);
   if (needs(n, 1) || type == &AddcdivBackward0) save(n, 1, c);
   save(n, 2, k);
-  return set_history(run(loops, 4, in, d, NULL), n);
+  return set_history(run(loops, &(Tensors){4, in}, d, NULL), n);
 }
 
 /* a + value * b * c */
@@ -799,7 +809,7 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
     return fail(ERR_RUNTIME, "heaviside is not yet implemented for tensors with different dtypes.");
   Tensor *in[2] = {x, values};
   Node *n = node_new(inplace_self == x ? &node_heaviside_ : &node_heaviside, 0, 0, x, values, NULL);
-  return set_history(run(heaviside_loops, 2, in, (DType)x->dtype, NULL), n);
+  return set_history(run(heaviside_loops, &(Tensors){2, in}, (DType)x->dtype, NULL), n);
 }
 
 Tensor *t_ldexp(Tensor *x, Tensor *other) {
@@ -822,7 +832,8 @@ Tensor *t_round(Tensor *x, int64_t decimals) {
   if (!check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
   Node *n = node_new(&RoundBackward1, 0, 0, x, NULL);
   double scale[3] = {pow(10, decimals < 0 ? -(double)decimals : (double)decimals)};
-  return set_history(run(decimals < 0 ? round_down_scale : round_up_scale, 1, &x, d, scale), n);
+  return set_history(
+      run(decimals < 0 ? round_down_scale : round_up_scale, &(Tensors){1, &x}, d, scale), n);
 }
 
 /* x = mantissa 2^exponent, the mantissa in [1/2, 1):  x' = g 2^-exponent. */
@@ -853,8 +864,8 @@ void t_frexp(Tensor *x, Tensor **y) {
     return;
   }
   Node *n = node_new(&FrexpBackward0, 1, 0, x, NULL);
-  Tensor *mantissa = run(mantissa_loop, 1, &x, d, NULL);
-  y[1] = cast_plain(run(exponent_loop, 1, &x, d, NULL), DT_I32);
+  Tensor *mantissa = run(mantissa_loop, &(Tensors){1, &x}, d, NULL);
+  y[1] = cast_plain(run(exponent_loop, &(Tensors){1, &x}, d, NULL), DT_I32);
   save(n, 0, y[1]);
   y[0] = set_history_at(mantissa, n, 0);
 }

@@ -438,16 +438,22 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
   return t[0];
 }
 
-/* Operands of the loop's own type, one shape, contiguous, and nothing to write into: no more to
+/* Operands of the loop's own type, alike, contiguous, and nothing to write into: no more to
  * find out. */
+INLINE bool lies_alike(const Tensor *a, const Tensor *b) {
+  if (a->ndim != b->ndim) return false;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->sizes[i] != b->sizes[i] || a->strides[i] != b->strides[i]) return false;
+  return true;
+}
 static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType out,
                          const double *k) {
   static const double no_numbers[3];
   char *p[ITER_MAX];
   if (destination) return NULL;
   for (int i = 0; i < n; i++) {
-    if (!in[i] || in[i]->dtype != d || (i && !tensor_same_shape(in[0], in[i])) ||
-        !tensor_is_contiguous(in[i]))
+    if (!in[i] || in[i]->dtype != d ||
+        !(i ? lies_alike(in[0], in[i]) : tensor_is_contiguous(in[0])))
       return NULL;
     p[i + 1] = tensor_memory(in[i]);
   }
@@ -460,17 +466,20 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
   return y;
 }
 
+/* The loop of a type, NULL if there is none. */
+INLINE Flat *loop_of(const Loops *loops, DType type) {
+#define PLACE(type) (1 + offsetof(Loops, type) / sizeof(Flat *))
+  static const uint8_t places[DT_COUNT] = {
+      [DT_F32] = PLACE(f32), [DT_F64] = PLACE(f64), [DT_I64] = PLACE(i64),  [DT_U8] = PLACE(u8),
+      [DT_BOOL] = PLACE(b8), [DT_C64] = PLACE(c64), [DT_C128] = PLACE(c128)};
+#undef PLACE
+  return places[type] ? ((Flat *const *)&loops->f32)[places[type] - 1] : NULL;
+}
 /* The type in which a table computes d. */
 static DType loop_dtype(const Loops *loops, DType d) {
-  if (d == DT_BOOL ? loops->b8 : d == DT_U8 ? loops->u8 : NULL) return d;
-  if (dtype_is_complex(d)) return d == DT_C64 && loops->c64 ? d : DT_C128;
+  if (loop_of(loops, d)) return d;
+  if (dtype_is_complex(d)) return DT_C128;
   return !dtype_is_float(d) ? DT_I64 : d != DT_F64 && loops->f32 ? DT_F32 : DT_F64;
-}
-static Flat *loop_of(const Loops *loops, DType type) {
-  if (type == DT_BOOL) return loops->b8;
-  if (type == DT_U8) return loops->u8;
-  if (dtype_is_complex(type)) return type == DT_C64 ? loops->c64 : loops->c128;
-  return type == DT_I64 ? loops->i64 : type == DT_F32 ? loops->f32 : loops->f64;
 }
 
 /* Casts what a block could not: numbers that must wrap around or be cut to d first. */
@@ -494,16 +503,17 @@ static bool refuses_sparse(int n, Tensor *const *in) {
   return false;
 }
 
-Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k) {
+Tensor *run(const Loops *loops, const Tensors *in, DType d, const double *k) {
   Tensor *t[ITER_MAX];
   const bool usual = __builtin_expect(unusual_tensors == 0, 1);
-  if (failed() || (!usual && refuses_sparse(n, in))) return NULL;
-  DType type = loop_dtype(loops, d);
-  Flat *loop = find_loop(loops, type, d);
-  Tensor *plain = usual && loop && type == d ? run_plain(loop, n, in, d, d, k) : NULL;
+  if (failed() || (!usual && refuses_sparse(in->n, in->v))) return NULL;
+  Flat *loop = loop_of(loops, d);
+  Tensor *plain = usual && loop ? run_plain(loop, in->n, in->v, d, d, k) : NULL;
   if (plain || failed()) return plain;
-  fit_operands(n, in, d, t);
-  return run_typed(loop, n, t, type, type, d, k);
+  DType type = loop_dtype(loops, d);
+  if (!loop) loop = find_loop(loops, type, d);
+  fit_operands(in->n, in->v, d, t);
+  return run_typed(loop, in->n, t, type, type, d, k);
 }
 
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d) {
@@ -590,7 +600,7 @@ static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const dou
   for (int i = 0; i < n_params; i++) num_f(n, i, p[i]);
   if (u->keep & KEEP_X) save(n, 0, x);
   double as_half[3];
-  Tensor *y = set_history(run(u->value, 1, &x, d, loop_params(u, d, p, as_half)), n);
+  Tensor *y = set_history(run(u->value, &(Tensors){1, &x}, d, loop_params(u, d, p, as_half)), n);
   if (n && u->keep & KEEP_Y) save_output(n, u->keep == KEEP_XY, y);
   return y;
 }
@@ -618,7 +628,8 @@ static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, cons
   DType d = (DType)g->dtype;
   TOOK(GRADIENT_FUSED);
   double as_half[3];
-  return dtype_is_float(d) ? run(u->grad, 2, in, d, loop_params(u, d, p, as_half)) : NULL;
+  return dtype_is_float(d) ? run(u->grad, &(Tensors){2, in}, d, loop_params(u, d, p, as_half))
+                           : NULL;
 }
 
 static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
@@ -834,7 +845,7 @@ typedef struct {
 } PairCall;
 static Tensor *pair_values(const void *with, Tensor *a, Tensor *b) {
   const PairCall *k = with;
-  return run(k->loops, 2, (Tensor *[2]){a, b}, k->d, NULL);
+  return run(k->loops, &(Tensors){2, (Tensor *[2]){a, b}}, k->d, NULL);
 }
 
 /* The products and quotients of sparse tensors; recorded as those of others. */
@@ -874,7 +885,7 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   if (keep & KEEP_A) save(n, 0, a);
   if (keep & KEEP_B) save(n, 1, b);
   Operands pair = operands(d, a, b, has_factor(op));
-  Tensor *y = set_history(run(op->value, 2, pair.in, d, NULL), n);
+  Tensor *y = set_history(run(op->value, &(Tensors){2, pair.in}, d, NULL), n);
   if (keep & KEEP_Y) save_output(n, 2, y);
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
@@ -886,7 +897,7 @@ static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Te
   if (blocked(g) || !dtype_is_float((DType)g->dtype)) return NULL;
   Tensor *in[4] = {g, a ? a : g, b ? b : g, y ? y : g};
   TOOK(GRADIENT_FUSED);
-  return run(loops, 4, in, (DType)g->dtype, NULL);
+  return run(loops, &(Tensors){4, in}, (DType)g->dtype, NULL);
 }
 
 /* An integer operand among floating ones: functions of it belong to the gradient's type, not the

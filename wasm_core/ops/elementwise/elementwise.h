@@ -107,7 +107,7 @@ static inline Operands operands(DType d, Tensor *a, Tensor *b, bool factor) {
 }
 /* Runs the loop of a table for type d over n operands, which it casts; the result has type d, or
  * bool. Nothing is recorded. */
-Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k);
+Tensor *run(const Loops *loops, const Tensors *in, DType d, const double *k);
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
 /* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE: as
  * in memory), cast from and to memory, for a result of type `out`. */

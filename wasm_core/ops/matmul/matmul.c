@@ -27,7 +27,8 @@ typedef struct {
 
 static Matrices matrices_of(const Tensor *t) {
   const int64_t *n = t->sizes + t->ndim, *s = t->strides + t->ndim;
-  Matrices m = {.at = tensor_absent(t) ? NULL : tensor_data(t), .count = 1, .cols = 1, .cs = 1};
+  Matrices m = {.count = 1, .cols = 1, .cs = 1};
+  if (!tensor_absent(t)) m.at = tensor_data(t);
   if (t->ndim == 1) {
     m.rows = n[-1], m.rs = s[-1];
   } else {
@@ -41,19 +42,24 @@ static Matrices turned(Matrices m) {
   return (Matrices){m.at, m.count, m.step, m.cols, m.rows, m.cs, m.rs};
 }
 
-typedef void Kernel(const Matrices *a, const Matrices *b, const Matrices *c, const Factor *alpha,
-                    const Factor *beta, void *room);
+/* c = alpha a b + beta c, matrix by matrix. */
+typedef struct {
+  const char *op; /* PyTorch's name of the kernel, for bool */
+  DType d;
+  Matrices a, b, c;
+  Factor alpha, beta;
+} Product;
+typedef void Kernel(const Product *p, void *room);
 
-/* c = alpha a b + beta c, matrix by matrix. PART is the member of a Factor that the type reads. */
-#define KERNEL(suffix, T, PART, ...)                                                             \
-  static void product_##suffix(const Matrices *a, const Matrices *b, const Matrices *c,          \
-                               const Factor *alpha, const Factor *beta,                          \
-                               __attribute__((unused)) void *room) {                             \
-    const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;            \
-    T *z = (T *)(void *)c->at;                                                                   \
-    for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step)             \
-      gemm_##suffix(c->rows, c->cols, a->cols, (T)alpha->PART, x, a->rs, a->cs, y, b->rs, b->cs, \
-                    (T)beta->PART, z, c->rs, c->cs __VA_ARGS__);                                 \
+/* PART is the member of a Factor that the type reads. */
+#define KERNEL(suffix, T, PART, ...)                                                               \
+  static void product_##suffix(const Product *p, __attribute__((unused)) void *room) {             \
+    const Matrices *a = &p->a, *b = &p->b, *c = &p->c;                                             \
+    const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;              \
+    T *z = (T *)(void *)c->at;                                                                     \
+    for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step)               \
+      gemm_##suffix(c->rows, c->cols, a->cols, (T)p->alpha.PART, x, a->rs, a->cs, y, b->rs, b->cs, \
+                    (T)p->beta.PART, z, c->rs, c->cs __VA_ARGS__);                                 \
   }
 KERNEL(f32, float, f, , room)
 KERNEL(f64, double, f, , room)
@@ -71,12 +77,12 @@ GEMM_INTEGERS(ROW)
         *at = beta == 0 ? (T)0 : complex_mul_##parts(beta, *at);                                   \
       }                                                                                            \
   }                                                                                                \
-  static void product_##suffix(const Matrices *a, const Matrices *b, const Matrices *c,            \
-                               const Factor *alpha, const Factor *beta, void *room) {              \
+  static void product_##suffix(const Product *p, void *room) {                                     \
+    const Matrices *a = &p->a, *b = &p->b, *c = &p->c;                                             \
     const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;              \
-    const R re = (R)alpha->f, im = (R)alpha->imag;                                                 \
+    const R re = (R)p->alpha.f, im = (R)p->alpha.imag;                                             \
     const R by[2][4] = {{re, -im, -im, -re}, {im, re, re, -im}};                                   \
-    T *z = (T *)(void *)c->at, scale = complex_of((R)beta->f, (R)beta->imag);                      \
+    T *z = (T *)(void *)c->at, scale = complex_of((R)p->beta.f, (R)p->beta.imag);                  \
     for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step) {             \
       if (scale != 1) scale_##suffix(c, z, scale);                                                 \
       for (int part = 0; part < 8; part++) {                                                       \
@@ -103,30 +109,30 @@ static Room *const rooms[DT_COUNT] = {[DT_F32] = gemm_f32_scratch_bytes,
                                       [DT_C128] = gemm_f64_scratch_bytes};
 
 /* Complex factors are for complex matrices. */
-static bool check_factors(DType d, const Factor *alpha, const Factor *beta) {
-  if (dtype_is_complex(d) || (alpha->imag == 0 && beta->imag == 0)) return true;
+static bool check_factors(const Product *p) {
+  if (dtype_is_complex(p->d) || (p->alpha.imag == 0 && p->beta.imag == 0)) return true;
   fail(ERR_RUNTIME, "value cannot be converted to type double without overflow");
   return false;
 }
 
-/* c = alpha a b + beta c; false with the error set. `op` is PyTorch's name of the kernel, for
- * bool. */
-static bool multiply(const char *op, DType d, const Matrices *a, const Matrices *b,
-                     const Matrices *c, const Factor *alpha, const Factor *beta) {
-  if (failed() || !check_factors(d, alpha, beta)) return false;
+/* False with the error set. */
+static bool multiply(const Product *p) {
+  const Matrices *c = &p->c;
+  DType d = p->d;
+  if (failed() || !check_factors(p)) return false;
   if (c->count == 0 || c->rows == 0 || c->cols == 0) return true;
   if (!kernels[d]) {
-    if (a->cols || beta->i) return no_kernel(op, d), false;
+    if (p->a.cols || p->beta.i) return no_kernel(p->op, d), false;
     if (!c->at) return true;
     memset(c->at, 0, (size_t)(c->count * c->rows * c->cols * dtype_bytes(d)));
     return true;
   }
   if (!c->at) return true;
-  size_t mark = scratch_mark(), bytes = rooms[d] ? rooms[d](c->rows, c->cols, a->cols) : 0;
+  size_t mark = scratch_mark(), bytes = rooms[d] ? rooms[d](c->rows, c->cols, p->a.cols) : 0;
   void *room = bytes ? scratch_alloc(bytes) : NULL;
   if (failed()) return false;
   if (c->count > 1) TOOK(GEMM_BATCHED);
-  kernels[d](a, b, c, alpha, beta, room);
+  kernels[d](p, room);
   if (room) scratch_release(mark);
   return true;
 }
@@ -154,20 +160,20 @@ static Factor kept_factor(const Node *n, int k) {
   return (Factor){n->numbers[k].f, 1, n->numbers[n->n_numbers - 2 + k].f};
 }
 
-/* alpha a b as a new tensor of rank 1, 2 or 3, column-major if asked. */
-static Tensor *product(const char *op, DType d, int ndim, const Matrices *a, const Matrices *b,
-                       const Factor *alpha, bool by_columns) {
+/* A product as a new tensor of rank 1, 2 or 3, column-major if asked. */
+static Tensor *product(Product *p, int ndim, bool by_columns) {
+  const Matrices *a = &p->a, *b = &p->b;
   int64_t sizes[3] = {a->count, a->rows, b->cols}, strides[2] = {1, a->rows};
   if (a->cols != b->rows ||
       a->count != b->count) /* a hook may have returned anything as a gradient */
     return fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
                 (Shown)a->rows, (Shown)a->cols, (Shown)b->rows, (Shown)b->cols);
-  Tensor *y = by_columns  ? tensor_empty_strided(2, sizes + 1, strides, d)
-              : ndim == 1 ? tensor_empty(1, sizes + 1, d)
-                          : tensor_empty(ndim, sizes + 3 - ndim, d);
+  Tensor *y = by_columns  ? tensor_empty_strided(2, sizes + 1, strides, p->d)
+              : ndim == 1 ? tensor_empty(1, sizes + 1, p->d)
+                          : tensor_empty(ndim, sizes + 3 - ndim, p->d);
   if (!y) return NULL;
-  const Matrices c = matrices_of(y);
-  return multiply(op, d, a, b, &c, alpha, &nothing) ? y : NULL;
+  p->c = matrices_of(y);
+  return multiply(p) ? y : NULL;
 }
 
 #define SPREAD(bytes, T)                                                          \
@@ -239,8 +245,8 @@ static Tensor *left_gradient(Tensor *g, Tensor *b, const Factor *alpha, bool by_
   if (!grad_mode) {
     int ndim = g->ndim == 1 ? 2 : g->ndim;
     if (b->flags & FLAG_CONJ && !(b = t_resolve_conj(b))) return NULL;
-    const Matrices x = matrices_of(g), y = turned(matrices_of(b));
-    return product("mm", (DType)g->dtype, ndim, &x, &y, alpha, by_columns);
+    Product p = {"mm", (DType)g->dtype, matrices_of(g), turned(matrices_of(b)), .alpha = *alpha};
+    return product(&p, ndim, by_columns);
   }
   if (g->ndim == 1) return scaled(t_outer(g, b), *alpha);
   Tensor *y = by_columns ? t_t(t_mm(b, t_t(g))) : matrix_product(g, t_t(b));
@@ -253,8 +259,8 @@ static Tensor *right_gradient(Tensor *a, Tensor *g, const Factor *alpha, bool by
   if (blocked(a, g)) return NULL;
   if (!grad_mode) {
     if (a->flags & FLAG_CONJ && !(a = t_resolve_conj(a))) return NULL;
-    const Matrices x = turned(matrices_of(a)), y = matrices_of(g);
-    return product("mm", (DType)g->dtype, g->ndim, &x, &y, alpha, by_columns);
+    Product p = {"mm", (DType)g->dtype, turned(matrices_of(a)), matrices_of(g), .alpha = *alpha};
+    return product(&p, g->ndim, by_columns);
   }
   Tensor *y = by_columns ? t_t(t_mm(t_t(g), a)) : matrix_product(t_t(a), g);
   return scaled(y, *alpha);
@@ -305,7 +311,6 @@ static void keep_geometry(Node *n, int at, const Tensor *t, bool strides) {
 /* Each operand is saved if the other's gradient is wanted; the geometry of both if there is room
  * for it. */
 static void keep_operands(Node *n, Tensor *a, Tensor *b, int first, int flags) {
-  if (!n) return;
   if (needs(n, first)) save(n, 1, b);
   if (needs(n, first + 1)) save(n, 0, a);
   num_i(n, flags, column_major(a) && b->ndim == 2);
@@ -403,12 +408,17 @@ static bool check_dot(const Tensor *a, const Tensor *b) {
 
 /* ------------------------------------------------------------ mm, bmm, mv, dot */
 
-static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, Tensor *a,
-                                Tensor *b) {
-  Node *n = node_new(type, 2, type == &MmBackward0 ? 10 : 2, a, b, NULL);
-  keep_operands(n, a, b, 0, 0);
-  const Matrices x = matrices_of(a), y = matrices_of(b);
-  return set_history(product(op, (DType)a->dtype, ndim, &x, &y, &one, false), n);
+typedef struct {
+  const NodeType *node;
+  const char *op; /* as in Product */
+  int ndim, n_numbers;
+} Recorded;
+
+static Tensor *recorded_product(const Recorded *how, Tensor *a, Tensor *b) {
+  Node *n = node_new(how->node, 2, how->n_numbers, a, b, NULL);
+  if (n) keep_operands(n, a, b, 0, 0);
+  Product p = {how->op, (DType)a->dtype, matrices_of(a), matrices_of(b), .alpha = one};
+  return set_history(product(&p, how->ndim, false), n);
 }
 
 Tensor *t_mm(Tensor *a, Tensor *b) {
@@ -416,7 +426,8 @@ Tensor *t_mm(Tensor *a, Tensor *b) {
   OP_ENTERED(t_mm, "mm", a, b);
   IN_FLOAT(t_mm(a, b), a, b);
   if (blocked(a, b) || !check_mm(a, b)) return NULL;
-  return recorded_product(&MmBackward0, "addmm_impl_cpu_", 2, a, b);
+  static const Recorded how = {&MmBackward0, "addmm_impl_cpu_", 2, 10};
+  return recorded_product(&how, a, b);
 }
 
 Tensor *t_bmm(Tensor *a, Tensor *b) {
@@ -424,7 +435,8 @@ Tensor *t_bmm(Tensor *a, Tensor *b) {
   OP_ENTERED(t_bmm, "bmm", a, b);
   IN_FLOAT(t_bmm(a, b), a, b);
   if (blocked(a, b) || !check_batches(a, b)) return NULL;
-  return recorded_product(&BmmBackward0, "bmm", 3, a, b);
+  static const Recorded how = {&BmmBackward0, "bmm", 3, 2};
+  return recorded_product(&how, a, b);
 }
 
 Tensor *t_mv(Tensor *a, Tensor *v) {
@@ -432,7 +444,8 @@ Tensor *t_mv(Tensor *a, Tensor *v) {
   OP_ENTERED(t_mv, "mv", a, v);
   IN_FLOAT(t_mv(a, v), a, v);
   if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
-  return recorded_product(&MvBackward0, "addmv_impl_cpu", 1, a, v);
+  static const Recorded how = {&MvBackward0, "addmv_impl_cpu", 1, 2};
+  return recorded_product(&how, a, v);
 }
 
 /* y = a . b:  a' = g b,  b' = g a. */
@@ -461,9 +474,8 @@ static Tensor *dot_values(Tensor *a, Tensor *b) {
   else if (d == DT_F64)
     *(double *)(void *)out = dot_f64(n, (double *)(void *)x, xs, (double *)(void *)z, zs);
   else {
-    const Matrices row = turned(matrices_of(a)), column = matrices_of(b),
-                   c = {out, 1, 0, 1, 1, 1, 1};
-    multiply("dot", d, &row, &column, &c, &one, &nothing);
+    multiply(&(Product){
+        "dot", d, turned(matrices_of(a)), matrices_of(b), {out, 1, 0, 1, 1, 1, 1}, one, nothing});
   }
   return y;
 }
@@ -483,19 +495,19 @@ Tensor *t_vdot(Tensor *a, Tensor *b) { return recorded_dot(&VdotBackward0, a, b)
 
 /* ------------------------------------------------------------ beta self + alpha a b */
 
-static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tensor *self, Tensor *a,
-                           Tensor *b, Factor beta, Factor alpha) {
-  Matrices x = matrices_of(a), y = matrices_of(b);
-  int64_t sizes[3] = {x.count, x.rows, y.cols};
-  Node *n = node_new(type, 2, type == &AddmmBackward0 ? 14 : 6, self, a, b, NULL);
-  keep_operands(n, a, b, 1, 2);
+static Tensor *add_product(const Recorded *how, Tensor *self, Tensor *a, Tensor *b, Factor beta,
+                           Factor alpha) {
+  Product p = {how->op,        (DType)a->dtype, matrices_of(a),
+               matrices_of(b), .alpha = alpha,  .beta = beta};
+  int64_t sizes[3] = {p.a.count, p.a.rows, p.b.cols};
+  Node *n = node_new(how->node, 2, how->n_numbers, self, a, b, NULL);
+  if (n) keep_operands(n, a, b, 1, 2);
   keep_factors(n, alpha, beta);
-  Tensor *out = ndim == 1 ? tensor_empty(1, sizes + 1, (DType)a->dtype)
-                          : tensor_empty(ndim, sizes + 3 - ndim, (DType)a->dtype);
+  Tensor *out = how->ndim == 1 ? tensor_empty(1, sizes + 1, p.d)
+                               : tensor_empty(how->ndim, sizes + 3 - how->ndim, p.d);
   if (!spread(out, self, beta)) return set_history(NULL, n);
-  const Matrices z = matrices_of(out);
-  bool done = multiply(op, (DType)a->dtype, &x, &y, &z, &alpha, &beta);
-  return set_history(done ? out : NULL, n);
+  p.c = matrices_of(out);
+  return set_history(multiply(&p) ? out : NULL, n);
 }
 
 /* beta self + alpha a b */
@@ -504,14 +516,16 @@ Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   OP_ENTERED(t_addmm, "addmm", self, a, b, beta, alpha);
   IN_FLOAT(t_addmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;
-  return add_product(&AddmmBackward0, "addmm_impl_cpu_", 2, self, a, b, beta, alpha);
+  static const Recorded how = {&AddmmBackward0, "addmm_impl_cpu_", 2, 14};
+  return add_product(&how, self, a, b, beta, alpha);
 }
 
 Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alpha) {
   OP_ENTERED(t_addmv, "addmv", self, mat, vec, beta, alpha);
   IN_FLOAT(t_addmv(self, mat, vec, beta, alpha), self, mat, vec);
   if (blocked(mat, vec) || !self || !check_mv(self, mat, vec)) return NULL;
-  return add_product(&AddmvBackward0, "addmv_impl_cpu", 1, self, mat, vec, beta, alpha);
+  static const Recorded how = {&AddmvBackward0, "addmv_impl_cpu", 1, 6};
+  return add_product(&how, self, mat, vec, beta, alpha);
 }
 
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
@@ -523,7 +537,8 @@ Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha)
   if (self->dtype != a->dtype)
     return fail(ERR_RUNTIME, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
                 c_type(self), c_type(a), c_type(b));
-  return add_product(&BaddbmmBackward0, "baddbmm", 3, self, a, b, beta, alpha);
+  static const Recorded how = {&BaddbmmBackward0, "baddbmm", 3, 6};
+  return add_product(&how, self, a, b, beta, alpha);
 }
 
 /* y = beta self + alpha sum_i a_i b_i:  self' = beta g,  a_i' = alpha g b_i^T,  b_i' = alpha
@@ -559,17 +574,16 @@ static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
 }
 
 /* One matrix after the other into the same place; with no matrix at all, beta times self. */
-static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor alpha) {
-  DType d = (DType)out->dtype;
-  const Matrices c = matrices_of(out);
-  int64_t width = dtype_bytes(d), count = a.count;
-  a.count = b.count = 1;
-  if (count == 0) a.cols = 0;
+static bool add_batches(Product *p) {
+  int64_t width = dtype_bytes(p->d), count = p->a.count;
+  p->a.count = p->b.count = 1;
+  if (count == 0) p->a.cols = 0;
   for (int64_t i = 0; i < count || i == 0; i++) {
-    if (!multiply("addmm_impl_cpu_", d, &a, &b, &c, &alpha, i ? &one : &beta)) return false;
-    if (!c.at) return true;
-    a.at += a.step * width;
-    b.at += b.step * width;
+    if (!multiply(p)) return false;
+    if (!p->c.at) return true;
+    p->a.at += p->a.step * width;
+    p->b.at += p->b.step * width;
+    p->beta = one;
   }
   return true;
 }
@@ -581,13 +595,19 @@ Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) 
   Node *n = node_new(&AddbmmBackward0, 2, 9, self, a, b, NULL);
   num_i(n, 5, a->sizes[1]);
   num_i(n, 6, b->sizes[2]);
-  keep_operands(n, a, b, 1, 3);
+  if (n) keep_operands(n, a, b, 1, 3);
   keep_factors(n, alpha, beta);
   num_i(n, 2, a->sizes[0]);
   Tensor *out = tensor_empty(2, (int64_t[]){a->sizes[1], b->sizes[2]}, (DType)a->dtype);
-  bool done = spread(out, self, beta) &&
-              add_batches(out, matrices_of(a), matrices_of(b), beta, alpha);
-  return set_history(done ? out : NULL, n);
+  if (!spread(out, self, beta)) return set_history(NULL, n);
+  Product p = {"addmm_impl_cpu_",
+               (DType)out->dtype,
+               matrices_of(a),
+               matrices_of(b),
+               matrices_of(out),
+               alpha,
+               beta};
+  return set_history(add_batches(&p) ? out : NULL, n);
 }
 
 /* ------------------------------------------------------------ matmul */
@@ -732,7 +752,6 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   Tensor *y = tensor_empty(x->ndim, sizes, (DType)x->dtype);
   if (!y || tensor_absent(y)) return y;
   int64_t rows = w->sizes[0] ? y->numel / w->sizes[0] : 0;
-  const Matrices weight = turned(matrices_of(w));
   Matrices in = {tensor_data(x),  1, 0, rows, x->sizes[last], last ? x->strides[last - 1] : 0,
                  x->strides[last]};
   Matrices out = {tensor_data(y), 1, 0, rows, sizes[last], sizes[last], 1};
@@ -741,9 +760,9 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
     Matrices from = {tensor_data(bias), 1, 0, rows, sizes[last], 0, bias->strides[0]};
     spreads[dtype_bytes((DType)y->dtype)](&from, &out);
   }
-  bool done = multiply("addmm_impl_cpu_", (DType)x->dtype, &in, &weight, &out, &one,
-                       bias ? &one : &nothing);
-  return done ? y : NULL;
+  const Product p = {"addmm_impl_cpu_",   (DType)x->dtype, in, turned(matrices_of(w)), out, one,
+                     bias ? one : nothing};
+  return multiply(&p) ? y : NULL;
 }
 
 /* y = w^T. A gradient that nobody else knows is turned where it is, so that the leaf may keep

@@ -558,7 +558,7 @@ LOSS_ROWS(LOSS_NODES)
 static Tensor *loss_loop(const Loops *loops, Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p) {
   Tensor *in[4] = {g, x, t, q};
   if (blocked(g, x) || blocked(t, q)) return NULL;
-  return run(loops, 4, in, (DType)g->dtype, &p);
+  return run(loops, &(Tensors){4, in}, (DType)g->dtype, &p);
 }
 
 typedef Tensor *TapeGrad(Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p);
@@ -617,7 +617,7 @@ static Tensor *loss_apply(const Loss *l, Tensor *x, Tensor *t, Tensor *q, Tensor
   WITHOUT_GRAD_BLOCK {
     Tensor *one = q ? NULL : tensor_number(1, d);
     if (!q) in[2] = one;
-    y = run(&l->value, 3, in, d, &p);
+    y = run(&l->value, &(Tensors){3, in}, d, &p);
     if (weight) y = t_mul(y, weight);
     if (y) num_f(n, 2, (double)y->numel);
     y = loss_reduced(y, r);

@@ -45,13 +45,13 @@ static bool add_list(Lists *l, const char *name, Tensors ts) {
 /* Each parameter's own gradient, or NULL; sparse ones are refused by this text, unless it is NULL. */
 static Tensors gradients(Tensors params, const char *refusal) {
   Tensor **own = params.n > 0 ? scratch_array(params.n, sizeof *own) : NULL;
-  for (int i = 0; own && i < params.n; i++) {
+  for (int i = 0; own && i < params.n; i++)
     own[i] = params.v[i] && params.v[i]->meta ? params.v[i]->meta->grad : NULL;
-    if (refusal && is_sparse(own[i])) {
+  for (int i = 0; own && refusal && unusual_tensors && i < params.n; i++)
+    if (is_sparse(own[i])) {
       fail(ERR_RUNTIME, "%s", refusal);
       return (Tensors){-1, NULL};
     }
-  }
   return (Tensors){own ? params.n : 0, own};
 }
 
@@ -141,7 +141,7 @@ static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
   char *at[MAX_LISTS];
   int64_t strides[MAX_LISTS];
   for (int i = 0; i < n; i++) {
-    at[i] = tensor_data(t[i]);
+    at[i] = tensor_memory(t[i]);
     strides[i] = dtype_bytes((DType)t[i]->dtype);
   }
   TOOK(STEP_FLAT);
@@ -175,12 +175,11 @@ static NOINLINE void run_converted(Tensor *const *to, int n, Loop *loop, const v
 
 static void run_loop(const Lists *l, int k, const void *ctx) {
   Tensor *t[MAX_LISTS];
-  Loop *loop = l->loops[loop_type(l->lists[0][k])];
-  bool fit = true;
-  for (int i = 0; i < l->n_lists; i++) {
-    t[i] = l->lists[i][k];
-    fit = fit && loop_type(t[i]) == (DType)t[i]->dtype && !(t[i]->flags & FLAGS_LAZY);
-  }
+  DType d = loop_type(l->lists[0][k]);
+  Loop *loop = l->loops[d];
+  bool fit = d == (DType)l->lists[0][k]->dtype; /* that of all: see check_member */
+  for (int i = 0; i < l->n_lists; i++) t[i] = l->lists[i][k];
+  for (int i = 0; unusual_tensors && i < l->n_lists; i++) fit = fit && !(t[i]->flags & FLAGS_LAZY);
   (fit ? run_on : run_converted)(t, l->n_lists, loop, ctx);
   if (failed()) return;
   for (int i = 0; i < l->n_lists; i++)
@@ -252,8 +251,9 @@ static Loop *const sgd_loops[3][DT_COUNT] = {
 
 /* Takes the parameters with sparse gradients out of l; how many, behind those that stay. */
 static int part_sparse(Lists *l) {
+  if (!unusual_tensors) return 0;
   int n = 0;
-  for (int k = 0; unusual_tensors && k < l->n; k++) {
+  for (int k = 0; k < l->n; k++) {
     if (is_sparse(l->lists[1][k])) continue;
     for (int list = 0; list < l->n_lists; list++) {
       Tensor *t = l->lists[list][n];
@@ -262,7 +262,6 @@ static int part_sparse(Lists *l) {
     }
     n++;
   }
-  if (!unusual_tensors) return 0;
   int taken = l->n - n;
   l->n = n;
   return taken;
