@@ -34,6 +34,7 @@ from .calls import (
     _released,
     _result,
     _slot,
+    _tensors,
     _trap,
     invoke,
 )
@@ -41,6 +42,7 @@ from .calls import (
 _SHORT_WORK = 1 << 15
 _call2_long, _DESCRIBED, _NONE = e.call2_long, e.DESCRIBED, e.NONE
 _PENDING_LIST = e.DESCRIBED | e.PENDING
+_LISTS = {e.INTS, e.TENSORS}
 _TAG, _RESULT = e.RESULT_TAG, e.RESULT
 
 
@@ -95,9 +97,7 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
         handles: tensors come as their handles, which the caller then owns, 0 for None.
     """
     head, at, long = _head(row, 0, e.INT, e.INTS), e.DATA, row in LONG
-    ints, work, words, lists = e.ints, e.WORK, e.words, {e.INTS}
-    if handles:
-        lists.add(e.TENSORS)
+    ints, work, words = e.ints, e.WORK, e.words
 
     def cross(what: int, values: Sequence[int], pack: struct.Struct, call2: Any) -> Any:
         dead = 0
@@ -112,9 +112,11 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
         _slot[6] = at | len(values) << 32
         call2(*_call2_places)
         r = _result[0]
-        if r | e.PENDING == _PENDING_LIST and ints[_TAG] in lists:
+        if r | e.PENDING == _PENDING_LIST and (tag := ints[_TAG]) in _LISTS:
             start = words[_RESULT] >> 3
-            found = words[start : start + ints[_TAG + 1]].tolist()
+            found: Any = words[start : start + ints[_TAG + 1]].tolist()
+            if tag == e.TENSORS and not handles:
+                found = _tensors(found, row, {})
             if r != _DESCRIBED:
                 try:
                     e.collect_pending()

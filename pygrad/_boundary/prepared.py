@@ -17,7 +17,9 @@ from .calls import (
     _header,
     _intern,
     _keywords,
+    _lock,
     _memory,
+    _mine,
     _other,
     _pop,
     _released,
@@ -79,17 +81,22 @@ class Prepared:
 
     def run(self) -> None:
         """Calls the op."""
-        e.holding(self._cross, e.call2_long if self._long else _call2)
+        call2 = e.call2_long if self._long else _call2
+        if (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None  # `holding`, with a frame less
+            try:
+                self._cross(call2)
+            finally:
+                _lock.free = key
+        else:
+            e.holding(self._cross, call2)
 
     def _cross(self, call2: Callable[..., None]) -> None:
-        dead = 0
-        if _released:
-            dead = _pop()
-            if _released:
-                _hand_over_rest()
         _slot[0] = _HEAD
-        _slot[2] = dead
+        _slot[2] = _pop() if _released else 0
         _slot[4] = self._at
+        if _released:
+            _hand_over_rest()
         call2(*_call2_places)
         r = _slot[0]
         if r != _DESCRIBED:

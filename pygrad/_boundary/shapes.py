@@ -51,21 +51,17 @@ def _pair(
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
-                dead = 0
-                if _released:
-                    dead = _pop()
-                    if _released:
-                        _hand_over_rest()
                 if kind is float:
                     _slot[0] = with_float
-                    _slot[2] = dead
                     _slot[4] = self._h
                     _double_slot[6] = other
                 else:
                     _slot[0] = with_int
-                    _slot[2] = dead
                     _slot[4] = self._h
                     _slot[6] = other
+                _slot[2] = _pop() if _released else 0
+                if _released:
+                    _hand_over_rest()
                 try:
                     _call2(*_call2_places)
                     r = _slot[0]
@@ -89,15 +85,12 @@ def _pair(
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
-                dead = 0
-                if _released:
-                    dead = _pop()
-                    if _released:
-                        _hand_over_rest()
                 _slot[0] = tensors
-                _slot[2] = dead
                 _slot[4] = self._h
                 _slot[6] = other._h
+                _slot[2] = _pop() if _released else 0
+                if _released:
+                    _hand_over_rest()
                 try:
                     _call2(*_call2_places)
                     r = _slot[0]
@@ -152,15 +145,12 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
-                dead = 0
-                if _released:
-                    dead = _pop()
-                    if _released:
-                        _hand_over_rest()
                 _slot[0] = head
-                _slot[2] = dead
                 _slot[4] = args[0]._h
                 _slot[6] = 0
+                _slot[2] = _pop() if _released else 0
+                if _released:
+                    _hand_over_rest()
                 try:
                     _call2(*_call2_places)
                     r = _slot[0]
@@ -195,15 +185,12 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
-                dead = 0
-                if _released:
-                    dead = _pop()
-                    if _released:
-                        _hand_over_rest()
                 _slot[0] = head
-                _slot[2] = dead
                 _slot[4] = args[0]._h
                 _slot[6] = 0
+                _slot[2] = _pop() if _released else 0
+                if _released:
+                    _hand_over_rest()
                 try:
                     _call2(*_call2_places)
                     r = _slot[0]
@@ -237,15 +224,12 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
         if -_FRESH < index < _FRESH and (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
-                dead = 0
-                if _released:
-                    dead = _pop()
-                    if _released:
-                        _hand_over_rest()
                 _slot[0] = head
-                _slot[2] = dead
                 _slot[4] = self._h
                 _slot[6] = index
+                _slot[2] = _pop() if _released else 0
+                if _released:
+                    _hand_over_rest()
                 try:
                     _call2(*_call2_places)
                     r = _slot[0] ^ _VIEW
@@ -276,16 +260,13 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
         if n <= 32 and (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
-                dead = 0
-                if _released:
-                    dead = _pop()
-                    if _released:
-                        _hand_over_rest()
                 WORDS[n].pack_into(_memory, at, *words)
                 _slot[0] = head
-                _slot[2] = dead
                 _slot[4] = self._h
                 _slot[6] = at | n << 32
+                _slot[2] = _pop() if _released else 0
+                if _released:
+                    _hand_over_rest()
                 try:
                     _call2(*_call2_places)
                     r = _slot[0] ^ _VIEW
@@ -314,18 +295,15 @@ def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
         if n <= 32 and (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
-                dead = 0
-                if _released:
-                    dead = _pop()
-                    if _released:
-                        _hand_over_rest()
                 WORDS[n].pack_into(_memory, _DATA, *sizes)
-                _slot[2] = dead
                 _slot[4] = _DATA | n << 32
                 if kind is None:
                     _slot[0], _slot[6] = heads[0], 0
                 else:
                     _slot[0], _slot[6] = heads[1], kind.code
+                _slot[2] = _pop() if _released else 0
+                if _released:
+                    _hand_over_rest()
                 try:
                     _call2(*_call2_places)
                     r = _slot[0]

@@ -21,12 +21,10 @@ _CROSS: Final = """\
 if {guard}(key := _lock.free) and _mine() and _lock.free is key:
     _lock.free = None
     try:
-        dead = 0
-        if _released:
-            dead = _pop()
-            if _released:
-                _hand_over_rest()
         {write}
+        _slot[2] = _pop() if _released else 0
+        if _released:
+            _hand_over_rest()
         try:
             _call2(*_call2_places)
             r = _slot[0]{mark}
@@ -46,14 +44,13 @@ return {slow}
 """The crossing itself.
 
 Places:
-    guard: what else must hold. write: the slots, with `dead` in the second. mark: takes the mark of
-    a view from the result. base: tells the result what it is a view of. otherwise: what becomes of
-    any other result. slow: what takes everything.
+    guard: what else must hold. write: the slots but the second, where a released handle goes.
+    mark: takes the mark of a view from the result. base: tells the result what it is a view of.
+    otherwise: what becomes of any other result. slow: what takes everything.
 """
 
 _SLOTS: Final = """\
 _slot[0] = {head}
-_slot[2] = dead
 _slot[4] = {first}
 {second}
 """
@@ -200,7 +197,6 @@ else:
 """
 _WRITE_SIZES: Final = """\
 WORDS[n].pack_into(_memory, _DATA, *sizes)
-_slot[2] = dead
 _slot[4] = _DATA | n << 32
 if kind is None:
     _slot[0], _slot[6] = heads[0], 0
