@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from . import _backward_ops, _ops, ops
-from ._boundary import asked, callbacks, calls, modes
+from ._boundary import asked, callbacks, calls, modes, overriding
 from ._boundary.arguments import Index
 from ._boundary.asked import MISSING, UNKNOWN, Enum, tensor_of, values_of
 from ._dtypes import (
@@ -887,7 +887,10 @@ def handled_by_rule(
 
 def _asked_of(each: Any, kind: type, rules: Any, call: Sequence[Any]) -> Any:
     rule = (rules or {}).get(kind)
-    return each.__torch_dispatch__(*call) if rule is None else rule(each, *call)
+    if rule is not None:
+        return rule(each, *call)
+    find = getattr if each is kind else overriding.method_of
+    return find(each, "__torch_dispatch__")(*call)
 
 
 def handled(

@@ -66,6 +66,8 @@ def has_torch_function(relevant_args: Iterable[Any], /) -> bool:
         >>> torch.overrides.has_torch_function((torch.ones(1), 2))
         False
     """
+    if not hasattr(relevant_args, "__iter__"):
+        raise TypeError("expected a sequence")
     if _state.skip:
         _state.skip = False
         return False

@@ -16,6 +16,7 @@ import pytest
 import pygrad
 from pygrad import overrides
 from pygrad._boundary import overriding
+from pygrad.utils._python_dispatch import TorchDispatchMode
 
 TESTED = overrides.get_testing_overrides()
 NAMES = {function: overrides.resolve_name(function) for function in TESTED}
@@ -507,3 +508,42 @@ def test_modes_are_told_of_ops_of_the_dispatcher() -> None:
     with Mode():
         pygrad.ops.aten.add.Tensor(x, 1)
     assert told == [pygrad.ops.aten.add.Tensor]
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        (overrides.TorchFunctionMode, "__torch_function__"),
+        (TorchDispatchMode, "__torch_dispatch__"),
+    ],
+)
+def test_a_mode_s_method_is_of_the_mode(base: Any, name: str) -> None:
+    def of_class(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+    mode, x = type("Mode", (base,), {name: classmethod(of_class)})(), pygrad.ones(2)
+    for call in (lambda: x + x, lambda: pygrad.sin(x)):
+        with mode, pytest.raises(RuntimeError, match=f"{name}` as a classmethod is not supported"):
+            call()
+    assert (x + x).tolist() == [2, 2]
+
+
+def test_modes_are_told_of_makers_of_sparse_tensors_once() -> None:
+    told: list[str] = []
+
+    class Mode(overrides.TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            told.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        pygrad.sparse_coo_tensor([[0, 1]], [1.0, 2.0])
+        pygrad.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0])
+    assert told == ["sparse_coo_tensor", "sparse_csr_tensor"]
+
+
+def test_has_torch_function_wants_a_sequence() -> None:
+    with pytest.raises(TypeError, match="expected a sequence"):
+        overrides.has_torch_function(object())  # type: ignore[arg-type]

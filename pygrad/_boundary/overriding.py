@@ -292,10 +292,25 @@ def public(function: Any) -> Any:
     return _public(function).function
 
 
+def method_of(mode: Any, name: str) -> Any:
+    """A mode's method.
+
+    Raises:
+        RuntimeError: it is one of the class.
+    """
+    method = getattr(mode, name)
+    if getattr(method, "__self__", None) is not mode:
+        raise RuntimeError(
+            f"Defining your mode's `{name}` as a classmethod is not supported, please make it a "
+            "plain method"
+        )
+    return method
+
+
 def _ask_mode(what: Any, types: tuple[type, ...], args: Any, kwargs: Any) -> Any:
     mode = state.modes.pop()
     try:
-        return mode.__torch_function__(what, types, args, kwargs)
+        return method_of(mode, "__torch_function__")(what, types, args, kwargs)
     finally:
         state.modes.append(mode)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _ops
+from .._boundary.overriding import created
 from .._builtins import builtin
 from .._creation import as_tensor
 from .._dtypes import (
@@ -39,6 +40,7 @@ def _is_size(value: Any) -> bool:
 
 
 @builtin
+@created
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -89,6 +91,7 @@ def sparse_coo_tensor(
 
 
 @builtin
+@created
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -154,7 +157,7 @@ def _of_layout(name: str, kind: layout, first: str, second: str) -> Any:
         f"A {kind} tensor of `{first}`, `{second}`, values and size: see "
         "`sparse_compressed_tensor`."
     )
-    return builtin(make)
+    return builtin(created(make))
 
 
 sparse_csr_tensor = _of_layout("sparse_csr_tensor", sparse_csr, "crow_indices", "col_indices")
