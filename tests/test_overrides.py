@@ -494,20 +494,23 @@ def test_ops_of_the_dispatcher_ask_as_themselves() -> None:
     assert told == [aten.add.Tensor, aten.sin]
 
 
+class Told(overrides.TorchFunctionMode):
+    """Notes the functions that it is told of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions: list[Any] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.functions.append(func)
+        return func(*args, **(kwargs or {}))
+
+
 def test_modes_are_told_of_ops_of_the_dispatcher() -> None:
-    told: list[Any] = []
-
-    class Mode(overrides.TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            told.append(func)
-            return func(*args, **(kwargs or {}))
-
     x = pygrad.ones(2)
-    with Mode():
+    with Told() as told:
         pygrad.ops.aten.add.Tensor(x, 1)
-    assert told == [pygrad.ops.aten.add.Tensor]
+    assert told.functions == [pygrad.ops.aten.add.Tensor]
 
 
 @pytest.mark.parametrize(
@@ -529,19 +532,11 @@ def test_a_mode_s_method_is_of_the_mode(base: Any, name: str) -> None:
 
 
 def test_modes_are_told_of_makers_of_sparse_tensors_once() -> None:
-    told: list[str] = []
-
-    class Mode(overrides.TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            told.append(func.__name__)
-            return func(*args, **(kwargs or {}))
-
-    with Mode():
+    with Told() as told:
         pygrad.sparse_coo_tensor([[0, 1]], [1.0, 2.0])
         pygrad.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0])
-    assert told == ["sparse_coo_tensor", "sparse_csr_tensor"]
+    names = [each.__name__ for each in told.functions]
+    assert names == ["sparse_coo_tensor", "sparse_csr_tensor"]
 
 
 def test_has_torch_function_wants_a_sequence() -> None:

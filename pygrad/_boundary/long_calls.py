@@ -54,15 +54,12 @@ def command(row: int) -> Callable[[Any], Any]:
     ints, work = e.ints, e.WORK
 
     def write(self: Any) -> None:
-        dead = 0
-        if _released:
-            dead = _pop()
-            if _released:
-                _hand_over_rest()
         _slot[0] = head
-        _slot[2] = dead
+        _slot[2] = _pop() if _released else 0
         _slot[4] = self._h
         _slot[6] = 0
+        if _released:
+            _hand_over_rest()
 
     def read(self: Any) -> Any:
         r = _result[0]
@@ -100,16 +97,13 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
     ints, work, words = e.ints, e.WORK, e.words
 
     def cross(what: int, values: Sequence[int], pack: struct.Struct, call2: Any) -> Any:
-        dead = 0
-        if _released:
-            dead = _pop()
-            if _released:
-                _hand_over_rest()
         pack.pack_into(_memory, at, *values)
         _slot[0] = head
-        _slot[2] = dead
+        _slot[2] = _pop() if _released else 0
         _slot[4] = what
         _slot[6] = at | len(values) << 32
+        if _released:
+            _hand_over_rest()
         call2(*_call2_places)
         r = _result[0]
         if r | e.PENDING == _PENDING_LIST and (tag := ints[_TAG]) in _LISTS:

@@ -438,14 +438,15 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
   return t[0];
 }
 
-/* Operands of the loop's own type, alike, contiguous, and nothing to write into: no more to
- * find out. */
 INLINE bool lies_alike(const Tensor *a, const Tensor *b) {
   if (a->ndim != b->ndim) return false;
   for (int i = 0; i < a->ndim; i++)
     if (a->sizes[i] != b->sizes[i] || a->strides[i] != b->strides[i]) return false;
   return true;
 }
+
+/* Operands of the loop's own type, alike, contiguous, and nothing to write into: no more to
+ * find out. */
 static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType out,
                          const double *k) {
   static const double no_numbers[3];
