@@ -494,7 +494,7 @@ def test_ops_of_the_dispatcher_ask_as_themselves() -> None:
     assert told == [aten.add.Tensor, aten.sin]
 
 
-class Told(overrides.TorchFunctionMode):
+class Noting(overrides.TorchFunctionMode):
     """Notes the functions that it is told of."""
 
     def __init__(self) -> None:
@@ -508,7 +508,7 @@ class Told(overrides.TorchFunctionMode):
 
 def test_modes_are_told_of_ops_of_the_dispatcher() -> None:
     x = pygrad.ones(2)
-    with Told() as told:
+    with Noting() as told:
         pygrad.ops.aten.add.Tensor(x, 1)
     assert told.functions == [pygrad.ops.aten.add.Tensor]
 
@@ -532,7 +532,7 @@ def test_a_mode_s_method_is_of_the_mode(base: Any, name: str) -> None:
 
 
 def test_modes_are_told_of_makers_of_sparse_tensors_once() -> None:
-    with Told() as told:
+    with Noting() as told:
         pygrad.sparse_coo_tensor([[0, 1]], [1.0, 2.0])
         pygrad.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0])
     names = [each.__name__ for each in told.functions]
