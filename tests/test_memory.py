@@ -45,6 +45,12 @@ def test_training_step_leaves_nothing_behind() -> None:
     assert (pygrad.pg_live_count(), in_use()) == (count, size)
 
 
+def test_elements_of_a_large_tensor_begin_a_cache_line() -> None:
+    """As in PyTorch, so that no row of 64 bytes lies across two lines."""
+    kept = [pygrad.ones(n) for n in range(256, 1400, 13)]
+    assert [x.data_ptr() % 64 for x in kept] == [0] * len(kept)
+
+
 @leaves_nothing
 def test_how_views_were_made_is_forgotten_with_them() -> None:
     before = pygrad.pg_live_count()

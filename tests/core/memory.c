@@ -18,6 +18,15 @@ static void blocks_are_aligned_and_counted(void) {
   CHECK(mem_live_blocks() == n_blocks && mem_live_bytes() == n_bytes);
 }
 
+/* Of those that are not from free lists. */
+static void large_blocks_begin_a_line_behind_their_head(void) {
+  for (size_t n_bytes = 1025; n_bytes < 5000; n_bytes += 17) {
+    char *block = mem_alloc(n_bytes);
+    CHECK(block && (uintptr_t)(block + MEM_HEAD) % 64 == 0);
+    mem_free(block, n_bytes);
+  }
+}
+
 static void a_freed_block_serves_its_size_class_again(void) {
   void *a = mem_alloc(33); /* the class of 33 to 48 bytes */
   mem_free(a, 33);
@@ -165,6 +174,7 @@ int main(void) {
       RUN(chunks_without_live_blocks_are_given_back);
     }
     RUN(blocks_are_aligned_and_counted);
+    RUN(large_blocks_begin_a_line_behind_their_head);
     RUN(zeroed_blocks_are_zero);
     RUN(the_peak_is_remembered_until_reset);
     RUN(scratch_is_freed_down_to_the_mark);

@@ -10,6 +10,7 @@
 /* A chunk begins at a multiple of CHUNK, and leaves room for malloc's own words before the next. */
 enum {
   ALIGN = 16,
+  LINE = 64, /* of the processor's cache */
   SMALL_MAX = 1024,
   N_CLASSES = SMALL_MAX / ALIGN,
   CHUNK = 64 * 1024,
@@ -41,15 +42,16 @@ static void *out_of_memory(uint64_t n_bytes) {
 
 /* ------------------------------------------------------------ large blocks */
 
-/* malloc's own alignment may be 8: the pointer it gave stands before the block. */
+/* So that what follows the head begins a line. The pointer that malloc gave stands before. */
 static void *large_alloc(size_t n_bytes) {
-  if (n_bytes > SIZE_MAX - 64) return NULL;
-  size_t n = n_bytes + ALIGN + sizeof(void *);
+  if (n_bytes > SIZE_MAX - 2 * LINE) return NULL;
+  size_t n = n_bytes + LINE + sizeof(void *);
   char *raw = malloc(n);
   if (!raw && mem_reclaim()) raw = malloc(n);
   if (!raw) return NULL;
-  char *p = (char *)(((uintptr_t)raw + sizeof(void *) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
-  memcpy(p - sizeof(void *), &raw, sizeof raw);
+  uintptr_t least = (uintptr_t)raw + sizeof raw + MEM_HEAD;
+  char *p = (char *)((least + LINE - 1) / LINE * LINE - MEM_HEAD);
+  memcpy(p - sizeof raw, &raw, sizeof raw);
   return p;
 }
 
@@ -227,7 +229,7 @@ typedef struct Scratch {
   size_t n_bytes, depth;
 } Scratch;
 static Scratch *scratch_top;
-enum { SCRATCH_HEAD = 32, ARENA_BYTES = 64 * 1024 };
+enum { ARENA_BYTES = 64 * 1024 };
 static _Alignas(ALIGN) char arena[ARENA_BYTES];
 static size_t arena_used;
 
@@ -241,14 +243,14 @@ static Scratch *take_from_arena(size_t n_bytes) {
 }
 
 void *scratch_alloc(size_t n_bytes) {
-  if (n_bytes > SIZE_MAX - SCRATCH_HEAD) return out_of_memory(n_bytes);
-  size_t whole = n_bytes + SCRATCH_HEAD;
+  if (n_bytes > SIZE_MAX - MEM_HEAD) return out_of_memory(n_bytes);
+  size_t whole = n_bytes + MEM_HEAD;
   Scratch *s = take_from_arena(whole);
   if (!s) s = mem_alloc(whole);
   if (!s) return NULL;
   *s = (Scratch){scratch_top, whole, scratch_top ? scratch_top->depth + 1 : 1};
   scratch_top = s;
-  return (char *)s + SCRATCH_HEAD;
+  return (char *)s + MEM_HEAD;
 }
 
 void *scratch_array(int64_t count, size_t size) {

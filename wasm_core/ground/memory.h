@@ -1,6 +1,8 @@
 /* The one caller of the system allocator.
  *
  * Small blocks come from free lists by size class, large ones from malloc, both 16-byte aligned.
+ * A block that has a head of its owner's gives it MEM_HEAD bytes: in large blocks, what follows it
+ * begins a line of the processor's cache.
  * The caller names the size again when it frees. What is allocated and not yet freed is counted. */
 #ifndef PG_MEMORY_H
 #define PG_MEMORY_H
@@ -8,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { MEM_HEAD = 32 };
 
 /* NULL and ERR_MEMORY if there is no room. Contents are undefined. */
 void *mem_alloc(size_t n_bytes);

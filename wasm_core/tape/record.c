@@ -8,13 +8,10 @@
 
 /* ------------------------------------------------------------ recording */
 
-Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n,
-                    Tensor *const *inputs) {
-  if (!grad_mode || failed()) return NULL;
-  bool any = false;
-  for (int i = 0; recording && !any && i < n; i++)
-    any = inputs[i] && tensor_requires_grad(inputs[i]);
-  if (!any && !forward_on) return NULL;
+/* The node of a call if `any` of its inputs is recorded; forward mode may want one all the same. */
+INLINE Node *node_if(bool any, const NodeType *type, int n_saves, int n_numbers, int n,
+                     Tensor *const *inputs) {
+  if (!(any || forward_on) || failed()) return NULL;
   Node *node = node_bare(type, n, n_saves, n_numbers);
   if (!node) return NULL;
   for (int i = 0; any && i < n; i++)
@@ -25,12 +22,21 @@ Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n,
   return NULL;
 }
 
+Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n,
+                    Tensor *const *inputs) {
+  if (!grad_mode) return NULL;
+  bool any = false;
+  for (int i = 0; recording && !any && i < n; i++)
+    any = inputs[i] && tensor_requires_grad(inputs[i]);
+  return node_if(any, type, n_saves, n_numbers, n, inputs);
+}
+
 Node *node_new_for(const NodeType *type, int n_saves, int n_numbers, Tensor *const *inputs) {
   if (!grad_mode) return NULL;
   int n = 0;
-  bool maybe = forward_on;
-  for (; inputs[n]; n++) maybe = maybe || tensor_requires_grad(inputs[n]);
-  return maybe ? node_new_list(type, n_saves, n_numbers, n, inputs) : NULL;
+  bool any = false;
+  for (; inputs[n]; n++) any = any || tensor_requires_grad(inputs[n]);
+  return node_if(any && recording, type, n_saves, n_numbers, n, inputs);
 }
 
 static bool grow_outputs(Node *n, int count) {

@@ -124,8 +124,6 @@ const char *shape_text(const Tensor *t) { return sizes_text(t->ndim, t->sizes); 
 
 /* --------------------------------------------------------- storages, bytes */
 
-enum { BYTES_HEAD = 32 };
-
 /* The address of what is in no memory: a read there traps, as long as there are no 3 GiB. */
 #define NOWHERE ((char *)(uintptr_t)0xc0000000u)
 
@@ -140,8 +138,10 @@ void hidden_read(const Bytes *b) {
          "pygrad: the memory of a tensor whose class has __torch_dispatch__ holds no elements");
 }
 
+_Static_assert(sizeof(Bytes) <= MEM_HEAD, "the head of its bytes");
+
 static Bytes *bytes_absent(int64_t n_bytes, int32_t form) {
-  Bytes *b = mem_alloc(BYTES_HEAD);
+  Bytes *b = mem_alloc(MEM_HEAD);
   if (b) *b = (Bytes){.refs = 1, .form = form, .n_bytes = n_bytes, .data = NOWHERE};
   return b;
 }
@@ -150,12 +150,12 @@ static Bytes *bytes_new(int64_t n_bytes) {
   if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096)
     return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes",
                 (long long)n_bytes);
-  Bytes *b = mem_alloc((size_t)n_bytes + BYTES_HEAD);
+  Bytes *b = mem_alloc((size_t)n_bytes + MEM_HEAD);
   if (!b) return NULL;
   b->refs = 1;
   b->form = 0;
   b->n_bytes = n_bytes;
-  b->data = (char *)b + BYTES_HEAD;
+  b->data = (char *)b + MEM_HEAD;
   b->copied = NULL;
   return b;
 }
@@ -163,7 +163,7 @@ static Bytes *bytes_new(int64_t n_bytes) {
 static void bytes_release(Bytes *b) {
   if (!b || --b->refs > 0) return;
   if (b->copied) b->copied->copy = NULL;
-  mem_free(b, (b->form & FORM_ABSENT ? 0 : (size_t)b->n_bytes) + BYTES_HEAD);
+  mem_free(b, (b->form & FORM_ABSENT ? 0 : (size_t)b->n_bytes) + MEM_HEAD);
 }
 
 static Bytes *bytes_copy(const char *from, int64_t n_bytes) {

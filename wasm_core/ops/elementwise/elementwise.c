@@ -110,6 +110,13 @@ Tensor *cast_plain(Tensor *x, DType dtype) {
 
 Tensor *destination;
 
+INLINE bool lies_alike(const Tensor *a, const Tensor *b) {
+  if (a->ndim != b->ndim) return false;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->sizes[i] != b->sizes[i] || a->strides[i] != b->strides[i]) return false;
+  return true;
+}
+
 /* The destination may be written directly if no operand overlaps it otherwise than element by
  * element. */
 static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t *sizes,
@@ -122,8 +129,7 @@ static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t
   if (!tensor_is_dense(d)) return NULL;
   for (int i = 0; i < n; i++)
     if (t[i]->storage == d->storage &&
-        (t[i]->offset != d->offset || !tensor_same_shape(t[i], d) || t[i]->dtype != dtype ||
-         !sizes_equal(ndim, t[i]->strides, ndim, d->strides)))
+        (t[i]->offset != d->offset || t[i]->dtype != dtype || !lies_alike(t[i], d)))
       return NULL;
   if (!tensor_write_begin(d, true)) return NULL;
   tensor_bump_version(d);
@@ -436,13 +442,6 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
   iter_build(&it, n + 1, t);
   run_walked(&b, &it);
   return t[0];
-}
-
-INLINE bool lies_alike(const Tensor *a, const Tensor *b) {
-  if (a->ndim != b->ndim) return false;
-  for (int i = 0; i < a->ndim; i++)
-    if (a->sizes[i] != b->sizes[i] || a->strides[i] != b->strides[i]) return false;
-  return true;
 }
 
 /* Operands of the loop's own type, alike, contiguous, and nothing to write into: no more to

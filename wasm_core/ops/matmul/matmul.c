@@ -168,9 +168,8 @@ static Tensor *product(Product *p, int ndim, bool by_columns) {
       a->count != b->count) /* a hook may have returned anything as a gradient */
     return fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
                 (Shown)a->rows, (Shown)a->cols, (Shown)b->rows, (Shown)b->cols);
-  Tensor *y = by_columns  ? tensor_empty_strided(2, sizes + 1, strides, p->d)
-              : ndim == 1 ? tensor_empty(1, sizes + 1, p->d)
-                          : tensor_empty(ndim, sizes + 3 - ndim, p->d);
+  Tensor *y = by_columns ? tensor_empty_strided(2, sizes + 1, strides, p->d)
+                         : tensor_empty(ndim, sizes + (ndim < 3), p->d);
   if (!y) return NULL;
   p->c = matrices_of(y);
   return multiply(p) ? y : NULL;
@@ -503,8 +502,7 @@ static Tensor *add_product(const Recorded *how, Tensor *self, Tensor *a, Tensor 
   Node *n = node_new(how->node, 2, how->n_numbers, self, a, b, NULL);
   if (n) keep_operands(n, a, b, 1, 2);
   keep_factors(n, alpha, beta);
-  Tensor *out = how->ndim == 1 ? tensor_empty(1, sizes + 1, p.d)
-                               : tensor_empty(how->ndim, sizes + 3 - how->ndim, p.d);
+  Tensor *out = tensor_empty(how->ndim, sizes + (how->ndim < 3), p.d);
   if (!spread(out, self, beta)) return set_history(NULL, n);
   p.c = matrices_of(out);
   return set_history(multiply(&p) ? out : NULL, n);
