@@ -118,6 +118,10 @@ _LATE_NAMES = {
     for module, names in {
         "_higher_order_ops": "cond while_loop",
         "_way_in": "install uninstall",
+        "_streams": "Event Stream",
+        "_symbolic": "sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
+        "sym_sum _sym_acos _sym_asin _sym_atan _sym_cos _sym_cosh _sym_log2 _sym_sin _sym_sinh "
+        "_sym_sqrt _sym_tan _sym_tanh",
         "amp": "autocast GradScaler",
         "amp._state": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
         "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "
@@ -126,6 +130,8 @@ _LATE_NAMES = {
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "_lobpcg": "lobpcg",
         "functional": "_unique _unique2",
+        "nn._recurrent": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh "
+        "rnn_tanh_cell",
         "nested._make": "_nested_compute_contiguous_strides_offsets _nested_from_padded "
         "_nested_from_padded_and_nested_example "
         "_nested_get_lengths _nested_get_offsets _nested_get_ragged_idx _nested_get_values "

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._absent import answers
+from ._functions import compile as _compile
 
 
 def disable(fn: Any = None, recursive: bool = True, **_: Any) -> Any:
@@ -24,16 +25,22 @@ def allow_in_graph(fn: Any) -> Any:
     return fn
 
 
+def compile(*args: Any, **kwargs: Any) -> Any:
+    """As :func:`pygrad.compile`."""
+    return _compile(*args, **kwargs)
+
+
 _functions = answers(
     __name__,
     {
+        "get_default_backend": "eager",
         **dict.fromkeys("is_compiling is_dynamo_compiling is_exporting".split(), False),
         **dict.fromkeys("reset cudagraph_mark_step_begin".split()),
     },
 )
 globals().update(_functions)
 
-__all__ = ["allow_in_graph", "disable"]
+__all__ = ["allow_in_graph", "compile", "disable"]
 __all__ += _functions
 
 if TYPE_CHECKING:

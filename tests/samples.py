@@ -242,6 +242,7 @@ def rows(names: str, *calls: Call) -> None:
 
 COMPLEX = parts(2, 3)
 rows("real imag view_as_real", call(COMPLEX), call(parts()), call(parts(3)))
+rows("view_as_real_copy", call(COMPLEX), call(parts()))
 rows("view_as_complex", call(x(3, 2)), call(x(2)))
 rows("conj conj_physical resolve_conj", call(x()), call(COMPLEX), call(parts()))
 rows("resolve_neg _neg_view", call(x(2, 3)), call(COMPLEX))
@@ -826,6 +827,23 @@ rows(
 )
 rows("nn.functional.gaussian_nll_loss", call(S, S, x(2, 3, kind="positive")))
 rows("nn.functional.triplet_margin_loss", call(S, S, S))
+
+# the same in torch, with a number for the reduction
+TARGET, SIGNS = x(2, 3, kind="distribution"), constant(2, 3, kind="sign")
+rows("kl_div", call(S, TARGET), call(S, TARGET, 1), call(S, S, 2, log_target=True))
+rows("hinge_embedding_loss", call(S, SIGNS), call(S, SIGNS, 0.7, 1))
+rows("margin_ranking_loss", call(x(3), x(3), constant(3, kind="sign"), 0.3, 2))
+rows("cosine_embedding_loss", call(S, S, constant(2, kind="sign"), 0.1, 1))
+rows("poisson_nll_loss", call(S, x(2, 3, kind="positive"), True, False, 1e-8, 1))
+rows("triplet_margin_loss", call(S, S, S), call(S, S, S, 1.5, 2, 1e-6, True, 1))
+rows(
+    "binary_cross_entropy_with_logits",
+    call(S, x(2, 3, kind="probability")),
+    call(S, x(2, 3, kind="probability"), reduction=1, pos_weight=constant(3, kind="positive")),
+)
+rows("norm_except_dim", call(x(2, 3, 4)), call(x(2, 3, 4), 2, -2), call(S, 1, -1), call(x(3)))
+rows("_weight_norm", call(x(2, 3, 4), x(2, 1, 1)), call(S, x(1, 3), 1))
+
 rows("cosine_similarity", call(S, S), call(S, x(3), 0))
 rows("pairwise_distance", call(S, S), call(S, S, 1.0))
 rows(
@@ -849,6 +867,16 @@ rows(
     call(x(1, 2, 6, 6), x(2, 2, 3, 2), None, 1, 2, dilation=2),
     call(x(2, 4, 4), x(3, 2, 2, 2), padding="same"),
 )
+rows(
+    "convolution",
+    call(x(1, 2, 4), x(3, 2, 2), None, [1], [0], [1], False, [0], 1),
+    call(x(1, 2, 3, 3), x(2, 3, 2, 2), x(3), [2], [1], [1], True, [1], 1),
+)
+rows(
+    "_convolution",
+    call(x(1, 2, 4), x(3, 2, 2), None, [1], [0], [1], False, [0], 1, False, False, False, False),
+)
+rows("conv_tbc", call(x(5, 2, 3), x(2, 3, 4), x(4)), call(x(5, 2, 3), x(3, 3, 2), x(2), 1))
 rows("conv3d", call(x(1, 2, 3, 3, 3), x(2, 2, 2, 2, 2)))
 rows(
     "conv_transpose2d",

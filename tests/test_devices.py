@@ -58,3 +58,12 @@ def test_device_that_is_not_there(
 ) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_stream_of_the_cpu_is_chosen_for_a_scope() -> None:
+    before, chosen = pygrad.cpu.current_stream(), pygrad.cpu.Stream()
+    with pygrad.cpu.stream(chosen):
+        assert pygrad.cpu.current_stream() is chosen
+        with pygrad.cpu.stream(None):
+            assert pygrad.cpu.current_stream() is chosen
+    assert pygrad.cpu.current_stream() is before

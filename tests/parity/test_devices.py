@@ -60,6 +60,22 @@ torch.get_device_module("foo") torch.get_device_module(3)
 x.is_cuda x.is_mps x.is_xpu x.get_device() x.is_pinned() x.pin_memory() x.new_zeros(2,device="cuda")
 x.new_tensor([1.],device="cuda") torch.ones(1,pin_memory=True)
 torch.zeros_like(x,device="cuda") torch.rand_like(x,device="cuda")
+torch.accelerator.synchronize() torch.accelerator.current_stream()
+torch.accelerator.memory_allocated() torch.accelerator.empty_cache()
+torch.accelerator.set_device_index(0) torch.accelerator.device_index(0).__enter__()
+torch.accelerator.device_index(None).__enter__() torch.cpu.set_device("cpu")
+torch.cpu.is_initialized() torch.cpu.Stream().wait_stream(None) torch.cpu.Event().query()
+torch.cpu.Event().record() torch.cpu.current_stream()==torch.cpu.current_stream()
+torch.cpu.stream(None).__enter__() torch.cpu.stream(torch.cpu.Stream()).__enter__()
+repr(torch.Stream()) repr(torch.Stream("cpu")) repr(torch.Stream(device="meta"))
+torch.Stream("cuda") torch.Stream().query() torch.Stream().synchronize()
+torch.Stream().wait_stream(torch.Stream()) torch.Stream().record_event()
+torch.Stream().wait_event(torch.Event()) torch.Stream()==torch.Stream()
+torch.Stream().__enter__()==torch.Stream() torch.Stream().device torch.Stream().stream_id
+torch.Stream().device_index torch.Stream().device_type torch.Stream("meta").device_type
+repr(torch.Event(enable_timing=True)) torch.Event("cuda") torch.Event().query()
+torch.Event().synchronize() torch.Event().wait() torch.Event().record() torch.Event().device
+torch.Event().elapsed_time(torch.Event())
 """.split()
 
 

@@ -685,3 +685,24 @@ def test_distinct_elements_by_older_names() -> None:
         )
 
     both(script)
+
+
+def test_short_names_of_dtypes() -> None:
+    def script(t: Any) -> Any:
+        names = module(t, "utils._dtype_abbrs").dtype_abbrs
+        return [names[getattr(t, name)] for name in ("bool", "bfloat16", "complex64", "uint8")]
+
+    both(script)
+    mine = module(pygrad, "utils._dtype_abbrs").dtype_abbrs
+    theirs = importlib.import_module("torch.utils._dtype_abbrs").dtype_abbrs
+    known = {str(dtype).partition(".")[2]: short for dtype, short in theirs.items()}
+    assert mine
+    assert all(known[str(d).partition(".")[2]] == short for d, short in mine.items())
+
+
+def test_compiling_by_the_compilers_own_name() -> None:
+    def script(t: Any) -> Any:
+        double = t.compiler.compile(lambda x: x * 2, backend="eager")
+        return double(t.ones(2)), isinstance(t.compiler.compile(t.nn.Linear(1, 1)), t.nn.Module)
+
+    both(script)

@@ -154,3 +154,82 @@ def test_dropout_of_one_layer_warns() -> None:
         texts.append([(str(each.message), Path(each.filename).name) for each in caught])
     assert texts[0][0][0] == texts[1][0][0]
     assert texts[0][0][1] == Path(__file__).name
+
+
+# ------------------------------------------------------------------ torch's functions
+
+FUNCTIONS = [
+    ("lstm", "LSTM", {}),
+    ("lstm", "LSTM", {"num_layers": 2, "bidirectional": True, "bias": False}),
+    ("lstm", "LSTM", {"proj_size": 2}),
+    ("gru", "GRU", {"num_layers": 2, "batch_first": True}),
+    ("rnn_tanh", "RNN", {"bidirectional": True}),
+    ("rnn_relu", "RNN", {"nonlinearity": "relu"}),
+]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "kind", "options"), FUNCTIONS, ids=[f"{n}-{o}" for n, _, o in FUNCTIONS]
+)
+def test_function_of_torch(name: str, kind: str, options: Any, packed: bool) -> None:
+    def run(t: Any) -> Any:
+        layer = made(t, kind, (4, 3), options)
+        rows = layer.num_layers * (1 + layer.bidirectional)
+        hx: Any = numbers(t, rows, 2, options.get("proj_size", 3))
+        if kind == "LSTM":
+            hx = [hx, numbers(t, rows, 2, 3)]
+        size = (7, 4) if packed else (2, 5, 4) if layer.batch_first else (5, 2, 4)
+        x = numbers(t, *size)
+        lengths = [t.tensor([2, 2, 2, 1])] if packed else []
+        how = (layer.bias, layer.num_layers, 0.0, False, layer.bidirectional)
+        weights = [*layer.parameters()]
+        call = getattr(t, name)
+        found = call(x, *lengths, hx, weights, *how, *([] if packed else [layer.batch_first]))
+        sum((each * each * (k + 1)).sum() for k, each in enumerate(found)).backward()
+        states = hx if kind == "LSTM" else [hx]
+        assert getattr(t._VF, name) is call or t is torch
+        return found, [each.grad for each in (x, *states, *weights)]
+
+    both(run)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("name", "kind", "options"),
+    [
+        ("lstm_cell", "LSTMCell", {}),
+        ("gru_cell", "GRUCell", {}),
+        ("rnn_tanh_cell", "RNNCell", {}),
+        ("rnn_relu_cell", "RNNCell", {"nonlinearity": "relu"}),
+    ],
+)
+def test_cell_of_torch(name: str, kind: str, options: Any, bias: bool) -> None:
+    def run(t: Any) -> Any:
+        cell = made(t, kind, (4, 3), options | {"bias": bias})
+        state = numbers(t, 2, 3)
+        hx = (state, numbers(t, 2, 3)) if kind == "LSTMCell" else state
+        found = getattr(t, name)(numbers(t, 2, 4), hx, *cell.parameters())
+        sum(each.sum() for each in flat(found)).backward()
+        return found, state.grad
+
+    both(run)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x, h, w: t.lstm(x, (h,), w, True, 1, 0.0, False, False, False),
+        lambda t, x, h, w: t.lstm(x, h, w, True, 1, 0.0, False, False, False),
+        lambda t, x, h, w: t.lstm(x, (h, h), w),
+        lambda t, x, h, w: t.gru(x, (h, h), w, True, 1, 0.0, False, False, False),
+        lambda t, x, h, w: t.lstm_cell(x[0], h[0], w[0], w[1]),
+        lambda t, x, h, w: t.lstm_cell(x[0], (h[0],), w[0], w[1]),
+    ],
+)
+def test_refusal_of_torchs_function(call: Any) -> None:
+    def run(t: Any) -> Any:
+        layer = made(t, "LSTM", (4, 3), {})
+        return call(t, numbers(t, 5, 2, 4), numbers(t, 1, 2, 3), [*layer.parameters()])
+
+    both(run)

@@ -9,51 +9,16 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..._boundary.modes import AUTOCAST, get
-from ..._package import pygrad, submodule
+from ..._package import pygrad
 from ..._tensor import Tensor
-from .. import functional as F
 from .. import init
+from .._recurrent import STEPS, Recurrence, State, advance
 from .._types import DeviceLike, DTypeLike
 from ..parameter import Parameter
-from ..utils.rnn import PackedSequence, run_steps
+from ..utils.rnn import PackedSequence
 from .module import Module
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
-
-State = tuple[Tensor, ...]
-"""What goes from step to step: the hidden state; of an LSTM the cell state too."""
-
-Step = Callable[[Tensor, Tensor, State], State]
-"""From what the input and the hidden state give to each gate, and the state, to the next state."""
-
-
-def _lstm(x: Tensor, h: Tensor, state: State) -> State:
-    i, f, g, o = (x + h).chunk(4, -1)
-    cell = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
-    return o.sigmoid() * cell.tanh(), cell
-
-
-def _gru(x: Tensor, h: Tensor, state: State) -> State:
-    (xr, xz, xn), (hr, hz, hn) = x.chunk(3, -1), h.chunk(3, -1)
-    new = (xn + (xr + hr).sigmoid() * hn).tanh()
-    return (new + (xz + hz).sigmoid() * (state[0] - new),)
-
-
-def _tanh(x: Tensor, h: Tensor, state: State) -> State:
-    return ((x + h).tanh(),)
-
-
-def _relu(x: Tensor, h: Tensor, state: State) -> State:
-    return ((x + h).relu(),)
-
-
-_STEPS: dict[str, tuple[int, Step]] = {
-    "LSTM": (4, _lstm),
-    "GRU": (3, _gru),
-    "RNN_TANH": (1, _tanh),
-    "RNN_RELU": (1, _relu),
-}
-"""How many gates there are, and the step."""
 
 
 def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
@@ -133,7 +98,7 @@ class RNNBase(Module):
         self.proj_size = proj_size
         self._check(dropout)
         self._all_weights: list[list[str]] = []
-        gates = _STEPS[mode][0] * hidden_size
+        gates = STEPS[mode][0] * hidden_size
         for layer in range(num_layers):
             width = self._output_size * self._directions if layer else input_size
             for suffix in self._suffixes(layer):
@@ -256,10 +221,7 @@ class RNNBase(Module):
         x = x.transpose(0, 1) if time else x
         self._check_input(x)
         states = self._states(x, hx, batched)
-        if self.mode == "LSTM" and not self.proj_size and get() & AUTOCAST:
-            output, last = self._run_cast(x, states)
-        else:
-            output, last = self._run(x, states)
+        output, last = self._run(x, states)
         output = output.transpose(0, 1) if time else output
         if not batched:
             output, last = output.squeeze(1), tuple(each.squeeze(1) for each in last)
@@ -366,62 +328,19 @@ class RNNBase(Module):
         )
 
     def _run(
-        self,
-        x: Tensor,
-        states: State,
-        sizes: list[int] | None = None,
-        kind: Any = None,
+        self, x: Tensor, states: State, sizes: list[int] | None = None
     ) -> tuple[Tensor, State]:
-        last: list[State] = []
-        for layer in range(self.num_layers):
-            outputs = []
-            for direction in range(self._directions):
-                row = len(last)
-                start = tuple(each[row] for each in states)
-                weights = self._weights_of(row)
-                output, end = self._direction(x, start, weights, direction == 1, sizes, kind)
-                outputs.append(output)
-                last.append(end)
-            x = pygrad.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
-            if self.dropout and layer + 1 < self.num_layers:
-                x = F.dropout(x, self.dropout, self.training)
-        return x, tuple(pygrad.stack(each) for each in zip(*last, strict=True))
-
-    def _run_cast(self, x: Tensor, states: State) -> tuple[Tensor, State]:
-        """In autocast's dtype throughout, as PyTorch's LSTM, whose layers are one op each."""
-        kind = submodule("amp._state").get_autocast_dtype("cpu")
-        with submodule("amp").autocast("cpu", enabled=False):
-            return self._run(x.to(kind), tuple(each.to(kind) for each in states), kind=kind)
-
-    def _direction(
-        self,
-        x: Tensor,
-        state: State,
-        weights: list[Any],
-        backwards: bool,
-        sizes: list[int] | None,
-        kind: Any,
-    ) -> tuple[Tensor, State]:
-        """One layer over the whole time, (time, batch, features), or packed by batch sizes; in a
-        dtype, if it is given.
-        """
-        weights = [each.to(kind) for each in weights] if kind else weights
-        wx, wh, bx, bh = (*weights[:4],) if self.bias else (*weights[:2], None, None)
-        projection = weights[-1] if self.proj_size else None
-        step = _STEPS[self.mode][1]
-
-        def advance(gates: Tensor, state: State) -> State:
-            state = step(gates, F.linear(state[0], wh, bh), state)
-            return state if projection is None else (F.linear(state[0], projection), *state[1:])
-
-        all_gates = F.linear(x, wx, bx)
-        if sizes is not None:
-            return run_steps(all_gates.split(sizes), state, advance, backwards)
-        outputs = []
-        for gates in reversed(all_gates) if backwards else all_gates:
-            state = advance(gates, state)
-            outputs.append(state[0])
-        return pygrad.stack(outputs[::-1] if backwards else outputs), state
+        how = Recurrence(
+            self.mode,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            self.proj_size > 0,
+        )
+        weights = [self._weights_of(row) for row in range(len(self._all_weights))]
+        return how.run(x, states, weights, sizes)
 
     def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"
@@ -588,8 +507,8 @@ class RNNCellBase(Module):
         batched = input.dim() == 2
         x = input if batched else input.unsqueeze(0)
         state = self._states(x, hx, batched, 2 if mode == "LSTM" else 1)
-        gates = F.linear(x, self.weight_ih, self.bias_ih)
-        after = _STEPS[mode][1](gates, F.linear(state[0], self.weight_hh, self.bias_hh), state)
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        after = advance(mode, x, state, weights)
         return after if batched else tuple(each.squeeze(0) for each in after)
 
     def _states(self, x: Tensor, hx: Any, batched: bool, count: int) -> State:

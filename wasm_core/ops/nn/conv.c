@@ -409,6 +409,51 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
   return !countable(&c) ? NULL : unbatched(convolve_any(&c, x, w, bias), x == input);
 }
 
+/* ------------------------------------------------------------ of any number of dimensions */
+
+static bool check_same_dims(const Tensor *x, const Tensor *w) {
+  if (w->ndim < 3) fail(ERR_RUNTIME, "weight should have at least three dimensions");
+  else if (x->ndim != w->ndim)
+    fail(ERR_RUNTIME,
+         "Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input "
+         "of size %s instead",
+         w->ndim, w->ndim, shape_text(w), x->ndim, shape_text(x));
+  else if (w->ndim > 5) fail(ERR_RUNTIME, "unsupported ConvNd parameters");
+  return !failed();
+}
+
+/* The functions that this calls enter the door as "convolution". */
+Tensor *t_conv_of_weight(Tensor *x, Tensor *w, Tensor *bias, Ints stride, Ints padding,
+                         Ints dilation, bool transposed, Ints output_padding, int64_t groups) {
+  if (blocked(x, w) || !check_same_dims(x, w)) return NULL;
+  const int nd = w->ndim - 2;
+  int64_t unused[3];
+  if (!spread(output_padding, nd, 0, "output_padding", unused)) return NULL;
+  return transposed ? t_conv_transpose(x, w, bias, nd, stride, padding, output_padding, groups,
+                                       dilation)
+                    : t_conv(x, w, bias, nd, stride, padding, dilation, groups);
+}
+
+/* Along the first of the dimensions time, batch, channels; of weights those are the kernel's
+ * width, channels in and out. */
+Tensor *t_conv_tbc(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
+  OP_ENTERED(t_conv_tbc, "conv_tbc", x, w, bias, pad);
+  if (blocked(x, w) || !bias) return NULL;
+  const char *wrong =
+      x->ndim != 3   ? "Input must have 3 dims: time, batch, in_channel"
+      : w->ndim != 3 ? "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels."
+      : bias->ndim != 1             ? "Bias must be 1-D"
+      : x->sizes[2] != w->sizes[1] ? "Input dim 2 (input channels) is not == dim 1 in the weight tensor"
+      : bias->sizes[0] != w->sizes[2]
+          ? "Bias size must equal dim 2 in the weight tensor (output channels)."
+          : NULL;
+  if (wrong) return fail(ERR_RUNTIME, "%s", wrong);
+  static int64_t one = 1, to_front[] = {1, 2, 0}, turned[] = {2, 1, 0}, back[] = {2, 0, 1};
+  Tensor *y = t_conv(t_permute(x, (Ints){3, to_front}), t_permute(w, (Ints){3, turned}), bias, 1,
+                     (Ints){1, &one}, (Ints){1, &pad}, (Ints){1, &one}, 1);
+  return t_contiguous(t_permute(y, (Ints){3, back}));
+}
+
 /* ------------------------------------------------------------ unfold, fold */
 
 static Tensor *unfold_op(const Conv *c, Tensor *x);
