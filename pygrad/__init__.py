@@ -271,7 +271,7 @@ from ._functions import (
     unravel_index,
     use_deterministic_algorithms,
 )
-from ._vmap import vmap
+from ._functorch.vmap import vmap
 from .autograd.anomaly_mode import is_anomaly_detection_enabled
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import (

@@ -243,8 +243,8 @@ def _show_as_torch(package: str) -> None:
             supplement(sys.modules[home])
         sys.modules[name] = importlib.import_module(alias)
         public = getattr(sys.modules[home], "__all__", ())
-        for kind in list(vars(sys.modules[home]).values()):
-            if isinstance(kind, type) and (kind.__module__ == home or kind.__name__ in public):
+        for key, kind in list(vars(sys.modules[home]).items()):
+            if isinstance(kind, type) and (kind.__module__ == home or key in public):
                 _tell(kind, name)
 
 
@@ -258,4 +258,5 @@ def _tell(kind: type, shown: str) -> None:
     if not _is_public(home) and vars(kind).get("__annotations__"):
         return
     _told[kind] = home
-    kind.__module__ = torch_name(home) if _is_public(home) else shown
+    there = _is_public(home) or home == f"{ORIGINAL}._C"
+    kind.__module__ = torch_name(home) if there else shown

@@ -339,6 +339,8 @@ class Size(tuple[int, ...]):
         given = list(sizes)
         for i, size in enumerate(given):
             if type(size) is not int:
+                if getattr(type(size), "is_symbolic_size", False):
+                    continue
                 try:
                     given[i] = operator.index(size)
                 except (TypeError, RuntimeError):
@@ -434,7 +436,8 @@ class iinfo:
     """Limits of an integer type: ``min``, ``max``, ``bits``."""
 
     def __init__(self, type: dtype) -> None:
-        if _checked("iinfo", type)._inexact:
+        type = _checked("iinfo", type)
+        if type._inexact:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
                 "'torch.iinfo'"
@@ -456,8 +459,12 @@ class iinfo:
         return hash(self.dtype)
 
 
+_OF_PYTHON: Final = {float: float64, complex: complex128, int: int64, bool: bool_}
+
+
 def _checked(name: str, kind: Any) -> dtype:
-    """A dtype that is one, for finfo and iinfo."""
+    """The dtype, also that of a type of Python's, for finfo and iinfo."""
+    kind = _OF_PYTHON.get(kind, kind) if isinstance(kind, type) else kind
     if isinstance(kind, dtype):
         return kind
     found = type(kind).__name__

@@ -13,6 +13,10 @@ class LinAlgError(RuntimeError):
     """A linear algebra routine met a matrix that it cannot handle."""
 
 
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as PyTorch has it
+LinAlgError.__module__ = f"{__package__}._C"
+
+
 class EngineError(RuntimeError):
     """The engine broke down (a bug of pygrad's) and cannot be used any more in this process."""
 
@@ -22,7 +26,7 @@ class AbsentError(NotImplementedError, AttributeError):
 
 
 BY_NAME: dict[str, type[BaseException]] = {
-    kind.__name__: kind
+    kind.__name__.lstrip("_"): kind
     for kind in (
         RuntimeError,
         TypeError,

@@ -179,6 +179,7 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
         (_always(None), "set_enable_guard_collectives set_default_backend"),
         (_always([]), "list_backends"),
     ],
+    "torch._guards": [(_always(None), "active_fake_mode detect_fake_mode")],
     "torch._subclasses.fake_tensor": [(_always(False), "is_fake")],
     "torch.fx.experimental.proxy_tensor": [(_always(None), "get_proxy_mode")],
     "torch.jit": [

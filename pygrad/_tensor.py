@@ -74,6 +74,8 @@ class Tensor(Methods):
     _h: int
     _b: Tensor | None
     _g: Tensor | None
+    _shown_as = "tensor"  # of a class itself; those derived from it are shown by their names
+    _is_parameter_class = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         made = _above.legacy_tensor(*args, **kwargs)
@@ -760,10 +762,10 @@ class Tensor(Methods):
         """The text that PyTorch prints; `tensor_contents` stands in the place of the elements."""
         if header.is_batched(self._h) or get_modes() >> (LEVELS + 1):
             return _above.show(self)
-        kind = type(self)
-        plain = kind is Tensor or kind.__dict__.get("__torch_function__") is overriding.disabled
-        name = "tensor" if plain else kind.__name__
-        return str(_C["_repr"](self, name, tensor_contents))
+        plain = type(self).__dict__.get("_shown_as")
+        text = str(_C["_repr"](self, plain or type(self).__name__, tensor_contents))
+        marked = self._is_parameter_class or getattr(self, "_is_param", False)
+        return f"Parameter({text})" if marked and not plain else text
 
     def __str__(self) -> str:
         return repr(self)

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 from . import _boundary, _ops
 from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
+from ._functorch.vmap import entered, levels, mapped_or_one_by_one, vmap
 from ._tensor import Tensor
 from ._tree import TreeSpec, flatten, map_leaves, unflatten
-from ._vmap import entered, levels, mapped_or_one_by_one, vmap
 from .autograd import forward_ad
 from .autograd import grad as _gradients
 from .autograd.graph import disable_saved_tensors_hooks

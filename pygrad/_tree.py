@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from . import _ops
+from ._dtypes import Size
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -153,6 +154,7 @@ def _register_containers() -> None:
         of_mapping(dict),
         of_mapping(OrderedDict),
         *(of_sequence(kind) for kind in _ops.return_types.values()),
+        of_sequence(tuple)._replace(type=Size),  # what comes of one is a tuple, as in PyTorch
         Node(
             defaultdict,
             lambda tree: (list(tree.values()), parts_of_default(tree)),

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from . import _vmap as maps
+from ._functorch import vmap as maps
 from ._tensor import Tensor
 
 
@@ -51,7 +51,7 @@ def _vmap(
                 if output is None and several and allow_none_pass_through:
                     nones.append(i)
                 elif not isinstance(output, Tensor):
-                    name = maps.name_of(func)
+                    name = maps._get_name(func)
                     place = f"for return {i}" if several else "as the return"
                     raise ValueError(
                         f"vmap({name}, ...): `{name}` must only return Tensors, got type "

@@ -16,6 +16,7 @@ from typing import Any
 from . import _ops
 from . import nn as _nn
 from ._boundary import header
+from ._functorch.vmap import vmap
 from ._rearrange import rearrange
 from ._tensor import Tensor
 from ._transforms import (
@@ -30,7 +31,6 @@ from ._transforms import (
     vjp,
 )
 from ._tree import flatten, map_leaves
-from ._vmap import vmap
 from .nn.utils import stateless as _stateless
 
 __all__ = [

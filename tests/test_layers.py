@@ -155,10 +155,10 @@ def test_modules_use_no_others_above_them_than_recorded() -> None:
 
 WITH_TENSOR = frozenset(
     """
-    _backward_ops _creation _dispatch _functions _host_data _index _legacy _raw_bytes _tensor
-    _transforms _vmap _vmap_internals autograd/__init__ autograd/_backward autograd/_cycles
-    autograd/_function_vmap autograd/_saved_tensors autograd/_views autograd/_walk
-    autograd/forward_ad autograd/function autograd/functional autograd/grad_mode
+    _backward_ops _creation _dispatch _functions _functorch/vmap _host_data _index _legacy
+    _raw_bytes _tensor _transforms _vmap_internals autograd/__init__ autograd/_backward
+    autograd/_cycles autograd/_function_vmap autograd/_saved_tensors autograd/_views
+    autograd/_walk autograd/forward_ad autograd/function autograd/functional autograd/grad_mode
     autograd/gradcheck autograd/graph autograd/variable ops random storage
     """.split()
 )

@@ -1056,3 +1056,10 @@ def test_ops_by_dispatcher_names_are_those_of_nested_tensors() -> None:
     x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
     assert torch.equal(torch.ops.aten._nested_get_values.default(x), x.values())
     assert torch.equal(torch.ops.aten.mul.Tensor(x, 2).values(), x.values() * 2)
+
+
+def test_torch_size_takes_the_size_of_a_ragged_dimension() -> None:
+    x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+    size = torch.Size(list(x.shape))
+    assert size == x.shape
+    assert repr(size) == repr(x.shape)

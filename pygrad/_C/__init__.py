@@ -19,10 +19,10 @@ from .._builtins import builtin
 from .._dtypes import Size, device, dtype, finfo, iinfo, layout, memory_format
 from .._errors import LinAlgError
 from .._errors import OutOfMemoryError as _OutOfMemoryError
+from .._functorch.vmap import levels as _levels
 from .._package import submodule
 from .._parse_to import parse_to
 from .._tensor import Tensor
-from .._vmap import levels as _levels
 from ..autograd import grad_mode as _grad_mode
 from ..autograd import graph
 from ..autograd.grad_mode import _set_view_replay_enabled as _set_view_replay_enabled

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from .. import _ops
+from .._functorch.vmap import _add_batch_dim as _add_batch_dim
+from .._functorch.vmap import _remove_batch_dim as _remove_batch_dim
+from .._functorch.vmap import enter_by_hand, leave_by_hand, levels
+from .._functorch.vmap import is_batchedtensor as is_batchedtensor
 from .._tensor import Tensor
-from .._vmap import enter_by_hand, leave_by_hand, levels
 
 __all__: list[str] = []
 
@@ -29,23 +32,6 @@ def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
 def _vmap_decrement_nesting() -> int:
     """Leaves the innermost level of vmap, and returns the number that it had."""
     return leave_by_hand()
-
-
-def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
-    """A tensor that is each slice of another along a dimension, at a level."""
-    made: Tensor = _C["_vmap_add"](tensor, dim % tensor.dim(), level)
-    return made
-
-
-def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
-    """All slices of a tensor at a level, along a dimension."""
-    made: Tensor = _C["_vmap_remove"](tensor, level, batch_size, out_dim)
-    return made
-
-
-def is_batchedtensor(tensor: Tensor) -> bool:
-    """Whether a tensor is a slice at a level of vmap."""
-    return bool(_C["_vmap_level"](tensor))
 
 
 def maybe_get_level(tensor: Tensor) -> int:

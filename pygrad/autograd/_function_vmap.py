@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from .. import _ops
 from .._boundary.modes import LEVELS, switch
+from .._functorch.vmap import level, levels, vmap
 from .._tensor import Tensor
 from .._tree import flatten, spread, unflatten
-from .._vmap import level, levels, vmap
 
 _C = _ops.C
 _SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"

@@ -19,9 +19,9 @@ from .._boundary.arguments import refuse_foreign
 from .._boundary.modes import GRAD, NO_FORWARD, get, here, here_now, replace, switch
 from .._boundary.overriding import is_overriding
 from .._functions import typename
+from .._functorch.vmap import levels
 from .._hooks import RemovableHandle
 from .._tensor import Tensor
-from .._vmap import levels
 from . import _function_vmap, graph
 from .grad_mode import no_grad
 

@@ -16,9 +16,9 @@ from .. import _ops
 from .._boundary import calls, long_calls
 from .._boundary.arguments import K_OVERRIDING, kind_of, refuse_foreign
 from .._boundary.host import layout
+from .._functorch.vmap import mapped_or_one_by_one
 from .._package import pygrad
 from .._tensor import Tensor
-from .._vmap import mapped_or_one_by_one
 from . import forward_ad, graph
 from ._walk import walk
 from .grad_mode import enable_grad

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _ops
+from .._functorch.vmap import vmap
 from .._tensor import Tensor
-from .._vmap import vmap
 from ..func import (
     functionalize,
     grad,

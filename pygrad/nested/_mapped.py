@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .. import _vmap
+from .._functorch import vmap as maps
 from .._tensor import Tensor
 from .._tree import flatten, spread, unflatten
 from ..random import get_rng_state, set_rng_state
@@ -25,7 +25,7 @@ def _column(leaf: Any, dim: int | None, size: int) -> Sequence[Any]:
 def _drawing(randomness: str, state: Any) -> Iterator[None]:
     """What a call may draw: nothing, numbers of its own, or those of all others."""
     if randomness == "error":
-        with _vmap.without_draws():
+        with maps.without_draws():
             yield
         return
     if randomness == "same":
@@ -52,8 +52,8 @@ def _joined(name: str, values: Sequence[Any], dim: Any) -> Any:
     return of_entries(values)
 
 
-def _of_entries(call: _vmap.Mapped, size: int, leaves: Sequence[Any]) -> Any:
-    if _vmap.levels.stack:
+def _of_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
+    if maps.levels.stack:
         raise RuntimeError("Only one level of vmap is supported when vmapping over nested tensors")
     columns = [_column(*each, size) for each in zip(leaves, call.dims, strict=True)]
     state = get_rng_state() if call.randomness == "same" else None
@@ -65,7 +65,7 @@ def _of_entries(call: _vmap.Mapped, size: int, leaves: Sequence[Any]) -> Any:
             outputs, spec = flatten(call.func(*inputs, **call.kwargs))
             found.append(outputs)
     dims = spread(call.out_dims, spec)
-    name = _vmap.name_of(call.func)
+    name = maps._get_name(call.func)
     if dims is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={call.out_dims}): out_dims is not compatible with the "
@@ -76,4 +76,4 @@ def _of_entries(call: _vmap.Mapped, size: int, leaves: Sequence[Any]) -> Any:
     return unflatten(made, spec)
 
 
-_vmap.of_entries = _of_entries
+maps.of_entries = _of_entries

@@ -23,6 +23,7 @@ class SymInt:
     """
 
     __slots__ = ("_ident", "_times")
+    is_symbolic_size = True  # one that `torch.Size` takes
 
     def __init__(self, ident: int, times: int = 1) -> None:
         self._ident, self._times = ident, times

@@ -61,6 +61,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     _is_param: bool
+    _shown_as = "tensor"
+    _is_parameter_class = True
     __torch_function__ = disabled
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from .. import _ops
+from .._dtypes import Size
 from .._tree import BUILTIN_TYPES as BUILTIN_TYPES
 from .._tree import DICTS, IsLeaf, is_namedtuple_class, node_type, spread
 from .._tree import LEAF as _LEAF_SPEC
@@ -513,6 +514,7 @@ def _defaultdict_deserialize(dumpable_context: DumpableContext) -> Context:
 
 for _kind, _written, _conversions in (
     (tuple, "builtins.tuple", ()),
+    (Size, "torch.Size", ()),
     (list, "builtins.list", ()),
     (dict, "builtins.dict", ()),
     (namedtuple, "collections.namedtuple", (_namedtuple_serialize, _namedtuple_deserialize)),

@@ -61,6 +61,8 @@ UNSEEN = """
     torch._dynamo.side_effects torch._dynamo.codegen torch._dynamo.repro torch._dynamo.debug
 """.split()
 """Beginnings of what is left out: PyTorch's own machinery and tests."""
+SEEN = {"torch._inductor.codecache"}
+"""What libraries import of it all the same."""
 OF_KINDS = ("_Ops", "_Classes")
 """Modules whose class has their functions."""
 KNOWN = (
@@ -84,6 +86,8 @@ def is_private(part: str) -> bool:
 
 def is_wanted(name: str) -> bool:
     """Whether a module is to be described: all public ones, and private ones of the first rank."""
+    if name in SEEN:
+        return True
     parts = name.split(".")
     private = [i for i, part in enumerate(parts) if is_private(part)]
     if name.startswith(tuple(UNSEEN)) or any(parts[i].startswith("__") for i in private):

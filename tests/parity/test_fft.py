@@ -442,6 +442,8 @@ STFT: dict[str, dict[str, Any]] = {
     "constant": {"pad_mode": "constant"},
     "replicated": {"pad_mode": "replicate"},
     "unknown_mode": {"pad_mode": "bad"},
+    "no_mode": {"pad_mode": None},
+    "no_mode_uncentered": {"pad_mode": None, "center": False},
     "normalized": {"normalized": True},
     "twosided": {"onesided": False},
     "hops": {"hop_length": 3},

@@ -706,3 +706,47 @@ def test_compiling_by_the_compilers_own_name() -> None:
         return double(t.ones(2)), isinstance(t.compiler.compile(t.nn.Linear(1, 1)), t.nn.Module)
 
     both(script)
+
+
+def test_steps_of_vmap_may_be_replaced() -> None:
+    """As containers of tensors do, which take themselves apart."""
+    names = "_process_batched_inputs _create_batched_inputs _add_batch_dim _unwrap_batched"
+
+    def script(t: Any) -> Any:
+        steps, called = module(t, "_functorch.vmap"), []
+
+        def noted(name: str, step: Any) -> Any:
+            def call(*args: Any) -> Any:
+                called.append(name)
+                return step(*args)
+
+            return call
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in names.split():
+                patch.setattr(steps, name, noted(name, getattr(steps, name)))
+            found = t.vmap(lambda x, y: x * y, (0, None))(t.ones(2), 3.0)
+        return found, called
+
+    both(script)
+
+
+def test_plateau_is_told_the_epoch() -> None:
+    def script(t: Any) -> Any:
+        seen: list[int] = []
+        optimizer = t.optim.SGD([t.nn.Parameter(t.zeros(1))], lr=1.0)
+        schedule = t.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+        schedule._reduce_lr = seen.append
+        for _ in range(3):
+            schedule.step(1.0)
+        return seen
+
+    both(script)
+
+
+def test_error_of_linear_algebra_has_its_name() -> None:
+    def script(t: Any) -> Any:
+        kind = t.linalg.LinAlgError
+        return kind.__name__, kind.__qualname__, kind.__module__
+
+    both(script)

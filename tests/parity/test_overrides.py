@@ -916,3 +916,32 @@ def test_functions_that_only_the_other_library_has_refuse_tensors() -> None:
     with pytest.raises(TypeError):  # a dtype of the other library is none here
         torch.sum(pygrad.ones(2), dtype=torch.float64)
     assert pygrad.overrides._state.off == before
+
+
+def test_classes_are_shown_by_their_names() -> None:
+    def script(t: Any) -> Any:
+        class Silent(t.Tensor):  # type: ignore[name-defined,misc]
+            __torch_function__ = t._C._disabled_torch_function_impl
+
+        class Kind(t.Tensor):  # type: ignore[name-defined,misc]
+            pass
+
+        class Weight(t.nn.Parameter):  # type: ignore[name-defined,misc]
+            pass
+
+        class Both(Silent, t.nn.Parameter):  # type: ignore[name-defined,misc]
+            def __repr__(self) -> str:
+                return "Both " + t.Tensor.__repr__(self)
+
+        x = t.ones(2)
+        shown = (
+            x.as_subclass(Silent),
+            x.as_subclass(Kind),
+            Weight(x),
+            t.Tensor._make_subclass(Both, x, True),
+            t.nn.Parameter(x),
+            t.nn.Parameter(x.as_subclass(Kind), requires_grad=False),
+        )
+        return [repr(each) for each in shown], str(shown[0])
+
+    both(script)

@@ -54,6 +54,18 @@ def test_taken_apart_and_put_together(tree: Any) -> None:
     both(script)
 
 
+def test_sizes_are_containers() -> None:
+    def script(t: Any) -> Any:
+        p, size = pytree(t), t.Size([2, 3])
+        leaves, spec = p.tree_flatten(size)
+        written = p.treespec_dumps(spec)
+        again = p.tree_unflatten(leaves, p.treespec_loads(written))
+        grown = p.tree_map(lambda n: n + 1, size)
+        return leaves, repr(spec), written, type(again).__name__, repr(again), repr(grown)
+
+    both(script)
+
+
 @pytest.mark.parametrize("tree", TREES[:8], ids=repr)
 def test_written_structures_are_read_by_the_other_library(tree: Any) -> None:
     import torch

@@ -68,8 +68,16 @@ static bool is_number(const Value *v) {
   return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL || v->tag == TAG_COMPLEX;
 }
 static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n == 0; }
-static bool is_int(const Value *v) {
-  return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_inexact((DType)v->t->dtype));
+/* Set where no overload takes the tensors as they are. */
+static bool one_elements_are_ints;
+
+static bool one_element(const Arg *a, const Value *v) {
+  return one_elements_are_ints && a->one_element && v->tag == TAG_TENSOR && v->t->numel == 1 &&
+         !(v->t->flags & FLAG_BATCHED);
+}
+static bool is_int(const Arg *a, const Value *v) {
+  return v->tag == TAG_INT ||
+         ((zero_dim(v) || one_element(a, v)) && !dtype_is_inexact((DType)v->t->dtype));
 }
 
 static bool fits(const Arg *a, const Value *v) {
@@ -79,9 +87,9 @@ static bool fits(const Arg *a, const Value *v) {
     case ARG_TENSOR_OR_SCALAR: return v->tag == TAG_TENSOR || is_number(v);
     case ARG_TENSORS: return v->tag == TAG_TENSORS || is_empty_list(v);
     case ARG_SCALAR: return is_number(v) || zero_dim(v);
-    case ARG_INT: return is_int(v);
-    case ARG_INTS: return v->tag == TAG_INTS || (a->expands && is_int(v));
-    case ARG_INT_OR_INTS: return v->tag == TAG_INTS || is_int(v);
+    case ARG_INT: return is_int(a, v);
+    case ARG_INTS: return v->tag == TAG_INTS || (a->expands && is_int(a, v));
+    case ARG_INT_OR_INTS: return v->tag == TAG_INTS || is_int(a, v);
     case ARG_FLOAT:
       return v->tag == TAG_FLOAT || v->tag == TAG_INT || v->tag == TAG_BOOL || zero_dim(v);
     case ARG_FLOATS: return v->tag == TAG_FLOATS || v->tag == TAG_INTS;
@@ -158,7 +166,7 @@ static bool gathers(const Schema *s, const PgFrame *f, int k) {
   if (s->args[k].expands && s->args[k].count > 1 && f->n_positional - k < 2) return false;
   for (int i = k; i < f->n_positional; i++) {
     Value v = frame_value(f, i);
-    if (!is_int(&v)) return false;
+    if (!is_int(&s->args[k], &v)) return false;
   }
   int rest = f->n_positional - k;
   return rest > 1 || s->args[k].type == ARG_INTS;
@@ -653,6 +661,19 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
   return bind(f, c);
 }
 
+/* Whether one of the overloads takes the arguments; an error may be set if not. */
+static bool bind_overload(int first, int last, const PgFrame *f, Call *c, int64_t *gathered) {
+  for (int row = first; row < last; row++) {
+    if (bind_row(row, f, c, gathered).why == FIT) {
+      int at = schema_of(row)->inplace_at;
+      c->inplace = c->inplace || (at && c->v[at].i);
+      return keep_values(c);
+    }
+    if (failed()) return false;
+  }
+  return false;
+}
+
 bool bind(const PgFrame *f, Call *c) {
   know_names();
   if (f->n_positional + f->n_keyword <= PG_MAX_ARGS &&
@@ -671,24 +692,19 @@ bool bind(const PgFrame *f, Call *c) {
   c->inplace = f->mode & PG_INPLACE;
   c->result = (Result){.tag = TAG_NONE};
   c->name = NULL;
-  Verdict verdict = {FIT, 0, 0, 0};
-  batched_number = false;
-  for (int row = first; row < last; row++) {
-    verdict = bind_row(row, f, c, gathered);
-    if (verdict.why == FIT) {
-      int at = schema_of(row)->inplace_at;
-      c->inplace = c->inplace || (at && c->v[at].i);
-      return keep_values(c);
-    }
-    if (failed()) return false;
-  }
+  batched_number = one_elements_are_ints = false;
+  if (bind_overload(first, last, f, c, gathered)) return true;
+  one_elements_are_ints = true;
+  bool bound = !failed() && bind_overload(first, last, f, c, gathered);
+  one_elements_are_ints = false;
+  if (bound || failed()) return bound;
   if (batched_number) return vmap_item_error();
   const char *op = row_shown(&op_rows[first], c->inplace);
   int plausible = 0, row = first;
   for (int k = first; k < last; k++)
     if (plausible_for(k, f) && !plausible++) row = k;
   if (last == first + 1 || plausible == 1) {
-    verdict = bind_row(row, f, c, gathered);
+    Verdict verdict = bind_row(row, f, c, gathered);
     explain_one(schema_of(row), f, &verdict, op);
   } else {
     explain_overloads(first, last, f, op);

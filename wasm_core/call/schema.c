@@ -130,6 +130,12 @@ static void parse_default(const char *s, int n, Value *v) {
   else *v = (Value){.tag = TAG_INT, .i = strtoll(s, &end, 10)};
 }
 
+/* PyTorch's SymInt; what counts a dimension is none, but for a list of them. */
+static bool is_sym_int(uint8_t type, const char *name) {
+  return type == ARG_INTS || type == ARG_INT_OR_INTS ||
+         (type == ARG_INT && strncmp(name, "dim", 3) != 0 && strncmp(name, "offset", 6) != 0);
+}
+
 /* One "Type name=default" that ends before `end`. */
 static bool parse_arg(const char *s, const char *end, Arg *a) {
   const char *space = s;
@@ -138,6 +144,7 @@ static bool parse_arg(const char *s, const char *end, Arg *a) {
   const char *name = space + 1, *stop = name;
   while (stop < end && is_name_char(*stop)) stop++;
   a->name = name_intern(name, (int)(stop - name));
+  a->one_element = is_sym_int(a->type, name);
   if (stop < end && *stop == '=') {
     a->has_default = true;
     a->default_text = stop + 1;

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..._vmap import inputs_of, vmap
+from ..._functorch.vmap import _process_batched_inputs, vmap
 from ...func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_
 
 __all__ = [
@@ -41,7 +41,7 @@ def chunk_vmap(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        size = inputs_of(func, in_dims, args)[0]
+        size = _process_batched_inputs(in_dims, args, func)[0]
         step = max(-(-size // chunks), 1)
         return vmap(func, in_dims, out_dims, randomness, chunk_size=step)(*args, **kwargs)
 

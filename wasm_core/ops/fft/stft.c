@@ -96,6 +96,8 @@ static bool check_stft(const Frames *f, const Tensor *x) {
 static Tensor *centered(Tensor *x, int64_t n, const char *mode) {
   int64_t extended[MAX_DIM], pads[] = {n >> 1, n >> 1};
   if (blocked(x)) return NULL;
+  if (!mode)
+    return fail(ERR_TYPE, "pad(): argument 'mode' (position 3) must be str, not NoneType");
   int rank = x->ndim, more = rank < 3 ? 3 - rank : 0;
   if (rank + more > MAX_DIM) return NULL;
   for (int i = 0; i < more; i++) extended[i] = 1;
@@ -125,7 +127,7 @@ Tensor *t_stft(Call *c, Tensor *x) {
   bool aligns = arg_given(c, STFT_ALIGN), returns = arg_given(c, STFT_COMPLEX);
   if (f.center && aligns)
     return fail(ERR_RUNTIME, "stft align_to_window should only be set when center = false");
-  if (f.center) x = centered(x, f.n, arg_str(c, STFT_MODE));
+  if (f.center) x = centered(x, f.n, arg_given(c, STFT_MODE) ? arg_str(c, STFT_MODE) : NULL);
   if (blocked(x)) return NULL;
   if (!f.window)
     WARN_ONCE("A window was not provided. A rectangular window will be applied,which is known to "

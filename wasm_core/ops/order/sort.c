@@ -2,9 +2,9 @@
  *
  * Elements become unsigned keys with their index. Short lanes are merged, long ones go through a
  * radix sort that skips digits which all keys share; one item is selected by digits from the
- * top, the first few in one pass. All of it is stable: a descending order is the ascending one
- * of the complements, so equal elements keep their order in it too, and of equal ones the first
- * is taken. */
+ * top. All of it is stable: a descending order is the ascending one of the complements, so equal
+ * elements keep their order in it too, and of equal ones the first is taken. topk and kthvalue
+ * are not, see partial.c. */
 #include "ops/order/sort.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "ops/order/partial.h"
 #include "order_rows.h"
 
 /* ------------------------------------------------------------ keys */
@@ -73,15 +74,6 @@ enum {
 
 /* The bits of a digit that pay for n items. */
 static int digit_bits(int64_t n) { return n < LONG_LANE ? SHORT_DIGIT : LONG_DIGIT; }
-
-static void insertion_sort(Item *v, int64_t n) {
-  for (int64_t i = 1; i < n; i++) {
-    Item item = v[i];
-    int64_t j = i;
-    for (; j > 0 && v[j - 1].key > item.key; j--) v[j] = v[j - 1];
-    v[j] = item;
-  }
-}
 
 static Item *merge_sort(Item *a, Item *b, int64_t n) {
   for (int64_t i = 0; i < n; i += INSERTION_RUN)
@@ -159,47 +151,6 @@ static Item lane_select(const char *x, DType d, int64_t n, int64_t step, bool de
   return select_item(a, b, n, 8 * (int)dtype_bytes(d), k);
 }
 
-/* Keeps the first m of the stable order among n candidates, in the order in which they came;
- * returns the key of the last. */
-static uint64_t keep_first(Item *candidates, int64_t n, int64_t m, int bits, Item *a, Item *b) {
-  memcpy(a, candidates, (size_t)n * sizeof *a);
-  uint64_t last = select_item(a, b, n, bits, m - 1).key;
-  int64_t kept = 0, equals = m;
-  for (int64_t i = 0; i < n; i++) equals -= candidates[i].key < last;
-  for (int64_t i = 0; i < n; i++)
-    if (candidates[i].key < last || (candidates[i].key == last && equals-- > 0))
-      candidates[kept++] = candidates[i];
-  return last;
-}
-
-/* The first m of the stable order. Few of many are found in one pass: the candidates so far, and
- * the key that the next one must be below. */
-static Item *lane_first(const char *x, DType d, int64_t n, int64_t step, bool descending, int64_t m,
-                        Item *a, Item *b) {
-  enum { BLOCK = 256 };
-  int64_t room = 4 * m > BLOCK ? 4 * m : BLOCK, count = 0, bytes = dtype_bytes(d);
-  if (3 * room > n || m == 0) return lane_order(x, d, n, step, descending, a, b);
-  Item *spare = b + room; /* two rooms */
-  uint64_t last = UINT64_MAX;
-  for (int64_t at = 0; at < n; at += BLOCK) {
-    int64_t size = n - at < BLOCK ? n - at : BLOCK;
-    fill_keys(x + at * step * bytes, d, size, step, descending, a);
-    for (int64_t i = 0; i < size; i++) {
-      if (a[i].key >= last && at > 0) continue;
-      b[count] = (Item){a[i].key, (uint32_t)(at + i)};
-      if (++count < room) continue;
-      last = keep_first(b, count, m, 8 * (int)bytes, spare, spare + room);
-      count = m;
-    }
-    if (at == 0 && count > m) {
-      last = keep_first(b, count, m, 8 * (int)bytes, spare, spare + room);
-      count = m;
-    }
-  }
-  if (count > m) keep_first(b, count, m, 8 * (int)bytes, spare, spare + room);
-  return merge_sort(b, a, m);
-}
-
 /* ------------------------------------------------------------ lanes */
 
 bool each_lane(Lanes *s, LaneLoop *loop) {
@@ -256,11 +207,8 @@ GRAD(SortBackward1, "indices | dim:i self_sym_sizes:s0")
 GRAD(TopkBackward0, "indices | dim:i self_sym_sizes:s0")
 { gi[0] = select_gradient(n, g[0]); }
 
-/* The first m of the order. */
-static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
-  DType d = (DType)s->x->dtype;
-  Item *order = lane_first(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, s->flag,
-                           s->m, s->a, s->b);
+/* The first items of the order, as many as the results have. */
+static void put_items(const Lanes *s, const Item *order, int64_t x_at, int64_t y_at) {
   int64_t bytes = dtype_bytes((DType)s->x->dtype);
   const char *x = tensor_data(s->x) + x_at * bytes;
   char *y = tensor_data(s->values) + y_at * bytes;
@@ -271,6 +219,23 @@ static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
       ((T *)(void *)y)[i * s->y_step] =
           ((const T *)(const void *)x)[(int64_t)order[i].index * s->x_step];
   })
+}
+
+static void whole_order(const Lanes *s, int64_t x_at, int64_t y_at) {
+  put_items(s, order_at(s, x_at, s->flag), x_at, y_at);
+}
+
+static Item *items_at(const Lanes *s, int64_t x_at) {
+  DType d = (DType)s->x->dtype;
+  fill_keys(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, s->flag, s->a);
+  return s->a;
+}
+
+/* k: whether in order */
+static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
+  Item *items = items_at(s, x_at);
+  first_items(items, s->n, s->m, s->k);
+  put_items(s, items, x_at, y_at);
 }
 
 /* Values and indices of x's sizes, but `size` along dim. */
@@ -302,7 +267,7 @@ static void sort(const NodeType *type, Tensor *x, int64_t dim, bool descending, 
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   out[0] = tensor_empty_like(x, (DType)x->dtype);
   out[1] = out[0] ? tensor_empty_strided(x->ndim, x->sizes, out[0]->strides, DT_I64) : NULL;
-  ordered(type, first_of_order, x, dim, true, (Lanes){.flag = descending}, out);
+  ordered(type, whole_order, x, dim, true, (Lanes){.flag = descending}, out);
 }
 
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
@@ -336,9 +301,9 @@ Tensor *t_msort(Tensor *x) {
   return t_sort_values(x, 0);
 }
 
-void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
-  OP_ENTERED(t_topk, "topk", x, k, dim, largest, out);
-  IN_FLOAT_OUT(2, out, t_topk(x, k, dim, largest, out), x)
+void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, bool sorted, Tensor *out[2]) {
+  OP_ENTERED(t_topk, "topk", x, k, dim, largest, sorted, out);
+  IN_FLOAT_OUT(2, out, t_topk(x, k, dim, largest, sorted, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   if (k < 0 || k > (x->ndim ? x->sizes[dim] : 1)) {
@@ -350,7 +315,8 @@ void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
     return;
   }
   make_pair(x, dim, k, out);
-  ordered(&TopkBackward0, first_of_order, x, dim, true, (Lanes){.flag = largest}, out);
+  Lanes lanes = {.flag = largest, .k = sorted};
+  ordered(&TopkBackward0, first_of_order, x, dim, true, lanes, out);
 }
 
 /* ------------------------------------------------------------ one of the order */
@@ -369,7 +335,7 @@ GRAD(NanmedianBackward0, "self result")
 { gi[0] = whole_gradient(n, g[0]); }
 
 static void kth_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
-  put(s, x_at, item_at(s, x_at, s->k).index, y_at, 0);
+  put(s, x_at, nth_item(items_at(s, x_at), s->n, s->k).index, y_at, 0);
 }
 
 /* How many elements of the lane are NaN: none of integers. */
