@@ -842,7 +842,6 @@ rows(
     call(S, x(2, 3, kind="probability"), reduction=1, pos_weight=constant(3, kind="positive")),
 )
 rows("norm_except_dim", call(x(2, 3, 4)), call(x(2, 3, 4), 2, -2), call(S, 1, -1), call(x(3)))
-rows("_weight_norm", call(x(2, 3, 4), x(2, 1, 1)), call(S, x(1, 3), 1))
 
 rows("cosine_similarity", call(S, S), call(S, x(3), 0))
 rows("pairwise_distance", call(S, S), call(S, S, 1.0))
@@ -869,8 +868,8 @@ rows(
 )
 rows(
     "convolution",
-    call(x(1, 2, 4), x(3, 2, 2), None, [1], [0], [1], False, [0], 1),
-    call(x(1, 2, 3, 3), x(2, 3, 2, 2), x(3), [2], [1], [1], True, [1], 1),
+    call(x(1, 2, 4), x(3, 2, 2), x(3), [1], [0], [1], False, [0], 1),
+    call(x(1, 2, 3, 3), x(2, 3, 2, 2), x(3), [2, 1], [1, 0], [1, 1], True, [1, 0], 1),
 )
 rows(
     "_convolution",

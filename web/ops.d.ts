@@ -73,8 +73,6 @@ export interface Functions {
   _validate_sparse_csr_tensor_args(crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: readonly number[], check_pinning?: boolean | null): void;
   _validate_sparse_csr_tensor_args(crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: readonly number[], options: { check_pinning?: boolean | null }): void;
   _validate_sparse_csr_tensor_args(crow_indices: Tensor, col_indices: Tensor, values: Tensor, options: { size: readonly number[]; check_pinning?: boolean | null }): void;
-  _weight_norm(v: Tensor, g: Tensor, dim?: number): Tensor;
-  _weight_norm(v: Tensor, g: Tensor, options: { dim?: number }): Tensor;
   abs(input: Tensor, options?: { out?: Tensor }): Tensor;
   abs_(input: Tensor): Tensor;
   absolute(input: Tensor, options?: { out?: Tensor }): Tensor;
@@ -423,7 +421,6 @@ export interface Functions {
   det(input: Tensor): Tensor;
   detach(input: Tensor): Tensor;
   detach_(input: Tensor): Tensor;
-  detach_copy(input: Tensor, options?: { out?: Tensor }): Tensor;
   diag(input: Tensor, diagonal?: number, options?: { out?: Tensor }): Tensor;
   diag(input: Tensor, options: { diagonal?: number; out?: Tensor }): Tensor;
   diag_embed(input: Tensor, offset?: number, dim1?: number, dim2?: number): Tensor;

@@ -39,7 +39,7 @@ typedef struct {
   bool nullable, keyword_only, has_default, expands; /* int[2] takes one int for all */
   int32_t count;                                     /* N of int[N] */
   bool one_element; /* an int that an integer tensor of one element may stand for, of any rank */
-  const char *default_text;                          /* within the schema */
+  const char *default_text; /* within the schema */
   int32_t default_length;
   Value fallback;
 } Arg;

@@ -96,8 +96,7 @@ static bool check_stft(const Frames *f, const Tensor *x) {
 static Tensor *centered(Tensor *x, int64_t n, const char *mode) {
   int64_t extended[MAX_DIM], pads[] = {n >> 1, n >> 1};
   if (blocked(x)) return NULL;
-  if (!mode)
-    return fail(ERR_TYPE, "pad(): argument 'mode' (position 3) must be str, not NoneType");
+  if (!mode) return fail(ERR_TYPE, "pad(): argument 'mode' (position 3) must be str, not NoneType");
   int rank = x->ndim, more = rank < 3 ? 3 - rank : 0;
   if (rank + more > MAX_DIM) return NULL;
   for (int i = 0; i < more; i++) extended[i] = 1;

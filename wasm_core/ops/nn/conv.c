@@ -429,29 +429,58 @@ Tensor *t_conv_of_weight(Tensor *x, Tensor *w, Tensor *bias, Ints stride, Ints p
   const int nd = w->ndim - 2;
   int64_t unused[3];
   if (!spread(output_padding, nd, 0, "output_padding", unused)) return NULL;
-  return transposed ? t_conv_transpose(x, w, bias, nd, stride, padding, output_padding, groups,
-                                       dilation)
-                    : t_conv(x, w, bias, nd, stride, padding, dilation, groups);
+  return transposed
+             ? t_conv_transpose(x, w, bias, nd, stride, padding, output_padding, groups, dilation)
+             : t_conv(x, w, bias, nd, stride, padding, dilation, groups);
 }
 
-/* Along the first of the dimensions time, batch, channels; of weights those are the kernel's
- * width, channels in and out. */
+/* Time, batch and channels to batch, channels and time; a kernel of width, channels in and channels
+ * out to channels out, channels in and width. */
+static Tensor *time_last(Tensor *x) { return t_permute(x, (Ints){3, (int64_t[]){1, 2, 0}}); }
+static Tensor *time_first(Tensor *x) { return t_permute(x, (Ints){3, (int64_t[]){2, 0, 1}}); }
+static Tensor *turned_over(Tensor *w) { return t_permute(w, (Ints){3, (int64_t[]){2, 1, 0}}); }
+
+static const int64_t step_of_one = 1, no_step = 0;
+#define STEP ((Ints){1, &step_of_one})
+
+static Tensor *conv_time(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
+  return t_conv(x, w, bias, 1, STEP, (Ints){1, &pad}, STEP, 1);
+}
+
+/* x' is the transposed convolution of g; w' sums over time and batch, as a convolution of x, its
+ * channels as samples, by g does. */
+GRAD(ConvTbcBackward0, "self weight bias | pad:i")
+{
+  Tensor *x = saved(n, 0), *w = saved(n, 1);
+  int64_t pad = n->numbers[0].i;
+  if (needs(n, 0))
+    gi[0] = time_first(t_conv_transpose(time_last(g[0]), turned_over(w), NULL, 1, STEP,
+                                        (Ints){1, &pad}, (Ints){1, &no_step}, 1, STEP));
+  if (needs(n, 1)) gi[1] = time_first(conv_time(turned_over(x), turned_over(g[0]), NULL, pad));
+  if (needs(n, 2)) gi[2] = t_sum(g[0], (Ints){2, (int64_t[]){0, 1}}, false, DT_NONE);
+}
+
+/* Along the first of the dimensions time, batch, channels. */
 Tensor *t_conv_tbc(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
   OP_ENTERED(t_conv_tbc, "conv_tbc", x, w, bias, pad);
   if (blocked(x, w) || !bias) return NULL;
-  const char *wrong =
-      x->ndim != 3   ? "Input must have 3 dims: time, batch, in_channel"
-      : w->ndim != 3 ? "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels."
-      : bias->ndim != 1             ? "Bias must be 1-D"
-      : x->sizes[2] != w->sizes[1] ? "Input dim 2 (input channels) is not == dim 1 in the weight tensor"
-      : bias->sizes[0] != w->sizes[2]
-          ? "Bias size must equal dim 2 in the weight tensor (output channels)."
-          : NULL;
+  const char *wrong = NULL;
+  if (x->ndim != 3) wrong = "Input must have 3 dims: time, batch, in_channel";
+  else if (w->ndim != 3)
+    wrong = "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.";
+  else if (bias->ndim != 1) wrong = "Bias must be 1-D";
+  else if (x->sizes[2] != w->sizes[1])
+    wrong = "Input dim 2 (input channels) is not == dim 1 in the weight tensor";
+  else if (bias->sizes[0] != w->sizes[2])
+    wrong = "Bias size must equal dim 2 in the weight tensor (output channels).";
   if (wrong) return fail(ERR_RUNTIME, "%s", wrong);
-  static int64_t one = 1, to_front[] = {1, 2, 0}, turned[] = {2, 1, 0}, back[] = {2, 0, 1};
-  Tensor *y = t_conv(t_permute(x, (Ints){3, to_front}), t_permute(w, (Ints){3, turned}), bias, 1,
-                     (Ints){1, &one}, (Ints){1, &pad}, (Ints){1, &one}, 1);
-  return t_contiguous(t_permute(y, (Ints){3, back}));
+  Node *n = node_new(&ConvTbcBackward0, 3, 1, x, w, bias, NULL);
+  save(n, 0, x);
+  save(n, 1, w);
+  save(n, 2, bias);
+  num_i(n, 0, pad);
+  Tensor *y = WITHOUT_GRAD(conv_time(time_last(x), turned_over(w), bias, pad));
+  return set_history(WITHOUT_GRAD(t_contiguous(time_first(y))), n);
 }
 
 /* ------------------------------------------------------------ unfold, fold */

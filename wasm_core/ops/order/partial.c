@@ -62,16 +62,19 @@ static void partial_sort(Item *v, int64_t m, int64_t n) {
 
 enum { SPLIT_LEAST = 4, SORT_LEAST = 17 };
 
+/* Which of three items is the second of their order. */
+static Item *median_of(Item *a, Item *b, Item *c) {
+  if (a->key < b->key) {
+    if (b->key < c->key) return b;
+    return a->key < c->key ? c : a;
+  }
+  if (a->key < c->key) return a;
+  return b->key < c->key ? c : b;
+}
+
 /* Splits n items by the median of three, which goes first; returns where the second part begins. */
 static int64_t split(Item *v, int64_t n) {
-  Item *a = v + 1, *b = v + n / 2, *c = v + n - 1;
-  Item *median = a->key < b->key ? (b->key < c->key   ? b
-                                    : a->key < c->key ? c
-                                                      : a)
-                 : a->key < c->key ? a
-                 : b->key < c->key ? c
-                                   : b;
-  swap_items(v, median);
+  swap_items(v, median_of(v + 1, v + n / 2, v + n - 1));
   const uint64_t pivot = v[0].key;
   for (int64_t i = 1, j = n;; i++) {
     while (v[i].key < pivot) i++;

@@ -129,25 +129,20 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
   return y;
 }
 
-/* Over all dimensions but one, which stay; over all of them if it is -1. */
+/* Over all dimensions but one, which stay; over all of them if it is -1. In PyTorch's steps. */
 Tensor *t_norm_except_dim(Tensor *v, int64_t pow, int64_t dim) {
   OP_ENTERED(t_norm_except_dim, "norm_except_dim", v, pow, dim);
   if (blocked(v)) return NULL;
   if (dim == -1) return t_vector_norm(v, (double)pow, ALL_DIMS, false, DT_NONE);
+  bool first = dim == 0;
+  if (!first && dim != v->ndim - 1)
+    return t_transpose(t_norm_except_dim(t_transpose(v, 0, dim), pow, 0), 0, dim);
   if (tensor_size(v, dim) < 0) return NULL;
-  int64_t others[MAX_DIM + 1], kept = dim_wrap(dim, v->ndim);
-  int n = 0;
-  for (int i = 0; i <= v->ndim; i++) /* with one behind the last, since no dimensions are all */
-    if (i != kept) others[n++] = i;
-  Tensor *wide = t_unsqueeze(v, v->ndim);
-  Tensor *norm = t_vector_norm(wide, (double)pow, (Ints){n, others}, true, DT_NONE);
-  return t_squeeze(norm, (Ints){1, (int64_t[]){-1}});
-}
-
-/* v / ||v|| g */
-Tensor *t_weight_norm(Tensor *v, Tensor *g, int64_t dim) {
-  OP_ENTERED(t_weight_norm, "_weight_norm", v, g, dim);
-  return blocked(v, g) ? NULL : t_mul(v, t_div(g, t_norm_except_dim(v, 2, dim)));
+  int64_t sizes[MAX_DIM], n = v->sizes[dim], rows[] = {first ? n : -1, first ? -1 : n},
+                          over = first;
+  for (int i = 0; i < v->ndim; i++) sizes[i] = i == dim ? n : 1;
+  Tensor *flat = t_view(t_contiguous(v), 2, rows);
+  return t_view(t_vector_norm(flat, (double)pow, (Ints){1, &over}, false, DT_NONE), v->ndim, sizes);
 }
 
 /* torch.norm's orders by name: "fro". */
