@@ -153,7 +153,7 @@ WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core -Ibuild/dec
 # table lies in the code, from where wasmtime reads it at the cost of some nanoseconds; comparisons take less.
 FASTEST := elementwise index_places reduce
 FAST := api apply arithmetic bind call casts conv_maps copy dropout elements fft gemm history hooks iter loss matmul \
-  memory node normalization optim partial pooling record resample rng run scan schema softmax sort tensor transcendental \
+  memory node normalization optim partial pooling record resample rng run scan schema softmax sort tensor transcendental view \
   walk
 level = $(if $(filter $(1),$(FASTEST)),-O3 $(LEAN),$(if $(filter $(1),$(FAST)),-O2 $(LEAN),-Oz))
 LEAN := -fno-unroll-loops -fno-jump-tables
