@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import ContextDecorator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from typing import Final as Final
 
@@ -21,15 +22,28 @@ from ._absent import answers, refusals
 from ._package import submodule
 from .nn import Module
 
+_MARK = "_is_scripted"
+
 
 def script(obj: Any, *_: Any, **__: Any) -> Any:
-    """The function, class or module itself: what a compiled one computes is the same."""
+    """The function, class or module itself: what a compiled one computes is the same.
+
+    It is marked, and so are the modules within it: `isinstance` takes them for a `ScriptModule`,
+    and a function for a `ScriptFunction`.
+    """
+    if isinstance(obj, Module):
+        for module in obj.modules():
+            module.__dict__[_MARK] = True
+    elif isinstance(obj, FunctionType):
+        obj.__dict__[_MARK] = True
     return obj
 
 
 def trace(func: Any, *_: Any, **__: Any) -> Any:
-    """The function or module itself, which computes what it does for other inputs too."""
-    return func
+    """The function or module itself, which computes what it does for other inputs too; marked as
+    by `script`.
+    """
+    return script(func)
 
 
 def ignore(drop: Any = False, **_: Any) -> Any:
@@ -37,8 +51,13 @@ def ignore(drop: Any = False, **_: Any) -> Any:
     return drop if callable(drop) else lambda function: function
 
 
-unused = export = script
-freeze = trace_module = trace
+def _itself(obj: Any, *_: Any, **__: Any) -> Any:
+    """The function or module itself."""
+    return obj
+
+
+unused = export = freeze = _itself
+trace_module = trace
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -71,8 +90,33 @@ _functions |= refusals(
 globals().update(_functions)
 
 
-class ScriptModule(Module):
+class _Marked(type):
+    """Lets what was marked pass `isinstance`."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        kind = FunctionType if cls is ScriptFunction else Module
+        known = cls in (ScriptModule, RecursiveScriptModule, ScriptFunction)
+        return known and isinstance(instance, kind) and _MARK in instance.__dict__
+
+
+class ScriptModule(Module, metaclass=_Marked):
     """A module like any other, for programs that derive theirs from it."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """What `script` makes of a module in PyTorch."""
+
+
+class ScriptFunction(metaclass=_Marked):
+    """What `script` makes of a function in PyTorch.
+
+    Raises: TypeError: an instance is made.
+    """
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise TypeError("ScriptFunction: No constructor defined!")
 
 
 class TracerWarning(Warning):
@@ -94,7 +138,17 @@ class strict_fusion(ContextDecorator):
         pass
 
 
-__all__ = ["ScriptModule", "export", "fork", "freeze", "ignore", "script", "strict_fusion"]
+__all__ = [
+    "RecursiveScriptModule",
+    "ScriptFunction",
+    "ScriptModule",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "script",
+    "strict_fusion",
+]
 __all__ += ["trace", "trace_module", "unused", "wait"]
 __all__ += _functions
 

@@ -750,3 +750,34 @@ def test_error_of_linear_algebra_has_its_name() -> None:
         return kind.__name__, kind.__qualname__, kind.__module__
 
     both(script)
+
+
+def test_what_was_scripted_or_traced_is_known() -> None:
+    def script(t: Any) -> Any:
+        jit, x = t.jit, t.ones(1, 2)
+        net = t.nn.Sequential(t.nn.Linear(2, 2), t.nn.Sequential(t.nn.ReLU()))
+        scripted = jit.script(copy.deepcopy(net))
+        traced = jit.trace(t.nn.Linear(2, 1), x)
+        kinds = jit.ScriptModule, jit.RecursiveScriptModule, jit.ScriptFunction
+        return [
+            [isinstance(each, kind) for kind in kinds[:2]]
+            for each in (scripted, [*scripted.children()][1], copy.deepcopy(scripted), net)
+        ], [
+            isinstance(traced, jit.ScriptModule),
+            isinstance(jit.script(plain), jit.ScriptFunction),
+            isinstance(jit.trace(lambda a: a + 1, (x,)), jit.ScriptFunction),
+            isinstance(other, jit.ScriptFunction),
+            isinstance(net, jit.ScriptFunction),
+        ]
+
+    both(script)
+
+
+def plain(x):  # type: ignore[no-untyped-def]
+    """What TorchScript can read: its types are tensors."""
+    return x + 1
+
+
+def other(x: Any) -> Any:
+    """One that is never scripted."""
+    return x + 1
