@@ -638,3 +638,18 @@ def test_a_sparse_tensor_broadcast_has_the_gradient_of_what_it_was_made_of() -> 
     (grad,) = torch.autograd.grad((y.to_dense() * weights).sum(), x)
     expected = weights.sum((0, 2))[:, None] * (x.detach().to_dense() != 0)
     assert torch.equal(grad.to_dense(), expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n: torch.zeros(n),
+        lambda n: torch.zeros([n]),
+        lambda n: torch.ones(6).narrow(0, 0, n),
+        lambda n: torch.ones(6).topk(n),
+    ],
+)
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_sparse_tensors_are_no_sizes(call: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(TypeError, match="must be"):
+        call(torch.full(shape, 3).to_sparse())

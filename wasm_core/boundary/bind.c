@@ -59,10 +59,14 @@ static bool keep_list(Value *v) {
 
 static bool batched_number; /* a batched tensor stood where a number is wanted */
 
+/* Of one element that is to be read. */
+static bool shows_number(const Tensor *t) {
+  batched_number = batched_number || t->flags & FLAG_BATCHED;
+  return !(t->flags & FLAG_BATCHED) && !is_sparse(t);
+}
+
 static bool zero_dim(const Value *v) {
-  if (v->tag != TAG_TENSOR || v->t->ndim) return false;
-  batched_number = batched_number || v->t->flags & FLAG_BATCHED;
-  return !(v->t->flags & FLAG_BATCHED);
+  return v->tag == TAG_TENSOR && !v->t->ndim && shows_number(v->t);
 }
 static bool is_number(const Value *v) {
   return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL || v->tag == TAG_COMPLEX;
@@ -73,7 +77,7 @@ static bool one_elements_are_ints;
 
 static bool one_element(const Arg *a, const Value *v) {
   return one_elements_are_ints && a->one_element && v->tag == TAG_TENSOR && v->t->numel == 1 &&
-         !(v->t->flags & FLAG_BATCHED);
+         shows_number(v->t);
 }
 static bool is_int(const Arg *a, const Value *v) {
   return v->tag == TAG_INT ||
@@ -209,8 +213,7 @@ static Value tensors_as_ints(Value v) {
   int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
   for (int i = 0; ints && i < v.n; i++) {
     const Tensor *t = (const Tensor *)(uintptr_t)handles[i];
-    if (t && (t->numel != 1 || t->flags & FLAG_BATCHED || dtype_is_inexact((DType)t->dtype)))
-      return v;
+    if (t && (t->numel != 1 || !shows_number(t) || dtype_is_inexact((DType)t->dtype))) return v;
     ints[i] = t ? tensor_get_i(t, 0) : INT64_MIN;
   }
   return ints ? (Value){.tag = TAG_INTS, .n = v.n, .p = ints} : v;
