@@ -5,33 +5,15 @@ from __future__ import annotations
 from .. import _ops
 from .._functorch.vmap import _add_batch_dim as _add_batch_dim
 from .._functorch.vmap import _remove_batch_dim as _remove_batch_dim
-from .._functorch.vmap import enter_by_hand, leave_by_hand, levels
+from .._functorch.vmap import _vmap_decrement_nesting as _vmap_decrement_nesting
+from .._functorch.vmap import _vmap_increment_nesting as _vmap_increment_nesting
 from .._functorch.vmap import is_batchedtensor as is_batchedtensor
+from .._functorch.vmap import levels
 from .._tensor import Tensor
 
 __all__: list[str] = []
 
 _C = _ops.C
-
-
-def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
-    """Enters a level of vmap and returns its number.
-
-    Example:
-        >>> import pygrad as torch
-        >>> from pygrad._C import _functorch
-        >>> level = _functorch._vmap_increment_nesting(2, "error")
-        >>> x = _functorch._add_batch_dim(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 0, level)
-        >>> total = _functorch._remove_batch_dim(x.sum(), level, 2, 0)
-        >>> _functorch._vmap_decrement_nesting(), total
-        (1, tensor([3., 7.]))
-    """
-    return enter_by_hand(batch_size, randomness)
-
-
-def _vmap_decrement_nesting() -> int:
-    """Leaves the innermost level of vmap, and returns the number that it had."""
-    return leave_by_hand()
 
 
 def maybe_get_level(tensor: Tensor) -> int:

@@ -124,16 +124,26 @@ def level(batch_size: int, randomness: str) -> Iterator[int]:
             levels.stack.pop()
 
 
-def enter_by_hand(batch_size: int, randomness: str) -> int:
-    """A level of vmap, until `leave_by_hand`."""
+def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
+    """Enters a level of vmap and returns its number.
+
+    Example:
+        >>> import pygrad as torch
+        >>> from pygrad._C import _functorch
+        >>> level = _functorch._vmap_increment_nesting(2, "error")
+        >>> x = _functorch._add_batch_dim(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 0, level)
+        >>> total = _functorch._remove_batch_dim(x.sum(), level, 2, 0)
+        >>> _functorch._vmap_decrement_nesting(), total
+        (1, tensor([3., 7.]))
+    """
     context = level(batch_size, randomness)
     number = context.__enter__()
     levels.by_hand.append(context)
     return number
 
 
-def leave_by_hand() -> int:
-    """Leaves the last level that was entered by hand; returns its number.
+def _vmap_decrement_nesting() -> int:
+    """Leaves the last level that was entered so, and returns the number that it had.
 
     Raises: RuntimeError: there is none.
     """

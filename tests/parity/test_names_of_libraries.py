@@ -781,3 +781,12 @@ def plain(x):  # type: ignore[no-untyped-def]
 def other(x: Any) -> Any:
     """One that is never scripted."""
     return x + 1
+
+
+def test_vmap_has_the_names_that_are_imported_of_it() -> None:
+    names = (
+        "Tensor _add_batch_dim _broadcast_to_and_flatten _get_name _maybe_remove_batch_dim "
+        "_remove_batch_dim _validate_and_get_batch_size _vmap_decrement_nesting "
+        "_vmap_increment_nesting is_batchedtensor tree_flatten tree_unflatten"
+    ).split()
+    both(lambda t: [hasattr(module(t, "_functorch.vmap"), name) for name in names])
