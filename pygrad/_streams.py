@@ -38,11 +38,11 @@ class Stream:
         True
     """
 
-    def __init__(self, device: Any = None, *, priority: int = 0) -> None:
-        self.device = _device_of(device)
-
     device_index = -1
     stream_id = 0
+
+    def __init__(self, device: Any = None, *, priority: int = 0) -> None:
+        self.device = _device_of(device)
 
     @property
     def device_type(self) -> int:

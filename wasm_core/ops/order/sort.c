@@ -145,12 +145,6 @@ Item *lane_order(const char *x, DType d, int64_t n, int64_t step, bool descendin
   return n < RADIX_LEAST ? merge_sort(a, b, n) : radix_sort(a, b, n, 8 * (int)dtype_bytes(d));
 }
 
-static Item lane_select(const char *x, DType d, int64_t n, int64_t step, bool descending, int64_t k,
-                        Item *a, Item *b) {
-  fill_keys(x, d, n, step, descending, a);
-  return select_item(a, b, n, 8 * (int)dtype_bytes(d), k);
-}
-
 /* ------------------------------------------------------------ lanes */
 
 bool each_lane(Lanes *s, LaneLoop *loop) {
@@ -192,10 +186,15 @@ static Item *order_at(const Lanes *s, int64_t x_at, bool descending) {
                     s->b);
 }
 
-static Item item_at(const Lanes *s, int64_t x_at, int64_t k) {
+static Item *items_at(const Lanes *s, int64_t x_at, bool descending) {
   DType d = (DType)s->x->dtype;
-  return lane_select(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, false, k, s->a,
-                     s->b);
+  fill_keys(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, descending, s->a);
+  return s->a;
+}
+
+static Item item_at(const Lanes *s, int64_t x_at, int64_t k) {
+  return select_item(items_at(s, x_at, false), s->b, s->n, 8 * (int)dtype_bytes((DType)s->x->dtype),
+                     k);
 }
 
 /* ------------------------------------------------------------ sort, topk */
@@ -225,15 +224,9 @@ static void whole_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   put_items(s, order_at(s, x_at, s->flag), x_at, y_at);
 }
 
-static Item *items_at(const Lanes *s, int64_t x_at) {
-  DType d = (DType)s->x->dtype;
-  fill_keys(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, s->flag, s->a);
-  return s->a;
-}
-
 /* k: whether in order */
 static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
-  Item *items = items_at(s, x_at);
+  Item *items = items_at(s, x_at, s->flag);
   first_items(items, s->n, s->m, s->k);
   put_items(s, items, x_at, y_at);
 }
@@ -335,7 +328,7 @@ GRAD(NanmedianBackward0, "self result")
 { gi[0] = whole_gradient(n, g[0]); }
 
 static void kth_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
-  put(s, x_at, nth_item(items_at(s, x_at), s->n, s->k).index, y_at, 0);
+  put(s, x_at, nth_item(items_at(s, x_at, false), s->n, s->k).index, y_at, 0);
 }
 
 /* How many elements of the lane are NaN: none of integers. */
