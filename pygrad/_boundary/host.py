@@ -47,15 +47,25 @@ _resumed: Iterator[int] = map(next, iter(idle.pop, None))
 
 
 _I32 = wasmtime.ValType.i32()
-_resume_host = ctypes.PYFUNCTYPE(None)(functools.partial(next, _resumed, 0))
-"""Prints what escapes from a generator, as ctypes does with exceptions in callbacks; the engine was
-told in advance that the callback failed.
+_Plain, _Answering = ctypes.CFUNCTYPE(None), ctypes.CFUNCTYPE(ctypes.c_void_p)
+
+
+def _plain_is_null() -> bool:
+    """Whether C code that takes the answer of a callback without one gets NULL. So it is where
+    libffi keeps the kind of result, 0 for none, in the register for results; where it fills the
+    register from memory, that holds what the callback before left there.
+    """
+    return _Answering(lambda: 1)() == 1 and ctypes.cast(_Plain(int), _Answering)() is None
+
+
+_host_callback = _Plain(functools.partial(next, _resumed, 0))
+"""What wasmtime calls, and takes a trap or NULL from. What escapes from a generator, ctypes prints,
+and the engine was told in advance that the callback failed; but in a callback with an answer a
+random address would be left. Of C's four parameters it takes none: the caller is who clears them
+away.
 """
-_host_callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(_resume_host)
-"""What wasmtime calls: always answers NULL, no trap, because `_resume_host` cannot raise. After an
-exception ctypes would leave a random address there. Of C's four parameters it takes none: the
-caller is who clears them away.
-"""
+if not _plain_is_null():
+    _host_callback = _Answering(_host_callback)  # fails where Python's recursion ends at this call
 _host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
 
 
@@ -132,7 +142,10 @@ doubles: Final = memory.cast("d")
 
 def text_at(address: int) -> str:
     """The zero-terminated UTF-8 text at an address."""
-    return ctypes.string_at(base_address + address).decode("utf-8", "replace")
+    try:
+        return ctypes.string_at(base_address + address).decode("utf-8", "replace")
+    except ctypes.ArgumentError:  # numbers are right; it is how ctypes shows the error within
+        raise RecursionError("maximum recursion depth exceeded") from None
 
 
 # ------------------------------------------------------------------ the way in
