@@ -47,6 +47,8 @@ class _OfThread(threading.local):
     def __init__(self) -> None:
         self.modes: list[Any] = []
         self.disabled = 0
+        self.own = ""
+        """An op that is the engine's own, whatever libraries have put in its place."""
 
 
 _here = _OfThread()
@@ -54,12 +56,21 @@ _pushed: Final[list[None]] = []
 """One for each mode of any thread."""
 
 
+def _ask(of_modes: list[Any]) -> None:
+    """Tells the engine whether to ask for all ops of this thread, with these modes."""
+    modes.switch(_MODE, bool(of_modes or kernels))
+
+
+def _keep_arguments() -> None:
+    calls.keep_arguments(bool(_pushed or kernels))
+
+
 def push_mode(mode: Any) -> None:
     """The engine asks this mode first from now on, in this thread."""
     _here.modes.append(mode)
     modes.switch(_MODE, True)
     _pushed.append(None)
-    calls.keep_arguments(True)
+    _keep_arguments()
 
 
 def pop_mode() -> Any:
@@ -70,9 +81,9 @@ def pop_mode() -> Any:
     if not _here.modes:
         raise AssertionError("Trying to pop a mode off an empty stack")
     mode = _here.modes.pop()
-    modes.switch(_MODE, bool(_here.modes))
+    _ask(_here.modes)
     _pushed.pop()
-    calls.keep_arguments(bool(_pushed))
+    _keep_arguments()
     return mode
 
 
@@ -86,12 +97,12 @@ def without_modes() -> Iterator[list[Any]]:
     """No mode is asked within."""
     was = _here.modes
     _here.modes = []
-    modes.switch(_MODE, False)
+    _ask(_here.modes)
     try:
         yield was
     finally:
         _here.modes = was
-        modes.switch(_MODE, bool(was))
+        _ask(was)
 
 
 class disabled:
@@ -113,6 +124,71 @@ class disabled:
         self._end()
 
     __del__ = _end
+
+
+# ------------------------------------------------------------------ functions of libraries
+
+kernels: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
+"""What libraries have put in the place of PyTorch's own ops, by the names of their overloads, then
+by the type of device."""
+
+
+def put_kernel(name: str, device: str, function: Callable[..., Any]) -> Callable[[], None]:
+    """An op of PyTorch's, 'aten::div.Tensor', runs this function on tensors of a device from now
+    on, in all threads. Returns what takes it away again.
+    """
+    mine = kernels.setdefault(name, {})
+    was = mine.get(device)
+    mine[device] = function
+    modes.switch_on_everywhere(_MODE)
+    _keep_arguments()
+
+    def take_away() -> None:
+        if was is not None:
+            mine[device] = was
+            return
+        mine.pop(device, None)
+        if not mine and kernels.get(name) is mine:
+            del kernels[name]
+        if not kernels:
+            modes.begin_without(_MODE)  # threads that are there go without from their next mode on
+            _ask(_here.modes)
+            _keep_arguments()
+
+    return take_away
+
+
+def kernel_of(name: str, device: str) -> Callable[..., Any]:
+    """What an op of PyTorch's runs on a device now: a library's function, or the engine's own."""
+    found = kernels.get(name, {}).get(device)
+    if found is not None:
+        return found
+    short, _, overload = name.removeprefix("aten::").partition(".")
+    func = ops.overload(short, overload or "default")
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        _here.own = name
+        try:
+            return func(*args, **kwargs)
+        finally:
+            _here.own = ""
+
+    return run
+
+
+def _run_kernel(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a library has put in the place of an op; NotImplemented: nothing for such tensors."""
+    name = func.name()
+    mine = kernels.get(name)
+    if mine is None:
+        return NotImplemented
+    if _here.own == name:
+        return NotImplemented
+    tensors = _tensors_in((*args, *kwargs.values()))
+    if any(each.layout is not strided for each in tensors):
+        return NotImplemented
+    device = "meta" if any(each.is_meta for each in tensors) else "cpu"
+    return mine[device](*args, **kwargs) if device in mine else NotImplemented
 
 
 # ------------------------------------------------------------------ tensors of classes that answer
@@ -905,7 +981,7 @@ def handled(
     stack = _here.modes
     if stack:
         mode = stack.pop()
-        modes.switch(_MODE, bool(stack))
+        _ask(stack)
         try:
             found = _asked_of(mode, type(mode), rules, (func, types, tuple(args), kwargs))
         finally:
@@ -923,7 +999,7 @@ def handled(
             return found
         stands.append(f"tensor subclass {type(each)!r}")
     if not stands:
-        return NotImplemented
+        return _run_kernel(func, args, kwargs) if kernels else NotImplemented
     lines = "\n\n".join(f"  - {each}" for each in stands)
     raise TypeError(
         f"Multiple dispatch failed for '{_shown(func)}'; all __torch_dispatch__ handlers returned "
@@ -1020,7 +1096,7 @@ def asked_first(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _run(ident: int, words: list[int], _: int) -> list[int]:
     """Answers the engine."""
-    if _here.disabled and not _here.modes:
+    if _here.disabled and not (_here.modes or kernels):
         return [asked.LATER, 1]
     row, name, how = asked.header(words)
     if how & asked.GRADIENT:

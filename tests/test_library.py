@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +17,18 @@ from pygrad.library import custom_op, infer_schema, opcheck
 from pygrad.utils._python_dispatch import TorchDispatchMode
 
 Tensor = torch.Tensor
+
+
+class Told(TorchDispatchMode):
+    """Keeps the names of the ops that it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ops: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.ops.append(str(func))
+        return func(*args, **(kwargs or {}))
 
 
 @pytest.fixture
@@ -282,6 +296,95 @@ def test_what_no_schema_has_is_refused(function: Any, message: str) -> None:
         infer_schema(function, mutates_args=())
     with pytest.raises(ValueError, match="were not found in the custom op's signature"):
         infer_schema(f_none, mutates_args={"z"})
+
+
+# ------------------------------------------------------------------ ops of PyTorch's own
+
+
+def test_a_function_in_the_place_of_an_op_runs_in_every_thread_below_modes() -> None:
+    seen: list[Any] = []
+    began, may_end = threading.Event(), threading.Event()
+
+    def other() -> None:
+        seen.append(torch.ones(1).sinh().item())
+        began.set()
+        may_end.wait(10)
+        seen.append(torch.ones(1).sinh().item())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert began.wait(10)
+    lib = library.Library("aten", "IMPL")
+    lib.impl("sinh", lambda x: x * 7, "CPU")
+    may_end.set()
+    thread.join()
+    later = threading.Thread(target=lambda: seen.append(torch.ones(1).sinh().item()))
+    later.start()
+    later.join()
+    assert seen[1:] == [7.0, 7.0]
+    with Told() as mode:
+        assert torch.ones(1).sinh().item() == 7.0
+    assert "aten.sinh.default" in mode.ops
+    lib._destroy()
+    assert torch.ones(1).sinh().item() == seen[0]
+
+
+def test_a_kernel_that_raises_or_recurses_leaves_all_as_it_was() -> None:
+    lib = library.Library("aten", "IMPL")
+    lib.impl("sinh", lambda x: 1 / 0, "CPU")
+    lib.impl("cosh", lambda x: x.cosh(), "CPU")
+    lib.impl("tanh", lambda x: "text", "CPU")
+    x = torch.ones(1)
+    live = torch.pg_live_count()
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            x.sinh()
+        with pytest.raises(RecursionError):
+            x.cosh()
+        with pytest.raises(RuntimeError, match="Unable to cast text to Tensor"):
+            x.tanh()
+    assert torch.pg_live_count() == live
+    lib._destroy()
+    assert x.cosh().item() == pytest.approx(1.5430806)
+
+
+def test_the_first_function_in_the_place_of_an_op_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pygrad._warnings._given", set())
+    lib = library.Library("aten", "IMPL")
+    with pytest.warns(UserWarning, match=r"operator: aten::sinh\(Tensor self\) -> Tensor\n.*CPU"):
+        lib.impl("sinh", lambda x: x, "CPU")
+    lib.impl("cosh", lambda x: x, "CPU")
+
+
+def test_calls_beside_functions_in_the_place_of_ops_keep_nothing() -> None:
+    lib = library.Library("aten", "IMPL")
+    lib.impl("sinh", lambda x: x, "CPU")
+
+    def work() -> None:
+        w = torch.ones(3, requires_grad=True)
+        for _ in range(10):
+            (w.sin() * w).sum().backward()
+
+    work()
+    gc.collect()
+    live = torch.pg_live_count()
+    for _ in range(3):
+        work()
+    gc.collect()
+    assert torch.pg_live_count() == live
+    lib._destroy()
+
+
+def test_what_cannot_be_put_in_the_place_of_an_op_says_so() -> None:
+    lib = library.Library("aten", "IMPL")
+    with pytest.raises(NotImplementedError, match="CPU and Meta, and not for AutogradCPU"):
+        lib.impl("neg", lambda x: x, "AutogradCPU")
+    with pytest.raises(NotImplementedError, match="aten::narrow is made of other operators"):
+        lib.impl("narrow", lambda x: x, "CPU")
+    with pytest.raises(NotImplementedError, match="no function of aten::neg for Autograd"):
+        library.get_kernel("aten::neg", "Autograd")
+    with pytest.raises(TypeError, match="The first is a DispatchKeySet"):
+        library.get_kernel("aten::neg", "CPU").call_boxed(torch.ones(1))
 
 
 # ------------------------------------------------------------------ compiled libraries

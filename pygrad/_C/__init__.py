@@ -330,6 +330,7 @@ _LATE = {
     "_disabled_torch_dispatch_impl": ("_dispatch", "disabled_dispatch"),
     "_DisableTorchDispatch": ("_dispatch", "disabled"),
     "_AutoDispatchBelowAutograd": ("library._registry", "below_autograd"),
+    "_SafeKernelFunction": ("library._kernel", "SafeKernelFunction"),
     "_len_torch_dispatch_stack": ("utils._python_dispatch", "_len_torch_dispatch_stack"),
     "_get_dispatch_stack_at": ("utils._python_dispatch", "_get_dispatch_stack_at"),
     "_push_on_torch_dispatch_stack": ("_dispatch", "push_mode"),

@@ -1,10 +1,27 @@
-"""Sets of dispatch keys, which libraries put together when they are imported; nothing here is
-dispatched by keys, so that excluding or including some changes nothing.
+"""Dispatch keys, by their names, and sets of them, which libraries put together when they are
+imported; nothing here is dispatched by keys, so that excluding or including some changes nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+DEVICES: Final = (
+    *("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA"),
+    *("PrivateUse1", "PrivateUse2", "PrivateUse3", "Meta"),
+)
+_KINDS: Final = ("", "Autograd", "NestedTensor", "Quantized", "Sparse", "SparseCsr")
+KEYS: Final = frozenset(kind + device for kind in _KINDS for device in ("", *DEVICES)).union(
+    ("AutocastCPU", "AutocastCUDA", "AutocastHPU", "AutocastIPU", "AutocastMPS", "AutocastXPU"),
+    ("AutocastPrivateUse1", "AutogradFunctionality", "AutogradNestedTensor", "AutogradOther"),
+    ("ADInplaceOrView", "BackendSelect", "Conjugate", "Dense", "Functionalize", "Negative"),
+    ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"),
+    ("CompositeImplicitAutograd", "CompositeImplicitAutogradNestedTensor"),
+    ("FuncTorchBatched", "FuncTorchBatchedDecomposition", "FuncTorchDynamicLayerBackMode"),
+    ("FuncTorchDynamicLayerFrontMode", "FuncTorchGradWrapper", "FuncTorchVmapMode"),
+    ("PreDispatch", "Python", "PythonDispatcher", "PythonTLSSnapshot", "Undefined", "ZeroTensor"),
+)
+"""All that a library may name, and the empty text: none."""
 
 
 class DispatchKeySet:
@@ -21,7 +38,7 @@ class DispatchKeySet:
     __slots__ = ("_keys",)
 
     def __init__(self, *keys: Any) -> None:
-        self._keys = frozenset(keys)
+        self._keys = frozenset(getattr(key, "name", key) for key in keys)
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
         return DispatchKeySet(*(self._keys | other._keys))
@@ -39,11 +56,11 @@ class DispatchKeySet:
         return hash(self._keys)
 
     def __repr__(self) -> str:
-        return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
+        return f"DispatchKeySet({', '.join(sorted(self._keys))})"
 
     def has(self, key: Any) -> bool:
         """Whether a key is in it."""
-        return key in self._keys
+        return getattr(key, "name", key) in self._keys
 
     def add(self, key: Any) -> DispatchKeySet:
         """The set with a key more."""
@@ -51,7 +68,7 @@ class DispatchKeySet:
 
     def remove(self, key: Any) -> DispatchKeySet:
         """The set without a key."""
-        return DispatchKeySet(*(self._keys - {key}))
+        return self - DispatchKeySet(key)
 
 
 class _Guard:

@@ -29,7 +29,10 @@ from .frame import MODES, THREAD
 from .host import ints as _ints
 from .ownership import farewell, holding
 
-_DEFAULT: Final = GRAD
+_first: Final = [GRAD]
+"""The modes that a thread begins with."""
+_words: Final = {0: _first}
+"""That, and each thread's word, by its ident: of one that ended, until another gets its ident."""
 here_now: Final = _ints[MODES : MODES + 1]
 """The modes in the frame, as its one item."""
 _numbers = itertools.count()
@@ -52,7 +55,7 @@ class _OfThread(threading.local):
     """The word of a thread while another's is in the frame, and its number: 0 is the first."""
 
     def __init__(self) -> None:
-        self.word = [_DEFAULT]
+        self.word = _words[get_ident()] = _first.copy()
         self.number = next(_numbers)
         self.farewell = _Farewell()
 
@@ -122,6 +125,18 @@ def switch(bit: int, on: object) -> int:
     was = _ints[MODES]
     _ints[MODES] = was | bit if on else was & ~bit
     return was
+
+
+def switch_on_everywhere(bit: int) -> None:
+    """Sets one bit for all threads, also those that will begin."""
+    switch(bit, True)  # this thread's are in the frame
+    for word in list(_words.values()):
+        word[0] |= bit
+
+
+def begin_without(bit: int) -> None:
+    """Threads that will begin have the bit no more."""
+    _first[0] &= ~bit
 
 
 def replace(clear: int, add: int) -> int:

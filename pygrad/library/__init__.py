@@ -23,14 +23,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 from weakref import finalize
 
 from .. import ops as _ops
+from .._C._dispatch_keys import KEYS as _KEYS
+from .._C._dispatch_keys import DispatchKeySet as _DispatchKeySet
 from ._check import opcheck
 from ._custom import CustomOpDef, custom_op
 from ._infer import infer_schema
-from ._registry import FakeContext, current_context, entry_to_add_to, forget, make_entry, put
+from ._kernel import get_kernel
+from ._registry import (
+    FakeContext,
+    current_context,
+    forget,
+    is_native,
+    kernels_of,
+    make_entry,
+    put_native,
+    put_rule,
+)
 from ._rules import (
     KEYS,
     decorator,
@@ -51,6 +64,7 @@ __all__ = [
     "define",
     "fallthrough_kernel",
     "get_ctx",
+    "get_kernel",
     "impl",
     "impl_abstract",
     "infer_schema",
@@ -65,6 +79,12 @@ __all__ = [
     "wrap_triton",
 ]
 _RESERVED: Final = {"prim"}
+_BLOCKS: Final = {
+    "DEF": "TORCH_LIBRARY",
+    "FRAGMENT": "TORCH_LIBRARY_FRAGMENT",
+    "IMPL": "TORCH_LIBRARY_IMPL",
+}
+"""How PyTorch's messages call the kinds."""
 
 
 def fallthrough_kernel(*_: Any, **__: Any) -> Any:
@@ -89,8 +109,21 @@ class Library:
             raise ValueError(
                 ns, " is a reserved namespace. Please try creating a library with another name."
             )
+        _check_key(dispatch_key)
+        if kind == "DEF" and ns in _defined:
+            raise RuntimeError(
+                "Only a single TORCH_LIBRARY can be used to register the namespace "
+                f"{ns}; please put all of your definitions in a single TORCH_LIBRARY block.  If "
+                "you were trying to specify implementations, consider using TORCH_LIBRARY_IMPL "
+                "(which can be duplicated).  If you really intended to define operators for a "
+                "single namespace in a distributed way, you can use TORCH_LIBRARY_FRAGMENT to "
+                "explicitly indicate this."
+            )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._undo: list[Callable[[], None]] = []
+        if kind == "DEF":
+            _defined.add(ns)
+            self._undo.append(partial(_defined.discard, ns))
         # At exit too it runs while the modules still have their names; `__del__` might not.
         self._destroy = finalize(self, _undo_all, self._undo)
 
@@ -106,8 +139,9 @@ class Library:
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
             raise RuntimeError(
-                "define(): Called Library.define on a library of kind IMPL: this is only for "
-                "implementations"
+                f'def("{schema.partition("(")[0]}"): Cannot define an operator inside of a '
+                "TORCH_LIBRARY_IMPL block.  All def()s should be placed in the (unique) "
+                "TORCH_LIBRARY block for their namespace."
             )
         entry = make_entry(self.ns, schema, tags)
         self._undo.append(lambda: forget(entry))
@@ -123,25 +157,48 @@ class Library:
         allow_override: bool = True,
     ) -> None:
         """Adds a function to an op, for a key such as "CPU", "Autograd", "Meta" or
-        "CompositeImplicitAutograd".
+        "CompositeImplicitAutograd". The op may be made later, or be one of PyTorch's own: then the
+        function runs in its place, below autograd, for "CPU" or "Meta".
 
         Raises:
             TypeError: `fn` is no function. RuntimeError: there is one already, which is not to be
-            overridden.
+            overridden; the op is of another namespace; there is no such key.
+            NotImplementedError: another key of one of PyTorch's own.
+
+        Example:
+            >>> import pygrad as torch
+            >>> from pygrad.library import Library
+            >>> lib = Library("aten", "IMPL")
+            >>> lib.impl("div.Tensor", lambda x, y: x * (1 / y), "CPU")
+            >>> torch.tensor([1.0, 3.0]) / torch.tensor([2.0, 4.0])
+            tensor([0.5000, 0.7500])
         """
         if not callable(fn):
             raise TypeError(
                 f"Input function is required to be a callable but found type {type(fn)}"
             )
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        entry = entry_to_add_to(self._full(op_name))
-        if key in entry.kernels and not allow_override:
+        _check_key(key)
+        name = self._full(op_name)
+        ns, _, short = name.partition("::")
+        if ns != self.ns:
+            raise RuntimeError(
+                f'impl("{name}", ...): Explicitly provided namespace ({ns}) in operator name does '
+                f"not match namespace of enclosing {_BLOCKS[self.kind]} block ({self.ns}).  Move "
+                f"this definition to the {_BLOCKS[self.kind]} block corresponding to this "
+                "namespace (and consider deleting the namespace from your schema string.)"
+            )
+        run = _with_keys(fn, key) if with_keyset else fn
+        if is_native(name):
+            put_native(self, name, key, run)
+            return
+        kernels = kernels_of(name)
+        if key in kernels and not allow_override:
             raise RuntimeError(
                 "This is not allowed since there's already a kernel registered from python "
-                f"overriding {entry.name}'s behavior for {key} dispatch key and {self.ns} "
-                "namespace."
+                f"overriding {short}'s behavior for {key} dispatch key and {self.ns} namespace."
             )
-        put(entry, self, "kernels", _without_keys(fn) if with_keyset else fn, key)
+        put_rule(kernels, key, run, self)
 
     def _register_fake(
         self,
@@ -168,8 +225,15 @@ def _undo_all(steps: list[Callable[[], None]]) -> None:
         steps.pop()()
 
 
-def _without_keys(fn: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: fn(None, *args, **kwargs)
+def _check_key(key: str) -> None:
+    if key not in _KEYS:
+        raise RuntimeError(f"could not parse dispatch key: {key}")
+
+
+def _with_keys(fn: Callable[..., Any], key: str) -> Callable[..., Any]:
+    """A function that is told first for which key it runs."""
+    keys = _DispatchKeySet(key)
+    return lambda *args, **kwargs: fn(keys, *args, **kwargs)
 
 
 @contextmanager
@@ -181,6 +245,8 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
         library._destroy()
 
 
+_defined: Final = {"aten", "prims"}
+"""Namespaces that a library of kind DEF has."""
 _kept: Final[list[Library]] = []
 
 
@@ -246,7 +312,7 @@ def impl(
         for each in types_of(types):
             library.impl(qualname, fn, KEYS.get(each, each))
 
-    return decorator(add, func)
+    return decorator(add) if func is None else add(func)
 
 
 def get_ctx() -> FakeContext:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .. import _dispatch, _ops, ops
 from .._boundary import modes
+from .._C._dispatch_keys import DEVICES
 from .._dtypes import BY_CODE, contiguous_format, strided
-from .._function_schema import Argument, FunctionSchema, parse_schema
+from .._function_schema import Argument, FunctionSchema, native_lines, native_schema, parse_schema
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
+from .._warnings import once
 from ..amp._state import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast
 from ..autograd import Function
@@ -101,8 +104,14 @@ def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
     """Sets a rule of an op, by a key where it has several; what it was comes back when the library,
     if one is given, goes.
     """
-    rules = vars(entry) if key is None else getattr(entry, rule)
-    name = rule if key is None else key
+    if key is None:
+        put_rule(vars(entry), rule, value, lib)
+    else:
+        put_rule(getattr(entry, rule), key, value, lib)
+
+
+def put_rule(rules: dict[str, Any], name: str, value: Any, lib: Any) -> None:
+    """Sets one of these, until the library, if one is given, goes."""
     was = rules.get(name, _ABSENT)
 
     def put_back() -> None:
@@ -116,6 +125,8 @@ def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
         lib._undo.append(put_back)
 
 
+_early: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
+"""What ops that are not made yet will run."""
 _entries: Final[dict[tuple[str, str], dict[str, Entry]]] = {}
 _packets: Final[dict[tuple[str, str], _Packet]] = {}
 
@@ -136,6 +147,9 @@ def make_entry(ns: str, schema: str, tags: Any = ()) -> Entry:
             "multiple times. Each overload's schema should only be registered with a single call "
             "to def()."
         )
+    early = _early.pop(entry.qualname, None)
+    if early is not None:
+        entry.kernels = early
     found[entry.overload] = entry
     _packets.setdefault((ns, name), _Packet(ns, name))
     return entry
@@ -163,6 +177,49 @@ def entry_of(name: str) -> Entry:
     if found is None:
         raise RuntimeError(f"operator {name} does not exist")
     return found
+
+
+def kernels_of(name: str) -> dict[str, Callable[..., Any]]:
+    """What an op runs, by PyTorch's keys, also of one that is not made yet."""
+    ns, _, rest = name.partition("::")
+    short, _, overload = rest.partition(".")
+    found = _entries.get((ns, short), {}).get(overload or "default")
+    return _early.setdefault(name, {}) if found is None else found.kernels
+
+
+def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
+    """Puts a function in the place of an op of PyTorch's, for tensors of a device.
+
+    Raises: NotImplementedError: the key is no device, or the op is made of others.
+    """
+    if key not in DEVICES:
+        raise NotImplementedError(
+            f"Library.impl: {name} is one of PyTorch's own operators, for which pygrad takes "
+            f"functions for CPU and Meta, and not for {key}"
+        )
+    short, _, overload = name.partition("::")[2].partition(".")
+    if "c" in native_lines()[short][overload or "default"][0]:
+        raise NotImplementedError(
+            f"Library.impl: {name} is made of other operators: pygrad takes functions for those"
+        )
+    if key not in ("CPU", "Meta"):
+        return  # there are no such tensors
+    if once("overriding"):
+        warnings.warn(
+            "Warning only once for all operators,  other operators may also be overridden.\n"
+            "  Overriding a previously registered kernel for the same operator and the same "
+            f"dispatch key\n  operator: {native_schema(short, overload or 'default')}\n"
+            f"  dispatch key: {key}",
+            stacklevel=3,
+        )
+    lib._undo.append(_dispatch.put_kernel(name, key.lower(), fn))
+
+
+def is_native(name: str) -> bool:
+    """Whether an op is one of PyTorch's own."""
+    ns, _, rest = name.partition("::")
+    short, _, overload = rest.partition(".")
+    return ns == "aten" and (overload or "default") in native_lines().get(short, ())
 
 
 def entry_to_add_to(name: str) -> Entry:

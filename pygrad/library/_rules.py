@@ -58,7 +58,7 @@ def register_kernel(
         for each in ("default",) if device_types is None else types_of(device_types):
             put(entry, lib, "kernels", fn, KEYS.get(each, each.upper()))
 
-    return decorator(add, func)
+    return decorator(add) if func is None else add(func)
 
 
 def register_fake(

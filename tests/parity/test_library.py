@@ -245,14 +245,95 @@ def dtypes_as_defaults(library: Any) -> Any:
     return repr(seen), str(op._opoverload._schema)
 
 
+@SCRIPTS.add
+def functions_in_the_place_of_torch_s_own(library: Any) -> Any:
+    seen: list[Any] = []
+    lib = library.library.Library("aten", "IMPL")
+
+    def div(x: Any, y: Any) -> Any:
+        seen.append("div")
+        return x * (1 / y) + 100
+
+    lib.impl("div.Tensor", div, "CPU")
+    lib.impl("atan2", lambda x, y: x - y, "CPU")
+    lib.impl("sinh", lambda x: x, "CUDA")
+    x, y = library.tensor([1.0, 3.0], requires_grad=True), library.tensor([2.0, 4.0])
+    found = [x / y, y.atan2(y + 1), y.sinh(), y.clone().div_(2)]
+    found[0].sum().backward()
+    meta = library.ones(2, device="meta")
+    told = len(seen), (meta / meta).shape, str(x.grad.tolist())
+    lib._destroy()
+    return found, told, y / y, y.atan2(y)
+
+
+@SCRIPTS.add
+def kernels_that_were_replaced(library: Any) -> Any:
+    own = library.library.get_kernel("aten::sin", "CPU")
+    keys, x = library._C.DispatchKeySet(torch.DispatchKey.CPU), library.ones(2)
+    outer, inner = (library.library.Library("aten", "IMPL") for _ in range(2))
+    told: list[str] = []
+
+    def tenfold(given: Any, x: Any) -> Any:
+        told.append(str(given))
+        return own.call_boxed(given, x) * 10
+
+    inner.impl("sin", tenfold, "CPU", with_keyset=True)
+    found = [library.sin(x)]
+    again = library.library.get_kernel(library.ops.aten.sin.default, torch.DispatchKey.CPU)
+    outer.impl("sin", lambda x: again.call_boxed(keys, x) * 10, "CPU")
+    found.append(library.sin(x))
+    outer._destroy()
+    found.append(library.sin(x))
+    inner._destroy()
+    return *found, library.sin(x), own.call_boxed(keys, x.requires_grad_()), told
+
+
+@SCRIPTS.add
+def functions_before_their_op(library: Any) -> Any:
+    lib = library.library.Library("parity_early", "FRAGMENT")
+    lib.impl("twice", lambda x: x * 2, "CPU")
+    library.library.impl("parity_early::more", "cpu", lambda x: x + 1)
+    lib.define("twice(Tensor x) -> Tensor")
+    lib.define("more(Tensor x) -> Tensor")
+    x = library.ones(1)
+    return library.ops.parity_early.twice(x), library.ops.parity_early.more(x)
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_ops_of_libraries_are_called_as_by_torch(name: str) -> None:
     both(SCRIPTS[name])
 
 
-def test_adding_to_an_operator_of_torch_says_what_to_do_instead() -> None:
+def wrongly(library: Any, what: str) -> Any:
+    """What a misuse raises."""
+    of = library.library
+    lib = of.Library("parity_wrong", "FRAGMENT")
+    return {
+        "no key": lambda: lib.impl("f", lambda x: x, "Nokey"),
+        "no key of a library": lambda: of.Library("parity_wrong", "IMPL", "Nokey"),
+        "no function": lambda: of.Library("aten", "IMPL").impl("neg", [], "CPU"),
+        "no kernel": lambda: of.get_kernel("aten::nothing", "CPU"),
+        "kernel of no op": lambda: of.get_kernel(3, "CPU"),
+        "kernel of no key": lambda: of.get_kernel("aten::sin", "CPUU"),
+        "defined before": lambda: of.Library("aten", "DEF"),
+        "another namespace": lambda: lib.impl("parity_other::f", lambda x: x, "CPU"),
+        "no definitions": lambda: of.Library("parity_wrong", "IMPL").define("f() -> ()"),
+    }[what]()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        *("no key", "no key of a library", "no function", "no kernel", "kernel of no op"),
+        *("kernel of no key", "defined before", "another namespace", "no definitions"),
+    ],
+)
+def test_misuse_of_a_library_is_the_error_of_torch(what: str) -> None:
     import pygrad
 
-    library = pygrad.library.Library("aten", "IMPL")
-    with pytest.raises(NotImplementedError, match="aten::neg: a TorchDispatchMode can answer"):
-        library.impl("neg", lambda x: x, "CPU")
+    with pytest.raises((RuntimeError, TypeError, ValueError)) as theirs:
+        wrongly(torch, what)
+    with pytest.raises(type(theirs.value)) as ours:
+        wrongly(pygrad, what)
+    # PyTorch adds in which files the libraries were made.
+    assert str(theirs.value).startswith(str(ours.value))

@@ -1,0 +1,77 @@
+"""What an op runs for a key, to be called from what a library puts in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _dispatch, ops
+from .._C._dispatch_keys import KEYS, DispatchKeySet
+from ._registry import below_autograd, bound, entry_of, is_native, split
+
+
+class SafeKernelFunction:
+    """What an op runs for one key: see `get_kernel`."""
+
+    def __init__(self, name: str, run: Callable[..., Any]) -> None:
+        self._name, self._run = name, run
+
+    def call_boxed(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
+        """Runs it, below autograd; modes and classes of tensors are not asked.
+
+        Raises: TypeError: the first argument is no set of keys.
+        """
+        if not isinstance(keyset, DispatchKeySet):
+            raise TypeError(
+                "call_boxed(): incompatible function arguments. The first is a DispatchKeySet, "
+                f"and {keyset!r:.200} was given"
+            )
+        with below_autograd(), _dispatch.without_modes(), _dispatch.disabled():
+            return self._run(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"SafeKernelFunction(debug='{self._name}')"
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> SafeKernelFunction:
+    """What an op runs for a key now, whatever a library puts in its place later.
+
+    Args:
+        op: an `OpOverload`, or a name such as "aten::add.Tensor". dispatch_key: "CPU" or "Meta";
+            for an op of a library, any that it has a function for.
+
+    Raises:
+        RuntimeError: there is no such op. ValueError: `op` is none, or there is no such key.
+        NotImplementedError: the op has nothing for the key.
+
+    Example:
+        >>> import pygrad as torch
+        >>> from pygrad.library import Library, get_kernel
+        >>> own, lib = get_kernel("aten::sin", "CPU"), Library("aten", "IMPL")
+        >>> def doubled(keys, x):
+        ...     return 2 * own.call_boxed(keys, x)
+        >>> lib.impl("sin", doubled, "CPU", with_keyset=True)
+        >>> torch.sin(torch.ones(1))
+        tensor([1.6829])
+    """
+    if isinstance(op, ops.OpOverload):
+        op = op.name()
+    if not isinstance(op, str):
+        raise ValueError(f"get_kernel({op}): got unexpected type for op: {type(op)}")
+    key = getattr(dispatch_key, "name", dispatch_key)
+    if key not in KEYS or not key:
+        raise ValueError(f"Invalid dispatch key: {key}")
+    if is_native(op):
+        if key in ("CPU", "Meta"):
+            return SafeKernelFunction(op, _dispatch.kernel_of(op, key.lower()))
+    else:
+        entry = entry_of(op)
+        if key in entry.kernels:
+            function = entry.kernels[key]
+
+            def run(*args: Any, **kwargs: Any) -> Any:
+                given, named = split(entry, bound(entry, args, kwargs))
+                return function(*given, **named)
+
+            return SafeKernelFunction(op, run)
+    raise NotImplementedError(f"torch.library.get_kernel: pygrad has no function of {op} for {key}")
