@@ -6,8 +6,13 @@ Type checkers read masked.pyi, which `make stubs` writes from the same table.
 
 from __future__ import annotations
 
-from . import _ops
+import sys
 
-globals().update(_ops.namespace("masked"))
+from ._ops import namespace
 
-__all__ = sorted(_ops.namespace("masked"))
+globals().update(namespace("masked"))
+
+__all__ = sorted(namespace("masked"))
+
+_ops = sys.modules[__name__]
+"""PyTorch's name of the module that these functions are of."""

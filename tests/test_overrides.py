@@ -542,3 +542,23 @@ def test_modes_are_told_of_makers_of_sparse_tensors_once() -> None:
 def test_has_torch_function_wants_a_sequence() -> None:
     with pytest.raises(TypeError, match="expected a sequence"):
         overrides.has_torch_function(object())  # type: ignore[arg-type]
+
+
+def test_a_function_of_a_namespace_without_a_name_is_called_again() -> None:
+    class Loud(pygrad.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return overrides.redispatch_function(func, types, args, kwargs)
+
+    space: dict[str, Any] = {"overrides": overrides}
+    source = (
+        "def twice(x):\n"
+        "    if overrides.has_torch_function((x,)):\n"
+        "        return overrides.handle_torch_function(twice, (x,), x)\n"
+        "    return x.as_subclass(Plain) * 2\n"
+    )
+    space["Plain"] = pygrad.Tensor
+    exec(source, space)  # which has no __name__
+    assert space["twice"](pygrad.ones(1).as_subclass(Loud)).tolist() == [2.0]

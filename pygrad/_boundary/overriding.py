@@ -527,7 +527,7 @@ def behind(function: Any) -> Any:
     if getattr(inner, "__kwdefaults__", None) and "_gate" in inner.__kwdefaults__:
         return inner.__wrapped__
     names = getattr(inner, "__globals__", None)
-    if type(inner) is WRAPPER or (names and names["__name__"] == f"{__package__}.shapes"):
+    if type(inner) is WRAPPER or (names and names.get("__name__") == f"{__package__}.shapes"):
 
         def run(*args: Any, **kwargs: Any) -> Any:
             with DisableTorchFunction():

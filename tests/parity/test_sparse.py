@@ -57,6 +57,22 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "sum of coalesced": lambda t, x: x.coalesce() + (2 * x).coalesce(),
     "difference": lambda t, x: x - 2 * x,
     "alpha": lambda t, x: t.add(x, x, alpha=3),
+    "by one of more dimensions": lambda t, x: x * t.ones(2, 2, 3, dtype=x.dtype),
+    "by one that repeats it": lambda t, x: x.select(0, 1) * t.ones(2, 3, dtype=x.dtype),
+    "without dimensions": lambda t, x: (
+        t.sparse_coo_tensor(t.empty(0, 2), t.ones(2), ()) * t.ones(()).to_sparse()
+    ),
+    "without dimensions, swapped": lambda t, x: (
+        t.ones(()).to_sparse() * t.sparse_coo_tensor(t.empty(0, 2), t.ones(2), ())
+    ),
+    "transpose of one element": lambda t, x: t.sparse_coo_tensor([[0], [1]], [1.0], (2, 3)).t(),
+    "transpose of none": lambda t, x: t.zeros(2, 3).to_sparse().t(),
+    "and none of another density": lambda t, x: (
+        t.zeros(2, 3).to_sparse() + t.sparse_coo_tensor([[1]], t.ones(1, 3), (2, 3))
+    ),
+    "none of another density and": lambda t, x: (
+        t.sparse_coo_tensor([[1]], t.ones(1, 3), (2, 3)) - t.zeros(2, 3).to_sparse()
+    ),
     "on a dense one": lambda t, x: t.ones(2, 3, dtype=x.dtype) + x,
     "scaled": lambda t, x: x * 3,
     "scaled by a tensor": lambda t, x: x * t.tensor(3.0),
@@ -279,6 +295,11 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     ),
     "sspaddmm": lambda t: t.sspaddmm(t.ones(2, 3).to_sparse(), example(t, t.float32), t.ones(3, 2)),
     "three dimensions to csr": lambda t: t.ones(2, 3, 4).to_sparse().to_sparse_csr(),
+    "a fold that is none": lambda t: t.sparse.mm(t.eye(2).to_sparse_csr(), t.eye(2), "prod"),
+    "a fold of columns": lambda t: t.sparse.mm(t.eye(2).to_sparse_csc(), t.eye(2), "mean"),
+    "a fold by a sparse one": lambda t: t.sparse.mm(*[t.eye(2).to_sparse_csr()] * 2, "mean"),
+    "a fold of sizes": lambda t: t.sparse.mm(t.eye(2).to_sparse_csr(), t.eye(3), "mean"),
+    "permute": lambda t: t.sparse_coo_tensor([[1]], t.ones(1, 3), (2, 3)).permute(1, 0),
     "mv": lambda t: example(t).mv(t.ones(2, dtype=t.float64)),
 }
 
@@ -286,6 +307,27 @@ WRONG: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("call", WRONG.values(), ids=WRONG.keys())
 def test_errors(call: Callable[[Any], Any]) -> None:
     both(lambda t: tried(lambda: shown(call(t))))
+
+
+def test_one_element_is_a_number() -> None:
+    def script(t: Any) -> Any:
+        twice = t.sparse_coo_tensor([[0, 0]], [1.5, -1.0], (1,))
+        none = t.sparse_coo_tensor(t.empty(1, 0), t.empty(0), (1,))
+        return [twice.item(), bool(twice), twice.is_nonzero(), bool(none)]
+
+    both(script)
+
+
+@pytest.mark.parametrize("fold", ["sum", "mean", "amax", "amin", "max", "min"])
+def test_products_by_a_fold(fold: str) -> None:
+    def script(t: Any) -> Any:
+        a = t.tensor([[1.0, 0, 2], [0, 0, 0], [3, -4, 5]]).to_sparse_csr().requires_grad_()
+        b = t.tensor([[1.0, 2], [3, -4], [5, 6]], requires_grad=True)
+        y = t.sparse.mm(a, b, fold)
+        (y * t.tensor([[1.0, 2], [3, 4], [5, 6]])).sum().backward()
+        return [y, *shown(a.grad), b.grad]
+
+    both(script)
 
 
 @pytest.mark.parametrize("name", ["SGD", "momentum", "Adagrad", "SparseAdam"])

@@ -248,7 +248,7 @@ Tensor *t_sparse_permute(Tensor *x, Ints dims) {
     if ((i < sparse) != (order[i] < sparse))
       return fail(ERR_RUNTIME,
                   "permute(sparse_coo): transpositions between sparse and dense dimensions are not "
-                  "allowed.");
+                  "allowed.Only transpositions within sparse and dense dimensions are supported.");
     sizes[i] = x->sizes[order[i]];
     moved = moved || (i < sparse && order[i] != i);
     if (i >= sparse) inner[i - sparse + 1] = order[i] - sparse + 1;

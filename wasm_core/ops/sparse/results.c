@@ -53,7 +53,8 @@ static bool check_alike(const char *op, const Tensor *a, const Tensor *b) {
          is_sparse(a) && is_sparse(b)
              ? ""
              : " (FYI: dense-sparse addition does not currently support broadcasting)");
-  else if (is_sparse(a) && is_sparse(b) && sparse_dims(a) != sparse_dims(b))
+  else if (is_sparse(a) && is_sparse(b) && sparse_dims(a) != sparse_dims(b) && count_of(a) &&
+           count_of(b))
     fail(
         ERR_RUNTIME,
         "%s: expected 'self' and 'other' to have same density, but 'self' has %d sparse dimensions "
@@ -72,6 +73,11 @@ static Tensor *add_sparse(Tensor *a, Tensor *b, DType d) {
   if (!is_coo(a) || !is_coo(b)) return as_first(add_sparse(to_coo(a), to_coo(b), d), a);
   const Sparse *x = sparse_parts(a), *y = sparse_parts(b);
   bool both = x->coalesced && y->coalesced;
+  if (x->sparse_dim != y->sparse_dim) { /* one has no elements */
+    const Sparse *s = count_of(b) ? y : x;
+    return coo_of(t_clone(s->indices), t_clone(t_to(s->values, d)), a->ndim, a->sizes,
+                  s->coalesced);
+  }
   if (same_indices(x->indices, y->indices))
     return coo_of(t_clone(x->indices), t_add(t_to(x->values, d), t_to(y->values, d)), a->ndim,
                   a->sizes, both);
@@ -141,7 +147,11 @@ static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *wit
     int ndim = x->ndim;
     memcpy(sizes, x->sizes, (size_t)ndim * sizeof *sizes);
     if (!sizes_broadcast(&ndim, sizes, dense->ndim, dense->sizes)) return NULL;
-    x = t_sparse_broadcast_to(x, (Ints){ndim, sizes});
+    const bool more = ndim > x->ndim;
+    const int sparse = sparse_dims(x);
+    if (more || !sizes_equal(sparse, sizes, sparse, x->sizes)) x = t_coalesce(x);
+    x = x ? t_sparse_broadcast_to(x, (Ints){ndim, sizes}) : NULL;
+    if (more) x = t_coalesce(x);
     if (!x) return NULL;
   }
   if (dense->ndim && !sizes_expandable(dense->ndim, dense->sizes, x->ndim, x->sizes))
@@ -161,7 +171,8 @@ static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *wit
 Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   GRAD_MODE_WAS;
   if (blocked(a, b)) return NULL;
-  if (is_sparse(a) && is_sparse(b) && !b->ndim) b = t_to_dense(b, DT_NONE, true);
+  const bool as_is = is_sparse(a) && is_sparse(b) && !a->ndim && !b->ndim && count_of(b) > 1;
+  if (is_sparse(a) && is_sparse(b) && !b->ndim && !as_is) b = t_to_dense(b, DT_NONE, true);
   if (is_sparse(a) && is_sparse(b) && !a->ndim) a = t_to_dense(a, DT_NONE, true);
   if (blocked(a, b)) return NULL;
   if (is_sparse(a) && is_sparse(b)) return both_sparse(a, b, f, with);
@@ -419,7 +430,7 @@ static Tensor *transposed(Tensor *x, int64_t a, int64_t b) {
   if (!order) return NULL;
   for (int d = 0; d < s.sparse_dim; d++) words_in(order)[d] = d == a ? b : d == b ? a : d;
   s.indices = t_index_select(s.indices, 0, order);
-  s.coalesced = s.coalesced && (a == b || s.values->sizes[0] < 2);
+  s.coalesced = s.coalesced && (a == b || s.values->sizes[0] == 0);
   return s.indices ? tensor_sparse(x->ndim, sizes, s) : NULL;
 }
 
@@ -551,10 +562,42 @@ static Tensor *masked_product(Tensor *a, Tensor *b) {
   return product_of(both ? &SparseSparseMatmulBackward0 : &SparseAddmmBackward0, a, b);
 }
 
-/* Of each pair the fold of all products: mean, or the largest or smallest. */
+/* What torch.sparse.mm calls a fold, as scatter_reduce does; NULL: none. */
+static const char *fold_named(const char *reduce) {
+  static const char *const names[][2] = {{"sum", "sum"},   {"mean", "mean"}, {"amax", "amax"},
+                                         {"amin", "amin"}, {"max", "amax"},  {"min", "amin"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(reduce, names[i][0]) == 0) return names[i][1];
+  return NULL;
+}
+
+/* Of each row and column the fold of the products of a's elements: the mean, the largest, the
+ * smallest; 0 where a has none. */
 static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
-  if (strcmp(reduce, "sum") == 0) return masked_product(a, b);
-  return fail(ERR_NOT_IMPLEMENTED, "sparse.mm: reduce='%s' is not implemented", reduce);
+  if (strcmp(reduce, "sum") == 0 && is_sparse(a)) return masked_product(a, b);
+  const char *fold = fold_named(reduce);
+  if (!fold)
+    return fail(ERR_RUNTIME, "sparse_mm_reduce: reduce type of %s has not been enabled.", reduce);
+  if (!is_sparse(a) || tensor_layout(a) != LAYOUT_SPARSE_CSR)
+    return fail(ERR_RUNTIME, "sparse_mm_reduce: expect self to be SparseCsr, got %s",
+                is_sparse(a) ? layout_text(a) : "Strided");
+  if (is_sparse(b))
+    return fail(ERR_RUNTIME,
+                "Expected tensor to have Strided Layout, but got tensor with %s Layout (while "
+                "checking arguments for sparse_mm_reduce)",
+                layout_text(b));
+  if (b->ndim != 2 || b->sizes[0] != a->sizes[1])
+    return fail(ERR_RUNTIME,
+                "Expected a tensor of dimension 2 and tensor.size[0] == %lld but got: dimension "
+                "%d and tensor.size[0] = %lld",
+                (long long)a->sizes[1], b->ndim, (long long)(b->ndim ? b->sizes[0] : 1));
+  Tensor *rows, *cols, *own, *values = t_sparse_values(a);
+  if (!values || !elements_of(a, &rows, &cols, &own)) return NULL;
+  Tensor *each = t_mul(t_index_select(b, 0, cols), t_unsqueeze(values, 1));
+  if (!each) return NULL;
+  Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, (DType)each->dtype);
+  y = t_scatter_reduce(y, 0, expand_to(t_unsqueeze(rows, 1), each), each, fold, false);
+  return renamed(y, "SparseMmReduceImplBackward0");
 }
 
 /* torch.sparse.mm */
