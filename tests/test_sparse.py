@@ -112,6 +112,15 @@ def test_memory_of_a_sparse_tensor_is_not_shown(read: str) -> None:
         getattr(x, read)()
 
 
+@pytest.mark.parametrize("first", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+@pytest.mark.parametrize("second", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+def test_products_of_matrices_of_other_sizes(first: Any, second: Any) -> None:
+    a, b = torch.tensor([[1.0, 0, 2], [0, 3, 0]]), torch.tensor([[1.0], [0], [2]])
+    product = a.to_sparse(layout=first) @ b.to_sparse(layout=second)
+    assert product.layout is first
+    assert product.to_dense().tolist() == (a @ b).tolist()
+
+
 # ------------------------------------------------------------------ parts
 
 

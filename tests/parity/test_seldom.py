@@ -178,6 +178,55 @@ def rows_after_the_last_bag(t: Any) -> Any:
     return [bags(t.tensor(ends), include_last_offset=True) for ends in ([0, 1], [0, 2], [0, 1, 1])]
 
 
+@script
+def last_offset_of_bags_that_are_read_one_by_one(t: Any) -> Any:
+    table, rows = t.arange(12.0).reshape(4, 3), t.tensor([0, 1, 2, 3])
+    return [
+        t.nn.functional.embedding_bag(
+            rows, table, t.tensor(ends), mode=mode, padding_idx=pad, include_last_offset=True
+        )
+        for ends in ([0, 3, 3], [0, 2, 3], [0, 3, 4])
+        for mode, pad in (("sum", 2), ("mean", 2), ("max", None), ("max", 2))
+    ]
+
+
+@script
+def misuse_of_bags(t: Any) -> Any:
+    table = t.arange(12.0).reshape(4, 3)
+    bag = t.nn.functional.embedding_bag
+    rows, start = t.tensor([0, 1]), t.tensor([0])
+    return [
+        tried(lambda: bag(t.tensor([0, -1]), table, start, mode="max")),
+        tried(lambda: bag(t.tensor([0, 4]), table, start, padding_idx=0)),
+        tried(lambda: bag(rows, table, start, padding_idx=4)),
+        tried(lambda: bag(rows, table, start, padding_idx=-5)),
+        tried(
+            lambda: bag(rows, table, start, None, mode="sum", per_sample_weights=t.ones(2).double())
+        ),
+    ]
+
+
+@script
+def sparse_gradients_through_clones_and_of_half_types(t: Any) -> Any:
+    w = t.arange(12.0).reshape(4, 3).requires_grad_()
+    rows = t.tensor([[0, 1], [1, 2]])
+    for table in (w.clone(), w.clone().clone()):
+        t.nn.functional.embedding(rows, table, sparse=True).sum().backward()
+    half = t.ones(4, 3, dtype=t.bfloat16, requires_grad=True)
+    t.nn.functional.embedding_bag(rows, half, mode="sum", sparse=True).sum().backward()
+    return w.grad.to_dense(), half.grad.to_dense().float(), str(half.grad.layout)
+
+
+@script
+def ranges_between_complex_numbers(t: Any) -> Any:
+    return [
+        t.linspace(1, 2j, 3),
+        t.logspace(1, 1j, 3),
+        t.linspace(t.tensor(1j), 2, 4),
+        tried(lambda: t.linspace(1j, 2, 3, dtype=t.float32)),
+    ]
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_does_the_same(name: str) -> None:
     both(SCRIPTS[name])

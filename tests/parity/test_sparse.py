@@ -299,6 +299,8 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "a fold of columns": lambda t: t.sparse.mm(t.eye(2).to_sparse_csc(), t.eye(2), "mean"),
     "a fold by a sparse one": lambda t: t.sparse.mm(*[t.eye(2).to_sparse_csr()] * 2, "mean"),
     "a fold of sizes": lambda t: t.sparse.mm(t.eye(2).to_sparse_csr(), t.eye(3), "mean"),
+    "transpose of three": lambda t: t.ones(2, 2, 2).to_sparse().t(),
+    "transpose of three, hybrid": lambda t: t.ones(2, 2, 2).to_sparse(2).t(),
     "permute": lambda t: t.sparse_coo_tensor([[1]], t.ones(1, 3), (2, 3)).permute(1, 0),
     "mv": lambda t: example(t).mv(t.ones(2, dtype=t.float64)),
 }
@@ -307,6 +309,27 @@ WRONG: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("call", WRONG.values(), ids=WRONG.keys())
 def test_errors(call: Callable[[Any], Any]) -> None:
     both(lambda t: tried(lambda: shown(call(t))))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[:3])
+def test_complex_factors_of_a_product(layout: str) -> None:
+    def script(t: Any) -> Any:
+        a = t.tensor([[1 + 2j, 0], [0, 3]])
+        b = a.to_sparse(layout=getattr(t, layout))
+        ones = t.ones(2, 2) + 0j
+        return t.addmm(ones, b, a, alpha=2j), t.addmm(ones, b, a, beta=1j), t.addmm(ones, b, a)
+
+    both(script)
+
+
+def test_differences_of_integers_are_those_of_the_common_type() -> None:
+    def script(t: Any) -> Any:
+        a = t.tensor([0, 200, 3], dtype=t.uint8).to_sparse()
+        b = t.tensor([5, -100, 3], dtype=t.int8).to_sparse()
+        found = a - b, b - a, t.sub(a, b, alpha=2), t.add(b, a, alpha=3)
+        return *(each.to_dense() for each in found), t.ones(3, dtype=t.int8) - a
+
+    both(script)
 
 
 def test_one_element_is_a_number() -> None:

@@ -60,6 +60,25 @@ def test_older_windows(name: str) -> None:
             both(script, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", OLDER)
+def test_older_windows_in_half_types(name: str, dtype: str) -> None:
+    # PyTorch rounds every step, and here the result alone is.
+    def script(t: Any) -> Any:
+        window = getattr(t, name)(7, dtype=getattr(t, dtype))
+        return str(window.dtype), window.double()
+
+    both(script, rtol=0.02, atol=0.01)
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_older_windows_of_integers_are_refused(name: str) -> None:
+    import pygrad
+
+    with pytest.raises(RuntimeError, match=f"{name} expects floating point dtypes, got: "):
+        getattr(pygrad, name)(7, dtype=pygrad.int64)
+
+
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_other_dtypes_are_refused(name: str) -> None:
     def script(t: Any) -> Any:

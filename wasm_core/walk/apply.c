@@ -37,7 +37,8 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
   if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype)) {
     Tensor *narrow = narrow_form(g);
     if (narrow && narrow->dtype == m->dtype) return narrow;
-    g = t_to(dtype_is_complex((DType)m->dtype) ? g : t_real(g), (DType)m->dtype);
+    bool cut = dtype_is_complex((DType)g->dtype) && !dtype_is_complex((DType)m->dtype);
+    g = t_to(cut ? t_real(g) : g, (DType)m->dtype);
   }
   return g;
 }

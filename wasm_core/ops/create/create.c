@@ -303,6 +303,12 @@ Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   return y;
 }
 
+DType between_dtype(const Tensor *start, const Tensor *end) {
+  bool any = (start && dtype_is_complex((DType)start->dtype)) ||
+             (end && dtype_is_complex((DType)end->dtype));
+  return any ? default_complex() : dtype_default();
+}
+
 static Tensor *check_ends(Tensor *start, Tensor *end, int64_t steps, DType dtype,
                           const char *name) {
   if (blocked(start) || blocked(end)) return NULL;
@@ -312,6 +318,10 @@ static Tensor *check_ends(Tensor *start, Tensor *end, int64_t steps, DType dtype
         "%s only supports 0-dimensional start and end tensors, but got %s with %d dimension(s).",
         name, start->ndim ? "start" : "end", start->ndim ? start->ndim : end->ndim);
   if (steps < 0) return fail(ERR_RUNTIME, "number of steps must be non-negative");
+  if (dtype_is_complex(between_dtype(start, end)) && !dtype_is_complex(dtype))
+    return fail(ERR_RUNTIME,
+                "torch.%s(): inferred dtype %s can't be safely cast to passed dtype %s", name,
+                dtype_c_name(between_dtype(start, end)), dtype_info[dtype].legacy);
   if (dtype == DT_BOOL)
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for 'Bool'", name);
   return tensor_empty(1, &steps, dtype);

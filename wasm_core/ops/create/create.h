@@ -24,6 +24,7 @@ Tensor *t_eye(int64_t rows, int64_t cols, DType dtype);
 /* start, step may be NULL */
 Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype);
 DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step);
+DType between_dtype(const Tensor *start, const Tensor *end); /* of linspace and logspace */
 Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype);
 Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dtype, bool lower);
 

@@ -286,6 +286,9 @@ static const struct {
                       [DT_I16] = {INT16_MIN, INT16_MAX},
                       [DT_I32] = {INT32_MIN, INT32_MAX},
                       [DT_I64] = {INT64_MIN, INT64_MAX},
+                      [DT_U16] = {0, UINT16_MAX},
+                      [DT_U32] = {0, UINT32_MAX},
+                      [DT_U64] = {0, INT64_MAX},
                       [DT_F16] = {-(INT64_C(1) << 11), INT64_C(1) << 11},
                       [DT_BF16] = {-(INT64_C(1) << 8), INT64_C(1) << 8},
                       [DT_F32] = {-(INT64_C(1) << 24), INT64_C(1) << 24},
@@ -347,6 +350,18 @@ static bool round_bounds(const Tensor *x, int64_t *low, int64_t *high) {
   return x->dtype == DT_F64 ? rng_randint_bounds_f64(low, high) : rng_randint_bounds_f32(low, high);
 }
 
+/* The unsigned types that have no fills of their own: what is drawn for int64, cast. */
+static bool drawn_wide(DType d) { return d == DT_U16 || d == DT_U32 || d == DT_U64; }
+
+static Tensor *fill_from_wide(Tensor *x, int64_t low, int64_t high, int32_t gen) {
+  static const char kernel[] = "random_from_to_kernel_cpu";
+  if (!check_overlap_internal(x) || !tensor_write_begin(x, true)) return NULL;
+  if (tensor_absent(x)) return x;
+  Tensor *wide = tensor_empty_like(x, DT_I64);
+  wide = fill(wide, randint_fills, kernel, gen, (Draw){.low = low, .high = high});
+  return wide && tensor_copy_data(x, wide) ? x : NULL;
+}
+
 /* in [low, high) */
 Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
   VIEW_ENTERED(random_integers, "random_", x, low, high, gen);
@@ -361,6 +376,7 @@ Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
                 "got from=%lld >= to=%lld",
                 (long long)low, (long long)high);
   if (!check_bound(x, low, "from") || !check_bound(x, high - 1, "to - 1")) return NULL;
+  if (drawn_wide(tensor_dtype(x))) return fill_from_wide(x, low, high, gen);
   return fill(x, randint_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low, .high = high});
 }
 
@@ -384,6 +400,8 @@ static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
                     (long long)from, (long long)last);
     }
     if (!check_bound(x, from, "from")) return NULL;
+    if (dtype_is_half(d) || d == DT_U16 || d == DT_U32)
+      return random_integers(x, from, last + 1, gen);
   }
   return fill(x, random_from_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low});
 }

@@ -18,15 +18,14 @@ typedef struct {
   int options; /* where they begin */
   int64_t n;   /* its length */
   bool recorded;
-  DType dtype;
+  DType dtype, half; /* half: what the window is rounded to, or DT_NONE */
 } Window;
 
 /* False with the error set for what windows cannot be. */
-static bool begin(Window *w, const Call *c, int options, const char *name) {
-  *w = (Window){c, options, arg_int(c, 0), true, arg_dtype(c, options)};
+static bool begin_as(Window *w, const Call *c, int options, const char *name, DType dtype) {
+  *w = (Window){c, options, arg_int(c, 0), true, dtype, DT_NONE};
   const char *layout = arg_str(c, options + 1);
   if (failed()) return false;
-  if (w->dtype == DT_NONE) w->dtype = dtype_default();
   if (w->n < 0)
     fail(ERR_VALUE, "%s requires non-negative window length, got M=%lld", name, (Shown)w->n);
   else if (layout && strcmp(layout, "torch.strided") && strcmp(layout, "strided"))
@@ -35,6 +34,11 @@ static bool begin(Window *w, const Call *c, int options, const char *name) {
     fail(ERR_VALUE, "%s expects float32 or float64 dtypes, got: torch.%s", name,
          dtype_info[w->dtype].name);
   return !failed();
+}
+
+static bool begin(Window *w, const Call *c, int options, const char *name) {
+  DType d = arg_dtype(c, options);
+  return begin_as(w, c, options, name, d == DT_NONE ? dtype_default() : d);
 }
 
 /* What a window is computed from requires grad if the window is to. */
@@ -165,9 +169,20 @@ static bool begin_older(Window *w, const Call *c, int options, const char *name,
     return fail(ERR_RUNTIME, "%s requires non-negative window_length, got window_length=%lld", name,
                 (Shown)arg_int(c, 0)),
            false;
-  if (!begin(w, c, options, window)) return false;
+  DType d = arg_dtype(c, options);
+  if (d == DT_NONE) d = dtype_default();
+  if (!failed() && !dtype_is_float(d))
+    return fail(ERR_RUNTIME, "%s expects floating point dtypes, got: %s", name, dtype_c_name(d)),
+           false;
+  const bool half = dtype_is_half(d);
+  if (!begin_as(w, c, options, window, half ? DT_F32 : d)) return false;
   w->recorded = false;
+  w->half = half ? d : DT_NONE;
   return true;
+}
+
+static Tensor *rounded(const Window *w, Tensor *y) {
+  return y && w->half != DT_NONE ? t_to(y, w->half) : y;
 }
 
 /* The functions of torch, whose windows are leaves. `window` is the other name for messages. */
@@ -175,7 +190,7 @@ Tensor *t_bartlett_window(const Call *c, bool periodic, int options) {
   OP_ENTERED(t_bartlett_window, "bartlett_window", c, periodic, options);
   Window w;
   if (!begin_older(&w, c, options, "bartlett_window", "bartlett")) return NULL;
-  return made(c, options, triangle(&w, !periodic));
+  return made(c, options, rounded(&w, triangle(&w, !periodic)));
 }
 
 Tensor *t_kaiser_window(const Call *c, double beta, bool periodic, int options) {
@@ -184,12 +199,12 @@ Tensor *t_kaiser_window(const Call *c, double beta, bool periodic, int options) 
   if (!begin_older(&w, c, options, "kaiser_window", "kaiser")) return NULL;
   if (beta < 0)
     return fail(ERR_VALUE, "beta must be non-negative, got: %s instead.", number_text(beta));
-  return made(c, options, bell(&w, beta, !periodic));
+  return made(c, options, rounded(&w, bell(&w, beta, !periodic)));
 }
 
 Tensor *t_cosines_window(const Call *c, const char *name, const char *window, Floats weights,
                          bool periodic, int options) {
   Window w;
   if (!begin_older(&w, c, options, name, window)) return NULL;
-  return made(c, options, cosines(&w, weights, !periodic));
+  return made(c, options, rounded(&w, cosines(&w, weights, !periodic)));
 }

@@ -107,6 +107,7 @@ static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b
   num_f(n, 0, f);
   Tensor *addend = b;
   WITHOUT_GRAD_BLOCK {
+    if (f != 1 || negated) addend = t_to(addend, d); /* where it fits */
     if (f != 1) addend = t_mul(addend, alpha);
     if (negated) addend = t_neg(addend);
   }

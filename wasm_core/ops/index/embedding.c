@@ -301,6 +301,7 @@ typedef struct {
   int64_t n, n_bags, padding;
   BagMode mode;
   bool by_frequency, sparse;
+  bool one_by_one; /* a maximum, or with padding: PyTorch has a loop of its own for those */
   Tensor *bag;     /* int64: the bag of each index */
   Tensor *factors; /* (n, 1): 0 for an index that does not count, 1 / size of its bag for a mean */
   Tensor *sizes;   /* int64: of each bag; zeros for a sum, as PyTorch's are */
@@ -453,7 +454,13 @@ static bool bag_shapes_fit(const Tensor *indices, const Tensor *weight, const Te
   return !failed();
 }
 
-static bool weight_fits(const Tensor *weight) {
+static bool weights_fit(const Tensor *weight, const Tensor *weights) {
+  if (weights && weights->dtype != weight->dtype)
+    return REFUSE(ERR_RUNTIME,
+                  "Expected tensor for argument #1 'weight' to have the same type as tensor for "
+                  "argument #1 'per_sample_weights'; but type torch.%sTensor does not equal "
+                  "torch.%sTensor (while checking arguments for embedding_bag)",
+                  legacy(weight), legacy(weights));
   if (dtype_is_float((DType)weight->dtype)) return true;
   bool modern = weight->dtype == DT_BOOL || dtype_is_complex((DType)weight->dtype);
   fail(ERR_RUNTIME,
@@ -488,10 +495,16 @@ static bool bag_values_fit(const Bags *b, const int64_t *offsets, int64_t n_offs
          (long long)b->n, (long long)offsets[n_offsets - 1]);
   int64_t rows = b->weight->sizes[0];
   for (int64_t i = 0; i < b->n && !failed(); i++)
-    if (b->v[i] < 0 || b->v[i] >= rows)
-      fail(ERR_RUNTIME,
-           "Index %lld of input takes value %lld which is not in the valid range [0, %lld)",
-           (long long)i, (long long)b->v[i], (long long)rows);
+    if (b->v[i] < 0 || b->v[i] >= rows) {
+      if (b->one_by_one)
+        fail(ERR_RUNTIME,
+             "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %lld",
+             (long long)b->v[i]);
+      else
+        fail(ERR_RUNTIME,
+             "Index %lld of input takes value %lld which is not in the valid range [0, %lld)",
+             (long long)i, (long long)b->v[i], (long long)rows);
+    }
   return !failed();
 }
 
@@ -513,7 +526,7 @@ static bool leave_out(Bags *b, int64_t n) {
 }
 
 /* Where the bags of b begin: given, or a row of the input each. `ends`: the last offset is the
- * end of the last bag. */
+ * end of the last bag; but PyTorch's loop of its own goes on to the end of the input. */
 static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   int64_t n = offsets ? offsets->numel : input->sizes[0];
   if (ends && n == 0)
@@ -524,7 +537,8 @@ static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   if (!b->v || !starts) return false;
   if (tensor_absent(b->offsets) || tensor_absent(b->indices)) return assign_bags(b, starts);
   if (!bag_values_fit(b, starts, n)) return false;
-  return leave_out(b, ends ? starts[n - 1] : n ? b->n : 0) && assign_bags(b, starts);
+  const int64_t used = ends && !b->one_by_one ? starts[n - 1] : n ? b->n : 0;
+  return leave_out(b, used) && assign_bags(b, starts);
 }
 
 /* input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
@@ -545,10 +559,17 @@ void op_embedding_bag(Call *c) {
             .padding = arg_given(c, 10) ? arg_int(c, 10) : -1};
   if (blocked(input, weight) || !bag_shapes_fit(input, weight, offsets, weights)) return;
   if (!bag_mode_fits(arg_str(c, 6), b.by_frequency, arg_bool(c, 7), weights, &b.mode)) return;
-  if (!weight_fits(weight) || !indices_fit(input, "embedding_bag") ||
+  if (!weights_fit(weight, weights) || !indices_fit(input, "embedding_bag") ||
       (offsets && !indices_fit(offsets, "embedding_bag")))
     return;
-  if (!padding_within(weight, arg_given(c, 10), &b.padding)) return;
+  if (arg_given(c, 10) && (b.padding < -weight->sizes[0] || b.padding >= weight->sizes[0])) {
+    fail(ERR_RUNTIME,
+         "padding_idx must be within the number of embeddings, -%lld through %lld, but got %lld",
+         (long long)weight->sizes[0], (long long)weight->sizes[0] - 1, (long long)b.padding);
+    return;
+  }
+  if (arg_given(c, 10) && b.padding < 0) b.padding += weight->sizes[0];
+  b.one_by_one = b.mode == BAG_MAX || arg_given(c, 10);
   b.indices = t_reshape(input, 1, (int64_t[]){-1});
   b.weights = weights ? t_reshape(weights, 1, (int64_t[]){-1}) : NULL;
   renorm_unrecorded(c, 3, weight, b.indices);

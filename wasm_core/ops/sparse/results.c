@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "kernels/complex.h"
 #include "ops/sparse/sparse.h"
 #include "sparse_rows.h"
 
@@ -38,7 +39,9 @@ static Tensor *to_coo(Tensor *x) {
 /* Where compressed tensors have no loops of their own: as COO, and the result as they are. */
 static Tensor *as_first(Tensor *y, const Tensor *first) {
   if (!y || !is_coo(y) || is_coo(first)) return y;
-  y = t_to_form(y, form_of(first));
+  Form f = form_of(first);
+  f.sizes = y->sizes; /* a product has sizes of its own */
+  y = t_to_form(y, f);
   return y ? with_index_type(y, first) : NULL;
 }
 
@@ -447,6 +450,11 @@ Tensor *t_sparse_transpose(Tensor *x, int64_t a, int64_t b) {
 Tensor *t_sparse_t(Tensor *x) {
   ANY_ENTERED(t_sparse_t, "t", x);
   if (blocked(x) || x->ndim < 2) return failed() ? NULL : x;
+  if (is_coo(x) && x->ndim > 2)
+    return fail(ERR_RUNTIME,
+                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got %d sparse "
+                "and %d dense dimensions",
+                sparse_dims(x), dense_dims(x));
   Node *n = node_new(&TBackward0, 0, 0, x, NULL);
   return set_history(transposed(x, x->ndim - 2, x->ndim - 1), n);
 }
@@ -609,6 +617,7 @@ Tensor *t_sparse_mm(Tensor *a, Tensor *b, const char *reduce) {
 }
 
 static Tensor *scaled_by(Tensor *x, Tensor *factor) {
+  if (!factor) return NULL;
   bool one = !dtype_is_complex((DType)factor->dtype) && tensor_get_f(factor, 0) == 1;
   return one ? x : t_mul(x, factor);
 }
@@ -621,8 +630,9 @@ Tensor *t_sparse_addmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor 
   return t_add(scaled_by(self, beta), y ? scaled_by(y, alpha) : NULL);
 }
 
-static Tensor *number(double f, int64_t i, DType d) {
-  return dtype_is_inexact(d) ? tensor_wrapped_f(f) : tensor_wrapped_i(i);
+static Tensor *number(Factor f, DType d) {
+  if (f.imag != 0) return tensor_wrapped_c(complex_of(f.f, f.imag));
+  return dtype_is_inexact(d) ? tensor_wrapped_f(f.f) : tensor_wrapped_i(f.i);
 }
 
 Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
@@ -631,8 +641,9 @@ Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor a
   DType d = (DType)self->dtype;
   Tensor *y = is_sparse(a) || is_sparse(b) ? t_mm_sparse(a, b) : t_mm(a, b);
   if (y && !is_sparse(self)) self = t_expand(self, y->ndim, y->sizes);
-  return t_add(scaled_by(self, number(beta.f, beta.i, d)),
-               y ? scaled_by(y, number(alpha.f, alpha.i, d)) : NULL);
+  if (!dtype_is_complex(d) && (alpha.imag != 0 || beta.imag != 0))
+    return fail(ERR_RUNTIME, "value cannot be converted to type double without overflow");
+  return t_add(scaled_by(self, number(beta, d)), y ? scaled_by(y, number(alpha, d)) : NULL);
 }
 
 Tensor *t_sparse_mv(Tensor *a, Tensor *v) {

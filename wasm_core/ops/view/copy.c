@@ -316,8 +316,7 @@ bool tensor_has_format(const Tensor *t, MemoryFormat format) {
 
 /* ------------------------------------------------------------ casts, clones */
 
-GRAD(ToCopyBackward0, "")
-{
+GRAD_SPARSE(ToCopyBackward0, "") {
   DType dtype = (DType)n->numbers[0].i;
   int32_t form = (int32_t)n->numbers[1].i;
   bool there = !g[0] || (g[0]->form & FORM_ABSENT) == form;
@@ -342,8 +341,7 @@ Tensor *t_to(Tensor *x, DType dtype) {
              : t_to_device(x, dtype, x->form & FORM_ABSENT, FORMAT_PRESERVE);
 }
 
-GRAD(CloneBackward0, "")
-{ gi[0] = g[0]; }
+GRAD_SPARSE(CloneBackward0, "") { gi[0] = g[0]; }
 
 Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
   SPARSE_GIVES(t_sparse_clone(x), x);
