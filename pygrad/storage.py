@@ -72,6 +72,9 @@ class _Storage:
         """How many elements there are."""
         return self.nbytes() // self.element_size()
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def __len__(self) -> int:
         return self.size()
 
@@ -264,9 +267,6 @@ class UntypedStorage(StorageBase):
     def element_size(self) -> int:
         """1."""
         return 1
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes()
 
     def get_device(self) -> None:
         """None: on the CPU, as in PyTorch."""
@@ -824,7 +824,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     made._mark(tensor.requires_grad)
     memo[id(tensor)] = made
     if tensor.grad is not None:
-        made.grad = deep_copy(tensor.grad.detach(), memo)
+        made.grad = copy.deepcopy(tensor.grad, memo)
     for name, value in (*tensor.__dict__.items(), *slots_of(tensor).items()):
         setattr(made, name, copy.deepcopy(value, memo))
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import Any
 
@@ -215,6 +216,26 @@ def sparse_gradients_through_clones_and_of_half_types(t: Any) -> Any:
     half = t.ones(4, 3, dtype=t.bfloat16, requires_grad=True)
     t.nn.functional.embedding_bag(rows, half, mode="sum", sparse=True).sum().backward()
     return w.grad.to_dense(), half.grad.to_dense().float(), str(half.grad.layout)
+
+
+@script
+def copies_keep_what_shares_a_gradient(t: Any) -> Any:
+    x = t.zeros(3)
+    x.grad = t.ones(3)
+    after, before = copy.deepcopy([x, x.grad]), copy.deepcopy([x.grad, x])
+    loose = copy.deepcopy(x)
+    return [
+        after[0].grad is after[1],
+        before[1].grad is before[0],
+        loose.grad,
+        loose.grad is x.grad,
+    ]
+
+
+@script
+def sizes_of_storages(t: Any) -> Any:
+    kinds = (lambda x: x.storage(), lambda x: x.untyped_storage())
+    return [of(t.ones(10)).__sizeof__() - of(t.ones(0)).__sizeof__() for of in kinds]
 
 
 @script
