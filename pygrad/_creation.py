@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -417,7 +417,13 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
     else:
         out = _tensor_from(data, kind, copy=True)
     out = _moved(out, device)
+    if lifted is not None:
+        out = lifted(out)
     return as_leaf(out) if requires_grad else out
+
+
+lifted: Callable[[Tensor], Tensor] | None = None
+"""What modes that are told of each op make of a new tensor; None: there are none."""
 
 
 def _as_dtype(kind: Any) -> dtype | None:

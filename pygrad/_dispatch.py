@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from . import _backward_ops, _ops, ops
-from ._boundary import asked, callbacks, calls, modes, overriding
+from . import _backward_ops, _creation, _ops, ops
+from ._boundary import asked, attributes, callbacks, calls, modes, overriding
 from ._boundary.arguments import Index
 from ._boundary.asked import MISSING, UNKNOWN, Enum, tensor_of, values_of
 from ._dtypes import (
@@ -63,6 +63,22 @@ def _ask(of_modes: list[Any]) -> None:
 
 def _keep_arguments() -> None:
     calls.keep_arguments(bool(_pushed or kernels))
+    attributes.tell_items(bool(_pushed))
+    _creation.lifted = _lifted if _pushed else None
+
+
+def _lifted(tensor: Any) -> Any:
+    """A tensor of a program's data, of which the modes of this thread are told."""
+    found = handled(ops.aten.lift_fresh.default, (tensor,), {}) if _here.modes else tensor
+    return tensor if found is NotImplemented else found
+
+
+def unseen(function: Callable[[Any], Any], value: Any) -> Any:
+    """The result of a function of a tensor or a number, of which no mode is told."""
+    if not _here.modes:
+        return function(value)
+    with without_modes():
+        return function(value)
 
 
 def push_mode(mode: Any) -> None:
@@ -487,12 +503,19 @@ def _trimmed(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], 
     return args[:last], kwargs
 
 
+_BY_VALUE: Final = {"bernoulli": (1, "float"), "masked_fill": (2, "Scalar")}
+"""Where an op has a tensor or a number, and the overload that takes a number."""
+
+
 def _order(name: str, values: Sequence[Any]) -> list[str]:
     """The overloads of an op, the most likely first."""
     have = native_lines()[name]
     base = name.removesuffix("_")
     first = []
-    if base in ops._OVERLOADS:
+    if base in _BY_VALUE and len(values) > _BY_VALUE[base][0]:
+        place, of_number = _BY_VALUE[base]
+        first = ["Tensor" if isinstance(values[place], Tensor) else of_number]
+    elif base in ops._OVERLOADS:
         plain, other, by_dim = ops._OVERLOADS[base]
         second = values[1] if len(values) > 1 else None
         absent = second is None or second is MISSING
@@ -695,6 +718,35 @@ def _pooled(name: str, values: list[Any]) -> Called | None:
     return fitted(name, dict(zip(names, values, strict=False)), values)
 
 
+def _dropped(values: list[Any]) -> Composed | None:
+    """The noise is drawn by an op, so that who notes the ops draws another each time."""
+    x, p, training, *kind = values
+    if kind[:1] not in ([], [0]) or not training or not 0 < p < 1 or not x.numel():
+        return None
+
+    def run() -> Any:
+        aten = ops.aten
+        noise = aten.bernoulli_.float(aten.empty_like.default(x), 1 - p)
+        return aten.mul.Tensor(x, aten.div_.Scalar(noise, 1 - p))
+
+    return run
+
+
+def _chunked(values: list[Any]) -> Called | None:
+    x, chunks, *rest = values
+    dim = rest[0] if rest and rest[0] is not MISSING else 0
+    if chunks <= 0 or not x.dim() or not x.shape[dim]:
+        return None
+    size = -(-x.shape[dim] // chunks)
+    return "split", "Tensor", [x, size, dim] if dim else [x, size], {}
+
+
+def _layer_normed(values: list[Any]) -> Called | None:
+    x, sizes, weight, bias, eps, *_ = values
+    given = [x, sizes, weight, bias, 1e-5 if eps is MISSING else eps]
+    return fitted("native_layer_norm", None, given)
+
+
 def _group_normed(values: list[Any]) -> Called | None:
     x, groups, weight, bias, eps, *_ = values
     n, channels = x.shape[:2]
@@ -735,10 +787,13 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
     "log_softmax": _as_softmax("log_softmax"),
     "_getitem": _subscripted,
     "__getitem__": _subscripted,
+    "dropout": _dropped,
     "embedding": _embedded,
     "nll_loss": _nll_loss,
     "max_pool2d": functools.partial(_pooled, "max_pool2d_with_indices"),
     "max_pool3d": functools.partial(_pooled, "max_pool3d_with_indices"),
+    "chunk": _chunked,
+    "layer_norm": _layer_normed,
     "group_norm": _group_normed,
     "narrow": _narrowed,
     "linear": _linear,
@@ -923,8 +978,21 @@ def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | 
             fitted(called, named, values, out, absent, several) if ops.is_callable(called) else None
         )
         if fit is not None:
-            return fit
+            if row < 0 and name == "ones_like":  # the gradient that a backward begins with
+                fit[3].setdefault("memory_format", preserve_format)
+            return _of_one_dtype(fit) if fit[0] == "index_put_" else fit
     return None
+
+
+def _of_one_dtype(called: Called) -> Called:
+    """A number that a subscript puts into a tensor has the tensor's dtype."""
+    into, _, value = called[2][:3]
+    if not isinstance(value, Tensor):
+        make = partial(_ops.SPACES["torch"]["scalar_tensor"], dtype=into.dtype)
+        called[2][2] = unseen(make, value)
+    elif not value.dim() and value.dtype is not into.dtype:
+        called[2][2] = unseen(lambda each: each.to(into.dtype), value)
+    return called
 
 
 # ------------------------------------------------------------------ asking
@@ -1145,3 +1213,4 @@ def _place_of_grad(row: int) -> int:
 
 callbacks.runners[asked.ASKED] = _run
 ops.asked_first = asked_first
+ops.lifted = _lifted

@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 from . import _boundary, _ops
 from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
+from ._dispatch import unseen
+from ._dtypes import preserve_format
 from ._functorch.vmap import entered, levels, mapped_or_one_by_one, vmap
 from ._tensor import Tensor
 from ._tree import TreeSpec, flatten, map_leaves, unflatten
@@ -304,10 +306,14 @@ class _Aliases:
 
 def _alias(whole: Tensor) -> Tensor:
     if whole.requires_grad:
-        return whole.view_as(whole)
+        return unseen(_view_as_itself, whole)  # type: ignore[no-any-return]
     if not whole.dtype._inexact:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    return whole.detach().requires_grad_()
+    return unseen(Tensor.detach, whole).requires_grad_()  # type: ignore[no-any-return]
+
+
+def _view_as_itself(tensor: Tensor) -> Tensor:
+    return tensor.view_as(tensor)
 
 
 def _with_tangent(whole: Tensor, leaf: Tensor) -> Tensor:
@@ -331,10 +337,10 @@ def _released(value: Any, outside: bool) -> Any:
 def _detached(tensor: Tensor) -> Tensor:
     """Without its graph, but with its tangent."""
     if forward_ad.current_level() < 0:
-        return tensor.detach()
+        return unseen(Tensor.detach, tensor)  # type: ignore[no-any-return]
     tangent = _parts(tensor)[1]
-    plain = tensor.detach()
-    return plain if tangent is None else _dual(plain, tangent.detach())
+    plain: Tensor = unseen(Tensor.detach, tensor)
+    return plain if tangent is None else _dual(plain, unseen(Tensor.detach, tangent))
 
 
 def _selected(args: tuple[Any, ...], argnums: Any) -> tuple[list[int], Any]:
@@ -441,7 +447,9 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
                 f"{output.dtype}"
             )
         outside = aliases.recorded_outside(wholes)
-        found = aliases.gradients(wholes, [_F["ones_like"](output)], False, outside)
+        found = aliases.gradients(
+            wholes, [_F["ones_like"](output, memory_format=preserve_format)], False, outside
+        )
         _check_aux(aux, has_aux)
         keep = outside and bool(get() & GRAD)
         value = _released((output, aux) if has_aux else output, keep)

@@ -495,7 +495,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     },
     "_unsafe_view": lambda self, size: self.view(size),
     "is_nonzero": lambda self: bool(self),
-    "lift_fresh": lambda self: self,
+    "lift_fresh": lambda self: lifted(self),
     "lift": lambda self: self,
     "cross_entropy_loss": _cross_entropy_loss,
     "alias": lambda self: self.view_as(self),
@@ -599,7 +599,8 @@ _OFFERED: Final = ("torch", "method", "nn", *_PREFIX)
 _BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {
     "sum_to_size": lambda self, size: self.sum_to_size(size),
     "_local_scalar_dense": lambda self: self.item(),
-    "lift_fresh": lambda self: self,
+    "lift_fresh": lambda self: lifted(self),
+    "lift_fresh_copy": lambda self: self.clone(),
     "zero_": lambda self: self.zero_(),
     "expand": lambda self, size, *, implicit=False: self.expand(list(size)),
 }
@@ -636,12 +637,18 @@ class _Namespace:
         return f"<_OpNamespace '{self.name}'>"
 
 
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
+
+
 def _nobody(*_: Any) -> Any:
     return NotImplemented
 
 
 asked_first: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _nobody
 """What a mode or a class makes of an op that the engine does not have; `_dispatch` says it."""
+lifted: Callable[[Tensor], Tensor] = _itself
+"""What modes make of a new tensor of a program's data; `_dispatch` says it."""
 finder: Callable[[str, str], OpOverloadPacket | None] | None = None
 """What `pygrad.library` has: the op of a library by its name."""
 aten: Final = _Namespace("aten")

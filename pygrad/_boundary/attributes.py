@@ -124,11 +124,19 @@ def drop_grad(self: Tensor) -> None:
             holding(release_grad_at, at)
 
 
+_items_told = False
+
+
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     h = self._h
     # nor is it lazy, batched or of a form
-    if words[(h + _NUMEL) >> 3] == 1 and memory[h + _FLAGS] < CONJ and not memory[h + _FORM]:
+    if (
+        words[(h + _NUMEL) >> 3] == 1
+        and memory[h + _FLAGS] < CONJ
+        and not memory[h + _FORM]
+        and not _items_told
+    ):
         kind = memory[h + _DTYPE]
         data = unsigned[(unsigned[(unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
         offset = words[(h + _OFFSET) >> 3]
@@ -140,6 +148,12 @@ def item(self: Tensor) -> Any:
             return words[(data >> 3) + offset]
     found = _item(self)
     return found & _WORD if memory[h + _DTYPE] == CODE_UINT64 else found
+
+
+def tell_items(told: bool) -> None:
+    """Whether the engine hears of all elements that are read as numbers, so that it can ask."""
+    global _items_told
+    _items_told = told
 
 
 QUICK: Final[dict[str, Any]] = {
