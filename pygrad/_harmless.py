@@ -181,7 +181,6 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
     ],
     "torch._guards": [(_always(None), "active_fake_mode detect_fake_mode")],
     "torch._subclasses.fake_tensor": [(_always(False), "is_fake")],
-    "torch.fx.experimental.proxy_tensor": [(_always(None), "get_proxy_mode")],
     "torch.jit": [
         (_itself, "_script_if_tracing interface script_if_tracing script_method"),
         (_first, "optimize_for_inference"),

@@ -30,6 +30,7 @@ from ..func import (
     linearize,
     vjp,
 )
+from ..fx.experimental.proxy_tensor import make_fx
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import _functional_call
 
@@ -47,6 +48,7 @@ __all__ = [
     "linearize",
     "make_functional",
     "make_functional_with_buffers",
+    "make_fx",
     "vjp",
     "vmap",
 ]
