@@ -1,6 +1,7 @@
 """Passes: what is done with graphs, each a module of its own."""
 
 from . import (
+    dialect,
     graph_drawer,
     infra,
     shape_prop,
@@ -9,6 +10,7 @@ from . import (
 )
 
 __all__ = [
+    "dialect",
     "graph_drawer",
     "infra",
     "shape_prop",

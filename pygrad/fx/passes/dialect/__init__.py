@@ -1,0 +1,5 @@
+"""Passes for graphs of one set of ops."""
+
+from . import common
+
+__all__ = ["common"]
