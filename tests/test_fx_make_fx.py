@@ -179,6 +179,22 @@ def test_modes_are_told_of_what_composite_ops_are_made_of() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.split(3),
+        lambda x: x.split([3]),
+        lambda x: x.chunk(1),
+        lambda x: x[None].unbind(),
+        lambda x: pygrad.broadcast_tensors(x),
+    ],
+)
+def test_a_list_of_one_tensor_is_a_list_under_a_mode_too(function: Any) -> None:
+    with Listing():
+        (found,) = function(pygrad.ones(3))
+    assert found.tolist() == [1.0, 1.0, 1.0]
+
+
 def test_a_number_put_into_places_has_the_dtype_under_a_mode_too() -> None:
     x, places = pygrad.zeros(3), pygrad.tensor([0, 2])
     with Listing():

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/create/random.h"
 #include "ops/op.h"
@@ -557,7 +558,8 @@ static Tensors results(const Call *c) {
 
 /* Where the op ran, it made these. */
 static void give(Call *c, Question *q, Tensors made) {
-  bool one = q->ran ? c->result.tag == TAG_TENSOR : q->n == 1;
+  bool one = q->ran ? c->result.tag == TAG_TENSOR
+                    : schema_of_row(c->row)->result != RESULT_LIST; /* of one, perhaps */
   if (q->n < 0) {
     c->result = q->number;
     return;
