@@ -917,3 +917,25 @@ def test_dead_code_is_kept_where_it_does_more_than_give_a_value(target: Any, imp
     assert node.is_impure() is impure
     graph.eliminate_dead_code()
     assert (node in graph.nodes) is impure
+
+
+def test_a_call_that_generated_code_made_wrongly_shows_its_line(capsys: Any) -> None:
+    class Dot(nn.Module):
+        def forward(self, x):  # type: ignore[no-untyped-def]
+            return pygrad.torch.dot(x, x).relu()
+
+    module = fx.symbolic_trace(Dot())
+    with pytest.raises(TypeError):
+        module(5)
+    shown = capsys.readouterr().err
+    assert "Call using an FX-traced Module, line 5 of the traced Module's generated" in shown
+    assert "dot = torch.dot(x, x)" in shown
+
+
+def test_the_condition_of_a_branch_is_a_number_or_a_tensor() -> None:
+    def function(x, y):  # type: ignore[no-untyped-def]
+        return pygrad.cond(x[0] == 0, pygrad.add, pygrad.sub, [x, y])
+
+    with pytest.raises(RuntimeError, match=r"Expected pred to be bool or tensor, but got Proxy"):
+        fx.symbolic_trace(function)
+    assert pygrad.cond(True, lambda n: n + 1, None, [3]) == 4  # type: ignore[arg-type]

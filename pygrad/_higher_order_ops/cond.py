@@ -20,9 +20,11 @@ def cond(
 ) -> Any:
     """``true_fn(*operands)`` if a condition holds, else ``false_fn(*operands)``.
 
+    A number decides as Python has it, and the operands are not looked at.
+
     Raises:
-        RuntimeError: `pred` has not one element, a function cannot be called, or `operands` are
-            not tensors.
+        RuntimeError: `pred` is neither a number nor a tensor, or a tensor that has not one element;
+            with a tensor, a function cannot be called, or `operands` are not tensors.
 
     Example:
         >>> import pygrad
@@ -30,7 +32,11 @@ def cond(
         >>> pygrad.cond(x > 0, lambda x: x * 3, lambda x: -x, (x,))
         tensor(6.)
     """
-    if isinstance(pred, Tensor) and pred.numel() != 1:
+    if isinstance(pred, (bool, int, float)):
+        return (true_fn if pred else false_fn)(*operands)
+    if not isinstance(pred, Tensor):
+        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
+    if pred.numel() != 1:
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError("Expect both branches to be callable.")

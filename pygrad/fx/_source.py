@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, cast
 
 from .._package import pygrad
@@ -99,6 +101,11 @@ def import_block(globals: dict[str, Any]) -> str:
     return "\n".join([_TORCH, *sorted(lines)])
 
 
+_PACKAGE: Final = Path(__file__).parent.parent
+_OF_OPS: Final = (str(_PACKAGE / "_boundary") + os.sep, str(_PACKAGE / "_tensor.py"))
+"""Where the functions of ops are."""
+
+
 class _WrappedCall:
     """The call of a generated module, which shows the line of its code where that fails."""
 
@@ -128,6 +135,8 @@ class _WrappedCall:
             return cast(Any, super(self.cls, obj)).__call__(*args, **kwargs)
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
+            while frames[-1].filename.startswith(_OF_OPS):  # which in PyTorch have no frames
+                frames.pop()
             if "eval_with_key" in frames[-1].filename:
                 print(self._generate_error_message(frames[-1]), file=sys.stderr)
                 raise error.with_traceback(None) from error.__cause__
