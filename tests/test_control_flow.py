@@ -33,9 +33,10 @@ def test_condition_chooses_what_runs_and_is_differentiated(kind: type, holds: fl
     ("arguments", "message"),
     [
         ((pygrad.ones(2), abs, abs, ()), "single-element tensor"),
-        ((True, 3, abs, ()), "both branches to be callable"),
-        ((True, abs, abs, [3]), "only consists of tensor leaves"),
-        ((True, abs, abs, pygrad.ones(2)), "only consists of tensor leaves"),
+        (("yes", abs, abs, ()), "Expected pred to be bool or tensor, but got yes"),
+        ((pygrad.tensor(True), 3, abs, ()), "both branches to be callable"),
+        ((pygrad.tensor(True), abs, abs, [3]), "only consists of tensor leaves"),
+        ((pygrad.tensor(True), abs, abs, pygrad.ones(2)), "only consists of tensor leaves"),
     ],
 )
 def test_condition_refuses_what_torch_refuses(arguments: tuple, message: str) -> None:
