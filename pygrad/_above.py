@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._creation import tensor as tensor
     from ._dispatch import host_tensor as host_tensor
     from ._dispatch import make_wrapper as make_wrapper
+    from ._dispatch import run_unasked as run_unasked
     from ._functions import is_storage as is_storage
     from ._functions import lu as lu
     from ._host_data import apply_ as apply_
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 PLACES: Final = {
     name: module
     for module, names in {
-        "_dispatch": "host_tensor make_wrapper",
+        "_dispatch": "host_tensor make_wrapper run_unasked",
         "_creation": "as_tensor from_numpy made_of tensor",
         "_functions": "is_storage lu",
         "_host_data": "apply_ dim_order lent_again map_ reduce_tensor shared_again to_dlpack "

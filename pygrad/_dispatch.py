@@ -122,7 +122,7 @@ def without_modes() -> Iterator[list[Any]]:
 
 
 class disabled:
-    """`torch._C._DisableTorchDispatch`: tensors' classes are not asked while it is there."""
+    """`torch._C._DisableTorchDispatch`: nobody is asked while it is there, no class and no mode."""
 
     def __init__(self) -> None:
         _here.disabled += 1
@@ -140,6 +140,15 @@ class disabled:
         self._end()
 
     __del__ = _end
+
+
+def run_unasked(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls an op below all classes and modes."""
+    _here.disabled += 1
+    try:
+        return func(*args, **kwargs)
+    finally:
+        _here.disabled -= 1
 
 
 # ------------------------------------------------------------------ functions of libraries
@@ -980,7 +989,9 @@ def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | 
         if fit is not None:
             if row < 0 and name == "ones_like":  # the gradient that a backward begins with
                 fit[3].setdefault("memory_format", preserve_format)
-            return _of_one_dtype(fit) if fit[0] == "index_put_" else fit
+            if fit[0] == "index_put_":
+                return _of_one_dtype(fit)
+            return _placed(fit) if row >= 0 and out is None else fit
     return None
 
 
@@ -993,6 +1004,24 @@ def _of_one_dtype(called: Called) -> Called:
     elif not value.dim() and value.dtype is not into.dtype:
         called[2][2] = unseen(lambda each: each.to(into.dtype), value)
     return called
+
+
+def _placed(called: Called) -> Called:
+    """The call of a function that makes tensors, which says where: PyTorch's functions for Python
+    tell the device, where no tensor does, and that the memory is not pinned.
+    """
+    name, overload, args, kwargs = called
+    arguments = ops.schema_of(name, overload).arguments
+    if not any(each.name == "pin_memory" for each in arguments):
+        return called
+    where = {"device": kwargs.get("device")}
+    if where["device"] is not None:
+        where["device"] = _device(where["device"])
+    elif arguments[0].type.name != "Tensor":
+        where["device"] = _device("meta" if modes.get() & modes.MADE_META else "cpu")
+    kwargs = {"pin_memory": False, **kwargs, **where}
+    names = [each.name for each in arguments if kwargs.get(each.name) is not None]
+    return name, overload, args, {each: kwargs[each] for each in names}
 
 
 # ------------------------------------------------------------------ asking
@@ -1046,7 +1075,7 @@ def handled(
     """
     tensors = [] if _here.disabled else _overloaded(args, kwargs)
     types = tuple(type(each) for each in tensors)
-    stack = _here.modes
+    stack = [] if _here.disabled else _here.modes
     if stack:
         mode = stack.pop()
         _ask(stack)
@@ -1164,7 +1193,7 @@ def asked_first(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _run(ident: int, words: list[int], _: int) -> list[int]:
     """Answers the engine."""
-    if _here.disabled and not (_here.modes or kernels):
+    if _here.disabled and not kernels:
         return [asked.LATER, 1]
     row, name, how = asked.header(words)
     if how & asked.GRADIENT:

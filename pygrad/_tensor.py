@@ -104,6 +104,16 @@ class Tensor(Methods):
         else:
             released.append(h)  # to a list: the one call after which nobody looks for signals
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class that answers for ops below autograd is not asked above it, unless it says so."""
+        super().__init_subclass__(**options)
+        method = getattr(cls.__torch_function__, "__func__", None)
+        if (
+            method is Tensor.__torch_function__.__func__  # type: ignore[attr-defined]
+            and cls.__torch_dispatch__ is not Tensor.__torch_dispatch__
+        ):
+            cls.__torch_function__ = overriding.disabled  # type: ignore[method-assign]
+
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
         """A tensor of another class over the data of one: what Parameter is made with.
@@ -199,8 +209,10 @@ class Tensor(Methods):
 
     @staticmethod
     def __torch_dispatch__(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What a subclass may have of its own, to answer for ops on its tensors below autograd."""
-        return func(*args, **(kwargs or {}))
+        """What a subclass may have of its own, to answer for ops on its tensors below autograd.
+        This one runs the op itself: no class and no mode is asked.
+        """
+        return _above.run_unasked(func, args, kwargs or {})
 
     # ------------------------------------------------------------ description
 

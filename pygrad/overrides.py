@@ -48,6 +48,7 @@ __all__ = [
     "wrap_torch_function",
 ]
 
+_METHODS: Final = _ops.SPACES["method"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -181,6 +182,9 @@ def redispatch_function(
     kwargs = kwargs or {}
     behind = overriding.behind(func)
     if behind is not None:
+        if func.__name__ in _METHODS:  # the op of a method of Python has its name, and would ask
+            with overriding.DisableTorchFunction():
+                return behind(*args, **kwargs)
         return behind(*args, **kwargs)
     _state.skip = True
     try:

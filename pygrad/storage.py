@@ -799,19 +799,25 @@ def typed_storage(tensor: Tensor, warn: bool = True) -> TypedStorage:
     return _typed(tensor)
 
 
+def _no_copy(which: str, method: str, doing: str) -> RuntimeError:
+    return RuntimeError(
+        f"The default implementation of __deepcopy__() for {which} subclasses only works for "
+        f"subclass types that implement {method} and for which {doing} returns another instance of "
+        f"the same subclass. You should either properly implement {method} for your subclass or "
+        f"override __deepcopy__() if it is intended behavior for {method} to return an instance of "
+        "a different type."
+    )
+
+
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with copied memory, gradient and attributes; what shared memory does so again."""
     hidden = header.is_hidden(tensor._h)
+    kind = type(tensor)
     if hidden:  # the class copies its elements
-        made = tensor.clone().detach()
-        if type(made) is not type(tensor):
-            raise RuntimeError(
-                "The default implementation of __deepcopy__() for wrapper subclasses only works "
-                "for subclass types that properly implement clone() and detach() operators. You "
-                f"should either properly implement them for {type(tensor)} or override "
-                "__deepcopy__() if it is intended behavior for it to return an instance of a "
-                "different type."
-            )
+        made = tensor.clone()
+        if type(made) is not kind:
+            raise _no_copy("wrapper", "clone()", "cloning")
+        made = made.detach()
     elif _is_batched(tensor) or header.is_sparse(tensor._h):
         made = tensor.detach().clone()
     else:
@@ -819,8 +825,10 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
         made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())
-    if type(tensor) is not Tensor and not hidden:
-        made = type(tensor)._make_subclass(type(tensor), made)
+        if kind is not Tensor and type(tensor.new_empty([])) is not kind:
+            raise _no_copy("non-wrapper", "new_empty()", "that function")
+    if kind is not Tensor and not hidden:
+        made = kind._make_subclass(kind, made)
     made._mark(tensor.requires_grad)
     memo[id(tensor)] = made
     if tensor.grad is not None:

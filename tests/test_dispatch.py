@@ -376,11 +376,106 @@ def test_slots_of_a_subclass_are_copied() -> None:
     class Named(torch.Tensor):
         __slots__ = ("name",)
 
+        def new_empty(self, *size: Any, **options: Any) -> Any:
+            return super().new_empty(*size, **options).as_subclass(Named)
+
     x: Any = torch.ones(1).as_subclass(Named)
     x.name = ["a"]
     assert copy.copy(x).name is x.name
     assert copy.deepcopy(x).name == ["a"]
     assert copy.deepcopy(x).name is not x.name
+
+
+def test_a_class_that_makes_no_tensors_of_its_own_has_no_deep_copies() -> None:
+    class Plain(torch.Tensor):
+        pass
+
+    with pytest.raises(RuntimeError, match="implement new_empty.* for which that function returns"):
+        copy.deepcopy(torch.ones(1).as_subclass(Plain))
+
+    class Unwrapping(Wrapper):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return args[0].elem.clone()
+
+    with pytest.raises(RuntimeError, match="implement clone.* for which cloning returns another"):
+        copy.deepcopy(Unwrapping(torch.ones(1)))
+
+
+def test_the_default_runs_the_op_itself() -> None:
+    seen: list[Any] = []
+
+    class Passing(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func)
+            result = super().__torch_dispatch__(func, types, list(args), kwargs)
+            assert not result.requires_grad
+            return result
+
+    x: Any = torch.Tensor._make_subclass(Passing, torch.tensor([1.0, 2.0]), True)
+    y = x + x
+    assert y.tolist() == [2.0, 4.0]
+    assert y.requires_grad
+    assert seen == [torch.ops.aten.add.Tensor]
+
+
+def test_a_class_that_answers_below_autograd_is_not_asked_above_it() -> None:
+    class Above(torch.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return NotImplemented
+
+    class Both(Above):
+        __torch_dispatch__ = Wrapper.__torch_dispatch__
+
+    assert Wrapper.__torch_function__ is torch._C._disabled_torch_function_impl
+    assert Both.__torch_function__.__func__ is Above.__torch_function__.__func__  # type: ignore[attr-defined]
+
+
+def test_a_parameter_needs_a_class_that_its_detach_keeps() -> None:
+    class Unwrapping(Wrapper):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return func(args[0].elem)
+
+    x = Unwrapping(torch.ones(1))
+    assert type(x.detach()) is torch.Tensor
+    with pytest.raises(RuntimeError, match="returns an instance of the same type"):
+        torch.nn.Parameter(x)
+
+
+def test_functions_that_make_tensors_tell_where() -> None:
+    with Listing() as seen:
+        torch.empty([])
+        torch.zeros(2, dtype=torch.int32, device="meta")
+        torch.ones(1).new_zeros(2)
+        with torch.device("meta"):
+            torch.full((2,), 1.0)
+    cpu, meta = torch.device("cpu"), torch.device("meta")
+    assert [kwargs for _, _, kwargs in seen.calls] == [
+        {"device": cpu, "pin_memory": False},
+        {"dtype": torch.int32, "device": meta, "pin_memory": False},
+        {"device": cpu, "pin_memory": False},
+        {"pin_memory": False},
+        {"device": meta, "pin_memory": False},
+    ]
+
+
+def test_no_mode_is_asked_while_dispatch_is_off() -> None:
+    from pygrad.utils._mode_utils import no_dispatch
+
+    with Listing() as seen, no_dispatch():
+        torch.ones(1) + 1
+    assert not seen.names
 
 
 def test_data_of_a_wrapper_is_a_wrapper() -> None:

@@ -562,3 +562,28 @@ def test_a_function_of_a_namespace_without_a_name_is_called_again() -> None:
     space["Plain"] = pygrad.Tensor
     exec(source, space)  # which has no __name__
     assert space["twice"](pygrad.ones(1).as_subclass(Loud)).tolist() == [2.0]
+
+
+def test_a_method_that_is_told_again_by_its_op_is_redispatched_once() -> None:
+    class Redispatching(pygrad.Tensor):
+        told: ClassVar[list[str]] = []
+
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            cls.told.append(func.__name__)
+            return pygrad.overrides.redispatch_function(func, types, args, kwargs)
+
+    x: Any = pygrad.ones(2).as_subclass(Redispatching)
+    x.requires_grad_()
+    assert Redispatching.told == ["requires_grad_"]
+
+
+def test_all_same_mode_compares_modes() -> None:
+    from pygrad.utils._mode_utils import all_same_mode
+
+    x, y = pygrad.overrides.TorchFunctionMode(), pygrad.overrides.TorchFunctionMode()
+    assert all_same_mode([x, x])
+    assert not all_same_mode([x, y])
+    assert not all_same_mode([x, None])

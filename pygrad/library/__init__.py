@@ -259,7 +259,12 @@ def _library(ns: str, lib: Library | None) -> Library:
 
 
 def define(
-    qualname: Any, schema: str, *more: Any, lib: Library | None = None, tags: Any = ()
+    qualname: Any,
+    schema: str,
+    *more: Any,
+    lib: Library | None = None,
+    tags: Any = (),
+    **options: Any,
 ) -> Any:
     """Makes an op: ``define("mine::sin", "(Tensor x) -> Tensor")``.
 
@@ -269,7 +274,9 @@ def define(
     Raises: ValueError: the name is none, or a schema.
     """
     if isinstance(qualname, Library):
-        return decorator(lambda fn: qualname.impl(qualname.define(schema, *more), fn))
+        return decorator(lambda fn: qualname.impl(qualname.define(schema, *more, **options), fn))
+    if options:
+        raise TypeError(f"define() got an unexpected keyword argument {next(iter(options))!r}")
     if more:
         raise TypeError(f"define() takes 2 positional arguments but {2 + len(more)} were given")
     if not isinstance(qualname, str):
