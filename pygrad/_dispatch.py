@@ -936,7 +936,6 @@ _SILENT: Final = {
     "_unpack_dual",
     "_fw_primal",
     "detach_",
-    "set_",
     "requires_grad",
     "retains_grad",
     "is_leaf",

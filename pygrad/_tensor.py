@@ -81,6 +81,8 @@ class Tensor(Methods):
         made = _above.legacy_tensor(*args, **kwargs)
         if cls is Tensor:
             return made
+        if args and isinstance(args[0], Tensor):
+            _refuse_taken(cls, args[0])
         out = _of_class(cls, made)
         out._b = getattr(made, "_b", None)
         return _hosted(out)  # type: ignore[no-any-return]
@@ -129,6 +131,8 @@ class Tensor(Methods):
                 "_make_subclass(): argument 'data' (position 2) must be Tensor, not "
                 f"{type(data).__name__}"
             )
+        if cls is not type(data):
+            _refuse_taken(cls, data)
         out = _hosted(_of_class(cls, _C["data"](data)))
         return as_leaf(out) if require_grad else out
 
@@ -145,6 +149,7 @@ class Tensor(Methods):
             >>> pygrad.ones(2).as_subclass(Metres) * 2
             Metres([2., 2.])
         """
+        _refuse_taken(cls, self)
         return _hosted(_seen_as(cls, self))  # type: ignore[no-any-return]
 
     @classmethod
@@ -966,7 +971,8 @@ class Tensor(Methods):
                     args = (given, *args[1:])
                 else:
                     kwargs["source"] = given
-        return _M["set_"](self, *args, **kwargs)  # type: ignore[no-any-return]
+        result: Any = _M["set_"](self, *args, **kwargs)
+        return self if isinstance(result, Tensor) and answers_for_ops(self) else result
 
     def is_shared(self) -> bool:
         """False: processes share no memory of the engine."""
@@ -1075,6 +1081,18 @@ def _of_class(cls: type, tensor: Tensor) -> Any:
     out: Any = object.__new__(cls)
     out._h, tensor._h = tensor._h, 0
     return out
+
+
+def _refuse_taken(cls: type, tensor: Any) -> None:
+    """Raises RuntimeError: a tensor's own class says what becomes of it, by __torch_dispatch__."""
+    if header.is_hidden(tensor._h) and answers_for_ops(tensor):
+        kind = type(tensor.detach())
+        if kind is not Tensor and not issubclass(kind, cls):
+            raise RuntimeError(
+                f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is "
+                f"already associated to a python object of type {kind.__name__} which is not a "
+                "subclass of the requested type"
+            )
 
 
 def slots_of(tensor: Any) -> dict[str, Any]:

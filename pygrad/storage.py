@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _ops
-from ._boundary import header, process
+from ._boundary import header, overriding, process
 from ._builtins import builtin
 from ._creation import from_buffer, tensor
 from ._dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
@@ -55,6 +55,11 @@ class _Storage:
     def untyped(self) -> UntypedStorage:
         """The memory as bytes."""
         raise NotImplementedError
+
+    def _check(self, doing: str) -> None:
+        """Raises RuntimeError: the elements are the affair of a class with __torch_dispatch__."""
+        if header.hides(self._cdata):
+            raise RuntimeError(f"Attempted to {doing} on an invalid python storage.")
 
     def data_ptr(self) -> int:
         """The address of the first byte in this process; see `UntypedStorage.data_ptr`."""
@@ -253,6 +258,7 @@ class UntypedStorage(StorageBase):
             >>> ctypes.string_at(storage.data_ptr(), storage.nbytes())
             b'\\x01\\x02'
         """
+        self._check("access the data pointer")
         if not self.nbytes() or self._holder.is_meta:
             return 0
         _C["_pin"](self._holder)
@@ -287,6 +293,7 @@ class UntypedStorage(StorageBase):
             RuntimeError: a NumPy array shows the memory.
             NotImplementedError: it would shrink, while tensors may show what is cut off.
         """
+        self._check("call resize_()")
         if not isinstance(size, int):
             raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
         if size < self.nbytes() and self.resizable():
@@ -312,12 +319,17 @@ class UntypedStorage(StorageBase):
     def __reduce__(self) -> Any:
         return UntypedStorage._from_bytes, (to_bytes(self._view(uint8)),)
 
+    def _write_file(self, *_: Any) -> None:
+        self._check("call _write_file()")
+        raise NotImplementedError("_write_file: `pygrad.save` writes files")
+
     @staticmethod
     def _from_bytes(raw: bytes) -> UntypedStorage:
         return UntypedStorage.of(from_buffer(raw, (len(raw),), uint8))
 
     def copy_(self, src: Any, non_blocking: bool | None = None) -> UntypedStorage:
         """Takes the bytes of another storage of the same size."""
+        self._check("call copy_()")
         if not isinstance(src, _Storage):
             raise TypeError(
                 "copy_(): argument 'src' (position 1) must be torch.Storage, not "
@@ -378,6 +390,7 @@ class UntypedStorage(StorageBase):
 
     def fill_(self, value: Any) -> UntypedStorage:
         """Sets all bytes to one value."""
+        self._check("call fill_()")
         if not isinstance(value, int):
             raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
         self._view(uint8).fill_(value & 255)
@@ -825,8 +838,10 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
         made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())
-        if kind is not Tensor and type(tensor.new_empty([])) is not kind:
-            raise _no_copy("non-wrapper", "new_empty()", "that function")
+        if kind is not Tensor:
+            with overriding.DisableTorchFunctionSubclass():
+                if type(tensor.new_empty([])) is not kind:
+                    raise _no_copy("non-wrapper", "new_empty()", "that function")
     if kind is not Tensor and not hidden:
         made = kind._make_subclass(kind, made)
     made._mark(tensor.requires_grad)

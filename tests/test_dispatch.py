@@ -458,15 +458,12 @@ def test_functions_that_make_tensors_tell_where() -> None:
         torch.empty([])
         torch.zeros(2, dtype=torch.int32, device="meta")
         torch.ones(1).new_zeros(2)
-        with torch.device("meta"):
-            torch.full((2,), 1.0)
     cpu, meta = torch.device("cpu"), torch.device("meta")
     assert [kwargs for _, _, kwargs in seen.calls] == [
         {"device": cpu, "pin_memory": False},
         {"dtype": torch.int32, "device": meta, "pin_memory": False},
         {"device": cpu, "pin_memory": False},
         {"pin_memory": False},
-        {"device": meta, "pin_memory": False},
     ]
 
 
@@ -963,3 +960,47 @@ def test_a_result_that_no_op_of_the_class_made_is_not_answered_for() -> None:
         lambda t: t.exp(), x, vectorize=True, strategy="forward-mode"
     )
     assert jacobian.shape == (2, 2)
+
+
+# ------------------------------------------------------------------ storages
+
+
+def test_the_storage_of_a_wrapper_shows_its_size_and_nothing_else() -> None:
+    storage = Wrapper(torch.ones(2)).untyped_storage()
+    assert storage.nbytes() == 8
+    for call in (
+        storage.data_ptr,
+        lambda: storage.resize_(0),
+        lambda: storage.copy_(storage),
+        lambda: storage.fill_(0),
+        lambda: storage._write_file("file"),
+    ):
+        with pytest.raises(RuntimeError, match="on an invalid python storage"):
+            call()
+
+
+def test_set_is_an_op_that_a_class_answers() -> None:
+    x = Wrapper(torch.ones(2))
+    assert x.set_(Wrapper(torch.tensor([2.0, 3.0]))) is x
+    assert Wrapper.names == ["aten.set_.source_Tensor"]
+    assert x.elem.tolist() == [2.0, 3.0]
+
+
+def test_a_tensor_of_a_class_that_answers_becomes_none_of_another() -> None:
+    class Other(torch.Tensor):
+        pass
+
+    x = Wrapper(torch.ones(2))
+    text = "subclass Other but the raw Tensor object is already associated to a python object of"
+    for make in (
+        lambda: torch.Tensor._make_subclass(Other, x),
+        lambda: x.as_subclass(Other),
+        lambda: Other(x),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            make()
+
+
+def test_tensors_whose_ops_are_another_s_to_answer_are_told_apart() -> None:
+    assert torch._C._dispatch_isTensorSubclassLike(Wrapper(torch.ones(1)))
+    assert not torch._C._dispatch_isTensorSubclassLike(torch.ones(1))

@@ -587,3 +587,15 @@ def test_all_same_mode_compares_modes() -> None:
     assert all_same_mode([x, x])
     assert not all_same_mode([x, y])
     assert not all_same_mode([x, None])
+
+
+def test_to_enable_overrides_lasts_as_long_as_its_object() -> None:
+    class Kept(pygrad.Tensor):
+        pass
+
+    x = pygrad.ones(1).as_subclass(Kept)
+    with pygrad._C.DisableTorchFunctionSubclass():
+        enabled = pygrad._C._EnableTorchFunction()
+        assert type(x + 1) is Kept
+        del enabled
+        assert type(x + 1) is pygrad.Tensor

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _ops
 from .._boundary import callbacks as _callbacks
+from .._boundary import header as _header
 from .._boundary import overriding as _overriding
 from .._boundary.modes import GRAD, ONE_THREAD, switch
 from .._boundary.overriding import DisableTorchFunction as DisableTorchFunction
@@ -22,7 +23,7 @@ from .._errors import OutOfMemoryError as _OutOfMemoryError
 from .._functorch.vmap import levels as _levels
 from .._package import submodule
 from .._parse_to import parse_to
-from .._tensor import Tensor
+from .._tensor import Tensor, answers_for_ops
 from ..autograd import grad_mode as _grad_mode
 from ..autograd import graph
 from ..autograd.grad_mode import _set_view_replay_enabled as _set_view_replay_enabled
@@ -66,6 +67,21 @@ __all__ = [
     "layout",
     "memory_format",
 ]
+
+
+class _EnableTorchFunction:
+    """Types and modes are asked as long as it is there, even where that is switched off."""
+
+    def __init__(self) -> None:
+        self._before, _overriding.state.off = _overriding.state.off, _overriding.ENABLED
+
+    def __del__(self) -> None:
+        _overriding.state.off = self._before
+
+
+def _dispatch_isTensorSubclassLike(tensor: Tensor) -> bool:
+    """Whether ops on a tensor are another's to answer: its class's, or a transform's."""
+    return answers_for_ops(tensor) or _header.is_batched(tensor._h)
 
 
 _WIDE = ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")

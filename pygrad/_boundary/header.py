@@ -63,6 +63,11 @@ def is_hidden(h: int) -> bool:
     return memory[h + _FORM] & HOSTED != 0 and ints[(_bytes_at(h) + _BYTES_FORM) >> 2] != 0
 
 
+def hides(storage: int) -> bool:
+    """Whether the memory of a storage is that of such a tensor."""
+    return ints[(bytes_of(storage) + _BYTES_FORM) >> 2] != 0
+
+
 def _bytes_at(h: int) -> int:
     return bytes_of(storage_of(h))
 
