@@ -1152,7 +1152,7 @@ def _answer(schema: FunctionSchema, result: Any) -> list[int]:
             raise _wrong(result, "std::vector<at::Tensor>")
         return [asked.TENSORS, len(result), *_handles(result)]
     if kind.name == "Tensor" or isinstance(result, Tensor):
-        if not isinstance(result, Tensor):
+        if result is not None and not isinstance(result, Tensor):
             raise _wrong(result, "at::Tensor")
         return [asked.TENSOR, *_handles([result])]
     if isinstance(result, (bool, int, float)):

@@ -566,9 +566,12 @@ class Tensor(Methods):
     @property
     def data(self) -> Tensor:
         """The same elements, without history and with a version counter of its own."""
-        if answers_for_ops(self) and header.is_hidden(self._h):
-            return self.detach()
-        return _C["data"](self)  # type: ignore[no-any-return]
+        found = self
+        if answers_for_ops(self):  # whose class is asked
+            found = self.detach()
+            if answers_for_ops(found):
+                return found
+        return _C["data"](found)  # type: ignore[no-any-return]
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -800,6 +803,8 @@ class Tensor(Methods):
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not overriding.is_armed() and overriding.is_overriding(self):
+            return self.__deepcopy__(memo)  # which asks from now on
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
         if not self.is_leaf:

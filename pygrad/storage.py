@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _ops
-from ._boundary import header, overriding, process
+from ._boundary import header, process
 from ._builtins import builtin
 from ._creation import from_buffer, tensor
 from ._dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
@@ -838,10 +838,8 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
         made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())
-        if kind is not Tensor:
-            with overriding.DisableTorchFunctionSubclass():
-                if type(tensor.new_empty([])) is not kind:
-                    raise _no_copy("non-wrapper", "new_empty()", "that function")
+        if kind is not Tensor and type(tensor.new_empty([])) is not kind:
+            raise _no_copy("non-wrapper", "new_empty()", "that function")
     if kind is not Tensor and not hidden:
         made = kind._make_subclass(kind, made)
     made._mark(tensor.requires_grad)

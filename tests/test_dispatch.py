@@ -268,7 +268,7 @@ def test_after_a_mode_raises_all_is_as_before() -> None:
     assert (x * 2).tolist() == [2.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize("wrong", ["text", 3, None])
+@pytest.mark.parametrize("wrong", ["text", 3])
 def test_an_answer_that_is_no_tensor_is_refused(wrong: Any) -> None:
     class Wrong(TorchDispatchMode):
         def __torch_dispatch__(
@@ -280,6 +280,59 @@ def test_an_answer_that_is_no_tensor_is_refused(wrong: Any) -> None:
     with pytest.raises(RuntimeError, match="Unable to cast"), Wrong():
         x.exp()
     assert x.exp().shape == (3,)
+
+
+class Giving(TorchDispatchMode):
+    """Answers all with one value."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.answer
+
+
+def test_none_for_a_tensor_is_none() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with Giving(None):
+        assert torch.ones(2) is None
+        assert x.exp() is None
+        assert (x + 1) is None
+    assert x.exp().shape == (3,)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_of_one_tensor_stays_a_list(kind: Any) -> None:
+    x = torch.ones(3)
+    with Giving(kind([x])):
+        found = torch.split(x, 3)
+    assert isinstance(found, tuple)
+    assert len(found) == 1
+    assert found[0] is x
+
+
+def test_a_tensor_that_has_its_elements_takes_others_whatever_its_class_answers() -> None:
+    class Counting(torch.Tensor):
+        n = 0
+
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            Counting.n += 1
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    x = Counting(torch.zeros(2))
+    x.set_(torch.ones(3))
+    assert (Counting.n, x.shape, type(x)) == (1, (3,), Counting)
+    x.data = torch.ones(4)
+    assert (Counting.n, x.shape, type(x)) == (1, (4,), Counting)
+    version = x._version
+    x.data.add_(1)
+    assert (Counting.n, x._version) == (2, version)
+    x.detach().add_(1)
+    assert x._version == version + 1
 
 
 def test_a_wrong_number_of_answers_is_refused() -> None:

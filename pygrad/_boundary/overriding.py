@@ -480,6 +480,11 @@ def arm() -> None:
                 _to_arm.pop()()
 
 
+def is_armed() -> bool:
+    """Whether functions written in Python ask."""
+    return _armed
+
+
 _PLAIN: Final[set[type]] = set()
 """Types of which none is asked; filled when they are seen."""
 _plain: Final = _PLAIN.issuperset

@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-#include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/create/random.h"
 #include "ops/op.h"
@@ -42,7 +41,7 @@ typedef struct Question {
   int n_words;
   int64_t *words; /* row or -1, name, how, number of arguments; then each: tag, length, value */
   bool tracked;
-  bool answered, ran, let_be;
+  bool answered, ran, let_be, one;
   Tensor *const *given; /* the tensors among the arguments */
   Node **histories;     /* of those, before the call */
   int n_given;
@@ -138,6 +137,7 @@ static bool take_answer(Question *q, int n, const int64_t *words) {
     q->number = (Result){(uint8_t)found[0], 0, found[1]};
   } else if (words[0] != ANSWER_NONE) {
     const int came = words[0] == ANSWER_TENSOR ? 1 : (int)*found++;
+    q->one = words[0] != ANSWER_TENSORS;
     q->v = scratch_array(came + 1, sizeof *q->v);
     if (!q->v || !host_take_in(came, found, q->v)) return true;
     q->n = words[0] == ANSWER_FIRST && came ? 1 : came;
@@ -447,6 +447,9 @@ static Tensor *tensor_answer(Tensor *body) {
   Question *q = innermost;
   if (!is_answered(q, 1, &body)) return failed() ? NULL : body;
   Tensor *w = q->n > 0 ? q->v[0] : NULL;
+  if (!w && q->n > 0)
+    return fail(ERR_RUNTIME, "%s was to give a tensor but got None from __torch_dispatch__",
+                (const char *)(uintptr_t)q->words[1]);
   if (body) take_all_over(q, 1, &w, &body);
   return failed() ? NULL : w;
 }
@@ -558,15 +561,14 @@ static Tensors results(const Call *c) {
 
 /* Where the op ran, it made these. */
 static void give(Call *c, Question *q, Tensors made) {
-  bool one = q->ran ? c->result.tag == TAG_TENSOR
-                    : schema_of_row(c->row)->result != RESULT_LIST; /* of one, perhaps */
+  bool one = q->ran ? c->result.tag == TAG_TENSOR : q->one;
   if (q->n < 0) {
     c->result = q->number;
     return;
   }
   take_all_over(q, made.n < q->n ? made.n : q->n, q->v, made.v);
   if (failed()) return;
-  if (!q->n) ret_none(c);
+  if (!q->n || (one && !q->v[0])) ret_none(c);
   else if (one && q->n == 1) ret_tensor(c, q->v[0]);
   else ret_tensors(c, q->n, q->v);
 }

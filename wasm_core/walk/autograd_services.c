@@ -281,7 +281,8 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
     return fail(
         ERR_RUNTIME,
         "data set to a tensor that requires gradients must be floating point or complex dtype");
-  if (t->form != from->form)
+  bool hidden = (t->storage->bytes->form | from->storage->bytes->form) & FORM_HOSTED;
+  if ((t->form ^ from->form) & ~(hidden ? 0 : FORM_HOSTED))
     return fail(ERR_RUNTIME, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
                              "`tensor` have incompatible tensor type.");
   if (!tensor_set_geometry(t, from->ndim, from->sizes, from->strides, from->offset)) return NULL;

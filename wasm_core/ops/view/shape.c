@@ -716,10 +716,11 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (x->dtype != v->dtype)
     return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s",
                 dtype_c_name((DType)v->dtype), dtype_c_name((DType)x->dtype));
-  if ((x->form | v->form) & FORM_HOSTED)
+  if ((x->storage->bytes->form | v->storage->bytes->form) & FORM_HOSTED)
     return fail(ERR_NOT_IMPLEMENTED,
-                "pygrad: a tensor whose class has __torch_dispatch__ has no storage to set");
-  if (x->form != v->form)
+                "pygrad: a tensor whose elements its class has, by __torch_dispatch__, has no "
+                "storage to set");
+  if ((x->form ^ v->form) & ~FORM_HOSTED)
     return fail(ERR_RUNTIME,
                 "Attempted to set the storage of a tensor on device \"%s\" to a storage on "
                 "different device \"%s\".  This is no longer allowed; the devices must match.",
