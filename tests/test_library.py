@@ -497,3 +497,102 @@ def test_calls_of_a_custom_op_are_recorded_in_a_graph(cube: Any) -> None:
     op = torch.ops.tests.cube
     assert calls == [op.default, op, op.default]
     assert graph(torch.tensor(2.0)).item() == 2.0**27
+
+
+# ------------------------------------------------------------------ the older form
+
+
+@pytest.fixture
+def older() -> Iterator[Any]:
+    """An op of the older form: the sine, of whose result a gradient may be asked."""
+    from pygrad import _custom_ops
+
+    @_custom_ops.custom_op("tests::older")
+    def older(x: Tensor, by: float) -> Tensor: ...
+
+    @_custom_ops.impl("tests::older", device_types="cpu")
+    def older_cpu(x: Tensor, by: float) -> Tensor:
+        return x.sin() * by
+
+    yield _custom_ops
+    _custom_ops._destroy("tests::older")
+    assert not hasattr(torch.ops.tests, "older")
+
+
+def test_an_op_of_the_older_form_has_no_gradient_until_it_is_told_two_functions(older: Any) -> None:
+    op, x = torch.ops.tests.older, torch.ones(2, requires_grad=True)
+    assert op(x.detach(), 2.0).tolist() == (x.sin() * 2).tolist()
+    with pytest.raises(RuntimeError, match="Autograd has not been implemented for operator"):
+        op(x, 2.0)
+    older.impl_save_for_backward(
+        "tests::older", func=lambda inputs, output: {"x": inputs.x, "by": inputs.by}
+    )
+    with pytest.raises(RuntimeError, match=r"but were unable to find a 'backward' registration"):
+        op(x, 2.0)
+    older.impl_backward(
+        "tests::older", func=lambda ctx, saved, g: {"x": g * saved["x"].cos() * saved["by"]}
+    )
+    op(x, 2.0).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == (x.cos() * 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (torch.ones(2), "expected the output of the backward function to be a dict"),
+        ({}, r"to have keys \{'x'\} but got"),
+        ({"x": None, "by": None}, r"to have keys \{'x'\} but got"),
+        ({"x": 1.0}, "expected the gradient to be either None or a Tensor"),
+    ],
+)
+def test_gradients_of_the_older_form_are_by_the_names_of_tensors(
+    older: Any, found: Any, message: str
+) -> None:
+    older.impl_save_for_backward("tests::older", func=lambda inputs, output: None)
+    older.impl_backward("tests::older", func=lambda ctx, saved, g: found)
+    y = torch.ops.tests.older(torch.ones(2, requires_grad=True), 2.0)
+    with pytest.raises(RuntimeError, match=message):
+        y.sum().backward()
+
+
+def test_an_op_of_the_older_form_says_what_it_lacks() -> None:
+    from pygrad import _custom_ops
+    from pygrad._custom_op import impl
+
+    _custom_ops.custom_op("tests::bare", "(Tensor[] xs) -> Tensor")
+    try:
+        op = impl.get_op("tests::bare")
+        with pytest.raises(NotImplementedError, match="there is no cpu impl registered"):
+            op([torch.ones(1)])
+        with pytest.raises(NotImplementedError, match="was no fake impl or Meta kernel registered"):
+            op([torch.ones(1, device="meta")])
+        with pytest.raises(NotImplementedError, match="There were no Tensor inputs"):
+            op([])
+        made = impl.global_registry["tests::bare"]
+        made.impl_factory()(lambda xs: torch.ones(3))
+        assert op([]).tolist() == [1.0] * 3
+        with pytest.raises(RuntimeError, match=r"already has a factory impl .*test_library\.py:"):
+            made.impl_factory()(lambda xs: torch.ones(3))
+    finally:
+        _custom_ops._destroy("tests::bare")
+    with pytest.raises(ValueError, match="Could not find the operator tests::bare"):
+        impl.get_op("tests::bare")
+
+
+def test_which_results_of_the_older_form_have_gradients() -> None:
+    from pygrad import _custom_ops
+
+    _custom_ops.custom_op("tests::two", "(Tensor x) -> (Tensor[], Tensor)")
+    try:
+        _custom_ops.impl("tests::two", func=lambda x: ([x * 2, x * 3], x * 4))
+        _custom_ops.impl_save_for_backward("tests::two", func=lambda inputs, output: [])
+        with pytest.raises(RuntimeError, match="expected output_differentiability to be a list"):
+            _custom_ops.impl_backward("tests::two", [True], func=print)
+        _custom_ops.impl_backward(
+            "tests::two", [False, True], func=lambda ctx, saved, lists, g: {"x": g * 4}
+        )
+        (a, b), c = torch.ops.tests.two(torch.ones(1, requires_grad=True))
+        assert [each.requires_grad for each in (a, b, c)] == [False, False, True]
+    finally:
+        _custom_ops._destroy("tests::two")

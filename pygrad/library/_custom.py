@@ -66,7 +66,7 @@ class CustomOpDef:
             if entry.is_custom:  # made anew, as in a notebook
                 forget(entry)
         self._entry: Entry = make_entry(namespace, name + schema, tags or ())
-        self._entry.is_custom = True
+        self._entry.is_custom, self._entry.called = True, getattr(fn, "__name__", name)
         self.__name__, self.__doc__ = name, fn.__doc__
 
     @property

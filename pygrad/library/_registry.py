@@ -29,6 +29,7 @@ class Entry:
     Attributes:
         kernels: what it runs, by PyTorch's keys. autograd: backward and setup_context. fake, vmap,
             autocast: what else was added. by_class: what classes with __torch_dispatch__ do.
+        called: the name of a custom op's function. refusal: what to say without a function.
     """
 
     def __init__(self, ns: str, schema: FunctionSchema, tags: Sequence[Any]) -> None:
@@ -40,9 +41,10 @@ class Entry:
         self.vmap: Callable[..., Any] | None = None
         self.autocast: Any = None
         self.by_class: dict[Any, Callable[..., Any]] = {}
-        self.is_custom = False
+        self.is_custom, self.called = False, ""
         self.function: Any = None
         self.disabled: set[str] = set()
+        self.refusal: Callable[[str], str] | None = None
 
     @property
     def qualname(self) -> str:
@@ -215,6 +217,23 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
     lib._undo.append(_dispatch.put_kernel(name, key.lower(), fn))
 
 
+def has_kernel(name: str, key: str) -> bool:
+    """Whether an op has a function of its own for a key.
+
+    Raises: RuntimeError: there is no such op.
+    """
+    if is_native(name):
+        short, _, overload = name.partition("::")[2].partition(".")
+        packet = getattr(ops.aten, short)
+        return bool(getattr(packet, overload or "default").has_kernel_for_dispatch_key(key))
+    return key in entry_of(name).kernels
+
+
+def computes(name: str, key: str) -> bool:
+    """Whether an op runs something for a device, be it a function for all devices."""
+    return any(has_kernel(name, each) for each in (key, *_RUNS[1:]))
+
+
 def is_native(name: str) -> bool:
     """Whether an op is one of PyTorch's own."""
     ns, _, rest = name.partition("::")
@@ -280,13 +299,26 @@ def current_context() -> FakeContext:
 
 
 def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What the op's fake function gives.
+    """What the op's fake function gives; one that writes, and returns nothing, needs none.
 
-    Raises: NotImplementedError: it has none.
+    Raises: RuntimeError, NotImplementedError: it has none.
     """
     if entry.fake is None:
+        if entry.schema.is_mutable and not entry.schema.returns:
+            return None
+        if entry.is_custom:
+            raise RuntimeError(
+                f"There was no fake impl registered for <CustomOpDef({entry.qualname})>. This is "
+                "necessary for torch.compile/export/fx tracing to work. Please use "
+                f"`{entry.called}.register_fake` to add an fake impl."
+            )
         raise NotImplementedError(
-            f"{entry.qualname}: no fake impl was registered; add one with register_fake"
+            f"{entry.qualname}: attempted to run this operator with Meta tensors, but there was no "
+            "fake impl or Meta kernel registered. You may have run into this message while using "
+            "an operator with PT2 compilation APIs (torch.compile/torch.export); in order to use "
+            "this operator with those APIs you'll need to add a fake impl. Please see the "
+            "following for next steps:  "
+            "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
         )
     was, _here.fake = _here.fake, FakeContext()
     try:
@@ -432,15 +464,18 @@ def run(entry: Entry, values: list[Any]) -> Any:
     if whole is not None:
         args, kwargs = as_told(entry, values)
         return whole(*args, **kwargs)
-    tensors = _tensors(values)
-    records = _is_grad_enabled() and any(each.requires_grad for each in tensors)
     mapped = (entry.vmap is not None or entry.is_custom) and _in_vmap()
-    if _here.below or not (records or mapped):
+    if _here.below or not (mapped or records(values)):
         return run_below(entry, values)
     if entry.autograd is None and entry.vmap is None and not entry.is_custom:
         with no_grad():
             return run_below(entry, values)
-    return _recorded(entry, values)
+    return call_recorded(entry, values)
+
+
+def records(values: Any) -> bool:
+    """Whether a call with these arguments is recorded."""
+    return _is_grad_enabled() and any(each.requires_grad for each in _tensors(values))
 
 
 class below_autograd:
@@ -483,19 +518,27 @@ def run_kernel(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     Raises: NotImplementedError: it has none for it.
     """
     kernels = entry.kernels
+    if "BackendSelect" in kernels:
+        return kernels["BackendSelect"](*args, **kwargs)
     tensors = _tensors([*args, *kwargs.values()])
     if any(each.is_meta for each in tensors):
         if "Meta" in kernels:
             return kernels["Meta"](*args, **kwargs)
         return run_fake(entry, args, kwargs)
-    for key in ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd"):
+    for key in _RUNS:
         if key in kernels and key not in entry.disabled:
             return _checked(entry, kernels[key], tensors, args, kwargs)
+    if entry.refusal is not None:
+        raise NotImplementedError(entry.refusal("CPU" if tensors else "Undefined"))
     raise NotImplementedError(
         f"Could not run '{entry.qualname}' with arguments from the 'CPU' backend. This could be "
         "because the operator doesn't exist for this backend. "
         f"'{entry.qualname}' is only available for these backends: {sorted(kernels)}."
     )
+
+
+_RUNS: Final = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+"""The keys of what runs on tensors with elements, the first that there is."""
 
 
 def _checked(
@@ -556,7 +599,8 @@ class _Tree:
         self.made: Any = None
 
 
-def _recorded(entry: Entry, values: list[Any]) -> Any:
+def call_recorded(entry: Entry, values: list[Any]) -> Any:
+    """Calls an op with all its arguments as a function of autograd."""
     leaves, spec = flatten(values)
     tree = _Tree(spec)
     found = _function_for(entry).apply(tree, *leaves)

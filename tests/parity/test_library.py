@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from typing import Any
 
 import pytest
@@ -297,6 +299,52 @@ def functions_before_their_op(library: Any) -> Any:
     lib.define("more(Tensor x) -> Tensor")
     x = library.ones(1)
     return library.ops.parity_early.twice(x), library.ops.parity_early.more(x)
+
+
+@SCRIPTS.add
+def older_form(library: Any) -> Any:
+    """Ops of the older form: what is refused, and in which words."""
+    ops = importlib.import_module(f"{library.__name__}._custom_ops")
+    impl = importlib.import_module(f"{library.__name__}._custom_op.impl")
+    found: list[Any] = []
+    answers: list[Any] = []
+
+    def tell(function: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            result = function(*args, **kwargs)
+        except (AssertionError, NotImplementedError, RuntimeError, ValueError) as error:
+            result = type(error).__name__, str(error).partition(". Got")[0].partition(" at /")[0]
+        found.append(result if isinstance(result, tuple) else None)
+
+    tell(ops.custom_op, "noname", "(Tensor x) -> Tensor")
+    tell(ops.custom_op, "parity_older::f.Tensor", "(Tensor x) -> Tensor")
+    tell(ops.custom_op, "aten::f", "(Tensor x) -> Tensor")
+    tell(ops.custom_op, "parity.older::f", "(Tensor x) -> Tensor")
+    tell(ops.custom_op, "parity_older::f", "(Tensor(a) x) -> Tensor(a)")
+    tell(ops.custom_op, "parity_older::f", "(Tensor self) -> Tensor")
+    tell(ops.custom_op("parity_older::f"), lambda x: x)
+    tell(ops.impl, "parity_older::f", func=print)
+    ops.custom_op("parity_older::f", "(Tensor[] xs, Tensor? y, int n) -> Tensor")
+    f = impl.get_op("parity_older::f")
+    x = library.ones(2, requires_grad=True)
+    tell(f, [x.detach()], None, 2)
+    tell(f, [], None, 2)
+    tell(f, [x.detach().to("meta")], None, 2)
+    tell(ops.impl("parity_older::f", device_types="hip"), print)
+    ops.impl("parity_older::f", func=lambda xs, y, n: xs[0] * n)
+    tell(ops.impl("parity_older::f"), print)
+    tell(f, [x], None, 2)
+    ops.impl_backward("parity_older::f", func=lambda ctx, saved, g: answers[0])
+    tell(f, [x], None, 2)
+    ops.impl_save_for_backward("parity_older::f", func=lambda i, out: (i._fields, i.n))
+    wrong = [3, {}, {"xs": None, "y": None}, {"xs": [None] * 2, "y": None}]
+    wrong += [{"xs": [1], "y": None}, {"xs": [None], "y": x}, {"xs": [None], "y": 1}]
+    for answer in [*wrong, {"xs": [x.detach() * 5], "y": None}]:
+        answers[:] = [answer]
+        tell(f([x], None, 2).sum().backward)
+    ops._destroy("parity_older::f")
+    tell(ops._destroy, "parity_older::f")
+    return [re.sub(r"\{[^}]*\}", "{}", str(each)) for each in found], x.grad.tolist()
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
