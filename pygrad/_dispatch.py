@@ -362,6 +362,18 @@ def _as(argument: Argument, value: Any, of_row: bool = True) -> Any:
     return _as_one(kind.name, value)
 
 
+def takes(argument: Argument, value: Any) -> bool:
+    """Whether a value is one of an argument's type; an int is a list of one, as for a size."""
+    kind = argument.type.element if argument.type.kind_ == "OptionalType" else argument.type
+    if kind is not None and kind.kind_ == "ListType" and kind.size and isinstance(value, int):
+        value = [value] * kind.size
+    try:
+        _as(argument, value, False)
+    except _Misfit:
+        return False
+    return value is not None or argument.type.kind_ == "OptionalType"
+
+
 _ENUMERATIONS: Final = {
     "int": ("reduction", "normalization"),
     "SymInt": ("reduction", "normalization"),

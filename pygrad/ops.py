@@ -55,7 +55,9 @@ class OpOverload:
     def __name__(self) -> str:
         return f"{self.overloadpacket.__name__}.{self._overloadname}"
 
+    _name = property(lambda self: self.name())
     _opname = property(lambda self: self.overloadpacket.__name__)
+    _defined_in_python = property(lambda self: self.overloadpacket._in_python)
     _overloadpacket = property(lambda self: self.overloadpacket)
 
     def name(self) -> str:
@@ -99,9 +101,7 @@ class OpOverload:
     def has_kernel_for_dispatch_key(self, key: Any) -> bool:
         """Whether the op has an own function for a key."""
         text = str(key).rpartition(".")[2]
-        if text == "CompositeImplicitAutograd":
-            return "c" in self._letters
-        return key in self.py_kernels or text == "CPU"
+        return key in self.py_kernels or self.overloadpacket._has_kernel(self._overloadname, text)
 
     has_kernel_for_any_dispatch_key = lambda self, keys: any(  # noqa: E731
         map(self.has_kernel_for_dispatch_key, keys)
@@ -153,6 +153,7 @@ class OpOverloadPacket:
     """An op of all overloads, each of which is an attribute of it."""
 
     namespace = "aten"
+    _in_python = False
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -172,8 +173,12 @@ class OpOverloadPacket:
     def _letters_of(self, overload: str) -> str:
         return native_lines().get(self.__name__, {}).get(overload, ("", ""))[0]
 
+    def _has_kernel(self, overload: str, key: str) -> bool:
+        composite = "c" in self._letters_of(overload)
+        return key in (("CompositeImplicitAutograd",) if composite else ("CPU", "Meta", "Autograd"))
+
     def _tags_of(self, overload: str) -> list[Any]:
-        return [_TAGS[letter] for letter in self._letters_of(overload) if letter in _TAGS]
+        return _tags_of(self._letters_of(overload))
 
     @property
     def _schemas(self) -> dict[str, FunctionSchema]:
@@ -246,36 +251,58 @@ overriding.adopt_ops(OpOverload, OpOverloadPacket)
 class Tag:
     """What PyTorch notes of an op: `pygrad.Tag.pointwise`."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, value: int) -> None:
+        self.name, self.value = name, value
 
     def __repr__(self) -> str:
-        return f"<Tag.{self.name}>"
+        return f"<Tag.{self.name}: {self.value}>"
 
     def __str__(self) -> str:
         return f"Tag.{self.name}"
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
 
     def __reduce__(self) -> Any:
         return getattr, (Tag, self.name)
 
 
-for _name in (
-    "pointwise core nondeterministic_seeded inplace_view dynamic_output_shape reduction generated "
-    "pt2_compliant_tag needs_fixed_stride_order flexible_layout data_dependent_output view_copy "
-    "needs_exact_strides needs_contiguous_strides nondeterministic_bitwise cudagraph_unsafe "
-    "maybe_aliasing_or_mutating"
-).split():
-    setattr(Tag, _name, Tag(_name))
-_TAGS: Final[dict[str, Any]] = {
-    letter: getattr(Tag, name)
-    for letter, name in {
-        "p": "pointwise",
-        "k": "core",
-        "r": "nondeterministic_seeded",
-        "i": "inplace_view",
-        "d": "dynamic_output_shape",
-    }.items()
+_LETTERS: Final = {
+    "core": "k",
+    "cudagraph_unsafe": "",
+    "data_dependent_output": "a",
+    "dynamic_output_shape": "d",
+    "flexible_layout": "",
+    "generated": "g",
+    "inplace": "w",
+    "inplace_view": "i",
+    "maybe_aliasing_or_mutating": "m",
+    "needs_contiguous_strides": "",
+    "needs_exact_strides": "x",
+    "needs_fixed_stride_order": "f",
+    "nondeterministic_bitwise": "",
+    "nondeterministic_seeded": "r",
+    "out": "o",
+    "out_variant": "",
+    "pointwise": "p",
+    "pt2_compliant_tag": "",
+    "reduction": "e",
+    "view_copy": "y",
 }
+"""All tags in their order, and what they are in the file of PyTorch's ops: see `native_lines`."""
+for _value, _name in enumerate(_LETTERS):
+    setattr(Tag, _name, Tag(_name, _value))
+
+
+def _tags_of(letters: str) -> list[Any]:
+    """The tags of an op of PyTorch's. Almost all have one tag, whose absence has a letter."""
+    return [
+        getattr(Tag, name)
+        for name, letter in _LETTERS.items()
+        if ("u" not in letters if name == "pt2_compliant_tag" else letter and letter in letters)
+    ]
 
 
 @functools.cache

@@ -36,6 +36,9 @@ from ._dispatch_keys import (
     DispatchKeySet as DispatchKeySet,
 )
 from ._dispatch_keys import (
+    ExcludeDispatchKeyGuard as ExcludeDispatchKeyGuard,
+)
+from ._dispatch_keys import (
     _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard,
 )
 from ._dispatch_keys import (
@@ -347,6 +350,12 @@ _LATE = {
     "_DisableTorchDispatch": ("_dispatch", "disabled"),
     "_AutoDispatchBelowAutograd": ("library._registry", "below_autograd"),
     "_SafeKernelFunction": ("library._kernel", "SafeKernelFunction"),
+    "_dispatch_has_kernel": ("library._resolve", "exists"),
+    "_dispatch_has_kernel_for_dispatch_key": ("library._registry", "has_kernel"),
+    "_dispatch_has_computed_kernel_for_dispatch_key": ("library._registry", "computes"),
+    "_get_autograd_fallback_mode": ("library._registry", "fallback_mode"),
+    "_set_autograd_fallback_mode": ("library._registry", "set_fallback_mode"),
+    "_jit_resolve_packet": ("library._resolve", "resolve_packet"),
     "_len_torch_dispatch_stack": ("utils._python_dispatch", "_len_torch_dispatch_stack"),
     "_get_dispatch_stack_at": ("utils._python_dispatch", "_get_dispatch_stack_at"),
     "_push_on_torch_dispatch_stack": ("_dispatch", "push_mode"),

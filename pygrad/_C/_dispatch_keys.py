@@ -88,5 +88,8 @@ class _ExcludeDispatchKeyGuard(_Guard):
     """A scope without some keys."""
 
 
+ExcludeDispatchKeyGuard = _ExcludeDispatchKeyGuard
+
+
 class _IncludeDispatchKeyGuard(_Guard):
     """A scope with some keys more."""

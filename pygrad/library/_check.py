@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any, Final
 
 from .. import ops
+from .._function_schema import Argument
 from .._tensor import Tensor
-from .._tree import flatten
-from ._registry import Entry, bound, entry_of, run, run_fake, split
+from .._tree import flatten, map_leaves
+from ._registry import (
+    _fallback,
+    bound,
+    entry_of,
+    has_kernel,
+    is_native,
+    run_fake,
+    split,
+)
 
 
 class OpCheckError(Exception):
@@ -18,80 +28,153 @@ class OpCheckError(Exception):
 def _copied(values: Any) -> Any:
     def copy(value: Any) -> Any:
         if not isinstance(value, Tensor):
-            return [copy(v) for v in value] if isinstance(value, list) else value
+            return value
         return value.detach().clone().requires_grad_(value.requires_grad)
 
-    return [copy(value) for value in values]
+    return map_leaves(copy, values)
 
 
 def _tensors(values: Any) -> list[Tensor]:
     return [each for each in flatten(values)[0] if isinstance(each, Tensor)]
 
 
-def _check_schema(entry: Entry, values: list[Any]) -> None:
-    """Arguments change where the schema says so alone, and results are no arguments."""
-    given = _copied(values)
-    for argument, value in zip(entry.schema.arguments, given, strict=True):
-        for each in _tensors([value]):
-            each.requires_grad_(False)
-        if argument.is_write:
-            continue
-    before = [[each.clone() for each in _tensors([value])] for value in given]
-    result = run(entry, given)
-    for argument, value, was in zip(entry.schema.arguments, given, before, strict=True):
-        for now, then in zip(_tensors([value]), was, strict=True):
-            same = now.shape == then.shape and bool(((now == then) | (now != now)).all())
-            if not same and not argument.is_write:
-                raise OpCheckError(
-                    f"Argument {argument.name} is not defined as mutable but was mutated"
+def _storages(values: Any) -> set[int]:
+    return {each.untyped_storage()._cdata for each in _tensors(values) if each.numel()}
+
+
+def _names(argument: Argument | None) -> set[str]:
+    """Those of what an argument or a result shares with others."""
+    info = argument.alias_info if argument is not None else None
+    return set() if info is None else info.before_set | info.after_set
+
+
+def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
+    """Arguments change where the schema says so alone, and results share what it says."""
+    schema = op._schema
+    for each in _tensors([args, kwargs]):
+        each.requires_grad_(False)
+    by_place = dict(zip(schema.arguments, args, strict=False))
+    given = by_place | {each: kwargs[each.name] for each in schema.arguments if each.name in kwargs}
+    before = {argument: _copied(value) for argument, value in given.items()}
+    made = op(*args, **kwargs)
+    results = list(made) if isinstance(made, tuple) and len(schema.returns) > 1 else [made]
+    for argument, value in given.items():
+        name = "input" if argument.name == "self" else argument.name
+        for result, told in zip(results, schema.returns, strict=False):
+            shared = _storages(result) & _storages(value)
+            if shared and not _names(argument) & _names(told) and op.name() not in _UNSAFE:
+                raise RuntimeError(
+                    f"Argument {name} is not defined to alias output but was aliasing"
                 )
-    held = {each.untyped_storage()._cdata for each in _tensors(given)}
-    aliased = any(each.alias_info is not None for each in entry.schema.returns)
-    for made in _tensors(result):
-        if made.untyped_storage()._cdata in held and not aliased:
-            raise OpCheckError(
-                f"{entry.qualname}: a result is not defined to alias an argument but does"
-            )
+        pairs = zip(_tensors([value]), _tensors([before[argument]]), strict=True)
+        if not argument.is_write and not all(_same(now, then) for now, then in pairs):
+            raise RuntimeError(f"Argument {name} is not defined as mutable but was mutated")
+    for (i, one), (j, other) in combinations(enumerate(results), 2):
+        told = schema.returns
+        if _storages(one) & _storages(other) and not _names(told[i]) & _names(told[j]):
+            raise RuntimeError(f"Outputs {i} and {j} alias unexpectedly")
 
 
-def _check_autograd(entry: Entry, values: list[Any]) -> None:
-    """Where an argument requires grad, so does a result, and backward runs."""
-    if not any(each.requires_grad for each in _tensors(values)) or entry.schema.is_mutable:
-        return
-    made = [each for each in _tensors(run(entry, _copied(values))) if each.is_floating_point()]
-    if not made:
-        return
-    if not any(each.requires_grad for each in made) or (
-        entry.is_custom and entry.autograd is None and "Autograd" not in entry.kernels
+_UNSAFE: Final = ("aten::_unsafe_view", "aten::unsafe_split.Tensor")
+"""Ops whose schemas conceal that they make views."""
+
+
+def _same(now: Tensor, then: Tensor) -> bool:
+    return now.shape == then.shape and bool(((now == then) | (now != now)).all())
+
+
+def _check_autograd(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
+    """What is recorded is so by a rule for autograd, and not by chance within the function."""
+    given = _tensors([args, kwargs])
+    keys = ("AutogradCPU", "Autograd", "CompositeImplicitAutograd")
+    if not any(each.requires_grad for each in given) or any(
+        has_kernel(op.name(), key) for key in keys
     ):
-        raise OpCheckError(
-            f"Expected at least one output of {entry.qualname} to require grad, with an autograd "
-            "formula: none was registered; use register_autograd"
+        return
+    was, _fallback[0] = _fallback[0], "nothing"
+    try:
+        made = _tensors(op(*args, **kwargs))
+    finally:
+        _fallback[0] = was
+    if any(each.requires_grad and all(each is not one for one in given) for each in made):
+        raise AssertionError(
+            f"{op.name()}: at least one output of this operator has requires_grad=True but the "
+            "operator does not have an autograd kernel defined at an autograd key (e.g. "
+            "DispatchKey::Autograd). This could mean that you have incorrectly registered an "
+            "autograd kernel to a non-Autograd DispatchKey, which may lead to silently incorrect "
+            "results. If your operator consists of regular PyTorch operations, consider not using "
+            "an operator at all or registering your operator as CompositeImplicitAutograd. If you "
+            "have an autograd.Function registered to a backend (CPU/CUDA/XPU) key, the correct "
+            "location for it is the Autograd key."
         )
 
 
-def _check_fake(entry: Entry, values: list[Any]) -> None:
-    """The fake function makes results of the same shapes and types."""
-    if entry.fake is None:
-        raise OpCheckError(f"{entry.qualname}: no fake impl was registered; use register_fake")
-    args, kwargs = split(entry, _copied(values))
-    fakes, real = _tensors(run_fake(entry, args, kwargs)), _tensors(run(entry, _copied(values)))
-    if len(fakes) != len(real):
-        raise OpCheckError(f"{entry.qualname}: {len(fakes)} fake results for {len(real)}")
-    for fake, made in zip(fakes, real, strict=True):
-        if (fake.shape, fake.dtype) != (made.shape, made.dtype):
-            raise OpCheckError(
-                f"{entry.qualname}: the fake impl gives {fake.dtype} of shape {tuple(fake.shape)}, "
-                f"the op {made.dtype} of shape {tuple(made.shape)}"
-            )
+def _check_fake(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
+    """On tensors without elements it makes results of the same shapes and types, but for sizes that
+    depend on data.
+    """
+    if is_native(op.name()):
+        return
+    entry = entry_of(op.name())
+    values = bound(entry, args, kwargs)
+    fakes = [_tensors(_faked(op, entry, values, more)) for more in (0, 1)]
+    made = _tensors(op(*args, **kwargs))
+    if len(fakes[0]) != len(made):
+        raise RuntimeError(f"{op}: {len(fakes[0])} fake results for {len(made)}")
+    for fake, other, real in zip(*fakes, made, strict=True):
+        open_ = [a != b for a, b in zip(fake.shape, other.shape, strict=True)]
+        shape = [
+            a if any_ else b for a, b, any_ in zip(real.shape, fake.shape, open_, strict=False)
+        ]
+        if len(real.shape) != len(fake.shape) or list(real.shape) != shape:
+            raise RuntimeError(f"Shapes {fake.shape} and {real.shape} are not equal!")
+        if fake.dtype != real.dtype:
+            raise RuntimeError(f"Dtypes {fake.dtype} and {real.dtype} are not equal!")
 
 
-_CHECKS: Final[dict[str, Callable[[Entry, list[Any]], None]]] = {
+def _faked(op: Any, entry: Any, values: list[Any], more: int) -> Any:
+    def without_elements(value: Any) -> Any:
+        return value.detach().to("meta") if isinstance(value, Tensor) else value
+
+    given = map_leaves(without_elements, values)
+    args, kwargs = split(entry, given)
+    kernels = entry.kernels.keys() & {
+        "Meta",
+        "CompositeExplicitAutograd",
+        "CompositeImplicitAutograd",
+    }
+    if entry.fake is not None:
+        return run_fake(entry, args, kwargs, more)
+    if not kernels and not entry.schema.is_mutable:
+        raise RuntimeError(f"{op}: no fake impl was registered; use register_fake")
+    return op(*args, **kwargs)
+
+
+_CHECKS: Final[dict[str, Callable[[Any, Any, dict[str, Any]], None]]] = {
     "test_schema": _check_schema,
     "test_autograd_registration": _check_autograd,
     "test_faketensor": _check_fake,
 }
-_REFUSED: Final = {"test_aot_dispatch_static", "test_aot_dispatch_dynamic"}
+_REFUSED: Final = ("test_aot_dispatch_static", "test_aot_dispatch_dynamic")
+
+
+def _overload_of(op: Any) -> Any:
+    if hasattr(op, "_opoverload"):
+        op = op._opoverload
+    if isinstance(op, ops.OpOverloadPacket):
+        names = op.overloads()
+        if len(names) != 1:
+            raise RuntimeError(
+                "opcheck can only test operators without overloads. Got the following overloads "
+                f"for {op._qualified_op_name}: {['' if n == 'default' else n for n in names]}"
+            )
+        op = getattr(op, names[0])
+    if not isinstance(op, ops.OpOverload):
+        raise ValueError(
+            "opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. "
+            f"torch.ops.aten.sin.default, got {type(op)}"
+        )
+    return op
 
 
 def opcheck(
@@ -103,30 +186,50 @@ def opcheck(
     raise_exception: bool = True,
     atol: float | None = None,
     rtol: float | None = None,
-) -> dict[str, str]:
-    """Checks an op of a library on arguments.
+) -> dict[str, Any]:
+    """Checks an op on arguments: one of a library, or of PyTorch's own.
 
     Args:
         test_utils: of "test_schema", "test_autograd_registration" and "test_faketensor". Those of
             PyTorch that compile are refused.
 
-    Returns: what each check found: "SUCCESS", or without `raise_exception` an error.
+    Returns: what each check found: "SUCCESS", or without `raise_exception` an error. Of arguments
+        without elements there is nothing to check.
 
-    Raises: OpCheckError: the op is not what it says. NotImplementedError: a check that compiles.
+    Raises:
+        OpCheckError: the op is not what it says. ValueError: it is no op, or there is no such
+            check. NotImplementedError: a check that compiles.
+
+    Example:
+        >>> import pygrad as torch
+        >>> from pygrad.library import opcheck
+        >>> opcheck(torch.ops.aten.sin.default, (torch.ones(2),), test_utils="test_schema")
+        {'test_schema': 'SUCCESS'}
     """
-    name = op.name() if isinstance(op, ops.OpOverload) else None
-    entry = op._entry if hasattr(op, "_entry") else entry_of(name or str(op).replace(".", "::", 1))
+    if (rtol is None) != (atol is None):
+        raise ValueError("opcheck(op, ...): if you specify one of rtol/atol, you must specify both")
+    op = _overload_of(op)
+    known = (*_CHECKS, *_REFUSED)
+    tests = known if test_utils == "ALL" else test_utils
+    tests = (tests,) if isinstance(tests, str) else tests
+    if not isinstance(tests, (tuple, list)) or not set(tests) <= set(known):
+        raise ValueError(
+            f"opcheck(op, ..., test_utils={tests}), expected test_utils to be subset of {known} "
+            "but it was not"
+        )
     found: dict[str, Any] = {}
-    for test in (test_utils,) if isinstance(test_utils, str) else test_utils:
+    abstract = any(each.is_meta for each in _tensors([args, kwargs]))
+    for test in tests:
         if test in _REFUSED:
             raise NotImplementedError(f"torch.library.opcheck: {test} needs torch.compile")
-        if test not in _CHECKS:
-            raise ValueError(f"opcheck(op, ...): unknown test_utils {test!r}")
         try:
-            _CHECKS[test](entry, bound(entry, args, kwargs or {}))
+            if not abstract:
+                _CHECKS[test](op, *_copied((tuple(args), kwargs or {})))
         except Exception as error:
             if raise_exception:
-                raise OpCheckError(f"opcheck(op, ...): {test} failed with {error}") from error
+                raise OpCheckError(
+                    f"opcheck(op, ...): {test} failed with {error} (scroll up for stack trace)"
+                ) from error
             found[test] = error
         else:
             found[test] = "SUCCESS"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..ops import Tag
 from . import _rules
 from ._infer import infer_schema
 from ._registry import Entry, _entries, forget, make_entry
@@ -45,8 +46,8 @@ def custom_op(
                 forget(made._entry)
                 raise ValueError(
                     f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
-                    f"`schema={schema}. The schema suggests that the op mutates {sorted(told)} "
-                    "which is different from what was provided to us in `mutates_args`. Please "
+                    f"`schema={schema}. The schema suggests that the op mutates {told} which is "
+                    " different from what was provided to us in `mutates_args`. Please "
                     "make these consistent."
                 )
         made.register_kernel(device_types)(function)
@@ -65,7 +66,10 @@ class CustomOpDef:
         for entry in list(_entries.get((namespace, name), {}).values()):
             if entry.is_custom:  # made anew, as in a notebook
                 forget(entry)
-        self._entry: Entry = make_entry(namespace, name + schema, tags or ())
+        told = tags if isinstance(tags, (list, tuple)) else [tags] * (tags is not None)
+        compiles = vars(Tag)["pt2_compliant_tag"]
+        all_tags = sorted({compiles, *told}, key=int)
+        self._entry: Entry = make_entry(namespace, name + schema, all_tags)
         self._entry.is_custom, self._entry.called = True, getattr(fn, "__name__", name)
         self.__name__, self.__doc__ = name, fn.__doc__
 

@@ -142,7 +142,7 @@ def infer_schema(
             parts.append(f"{shown} {name}")
     if written != "unknown" and not set(written) <= seen:
         raise ValueError(
-            f"infer_schema(func): {sorted(set(written) - seen)} in mutates_args were not found in "
+            f"infer_schema(func): {set(written) - seen} in mutates_args were not found in "
             "the custom op's signature. mutates_args should contain the names of all args that the "
             "custom op mutates, or just the string 'unknown' if you don't know."
         )

@@ -13,12 +13,11 @@ from .._C._dispatch_keys import DEVICES
 from .._dtypes import BY_CODE, contiguous_format, strided
 from .._function_schema import Argument, FunctionSchema, native_lines, native_schema, parse_schema
 from .._tensor import Tensor
-from .._tree import flatten, unflatten
+from .._tree import flatten, map_leaves, unflatten
 from .._warnings import once
 from ..amp._state import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast
 from ..autograd import Function
-from ..autograd.grad_mode import no_grad
 
 _is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
 
@@ -61,6 +60,8 @@ class Entry:
 class _Packet(ops.OpOverloadPacket):
     """An op of a library."""
 
+    _in_python = True
+
     def __init__(self, ns: str, name: str) -> None:
         super().__init__(name)
         self.namespace = ns
@@ -80,6 +81,14 @@ class _Packet(ops.OpOverloadPacket):
     def _letters_of(self, overload: str) -> str:
         found = self._entries()[overload].kernels
         return "c" if set(found) == {"CompositeImplicitAutograd"} else ""
+
+    def _has_kernel(self, overload: str, key: str) -> bool:
+        entry = self._entries()[overload]
+        if entry.is_custom and key in ("Autograd", "Meta"):
+            return True
+        if key == "Autograd" and entry.autograd is not None:
+            return True
+        return key in entry.kernels or (key == "Meta" and entry.fake is not None)
 
     def _tags_of(self, overload: str) -> list[Any]:
         return self._entries()[overload].tags
@@ -222,11 +231,11 @@ def has_kernel(name: str, key: str) -> bool:
 
     Raises: RuntimeError: there is no such op.
     """
-    if is_native(name):
-        short, _, overload = name.partition("::")[2].partition(".")
-        packet = getattr(ops.aten, short)
-        return bool(getattr(packet, overload or "default").has_kernel_for_dispatch_key(key))
-    return key in entry_of(name).kernels
+    if not is_native(name):
+        entry = entry_of(name)
+        return bool(entry.op.has_kernel_for_dispatch_key(key))
+    short, _, overload = name.partition("::")[2].partition(".")
+    return bool(ops.overload(short, overload or "default").has_kernel_for_dispatch_key(key))
 
 
 def computes(name: str, key: str) -> bool:
@@ -276,9 +285,20 @@ ops.finder = _find
 class FakeContext:
     """What a fake function may ask for."""
 
+    def __init__(self, more: int = 0) -> None:
+        self.more = more
+
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
-        """A size that depends on data: there are no symbols here, so the smallest."""
-        return min
+        """A size that depends on data: there are no symbols here, so the smallest.
+
+        Raises: ValueError: the smallest is less than 0.
+        """
+        if min < 0:
+            raise ValueError(
+                f"ctx.new_dynamic_size(min={min}, ...): expected min to be greater than or equal "
+                "to 0: this API can only create non-negative sizes."
+            )
+        return min + self.more
 
     create_unbacked_symint = new_dynamic_size
 
@@ -298,8 +318,9 @@ def current_context() -> FakeContext:
     return _here.fake
 
 
-def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What the op's fake function gives; one that writes, and returns nothing, needs none.
+def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any], more: int = 0) -> Any:
+    """What the op's fake function gives; one that writes, and returns nothing, needs none. Sizes
+    that depend on data are as small as may be, and by `more` larger.
 
     Raises: RuntimeError, NotImplementedError: it has none.
     """
@@ -320,7 +341,7 @@ def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             "following for next steps:  "
             "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
         )
-    was, _here.fake = _here.fake, FakeContext()
+    was, _here.fake = _here.fake, FakeContext(more)
     try:
         return entry.fake(*args, **kwargs)
     finally:
@@ -468,9 +489,77 @@ def run(entry: Entry, values: list[Any]) -> Any:
     if _here.below or not (mapped or records(values)):
         return run_below(entry, values)
     if entry.autograd is None and entry.vmap is None and not entry.is_custom:
-        with no_grad():
-            return run_below(entry, values)
+        return _unregistered(entry, values)
     return call_recorded(entry, values)
+
+
+_fallback: Final = ["warn"]
+"""What to make of an op without a rule for autograd: "warn" at a backward, or "nothing"."""
+
+
+def fallback_mode() -> str:
+    """Whether a backward through an op without a gradient warns: "warn" or "nothing"."""
+    return _fallback[0]
+
+
+def set_fallback_mode(mode: str) -> None:
+    """Sets `fallback_mode`.
+
+    Raises: RuntimeError: it is none of the two.
+    """
+    if mode not in ("warn", "nothing"):
+        raise RuntimeError(f"Unsupported AutogradFallbackMode: {mode}")
+    _fallback[0] = mode
+
+
+def _unregistered(entry: Entry, values: list[Any]) -> Any:
+    """An op without a rule for autograd: what its function runs is recorded, and a backward through
+    a result warns, also where nothing was.
+    """
+    made = run_below(entry, values)
+    if fallback_mode() == "nothing" or not records(values):
+        return made
+    given = _tensors(values)
+
+    def warn(*_: Any) -> None:
+        warnings.warn(_NO_AUTOGRAD.format(entry.qualname), stacklevel=2)
+
+    def watched(result: Any) -> Any:
+        if not isinstance(result, Tensor) or any(result is each for each in given):
+            return result
+        if not (result.is_floating_point() or result.is_complex()):
+            return result
+        if not result.requires_grad:
+            return _NotImplementedHere.apply(warn, result, *given)
+        result.register_hook(warn)
+        return result
+
+    return map_leaves(watched, made)
+
+
+class _NotImplementedHere(Function):
+    """A result that nothing recorded: a backward to it warns, and ends."""
+
+    @staticmethod
+    def forward(ctx: Any, warn: Callable[..., None], result: Tensor, *_: Tensor) -> Tensor:
+        ctx.warn, ctx.n = warn, len(_)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        ctx.warn()
+        return (None,) * (2 + ctx.n)
+
+
+_NO_AUTOGRAD: Final = (
+    "{}: an autograd kernel was not registered to the Autograd key(s) but we are trying to "
+    "backprop through it. This may lead to silently incorrect behavior. This behavior is "
+    "deprecated and will be removed in a future version of PyTorch. If your operator is "
+    "differentiable, please ensure you have registered an autograd kernel to the correct Autograd "
+    "key (e.g. DispatchKey::Autograd, DispatchKey::CompositeImplicitAutograd). If your operator is "
+    "not differentiable, or to squash this warning and use the previous behavior, please register "
+    "torch::CppFunction::makeFallthrough() to DispatchKey::Autograd."
+)
 
 
 def records(values: Any) -> bool:
@@ -479,19 +568,25 @@ def records(values: Any) -> bool:
 
 
 class below_autograd:
-    """Calls within go past autograd: `torch._C._AutoDispatchBelowAutograd`."""
+    """Calls go past autograd while it is there: `torch._C._AutoDispatchBelowAutograd`."""
 
     def __init__(self) -> None:
-        self._was = 0
+        _here.below += 1
+        self._was: int | None = modes.switch(modes.GRAD, False)
+
+    def _end(self) -> None:
+        if self._was is not None:
+            _here.below -= 1
+            modes.put(self._was)
+            self._was = None
 
     def __enter__(self) -> below_autograd:
-        _here.below += 1
-        self._was = modes.switch(modes.GRAD, False)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _here.below -= 1
-        modes.put(self._was)
+        self._end()
+
+    __del__ = _end
 
 
 watchers: Final[list[Callable[..., Any]]] = []
@@ -522,9 +617,7 @@ def run_kernel(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
         return kernels["BackendSelect"](*args, **kwargs)
     tensors = _tensors([*args, *kwargs.values()])
     if any(each.is_meta for each in tensors):
-        if "Meta" in kernels:
-            return kernels["Meta"](*args, **kwargs)
-        return run_fake(entry, args, kwargs)
+        return _run_on_meta(entry, args, kwargs)
     for key in _RUNS:
         if key in kernels and key not in entry.disabled:
             return _checked(entry, kernels[key], tensors, args, kwargs)
@@ -535,6 +628,16 @@ def run_kernel(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
         "because the operator doesn't exist for this backend. "
         f"'{entry.qualname}' is only available for these backends: {sorted(kernels)}."
     )
+
+
+def _run_on_meta(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if "Meta" in entry.kernels:
+        return entry.kernels["Meta"](*args, **kwargs)
+    if entry.fake is None and not entry.is_custom:
+        for key in _RUNS[1:]:
+            if key in entry.kernels:
+                return entry.kernels[key](*args, **kwargs)
+    return run_fake(entry, args, kwargs)
 
 
 _RUNS: Final = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")

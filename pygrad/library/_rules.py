@@ -91,7 +91,15 @@ def register_fake(
     return decorator(lambda fn: put(entry, lib, "fake", fn), func)
 
 
-impl_abstract = register_fake
+def impl_abstract(
+    qualname: Any,
+    func: Callable[..., Any] | None = None,
+    *,
+    lib: Any = None,
+    _stacklevel: int = 1,
+) -> Any:
+    """The older name of `register_fake`."""
+    return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(

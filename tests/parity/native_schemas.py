@@ -4,8 +4,8 @@
 
 Ops that pygrad has not are among them: libraries look them up in tables of what they handle.
 A line an overload: letters, then the schema. The letters say what PyTorch knows beside it: ``c``
-composite (autograd sees what it is made of), ``p`` pointwise, ``k`` core, ``r`` draws numbers,
-``v`` a view, ``i`` changes a view in place, ``d`` its sizes depend on values.
+composite (autograd sees what it is made of), ``v`` a view, ``u`` without the tag that almost all
+have, and a letter for each other tag of it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,15 @@ _TAGS = {
     "nondeterministic_seeded": "r",
     "inplace_view": "i",
     "dynamic_output_shape": "d",
+    "out": "o",
+    "inplace": "w",
+    "generated": "g",
+    "view_copy": "y",
+    "reduction": "e",
+    "maybe_aliasing_or_mutating": "m",
+    "needs_exact_strides": "x",
+    "data_dependent_output": "a",
+    "needs_fixed_stride_order": "f",
 }
 
 
@@ -38,6 +47,8 @@ def lines() -> list[str]:
         letters = [letter for tag, letter in _TAGS.items() if tag in known]
         if torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd"):
             letters.append("c")
+        if "pt2_compliant_tag" not in known:
+            letters.append("u")
         if op.is_view:
             letters.append("v")
         made.append(f"{''.join(sorted(letters)) or '-'} {re.sub('^aten::', '', str(schema))}")

@@ -51,6 +51,39 @@ def test_overloads_show_as_those_of_torch(name: str) -> None:
     assert ours.__module__ == theirs.__module__
 
 
+def test_tags_are_those_of_torch() -> None:
+    import pygrad
+
+    names = [name for name in dir(torch.Tag) if not name.startswith("_")]
+    for name in set(names) - {"name", "value"}:
+        assert repr(getattr(pygrad.Tag, name)) == repr(getattr(torch.Tag, name))
+    for name, overloads in native_lines().items():
+        for overload in overloads:
+            ours = getattr(getattr(pygrad.ops.aten, name), overload)
+            theirs = getattr(getattr(torch.ops.aten, name), overload)
+            assert str(ours.tags) == str(theirs.tags), name
+            assert (ours._name, ours._defined_in_python) == (theirs._name, False)
+
+
+def test_an_overload_is_found_by_its_arguments_as_by_torch() -> None:
+    import pygrad
+
+    def found(library: Any) -> list[Any]:
+        resolve, x = library._C._jit_resolve_packet, library.ones(2)
+        calls: list[Any] = [
+            *(("sum", x), ("sum", x, 1), ("sum", x, [0]), ("add", x, x), ("add", x, 1)),
+            *(("mean", x), ("mean", x, 0), ("max", x), ("max", x, 0), ("max", x, x)),
+            *(("select", x, 0, 1), ("pow", x, 2), ("pow", 2, x), ("pow", x, x), ("mm", x, x)),
+        ]
+        return [resolve(f"aten::{name}", *args) for name, *args in calls]
+
+    assert found(pygrad) == found(torch)
+    for library in (pygrad, torch):
+        x = library.ones(2)
+        with pytest.raises(RuntimeError, match="failed to match any schema"):
+            library._C._jit_resolve_packet("aten::sum", x, x, x)
+
+
 def test_every_op_of_the_dispatcher_can_be_looked_up() -> None:
     import pygrad
 
