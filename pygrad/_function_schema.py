@@ -81,6 +81,45 @@ _KINDS: Final = {
 }
 
 
+class _Kind(type):
+    """Types of a kind: what is of it says `SchemaType.kind`."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, SchemaType) and value.kind() == cls.__name__
+
+
+class TensorType(metaclass=_Kind):
+    """The type of tensors."""
+
+    @staticmethod
+    def get() -> SchemaType:
+        """The one object of it."""
+        return _type("Tensor", "")
+
+
+class IntType(metaclass=_Kind):
+    """The type of whole numbers."""
+
+    @staticmethod
+    def get() -> SchemaType:
+        """The one object of it."""
+        return _type("int", "")
+
+
+class ListType(metaclass=_Kind):
+    """Types of lists: ``ListType(TensorType.get())``."""
+
+    def __new__(cls, element: SchemaType) -> SchemaType:  # type: ignore[misc]
+        return SchemaType("ListType", "", element)
+
+
+class OptionalType(metaclass=_Kind):
+    """Types of what may be None: ``OptionalType(TensorType.get())``."""
+
+    def __new__(cls, element: SchemaType) -> SchemaType:  # type: ignore[misc]
+        return SchemaType("OptionalType", "", element)
+
+
 class AliasInfo:
     """What an argument or a result shares: sets of names, before the call and after."""
 

@@ -608,6 +608,72 @@ def test_calls_of_a_custom_op_are_recorded_in_a_graph(cube: Any) -> None:
     assert graph(torch.tensor(2.0)).item() == 2.0**27
 
 
+@pytest.mark.parametrize("name", ["register_autograd", "register_vmap"])
+def test_tensors_by_keyword_alone_have_no_rules(name: str) -> None:
+    def function(x: Tensor, *, y: Tensor) -> Tensor:
+        return x + y
+
+    with pytest.raises(NotImplementedError, match="custom_op with kwarg-only Tensor args"):
+        _op("keyword", function)
+    with library._scoped_library("misuse_keyword", "FRAGMENT") as lib:
+        lib.define("f(Tensor x, *, Tensor? y) -> Tensor")
+        with pytest.raises(NotImplementedError, match=f"{name} with kwarg-only Tensor args"):
+            getattr(library, name)("misuse_keyword::f", lambda *args: args[0])
+
+
+def test_types_that_no_schema_has() -> None:
+    for kind, message in (
+        (list[int | None], "has unsupported type"),
+        (tuple[int, int], r"try to use List instead. For example, typing.List\[int\]"),
+        (tuple[int, float], "We do not support Tuple inputs in schema"),
+    ):
+
+        def function(x: Tensor, y: Any) -> Tensor:
+            return x
+
+        function.__annotations__["y"] = kind
+        with pytest.raises(ValueError, match=message):
+            infer_schema(function)
+
+
+def test_an_argument_that_is_written_to_has_a_new_version() -> None:
+    @custom_op("tests::fill", mutates_args={"x"})
+    def fill(x: Tensor) -> None:
+        x.numpy()[:] = 3
+
+    x = torch.zeros(2)
+    fill(x)
+    assert (x.tolist(), x._version) == ([3.0, 3.0], 1)
+    assert fill(torch.zeros(2, device="meta")) is None
+
+
+def test_gradients_of_arguments_with_defaults_may_be_left_out() -> None:
+    with library._scoped_library("tests_left_out", "FRAGMENT") as lib:
+        lib.define("f(Tensor x, int by=2) -> Tensor")
+        lib.impl("f", lambda x, by=2: x * by, "CPU")
+        library.register_autograd("tests_left_out::f", lambda ctx, g: g * 2, lib=lib)
+        x, f = torch.ones(1, requires_grad=True), torch.ops.tests_left_out.f
+        assert torch.autograd.grad(f(x), x)[0].tolist() == [2.0]
+        with pytest.raises(RuntimeError, match="Expected 2 gradients from backward, but got 1"):
+            f(x, 3).backward()
+
+
+def test_what_is_known_of_an_op(cube: Any) -> None:
+    from pygrad._library import simple_registry, utils
+
+    find = simple_registry.singleton.find
+    assert find("tests::cube").fake_impl.kernel is None
+    cube.register_fake(lambda x: x.new_empty(x.shape))
+    assert "test_library.py:" in find("tests::cube").fake_impl.kernel.source
+    assert utils.lookup_op("tests::cube") is cube._opoverload
+    assert not utils.is_builtin(cube._opoverload)
+    assert cube._opoverload.tags == [torch.Tag.pt2_compliant_tag]  # type: ignore[attr-defined]
+    assert utils.fill_defaults(torch.ops.aten.add.Tensor._schema, (1, 2), {}) == (
+        (1, 2),
+        {"alpha": 1},
+    )
+
+
 # ------------------------------------------------------------------ the older form
 
 

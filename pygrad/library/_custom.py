@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .._function_schema import parse_schema
 from ..ops import Tag
 from . import _rules
 from ._infer import infer_schema
@@ -29,7 +30,9 @@ def custom_op(
             this is a decorator. mutates_args: the names of arguments that it writes to.
         device_types: where it runs, None for everywhere. schema: "(Tensor x) -> Tensor".
 
-    Raises: ValueError: the name or an annotation is none that a schema may have.
+    Raises:
+        ValueError: the name or an annotation is none that a schema may have. NotImplementedError:
+            tensors by keyword alone.
     """
     space, found, short = name.partition("::")
     if not found or not space or not short or "::" in short:
@@ -63,10 +66,18 @@ class CustomOpDef:
         self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Any = None
     ) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
+        told = tags if isinstance(tags, (list, tuple)) else [tags] * (tags is not None)
+        parsed = parse_schema(name + schema)
+        if Tag.out not in told and any(  # type: ignore[attr-defined]
+            each.kwarg_only and "Tensor" in each.type.shown() for each in parsed.arguments
+        ):
+            raise NotImplementedError(
+                "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
+                f"Got: {name}{schema}"
+            )
         for entry in list(_entries.get((namespace, name), {}).values()):
             if entry.is_custom:  # made anew, as in a notebook
                 forget(entry)
-        told = tags if isinstance(tags, (list, tuple)) else [tags] * (tags is not None)
         compiles = vars(Tag)["pt2_compliant_tag"]
         all_tags = sorted({compiles, *told}, key=int)
         self._entry: Entry = make_entry(namespace, name + schema, all_tags)

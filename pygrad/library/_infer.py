@@ -6,7 +6,7 @@ import collections.abc
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from .._dtypes import device, dtype, layout, memory_format
@@ -24,6 +24,34 @@ _PLAIN: Final[dict[Any, str]] = {
     layout: "Layout",
     memory_format: "MemoryFormat",
 }
+SUPPORTED_RETURN_TYPES: Final[dict[Any, str]] = {
+    Tensor: "Tensor",
+    typing.List[Tensor]: "Tensor[]",  # noqa: UP006
+    list[Tensor]: "Tensor[]",
+    int: "SymInt",
+    float: "float",
+    bool: "bool",
+    int | float | bool: "Scalar",
+}
+"""What an op may return, and how a schema calls it."""
+
+
+def tuple_to_list(tuple_type: Any) -> Any:
+    """The type of lists that may stand for a type of tuples.
+
+    Example:
+        >>> from pygrad.library._infer import tuple_to_list
+        >>> tuple_to_list(tuple[int, int])
+        typing.List[int]
+    """
+    kinds = [each for each in typing.get_args(tuple_type) if each is not Ellipsis]
+    if not kinds:
+        return list if tuple_type is tuple else typing.List  # noqa: UP006
+    any_of: Any = typing.Union[tuple(kinds)]  # noqa: UP007
+    lists: Any = typing.List  # noqa: UP006
+    return lists[any_of]
+
+
 _SEQUENCES: Final = (list, collections.abc.Sequence)
 _UNIONS: Final = (typing.Union, types.UnionType)
 
@@ -38,13 +66,36 @@ def _name(kind: Any) -> str | None:
     if origin in _UNIONS and type(None) in args:
         rest = [each for each in args if each is not type(None)]
         inner = _name(rest[0] if len(rest) == 1 else typing.Union[tuple(rest)])  # noqa: UP007
-        return None if inner is None else f"{inner}?"
+        return None if inner is None or inner.endswith("?") else f"{inner}?"
     if origin in _UNIONS and set(args) <= {int, float, bool, complex}:
         return "Scalar"
     if origin in _SEQUENCES and len(args) == 1:
         inner = _name(args[0])
-        return None if inner is None or inner.endswith("[]") else f"{inner}[]"
+        return f"{inner}[]" if inner in ("Tensor?", "Scalar") or inner in _LISTED else None
     return None
+
+
+_LISTED: Final = ("Tensor", "SymInt", "float", "bool", "str", "complex")
+"""What there are lists of."""
+
+
+def _types() -> Iterator[tuple[Any, str]]:
+    number: Any = int | float | bool
+    for base in (Tensor, int, float, bool, str, number, dtype, device):
+        kinds = [base, typing.Optional[base]]  # noqa: UP045
+        for sequence in (typing.Sequence, typing.List, collections.abc.Sequence, list):  # noqa: UP006
+            if base in (Tensor, int, float, bool, number):
+                kinds.append(sequence[base])
+            if base is Tensor:
+                kinds.append(sequence[typing.Optional[base]])  # noqa: UP045
+            if base in (int, float, bool):
+                kinds.append(typing.Optional[sequence[base]])  # noqa: UP045
+        for kind in kinds:
+            yield kind, _name(kind) or ""
+
+
+SUPPORTED_PARAM_TYPES: Final[dict[Any, str]] = dict(_types())
+"""The types of PyTorch's that an argument may have, and how a schema calls them."""
 
 
 def _returned(kind: Any) -> str:
@@ -123,9 +174,19 @@ def infer_schema(
             raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation.")
         shown = _name(kind)
         if shown is None:
+            hint = ""
+            if typing.get_origin(kind) is tuple:
+                instead = tuple_to_list(kind)
+                hint = (
+                    "We do not support Tuple inputs in schema. As a workaround, please try to use "
+                    "List instead. "
+                )
+                if _name(instead) is not None:
+                    hint += f"For example, {instead}.\n\n"
             raise ValueError(
-                f"infer_schema(func): Parameter {name} has unsupported type {kind}. The valid "
-                f"types are: {sorted(set(_PLAIN.values()))}. Got func with signature {signature})"
+                f"infer_schema(func): Parameter {name} has unsupported type {kind}. {hint}The "
+                f"valid types are: {sorted(set(_PLAIN.values()))}. Got func with signature "
+                f"{signature})"
             )
         seen.add(name)
         writes = shown.startswith("Tensor") if written == "unknown" else name in written

@@ -18,6 +18,7 @@ from .._warnings import once
 from ..amp._state import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast
 from ..autograd import Function
+from ..autograd.graph import increment_version
 
 _is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
 
@@ -653,6 +654,8 @@ def _checked(
 ) -> Any:
     result = kernel(*args, **kwargs)
     if entry.is_custom:
+        if entry.schema.is_mutable:
+            _count_writes(entry, args, kwargs)
         _check_result(entry, result)
         held = [each.untyped_storage()._cdata for each in tensors]
         for made in _tensors(result):
@@ -669,6 +672,13 @@ def _checked(
                 )
             held.append(made.untyped_storage()._cdata)
     return result
+
+
+def _count_writes(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Tells that arguments were written to, also where NumPy did it."""
+    given = dict(zip((each.name for each in entry.schema.arguments), args, strict=False)) | kwargs
+    written = [given.get(each.name) for each in entry.schema.arguments if each.is_write]
+    increment_version(_tensors(written))
 
 
 def _check_result(entry: Entry, result: Any) -> None:
@@ -695,17 +705,18 @@ def _check_result(entry: Entry, result: Any) -> None:
 class _Tree:
     """How arguments and results are nested: no leaf of a tree itself."""
 
-    __slots__ = ("given", "made")
+    __slots__ = ("given", "made", "told")
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, told: int) -> None:
         self.given: Any = given
+        self.told = told
         self.made: Any = None
 
 
 def call_recorded(entry: Entry, values: list[Any]) -> Any:
     """Calls an op with all its arguments as a function of autograd."""
     leaves, spec = flatten(values)
-    tree = _Tree(spec)
+    tree = _Tree(spec, len(as_told(entry, values)[0]))
     found = _function_for(entry).apply(tree, *leaves)
     return unflatten(list(found) if isinstance(found, tuple) else [found], tree.made)
 
@@ -744,7 +755,7 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
         tree, n = ctx._library
         shaped = unflatten(list(grads), tree.made)
         found = backward(ctx, *(shaped if len(entry.schema.returns) > 1 else (shaped,)))
-        return None, *_fitted(entry, found, tree.given, n)
+        return None, *_fitted(entry, found, tree, n)
 
     def map_over(info: Any, in_dims: Any, tree: _Tree, *leaves: Any) -> Any:
         args, kwargs = as_told(entry, unflatten(list(leaves), tree.given))
@@ -779,18 +790,20 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
     return type(name, (Function,), {key: staticmethod(value) for key, value in members.items()})
 
 
-def _fitted(entry: Entry, found: Any, spec: Any, n_leaves: int) -> list[Any]:
-    """Gradients of arguments as those of the leaves of their tree."""
+def _fitted(entry: Entry, found: Any, tree: _Tree, n_leaves: int) -> list[Any]:
+    """Gradients of arguments as those of the leaves of their tree; arguments that are as the schema
+    has them by default need none.
+    """
     n = sum(not argument.kwarg_only for argument in entry.schema.arguments)
     lists = [argument.type.kind_ == "ListType" for argument in entry.schema.arguments]
     one = n == 1 and lists[0] and not isinstance(found, tuple)
     grads = list(found) if isinstance(found, (tuple, list)) and not one else [found]
-    if len(grads) != n:
+    if not tree.told <= len(grads) <= n:
         raise RuntimeError(
             f"{entry.qualname}: Expected {n} gradients from backward, but got {len(grads)}"
         )
-    grads += [None] * (len(entry.schema.arguments) - n)
-    shape = unflatten(list(range(n_leaves)), spec)
+    grads += [None] * (len(entry.schema.arguments) - len(grads))
+    shape = unflatten(list(range(n_leaves)), tree.given)
     flat: list[Any] = [None] * n_leaves
     for grad, places in zip(grads, shape, strict=True):
         if isinstance(places, (list, tuple)):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from .. import ops
+from .._function_schema import FunctionSchema
 from ._registry import Entry, entry_of, entry_to_add_to, put
 
 KEYS: Final = {
@@ -116,7 +117,9 @@ def register_autograd(
         backward: of the context and the gradients of the results; returns those of the arguments.
         setup_context: of the context, the arguments and the results; saves what backward needs.
 
-    Raises: RuntimeError: the op writes to an argument that it returns.
+    Raises:
+        RuntimeError: the op writes to an argument that it returns. NotImplementedError: it has
+            tensors by keyword alone.
     """
     entry = _entry(op)
     if any(each.alias_info is not None for each in entry.schema.returns):
@@ -125,12 +128,26 @@ def register_autograd(
             f"schema {entry.schema}. Please create a functional operator and register an autograd "
             "formula for that."
         )
+    refuse_keyword_tensors("register_autograd", entry.schema)
     put(entry, lib, "autograd", (backward, setup_context))
 
 
+def refuse_keyword_tensors(what: str, schema: FunctionSchema) -> None:
+    """Raises NotImplementedError for a schema with tensors that have no place."""
+    if any(each.kwarg_only and "Tensor" in each.type.shown() for each in schema.arguments):
+        raise NotImplementedError(
+            f"{what} with kwarg-only Tensor args. In the original definition of the op, please "
+            f"make your tensors not kwarg-only. Got: {schema}"
+        )
+
+
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
-    """Adds how vmap does an op: ``func(info, in_dims, *args)`` returns results and their dims."""
+    """Adds how vmap does an op: ``func(info, in_dims, *args)`` returns results and their dims.
+
+    Raises: NotImplementedError: the op has tensors by keyword alone.
+    """
     entry = _entry(op)
+    refuse_keyword_tensors("register_vmap", entry.schema)
     return decorator(lambda fn: put(entry, lib, "vmap", fn), func)
 
 

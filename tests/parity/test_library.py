@@ -84,6 +84,50 @@ def test_an_overload_is_found_by_its_arguments_as_by_torch() -> None:
             library._C._jit_resolve_packet("aten::sum", x, x, x)
 
 
+def test_questions_about_schemas_are_answered_as_by_torch() -> None:
+    def asked(library: Any) -> Any:
+        utils = importlib.import_module(f"{library.__name__}._library.utils")
+        found = []
+        for name in ("where", "index", "sin", "sum", "add_", "view", "cat", "mul", "unbind"):
+            for overload in ("default", "Tensor", "dim_IntList", "self", "int", "out"):
+                if overload not in native_lines()[name]:
+                    continue
+                op = getattr(getattr(library.ops.aten, name), overload)
+                types = [each.type for each in (*op._schema.arguments, *op._schema.returns)]
+                found += [[utils.is_tensorlist_like_type(t) for t in types]]
+                found += [[utils.is_tensor_like_type(t) for t in types]]
+                found += [[isinstance(t, library._C.ListType) for t in types]]
+                found += [[t == library._C.TensorType.get() for t in types]]
+                for of_schema in (
+                    *(utils.is_functional_schema, utils.has_kwarg_only_args),
+                    *(utils.has_kwarg_only_tensors, utils.has_tensor_arg),
+                ):
+                    found.append([of_schema(op._schema)])
+                found.append([utils.is_functional_schema(op._schema, allow_valid_view=True)])
+                found.append([utils.mutates_and_returns_first_arg(op)])
+        return found
+
+    import pygrad
+
+    assert asked(pygrad) == asked(torch)
+
+
+def test_types_of_arguments_are_called_as_by_torch() -> None:
+    from torch._library import infer_schema as theirs
+
+    from pygrad._library import infer_schema as ours
+
+    def shown(types: Any) -> dict[str, str]:
+        return {
+            str(key).replace("pygrad", "torch"): value
+            for key, value in types.items()
+            if "GroupName" not in str(key)
+        }
+
+    assert shown(ours.SUPPORTED_PARAM_TYPES) == shown(theirs.SUPPORTED_PARAM_TYPES)
+    assert shown(ours.SUPPORTED_RETURN_TYPES) == shown(theirs.SUPPORTED_RETURN_TYPES)
+
+
 def test_every_op_of_the_dispatcher_can_be_looked_up() -> None:
     import pygrad
 
