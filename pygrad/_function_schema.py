@@ -389,3 +389,40 @@ def native_lines() -> dict[str, dict[str, tuple[str, str]]]:
 def native_schema(name: str, overload: str) -> FunctionSchema:
     """The schema of one overload of an op of PyTorch's."""
     return parse_schema(f"aten::{native_lines()[name][overload][1]}")
+
+
+_KNOWN: Final = frozenset(
+    "Tensor int SymInt SymBool bool float complex number str ScalarType Device Layout Generator "
+    "MemoryFormat Storage Stream Dimname QScheme Any AnyEnumType t".split()
+)
+_INSTEAD: Final = {
+    "int64_t": "Use `SymInt` or `int` instead of `int64_t` in an operator's schema string. "
+    "`SymInt` corresponds to c10::SymInt in C++ while `int` in schema corresponds to the int64_t "
+    "type in C++.",
+    "double": "Use `float` instead of `double` in an operator's schema string. `float` in schema "
+    "corresponds to the double type in C++",
+}
+_UNKNOWN: Final = (
+    "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, "
+    "Scalar; for a full list, please see "
+    "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+)
+
+
+def check_types(schema: FunctionSchema, text: str) -> None:
+    """Refuses types that no op has; names with a dot are those of classes.
+
+    Raises: RuntimeError: there is such a type in the text that the schema was read from.
+    """
+    for each in (*schema.arguments, *schema.returns):
+        kind = each.type
+        while kind.element is not None:
+            kind = kind.element
+        if kind.name in _KNOWN or kind.kind_ == "DictType" or "." in kind.name:
+            continue
+        place = re.search(rf"\b{kind.name}\b", text)
+        at = place.start() if place else 0
+        raise RuntimeError(
+            f"\n{_INSTEAD.get(kind.name, _UNKNOWN)}:\n{text}\n{' ' * at}{'~' * len(kind.name)} "
+            "<--- HERE\n"
+        )

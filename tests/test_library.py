@@ -674,6 +674,27 @@ def test_what_is_known_of_an_op(cube: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("f(Tensor a) -> asdf", r"unknown type specifier.*\n               ~~~~ <--- HERE"),
+        ("f(asdf? a) -> Tensor", r"unknown type specifier.*\n  ~~~~ <--- HERE"),
+        ("f(int64_t[] a) -> Tensor", "Use `SymInt` or `int` instead of `int64_t`"),
+        ("f(double a) -> Tensor", "Use `float` instead of `double`"),
+    ],
+)
+def test_a_type_that_is_none_is_shown_in_its_schema(schema: str, message: str) -> None:
+    with library._scoped_library("misuse_types", "FRAGMENT") as lib:
+        with pytest.raises(RuntimeError, match=f"(?s){message}"):
+            lib.define(schema)
+        lib.define("f(__torch__.torch.classes.mine.Thing t, Dict(str, Tensor) d) -> Any")
+
+
+def test_a_device_that_is_none_is_refused_before_there_is_a_function() -> None:
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda.* device string: nothing"):
+        library.impl("misuse::f", "nothing")
+
+
 # ------------------------------------------------------------------ the older form
 
 

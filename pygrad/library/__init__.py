@@ -45,9 +45,9 @@ from ._registry import (
     put_rule,
 )
 from ._rules import (
-    KEYS,
     decorator,
     impl_abstract,
+    key_of,
     register_autocast,
     register_autograd,
     register_fake,
@@ -310,14 +310,18 @@ def impl(
 
     The older form, ``impl(lib, "sin", "CPU")``, names a library, an op and a key, and decorates the
     function.
+
+    Raises: RuntimeError: there is no such type of devices.
     """
     if isinstance(qualname, Library):
         return decorator(lambda fn: qualname.impl(types, fn, dispatch_key or func or ""))
 
+    keys = [key_of(each) for each in types_of(types)]
+
     def add(fn: Callable[..., Any]) -> None:
         library = _library(qualname.partition("::")[0], lib)
-        for each in types_of(types):
-            library.impl(qualname, fn, KEYS.get(each, each))
+        for key in keys:
+            library.impl(qualname, fn, key)
 
     return decorator(add) if func is None else add(func)
 

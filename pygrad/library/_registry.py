@@ -11,7 +11,14 @@ from .. import _dispatch, _ops, ops
 from .._boundary import modes
 from .._C._dispatch_keys import DEVICES
 from .._dtypes import BY_CODE, contiguous_format, strided
-from .._function_schema import Argument, FunctionSchema, native_lines, native_schema, parse_schema
+from .._function_schema import (
+    Argument,
+    FunctionSchema,
+    check_types,
+    native_lines,
+    native_schema,
+    parse_schema,
+)
 from .._tensor import Tensor
 from .._tree import flatten, map_leaves, unflatten
 from .._warnings import once
@@ -146,9 +153,10 @@ _packets: Final[dict[tuple[str, str], _Packet]] = {}
 def make_entry(ns: str, schema: str, tags: Any = ()) -> Entry:
     """The op of a schema without a namespace.
 
-    Raises: RuntimeError: there is such an op.
+    Raises: RuntimeError: there is such an op, or a type that no op has.
     """
     parsed = parse_schema(schema)
+    check_types(parsed, schema)
     name = parsed.name.partition("::")[2] or parsed.name
     parsed.name = f"{ns}::{name}"
     entry = Entry(ns, parsed, list(tags) if isinstance(tags, (list, tuple, set)) else [tags])

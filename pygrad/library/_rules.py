@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from .. import ops
+from .._C._dispatch_keys import KEYS as _ALL_KEYS
+from .._dtypes import device
 from .._function_schema import FunctionSchema
 from ._registry import Entry, entry_of, entry_to_add_to, put
 
@@ -19,6 +21,16 @@ KEYS: Final = {
 
 def types_of(types: str | Iterable[str]) -> tuple[str, ...]:
     return (types,) if isinstance(types, str) else tuple(types)
+
+
+def key_of(kind: str) -> str:
+    """The key of a type of devices, or of itself.
+
+    Raises: RuntimeError: it is none.
+    """
+    if kind in KEYS or kind in _ALL_KEYS:
+        return KEYS.get(kind, kind)
+    return device(kind).type.upper()
 
 
 def _entry(op: Any) -> Entry:

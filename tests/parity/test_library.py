@@ -442,6 +442,9 @@ def wrongly(library: Any, what: str) -> Any:
         "kernel of no key": lambda: of.get_kernel("aten::sin", "CPUU"),
         "defined before": lambda: of.Library("aten", "DEF"),
         "another namespace": lambda: lib.impl("parity_other::f", lambda x: x, "CPU"),
+        "no type": lambda: lib.define("f(Tensor a, asdf[] b) -> Tensor"),
+        "a type of C": lambda: lib.define("f(int64_t a) -> Tensor"),
+        "no device": lambda: of.impl("parity_wrong::f", "nothing"),
         "no definitions": lambda: of.Library("parity_wrong", "IMPL").define("f() -> ()"),
     }[what]()
 
@@ -451,6 +454,7 @@ def wrongly(library: Any, what: str) -> Any:
     [
         *("no key", "no key of a library", "no function", "no kernel", "kernel of no op"),
         *("kernel of no key", "defined before", "another namespace", "no definitions"),
+        *("no type", "a type of C", "no device"),
     ],
 )
 def test_misuse_of_a_library_is_the_error_of_torch(what: str) -> None:
