@@ -132,6 +132,7 @@ _LATE_NAMES = {
         "functional": "_unique _unique2",
         "nn._recurrent": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh "
         "rnn_tanh_cell",
+        "_function_schema": "IntType ListType OptionalType TensorType",
         "nested._make": "_nested_compute_contiguous_strides_offsets _nested_from_padded "
         "_nested_from_padded_and_nested_example "
         "_nested_get_lengths _nested_get_offsets _nested_get_ragged_idx _nested_get_values "
