@@ -537,7 +537,7 @@ static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   if (!b->v || !starts) return false;
   if (tensor_absent(b->offsets) || tensor_absent(b->indices)) return assign_bags(b, starts);
   if (!bag_values_fit(b, starts, n)) return false;
-  const int64_t used = ends && !b->one_by_one ? starts[n - 1] : n ? b->n : 0;
+  const int64_t used = !b->n_bags ? 0 : ends && !b->one_by_one ? starts[n - 1] : b->n;
   return leave_out(b, used) && assign_bags(b, starts);
 }
 
