@@ -82,6 +82,7 @@ class _EnableTorchFunction:
         _overriding.state.off = self._before
 
 
+@builtin
 def _dispatch_isTensorSubclassLike(tensor: Tensor) -> bool:
     """Whether ops on a tensor are another's to answer: its class's, or a transform's."""
     return answers_for_ops(tensor) or _header.is_batched(tensor._h)
