@@ -58,14 +58,16 @@ def _plain_is_null() -> bool:
     return _Answering(lambda: 1)() == 1 and ctypes.cast(_Plain(int), _Answering)() is None
 
 
-_host_callback = _Plain(functools.partial(next, _resumed, 0))
+_resume_host = functools.partial(next, _resumed, 0)
+_host_callback = _Plain(_resume_host)
 """What wasmtime calls, and takes a trap or NULL from. What escapes from a generator, ctypes prints,
 and the engine was told in advance that the callback failed; but in a callback with an answer a
 random address would be left. Of C's four parameters it takes none: the caller is who clears them
 away.
 """
 if not _plain_is_null():
-    _host_callback = _Answering(_host_callback)  # fails where Python's recursion ends at this call
+    # This one fails where Python's recursion ends at the inner call.
+    _host_callback = _Answering(ctypes.PYFUNCTYPE(None)(_resume_host))
 _host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
 
 
