@@ -1000,6 +1000,7 @@ def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | 
         if fit is not None:
             if row < 0 and name == "ones_like":  # the gradient that a backward begins with
                 fit[3].setdefault("memory_format", preserve_format)
+                return _placed(fit)
             if fit[0] == "index_put_":
                 return _of_one_dtype(fit)
             return _placed(fit) if row >= 0 and out is None else fit

@@ -25,7 +25,6 @@ from typing import Any, Final
 from ... import ops, return_types
 from ..._boundary.header import address_of
 from ..._dispatch import mode_stack
-from ..._dtypes import device
 from ..._tensor import Tensor
 from ...nn import Module, Parameter
 from ...utils import _pytree as pytree
@@ -39,14 +38,6 @@ from ..proxy import Proxy
 _MISSING: Final = object()
 _CONSTANT_ELEMENTS: Final = 1
 """How many elements a tensor has at most whose value is known while the function is traced."""
-_PLACED: Final = frozenset(
-    "arange empty eye full linspace logspace ones rand randint randn randperm zeros".split()
-)
-_PLACED_LIKE: Final = frozenset(
-    "full_like new_empty new_full new_ones new_zeros ones_like rand_like randint_like randn_like "
-    "zeros_like".split()
-)
-"""Ops to which PyTorch's functions hand on where the result is to be, though nobody said so."""
 
 
 class _ProxyTensor:
@@ -175,21 +166,6 @@ def track_tensor_tree(
     return inner_res
 
 
-def _with_places(func: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a call, with those that PyTorch's own functions hand on."""
-    name = func.overloadpacket.__name__
-    if name not in _PLACED and name not in _PLACED_LIKE:
-        return kwargs
-    more: dict[str, Any] = {"pin_memory": False}
-    if name in _PLACED:
-        more["device"] = device("cpu")
-    order = [argument.name for argument in func._schema.arguments]
-    if not all(name in order for name in more):
-        return kwargs
-    given = more | kwargs
-    return {name: given[name] for name in sorted(given, key=order.index)}
-
-
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """Within it, each op becomes a node of a graph, and is carried out."""
 
@@ -279,8 +255,7 @@ def proxy_call(
     name = tracer.graph._target_to_str(func.overloadpacket.__name__)
     if shown is not func:
         name = "lift_fresh_copy"
-    placed = _with_places(func, nodes[1])
-    proxy = tracer.create_proxy("call_function", shown, nodes[0], placed, name=name)
+    proxy = tracer.create_proxy("call_function", shown, nodes[0], nodes[1], name=name)
     out = shown(*args, **kwargs)
     constant = None
     if shown is not func:
