@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from . import _backward_ops, _creation, _ops, ops
+from . import _backward_ops, _creation, _ops, _transforms, ops
 from ._boundary import asked, attributes, callbacks, calls, modes, overriding
 from ._boundary.arguments import Index
 from ._boundary.asked import MISSING, UNKNOWN, Enum, tensor_of, values_of
@@ -1255,3 +1255,4 @@ def _place_of_grad(row: int) -> int:
 callbacks.runners[asked.ASKED] = _run
 ops.asked_first = asked_first
 ops.lifted = _lifted
+_transforms.unseen = unseen

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 from . import _boundary, _ops
 from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
-from ._dispatch import unseen
 from ._dtypes import preserve_format
 from ._functorch.vmap import entered, levels, mapped_or_one_by_one, vmap
 from ._tensor import Tensor
@@ -302,6 +301,14 @@ class _Aliases:
             _F["zeros"](shape, dtype=leaf.dtype) if g is None else g
             for g, shape, leaf in zip(found, shapes, self.leaves, strict=True)
         ]
+
+
+def _plainly(function: Callable[[Any], Any], value: Any) -> Any:
+    return function(value)
+
+
+unseen: Callable[[Callable[[Any], Any], Any], Any] = _plainly
+"""The result of a function of a tensor, of which no mode is told; `_dispatch` says it."""
 
 
 def _alias(whole: Tensor) -> Tensor:
