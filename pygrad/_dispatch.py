@@ -18,6 +18,7 @@ from . import _backward_ops, _creation, _ops, _transforms, ops
 from ._boundary import asked, attributes, callbacks, calls, modes, overriding
 from ._boundary.arguments import Index
 from ._boundary.asked import MISSING, UNKNOWN, Enum, tensor_of, values_of
+from ._builtins import builtin
 from ._dtypes import (
     BY_CODE,
     CASTS,
@@ -81,6 +82,7 @@ def unseen(function: Callable[[Any], Any], value: Any) -> Any:
         return function(value)
 
 
+@builtin
 def push_mode(mode: Any) -> None:
     """The engine asks this mode first from now on, in this thread."""
     _here.modes.append(mode)
@@ -188,8 +190,7 @@ def kernel_of(name: str, device: str) -> Callable[..., Any]:
     found = kernels.get(name, {}).get(device)
     if found is not None:
         return found
-    short, _, overload = name.removeprefix("aten::").partition(".")
-    func = ops.overload(short, overload or "default")
+    func = ops.overload(*ops.names_in(name)[1:])
 
     def run(*args: Any, **kwargs: Any) -> Any:
         _here.own = name

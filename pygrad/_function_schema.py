@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ._builtins import builtin
 from ._dtypes import BY_CODE, device
 
 
@@ -347,6 +348,7 @@ def _argument(text: str, kwarg_only: bool, is_return: bool) -> Argument:
     return Argument(label, kind, spread, shown, kwarg_only, _alias(alias))
 
 
+@builtin
 def parse_schema(text: str) -> FunctionSchema:
     """The schema that a text describes.
 

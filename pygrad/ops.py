@@ -313,6 +313,13 @@ def schema_of(name: str, overload: str) -> FunctionSchema:
     return parse_schema(f"aten::{name}(...) -> Tensor".replace("(...)", "(Tensor self)"))
 
 
+def names_in(name: str) -> tuple[str, str, str]:
+    """The namespace, the op and the overload that 'aten::add.Tensor' names."""
+    ns, _, rest = name.partition("::")
+    short, _, overload_name = rest.partition(".")
+    return ns, short, overload_name or "default"
+
+
 def overload(name: str, overload_name: str) -> OpOverload:
     """The one object of an overload of aten's."""
     found: OpOverload = getattr(getattr(aten, name), overload_name)

@@ -11,12 +11,14 @@ from .._function_schema import Argument
 from .._tensor import Tensor
 from .._tree import flatten, map_leaves
 from ._registry import (
-    _fallback,
+    COMPOSITES,
     bound,
     entry_of,
+    fallback_mode,
     has_kernel,
     is_native,
     run_fake,
+    set_fallback_mode,
     split,
 )
 
@@ -91,11 +93,12 @@ def _check_autograd(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
         has_kernel(op.name(), key) for key in keys
     ):
         return
-    was, _fallback[0] = _fallback[0], "nothing"
+    was = fallback_mode()
+    set_fallback_mode("nothing")
     try:
         made = _tensors(op(*args, **kwargs))
     finally:
-        _fallback[0] = was
+        set_fallback_mode(was)
     if any(each.requires_grad and all(each is not one for one in given) for each in made):
         raise AssertionError(
             f"{op.name()}: at least one output of this operator has requires_grad=True but the "
@@ -138,11 +141,7 @@ def _faked(op: Any, entry: Any, values: list[Any], more: int) -> Any:
 
     given = map_leaves(without_elements, values)
     args, kwargs = split(entry, given)
-    kernels = entry.kernels.keys() & {
-        "Meta",
-        "CompositeExplicitAutograd",
-        "CompositeImplicitAutograd",
-    }
+    kernels = entry.kernels.keys() & {"Meta", *COMPOSITES}
     if entry.fake is not None:
         return run_fake(entry, args, kwargs, more)
     if not kernels and not entry.schema.is_mutable:

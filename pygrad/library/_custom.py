@@ -68,9 +68,7 @@ class CustomOpDef:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         told = tags if isinstance(tags, (list, tuple)) else [tags] * (tags is not None)
         parsed = parse_schema(name + schema)
-        if Tag.out not in told and any(  # type: ignore[attr-defined]
-            each.kwarg_only and "Tensor" in each.type.shown() for each in parsed.arguments
-        ):
+        if Tag.out not in told and _rules.has_keyword_tensors(parsed):  # type: ignore[attr-defined]
             raise NotImplementedError(
                 "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
                 f"Got: {name}{schema}"

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from .. import _dispatch, _ops, ops
 from .._boundary import modes
+from .._builtins import builtin
 from .._C._dispatch_keys import DEVICES
 from .._dtypes import BY_CODE, contiguous_format, strided
 from .._function_schema import (
@@ -191,9 +192,8 @@ def entry_of(name: str) -> Entry:
 
     Raises: RuntimeError: there is none.
     """
-    ns, _, rest = name.partition("::")
-    short, _, overload = rest.partition(".")
-    found = _entries.get((ns, short), {}).get(overload or "default")
+    ns, short, overload = ops.names_in(name)
+    found = _entries.get((ns, short), {}).get(overload)
     if found is None:
         raise RuntimeError(f"operator {name} does not exist")
     return found
@@ -201,9 +201,8 @@ def entry_of(name: str) -> Entry:
 
 def kernels_of(name: str) -> dict[str, Callable[..., Any]]:
     """What an op runs, by PyTorch's keys, also of one that is not made yet."""
-    ns, _, rest = name.partition("::")
-    short, _, overload = rest.partition(".")
-    found = _entries.get((ns, short), {}).get(overload or "default")
+    ns, short, overload = ops.names_in(name)
+    found = _entries.get((ns, short), {}).get(overload)
     return _early.setdefault(name, {}) if found is None else found.kernels
 
 
@@ -217,8 +216,8 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
             f"Library.impl: {name} is one of PyTorch's own operators, for which pygrad takes "
             f"functions for CPU and Meta, and not for {key}"
         )
-    short, _, overload = name.partition("::")[2].partition(".")
-    if "c" in native_lines()[short][overload or "default"][0]:
+    _, short, overload = ops.names_in(name)
+    if "c" in native_lines()[short][overload][0]:
         raise NotImplementedError(
             f"Library.impl: {name} is made of other operators: pygrad takes functions for those"
         )
@@ -228,35 +227,33 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
         warnings.warn(
             "Warning only once for all operators,  other operators may also be overridden.\n"
             "  Overriding a previously registered kernel for the same operator and the same "
-            f"dispatch key\n  operator: {native_schema(short, overload or 'default')}\n"
+            f"dispatch key\n  operator: {native_schema(short, overload)}\n"
             f"  dispatch key: {key}",
             stacklevel=3,
         )
     lib._undo.append(_dispatch.put_kernel(name, key.lower(), fn))
 
 
+@builtin
 def has_kernel(name: str, key: str) -> bool:
     """Whether an op has a function of its own for a key.
 
     Raises: RuntimeError: there is no such op.
     """
-    if not is_native(name):
-        entry = entry_of(name)
-        return bool(entry.op.has_kernel_for_dispatch_key(key))
-    short, _, overload = name.partition("::")[2].partition(".")
-    return bool(ops.overload(short, overload or "default").has_kernel_for_dispatch_key(key))
+    op = ops.overload(*ops.names_in(name)[1:]) if is_native(name) else entry_of(name).op
+    return bool(op.has_kernel_for_dispatch_key(key))
 
 
+@builtin
 def computes(name: str, key: str) -> bool:
     """Whether an op runs something for a device, be it a function for all devices."""
-    return any(has_kernel(name, each) for each in (key, *_RUNS[1:]))
+    return any(has_kernel(name, each) for each in (key, *COMPOSITES))
 
 
 def is_native(name: str) -> bool:
     """Whether an op is one of PyTorch's own."""
-    ns, _, rest = name.partition("::")
-    short, _, overload = rest.partition(".")
-    return ns == "aten" and (overload or "default") in native_lines().get(short, ())
+    ns, short, overload = ops.names_in(name)
+    return ns == "aten" and overload in native_lines().get(short, ())
 
 
 def entry_to_add_to(name: str) -> Entry:
@@ -506,11 +503,13 @@ _fallback: Final = ["warn"]
 """What to make of an op without a rule for autograd: "warn" at a backward, or "nothing"."""
 
 
+@builtin
 def fallback_mode() -> str:
     """Whether a backward through an op without a gradient warns: "warn" or "nothing"."""
     return _fallback[0]
 
 
+@builtin
 def set_fallback_mode(mode: str) -> None:
     """Sets `fallback_mode`.
 
@@ -643,14 +642,16 @@ def _run_on_meta(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     if "Meta" in entry.kernels:
         return entry.kernels["Meta"](*args, **kwargs)
     if entry.fake is None and not entry.is_custom:
-        for key in _RUNS[1:]:
+        for key in COMPOSITES:
             if key in entry.kernels:
                 return entry.kernels[key](*args, **kwargs)
     return run_fake(entry, args, kwargs)
 
 
-_RUNS: Final = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
-"""The keys of what runs on tensors with elements, the first that there is."""
+COMPOSITES: Final = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
+"""The keys of what runs on any device, the first that there is."""
+_RUNS: Final = ("CPU", *COMPOSITES)
+"""Those of what runs on tensors with elements."""
 
 
 def _checked(

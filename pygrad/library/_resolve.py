@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .. import _dispatch, ops
+from .._builtins import builtin
 from .._function_schema import FunctionSchema
 
 
+@builtin
 def exists(name: str) -> bool:
     """Whether there is an op of a name such as 'aten::add.Tensor'."""
-    ns, _, rest = name.partition("::")
-    short, _, overload = rest.partition(".")
+    ns, short, overload = ops.names_in(name)
     packet = getattr(getattr(ops, ns), short, None)
-    return packet is not None and (overload or "default") in packet.overloads()
+    return packet is not None and overload in packet.overloads()
 
 
+@builtin
 def resolve_packet(name: str, *args: Any, **kwargs: Any) -> str:
     """The name of the overload that a call of an op runs: `torch._C._jit_resolve_packet`.
 

@@ -144,9 +144,14 @@ def register_autograd(
     put(entry, lib, "autograd", (backward, setup_context))
 
 
+def has_keyword_tensors(schema: FunctionSchema) -> bool:
+    """Whether some tensors have no place."""
+    return any(each.kwarg_only and "Tensor" in each.type.shown() for each in schema.arguments)
+
+
 def refuse_keyword_tensors(what: str, schema: FunctionSchema) -> None:
     """Raises NotImplementedError for a schema with tensors that have no place."""
-    if any(each.kwarg_only and "Tensor" in each.type.shown() for each in schema.arguments):
+    if has_keyword_tensors(schema):
         raise NotImplementedError(
             f"{what} with kwarg-only Tensor args. In the original definition of the op, please "
             f"make your tensors not kwarg-only. Got: {schema}"

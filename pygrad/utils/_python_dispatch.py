@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from .. import _dispatch
+from .._builtins import builtin
 from .._tensor import Tensor
 
 __all__ = [
@@ -98,6 +99,7 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 _push_mode: Callable[[Any], None] = _dispatch.push_mode
 
 
+@builtin
 def _pop_mode(key: Any = None) -> Any:
     return _dispatch.pop_mode()
 
@@ -117,10 +119,12 @@ def _disable_current_modes() -> Iterator[list[Any]]:
         yield list(was)
 
 
+@builtin
 def _len_torch_dispatch_stack() -> int:
     return len(_dispatch.mode_stack())
 
 
+@builtin
 def _get_dispatch_stack_at(place: int) -> Any:
     return _dispatch.mode_stack()[place]
 

@@ -21,7 +21,8 @@ def space(library: Any, name: str) -> Any:
 def functions(of: str) -> Iterator[str]:
     """Names of what both libraries have there to be called, classes left out."""
     spaces = space(pygrad, of), space(torch, of)
-    for name in sorted({*dir(spaces[0]), *getattr(spaces[0], "__all__", ())}):
+    late = {*getattr(spaces[0], "_LATE", ())} - {"_disabled_torch_dispatch_impl"}  # a method here
+    for name in sorted({*dir(spaces[0]), *getattr(spaces[0], "__all__", ()), *late}):
         found = [getattr(each, name, None) for each in spaces]
         if all(callable(each) and not isinstance(each, type) for each in found):
             yield name
