@@ -38,6 +38,25 @@ def test_polynomials(name: str) -> None:
     both(script, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_of_high_degrees(name: str) -> None:
+    """In double: in float PyTorch's own lose their digits."""
+
+    def script(t: Any) -> Any:
+        op, x = getattr(t.special, name), t.linspace(-1, 1, 9, dtype=t.float64)
+        return [op(each, n) for n in (1001, 1024, 100_000) for each in (x, 2 * x)]
+
+    both(script, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [name for name in POLYNOMIALS if "chebyshev" in name])
+def test_chebyshev_polynomials_of_any_degree_take_no_time(name: str) -> None:
+    op, ends = getattr(pygrad.special, name), pygrad.tensor([0.0, 0.25, 1.0, 2.0, float("nan")])
+    found = op(ends, 2**31).tolist()
+    assert all(abs(each) <= 2**32 + 1 for each in found[:3])
+    assert found[4] != found[4]
+
+
 @pytest.mark.parametrize("name", BESSEL)
 def test_bessel(name: str) -> None:
     values = [*np.linspace(0.01, 40, 200), *10.0 ** np.arange(-12.0, 2.7, 0.7), 0.0, NAN]
