@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -210,7 +210,7 @@ def _run_kernel(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return NotImplemented
     if _here.own == name:
         return NotImplemented
-    tensors = _tensors_in((*args, *kwargs.values()))
+    tensors = tensors_in((*args, *kwargs.values()))
     if any(each.layout is not strided for each in tensors):
         return NotImplemented
     device = "meta" if any(each.is_meta for each in tensors) else "cpu"
@@ -361,18 +361,6 @@ def _as(argument: Argument, value: Any, of_row: bool = True) -> Any:
     if kind.kind_ == "ListType":
         return _as_list(kind, value, of_row)
     return _as_one(kind.name, value)
-
-
-def takes(argument: Argument, value: Any) -> bool:
-    """Whether a value is one of an argument's type; an int is a list of one, as for a size."""
-    kind = argument.type.element if argument.type.kind_ == "OptionalType" else argument.type
-    if kind is not None and kind.kind_ == "ListType" and kind.size and isinstance(value, int):
-        value = [value] * kind.size
-    try:
-        _as(argument, value, False)
-    except _Misfit:
-        return False
-    return value is not None or argument.type.kind_ == "OptionalType"
 
 
 _ENUMERATIONS: Final = {
@@ -1040,20 +1028,21 @@ def _placed(called: Called) -> Called:
 # ------------------------------------------------------------------ asking
 
 
-def _tensors_in(args: Any) -> list[Any]:
+def tensors_in(args: Iterable[Any]) -> list[Any]:
+    """The tensors among arguments or results, also in lists."""
     found = []
     for each in args:
         if isinstance(each, Tensor):
             found.append(each)
         elif isinstance(each, (list, tuple)):
-            found += _tensors_in(each)
+            found += tensors_in(each)
     return found
 
 
 def _overloaded(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """One tensor of each class that is to be asked, classes before those they are derived from."""
     found: list[Any] = []
-    for each in _tensors_in((*args, *kwargs.values())):
+    for each in tensors_in((*args, *kwargs.values())):
         kind = type(each)
         if not answers(kind) or any(type(other) is kind for other in found):
             continue

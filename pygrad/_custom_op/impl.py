@@ -18,16 +18,11 @@ from .._function_schema import FunctionSchema, SchemaType, parse_schema
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
 from ..library import get_ctx, infer_schema
-from ..library._registry import (
-    bound,
-    call_recorded,
-    computes,
-    entry_of,
-    has_kernel,
-    put,
-    run_below,
-)
-from ..library._registry import records as _records
+from ..library._arguments import matched
+from ..library._calls import call_recorded, records
+from ..library._entry import put
+from ..library._kernels import run_below
+from ..library._registry import computes, entry_of, has_kernel
 
 __all__ = ["CustomOp", "custom_op", "get_ctx"]
 
@@ -370,7 +365,7 @@ class CustomOp:
     def _recorded(self, *args: Any, **kwargs: Any) -> Any:
         """The op with its gradient."""
         entry = entry_of(self._qualname)
-        values = bound(entry, args, kwargs)
+        values = matched(entry.schema, args, kwargs)
         given = [kind for kind in ("save_for_backward", "backward") if self._has_impl(kind)]
         if len(given) == 2:
             return call_recorded(entry, values)
@@ -384,7 +379,7 @@ class CustomOp:
                 "'save for backward' function via `impl_backward` and `impl_save_for_backward` "
                 "respectively."
             )
-        if _records(values):
+        if records(values):
             raise RuntimeError("Autograd has not been implemented for operator")
         return run_below(entry, values)
 

@@ -32,18 +32,11 @@ from .._C._dispatch_keys import KEYS as _KEYS
 from .._C._dispatch_keys import DispatchKeySet as _DispatchKeySet
 from ._check import opcheck
 from ._custom import CustomOpDef, custom_op
+from ._entry import put_rule
+from ._get_kernel import get_kernel
 from ._infer import infer_schema
-from ._kernel import get_kernel
-from ._registry import (
-    FakeContext,
-    current_context,
-    forget,
-    is_native,
-    kernels_of,
-    make_entry,
-    put_native,
-    put_rule,
-)
+from ._kernels import FakeContext, current_context
+from ._registry import forget, is_native, kernels_of, make_entry, put_native
 from ._rules import (
     decorator,
     impl_abstract,

@@ -7,20 +7,14 @@ from itertools import combinations
 from typing import Any, Final
 
 from .. import ops
+from .._dispatch import tensors_in
 from .._function_schema import Argument
 from .._tensor import Tensor
-from .._tree import flatten, map_leaves
-from ._registry import (
-    COMPOSITES,
-    bound,
-    entry_of,
-    fallback_mode,
-    has_kernel,
-    is_native,
-    run_fake,
-    set_fallback_mode,
-    split,
-)
+from .._tree import map_leaves
+from ._arguments import matched, split
+from ._calls import fallback_mode, set_fallback_mode
+from ._kernels import COMPOSITES, run_fake
+from ._registry import entry_of, has_kernel, is_native
 
 
 class OpCheckError(Exception):
@@ -36,12 +30,8 @@ def _copied(values: Any) -> Any:
     return map_leaves(copy, values)
 
 
-def _tensors(values: Any) -> list[Tensor]:
-    return [each for each in flatten(values)[0] if isinstance(each, Tensor)]
-
-
 def _storages(values: Any) -> set[int]:
-    return {each.untyped_storage()._cdata for each in _tensors(values) if each.numel()}
+    return {each.untyped_storage()._cdata for each in tensors_in([values]) if each.numel()}
 
 
 def _names(argument: Argument | None) -> set[str]:
@@ -53,7 +43,7 @@ def _names(argument: Argument | None) -> set[str]:
 def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     """Arguments change where the schema says so alone, and results share what it says."""
     schema = op._schema
-    for each in _tensors([args, kwargs]):
+    for each in tensors_in([*args, *kwargs.values()]):
         each.requires_grad_(False)
     by_place = dict(zip(schema.arguments, args, strict=False))
     given = by_place | {each: kwargs[each.name] for each in schema.arguments if each.name in kwargs}
@@ -68,7 +58,7 @@ def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
                 raise RuntimeError(
                     f"Argument {name} is not defined to alias output but was aliasing"
                 )
-        pairs = zip(_tensors([value]), _tensors([before[argument]]), strict=True)
+        pairs = zip(tensors_in([value]), tensors_in([before[argument]]), strict=True)
         if not argument.is_write and not all(_same(now, then) for now, then in pairs):
             raise RuntimeError(f"Argument {name} is not defined as mutable but was mutated")
     for (i, one), (j, other) in combinations(enumerate(results), 2):
@@ -87,7 +77,7 @@ def _same(now: Tensor, then: Tensor) -> bool:
 
 def _check_autograd(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     """What is recorded is so by a rule for autograd, and not by chance within the function."""
-    given = _tensors([args, kwargs])
+    given = tensors_in([*args, *kwargs.values()])
     keys = ("AutogradCPU", "Autograd", "CompositeImplicitAutograd")
     if not any(each.requires_grad for each in given) or any(
         has_kernel(op.name(), key) for key in keys
@@ -96,7 +86,7 @@ def _check_autograd(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     was = fallback_mode()
     set_fallback_mode("nothing")
     try:
-        made = _tensors(op(*args, **kwargs))
+        made = tensors_in([op(*args, **kwargs)])
     finally:
         set_fallback_mode(was)
     if any(each.requires_grad and all(each is not one for one in given) for each in made):
@@ -119,9 +109,9 @@ def _check_fake(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     if is_native(op.name()):
         return
     entry = entry_of(op.name())
-    values = bound(entry, args, kwargs)
-    fakes = [_tensors(_faked(op, entry, values, more)) for more in (0, 1)]
-    made = _tensors(op(*args, **kwargs))
+    values = matched(entry.schema, args, kwargs)
+    fakes = [tensors_in([_faked(op, entry, values, more)]) for more in (0, 1)]
+    made = tensors_in([op(*args, **kwargs)])
     if len(fakes[0]) != len(made):
         raise RuntimeError(f"{op}: {len(fakes[0])} fake results for {len(made)}")
     for fake, other, real in zip(*fakes, made, strict=True):
@@ -140,7 +130,7 @@ def _faked(op: Any, entry: Any, values: list[Any], more: int) -> Any:
         return value.detach().to("meta") if isinstance(value, Tensor) else value
 
     given = map_leaves(without_elements, values)
-    args, kwargs = split(entry, given)
+    args, kwargs = split(entry.schema, given)
     kernels = entry.kernels.keys() & {"Meta", *COMPOSITES}
     if entry.fake is not None:
         return run_fake(entry, args, kwargs, more)
@@ -217,13 +207,14 @@ def opcheck(
             "but it was not"
         )
     found: dict[str, Any] = {}
-    abstract = any(each.is_meta for each in _tensors([args, kwargs]))
+    kwargs = kwargs or {}
+    abstract = any(each.is_meta for each in tensors_in([*args, *kwargs.values()]))
     for test in tests:
         if test in _REFUSED:
             raise NotImplementedError(f"torch.library.opcheck: {test} needs torch.compile")
         try:
             if not abstract:
-                _CHECKS[test](op, *_copied((tuple(args), kwargs or {})))
+                _CHECKS[test](op, *_copied((tuple(args), kwargs)))
         except Exception as error:
             if raise_exception:
                 raise OpCheckError(

@@ -9,8 +9,9 @@ from typing import Any
 from .._function_schema import parse_schema
 from ..ops import Tag
 from . import _rules
+from ._entry import Entry
 from ._infer import infer_schema
-from ._registry import Entry, _entries, forget, make_entry
+from ._registry import _entries, forget, make_entry
 
 
 def custom_op(

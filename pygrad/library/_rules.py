@@ -9,7 +9,8 @@ from .. import ops
 from .._C._dispatch_keys import KEYS as _ALL_KEYS
 from .._dtypes import device
 from .._function_schema import FunctionSchema
-from ._registry import Entry, entry_of, entry_to_add_to, put
+from ._entry import Entry, put
+from ._registry import entry_of, entry_to_add_to
 
 KEYS: Final = {
     "cpu": "CPU",

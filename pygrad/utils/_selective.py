@@ -18,7 +18,7 @@ from .._boundary import calls
 from .._boundary.header import address_of
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
-from ..library import _registry
+from ..library import _kernels
 from ._python_dispatch import TorchDispatchMode, beside
 
 _C = _ops.C
@@ -78,9 +78,9 @@ class _Scope(TorchDispatchMode):
             mode = _boundary.INPLACE if op._schema.is_mutable else 0
             return self.call(op, self._next(op), asleep, mode, args, kwargs)
 
-        outside = _registry.watchers[-1] if _registry.watchers else None
+        outside = _kernels.watchers[-1] if _kernels.watchers else None
         place = thread, len(_dispatch.mode_stack()), self
-        _registry.watchers.append(seen_of_library)
+        _kernels.watchers.append(seen_of_library)
         beside.append(place)
         below = calls.intercept(seen) or calls.call_op
         self._entered.append((below, seen_of_library, place))
@@ -90,7 +90,7 @@ class _Scope(TorchDispatchMode):
         below, seen_of_library, place = self._entered.pop()
         calls.intercept(None if below is calls.call_op else below)
         beside.remove(place)
-        _registry.watchers.remove(seen_of_library)
+        _kernels.watchers.remove(seen_of_library)
 
     def _next(self, op: Any) -> int:
         at = self.func_counter[op]

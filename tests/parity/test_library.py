@@ -6,6 +6,7 @@ import importlib
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from oracle import Scripts, both
@@ -239,6 +240,84 @@ def defaults_of_functions(library: Any) -> Any:
         f(x, 2.0, n=2)
         f(x, n=3)
     return repr(seen)
+
+
+TYPES = (
+    "Tensor Tensor? Tensor[] Tensor?[] Tensor[]? int SymInt int? int[] int[2] SymInt[] int[]? "
+    "float float? float[] bool bool? bool[] str str? str[] Scalar Scalar? Scalar[] ScalarType "
+    "ScalarType? Layout Device Device? MemoryFormat? Generator?"
+).split()
+
+
+def arguments(library: Any) -> list[Any]:
+    one, t = library.ones(1), library.tensor
+    return [
+        *(one, t(3), t(2.5), library.ones(2), 3, True, 2.5, 2j, "a", "cpu", None, [1, 2], (1, 2)),
+        *([1], [1.5, 2.0], [True], [one], (one,), [one, None], ["a"], [], [t(1)], [[1]], [1, 2.5]),
+        *(np.int64(3), np.float32(2.0), np.bool_(True), library.Size([1]), range(2), object(), len),
+        *(library.float32, library.strided, library.contiguous_format, library.device("cpu")),
+        library.default_generator,
+    ]
+
+
+def is_left_out(library: Any, kind: str, value: Any) -> bool:
+    """What PyTorch takes by how its members are kept: numbers for members of enumerations, and
+    those for numbers; the rows of a tensor, the letters of a text and the length of a range.
+    """
+    member = isinstance(value, (library.dtype, library.layout, library.memory_format))
+    if kind.startswith(("Layout", "MemoryFormat")):
+        return not member and isinstance(value, (int, np.generic, library.Tensor))
+    if kind == "SymInt[]":
+        return isinstance(value, (list, tuple)) and any(map(library.is_tensor, value))
+    if kind == "Tensor?[]":
+        return isinstance(value, library.Tensor)
+    if kind.startswith(("int", "Scalar")) and not kind.startswith("ScalarType"):
+        return member
+    return isinstance(value, {"str[]": str, "bool": range, "bool?": range}.get(kind, ()))
+
+
+@SCRIPTS.add
+def types_of_arguments(library: Any) -> Any:
+    """What an op of a library takes for an argument of each type, and what its function gets."""
+    seen: list[Any] = []
+    found = []
+    with library.library._scoped_library("parity_types", "FRAGMENT") as lib:
+        for i, kind in enumerate(TYPES):
+            lib.define(f"f{i}({kind} x) -> ()")
+            lib.impl(f"f{i}", lambda x: seen.append(x), "CompositeExplicitAutograd")
+            op = getattr(library.ops.parity_types, f"f{i}").default
+            for at, value in enumerate(arguments(library)):
+                if is_left_out(library, kind, value):
+                    continue
+                try:
+                    op(value)
+                    found.append(
+                        (kind, at, re.sub("(<).*(Generator).*", r"\1\2", repr(seen.pop())))
+                    )
+                except RuntimeError as error:
+                    found.append((kind, at, str(error).partition("\n")[0]))
+    return found
+
+
+@SCRIPTS.add
+def arguments_that_do_not_fit(library: Any) -> Any:
+    """Errors of calls, but for the line that tells of C++."""
+    x, found = library.ones(2), []
+    with library.library._scoped_library("parity_misfits", "FRAGMENT") as lib:
+        lib.define("f(Tensor x, int n=3, *, float y=1.) -> Tensor")
+        lib.define("g(Tensor x, int n) -> Tensor")
+        lib.define("g.two(Tensor x, Tensor n, *, int m) -> Tensor")
+        f, g = library.ops.parity_misfits.f, library.ops.parity_misfits.g
+        for call in (
+            *(lambda: f(x, foo=3), lambda: f(x, 3, 4), lambda: f(x, 3, 4, 5), lambda: f()),
+            *(lambda: f(3), lambda: f(x, "a"), lambda: f(x, y=x), lambda: f(x, x)),
+            *(lambda: f.default(x, n=[1]), lambda: g(x), lambda: g(x, 1, 2), lambda: g(x, 1, k=1)),
+        ):
+            with pytest.raises(RuntimeError) as error:
+                call()
+            lines = str(error.value).splitlines()
+            found.append([line for line in lines if line and "Cast error details" not in line])
+    return found
 
 
 @SCRIPTS.add

@@ -1,0 +1,260 @@
+"""The arguments of a call after an op's schema: their places, types and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._dtypes import BY_CODE, contiguous_format, device, dtype, layout, memory_format, strided
+from .._function_schema import Argument, FunctionSchema, SchemaType
+from .._tensor import Tensor
+from ..random import Generator
+
+# ------------------------------------------------------------------ types
+
+
+class _Misfit(Exception):
+    """A value that is none of a type."""
+
+
+def _one_of(*classes: type) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if not isinstance(value, classes):
+            raise _Misfit
+        return value
+
+    return check
+
+
+def _item(value: Any) -> Any:
+    """The number of a tensor that has one element, or a number."""
+    if isinstance(value, Tensor):
+        if value.numel() != 1:
+            raise _Misfit
+        return value.item()
+    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
+        raise _Misfit
+    return value
+
+
+def _int(value: Any) -> int:
+    if type(value) is int:
+        return value
+    number = _item(value)
+    if isinstance(value, (float, complex)) or isinstance(number, (complex, np.complexfloating)):
+        raise _Misfit
+    return int(number)
+
+
+def _float(value: Any) -> float:
+    if type(value) is float:
+        return value
+    number = _item(value)
+    if isinstance(number, (complex, np.complexfloating)):
+        raise _Misfit
+    return float(number)
+
+
+def _bool(value: Any) -> bool:
+    return value is not None and bool(_item(value))
+
+
+def _tensor(value: Any) -> Tensor | None:
+    """PyTorch takes None for a tensor that there is not."""
+    if value is not None and not isinstance(value, Tensor):
+        raise _Misfit
+    return value
+
+
+def _device(value: Any) -> device:
+    if not isinstance(value, (str, device)):
+        raise _Misfit
+    return device(value)
+
+
+def _member(kind: type, by_number: Any) -> Callable[[Any], Any]:
+    """Of an enumeration, whose members schemas have as numbers."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        try:
+            return by_number[_int(value)]
+        except LookupError:
+            raise _Misfit from None
+
+    return check
+
+
+_VALUES: Final[dict[str, Callable[[Any], Any]]] = {
+    "Tensor": _tensor,
+    "int": _int,
+    "SymInt": _int,
+    "float": _float,
+    "bool": _bool,
+    "str": _one_of(str),
+    "number": _one_of(int, float, complex),
+    "Device": _device,
+    "Generator": _one_of(Generator),
+    "ScalarType": _member(dtype, BY_CODE),
+    "Layout": _member(layout, {0: strided}),
+    "MemoryFormat": _member(memory_format, {0: contiguous_format}),
+}
+"""By type, what makes an argument of a value; other types take anything."""
+
+
+def _value(kind: SchemaType, value: Any) -> Any:
+    """A value as an argument of a type.
+
+    Raises: _Misfit: it is none.
+    """
+    if kind.kind_ == "OptionalType":
+        return None if value is None else _value(kind.getElementType(), value)
+    if kind.kind_ != "ListType":
+        return _VALUES[kind.name](value) if kind.name in _VALUES else value
+    inner = kind.getElementType()
+    if kind.size and isinstance(value, int):
+        return [_value(inner, value)] * kind.size
+    if isinstance(value, (str, dict, Tensor)) or not isinstance(value, Iterable):
+        raise _Misfit
+    values = [_value(inner, each) for each in value]
+    if inner.name == "Tensor" and any(each is None for each in values):
+        raise _Misfit
+    return values
+
+
+# ------------------------------------------------------------------ places
+
+
+def matched(schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """All arguments in the order of a schema, each of its type.
+
+    Raises: RuntimeError: they do not fit, in PyTorch's words.
+    """
+    name, rest, values, n = schema.name, dict(kwargs), [], len(args) + len(kwargs)
+    if n > len(schema.arguments):
+        raise RuntimeError(
+            f"{name}() expected at most {len(schema.arguments)} argument(s) but received {n} "
+            f"argument(s). Declaration: {schema}"
+        )
+    for i, argument in enumerate(schema.arguments):
+        if i < len(args):
+            if argument.kwarg_only:
+                raise RuntimeError(
+                    f"{name}() takes {i} positional argument(s) but {len(args)} was/were given.  "
+                    f"Declaration: {schema}"
+                )
+            if argument.name in rest:
+                raise RuntimeError(f"{name}() got multiple values for argument '{argument.name}'")
+            value = args[i]
+        elif argument.name in rest:
+            value = rest.pop(argument.name)
+        elif argument.has_default_value():
+            values.append(_default_of(argument))
+            continue
+        else:
+            raise RuntimeError(
+                f"{name}() is missing value for argument '{argument.name}'. Declaration: {schema}"
+            )
+        try:
+            values.append(
+                value if _is_wrapped(schema, argument, value) else _value(argument.type, value)
+            )
+        except _Misfit:
+            raise RuntimeError(
+                f"{name}() Expected a value of type '{argument.type}' for argument "
+                f"'{argument.name}' but instead found type '{type(value).__name__}'.\n"
+                f"Position: {i}\nValue: {value!r:.200}\nDeclaration: {schema}"
+            ) from None
+    if rest:
+        raise RuntimeError(
+            f"Unknown keyword argument '{next(iter(rest))}' for operator '{name}'. Schema: {schema}"
+        )
+    return values
+
+
+_OF_NUMBERS: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        "add sub mul div multiply subtract divide true_divide floor_divide copy to _to_copy"
+    ).split()
+)
+"""Ops that take numbers where the schema has tensors."""
+
+
+def _is_wrapped(schema: FunctionSchema, argument: Argument, value: Any) -> bool:
+    """Whether a number stands for a tensor."""
+    return (
+        argument.type.name == "Tensor"
+        and isinstance(value, (int, float, complex))
+        and schema.name.removesuffix("_") in _OF_NUMBERS
+    )
+
+
+def resolved(
+    schemas: dict[str, FunctionSchema], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[str, list[Any]]:
+    """The first of an op's overloads that takes some arguments, and these in its order.
+
+    Raises: RuntimeError: none does, and why.
+    """
+    reasons = []
+    for overload in sorted(schemas, key=_turn):
+        try:
+            return overload, matched(schemas[overload], args, kwargs)
+        except RuntimeError as error:
+            reasons.append(str(error))
+    if len(reasons) == 1:
+        raise RuntimeError(reasons[0])
+    raise RuntimeError(
+        "Overloaded torch operator invoked from Python failed to match any schema:\n"
+        + "\n\n".join(reasons)
+    )
+
+
+def _turn(overload: str) -> int:
+    """PyTorch asks overloads for tensors before those for numbers, and those that write last."""
+    if overload.endswith("out"):
+        return 3
+    return 0 if overload == "default" else 1 if overload.startswith("Tensor") else 2
+
+
+# ------------------------------------------------------------------ as a function has them
+
+
+def split(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Values in the schema's order as arguments in order, and those by keyword."""
+    pairs = list(zip(schema.arguments, values, strict=True))
+    return (
+        [value for argument, value in pairs if not argument.kwarg_only],
+        {argument.name: value for argument, value in pairs if argument.kwarg_only},
+    )
+
+
+def _default_of(argument: Argument) -> Any:
+    return _value(argument.type, argument.default_value)
+
+
+def as_told(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The same without what the schema has as a default, from the last argument back: the functions
+    of an op may have defaults of their own, as PyTorch's.
+    """
+    args, kwargs = split(schema, values)
+    open_ = [each for each in schema.arguments if not each.kwarg_only]
+    while args and _is_default(open_[len(args) - 1], args[-1]):
+        args.pop()
+    for argument in schema.arguments:
+        if argument.kwarg_only and _is_default(argument, kwargs[argument.name]):
+            del kwargs[argument.name]
+    return args, kwargs
+
+
+def _is_default(argument: Argument, value: Any) -> bool:
+    if not argument.has_default_value():
+        return False
+    if value is argument.default_value:
+        return True
+    default = _default_of(argument)
+    return type(value) is type(default) and bool(value == default)

@@ -1,0 +1,72 @@
+"""What is known of one overload of an op of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from .. import ops
+from .._function_schema import FunctionSchema
+
+
+class Entry:
+    """One overload of an op of a library.
+
+    Attributes:
+        kernels: what it runs, by PyTorch's keys. autograd: backward and setup_context. fake, vmap,
+            autocast: what else was added. by_class: what classes with __torch_dispatch__ do.
+        called: the name of a custom op's function. refusal: what to say without a function.
+    """
+
+    def __init__(self, ns: str, schema: FunctionSchema, tags: Sequence[Any]) -> None:
+        self.ns, self.schema, self.tags = ns, schema, list(tags)
+        self.name, self.overload = schema.name.partition("::")[2], schema.overload_name or "default"
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.autograd: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
+        self.fake: Callable[..., Any] | None = None
+        self.vmap: Callable[..., Any] | None = None
+        self.autocast: Any = None
+        self.by_class: dict[Any, Callable[..., Any]] = {}
+        self.is_custom, self.called = False, ""
+        self.function: Any = None
+        self.disabled: set[str] = set()
+        self.refusal: Callable[[str], str] | None = None
+
+    @property
+    def qualname(self) -> str:
+        """'mine::scale', with the overload if it has a name."""
+        full = f"{self.ns}::{self.name}"
+        return full if self.overload == "default" else f"{full}.{self.overload}"
+
+    @property
+    def op(self) -> Any:
+        """The OpOverload."""
+        return getattr(getattr(getattr(ops, self.ns), self.name), self.overload)
+
+
+_ABSENT: Final = object()
+
+
+def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
+    """Sets a rule of an op, by a key where it has several; what it was comes back when the library,
+    if one is given, goes.
+    """
+    if key is None:
+        put_rule(vars(entry), rule, value, lib)
+    else:
+        put_rule(getattr(entry, rule), key, value, lib)
+
+
+def put_rule(rules: dict[str, Any], name: str, value: Any, lib: Any) -> None:
+    """Sets one of these, until the library, if one is given, goes."""
+    was = rules.get(name, _ABSENT)
+
+    def put_back() -> None:
+        if was is _ABSENT:
+            rules.pop(name, None)
+        else:
+            rules[name] = was
+
+    rules[name] = value
+    if lib is not None:
+        lib._undo.append(put_back)

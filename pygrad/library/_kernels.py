@@ -1,0 +1,201 @@
+"""What an op of a library runs: modes and classes of tensors are asked, then its function."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from .. import _dispatch
+from .._dispatch import tensors_in
+from .._tensor import Tensor
+from ..autograd.graph import increment_version
+from ._arguments import as_told
+from ._entry import Entry
+
+
+class FakeContext:
+    """What a fake function may ask for."""
+
+    def __init__(self, more: int = 0) -> None:
+        self.more = more
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        """A size that depends on data: there are no symbols here, so the smallest.
+
+        Raises: ValueError: the smallest is less than 0.
+        """
+        if min < 0:
+            raise ValueError(
+                f"ctx.new_dynamic_size(min={min}, ...): expected min to be greater than or equal "
+                "to 0: this API can only create non-negative sizes."
+            )
+        return min + self.more
+
+    create_unbacked_symint = new_dynamic_size
+
+
+class _OfThread(threading.local):
+    fake: FakeContext | None = None
+
+
+_here = _OfThread()
+
+
+def current_context() -> FakeContext:
+    """See `get_ctx`."""
+    if _here.fake is None:
+        raise RuntimeError("get_ctx() may only be called from a fake impl")
+    return _here.fake
+
+
+def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any], more: int = 0) -> Any:
+    """What the op's fake function gives; one that writes, and returns nothing, needs none. Sizes
+    that depend on data are as small as may be, and by `more` larger.
+
+    Raises: RuntimeError, NotImplementedError: it has none.
+    """
+    if entry.fake is None:
+        if entry.schema.is_mutable and not entry.schema.returns:
+            return None
+        if entry.is_custom:
+            raise RuntimeError(
+                f"There was no fake impl registered for <CustomOpDef({entry.qualname})>. This is "
+                "necessary for torch.compile/export/fx tracing to work. Please use "
+                f"`{entry.called}.register_fake` to add an fake impl."
+            )
+        raise NotImplementedError(
+            f"{entry.qualname}: attempted to run this operator with Meta tensors, but there was no "
+            "fake impl or Meta kernel registered. You may have run into this message while using "
+            "an operator with PT2 compilation APIs (torch.compile/torch.export); in order to use "
+            "this operator with those APIs you'll need to add a fake impl. Please see the "
+            "following for next steps:  "
+            "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
+        )
+    was, _here.fake = _here.fake, FakeContext(more)
+    try:
+        return entry.fake(*args, **kwargs)
+    finally:
+        _here.fake = was
+
+
+_COLLECTIONS: Final = (list, tuple, dict, set, type(None))
+_STRANGE: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
+    "IntType": ("int", (str, float, complex, *_COLLECTIONS)),
+    "FloatType": ("float", (str, complex, *_COLLECTIONS)),
+    "BoolType": ("bool", (str, float, complex, *_COLLECTIONS)),
+    "StringType": ("str", (int, float, complex, Tensor, *_COLLECTIONS)),
+    "ListType": ("List", (str, dict, set, type(None))),
+}
+"""How PyTorch calls a type of arguments, and what is none."""
+
+
+watchers: Final[list[Callable[..., Any]]] = []
+"""Who sees the ops of libraries before modes do, innermost last: called with the op, its arguments
+and what runs it."""
+
+
+def run_below(entry: Entry, values: Sequence[Any]) -> Any:
+    """Modes and tensors' classes are asked, else the op's function runs."""
+    args, kwargs = as_told(entry.schema, values)
+    if watchers:
+        return watchers[-1](entry.op, args, kwargs, lambda: _run_below(entry, args, kwargs))
+    return _run_below(entry, args, kwargs)
+
+
+def _run_below(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    found = _dispatch.handled_by_rule(entry.op, args, kwargs, entry.by_class)
+    return run_kernel(entry, args, kwargs) if found is NotImplemented else found
+
+
+def run_kernel(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Runs the op's function for the device of its arguments.
+
+    Raises: NotImplementedError: it has none for it.
+    """
+    kernels = entry.kernels
+    if "BackendSelect" in kernels:
+        return kernels["BackendSelect"](*args, **kwargs)
+    tensors = tensors_in([*args, *kwargs.values()])
+    if any(each.is_meta for each in tensors):
+        return _run_on_meta(entry, args, kwargs)
+    for key in _RUNS:
+        if key in kernels and key not in entry.disabled:
+            return _checked(entry, kernels[key], tensors, args, kwargs)
+    if entry.refusal is not None:
+        raise NotImplementedError(entry.refusal("CPU" if tensors else "Undefined"))
+    raise NotImplementedError(
+        f"Could not run '{entry.qualname}' with arguments from the 'CPU' backend. This could be "
+        "because the operator doesn't exist for this backend. "
+        f"'{entry.qualname}' is only available for these backends: {sorted(kernels)}."
+    )
+
+
+def _run_on_meta(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if "Meta" in entry.kernels:
+        return entry.kernels["Meta"](*args, **kwargs)
+    if entry.fake is None and not entry.is_custom:
+        for key in COMPOSITES:
+            if key in entry.kernels:
+                return entry.kernels[key](*args, **kwargs)
+    return run_fake(entry, args, kwargs)
+
+
+COMPOSITES: Final = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
+"""The keys of what runs on any device, the first that there is."""
+_RUNS: Final = ("CPU", *COMPOSITES)
+"""Those of what runs on tensors with elements."""
+
+
+def _checked(
+    entry: Entry,
+    kernel: Callable[..., Any],
+    tensors: Sequence[Tensor],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    result = kernel(*args, **kwargs)
+    if entry.is_custom:
+        if entry.schema.is_mutable:
+            _count_writes(entry, args, kwargs)
+        _check_result(entry, result)
+        held = [each.untyped_storage()._cdata for each in tensors]
+        for made in tensors_in((result,)):
+            if made.untyped_storage()._cdata in held:
+                module = getattr(kernel, "__module__", "?")
+                raise RuntimeError(
+                    f"{entry.qualname} (with implementation in {module}): The output of this "
+                    "custom operator (1) must not also be an input to this custom operator and "
+                    "(2) may not alias any inputs to this custom operator or other returns. The "
+                    "most common way to trigger this error is if we have y = custom_op(x) and y "
+                    "and x are the same Tensor. Please instead return a clone of the offending "
+                    "output tensor(s) (e.g. return x.clone()) or refactor the custom operator to "
+                    "not return y."
+                )
+            held.append(made.untyped_storage()._cdata)
+    return result
+
+
+def _count_writes(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Tells that arguments were written to, also where NumPy did it."""
+    given = dict(zip((each.name for each in entry.schema.arguments), args, strict=False)) | kwargs
+    written = [given.get(each.name) for each in entry.schema.arguments if each.is_write]
+    increment_version(tensors_in(written))
+
+
+def _check_result(entry: Entry, result: Any) -> None:
+    """Raises PyTorch's errors for a result that is none of the schema's."""
+    kinds = [each.type.kind_ for each in entry.schema.returns]
+    if len(kinds) == 1:
+        result = (result,)
+    elif kinds and not isinstance(result, (tuple, list)):
+        raise TypeError(
+            f"Object of type {type(result).__name__!r} is not an instance of 'sequence'"
+        )
+    for kind, each in zip(kinds, result or (), strict=False):
+        if kind == "TensorType" and not isinstance(each, (Tensor, type(None))):
+            raise RuntimeError(f"Unable to cast {each!s:.200} to Tensor")
+        if kind == "ListType" and not isinstance(each, (tuple, list)):
+            raise TypeError(
+                f"Object of type {type(each).__name__!r} is not an instance of 'sequence'"
+            )
