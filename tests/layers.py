@@ -8,6 +8,7 @@ headers declare and one file defines, be it a function or a variable.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -154,6 +155,17 @@ def run_imports(node: ast.AST) -> Iterator[ast.ImportFrom]:
             yield from run_imports(child)
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a module's tree."""
+    return tuple(ast.walk(parsed(path)))
+
+
 def module_at(*path: str, within: Path) -> Path | None:
     place = within.joinpath(*path)
     found = (place / "__init__.py", place.with_suffix(".py"))
@@ -165,7 +177,7 @@ def imported_by(path: Path) -> set[str]:
     module. That a package comes before its modules is no arrow.
     """
     found = set()
-    for node in run_imports(ast.parse(path.read_text())):
+    for node in run_imports(parsed(path)):
         folder = path.parents[node.level - 1]
         inner = node.module.split(".") if node.module else []
         for alias in node.names:
@@ -176,10 +188,11 @@ def imported_by(path: Path) -> set[str]:
 
 
 def names_imported(path: Path) -> set[str]:
-    imports = run_imports(ast.parse(path.read_text()))
+    imports = run_imports(parsed(path))
     return {alias.name for node in imports for alias in node.names}
 
 
+@functools.cache
 def module_imports() -> dict[str, set[str]]:
     """Which modules each module of the front imports, at any time of its life."""
     return {str(p.relative_to(FRONT)): imported_by(p) for p in sorted(FRONT.rglob("*.py"))}
@@ -209,7 +222,7 @@ def names_from_above() -> dict[str, str]:
     """The names that `_above.py` imports for type checkers, with their modules."""
     path = FRONT / "_above.py"
     found = {}
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.level and node.module != "_package":
             file = module_at(*(node.module or "").split("."), within=FRONT)
             assert file is not None
@@ -221,7 +234,7 @@ def names_used_of_above() -> dict[str, set[str]]:
     """What each module takes of `_above`."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in sorted(FRONT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_above":
                 found[str(path.relative_to(FRONT))].add(node.attr)
     return found

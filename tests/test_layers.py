@@ -58,7 +58,7 @@ def includes(path: Path) -> list[str]:
 def imports(path: Path) -> set[str]:
     """The absolute names that a module imports, at any depth of it."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in layers.nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -95,7 +95,7 @@ VIEWS = {"memory", "words", "ints", "unsigned", "doubles", "floats"}
 def test_linear_memory_is_indexed_at_the_boundary_alone(path: Path) -> None:
     if path.parent.name == "_boundary":
         return
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in layers.nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             assert node.value.id not in ("_boundary", "host") or node.attr not in VIEWS
         elif isinstance(node, ast.ImportFrom) and "_boundary" in (node.module or ""):
@@ -465,7 +465,7 @@ def test_include_guard_is_the_name_of_its_header() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
 def test_module_begins_with_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+    assert ast.get_docstring(layers.parsed(path))
 
 
 def test_front_calls_only_what_the_public_header_exports() -> None:
@@ -477,7 +477,7 @@ def test_front_calls_only_what_the_public_header_exports() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
 def test_all_names_nothing_twice(path: Path) -> None:
-    for node in ast.parse(path.read_text()).body:
+    for node in layers.parsed(path).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             if isinstance(node.value, ast.List):
                 names = [ast.literal_eval(item) for item in node.value.elts]

@@ -40,12 +40,20 @@ def _item(value: Any) -> Any:
 
 
 def _int(value: Any) -> int:
-    if type(value) is int:
-        return value
+    number = value if type(value) is int else _whole(value)
+    if not -(2**63) <= number < 2**63:
+        raise _Misfit
+    return number
+
+
+def _whole(value: Any) -> int:
     number = _item(value)
     if isinstance(value, (float, complex)) or isinstance(number, (complex, np.complexfloating)):
         raise _Misfit
-    return int(number)
+    try:
+        return int(number)
+    except (ValueError, OverflowError):  # of a NaN, of infinity
+        raise _Misfit from None
 
 
 def _float(value: Any) -> float:
@@ -74,7 +82,7 @@ def _device(value: Any) -> device:
     return device(value)
 
 
-def _member(kind: type, by_number: Any) -> Callable[[Any], Any]:
+def _member(kind: type, by_number: dict[int, Any]) -> Callable[[Any], Any]:
     """Of an enumeration, whose members schemas have as numbers."""
 
     def check(value: Any) -> Any:
@@ -82,7 +90,7 @@ def _member(kind: type, by_number: Any) -> Callable[[Any], Any]:
             return value
         try:
             return by_number[_int(value)]
-        except LookupError:
+        except KeyError:
             raise _Misfit from None
 
     return check
@@ -98,7 +106,7 @@ _VALUES: Final[dict[str, Callable[[Any], Any]]] = {
     "number": _one_of(int, float, complex),
     "Device": _device,
     "Generator": _one_of(Generator),
-    "ScalarType": _member(dtype, BY_CODE),
+    "ScalarType": _member(dtype, dict(enumerate(BY_CODE))),
     "Layout": _member(layout, {0: strided}),
     "MemoryFormat": _member(memory_format, {0: contiguous_format}),
 }

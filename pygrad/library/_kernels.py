@@ -79,17 +79,6 @@ def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any], more: in
         _here.fake = was
 
 
-_COLLECTIONS: Final = (list, tuple, dict, set, type(None))
-_STRANGE: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
-    "IntType": ("int", (str, float, complex, *_COLLECTIONS)),
-    "FloatType": ("float", (str, complex, *_COLLECTIONS)),
-    "BoolType": ("bool", (str, float, complex, *_COLLECTIONS)),
-    "StringType": ("str", (int, float, complex, Tensor, *_COLLECTIONS)),
-    "ListType": ("List", (str, dict, set, type(None))),
-}
-"""How PyTorch calls a type of arguments, and what is none."""
-
-
 watchers: Final[list[Callable[..., Any]]] = []
 """Who sees the ops of libraries before modes do, innermost last: called with the op, its arguments
 and what runs it."""
