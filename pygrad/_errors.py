@@ -21,10 +21,6 @@ class EngineError(RuntimeError):
     """The engine broke down (a bug of pygrad's) and cannot be used any more in this process."""
 
 
-class AbsentError(NotImplementedError, AttributeError):
-    """An attribute of PyTorch's that is known and not there: `hasattr` says no."""
-
-
 BY_NAME: dict[str, type[BaseException]] = {
     kind.__name__.lstrip("_"): kind
     for kind in (

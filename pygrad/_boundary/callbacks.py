@@ -61,11 +61,6 @@ words that the engine has sent.
 """
 
 
-def new_id() -> int:
-    """A number that no object has had."""
-    return next(_ids)
-
-
 def keep_object(thing: Any) -> int:
     """A number by which the engine knows an object; the object lives until the engine drops it."""
     ident = next(_ids)
