@@ -216,6 +216,20 @@ def test_rows_after_the_last_bag_count_for_nothing(mode: str) -> None:
     assert table.grad.tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
 
 
+def test_maxima_of_the_last_bag_go_on_to_the_end() -> None:
+    """As PyTorch's, whatever the last offset says."""
+    rows, table = pygrad.tensor([1, 2, 3]), pygrad.arange(8.0).reshape(4, 2).requires_grad_()
+    bags = [
+        nn.functional.embedding_bag(
+            rows, table, pygrad.tensor(ends), mode="max", include_last_offset=True
+        )
+        for ends in ([0], [0, 1], [0, 1, 1])
+    ]
+    assert [bag.tolist() for bag in bags] == [[], [[6.0, 7.0]], [[2.0, 3.0], [6.0, 7.0]]]
+    pygrad.cat(bags).sum().backward()
+    assert table.grad.tolist() == [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
+
+
 @leaves_nothing
 def test_layers_that_were_lazy_leave_nothing() -> None:
     layer = pygrad.nn.Sequential(pygrad.nn.LazyLinear(3), pygrad.nn.LazyBatchNorm1d())

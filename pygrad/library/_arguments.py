@@ -241,6 +241,14 @@ def split(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dic
     )
 
 
+def by_argument(
+    schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]
+) -> dict[Argument, Any]:
+    """What was given for each argument, of those that something was given for."""
+    named = {each: kwargs[each.name] for each in schema.arguments if each.name in kwargs}
+    return dict(zip(schema.arguments, args, strict=False)) | named
+
+
 def _default_of(argument: Argument) -> Any:
     return _value(argument.type, argument.default_value)
 

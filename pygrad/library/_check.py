@@ -11,7 +11,7 @@ from .._dispatch import tensors_in
 from .._function_schema import Argument
 from .._tensor import Tensor
 from .._tree import map_leaves
-from ._arguments import matched, split
+from ._arguments import by_argument, matched, split
 from ._calls import fallback_mode, set_fallback_mode
 from ._kernels import COMPOSITES, run_fake
 from ._registry import entry_of, has_kernel, is_native
@@ -45,8 +45,7 @@ def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     schema = op._schema
     for each in tensors_in([*args, *kwargs.values()]):
         each.requires_grad_(False)
-    by_place = dict(zip(schema.arguments, args, strict=False))
-    given = by_place | {each: kwargs[each.name] for each in schema.arguments if each.name in kwargs}
+    given = by_argument(schema, args, kwargs)
     before = {argument: _copied(value) for argument, value in given.items()}
     made = op(*args, **kwargs)
     results = list(made) if isinstance(made, tuple) and len(schema.returns) > 1 else [made]

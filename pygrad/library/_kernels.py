@@ -10,7 +10,7 @@ from .. import _dispatch
 from .._dispatch import tensors_in
 from .._tensor import Tensor
 from ..autograd.graph import increment_version
-from ._arguments import as_told
+from ._arguments import as_told, by_argument
 from ._entry import Entry
 
 
@@ -167,9 +167,8 @@ def _checked(
 
 def _count_writes(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Tells that arguments were written to, also where NumPy did it."""
-    given = dict(zip((each.name for each in entry.schema.arguments), args, strict=False)) | kwargs
-    written = [given.get(each.name) for each in entry.schema.arguments if each.is_write]
-    increment_version(tensors_in(written))
+    given = by_argument(entry.schema, args, kwargs).items()
+    increment_version(tensors_in(value for argument, value in given if argument.is_write))
 
 
 def _check_result(entry: Entry, result: Any) -> None:

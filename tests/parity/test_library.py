@@ -253,23 +253,8 @@ TYPES = (
 def arguments(library: Any) -> list[Any]:
     one, t = library.ones(1), library.tensor
     return [
-        *(
-            one,
-            t(3),
-            t(2.5),
-            t(math.nan),
-            library.ones(2),
-            3,
-            2**63,
-            True,
-            2.5,
-            2j,
-            "a",
-            "cpu",
-            None,
-            [1, 2],
-            (1, 2),
-        ),
+        *(one, library.ones(2), t(3), t(2.5), t(math.nan), 3, 2**63, True, 2.5, 2j, "a", "cpu"),
+        *(None, [1, 2], (1, 2)),
         *([1], [1.5, 2.0], [True], [one], (one,), [one, None], ["a"], [], [t(1)], [[1]], [1, 2.5]),
         *(np.int64(3), np.float32(2.0), np.bool_(True), library.Size([1]), range(2), object(), len),
         *(library.float32, library.strided, library.contiguous_format, library.device("cpu")),
