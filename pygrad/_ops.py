@@ -176,8 +176,6 @@ def _derive() -> dict[str, dict[str, Function]]:
     for op in TABLE:
         calls.ROWS[op.name] = op.row
         _learn_results(op)
-        if "long" in op.words:
-            calls.LONG.add(op.row)
         for space, functions in spaces.items():
             mode = e.METHOD if space in METHODS else 0
             for name in op.names(space):

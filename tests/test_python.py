@@ -395,24 +395,6 @@ def test_finalizer_may_call_while_the_engine_changes_hands(monkeypatch: Any) -> 
     assert seen[:2] == [4.0, 4.0]
 
 
-def test_thread_whose_calls_take_long_lets_others_pass() -> None:
-    code = """
-import threading, pygrad
-a, ended = pygrad.rand(500, 500), threading.Event()
-
-def products():
-    while not ended.is_set():
-        a @ a
-
-thread = threading.Thread(target=products)
-thread.start()
-print(sum((pygrad.ones(2) + k).sum().item() for k in range(200)))
-ended.set()
-thread.join()
-"""
-    assert python(code) == "40200.0"
-
-
 def test_tensor_may_die_in_another_thread() -> None:
     before = pygrad.pg_live_count()
     box = [pygrad.ones(10) for _ in range(10)]

@@ -26,6 +26,7 @@ export const MODE = Object.freeze({
   INPLACE: 1,
   METHOD: 2,
   PREPARED: 4,
+  LONG: 8,
 });
 
 /** Modes of a thread, as bits. */

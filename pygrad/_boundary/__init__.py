@@ -29,7 +29,7 @@ from .host import (
     words,
 )
 from .hosting import failure
-from .ownership import before_use, farewell, holding, lock, mine, trapped, used_by_one
+from .ownership import before_use, farewell, holding, let_pass, lock, mine, trapped, used_by_one
 from .release import (
     collect_pending,
     drain,

@@ -74,9 +74,6 @@ for _row, (_, _schema) in enumerate(table.rows):
         ROWS[_name] = _row
     _last = _name
 
-LONG: Final[set[int]] = set()
-"""Rows that may take long: other threads run meanwhile."""
-
 NAMED_RESULTS: Final[dict[int, Callable[[Sequence[Any]], Any]]] = {}
 """Row -> maker of the named tuple that its schema promises."""
 
@@ -89,6 +86,7 @@ _ONE_RELEASED = 1 << 56
 # Globals of this module are the fastest to load; attributes of another cost a little more.
 _lock, _mine = e.lock, e.mine
 _call, _call_long, _result, _trap = e.call, e.call_long, e.result_slot, e.trap_slot
+_TOO_LONG, _CALL_MODE = e.TOO_LONG, e.CALL_MODE
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _hand_over_rest = e.hand_over_rest
 _memory, _frame, _ints, _unsigned = e.memory, e.frame, e.ints, e.unsigned
@@ -99,16 +97,6 @@ _KEYWORDS, _NAMES, _DATA = e.KEYWORDS, e.KEYWORDS << 2, e.DATA
 def _header(row: int, positional: int, keywords: int, mode: int) -> int:
     """The first eight bytes of a frame; the number of released handles is added in the top byte."""
     return row | positional << 32 | keywords << 40 | mode << 48
-
-
-def _is_long(args: Sequence[Any]) -> bool:
-    """Whether a call that may take long will: not with two small tensors, or one."""
-    for value in args[:2]:
-        if KINDS.get(type(value)) != K_TENSOR:
-            return value is args[0]
-        if e.words[(value._h + _NUMEL) >> 3] > 1 << 14:
-            return True
-    return not args
 
 
 _PLAIN: Final = {
@@ -213,7 +201,7 @@ def invoke(
         plan = _plans[key]
     except KeyError:
         plan = _plan(key, args, kwargs)
-    if plan is None or (row in LONG and _is_long(args)):
+    if plan is None:
         return _invoke_any(row, mode, args, kwargs, function)
     tensors, tags = plan.tensors, plan.tags
     if (key := _lock.free) and _mine() and _lock.free is key:
@@ -262,6 +250,8 @@ def invoke(
                     raise
                 if _trap[0]:
                     raise e.trapped()
+                if r == _TOO_LONG:
+                    return _cross_again(row, args, kwargs, mode)
                 return _finish(r, row, args, kwargs, mode)
         finally:
             _lock.free = key
@@ -311,8 +301,7 @@ def _invoke_any(
     head = _header(row, len(args), len(names), mode)
     parts = blob.parts if blob is not None else None
     frame = head, tags, slots, names, b"".join(parts) if parts else b""
-    call = _call_long if row in LONG and _is_long(args) else _call
-    return e.holding(_cross, call, frame, row, args, kwargs)
+    return e.holding(_cross, frame, row, args, kwargs)
 
 
 _state, _ENABLED = overriding.state, overriding.ENABLED
@@ -334,7 +323,6 @@ def operate(row: int, mode: int, function: Any, numbers: bool, self: Any, other:
 
 
 def _cross(
-    call: Callable[[], None],
     frame: tuple[int, int, list[Any], list[int], bytes],
     row: int,
     args: Sequence[Any],
@@ -357,6 +345,17 @@ def _cross(
     if data:
         _memory[_DATA : _DATA + len(data)] = data
     _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
+    return _cross_with(_call, row, args, kwargs)
+
+
+def _cross_with(
+    call: Callable[[], None],
+    row: int,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    mode: int = 0,
+) -> Any:
+    """Calls the engine with the frame as it is written, and makes the result."""
     try:
         call()
         r = _result[0]
@@ -378,7 +377,18 @@ def _cross(
         raise
     if _trap[0]:
         raise e.trapped()
-    return _finish(r, row, args, kwargs)
+    if r == _TOO_LONG:
+        return _cross_again(row, args, kwargs, mode)
+    return _finish(r, row, args, kwargs, mode)
+
+
+def _cross_again(row: int, args: Sequence[Any], kwargs: dict[str, Any], mode: int) -> Any:
+    """Makes the call of the frame, which the engine has found too long, while other threads run."""
+    _memory[_CALL_MODE] |= e.LONG
+    try:
+        return _cross_with(_call_long, row, args, kwargs, mode)
+    finally:
+        e.let_pass()
 
 
 _META, _NUMEL, _NOTED = e.layout["meta"], e.layout["numel"], e.layout["noted"]
@@ -593,7 +603,8 @@ def _tensors(handles: list[int], row: int, kwargs: dict[str, Any]) -> Any:
 
 # The parameters of call2 stand 16 bytes apart: head, released handle, two arguments.
 _slot, _double_slot = e.result_slot, e.double_slot
-_call2, _call2_places = e.call2, e.call2_places
+_call2, _call2_long, _call2_places = e.call2, e.call2_long, e.call2_places
+_LONG_HEAD: Final = e.LONG << 48
 _make: Any = object
 """A Tensor without a handle."""
 _SELF = e.SELF
@@ -623,6 +634,8 @@ def _other(r: int, head: int, args: tuple[Any, ...]) -> Any:
         return args[0]
     if r & e.HEAD:
         raise e.trapped()
+    if r == e.TOO_LONG:
+        return _again(row, args)
     if r & e.FAILED:
         return _finish(e.FAILED - r, row, args, {})
     if r & e.VIEW:
@@ -630,6 +643,25 @@ def _other(r: int, head: int, args: tuple[Any, ...]) -> Any:
         out._b = args[0]
         return out
     return _finish(r & ~e.DESCRIBED, row, args, {})
+
+
+def _again(row: int, args: tuple[Any, ...]) -> Any:
+    """Makes the call of call2, which the engine has found too long, while other threads run."""
+    _slot[0] = _words[_RESULT] | _LONG_HEAD
+    _slot[2] = 0  # what was released is
+    try:
+        _call2_long(*_call2_places)
+        r = _slot[0]
+        if r < _FRESH:
+            out = _make()
+            out._h = r
+            return out
+    except BaseException:
+        _unclaimed()
+        raise
+    finally:
+        e.let_pass()
+    return _other(r, row, args)
 
 
 # ------------------------------------------------------------------ calls seen from outside

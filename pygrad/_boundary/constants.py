@@ -10,6 +10,8 @@ from .host import layout
 INPLACE: Final = layout["call_inplace"]
 METHOD: Final = layout["call_method"]
 PREPARED: Final = layout["call_prepared"]
+LONG: Final = layout["call_long"]
+"""Other threads run meanwhile."""
 
 # What a result is, beside its handle: boundary/pg.h.
 PENDING: Final = 1 << layout["bit_pending"]
@@ -17,6 +19,7 @@ DESCRIBED: Final = 1 << layout["bit_described"]
 VIEW: Final = 1 << layout["bit_view"]
 SELF: Final = 1 << layout["bit_self"]
 FAILED: Final = 1 << layout["bit_failed"]
+TOO_LONG: Final = 1 << layout["bit_too_long"]
 HEAD: Final = 1 << layout["bit_head"]
 
 # How a value travels.

@@ -8,6 +8,7 @@ from .host import frame, layout
 
 RELEASE_AT: Final = frame + layout["frame_release"]
 RELEASE_WORD: Final = RELEASE_AT >> 3
+CALL_MODE: Final = frame + 6
 N_RELEASE: Final = frame + 7
 FIRST_RELEASE: Final = (frame + 16) >> 3
 DATA: Final = frame + layout["frame_data"]

@@ -32,6 +32,10 @@ MOST_NESTED: Final = 192
 """Hooks that may run inside of hooks: the stack of 2 MiB holds twice as many. Custom
 functions do not count: they run outside of the engine.
 """
+MOST_EFFORT: Final = 1 << 16
+"""Calls of more, some ten microseconds and above, let other threads run. To ask for that takes a
+crossing in vain, 0.7 us.
+"""
 
 unusable: str | None = None
 """Why the engine cannot be used any more."""
@@ -254,6 +258,7 @@ def _read_layout() -> None:
 _read_layout()
 frame: Final = _frame
 ints[(frame + layout["frame_most_nested"]) >> 2] = MOST_NESTED
+ints[(frame + layout["frame_most_effort"]) >> 2] = 0 if _public_only else MOST_EFFORT
 
 if _public_only:
     call = call_long = _public_call("pg_call", 0)

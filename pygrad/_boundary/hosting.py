@@ -20,7 +20,7 @@ from .frame import (
     MESSAGE,
 )
 from .host import idle, ints, text_at, unsigned, words
-from .ownership import lock
+from .ownership import let_pass, lock
 from .table import status_names
 
 
@@ -84,6 +84,8 @@ def _hosting() -> Generator[int, Any, None]:
                         at += 1
                     n_out = len(results)
             ints[HOST_N_OUT] = n_out
+            if lock.waiting:
+                let_pass()
             lock.held = held
     except BaseException as error:
         if waits and error.__class__ is GeneratorExit:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _boundary as e
+from . import table
 from .arguments import WORDS
 from .calls import (
     _DATA,
     _ONE_RELEASED,
     _PACK,
-    LONG,
     _call,
     _call2,
     _call2_places,
@@ -50,7 +50,7 @@ def command(row: int) -> Callable[[Any], Any]:
     """A function of a tensor for a backward, which may take long. After one that was short the
     next keeps the GIL.
     """
-    head = _head(row, 0, e.TENSOR)
+    head = _head(row, e.LONG, e.TENSOR)
     ints, work = e.ints, e.WORK
 
     def write(self: Any) -> None:
@@ -82,6 +82,8 @@ def command(row: int) -> Callable[[Any], Any]:
                 return read(self)
             finally:
                 _lock.free = key
+                if call2 is _call2_long:
+                    e.let_pass()
         return e.holding(cross, self, call2)
 
     return run_command
@@ -93,7 +95,8 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
     Args:
         handles: tensors come as their handles, which the caller then owns, 0 for None.
     """
-    head, at, long = _head(row, 0, e.INT, e.INTS), e.DATA, row in LONG
+    head, at = _head(row, e.LONG, e.INT, e.INTS), e.DATA
+    long = "effort:walk" in table.rows[row][0]
     ints, work, words = e.ints, e.WORK, e.words
 
     def cross(what: int, values: Sequence[int], pack: struct.Struct, call2: Any) -> Any:
@@ -129,8 +132,12 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
             pack = struct.Struct(f"<{n}q")
         else:
             pack = WORDS[n]
-        call2 = _call2_long if long and ints[work] > _SHORT_WORK else _call2
-        return e.holding(cross, what, values, pack, call2)
+        if not long or ints[work] <= _SHORT_WORK:
+            return e.holding(cross, what, values, pack, _call2)
+        try:
+            return e.holding(cross, what, values, pack, _call2_long)
+        finally:
+            e.let_pass()
 
     return resume
 
@@ -143,7 +150,7 @@ def gradient(row: int) -> Callable[..., Any]:
     """
     kinds = (*[e.TENSORS] * 3, e.INTS, e.NONE, e.BOOL, e.BOOL, e.INT, e.BOOL, e.BOOL, e.INT)
     tags = sum(tag << (4 * i) for i, tag in enumerate(kinds))
-    head = _header(row, 11, 0, 0)
+    head = _header(row, 11, 0, e.LONG)
     pack, ints, work = _PACK[11], e.ints, e.WORK
 
     def cross(words: Sequence[int], slots: Sequence[int], call: Callable[[], None]) -> Any:
@@ -181,6 +188,11 @@ def gradient(row: int) -> Callable[..., Any]:
             slots.append(at | len(items) << 32)
             at += 8 * len(items)
         slots += (0, retain, create, accumulate, unused, zeros, rows)
-        return e.holding(cross, words, slots, _call if ints[work] <= _SHORT_WORK else _call_long)
+        if ints[work] <= _SHORT_WORK:
+            return e.holding(cross, words, slots, _call)
+        try:
+            return e.holding(cross, words, slots, _call_long)
+        finally:
+            e.let_pass()
 
     return run_gradient

@@ -2,15 +2,21 @@
 
 `lock` is made of plain fields, because an exception of a signal's handler may come between any two
 lines: see `_Lock`.
+
+Threads that wait stand in a queue. A thread's short calls are quick while it has the turn: it then
+takes the engine without a look at the queue. So whoever has to wait takes the turn away; the next
+call of its owner is a slow one, which finds the queue, wakes the first in it and stands behind. A
+thread that waits gets the engine after one call of each thread before it. While a callback runs
+within a call, its thread keeps the engine.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
 import weakref
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
@@ -38,8 +44,8 @@ class _Lock:
             generator that runs a callback. None: nothing does.
         user: the thread that holds it, or held it last.
         ident: the thread whose modes are in the engine's frame.
-        turn: the thread whose short calls are quick; None while that changes.
-        waiting: threads that wait.
+        turn: the thread whose short calls are quick, 0 for none; None while that changes.
+        waiting: those who wait, the first of whom has the engine next.
     """
 
     __slots__ = ("free", "held", "ident", "key", "turn", "user", "waiting")
@@ -50,7 +56,7 @@ class _Lock:
         self.free: Any = False
         self.key: Any = object()
         self.held: Any = None
-        self.waiting: set[int] = set()
+        self.waiting: deque[_Waiter] = deque()
 
     def __repr__(self) -> str:
         count = int(self.free is None) + (self.held is not None)
@@ -61,6 +67,32 @@ class _Lock:
         return self.held is not None and self.user == get_ident()
 
 
+class _Waiter:
+    """A thread's place in the queue.
+
+    Attributes:
+        ident: the thread's; a signal's handler that comes while it waits may wait too.
+        alarm: a lock that is released to wake the thread.
+        looks: how often it looked and had to go on waiting.
+        passed: how often of these the engine was free, for somebody before it.
+    """
+
+    __slots__ = ("alarm", "ident", "looks", "passed")
+
+    def __init__(self, ident: int) -> None:
+        self.ident = ident
+        self.alarm = allocate_lock()
+        self.alarm.acquire()
+        self.looks = self.passed = 0
+
+    def wake(self) -> None:
+        if self.alarm.locked():
+            try:
+                self.alarm.release()
+            except RuntimeError:
+                pass  # it has just been woken
+
+
 lock: Final = _Lock()
 _turn: Final = threading.RLock()
 mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
@@ -69,10 +101,10 @@ _turn.acquire()
 
 
 def _turn_to(ident: int, turn: Any = _turn) -> None:
-    """Says whose short calls are quick; 0: nobody's. The engine is held.
+    """Gives the turn to a thread that has the engine, or, as anybody may, to nobody: 0.
 
-    A signal's handler that comes between the two calls may have a turn of its own to say; acquiring
-    what it has left acquired would wait for ever.
+    Another thread, or a signal's handler, that comes between the two calls may give the turn too;
+    acquiring what it has left acquired would wait for ever.
     """
     lock.turn = None
     try:
@@ -95,8 +127,11 @@ signal's handler has come in the middle of that.
 """
 _IN_USE: Final = object()
 _FORK: Final = object()
-_PATIENCE: Final = 0.1
-"""Seconds."""
+_SOON: Final = 5e-5
+_LATER: Final = 1e-3
+"""Seconds between two looks of a thread that waits, at first and at most, if nobody wakes it."""
+_PATIENCE: Final = 100
+"""How often a thread looks on while the engine is free for one before it, which may have ended."""
 
 
 def holding(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
@@ -123,6 +158,8 @@ def holding(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
             memory[frame:FRAME_END] = saved[1]
         lock.free = None if free is None else lock.key
         lock.held = held
+        if lock.waiting:
+            _wake_first()
 
 
 def _give_back(before: _Before) -> None:
@@ -134,17 +171,15 @@ def _take(token: Any, wait: bool = True) -> _Before | None:
     """Takes the engine for this thread and whatever the token is of; None: another has it."""
     if host.unusable is not None:
         raise trapped()
-    me = get_ident()
-    if lock.waiting and lock.user == me and wait:
-        _let_others_pass(me)
-    waits = 0
+    me, waiter = get_ident(), None
     try:
         while True:
             if lock.held is None and lock.free is not None:
-                held, free = None, lock.free
-                lock.user, lock.held, lock.free = me, token, None
-                break
-            if lock.user == me:
+                if not lock.waiting or lock.waiting[0].ident == me:
+                    held, free = None, lock.free
+                    lock.user, lock.held, lock.free = me, token, None
+                    break
+            elif lock.user == me:
                 if _left_behind(lock.held):
                     continue
                 held, free = lock.held, lock.free
@@ -152,30 +187,63 @@ def _take(token: Any, wait: bool = True) -> _Before | None:
                 break
             if not wait:
                 return None
-            waits += 1
-            _wait(me, waits)
+            if waiter is None:
+                waiter = _Waiter(me)
+            _wait(waiter)
     finally:
-        if waits:
-            lock.waiting.discard(me)
+        if waiter is not None:
+            try:
+                lock.waiting.remove(waiter)
+            except ValueError:
+                pass  # somebody lost patience, or this thread was not there yet
     saved = None
     if free is None:
         saved = bytes(slots), bytes(memory[frame:FRAME_END])
         memory[N_RELEASE] = 0
-    if lock.ident != me or not mine():
+    if lock.ident != me:
         _users[me] = weakref.ref(threading.current_thread())
         lock.key = object()
         on_new_owner()
+    if not mine():
         _turn_to(me)
     while before_use:
         before_use[-1]()
     return held, free, saved
 
 
-def _wait(me: int, times: int) -> None:
-    lock.waiting.add(me)
-    if times > 8:
+def _wait(waiter: _Waiter) -> None:
+    """Waits for the engine, until woken or for a short time, at the end of the queue if not yet in
+    it.
+    """
+    if waiter not in lock.waiting:
+        lock.waiting.append(waiter)
+    if lock.turn:
+        _turn_to(0)
+    waiter.looks += 1
+    if lock.held is None and lock.free is not None:
+        waiter.passed += 1
+        if waiter.passed > _PATIENCE:
+            waiter.passed = 0
+            lock.waiting.clear()  # those who do wait come again
+        _wake_first()
+    elif waiter.looks > 8:
         _left_behind(lock.held)
-    time.sleep(0 if times < 8 else min(1e-3, times * 1e-5))
+    waiter.alarm.acquire(timeout=min(_LATER, waiter.looks * _SOON))
+
+
+def _wake_first() -> None:
+    try:
+        lock.waiting[0].wake()
+    except IndexError:
+        pass  # it did not wait any longer
+
+
+def let_pass() -> None:
+    """Takes the turn from a thread that ends a long call or a callback, if somebody waits: what it
+    calls next finds the queue.
+    """
+    if lock.waiting:
+        _turn_to(0)
 
 
 def _left_behind(token: Any) -> bool:
@@ -225,18 +293,6 @@ def used_by_one() -> bool:
 def _is_user(ident: int) -> bool:
     thread = _users[ident]()
     return ident == lock.ident or (thread is not None and thread.is_alive())
-
-
-def _let_others_pass(me: int) -> None:
-    """Waits until one of those who wait has the engine, if this thread was the last to have it: a
-    thread gives up the GIL in calls that take long, and would else be back before they can look.
-    Not for ever: a daemon thread may end while it waits.
-    """
-    end = time.monotonic() + _PATIENCE
-    while lock.waiting and lock.user == me and lock.held is None and lock.free is not None:
-        if time.monotonic() > end:
-            lock.waiting.clear()  # those who do wait will add themselves
-        time.sleep(0)
 
 
 def farewell(ident: int, lock: _Lock = lock) -> None:

@@ -27,7 +27,7 @@ from .calls import (
 )
 
 _DESCRIBED = e.DESCRIBED
-_HEAD: Final = e.HEAD | e.PREPARED << 48
+_HEAD: Final = e.HEAD | (e.PREPARED | e.LONG) << 48
 _SLOTS: Final = e.layout["frame_slots"]
 _NAMES: Final = e.layout["frame_keywords"]
 _END: Final = _NAMES + 16 * 4
@@ -90,6 +90,8 @@ class Prepared:
                 _lock.free = key
         else:
             e.holding(self._cross, call2)
+        if self._long:
+            e.let_pass()
 
     def _cross(self, call2: Callable[..., None]) -> None:
         _slot[0] = _HEAD

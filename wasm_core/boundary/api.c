@@ -9,6 +9,7 @@
 #include "boundary/host.h"
 #include "boundary/services.h"
 #include "call/call.h"
+#include "call/effort.h"
 #include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/autocast.h"
@@ -50,6 +51,11 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
       BATCH_KINDS(X)
 #undef X
   };
+  static const char *const efforts[] = {
+#define X(kind, says) "effort:" #kind,
+      EFFORTS(X)
+#undef X
+  };
   static char text[2048];
   if (!pg_frame() || i < 0 || i >= n_op_rows) return NULL;
   const Row *r = &op_rows[i];
@@ -59,7 +65,8 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
       n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", words[k]);
   if (r->batch)
     n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", kinds[r->batch - 1]);
-  n += (size_t)snprintf(text + n, sizeof text - n, " %s", r->schema);
+  n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s %s" : "%s %s", efforts[r->effort],
+                        r->schema);
   return n < sizeof text ? text : NULL;
 }
 
@@ -87,8 +94,9 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
   FRAME(host_in) FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data)  \
   FRAME(modes) FRAME(work) FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped)   \
-  FRAME(dropped) FRAME(dual_levels)                                                              \
+  FRAME(dropped) FRAME(dual_levels) FRAME(most_effort)                                           \
   X(call_inplace, PG_INPLACE) X(call_method, PG_METHOD) X(call_prepared, PG_PREPARED)            \
+  X(call_long, PG_LONG)                                                                          \
   X(mode_grad, PG_MODE_GRAD) X(mode_inference, PG_MODE_INFERENCE)                                \
   X(mode_any_layout, PG_MODE_ANY_LAYOUT) X(mode_one_thread, PG_MODE_ONE_THREAD)                  \
   X(mode_no_forward, PG_MODE_NO_FORWARD) X(mode_autocast, PG_MODE_AUTOCAST)                      \
@@ -96,7 +104,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   X(mode_dispatch, PG_MODE_DISPATCH) X(mode_view_replay, PG_MODE_VIEW_REPLAY) X(mode_levels, PG_MODE_LEVELS)                              \
   X(bit_pending, BIT_OF(PG_PENDING)) X(bit_described, BIT_OF(PG_DESCRIBED))                      \
   X(bit_view, BIT_OF(PG_VIEW)) X(bit_self, BIT_OF(PG_SELF)) X(bit_failed, BIT_OF(PG_FAILED))     \
-  X(bit_head, BIT_OF(PG_HEAD))
+  X(bit_too_long, BIT_OF(PG_TOO_LONG)) X(bit_head, BIT_OF(PG_HEAD))
 /* clang-format on */
 /* The same for the enumerations that hosts share, each with the names of its members. */
 #define LAYOUT_OF_TAG(NAME, name) ENTRY(tag_##name, TAG_##NAME)
@@ -231,12 +239,22 @@ static void run_call(Call *call) {
   (recorded ? run_profiled : run_row)(call);
 }
 
+/* Whether a host with threads should rather let them run meanwhile: then nothing is done. */
+static bool is_too_long(Call *c, int mode) {
+  bool is = c->row->effort && frame->most_effort && !(mode & PG_LONG) &&
+            call_effort(c) > frame->most_effort;
+  if (is) ret_none(c);
+  return is;
+}
+
 PG_EXPORT(pg_call) int64_t pg_call(void) {
   if (frame->n_release) pg_release();
   Crossing x = begin();
   Call call;
-  if (bind(frame, &call)) run_call(&call);
-  return end(&x, &call);
+  bool is_bound = bind(frame, &call), too_long = is_bound && is_too_long(&call, frame->mode);
+  if (is_bound && !too_long) run_call(&call);
+  int64_t r = end(&x, &call);
+  return too_long ? PG_TOO_LONG : r;
 }
 
 PG_EXPORT(pg_call_double) double pg_call_double(void) { return (double)pg_call(); }
@@ -246,8 +264,14 @@ PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int6
   if (frame->n_release) pg_release();
   Crossing x = begin();
   Call call;
-  if (bind2(frame, &call, head, a, b)) run_call(&call);
+  bool is_bound = bind2(frame, &call, head, a, b);
+  bool too_long = is_bound && is_too_long(&call, (int)(head >> 48));
+  if (is_bound && !too_long) run_call(&call);
   int64_t r = end(&x, &call);
+  if (too_long) {
+    frame->result = head; /* in its place the host finds what was returned */
+    return PG_TOO_LONG;
+  }
   if (r < 0) return -r | PG_FAILED;
   if (r == 0 || r >= PG_PENDING) return r | PG_DESCRIBED;
   if (r == a) {

@@ -7,6 +7,8 @@
  *   PG_PENDING if there are
  *         warnings or dropped callbacks to collect,
  *   0     the result is described in the frame (also with PG_PENDING),
+ *   PG_TOO_LONG   the call was not made, since it would take long: the host makes it anew, in the
+ *         mode PG_LONG, letting its other threads run,
  *   < 0   minus a Status; the message is at `message`.
  * pg_call2 is the same for a call of at most two positional arguments, which come as parameters
  * instead of in the frame; what it returns says a little more, so that the host finds the common
@@ -37,6 +39,7 @@ enum {
   PG_INPLACE = 1, /* mode bits */
   PG_METHOD = 2,
   PG_PREPARED = 4,         /* of pg_call2 alone */
+  PG_LONG = 8,             /* other threads of the host run meanwhile: see most_effort */
   PG_MODE_GRAD = 1,        /* bits of `modes`: calls are recorded, */
   PG_MODE_INFERENCE = 2,   /* but not in inference mode; */
   PG_MODE_ANY_LAYOUT = 4,  /* a gradient is kept in whatever layout it came; */
@@ -63,6 +66,7 @@ enum {
 #define PG_VIEW PG_MARK(2)
 #define PG_SELF PG_MARK(3)
 #define PG_FAILED PG_MARK(4)
+#define PG_TOO_LONG PG_MARK(5)
 #define PG_HEAD ((int64_t)1 << 62)
 
 typedef struct {
@@ -92,7 +96,10 @@ typedef struct {
   /* ids of callbacks that are needed no more, and where: the host takes them and writes 0 */
   int32_t n_dropped;
   const int32_t *dropped;
-  int32_t dual_levels;                   /* of forward mode, that are entered: 0 or 1 */
+  int32_t dual_levels; /* of forward mode, that are entered: 0 or 1 */
+  /* The effort (call/effort.h) above which a call without the mode PG_LONG does nothing but return
+   * PG_TOO_LONG. The host writes it once; 0 bounds nothing. */
+  int32_t most_effort;
   _Alignas(16) char data[PG_DATA_BYTES]; /* lists and texts of arguments */
 } PgFrame;
 
@@ -109,7 +116,8 @@ double pg_call_double(void);
  *   PG_SELF   for the first argument, without a reference;
  *   PG_DESCRIBED | what pg_call would have returned, when that is 0 or has PG_PENDING;
  *   PG_VIEW | handle  for a fresh differentiable view;
- *   PG_FAILED | the Status of a failure.
+ *   PG_FAILED | the Status of a failure;
+ *   PG_TOO_LONG  as pg_call does; `head` is in the frame's result then.
  * All but the first are at least PG_PENDING. A host that passes parameters and result in one place
  * finds `head` there after a trap, which is none of these. */
 int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b);

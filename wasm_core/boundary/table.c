@@ -61,21 +61,38 @@
 
 /* The words may bring other fields: see BATCH and WITH. */
 #define OP(words_, name_, schema_, ...) \
-  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = words_},
+  {.name = #name_,                      \
+   .schema = #name_ schema_,            \
+   .run = RUN(row_##name_),             \
+   .effort = EFFORT,                    \
+   .words = words_},
 #define OPX OP
 #define UNARY(words_, name_, ...)              \
   {.name = #name_,                             \
    .schema = #name_ "(Tensor self) -> Tensor", \
    .run = RUN(each_##name_),                   \
+   .effort = EFFORT,                           \
    .words = DIRECT | words_},
 #define UNARY_P(words_, name_, Node_, schema_, ...) \
-  {.name = #name_, .schema = #name_ schema_, .run = RUN(each_##name_), .words = DIRECT | words_},
+  {.name = #name_,                                  \
+   .schema = #name_ schema_,                        \
+   .run = RUN(each_##name_),                        \
+   .effort = EFFORT,                                \
+   .words = DIRECT | words_},
 #define UNARY_P_AS(words_, name_, c_name, Node_, schema_, ...) \
-  {.name = #name_, .schema = #name_ schema_, .run = RUN(each_##name_), .words = DIRECT | words_},
+  {.name = #name_,                                             \
+   .schema = #name_ schema_,                                   \
+   .run = RUN(each_##name_),                                   \
+   .effort = EFFORT,                                           \
+   .words = DIRECT | words_},
 #define BINARY UNARY_P
 #define BINARY_AS UNARY_P_AS
 #define COMPARE(words_, name_, schema_, ...) \
-  {.name = #name_, .schema = #name_ schema_, .run = RUN(each_##name_), .words = DIRECT | words_},
+  {.name = #name_,                           \
+   .schema = #name_ schema_,                 \
+   .run = RUN(each_##name_),                 \
+   .effort = EFFORT,                         \
+   .words = DIRECT | words_},
 #define PREDICATE UNARY
 static const Row rows[] = {
 #include "ops/ops.def"
@@ -83,6 +100,7 @@ static const Row rows[] = {
 #include "boundary/services.def"
 #undef OP
 #undef OPX
+#undef EFFORT
 };
 
 void table_begin(void) {

@@ -30,7 +30,6 @@ typedef struct Call Call;
   /* How a call is made. */ \
   X(LIST_OR_MORE, "list_or_more", "its list of tensors may be separate arguments") \
   X(MORE, "more", "its list of tensors must be separate arguments") \
-  X(LONG, "long", "runs long, or calls the host") \
   X(EVENT, "event", "an event of a profile though its name begins with _") \
   X(SILENT, "silent", "no event of a profile") \
   /* How results are written in place and into out=. */ \
@@ -114,6 +113,27 @@ typedef enum {
 } AutocastPolicy;
 #define AUTOCAST(policy) WITH(.autocast = AUTOCAST_##policy)
 
+/* The effort of a call, by which a host lets other threads run meanwhile: X(kind, what it grows
+ * with). The file of a family says it for the rows that follow, as EFFORT; see call/effort.c. */
+/* clang-format off */
+#define EFFORTS(X) \
+  X(none, "nothing: no element is read") \
+  X(light, "elements, a nanosecond or less for each") \
+  X(heavy, "elements, some nanoseconds for each") \
+  X(slow, "elements, some ten nanoseconds for each") \
+  X(region, "the elements that a subscript selects") \
+  X(picks, "indices, however large the table is") \
+  X(product, "multiplications in a product of two matrices") \
+  X(convolution, "multiplications in a convolution of an image with a filter") \
+  X(cubic, "the cube of a matrix' side, many times") \
+  X(walk, "a graph, and what the host does on the way")
+/* clang-format on */
+typedef enum {
+#define X(kind, says) EFFORT_##kind,
+  EFFORTS(X)
+#undef X
+} EffortKind;
+
 /* Behind a row's words: BATCH(kind), and other fields than words. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
@@ -191,6 +211,7 @@ typedef struct {
   uint8_t folding, folded, folded_rank; /* of FOLDING */
   uint8_t no_complex_status;            /* of NO_COMPLEX */
   uint8_t autocast;                     /* AutocastPolicy */
+  uint8_t effort;                       /* EffortKind */
   bool needs_elements, any_device;      /* NEEDS_ELEMENTS, ANY_DEVICE */
   bool sparse;                          /* SPARSE */
   const char *no_complex;

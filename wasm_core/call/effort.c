@@ -1,0 +1,133 @@
+/* An estimate is right to a factor of some ten, which is enough to tell a call of a microsecond from
+ * one that other threads should not have to wait for. */
+#include "call/effort.h"
+
+#include <math.h>
+
+/* The units of one element, index or multiplication. */
+#define HEAVY_UNITS 8.0
+#define SLOW_UNITS 32.0
+#define PICK_UNITS 32.0
+#define MULTIPLICATION_UNITS 0.125
+#define CUBIC_UNITS 16.0
+/* Below so many pairs of elements the shape that two operands broadcast to does not matter. */
+#define FEW_PAIRS 32768.0
+
+static double elements(const Tensor *t) { return t->form & FORM_ABSENT ? 0 : (double)t->numel; }
+
+/* The elements of all tensors of an argument. */
+static double listed(const Value *v) {
+  double n = 0;
+  int at = -1;
+  for (Tensor *t; (t = value_next(v, &at));) n += elements(t);
+  return n;
+}
+
+static bool has_tensors(const Value *v) {
+  return v->tag == TAG_TENSOR || v->tag == TAG_TENSORS || v->tag == TAG_INDEX;
+}
+
+/* The elements of two tensors, each expanded to the shape of both. */
+static double broadcast(const Tensor *a, const Tensor *b) {
+  double n = 1;
+  for (int k = 1; k <= a->ndim || k <= b->ndim; k++) {
+    int64_t of_a = k <= a->ndim ? a->sizes[a->ndim - k] : 1;
+    int64_t of_b = k <= b->ndim ? b->sizes[b->ndim - k] : 1;
+    n *= (double)(of_a > of_b ? of_a : of_b);
+  }
+  return n;
+}
+
+static double product_of_sizes(const Value *v) {
+  const int64_t *sizes = v->p;
+  double n = 1;
+  for (int i = 0; i < v->n; i++) n *= sizes[i] > 0 ? (double)sizes[i] : 1;
+  return n;
+}
+
+/* What an element-wise op, a reduction or a factory goes through: its operands, together if they
+ * broadcast, or the sizes that it is given; without either, its largest number. */
+static double span(const Call *c) {
+  double n = 0, sizes = 0, number = 0;
+  bool has_operands = false;
+  const Tensor *first = NULL;
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    has_operands = has_operands || has_tensors(v);
+    if (v->tag == TAG_TENSOR) {
+      if (first && elements(first) * elements(v->t) > FEW_PAIRS) {
+        double both = broadcast(first, v->t);
+        n = both > n ? both : n;
+      }
+      first = first ? first : v->t;
+      if (elements(v->t) > n) n = elements(v->t);
+    } else if (has_tensors(v)) {
+      n += listed(v);
+    } else if (v->tag == TAG_INTS && sizes == 0) {
+      sizes = product_of_sizes(v);
+    } else if (v->tag == TAG_INT && (double)v->i > number) {
+      number = (double)v->i;
+    }
+  }
+  if (sizes > n) return sizes;
+  return has_operands ? n : number;
+}
+
+/* The indices of a lookup, which stand behind the table. */
+static double indices(const Call *c) {
+  double n = 0;
+  bool table = true;
+  for (int i = 0; i < c->n_args; i++) {
+    if (!has_tensors(&c->v[i])) continue;
+    if (!table || c->v[i].tag != TAG_TENSOR) n += listed(&c->v[i]);
+    table = false;
+  }
+  return n;
+}
+
+/* A subscript without tensors selects a view, which costs nothing, until something is written. */
+static double region(const Call *c) {
+  double n = listed(&c->v[1]);
+  if (c->n_args < 3) return n * PICK_UNITS;
+  if (c->v[2].tag == TAG_TENSOR) n += elements(c->v[2].t);
+  return n * PICK_UNITS;
+}
+
+/* The larger operand a and the smaller b; a single one is both. */
+static void two_largest(const Call *c, double *a, double *b) {
+  *a = *b = 0;
+  int n = 0;
+  for (int i = 0; i < c->n_args; i++) {
+    if (!has_tensors(&c->v[i])) continue;
+    double next = listed(&c->v[i]);
+    n++;
+    if (next > *a) {
+      *b = *a;
+      *a = next;
+    } else if (next > *b) {
+      *b = next;
+    }
+  }
+  if (n == 1) *b = *a;
+}
+
+double call_effort(const Call *c) {
+  double a, b;
+  switch ((EffortKind)c->row->effort) {
+    case EFFORT_none: return 0;
+    case EFFORT_light: return span(c);
+    case EFFORT_heavy: return span(c) * HEAVY_UNITS;
+    case EFFORT_slow: return span(c) * SLOW_UNITS;
+    case EFFORT_region: return region(c);
+    case EFFORT_picks: return indices(c) * PICK_UNITS;
+    case EFFORT_product: /* of n x k by k x m: k is about the root of the larger */
+      two_largest(c, &a, &b);
+      return a > b * sqrt(a) * MULTIPLICATION_UNITS ? a : b * sqrt(a) * MULTIPLICATION_UNITS;
+    case EFFORT_convolution: /* each element of the image meets each weight of a filter */
+      two_largest(c, &a, &b);
+      return a * sqrt(b) * MULTIPLICATION_UNITS;
+    case EFFORT_cubic: two_largest(c, &a, &b); return a * sqrt(a) * CUBIC_UNITS;
+    case EFFORT_walk: return INFINITY;
+  }
+  return 0;
+}
