@@ -151,7 +151,7 @@ def holding(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
         return _IN_USE
     try:
         return run(*args)
-    finally:  # nothing is called here, so that no handler of a signal runs
+    finally:  # nothing is called before all is put back, so that no handler of a signal runs
         held, free, saved = before
         if saved is not None:
             slots[:] = saved[0]
