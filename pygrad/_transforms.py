@@ -702,21 +702,36 @@ def _push(func: Function, primals: Any, tangents: Sequence[Tensor], has_aux: boo
     return values, pushed, out_spec, unflatten(beside, aux_spec)
 
 
-def _push_by_reverse(func: Function, primals: Any, tangents: Sequence[Tensor], aux: bool) -> Any:
-    """The same where forward mode is under way already: the product with the Jacobian is the
-    derivative of that with its transpose, which is linear, by the vector.
+class _TangentMap:
+    """The outputs of a function, and its derivative as a map of tangents: the product with the
+    Jacobian is the derivative of that with its transpose, which is linear, by the vector.
     """
-    product = _Product(func, primals, aux, "jvp(f, primals, tangents)")
-    zeros = [_F["zeros_like"](y) for y in product.outputs]
 
-    def pulled(*cotangents: Tensor) -> list[Tensor]:
-        return product.aliases.gradients(product.wholes, cotangents, True, True)
+    def __init__(self, func: Function, primals: Any, has_aux: bool, name: str) -> None:
+        self.product = product = _Product(func, primals, has_aux, name)
+        zeros = tuple(_F["zeros_like"](y) for y in product.outputs)
+        self._transposed = _Product(self._pulled, zeros, False, "vjp")
 
-    again = _Product(pulled, tuple(zeros), False, "vjp")
-    pushed = again.leaves_of(list(tangents))
+    def _pulled(self, *cotangents: Tensor) -> list[Tensor]:
+        _owned(self.product.aliases.own)
+        return self.product.aliases.gradients(self.product.wholes, cotangents, True, True)
+
+    def leaves_of(self, tangents: Sequence[Tensor]) -> list[Tensor]:
+        """The tangents of the outputs' leaves, for those of the inputs'."""
+        return self._transposed.leaves_of(tangents)
+
+
+def _push_by_reverse(func: Function, primals: Any, tangents: Sequence[Tensor], aux: bool) -> Any:
+    """What `_push` gives, where forward mode is under way already."""
+    tangent_map = _TangentMap(func, primals, aux, "jvp(f, primals, tangents)")
+    product = tangent_map.product
     values, spec = flatten(product.output)
-    keep = product.outside and bool(get() & GRAD)
-    return values, _released(pushed, keep), spec, product.aux
+    return values, tangent_map.leaves_of(list(tangents)), spec, product.aux
+
+
+def _pushed(func: Function, primals: Any, tangents: Sequence[Tensor], has_aux: bool) -> Any:
+    push = _push if forward_ad.current_level() < 0 else _push_by_reverse
+    return push(func, primals, tangents, has_aux)
 
 
 def jvp(
@@ -759,8 +774,7 @@ def jvp(
                 raise RuntimeError(
                     f"{name}: Expected {what} to only contain Tensors, got {type(leaf)}"
                 )
-    push = _push if forward_ad.current_level() < 0 else _push_by_reverse
-    values, pushed, out_spec, aux = push(func, primals, given, has_aux)
+    values, pushed, out_spec, aux = _pushed(func, primals, given, has_aux)
     if strict and any(t is None for t in pushed):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
@@ -840,6 +854,16 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The outputs of `func`, and its derivative there as a function of the direction.
 
+    The function runs once. The derivative stays that of this run: nothing that is written, drawn or
+    counted later changes it.
+
+    Args:
+        func: takes tensors, or nested containers of them, and returns tensors and anything else.
+        primals: where to call it.
+
+    Raises:
+        RuntimeError: of the derivative: a direction of another structure, shape, device or dtype.
+
     Example:
         >>> import pygrad
         >>> _, push = pygrad.func.linearize(pygrad.square, pygrad.tensor(3.0))
@@ -848,8 +872,32 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """
     leaves, spec = flatten(primals)
     _check_leaves(leaves)
-    with _recording():
-        output = func(*primals)
+    for x in leaves:
+        if not x.dtype._inexact:
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
+    wanted = [(x.shape, x.device, x.dtype) for x in leaves]
+    outputs: list[Any] = []
+    moved: list[int] = []  # the places of outputs that have tangents
+    out_spec: Any = None
+
+    def outputs_of(*inner: Any) -> list[Tensor]:
+        nonlocal out_spec
+        outputs[:], out_spec = flatten(func(*inner))
+        moved[:] = [k for k, y in enumerate(outputs) if isinstance(y, Tensor) and y.dtype._inexact]
+        return [outputs[k] for k in moved] or [flatten(inner)[0][0]]
+
+    def tangents_of(*tangents: Tensor) -> list[Tensor]:
+        own = [t.clone() for t in tangents]  # a function may write to its arguments
+        values, pushed, _, _ = _pushed(outputs_of, primals, own, False)
+        for k, value in zip(moved, values, strict=False):
+            outputs[k] = value
+        return [
+            _F["zeros_like"](y) if t is None else t for y, t in zip(values, pushed, strict=True)
+        ]
+
+    zeros = tuple(_F["zeros_like"](x) for x in leaves)
+    tangent_map = _TangentMap(tangents_of, zeros, False, "linearize(f, *primals)")
+    still = [_F["zeros_like"](y) if isinstance(y, Tensor) else y for y in outputs]
 
     def push(*tangents: Any) -> Any:
         given, given_spec = flatten(tangents)
@@ -857,14 +905,16 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
             raise RuntimeError(
                 f"Expected the tangents {given_spec} to have the same argspec as the primals {spec}"
             )
-        for place, (x, t) in enumerate(zip(leaves, given, strict=True)):
-            for what in ("shape", "dtype"):
-                had, wanted = getattr(t, what), getattr(x, what)
-                if had != wanted:
+        for place, (t, had) in enumerate(zip(given, wanted, strict=True)):
+            for what, expected in zip(("shape", "device", "dtype"), had, strict=True):
+                if getattr(t, what) != expected:
                     raise RuntimeError(
-                        f"tangent:{place} with {what} {had} in flattened pytree doesn't match the "
-                        f"{what} {wanted} of the corresponding primal."
+                        f"tangent:{place} with {what} {getattr(t, what)} in flattened pytree "
+                        f"doesn't match the {what} {expected} of the corresponding primal."
                     )
-        return jvp(func, primals, tangents)[1]
+        found = list(still)
+        for k, tangent in zip(moved, tangent_map.leaves_of(given), strict=False):
+            found[k] = tangent
+        return unflatten(found, out_spec)
 
-    return _released(output, bool(get() & GRAD)), push
+    return _released(unflatten(outputs, out_spec), bool(get() & GRAD)), push

@@ -173,6 +173,87 @@ def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
     np.testing.assert_allclose(by_input, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)
 
 
+@swept(has_tangents)
+@leaves_nothing
+def test_a_linearized_function_is_kept(entry: Entry, sample: Call) -> None:
+    """Its map gives the tangents at the point as it was, whatever is written there later."""
+    arrays = inputs(sample)
+    way = directions(sample, arrays, 5)
+    made, along = [pygrad.from_numpy(a.copy()) for a in arrays], tensors(way)
+    if not way or not outputs(entry, sample, arrays)[0]:
+        pytest.skip("nothing is differentiable")
+
+    def function(*moved: Any) -> list[Any]:
+        given = dict(zip(way, moved, strict=True))
+        return results(entry, sample, [given.get(k, t) for k, t in enumerate(made)])
+
+    primals, tangent = tuple(made[k] for k in way), tuple(along.values())
+    pygrad.manual_seed(1)
+    value, expected = pygrad.func.jvp(function, primals, tangent)
+    for t, a in zip(made, arrays, strict=True):
+        t.copy_(pygrad.from_numpy(a))  # an op in place has written to it
+    pygrad.manual_seed(1)
+    output, push = pygrad.func.linearize(function, *primals)
+    for t in made:
+        t.fill_(0)
+    for found, wanted in ((output, value), (push(*tangent), expected)):
+        for mine, theirs in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(
+                mine.numpy(force=True), theirs.numpy(force=True), rtol=1e-12, atol=1e-14
+            )
+
+
+def test_a_linearized_function_runs_once() -> None:
+    seen = []
+
+    def noisy(x: Any) -> Any:
+        seen.append(x)
+        x.add_(1)
+        return {"y": pygrad.nn.functional.dropout(x, 0.5) * state, "rest": (x.argmax(), None, 3)}
+
+    x, state = pygrad.ones(64), pygrad.full((64,), 2.0)
+    output, push = pygrad.func.linearize(noisy, x)
+    state.zero_()
+    first, second = push(pygrad.ones(64)), push(pygrad.ones(64))
+    assert len(seen) == 1
+    assert x.eq(2).all()
+    assert first["y"].tolist() == second["y"].tolist() == output["y"].div(2).tolist()
+    assert first["rest"] == (0, None, 3)
+
+
+def test_a_linearized_function_uses_its_own_jvp() -> None:
+    class Tripled(pygrad.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 3
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return tangent * 3
+
+    assert (
+        pygrad.func.linearize(Tripled.apply, pygrad.ones(2))[1](pygrad.ones(2)).tolist() == [3] * 2
+    )
+
+
+def test_maps_of_tangents_nest_in_forward_mode() -> None:
+    x, one = pygrad.tensor([1.0, 2.0], dtype=pygrad.float64), pygrad.ones(2, dtype=pygrad.float64)
+    jvp, cos, sin = pygrad.func.jvp, x.cos().tolist(), x.sin().neg().tolist()
+    by_point = jvp(lambda a: pygrad.func.linearize(pygrad.sin, a)[1](one), (x,), (one,))
+    by_direction = jvp(pygrad.func.linearize(pygrad.sin, x)[1], (one,), (x,))
+    assert [each.tolist() for each in by_point] == [cos, sin]
+    assert [each.tolist() for each in by_direction] == [cos, (x.cos() * x).tolist()]
+    assert all(each.grad_fn is None for each in (*by_point, *by_direction))
+
+    def gradient_by_direction(a: Any) -> Any:
+        return pygrad.func.grad(lambda t: jvp(pygrad.sin, (a,), (t,))[1].sum())(one)
+
+    assert [each.tolist() for each in jvp(gradient_by_direction, (x,), (one,))] == [cos, sin]
+
+
 WRITES = {
     "whole": lambda x: x,
     "view": lambda x: x.view(2, 2),
