@@ -95,6 +95,11 @@ const LISTS = [
   [TAG.FLOATS, (v) => (typeof v === 'number' ? v : undefined)],
 ];
 
+/** Lets go of what a callback returned and an error refuses: of a promise nobody else can hear that it was rejected. */
+export function abandon(value) {
+  if (typeof value?.then === 'function') Promise.resolve(value).catch(() => {});
+}
+
 /** Runs fn between `enter` and `leave`, which is given what enter returned, also if fn throws. */
 export function within(enter, leave, fn) {
   if (typeof fn !== 'function')
@@ -102,9 +107,9 @@ export function within(enter, leave, fn) {
   const was = enter();
   try {
     const result = fn();
-    if (typeof result?.then === 'function')
-      throw new TypeError('pygrad: a scope ends before an async function does');
-    return result;
+    if (typeof result?.then !== 'function') return result;
+    abandon(result);
+    throw new TypeError('pygrad: a scope ends before an async function does');
   } finally {
     leave(was);
   }

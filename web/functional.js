@@ -4,6 +4,7 @@
  * what it returned, are the engine's: wasm_core/walk/jacobians.c. A tensor is answered by a tensor, an array by an array. */
 import { ANSWER } from './enumerations.js';
 import { bind, each, typeName } from './arguments.js';
+import { abandon } from './engine.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | Tensor[]} Tensors */
@@ -26,6 +27,7 @@ export function makeFunctional(
   function tensors(name, value, what = 'outputs of the user-provided function') {
     const odd = each(value).findIndex((item) => !isTensor(item));
     if (odd < 0) return each(value);
+    each(value).forEach(abandon);
     throw new TypeError(
       `The ${what} given to ${name} must be either a Tensor or a tuple of Tensors but the ` +
         `${Array.isArray(value) ? `value at index ${odd}` : `given ${what}`} has type ${typeName(each(value)[odd])}.`,

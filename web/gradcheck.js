@@ -3,7 +3,7 @@
  * The engine does the checks (wasm_core/walk/gradcheck.c): the first that fails raises, and says which output, which input, and both
  * Jacobians. What is here calls the functions for it. */
 import { bind, each, typeName } from './arguments.js';
-import { errorClass, NotImplementedError, RuntimeError } from './engine.js';
+import { abandon, errorClass, NotImplementedError, RuntimeError } from './engine.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Partial<typeof COMMON>} CheckOptions what both checks take */
@@ -38,6 +38,7 @@ export function makeGradcheck({ C, isTensor, hooks }) {
   function results(made) {
     const odd = each(made).find((y) => !isTensor(y));
     if (odd === undefined) return each(made);
+    abandon(odd);
     throw new (errorClass('AttributeError'))(
       `'${typeName(odd)}' object has no attribute 'requires_grad'`,
     );

@@ -1,5 +1,6 @@
 /** Hooks: callables that the engine knows by a number, and the handles that take them away again. */
 import { typeName } from './arguments.js';
+import { abandon } from './engine.js';
 import { HOST } from './enumerations.js';
 
 /** What a hook is called. */
@@ -61,7 +62,9 @@ export function makeHooks(engine, library) {
       library.isTensor(it) ? it.alive() : it === null || it === undefined ? 0 : 1,
     );
     const odd = handles.indexOf(1);
-    return odd < 0 ? [handles] : [handles, typeName(values[odd])];
+    if (odd < 0) return [handles];
+    values.forEach(abandon);
+    return [handles, typeName(values[odd])];
   }
 
   /** The tensors of handles whose references are ours; null for none. */
@@ -79,8 +82,10 @@ export function makeHooks(engine, library) {
   function runHook(id, given, several = false) {
     const made = hookOf(id)(...given) ?? null;
     if (made === null) return [];
-    if (several && !Array.isArray(made))
+    if (several && !Array.isArray(made)) {
+      abandon(made);
       throw new TypeError(`expected tuple, but hook returned '${typeName(made)}'`);
+    }
     return several ? [0, ...answer(made)] : answer([made]);
   }
 
