@@ -79,6 +79,29 @@ def test_hook_on_several_results_dies_with_them() -> None:
     assert calls == [[True, False]] * 3
 
 
+def test_hook_on_several_forgets_gradients_of_a_backward_that_failed() -> None:
+    x, y = (pygrad.ones(2, requires_grad=True) for _ in range(2))
+    seen: list[Any] = []
+    pygrad.autograd.graph.register_multi_grad_hook((x, y), seen.append)
+
+    def fail(g: Any) -> None:
+        raise ValueError("no gradient")
+
+    def step() -> None:
+        u, v = x * 2, y * 2
+        u.register_hook(fail)
+        with pytest.raises(ValueError, match="no gradient"):
+            (u.sum() + v.sum()).backward()  # y has its gradient, x will have none
+        x.grad = y.grad = None
+
+    step()
+    before = pygrad.pg_live_count()
+    for _ in range(5):
+        step()
+    assert pygrad.pg_live_count() == before
+    assert not seen
+
+
 @leaves_nothing
 def test_failed_calls_leave_nothing_behind() -> None:
     x = pygrad.ones(2, 3, requires_grad=True)

@@ -335,6 +335,17 @@ def test_jagged_reductions() -> None:
     assert torch.max(x, 2 * x).is_nested
 
 
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dims", [(1,), (3,), (1, 3)])
+def test_reductions_before_and_behind_the_ragged_dimension(dims: Any, keepdim: bool) -> None:
+    entries = [torch.arange(n * 6.0).view(n, 3, 2) for n in (2, 4)]
+    x = torch.nested.nested_tensor(entries, layout=JAGGED).transpose(1, 2)  # (2, 3, j, 2)
+    found = x.sum(dims, keepdim=keepdim)
+    wanted = [e.transpose(0, 1).sum([d - 1 for d in dims], keepdim=keepdim) for e in entries]
+    assert lists(found) == [each.tolist() for each in wanted]
+    assert found._ragged_idx == 2 - (1 in dims and not keepdim)
+
+
 def test_reductions_of_an_empty_entry() -> None:
     x = nested(JAGGED, 0, 1)
     assert x.sum(1).tolist() == [[0, 0], [1, 2]]

@@ -36,15 +36,16 @@ from ._entry import put_rule
 from ._get_kernel import get_kernel
 from ._infer import infer_schema
 from ._kernels import FakeContext, current_context
-from ._registry import forget, is_native, kernels_of, make_entry, put_native
+from ._registry import check_name, find_entry, forget, is_native, kernels_of, make_entry, put_native
 from ._rules import (
+    custom_kernel,
+    custom_of,
     decorator,
     impl_abstract,
     key_of,
     register_autocast,
     register_autograd,
     register_fake,
-    register_kernel,
     register_torch_dispatch,
     register_vmap,
     types_of,
@@ -97,10 +98,10 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
-            raise ValueError("Unsupported kind: ", kind)
+            raise ValueError(f"Unsupported kind: {kind}")
         if ns in _RESERVED and kind in ("DEF", "FRAGMENT"):
             raise ValueError(
-                ns, " is a reserved namespace. Please try creating a library with another name."
+                f"{ns} is a reserved namespace. Please try creating a library with another name."
             )
         _check_key(dispatch_key)
         if kind == "DEF" and ns in _defined:
@@ -186,7 +187,9 @@ class Library:
             put_native(self, name, key, run)
             return
         kernels = kernels_of(name)
-        if key in kernels and not allow_override:
+        entry = find_entry(name)
+        faked = key == "Meta" and entry is not None and entry.fake is not None
+        if (key in kernels or faked) and not allow_override:
             raise RuntimeError(
                 "This is not allowed since there's already a kernel registered from python "
                 f"overriding {short}'s behavior for {key} dispatch key and {self.ns} namespace."
@@ -277,11 +280,8 @@ def define(
             "define(qualname, schema): expected qualname to be instance of str, got "
             f"{type(qualname)}"
         )
-    ns, found, name = qualname.partition("::")
-    if not found or "::" in name:
-        raise ValueError(
-            f"Invalid operator name {qualname}: expected a namespace and a name with :: between"
-        )
+    check_name(qualname)
+    ns, _, name = qualname.partition("::")
     if not schema.lstrip().startswith("("):
         raise ValueError(
             f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> '
@@ -317,6 +317,26 @@ def impl(
             library.impl(qualname, fn, key)
 
     return decorator(add) if func is None else add(func)
+
+
+def register_kernel(
+    op: Any,
+    device_types: str | Sequence[str] | None,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Adds what an op runs on some types of devices; None: on all. The op may be made later.
+
+    Raises:
+        ValueError: neither an op nor its name. RuntimeError: there is no such type of devices.
+    """
+    custom = custom_of(op, "register_kernel")
+    if custom is not None:
+        return custom_kernel(custom, device_types, func)
+    name = op.name() if isinstance(op, _ops.OpOverload) else op
+    return impl(name, "default" if device_types is None else device_types, func, lib=lib)
 
 
 def get_ctx() -> FakeContext:

@@ -155,7 +155,10 @@ def matched(schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any])
                     f"Declaration: {schema}"
                 )
             if argument.name in rest:
-                raise RuntimeError(f"{name}() got multiple values for argument '{argument.name}'")
+                raise RuntimeError(
+                    f"Argument '{argument.name}' specified both as positional and keyword "
+                    f"argument. Schema: {schema}"
+                )
             value = args[i]
         elif argument.name in rest:
             value = rest.pop(argument.name)

@@ -211,8 +211,8 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
     def go_back(ctx: Any, *grads: Any) -> Any:
         if backward is None:
             raise RuntimeError(
-                f"Trying to backward through {entry.qualname}.{entry.overload} but no autograd "
-                "formula was registered. Please use register_autograd to add one."
+                f"Trying to backward through {entry.ns}.{entry.name}.{entry.overload} but no "
+                "autograd formula was registered. Please use register_autograd to add one."
             )
         tree, n = ctx._library
         shaped = unflatten(list(grads), tree.made)
@@ -248,8 +248,13 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
 
     members: dict[str, Any] = {"forward": run_forward, "setup_context": set_up, "backward": go_back}
     members["vmap"] = one_by_one if vmap is None else map_over
-    name = f"GeneratedBackwardFor_{entry.ns}_{entry.name}_{entry.overload}"
-    return type(name, (Function,), {key: staticmethod(value) for key, value in members.items()})
+    return type(
+        _node_name(entry), (Function,), {key: staticmethod(value) for key, value in members.items()}
+    )
+
+
+def _node_name(entry: Entry) -> str:
+    return f"GeneratedBackwardFor_{entry.ns}_{entry.name}_{entry.overload}Backward"
 
 
 def _fitted(entry: Entry, found: Any, tree: _Tree, n_leaves: int) -> list[Any]:
@@ -260,10 +265,17 @@ def _fitted(entry: Entry, found: Any, tree: _Tree, n_leaves: int) -> list[Any]:
     lists = [argument.type.kind_ == "ListType" for argument in entry.schema.arguments]
     one = n == 1 and lists[0] and not isinstance(found, tuple)
     grads = list(found) if isinstance(found, (tuple, list)) and not one else [found]
-    if not tree.told <= len(grads) <= n:
+    returned = f"function {_node_name(entry)} returned"
+    if len(grads) < tree.told:
         raise RuntimeError(
-            f"{entry.qualname}: Expected {n} gradients from backward, but got {len(grads)}"
+            f"{returned} an incorrect number of gradients (expected {n + 1}, got {len(grads) + 1})"
         )
+    if any(grad is not None for grad in grads[n:]):
+        raise RuntimeError(
+            f"{returned} a gradient different than None at position {n + 1}, but the corresponding "
+            "forward input was not a Variable"
+        )
+    grads = grads[:n]
     grads += [None] * (len(entry.schema.arguments) - len(grads))
     shape = unflatten(list(range(n_leaves)), tree.given)
     flat: list[Any] = [None] * n_leaves

@@ -111,17 +111,22 @@ def _check_fake(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     values = matched(entry.schema, args, kwargs)
     fakes = [tensors_in([_faked(op, entry, values, more)]) for more in (0, 1)]
     made = tensors_in([op(*args, **kwargs)])
+    what = f"When comparing the output of {op} on FakeTensor and concrete Tensors, found mismatch"
     if len(fakes[0]) != len(made):
-        raise RuntimeError(f"{op}: {len(fakes[0])} fake results for {len(made)}")
+        raise RuntimeError(f"{what} in number of returns {len(fakes[0])} != {len(made)}")
     for fake, other, real in zip(*fakes, made, strict=True):
         open_ = [a != b for a, b in zip(fake.shape, other.shape, strict=True)]
         shape = [
             a if any_ else b for a, b, any_ in zip(real.shape, fake.shape, open_, strict=False)
         ]
         if len(real.shape) != len(fake.shape) or list(real.shape) != shape:
-            raise RuntimeError(f"Shapes {fake.shape} and {real.shape} are not equal!")
+            raise RuntimeError(
+                f"{what}ed tensor metadata: Shapes {real.shape} and {fake.shape} are not equal!"
+            )
         if fake.dtype != real.dtype:
-            raise RuntimeError(f"Dtypes {fake.dtype} and {real.dtype} are not equal!")
+            raise RuntimeError(
+                f"{what}ed tensor metadata: Dtypes {real.dtype} and {fake.dtype} are not equal!"
+            )
 
 
 def _faked(op: Any, entry: Any, values: list[Any], more: int) -> Any:

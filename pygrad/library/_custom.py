@@ -118,7 +118,7 @@ class CustomOpDef:
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
         """See `register_kernel`."""
-        return _rules.register_kernel(self, device_types, fn)
+        return _rules.custom_kernel(self._entry, device_types, fn)
 
     def register_fake(self, fn: Any, /) -> Any:
         """See `register_fake`."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 from .._dtypes import device, dtype, layout, memory_format
 from .._tensor import Tensor
 
+_BY_KEYWORD: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _PLAIN: Final[dict[Any, str]] = {
     Tensor: "Tensor",
     int: "SymInt",
@@ -99,6 +100,10 @@ SUPPORTED_PARAM_TYPES: Final[dict[Any, str]] = dict(_types())
 
 
 def _returned(kind: Any) -> str:
+    """How a schema calls the type of what is returned.
+
+    Raises: ValueError: no schema has it.
+    """
     if kind is None or kind is type(None):
         return "()"
     origin, args = typing.get_origin(kind), typing.get_args(kind)
@@ -111,11 +116,16 @@ def _returned(kind: Any) -> str:
     return _one_returned(kind)
 
 
+_RETURNED: Final = ("Tensor", "SymInt", "float", "bool", "Scalar", "Tensor[]")
+
+
 def _one_returned(kind: Any) -> str:
     name = _name(kind)
-    if name in ("Tensor", "SymInt", "float", "bool", "Scalar") or name == "Tensor[]":
+    if name in _RETURNED:
         return name
-    raise ValueError(f"infer_schema(func): Return has unsupported type {kind}.")
+    raise ValueError(
+        f"infer_schema(func): Return has unsupported type {kind}. The valid types are: {_RETURNED}."
+    )
 
 
 def _shown(default: Any, name: str) -> str:
@@ -161,17 +171,20 @@ def infer_schema(
     written = mutates_args if mutates_args == "unknown" else set(mutates_args)
     seen, parts, star = set(), [], False
     for i, (name, parameter) in enumerate(signature.parameters.items()):
-        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+        if parameter.kind not in _BY_KEYWORD:
             raise ValueError(
-                "infer_schema(func): We do not support *args, **kwargs, or varkwargs in the "
-                f"signature: {signature}"
+                "infer_schema(func): We do not support positional-only args, varargs, or "
+                f"varkwargs. Got func with signature {signature})"
             )
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not star:
             parts.append("*")
             star = True
         kind = hints.get(name, parameter.annotation)
         if kind is inspect.Parameter.empty:
-            raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation.")
+            raise ValueError(
+                f"infer_schema(func): Parameter {name} must have a type annotation. Got func with "
+                f"signature {signature})"
+            )
         shown = _name(kind)
         if shown is None:
             hint = ""
@@ -189,6 +202,11 @@ def infer_schema(
                 f"{signature})"
             )
         seen.add(name)
+        if isinstance(mutates_args, str) and written != "unknown":
+            raise ValueError(
+                "mutates_args must either be a sequence of the names of the arguments that are "
+                "mutated or the string 'unknown'. "
+            )
         writes = shown.startswith("Tensor") if written == "unknown" else name in written
         if writes:
             if not shown.startswith("Tensor"):
@@ -209,5 +227,8 @@ def infer_schema(
         )
     found = hints.get("return", signature.return_annotation)
     if found is inspect.Signature.empty:
-        raise ValueError("No return type annotation was provided. Please add one.")
+        raise ValueError(
+            "infer_schema(func): No return type annotation was provided. Please add one. Got func "
+            f"with signature {signature})"
+        )
     return f"{op_name or ''}({', '.join(parts)}) -> {_returned(found)}"

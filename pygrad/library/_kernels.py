@@ -153,7 +153,7 @@ def _checked(
             if made.untyped_storage()._cdata in held:
                 module = getattr(kernel, "__module__", "?")
                 raise RuntimeError(
-                    f"{entry.qualname} (with implementation in {module}): The output of this "
+                    f"{entry.name} (with implementation in {module}): The output of this "
                     "custom operator (1) must not also be an input to this custom operator and "
                     "(2) may not alias any inputs to this custom operator or other returns. The "
                     "most common way to trigger this error is if we have y = custom_op(x) and y "

@@ -111,13 +111,18 @@ def forget(entry: Entry) -> None:
             _packets.pop((entry.ns, entry.name), None)
 
 
+def find_entry(name: str) -> Entry | None:
+    """The op of a name such as 'mine::scale' or 'mine::scale.out', if there is one."""
+    ns, short, overload = ops.names_in(name)
+    return _entries.get((ns, short), {}).get(overload)
+
+
 def entry_of(name: str) -> Entry:
-    """The op of a name such as 'mine::scale' or 'mine::scale.out'.
+    """The op of a name.
 
     Raises: RuntimeError: there is none.
     """
-    ns, short, overload = ops.names_in(name)
-    found = _entries.get((ns, short), {}).get(overload)
+    found = find_entry(name)
     if found is None:
         raise RuntimeError(f"operator {name} does not exist")
     return found
@@ -125,8 +130,7 @@ def entry_of(name: str) -> Entry:
 
 def kernels_of(name: str) -> dict[str, Callable[..., Any]]:
     """What an op runs, by PyTorch's keys, also of one that is not made yet."""
-    ns, short, overload = ops.names_in(name)
-    found = _entries.get((ns, short), {}).get(overload)
+    found = find_entry(name)
     return _early.setdefault(name, {}) if found is None else found.kernels
 
 
@@ -208,6 +212,16 @@ def is_native(name: str) -> bool:
     return ns == "aten" and overload in native_lines().get(short, ())
 
 
+def check_name(qualname: str) -> None:
+    """Raises ValueError if the name of an op is not one with a namespace."""
+    if len(qualname.split("::")) != 2:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The '
+            "qualname passed to the torch.library APIs must consist of a namespace and a name, "
+            "e.g. aten::sin"
+        )
+
+
 def entry_to_add_to(name: str) -> Entry:
     """The op of a name, for a rule of it. After a compiled library was refused, whose ops Python
     adds rules to, one that does not exist is taken for one of it: the rule is kept by nobody.
@@ -227,7 +241,7 @@ def entry_to_add_to(name: str) -> Entry:
             ) from None
         if not ops.refused_libraries or ns == "aten":
             raise
-        return Entry(ns, parse_schema(f"{ns}::{short}() -> ()"), ())
+        return Entry(ns, parse_schema(f"{ns}::{short}() -> Tensor"), ())
 
 
 def _find(ns: str, name: str) -> Any:

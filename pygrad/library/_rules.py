@@ -9,8 +9,9 @@ from .. import ops
 from .._C._dispatch_keys import KEYS as _ALL_KEYS
 from .._dtypes import device
 from .._function_schema import FunctionSchema
+from ..amp.autocast_mode import is_autocast_available
 from ._entry import Entry, put
-from ._registry import entry_of, entry_to_add_to
+from ._registry import check_name, entry_of, entry_to_add_to, find_entry
 
 KEYS: Final = {
     "cpu": "CPU",
@@ -34,15 +35,33 @@ def key_of(kind: str) -> str:
     return device(kind).type.upper()
 
 
-def _entry(op: Any) -> Entry:
+_LOOKING_UP: Final = ("register_autograd", "register_vmap", "register_autocast")
+"""What looks for its op among the attributes of ``torch.ops``, and tells so if there is none."""
+
+
+def _entry(op: Any, what: str) -> Entry:
+    """The op that `what` adds a rule to.
+
+    Raises:
+        ValueError: neither an op nor the name of one. AttributeError: there is none of the name.
+    """
     if hasattr(op, "_entry"):
         found: Entry = op._entry
         return found
     if isinstance(op, ops.OpOverload):
         return entry_of(op.name())
     if not isinstance(op, str):
-        raise ValueError(f"expected an op, or its name, and got {type(op)}")
+        raise ValueError(f"{what}({op}): got unexpected type for op: {type(op)}")
+    check_name(op)
+    if what in _LOOKING_UP and not ops.refused_libraries:
+        ns, name, overload = ops.names_in(op)
+        getattr(getattr(getattr(ops, ns), name), overload)  # which raises PyTorch's error
     return entry_to_add_to(op)
+
+
+def _kept_by(entry: Entry, lib: Any) -> Any:
+    """The library that a rule goes with: none, of an op that `custom_op` made."""
+    return None if entry.is_custom else lib
 
 
 def decorator(
@@ -57,20 +76,30 @@ def decorator(
     return register if func is None else register(func)
 
 
-def register_kernel(
-    op: Any,
-    device_types: str | Sequence[str] | None,
-    func: Callable[..., Any] | None = None,
-    /,
-    *,
-    lib: Any = None,
+def custom_of(op: Any, what: str) -> Entry | None:
+    """The op that `what` adds a rule to, if `custom_op` made it.
+
+    Raises: ValueError: neither an op nor its name.
+    """
+    if isinstance(op, ops.OpOverload):
+        op = op.name()
+    if isinstance(op, str):
+        check_name(op)
+        found = find_entry(op)
+    else:
+        found = _entry(op, what)
+    return found if found is not None and found.is_custom else None
+
+
+def custom_kernel(
+    entry: Entry, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None
 ) -> Any:
-    """Adds what an op runs on some types of devices; None: on all."""
-    entry = _entry(op)
+    """Adds what an op that `custom_op` made runs on some types of devices; None: on all."""
+    keys = [key_of(each) for each in types_of(device_types or "default")]
 
     def add(fn: Callable[..., Any]) -> None:
-        for each in ("default",) if device_types is None else types_of(device_types):
-            put(entry, lib, "kernels", fn, KEYS.get(each, each.upper()))
+        for key in keys:
+            put(entry, None, "kernels", fn, key)
 
     return decorator(add) if func is None else add(func)
 
@@ -90,11 +119,9 @@ def register_fake(
         RuntimeError: there is one already, which is not to be overridden; or the op is a
             composition of others, which make the shapes.
     """
-    entry = _entry(op)
-    if entry.fake is not None and not allow_override:
-        raise RuntimeError(
-            f"register_fake(...): the operator {entry.qualname} already has an fake impl registered"
-        )
+    entry = _entry(op, "register_fake")
+    if not (allow_override or entry.is_custom):
+        _refuse_second_fake(entry)
     if set(entry.kernels) == {"CompositeImplicitAutograd"}:
         raise RuntimeError(
             f"We should not register a meta kernel directly to the operator '{entry.qualname}', "
@@ -102,7 +129,32 @@ def register_fake(
             "operator decompose, and ensure that we have meta kernels for the base ops that it "
             "decomposes into."
         )
-    return decorator(lambda fn: put(entry, lib, "fake", fn), func)
+    return decorator(lambda fn: put(entry, _kept_by(entry, lib), "fake", fn), func)
+
+
+def _refuse_second_fake(entry: Entry) -> None:
+    has = f"register_fake(...): the operator {entry.qualname} already has "
+    if entry.fake is not None:
+        raise RuntimeError(f"{has}a fake impl registered at {_place_of(entry.fake)}.")
+    if "Meta" in entry.kernels:
+        raise RuntimeError(
+            f"{has}a DispatchKey::Meta implementation via a pre-existing torch.library or "
+            "TORCH_LIBRARY registration. Please either remove that registration or don't call "
+            "register_fake."
+        )
+    if "CompositeImplicitAutograd" in entry.kernels:
+        raise RuntimeError(
+            f"{has}an implementation for this device type via a pre-existing registration to "
+            "DispatchKey::CompositeImplicitAutograd.CompositeImplicitAutograd operators do not "
+            "need a fake impl; instead, the operator will decompose into its constituents and "
+            "those can have fake impls defined on them."
+        )
+
+
+def _place_of(function: Callable[..., Any]) -> str:
+    """The file and line of a function; what it is, if it is of C."""
+    code = getattr(function, "__code__", None)
+    return repr(function) if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def impl_abstract(
@@ -134,15 +186,29 @@ def register_autograd(
         RuntimeError: the op writes to an argument that it returns. NotImplementedError: it has
             tensors by keyword alone.
     """
-    entry = _entry(op)
-    if any(each.alias_info is not None for each in entry.schema.returns):
+    entry = _entry(op, "register_autograd")
+    if not _is_functional(entry.schema, views=entry.is_custom):
+        name = f"{entry.ns}.{entry.name}.{entry.overload}"
+        shown = f"<CustomOpDef({entry.qualname})>" if entry.is_custom else name
         raise RuntimeError(
-            f"Cannot register autograd formula for non-functional operator {entry.qualname} with "
-            f"schema {entry.schema}. Please create a functional operator and register an autograd "
+            f"Cannot register autograd formula for non-functional operator {shown} with schema "
+            f"{entry.schema}. Please create a functional operator and register an autograd "
             "formula for that."
         )
     refuse_keyword_tensors("register_autograd", entry.schema)
-    put(entry, lib, "autograd", (backward, setup_context))
+    put(entry, _kept_by(entry, lib), "autograd", (backward, setup_context))
+
+
+def _is_functional(schema: FunctionSchema, views: bool) -> bool:
+    """Whether an op writes to no argument and returns something, but no view, or only the one of
+    its only tensor if `views` are allowed.
+    """
+    if schema.is_mutable or not schema.returns:
+        return False
+    if not any(each.alias_info is not None for each in schema.returns):
+        return True
+    sides = schema.arguments, schema.returns
+    return views and all(sum(str(a.type) == "Tensor" for a in side) == 1 for side in sides)
 
 
 def has_keyword_tensors(schema: FunctionSchema) -> bool:
@@ -164,17 +230,21 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
 
     Raises: NotImplementedError: the op has tensors by keyword alone.
     """
-    entry = _entry(op)
+    entry = _entry(op, "register_vmap")
     refuse_keyword_tensors("register_vmap", entry.schema)
-    return decorator(lambda fn: put(entry, lib, "vmap", fn), func)
+    return decorator(lambda fn: put(entry, _kept_by(entry, lib), "vmap", fn), func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
-    """Says which type an op's arguments become under autocast."""
-    if device_type not in ("cpu", "cuda"):
-        raise ValueError(f"Unknown device type: {device_type}")
+    """Says which type an op's arguments become under autocast.
+
+    Raises: RuntimeError: there is no such type of devices. ValueError: it has no autocast.
+    """
+    entry = _entry(op, "register_autocast")
+    if not is_autocast_available(device(device_type).type):
+        raise ValueError(f"Device type '{device_type}' does not support autocast.")
     if device_type == "cpu":
-        put(_entry(op), lib, "autocast", cast_inputs)
+        put(entry, _kept_by(entry, lib), "autocast", cast_inputs)
 
 
 def register_torch_dispatch(
@@ -187,6 +257,17 @@ def register_torch_dispatch(
 ) -> Any:
     """Adds what a class with ``__torch_dispatch__``, of tensors or a mode, does with an op:
     ``func(cls_or_mode, func, types, args, kwargs)``.
+
+    Raises: RuntimeError: it has one for the class.
     """
-    entry = _entry(op)
-    return decorator(lambda fn: put(entry, lib, "by_class", fn, torch_dispatch_class), func)
+    entry = _entry(op, "register_torch_dispatch")
+
+    def add(fn: Callable[..., Any]) -> None:
+        if torch_dispatch_class in entry.by_class:
+            raise RuntimeError(
+                f"{torch_dispatch_class} already has a `__torch_dispatch__` rule registered for "
+                f"{entry.qualname}"
+            )
+        put(entry, _kept_by(entry, lib), "by_class", fn, torch_dispatch_class)
+
+    return decorator(add, func)
