@@ -289,7 +289,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
     else:
         attributes, slots = state, None
     if attributes:
-        obj.__dict__.update(attributes)
+        obj.__dict__.update(attributes.items())  # and nothing else that has pairs
     for name, value in (slots or {}).items():
         if isinstance(obj, Tensor) and hasattr(Tensor, name):
             raise ValueError(f"{name!r} is no attribute that a state may set")

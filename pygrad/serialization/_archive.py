@@ -15,7 +15,7 @@ MAGIC: Final = b"PK\x03\x04"
 _OLDEST, _NEWEST, _WRITTEN = 1, 10, 3
 """The versions of PyTorch's format that are read, and the one that is written."""
 _LARGEST_BLOW_UP: Final = 200
-_LARGEST_PLAIN: Final = 1 << 28
+_LARGEST_PLAIN: Final = 1 << 24
 _DAMAGED: Final = (
     " This is an internal miniz error. If you are seeing this error, there is a high likelihood "
     "that your checkpoint file is corrupted. This can happen if the checkpoint was not saved "
@@ -57,6 +57,7 @@ class ArchiveReader:
             if entry.filename.startswith(folder + "/")
         }
         self._starts = self._checked_starts(entries)
+        self._unpacked = sum(entry.file_size for entry in entries)
         self._left = max(_LARGEST_PLAIN, _LARGEST_BLOW_UP * self._size)
         self._check_version()
 
@@ -97,6 +98,11 @@ class ArchiveReader:
                 "installation may be too old, please upgrade PyTorch to latest version to mitigate "
                 "this issue."
             )
+
+    @property
+    def size_in_all(self) -> int:
+        """The bytes of all records, unpacked."""
+        return min(max(_LARGEST_PLAIN, _LARGEST_BLOW_UP * self._size), self._unpacked)
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries

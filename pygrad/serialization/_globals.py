@@ -202,13 +202,17 @@ def _bytearray(*args: Any) -> bytearray:
 
 
 _MOST_PARTS: Final = 1000
+_MOST_ALIKE: Final = 100
 
 
-def check_key(key: Any) -> None:
-    """Raises ValueError if the key of a dict or an element of a set is a tuple so large, counted as
-    a tree, that its hash would take for ever, or so deep that it would exhaust the stack.
+def check_key(key: Any) -> int:
+    """How many parts a key of a dict or an element of a set has, counted as a tree.
+
+    Raises:
+        ValueError: so many that its hash would take for ever, or so deep that it would exhaust the
+            stack.
     """
-    parts, left = 0, [key]
+    parts, left = 1, [key]
     while left:
         part = left.pop()
         if isinstance(part, tuple):
@@ -216,11 +220,64 @@ def check_key(key: Any) -> None:
             if parts > _MOST_PARTS:
                 raise ValueError("a key has too many parts")
             left.extend(part)
+    return parts
+
+
+class Keys:
+    """The keys of some containers. Of those with one hash, each new one is compared with all: a
+    writer has a few, and a file that is made to take long has as many as there are.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[int, list[Any]] = {}
+
+    def check(self, key: Any) -> int:
+        """How many parts a key has.
+
+        Raises:
+            ValueError: too many, or there are too many keys of its hash. TypeError: it has no hash.
+        """
+        parts = check_key(key)
+        alike = self._of.setdefault(hash(key), [])
+        if key not in alike:
+            if len(alike) == _MOST_ALIKE:
+                raise ValueError("too many keys have the same hash")
+            alike.append(key)
+        return parts
+
+
+def weight(value: Any, most: int) -> int:
+    """How many steps it takes to go through a value, as a tree of lists, tuples and dicts, with the
+    lengths of strings; more than `most` if it is more than that.
+    """
+    steps, left = 0, [value]
+    while left and steps <= most:
+        part = left.pop()
+        steps += 1
+        if isinstance(part, (tuple, list, dict, set, str, bytes, bytearray)):
+            steps += len(part)
+        if steps <= most and isinstance(part, (tuple, list, dict)):
+            left.extend(part.values() if isinstance(part, dict) else part)
+    return steps
+
+
+def tensors_among(args: Any) -> Iterator[Tensor]:
+    """The tensors among arguments, each as often as it is there."""
+    left = [args]
+    while left:
+        part = left.pop()
+        if isinstance(part, Tensor):
+            yield part
+        elif isinstance(part, (tuple, list)):
+            left.extend(part)
+        elif isinstance(part, dict):
+            left.extend(part.values())
 
 
 def _set(elements: Any = ()) -> set[Any]:
+    keys = Keys()
     for element in elements:
-        check_key(element)
+        keys.check(element)
     return set(elements)
 
 
@@ -232,8 +289,9 @@ def _counter(counts: Any = ()) -> Counter[Any]:
 
 def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
     made: OrderedDict[Any, Any] = OrderedDict()
+    keys = Keys()
     for key, value in pairs:
-        check_key(key)
+        keys.check(key)
         made[key] = value
     return made
 
@@ -310,6 +368,20 @@ def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
 
 
 SAFE, CALLS = _closed_list()
+TAKING_TENSORS: Final = {
+    id(Parameter),
+    *(
+        id(getattr(_rebuild, f"_rebuild_{name}"))
+        for name in "parameter parameter_with_state".split()
+    ),
+}
+"""What takes tensors as they are."""
+READING: Final = {
+    id(getattr(_rebuild, f"_rebuild_{name}"))
+    for name in "sparse_tensor nested_tensor njt device_tensor_from_cpu_tensor "
+    "device_tensor_from_numpy".split()
+}
+"""What goes through the elements of tensors, which may be many more than a storage has."""
 
 
 # ------------------------------------------------------------------ what a user adds to it

@@ -13,7 +13,8 @@ from .._dtypes import uint8
 from ..storage import TypedStorage, UntypedStorage
 from ._locations import restorer
 from ._options import local
-from ._reading import kind_and_size, length_left, text_of, typed, unpickler
+from ._reading import kind_and_size, text_of, typed, unpickler
+from ._unpickler import length_left, shown
 from ._writing import Storages, data_of, pickled
 
 MAGIC_NUMBER: Final = 0x1950A86A20F9469CFC6C
@@ -48,7 +49,7 @@ class _Awaited:
     """The storages that a pickle names before the bytes come."""
 
     def __init__(self, file: IO[bytes], map_location: Any) -> None:
-        self._most = length_left(file)
+        self._most = length_left(file)  # for all storages together
         self._restore = restorer(map_location)
         self.made: dict[str, TypedStorage] = {}
 
@@ -69,6 +70,7 @@ class _Awaited:
                     f"unexpected EOF, expected {size - self._most} more bytes. The file might be "
                     "corrupted."
                 )
+            self._most -= size
             storage = UntypedStorage._from_bytes(bytes(size))
             self.made[key] = typed(self._restore(storage, text_of(location)), kind)
         if view is not None:  # a part of it, which releases before 0.4 took for one of its own
@@ -106,7 +108,7 @@ def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = unpickler(file, module, None, options).load()
     if type(version) is not int or version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+        raise RuntimeError(f"Invalid protocol version: {shown(version)}")
     unpickler(file, module, None, options).load()  # the machine that wrote it
     storages = _Awaited(file, map_location)
     with _rebuild.before_the_bytes() as checks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable
 from pickle import UnpicklingError
@@ -21,16 +20,21 @@ _RENAMED: Final = {"torch.tensor": "torch._tensor"}
 
 
 def unpickler(
-    file: IO[bytes], module: Any, storages: Callable[[Any], Any] | None, options: dict[str, Any]
+    file: IO[bytes],
+    module: Any,
+    storages: Callable[[Any], Any] | None,
+    options: dict[str, Any],
+    size: int | None = None,
 ) -> Any:
     """What reads a pickle.
 
     Args:
         module: whose `Unpickler` to take; None for the one that runs nothing.
         storages: makes a storage of what the pickle says instead of one.
+        size: how many bytes there are, if more than this file has.
     """
     if module is None:
-        return Unpickler(file, persistent_load=storages, **options)
+        return Unpickler(file, persistent_load=storages, size=size, **options)
 
     class Reader(module.Unpickler):  # type: ignore[misc]
         def find_class(self, name: str, cls: str) -> Any:
@@ -143,12 +147,4 @@ def read_archive(
     """What a zip file of PyTorch's holds."""
     records = _Records(archive, map_location)
     text = io.BytesIO(archive.read("data.pkl"))
-    return unpickler(text, module, records.load, options).load()
-
-
-def length_left(file: IO[bytes]) -> int:
-    """How many bytes of a file are still to be read."""
-    at = file.tell()
-    end = file.seek(0, os.SEEK_END)
-    file.seek(at)
-    return end - at
+    return unpickler(text, module, records.load, options, archive.size_in_all).load()

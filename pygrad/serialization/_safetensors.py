@@ -35,6 +35,7 @@ from .._host_data import to_bytes
 from .._package import pygrad
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
+from ._globals import Keys
 
 _METADATA = "__metadata__"
 _OUTLINE = "pygrad"
@@ -251,12 +252,14 @@ class _Reader:
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self.tensors = tensors
+        self._keys = Keys()
         self._kinds: dict[str, Callable[..., Any]] = {
             "tensor": self._tensor,
             "int": int,
             "float": float,
             "dtype": _dtype,
             **{kind: self._sequence_of(cls) for kind, cls in _SEQUENCES.items()},
+            "set": lambda elements: {self._key(element) for element in elements},
             **{kind: self._mapping_of(cls) for kind, cls in _MAPPINGS.items()},
         }
 
@@ -278,6 +281,11 @@ class _Reader:
             return self._kinds[kind](*rest)
         return outline
 
+    def _key(self, outline: Any) -> Any:
+        key = self._value(outline)
+        self._keys.check(key)
+        return key
+
     def _tensor(self, name: str, flags: str) -> Tensor:
         tensor = self.tensors[name]
         if "c" in flags:
@@ -291,7 +299,7 @@ class _Reader:
 
     def _mapping_of(self, cls: Callable[[dict[Any, Any]], Any]) -> Callable[..., Any]:
         def read(pairs: list[Any], metadata: Any = None) -> Any:
-            mapping = cls({self._value(key): self._value(value) for key, value in pairs})
+            mapping = cls({self._key(key): self._value(value) for key, value in pairs})
             if metadata is not None:
                 mapping._metadata = self._value(metadata)
             return mapping

@@ -2,11 +2,13 @@
 plain data and calls the functions of a closed list.
 
 It knows the instructions that PyTorch's own reader of weights knows, those of protocol 2. It does
-not recurse, and each instruction costs no more than the file has bytes for it.
+not recurse. All instructions together cost no more than a small multiple of the file's bytes: what
+may cost more than the instruction has bytes, as a call with arguments from the memo, is counted.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
 import warnings
@@ -19,10 +21,13 @@ from typing import IO, Any, Final
 from .. import _rebuild
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
-from ._globals import CALLS, SAFE, added, check_key
+from ._globals import CALLS, READING, SAFE, TAKING_TENSORS, Keys, added, tensors_among, weight
 
 _BLOCKED: Final = ("sys", "os", "posix", "nt")
 _LONGEST_NAME: Final = 1 << 16
+_STEPS_A_BYTE: Final = 4
+_STEPS_AT_LEAST: Final = 1 << 18
+_STEPS_AN_ELEMENT: Final = 4
 _DAMAGE: Final = (
     ArithmeticError,
     AttributeError,
@@ -40,6 +45,7 @@ class Unpickler:
         file: where the pickle begins; it is read to its end and no further.
         encoding: of strings that Python 2 wrote; 'bytes' leaves them as they are.
         persistent_load: makes a storage of the tuple that names it.
+        size: how many bytes there are, with those of storages; None: those left in the file.
     """
 
     def __init__(
@@ -48,8 +54,12 @@ class Unpickler:
         *,
         encoding: str = "bytes",
         persistent_load: Callable[[Any], Any] | None = None,
+        size: int | None = None,
     ) -> None:
         self._file = file
+        brought = length_left(file) if size is None else size
+        self._left = max(_STEPS_AT_LEAST, _STEPS_A_BYTE * brought)
+        self._keys = Keys()
         self._encoding = encoding
         self._persistent_load = persistent_load
         self._added = added()
@@ -77,6 +87,11 @@ class Unpickler:
             if step is None:
                 raise UnpicklingError(f"Unsupported operand {code[0]}")
             step(self)
+
+    def _count(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise UnpicklingError("the file asks for more than it brings")
 
     # ------------------------------------------------------------ bytes and the stack
 
@@ -187,7 +202,7 @@ class Unpickler:
             raise UnpicklingError("the pickle is damaged: a key without a value")
         for key, value in zip(items[::2], items[1::2], strict=True):
             try:
-                check_key(key)
+                self._count(self._keys.check(key))
                 top[key] = value
             except (TypeError, ValueError) as error:
                 raise UnpicklingError(f"no key of a dict: {error}") from None
@@ -226,17 +241,33 @@ class Unpickler:
         if id(function) in self._own:
             return function(*self._arguments(args))
         if function is _rebuild._rebuild_from_type_v2:
+            self._count(weight(args, self._left))
             return self._guarded(self._rebuild, args)
         if id(function) not in CALLS:
             raise UnpicklingError(
-                f"Trying to call reduce for unrecognized function {_shown(function)}"
+                f"Trying to call reduce for unrecognized function {shown(function)}"
             )
+        self._weigh(function, args)
         return self._guarded(CALLS[id(function)], args)
 
     def _arguments(self, args: Any) -> tuple[Any, ...]:
         if not isinstance(args, tuple):
             raise UnpicklingError(f"the pickle is damaged: arguments are {type(args)}, no tuple")
         return args
+
+    def _weigh(self, function: Any, args: Any) -> None:
+        """Counts what a call of the closed list may take.
+
+        Raises:
+            UnpicklingError: all that was asked for is more than the file brings; or it takes no
+                tensors, which Python would go through element by element.
+        """
+        self._count(weight(args, self._left))
+        if id(function) in READING:
+            self._count(_STEPS_AN_ELEMENT * sum(each.numel() for each in tensors_among(args)))
+        elif id(function) not in TAKING_TENSORS:
+            for _ in tensors_among(args):
+                raise UnpicklingError(f"{shown(function)} takes no tensors")
 
     def _guarded(self, function: Callable[..., Any], args: Any) -> Any:
         try:
@@ -258,17 +289,18 @@ class Unpickler:
         if id(kind) in self._own and isinstance(kind, type):
             self._push(kind.__new__(kind, *self._arguments(args)))
         elif id(kind) in CALLS and isinstance(kind, type):
-            self._push(self._guarded(CALLS[id(kind)], args))
+            self._push(self._call(kind, args))
         else:
             raise UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted via "
-                f"`add_safe_globals` but got {_shown(kind)}"
+                f"`add_safe_globals` but got {shown(kind)}"
             )
 
     def _build(self) -> None:
         state, made = self._pop(), self._top()
+        self._count(weight(state, self._left))
         if type(made) in (OrderedDict, Counter):
-            self._guarded(made.__dict__.update, (state,))
+            self._guarded(_rebuild._set_obj_state, (made, state))
         elif type(made) in (Tensor, Parameter):
             self._guarded(_restore, (made, state))
         elif type(made) is _rebuild._DimRange:
@@ -297,7 +329,15 @@ class Unpickler:
         self._push(self._persistent_load(name))
 
 
-def _shown(value: Any) -> str:
+def length_left(file: IO[bytes]) -> int:
+    """How many bytes of a file are still to be read."""
+    at = file.tell()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(at)
+    return end - at
+
+
+def shown(value: Any) -> str:
     """A value in an error; what may be of any size or depth by its type."""
     if isinstance(value, (str, int, float)) or callable(value):
         return f"{value!s:.200}"
