@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import pickle
+import subprocess
+import sys
 import warnings
 import zipfile
 from collections import Counter, OrderedDict
@@ -41,6 +44,7 @@ from pygrad import serialization
 from pygrad._dtypes import ALL
 from pygrad.utils.serialization import config
 
+ROOT = Path(__file__).parents[1]
 FORMS = {"zip": {}, "before 1.6": {"_use_new_zipfile_serialization": False}}
 in_both_forms = pytest.mark.parametrize("form", FORMS)
 
@@ -309,6 +313,42 @@ def test_equal_objects_give_equal_files() -> None:
         return saved(pygrad.nn.TransformerEncoderLayer(4, 2).state_dict())
 
     assert made() == made()
+
+
+ORDERED = """
+import hashlib, io, pygrad
+names = {f"n{k}" for k in range(40)}
+file = io.BytesIO()
+pygrad.save([names, frozenset(names)], file)
+pygrad.save(names, "set.safetensors")
+tensors = {f"{9 - k}": pygrad.tensor(k) for k in range(10)}
+pygrad.save(tensors, "tensors.safetensors")
+print(hashlib.sha256(file.getvalue() + open("set.safetensors", "rb").read()).hexdigest())
+print(list(pygrad.load("tensors.safetensors")))
+"""
+
+
+def test_order_is_the_same_in_each_process(tmp_path: Path) -> None:
+    """That of sets, and of the names in a file, where Python and libraries have none."""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", ORDERED],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+    header = {
+        n: {"dtype": "U8", "shape": [1], "data_offsets": [k, k + 1]}
+        for k, n in ((1, "a"), (0, "b"))
+    }
+    text = json.dumps(
+        header | {"empty": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}}
+    ).encode()
+    assert list(loaded(len(text).to_bytes(8, "little") + text + b"ab")) == ["empty", "b", "a"]
 
 
 def test_nan_has_one_pattern() -> None:

@@ -78,9 +78,7 @@ LARGE = {
     "a tensor of places": tensor(storage(count=2, kind="LongStorage"), 0, *HUGE),
     "rows of places": tensor(storage(count=2, kind="LongStorage"), 0, (2, 1 << 28), (0, 0)),
     "a list": b"](" + b"N" * 1000 + b"e",
-    "pairs": b"]("
-    + b"".join(b"J" + n.to_bytes(4, "little") + b"N\x86" for n in range(300))
-    + b"e",
+    "pairs": b"](" + b"".join(b"J" + n.to_bytes(4, "little") + b"N\x86" for n in range(300)) + b"e",
     "a dict": b"}(" + b"".join(b"J" + n.to_bytes(4, "little") + b"N" for n in range(300)) + b"u",
     "a text": text("a" * 3000),
     "a tuple of tuples": b")" + b"q\x09h\x09\x86" * 40,

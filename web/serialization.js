@@ -38,6 +38,18 @@ const refused = (reason) =>
 /** The types that files have no name for: their parts stand there, in one more dimension. */
 const NAMELESS = ['complex32', 'complex128'];
 const ODD_FLOATS = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity, '-0.0': -0 };
+/** Pairs of a name and a value as an object, or as a Map where that would put them in another order: names that are numbers. */
+function inOrder(pairs) {
+  const made = Object.fromEntries(pairs);
+  const kept = Object.keys(made).every((name, k) => name === pairs[k][0]);
+  return kept && pairs.length === Object.keys(made).length ? made : new Map(pairs);
+}
+/** A key or element, none of which has more than 64 bits: a Map has one place for all integers that agree in the last of them. */
+function keyOf(key) {
+  if (typeof key === 'bigint' && BigInt.asIntN(64, key) !== key)
+    throw refused('a key is an integer of more than 64 bits');
+  return key;
+}
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
 /** JSON as Python writes it, by ASCII alone. */
 const ascii = (value) =>
@@ -161,7 +173,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
 
   /** The tensors of a file, by name; together they are all of its data. */
   function readTensors(entries, data) {
-    const read = {};
+    const read = new Map();
     let end = 0;
     for (const [
       name,
@@ -170,7 +182,9 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
         shape,
         data_offsets: [from, to],
       },
-    ] of entries.sort(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0])) {
+    ] of entries.sort(
+      ([, { data_offsets: a }], [, { data_offsets: b }]) => a[0] - b[0] || a[1] - b[1],
+    )) {
       const kind = dtypes[NAMES[dtype]];
       if (!kind)
         throw new NotImplementedError(`load: tensor '${name}' has unsupported dtype ${dtype}`);
@@ -181,7 +195,8 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
       )
         throw refused(`it is damaged: the place of tensor '${name}'`);
       end = to;
-      read[name] = () => ofBytes(data.subarray(from, to), kind, shape);
+      let made;
+      read.set(name, () => (made ??= ofBytes(data.subarray(from, to), kind, shape)));
     }
     if (end !== data.length)
       throw refused('it is damaged: its data does not end with the last tensor');
@@ -194,14 +209,12 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     const [kind, first, flags] = of;
     const list = (items = first) => items.map((item) => value(item, tensors));
     const dict = () => {
-      const pairs = first.map((pair) => list(pair));
-      return pairs.every(([key]) => typeof key === 'string')
-        ? Object.fromEntries(pairs)
-        : new Map(pairs);
+      const pairs = first.map(([key, item]) => [keyOf(value(key, tensors)), value(item, tensors)]);
+      return pairs.every(([key]) => typeof key === 'string') ? inOrder(pairs) : new Map(pairs);
     };
     const kinds = {
       tensor() {
-        const stored = tensors[first]();
+        const stored = tensors.get(first)();
         const made = flags.includes('c') ? spaces.torch.view_as_complex(stored) : stored;
         if (flags.includes('p')) return new Parameter(made, flags.includes('g'));
         return flags.includes('g') ? made.requires_grad_() : made;
@@ -211,7 +224,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
       dtype: () => dtypes[first],
       list,
       tuple: list,
-      set: () => new Set(list()),
+      set: () => new Set(list().map(keyOf)),
       dict,
       odict: dict,
       counter: dict,
@@ -219,9 +232,9 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     return kinds[kind]();
   }
 
-  /** Reads what `save` or Python's `pygrad.save` wrote, or any other safetensors file as an object of tensors. Lists and tuples
-   * become arrays; dicts objects, or Maps if a key is no string. @param {string | URL | ArrayBufferView | ArrayBuffer} f the bytes, or
-   * under Node the path of the file @param {...Given<LoadOptions>} rest @returns {any} */
+  /** Reads what `save` or Python's `pygrad.save` wrote, or any other safetensors file as an object of tensors, in the file's order.
+   * Lists and tuples become arrays; dicts objects, or Maps if a key is no string or an object would have them in another order.
+   * @param {string | URL | ArrayBufferView | ArrayBuffer} f the bytes, or under Node the path of the file @param {...Given<LoadOptions>} rest @returns {any} */
   function load(f, ...rest) {
     const { map_location, mmap } = bind(
       'load',
@@ -246,14 +259,14 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     );
     const tensors = readTensors(entries, data);
     if (metadata?.pygrad === undefined)
-      return Object.fromEntries(Object.keys(tensors).map((name) => [name, tensors[name]()]));
+      return inOrder(Array.from(tensors, ([name, make]) => [name, make()]));
     const { version, object } = JSON.parse(metadata.pygrad);
     if (version > FORMAT)
       throw new RuntimeError(`this file was written by a newer pygrad (format ${version})`);
     try {
       return value(object, tensors);
     } catch (error) {
-      if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
+      if (![TypeError, SyntaxError, RangeError].some((kind) => error instanceof kind)) throw error;
       throw refused(`its outline is damaged: ${error.name}: ${error.message}`);
     }
   }

@@ -64,9 +64,10 @@ def decoded(data: bytes) -> Any:
         RuntimeError: it is none, or is damaged. EOFError: it is empty. NotImplementedError: it has
             a dtype that is not supported.
     """
-    metadata = _read_metadata(data)
-    tensors = _decode(data)
-    text = metadata.get(_OUTLINE)
+    header = _read_header(data)
+    tensors = _decode(data, header)
+    metadata = header.get(_METADATA)
+    text = metadata.get(_OUTLINE) if isinstance(metadata, dict) else None
     return tensors if text is None else _Reader(tensors).read(text)
 
 
@@ -79,19 +80,19 @@ def looks_like_one(start: bytes) -> bool:
 # --- the safetensors file ---
 
 
-def _read_metadata(data: bytes) -> dict[str, str]:
-    """The free part of a safetensors header; clear errors for what is no safetensors file."""
+def _read_header(data: bytes) -> dict[str, Any]:
+    """The header of a safetensors file; clear errors for what is no safetensors file."""
     if not data:
         raise EOFError("Ran out of input")
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
-    header = data[_LENGTH_BYTES : _LENGTH_BYTES + length]
-    if length > _MAX_HEADER_BYTES or len(header) != length or not header.startswith(b"{"):
+    text = data[_LENGTH_BYTES : _LENGTH_BYTES + length]
+    if length > _MAX_HEADER_BYTES or len(text) != length or not text.startswith(b"{"):
         raise _not_safetensors("it has no safetensors header")
     try:
-        metadata = json.loads(header).get(_METADATA, {})
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _not_safetensors(f"its header is damaged: {error}") from None
-    return metadata if isinstance(metadata, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _encode(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
@@ -120,15 +121,21 @@ def _not_safetensors(reason: str) -> RuntimeError:
     return RuntimeError(f"load: this is no safetensors file: {reason}")
 
 
-def _decode(data: bytes) -> dict[str, Tensor]:
-    """The tensors of a safetensors file; the library checks every offset."""
+def _decode(data: bytes, header: dict[str, Any]) -> dict[str, Tensor]:
+    """The tensors of a safetensors file in the order of their places, as `load_file` gives them;
+    the library checks every offset, and has an order of its own each time.
+    """
     from safetensors import SafetensorError, deserialize
 
     try:
         entries: list[tuple[str, dict[str, Any]]] = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         raise _not_safetensors(f"it is damaged: {error}") from None
-    return {name: _to_tensor(name, entry) for name, entry in entries}
+    parts = dict(entries)
+    names = sorted(
+        (name for name in header if name in parts), key=lambda name: header[name]["data_offsets"]
+    )
+    return {name: _to_tensor(name, parts[name]) for name in names}
 
 
 def _to_tensor(name: str, entry: dict[str, Any]) -> Tensor:
@@ -200,7 +207,8 @@ class _Writer:
             plain = tuple if isinstance(value, pygrad.Size) else type(value)
             for kind, cls in _SEQUENCES.items():
                 if plain is cls:
-                    return [kind, [self.outline(v, _join(path, i)) for i, v in enumerate(value)]]
+                    parts = [self.outline(v, _join(path, i)) for i, v in enumerate(value)]
+                    return [kind, sorted(parts, key=json.dumps) if cls is set else parts]
         finally:
             self._open.discard(id(value))
         hint = "; save its state_dict() instead" if hasattr(value, "state_dict") else ""

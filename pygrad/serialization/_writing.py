@@ -99,7 +99,15 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         """By a function, which files of weights may call."""
         self.save_reduce(_get_layout, (str(obj),), obj=obj)
 
+    def save_set(self, obj: Any) -> None:
+        """In the order of what the elements are: that of a set is another in each process."""
+        elements = list(obj)
+        if all(isinstance(each, (str, bytes, int, float, complex, type(None))) for each in obj):
+            elements.sort(key=lambda each: (type(each).__name__, repr(each)))
+        self.save_reduce(type(obj), (elements,), obj=obj)
+
     dispatch[FunctionType] = save_global
+    dispatch[set] = dispatch[frozenset] = save_set
     dispatch[Builtin] = save_global
     dispatch[MethodType] = save_method
     dispatch[type] = save_type

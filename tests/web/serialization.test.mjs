@@ -251,3 +251,76 @@ test('parameters come back as parameters, learned or frozen', () => {
     ],
   );
 });
+
+/** A safetensors file of a header and data. */
+function file(header, data = new Uint8Array()) {
+  const text = new TextEncoder().encode(header);
+  const bytes = new Uint8Array(8 + text.length + data.length);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(text.length), true);
+  bytes.set(text, 8);
+  bytes.set(data, 8 + text.length);
+  return bytes;
+}
+const outlined = (object, more = '') =>
+  file(
+    `{"__metadata__":{"pygrad":${JSON.stringify(JSON.stringify({ version: 1, object }))}}${more}}`,
+    new Uint8Array(more && 4),
+  );
+
+test('tensors come in the order of their places, whatever their names are', () => {
+  const place = (name, from, to) =>
+    `"${name}":{"dtype":"F32","shape":[${(to - from) / 4}],"data_offsets":[${from},${to}]}`;
+  const names = (header, size) => {
+    const found = torch.load(file(header, new Uint8Array(size)));
+    return found instanceof Map ? [...found.keys()] : Object.keys(found);
+  };
+  assert.deepEqual(names(`{${place('b', 4, 8)},${place('c', 0, 4)}}`, 8), ['c', 'b']);
+  assert.deepEqual(names(`{${place('10', 0, 4)},${place('9', 4, 8)}}`, 8), ['10', '9']);
+  assert.deepEqual(names(`{${place('a', 0, 4)},${place('empty', 0, 0)}}`, 4), ['empty', 'a']);
+  assert.deepEqual(names(`{${place('__proto__', 0, 4)}}`, 4), ['__proto__']);
+});
+
+test('dicts keep the order of the file', () => {
+  const load = (pairs) => torch.load(outlined(['dict', pairs]));
+  assert.deepEqual(
+    [
+      ...load([
+        ['2', 0],
+        ['1', 0],
+      ]).keys(),
+    ],
+    ['2', '1'],
+  );
+  assert.deepEqual(
+    load([
+      ['1', 5],
+      ['2', 6],
+      ['a', 7],
+    ]),
+    { 1: 5, 2: 6, a: 7 },
+  );
+});
+
+test('a file asks for no more than it brings', () => {
+  const tensor = ',"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}';
+  const before = torch.live_count();
+  const same = torch.scope(() => {
+    const found = torch.load(
+      outlined(['list', new Array(1000).fill(['tensor', 'w', ''])], tensor),
+    );
+    assert.equal(new Set(found).size, 1);
+    return torch.live_count() - before;
+  });
+  assert.ok(same < 5, `${same} tensors`);
+  const wide = (k) => ['int', String((1n << 64n) * BigInt(k) + 1n)];
+  for (const [kind, of] of [
+    ['dict', [1, 2].map((k) => [wide(k), 0])],
+    ['set', [1, 2].map(wide)],
+  ])
+    assert.throws(() => torch.load(outlined([kind, of])), /integer of more than 64 bits/);
+  assert.deepEqual(torch.load(outlined(['list', [wide(1)]])), [(1n << 64n) + 1n]);
+  const deep = '['.repeat(3000) + ']'.repeat(3000);
+  assert.throws(() => torch.load(outlined(JSON.parse(deep.replaceAll('[]', '[0]')))), {
+    name: /Error$/,
+  });
+});
