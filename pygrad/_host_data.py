@@ -248,6 +248,46 @@ def _rebuild(
     return _with_attributes(made, attributes)
 
 
+def _rebuild_strided(
+    kind: type,
+    raw: bytes,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    lazy: tuple[bool, bool],
+    name: str,
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Any:
+    """A tensor that is not contiguous, or is still to be conjugated or negated."""
+    dtype_of = BY_NAME[name]
+    flat, at = empty_for_host((len(raw) // dtype_of.itemsize,), dtype_of)
+    header.write_at(at, raw)
+    made = flat.as_strided(shape, strides)
+    for pending, method in zip(lazy, ("conj", "_neg_view"), strict=True):
+        made = getattr(made, method)() if pending else made
+    made = _C["data"](made)
+    if kind is not Tensor:
+        made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
+    made._mark(requires_grad)
+    return _with_attributes(made, attributes)
+
+
+def _strides_of(shape: Sequence[int]) -> tuple[int, ...]:
+    """Those of a tensor just made."""
+    sizes = [max(n, 1) for n in shape]
+    return tuple(math.prod(sizes[k + 1 :]) for k in range(len(sizes)))
+
+
+def _span(tensor: Tensor) -> Tensor:
+    """The elements from the first to the last of a tensor's, as they lie in its storage."""
+    plain = tensor.detach()
+    plain = plain._neg_view() if plain.is_neg() else plain
+    plain = plain.conj() if plain.is_conj() else plain
+    steps = zip(plain.shape, plain.stride(), strict=True)
+    extent = 1 + sum((n - 1) * step for n, step in steps) if plain.numel() else 0
+    return plain.as_strided((extent,), (1,), plain.storage_offset())
+
+
 def _with_attributes(tensor: Any, attributes: dict[str, Any]) -> Any:
     """A tensor just made, with its attributes, those in slots too."""
     slots = set(copyreg._slotnames(type(tensor)))  # type: ignore[attr-defined]
@@ -330,8 +370,8 @@ def _rebuild_meta(
 
 
 def reduce_tensor(tensor: Tensor) -> Any:
-    """Pickles by value: elements, shape, dtype, requires_grad and attributes; without elements, by
-    the geometry.
+    """Pickles by value: elements, geometry, dtype, requires_grad and attributes; without elements,
+    by the geometry.
     """
     if reduction.form is not None:
         return reduction.form(tensor)
@@ -352,14 +392,14 @@ def reduce_tensor(tensor: Tensor) -> Any:
     if tensor.is_meta:
         geometry = tuple(tensor.shape), tensor.stride(), tensor.dtype.name
         return _rebuild_meta, (type(tensor), *geometry, tensor.requires_grad, attributes)
-    return _rebuild, (
-        type(tensor),
-        to_bytes(tensor),
-        tuple(tensor.shape),
-        tensor.dtype.name,
-        tensor.requires_grad,
-        attributes,
-    )
+    last = tensor.dtype.name, tensor.requires_grad, attributes
+    shape = tuple(tensor.shape)
+    usual = tensor.stride() == _strides_of(shape) and not header.is_lazy(tensor._h)
+    if usual or _is_batched(tensor):
+        return _rebuild, (type(tensor), to_bytes(tensor), shape, *last)
+    lazy = tensor.is_conj(), tensor.is_neg()
+    place = shape, tensor.stride(), lazy
+    return _rebuild_strided, (type(tensor), to_bytes(_span(tensor)), *place, *last)
 
 
 # ------------------------------------------------------------------ the rest

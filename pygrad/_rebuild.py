@@ -246,6 +246,9 @@ class _DimRange(tuple[Any, ...]):
     def __new__(cls, *_: Any) -> _DimRange:
         return tuple.__new__(cls)
 
+    def __setstate__(self, _: Any) -> None:
+        pass
+
 
 def _rebuild_from_type_v2(func: Any, new_type: type, args: Any, state: Any) -> Any:
     return _as_type(func(*args), new_type, state)

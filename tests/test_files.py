@@ -315,6 +315,23 @@ def test_equal_objects_give_equal_files() -> None:
     assert made() == made()
 
 
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_plain_pickle_keeps_strides(protocol: int) -> None:
+    """Of the elements from the first to the last, and no others of the storage."""
+    x = pygrad.arange(12.0).view(3, 4)
+    wide = pygrad.ones(1).expand(1 << 20, 3)
+    for given in (x.t(), x[1:, ::2], x[0].expand(3, 4), x[:0].t(), x[:, 1], wide):
+        found = pickle.loads(pickle.dumps(given, protocol))
+        assert (found.stride(), found.storage_offset()) == (given.stride(), 0)
+        assert found.equal(given)
+    assert len(pickle.dumps(wide, protocol)) < 1000
+    z = pygrad.tensor([1 + 2j, -3j])[1:]
+    for lazy in (z.conj(), z.conj().imag):
+        found = pickle.loads(pickle.dumps(lazy, protocol))
+        assert (found.is_conj(), found.is_neg()) == (lazy.is_conj(), lazy.is_neg())
+        assert found.tolist() == lazy.tolist()
+
+
 ORDERED = """
 import hashlib, io, pygrad
 names = {f"n{k}" for k in range(40)}

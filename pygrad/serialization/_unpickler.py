@@ -304,7 +304,7 @@ class Unpickler:
         elif type(made) in (Tensor, Parameter):
             self._guarded(_restore, (made, state))
         elif type(made) is _rebuild._DimRange:
-            pass  # which keeps nothing
+            made.__setstate__(state)
         elif id(type(made)) in self._own:
             if hasattr(made, "__setstate__"):
                 made.__setstate__(state)

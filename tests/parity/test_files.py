@@ -7,9 +7,13 @@ import io
 import operator
 import os
 import pickle
+import re
 import warnings
 import zipfile
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -185,6 +189,111 @@ def test_object_is_read_as_it_was_written(case: str, form: str, way: str) -> Non
     writer, reader = WAYS[way]
     raw = saved(writer, OBJECTS[case](writer), **FORMS[form])
     assert described(loaded(reader, raw)) == described(loaded(writer, raw))
+
+
+def geometries(t: Any) -> dict[str, Any]:
+    """Tensors of all kinds of places in their storages."""
+    x, z = t.arange(12.0).reshape(3, 4), t.tensor([1 + 2j, -3j, 4])
+    tagged = x.t()
+    tagged.note = ["of the user"]
+    return {
+        "transposed": x.t(),
+        "every other": x[1:, ::2],
+        "expanded": x[0].expand(3, 4),
+        "overlapping": x.as_strided((3, 3), (1, 1)),
+        "element": x[2, 2],
+        "channels last": t.ones(2, 3, 4, 5).to(memory_format=t.channels_last),
+        "none, transposed": x[:0].t(),
+        "one, transposed": t.ones(1, 5).t(),
+        "conjugate": z[1:].conj(),
+        "negative": z.conj().imag,
+        "bools": (x > 3).t(),
+        "halves": x.bfloat16().t(),
+        "parameter": t.nn.Parameter(x.t()),
+        "noted": tagged,
+        "requiring grad": x.t().requires_grad_(),
+    }
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+@pytest.mark.parametrize("case", geometries(torch))
+def test_plain_pickles_keep_what_those_of_pytorch_keep(case: str, protocol: int) -> None:
+    def again(t: Any) -> Any:
+        found = pickle.loads(pickle.dumps(geometries(t)[case], protocol))
+        (shape, strides, _, kind), *rest = described(found)
+        return shape, strides, kind, rest  # an offset is that of the elements that were pickled
+
+    assert again(pygrad) == again(torch)
+
+
+def held(t: Any) -> dict[str, Any]:
+    """What is no plain tensor, and which PyTorch's files may hold."""
+    nested, x = t.nested, t.arange(6.0).reshape(2, 3)
+    parts = [t.ones(2, 3), t.zeros(4, 3)]
+    jagged = nested.nested_tensor(parts, layout=t.jagged)
+    linear = t.nn.Linear(2, 3)
+    names = "max.dim min.dim sort.stable svd qr".split()
+    return {
+        "jagged": jagged,
+        "jagged, transposed": jagged.transpose(1, 2),
+        "jagged with holes": nested.narrow(
+            t.ones(2, 4), 1, t.tensor([0, 1]), t.tensor([2, 3]), t.jagged
+        ),
+        "jagged, requiring grad": nested.nested_tensor(parts, layout=t.jagged, requires_grad=True),
+        "nested": nested.nested_tensor(parts),
+        "coo": x.to_sparse(),
+        "csr": x.to_sparse_csr(),
+        "csc": x.to_sparse_csc(),
+        "bsr": t.eye(4).to_sparse_bsr((2, 2)),
+        "bsc": t.eye(4).to_sparse_bsc((2, 2)),
+        "meta": t.ones(2, 3, device="meta").t(),
+        "packed": t.nn.utils.rnn.pack_sequence([t.ones(3), t.zeros(2)]),
+        "values and places": x.max(1),
+        "decomposed": t.linalg.qr(t.eye(2)),
+        "functions": [t.nn.functional.relu, t.nn.init.ones_, t.utils.data.default_collate],
+        "classes": [t.nn.Linear, t.Tensor, t.optim.Adam, t.float32, t.Size],
+        "layouts": [t.strided, t.sparse_coo, t.device("cpu")],
+        "uninitialized": t.nn.LazyLinear(3).weight,
+        "module": t.nn.Sequential(t.nn.Conv2d(1, 2, 3), t.nn.BatchNorm2d(2)),
+        "optimizer": t.optim.AdamW([t.nn.Parameter(t.ones(2))]),
+        "averaged": t.optim.swa_utils.AveragedModel(t.nn.Linear(1, 1)),
+        "dataset": t.utils.data.TensorDataset(x, x),
+        "normal": t.distributions.Normal(t.zeros(2), 1.0),
+        "state of random numbers": t.manual_seed(3).get_state(),
+        "storage": t.storage.TypedStorage(
+            wrap_storage=x.untyped_storage(), dtype=t.float32, _internal=True
+        ),
+        "bytes": x.untyped_storage(),
+        "hooked": linear.register_forward_pre_hook(print) and None,
+        "containers": [defaultdict(list, a=[x]), OrderedDict(a=1), Counter("aab"), {1, 2}],
+        "plain": [
+            frozenset("a"),
+            slice(1, None, 2),
+            range(3),
+            1j,
+            Fraction(1, 3),
+            partial(int, "1"),
+        ],
+        "names": names,
+    }
+
+
+@pytest.mark.parametrize("case", held(pygrad))
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_what_pytorch_s_files_hold_is_read(case: str, weights_only: bool) -> None:
+    """As PyTorch reads it, or refused as by PyTorch."""
+    raw = saved(torch, held(torch)[case])
+
+    def read(t: Any) -> Any:
+        try:
+            found = t.load(io.BytesIO(raw), weights_only=weights_only)
+        except Exception as error:
+            return type(error).__name__
+        text = str(found) if not isinstance(found, list) else str([str(each) for each in found])
+        text = re.sub(r"\bpygrad\.(torch\.)?", "torch.", text)
+        return re.sub(r" at 0x\w+|\bj\d+|, device=.?meta.?", "", text)
+
+    assert read(pygrad) == read(torch)
 
 
 @both_ways
