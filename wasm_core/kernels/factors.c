@@ -87,6 +87,7 @@ static void restore_rows(complex_f64 *x, int64_t n, Active part, const double *s
 #define NUMBER double
 #define SUFFIX f64
 #define MUL(a, b) ((a) * (b))
+#define LESS_PRODUCT(y, a, b) fma(-(a), b, y)
 #define DIV(a, b) ((a) / (b))
 #define CONJ(a) (a)
 #define REAL(a) (a)
@@ -100,6 +101,7 @@ static void restore_rows(complex_f64 *x, int64_t n, Active part, const double *s
 #undef NUMBER
 #undef SUFFIX
 #undef MUL
+#undef LESS_PRODUCT
 #undef DIV
 #undef CONJ
 #undef REAL
@@ -113,6 +115,7 @@ static void restore_rows(complex_f64 *x, int64_t n, Active part, const double *s
 #define NUMBER complex_f64
 #define SUFFIX c128
 #define MUL(a, b) complex_mul_f64(a, b)
+#define LESS_PRODUCT(y, a, b) ((y) - complex_mul_f64(a, b))
 #define DIV(a, b) complex_div_f64(a, b)
 #define CONJ(a) complex_conj_f64(a)
 #define REAL(a) real_part(a)
@@ -155,7 +158,20 @@ static void NAME(turn)(NUMBER *x, NUMBER *y, double c, double s, int64_t n) {
 
 /* ------------------------------------------------------------ LU and triangular solving */
 
-static int32_t NAME(eliminate)(void *a, int32_t *pivots, int64_t m, int64_t n, bool to_float) {
+/* The column with `times` a column of L taken from it, from row `from` on. */
+static void NAME(reduce)(NUMBER *y, NUMBER times, const NUMBER *x, int64_t from, int64_t m,
+                         bool to_float) {
+  for (int64_t i = from; i < m; i++)
+    y[i] = ROUNDED(y[i] - ROUNDED(MUL(times, x[i]), to_float), to_float);
+}
+
+static void NAME(reduce_fused)(NUMBER *y, NUMBER times, const NUMBER *x, int64_t from, int64_t m,
+                               bool to_float) {
+  for (int64_t i = from; i < m; i++) y[i] = ROUNDED(LESS_PRODUCT(y[i], times, x[i]), to_float);
+}
+
+static int32_t NAME(eliminate)(void *a, int32_t *pivots, int64_t m, int64_t n, bool to_float,
+                               bool fused) {
   NUMBER *v = a;
   int32_t info = 0;
   for (int64_t k = 0; k < n && k < m; k++) {
@@ -171,11 +187,9 @@ static int32_t NAME(eliminate)(void *a, int32_t *pivots, int64_t m, int64_t n, b
     }
     NUMBER inverse = ROUNDED(DIV((NUMBER)1, column[k]), to_float);
     for (int64_t i = k + 1; i < m; i++) column[i] = ROUNDED(MUL(column[i], inverse), to_float);
-    for (int64_t j = k + 1; j < n; j++) {
-      NUMBER *other = v + j * m, times = other[k];
-      for (int64_t i = k + 1; i < m; i++)
-        other[i] = ROUNDED(other[i] - ROUNDED(MUL(times, column[i]), to_float), to_float);
-    }
+    for (int64_t j = k + 1; j < n; j++)
+      (fused ? NAME(reduce_fused) : NAME(reduce))(v + j * m, v[k + j * m], column, k + 1, m,
+                                                  to_float);
   }
   return info;
 }

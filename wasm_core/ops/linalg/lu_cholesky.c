@@ -38,16 +38,28 @@ typedef struct {
   Tensor *info; /* 1 + the first column without a pivot, 0 if none */
 } Factors;
 
+/* A real matrix whose elimination meets an exact zero is eliminated once more with fused products,
+ * as LAPACK has them. Where rounding made the zero, as of A - w with an eigenvalue w, they leave a
+ * pivot of its size, and inverse iteration goes on. LAPACK's complex products are not fused. */
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
   if (blocked(a)) return f;
   int64_t m = rows_of(a), n = cols_of(a), batch = batch_of(a), least = least_dim(a);
-  f.lu = columns(a, wide_type((DType)a->dtype));
+  DType d = (DType)a->dtype, wide = wide_type(d);
+  const Factorizations *of = factorizations_of(a);
+  Tensor *again = NULL;
+  f.lu = columns(a, wide);
   f.pivots = scratch_array(least * batch + 1, sizeof *f.pivots);
   f.info = empty_vectors(a, -1, DT_I32);
-  for (int64_t b = 0; b < batch && !failed(); b++)
-    ints(f.info)[b] = factorizations_of(a)->eliminate(
-        number_at(f.lu, b * m * n), f.pivots + b * least, m, n, rounds_to_float((DType)a->dtype));
+  for (int64_t b = 0; b < batch && !failed(); b++) {
+    void *lu = number_at(f.lu, b * m * n);
+    int32_t *pivots = f.pivots + b * least, *info = ints(f.info) + b;
+    *info = of->eliminate(lu, pivots, m, n, rounds_to_float(d), false);
+    if (!*info || wide != DT_F64) continue;
+    if (!(again = again ? again : columns(a, wide))) continue;
+    memcpy(lu, number_at(again, b * m * n), (size_t)(m * n * dtype_bytes(wide)));
+    *info = of->eliminate(lu, pivots, m, n, rounds_to_float(d), true);
+  }
   return f;
 }
 
@@ -196,9 +208,10 @@ Tensor *t_inverse(Tensor *a) {
 
 /* det, its sign and log |det| of each matrix; n keeps its factors in two slots. */
 static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
-  /* Of the transpose if that is how A lies, as in PyTorch: which product rounds to zero depends
-   * on it. */
-  Factors f = factor(tensor_is_contiguous(a) ? flipped(a) : a);
+  /* Of the transpose if that is how a real A lies, as in PyTorch: which product rounds to zero
+   * depends on it. */
+  Factors f = factor(tensor_is_contiguous(a) && !dtype_is_complex((DType)a->dtype) ? flipped(a)
+                                                                                   : a);
   save_factors(node, slot, f, (DType)a->dtype);
   DType d = (DType)a->dtype, wide = wide_type(d), real = dtype_real(d);
   for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, i == 2 ? DT_F64 : wide);
