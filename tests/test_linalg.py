@@ -38,6 +38,27 @@ def test_what_is_singular_in_exact_arithmetic_is_refused(dtype: pygrad.dtype) ->
             pygrad.linalg.inv(a)
 
 
+@pytest.mark.parametrize("left", [True, False])
+def test_gradient_of_what_was_solved_is_never_refused(left: bool) -> None:
+    """Also where elimination of the transpose meets a zero, as for a third of these."""
+    generator = pygrad.Generator().manual_seed(0)
+    solved = 0
+    for _ in range(100):
+        factors = pygrad.randint(-3, 4, (2, 3, 2), generator=generator).double()
+        a = (factors[0] @ factors[1].T * 0.3).requires_grad_()
+        b = pygrad.randn(3, 3, generator=generator, dtype=pygrad.float64).requires_grad_()
+        try:
+            x = pygrad.linalg.solve(a, b, left=left)
+        except pygrad.linalg.LinAlgError:
+            continue
+        solved += 1
+        ga, gb = pygrad.autograd.grad(x, (a, b), pygrad.ones(3, 3, dtype=pygrad.float64))
+        assert gb.isfinite().all()
+        expected = -gb @ x.T if left else -x.T @ gb
+        assert pygrad.allclose(ga, expected.detach(), rtol=1e-10)
+    assert solved > 20
+
+
 def test_matrix_of_a_batch_is_factored_as_it_is_alone() -> None:
     matrices = [nearly_singular(3, seed) for seed in range(40)]
     found = pygrad.linalg.lu_factor_ex(pygrad.stack(matrices))

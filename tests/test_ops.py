@@ -94,10 +94,17 @@ def expanded(array: Array) -> Any:
     return pygrad.from_numpy(array[:1].copy()).expand(array.shape)
 
 
+LOGARITHMS = {"slogdet", "logdet", "linalg.slogdet"}
+"""Of determinants: rows that are equal give 0 or what rounding leaves, by layout, as in PyTorch."""
+
+
 @swept(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED | RANDOM)
 @pytest.mark.parametrize("layout", [transposed, strided, expanded])
 @leaves_nothing
 def test_op_does_not_depend_on_layout(entry: Entry, sample: Call, layout: Any) -> None:
+    if layout is expanded and entry.name in LOGARITHMS:
+        pytest.skip("a matrix of equal rows is singular")
+
     def contiguous(array: Array) -> Any:
         return layout(array).clone(memory_format=pygrad.contiguous_format)
 

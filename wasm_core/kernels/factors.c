@@ -186,7 +186,8 @@ static int32_t NAME(eliminate)(void *a, int32_t *pivots, int64_t m, int64_t n, b
       continue;
     }
     NUMBER inverse = ROUNDED(DIV((NUMBER)1, column[k]), to_float);
-    for (int64_t i = k + 1; i < m; i++) column[i] = ROUNDED(MUL(column[i], inverse), to_float);
+    for (int64_t i = k + 1; i < m; i++)
+      column[i] = ROUNDED(fused ? DIV(column[i], column[k]) : MUL(column[i], inverse), to_float);
     for (int64_t j = k + 1; j < n; j++)
       (fused ? NAME(reduce_fused) : NAME(reduce))(v + j * m, v[k + j * m], column, k + 1, m,
                                                   to_float);

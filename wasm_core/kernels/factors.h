@@ -15,7 +15,8 @@ typedef struct {
   /* P^T A = L U by elimination with the largest number of a column as its pivot: L below the
    * diagonal, with ones on it, U above. pivots[k] is the row that row k was exchanged with. Gives
    * 1 + the first column without a pivot, 0 if none. to_float: every step is rounded to float.
-   * fused: each real product is subtracted with one rounding, at some ten times the cost. */
+   * fused: multipliers are quotients, and each real product is subtracted with one rounding, at
+   * some ten times the cost. */
   int32_t (*eliminate)(void *a, int32_t *pivots, int64_t m, int64_t n, bool to_float, bool fused);
   /* Applies such exchanges to a column. */
   void (*exchange_rows)(void *y, const int32_t *pivots, int64_t n);

@@ -38,8 +38,8 @@ typedef struct {
   Tensor *info; /* 1 + the first column without a pivot, 0 if none */
 } Factors;
 
-/* A real matrix whose elimination meets an exact zero is eliminated once more with fused products,
- * as LAPACK has them. Where rounding made the zero, as of A - w with an eigenvalue w, they leave a
+/* A real matrix whose elimination meets an exact zero is eliminated once more with fused products
+ * and true quotients, as LAPACK has them. Where rounding made the zero, as of A - w with an eigenvalue w, they leave a
  * pivot of its size, and inverse iteration goes on. LAPACK's complex products are not fused. */
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
@@ -225,6 +225,21 @@ static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
   return !failed();
 }
 
+/* Y of A^H Y = B, or of Y A^H = B, for the gradient of what was computed with factors of A, which
+ * the node has in slot 2: of A^T if not left. Elimination of A^H may meet a zero where that of A met
+ * none; then a gradient that is not differentiated again is computed with these factors. */
+static Tensor *solve_adjoint(Node *n, Tensor *a, Tensor *b, bool left) {
+  Tensor *out[2];
+  char where[48];
+  if (grad_mode) return t_solve(t_t(a), b, left);
+  t_solve_ex(t_t(a), b, left, false, out);
+  if (failed() || !first_info(out[1], where)) return out[0];
+  bool vector = is_vector_case(a, b);
+  if (vector) b = t_unsqueeze(b, -1);
+  Tensor *y = t_linalg_lu_solve(left ? saved_plain(n, 2) : saved(n, 2), saved(n, 3), b, left, left);
+  return vector ? t_squeeze_dim(y, -1) : y;
+}
+
 /* Matrices with v on their diagonal, as many as rows of A. */
 static Tensor *diagonal_of(Tensor *v, Tensor *a) {
   if (blocked(v, a)) return NULL;
@@ -262,7 +277,7 @@ GRAD(LinalgDetBackward0, "A result LU pivots")
   if (singular)
     a = t_where(t_unsqueeze(t_unsqueeze(t_eq(y, tensor_wrapped_f(0)), -1), -1),
                 t_eye(rows_of(a), rows_of(a), (DType)a->dtype), a);
-  gi[0] = t_solve(t_t(a), diagonal_of(t_mul(g[0], y), a), true);
+  gi[0] = solve_adjoint(n, a, diagonal_of(t_mul(g[0], y), a), true);
 }
 
 Tensor *t_det(Tensor *a) {
@@ -354,7 +369,7 @@ GRAD(LinalgSolveExBackward0, "A result LU pivots | left:b")
   Tensor *a = saved(n, 0), *x = saved(n, 1);
   if (!g[0] || blocked(a, x)) return;
   bool left = n->numbers[0].i, vector = is_vector_case(a, x);
-  Tensor *db = t_solve(t_t(a), g[0], left);
+  Tensor *db = solve_adjoint(n, a, g[0], left);
   gi[1] = db;
   if (!needs(n, 0)) return;
   if (vector) gi[0] = t_neg(t_matmul(t_unsqueeze(db, -1), t_unsqueeze(x, -2)));
