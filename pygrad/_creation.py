@@ -580,17 +580,25 @@ class _OfCapsule:
         return (1, 0)
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor from any object with ``__dlpack__`` on the CPU, or from its capsule: shared if it
     is pygrad's own memory, else copied.
 
+    Args:
+        device: the CPU, or None.
+        copy: True copies always; False refuses to copy.
+
     Raises:
         RuntimeError: the capsule has been read before.
+        NotImplementedError: `copy` is False, and memory is not pygrad's.
     """
     import numpy as np
 
+    if device is not None:
+        _ops.SPACES["torch"]["empty"](0, device=device)  # which refuses what is not here
     if isinstance(ext_tensor, Tensor):
-        return ext_tensor.__class__.detach(ext_tensor)
+        found = ext_tensor.__class__.detach(ext_tensor)
+        return found.clone() if copy else found
     if hasattr(ext_tensor, "__dlpack__"):
         array = np.from_dlpack(ext_tensor)
     else:
@@ -602,7 +610,11 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
                 "consumed only once, so you might have already constructed a tensor from it once."
             ) from None
     shared = _above.lent_again(array, _numpy_dtype(array.dtype))
-    return from_numpy(array) if shared is None else shared
+    if shared is None:
+        if copy is False:
+            raise NotImplementedError("from_dlpack: copy=False of memory that is not pygrad's")
+        return from_numpy(array)
+    return shared.clone() if copy else shared
 
 
 @builtin

@@ -15,10 +15,16 @@ from typing import Any, Final
 Function = Callable[..., Any]
 
 
+def _subject(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The argument that a function is about: the first, whatever its name is."""
+    return next(iter((*given, *named.values())), None)
+
+
 def _itself(name: str) -> Function:
     """A decorator, with or without arguments, that gives back what it decorates."""
 
-    def decorator(function: Any = None, *_: Any, **__: Any) -> Any:
+    def decorator(*given: Any, **named: Any) -> Any:
+        function = _subject(given, named)
         if callable(function):
             return function
         return lambda decorated: decorated
@@ -41,8 +47,8 @@ def _marker(name: str) -> Function:
     def __init__(self: Any, *_: Any, **__: Any) -> None:
         """Whatever it is to note."""
 
-    def __call__(self: Any, decorated: Any) -> Any:
-        return decorated
+    def __call__(self: Any, *given: Any, **named: Any) -> Any:
+        return _subject(given, named)
 
     return type(name, (), {"__init__": __init__, "__call__": __call__})
 
@@ -62,17 +68,15 @@ def _always(value: Any) -> Callable[[str], Function]:
 def _first(name: str) -> Function:
     """What returns its first argument."""
 
-    def function(value: Any = None, *_: Any, **__: Any) -> Any:
-        return value
+    def function(*given: Any, **named: Any) -> Any:
+        return _subject(given, named)
 
     return function
 
 
-def _second(name: str) -> Function:
-    """What returns its second argument."""
-
-    def function(_: Any, value: Any, *__: Any, **___: Any) -> Any:
-        return value
+def _annotate(name: str) -> Function:
+    def function(the_type: Any, the_value: Any) -> Any:
+        return the_value
 
     return function
 
@@ -97,8 +101,8 @@ def _extension(name: str) -> Function:
 def _never_initialized(name: str) -> Function:
     """A decorator of what needs other processes, which raises RuntimeError when it is called."""
 
-    def decorator(function: Function) -> Function:
-        @functools.wraps(function)
+    def decorator(func: Function) -> Function:
+        @functools.wraps(func)
         def wrapper(*_: Any, **__: Any) -> Any:
             raise RuntimeError(
                 "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
@@ -126,8 +130,9 @@ def _switch(value: Any) -> Callable[[str], Function]:
 
 
 def _isinstance(name: str) -> Function:
-    def isinstance_(value: Any, kinds: Any) -> bool:
-        return builtins.isinstance(value, tuple(kinds) if type(kinds) is list else kinds)
+    def isinstance_(obj: Any, target_type: Any) -> bool:
+        kinds = tuple(target_type) if type(target_type) is list else target_type
+        return builtins.isinstance(obj, kinds)
 
     return isinstance_
 
@@ -184,7 +189,7 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
     "torch.jit": [
         (_itself, "_script_if_tracing interface script_if_tracing script_method"),
         (_first, "optimize_for_inference"),
-        (_second, "annotate"),
+        (_annotate, "annotate"),
         (_isinstance, "isinstance"),
         (_scope, "fuser optimized_execution"),
         (_always(None), "enable_onednn_fusion set_fusion_strategy run_frozen_optimizations"),

@@ -225,13 +225,23 @@ def _rebuild_wrapper_subclass(
     )
 
 
-def _rebuild_qtensor(*_: Any) -> Tensor:
+def _rebuild_qtensor(
+    storage: Any,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    quantizer_params: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+) -> Tensor:
     raise NotImplementedError("quantized tensors are not supported: dequantize() before saving")
 
 
-def _rebuild_nested_tensor(buffer: Tensor, sizes: Any, strides: Any, offsets: Any) -> Tensor:
+def _rebuild_nested_tensor(
+    buffer: Tensor, sizes: Any, strides: Any, storage_offsets: Any
+) -> Tensor:
     made: Tensor = submodule("nested._make")._nested_view_from_buffer(
-        buffer, sizes, strides, offsets
+        buffer, sizes, strides, storage_offsets
     )
     return made
 

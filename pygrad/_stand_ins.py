@@ -260,7 +260,7 @@ def _make_class(module: str, short: str, entry: _Entry) -> type:
 
 def _members(short: str, text: str) -> dict[str, Any]:
     """What a class shows as members of an enumeration within it."""
-    names = [each.partition("=")[0] for each in text.split()]
+    names = [each.partition("=")[0] for each in text.split() if not each.startswith("__")]
     kind: Any = enum.IntEnum(f"{short}Member", names, start=0)  # type: ignore[misc]
     return dict(kind.__members__)
 

@@ -132,21 +132,21 @@ def _register_containers() -> None:
     def of_sequence(kind: Any) -> Node:
         return Node(
             kind,
-            lambda tree: (list(tree), None),
-            lambda values, _: kind(values),
-            lambda tree: _by_position(tree, None),
+            lambda d: (list(d), None),
+            lambda values, context: kind(values),
+            lambda d: _by_position(d, None),
         )
 
     def of_mapping(kind: Any) -> Node:
         return Node(
             kind,
-            lambda tree: (list(tree.values()), list(tree)),
-            lambda values, keys: kind(zip(keys, values, strict=True)),
-            lambda tree: _by_key(tree, list(tree)),
+            lambda d: (list(d.values()), list(d)),
+            lambda values, context: kind(zip(context, values, strict=True)),
+            lambda d: _by_key(d, list(d)),
         )
 
-    def parts_of_default(tree: Any) -> Context:
-        return [tree.default_factory, list(tree)]
+    def parts_of_default(d: Any) -> Context:
+        return [d.default_factory, list(d)]
 
     for node in (
         of_sequence(tuple),
@@ -157,23 +157,23 @@ def _register_containers() -> None:
         of_sequence(tuple)._replace(type=Size),  # what comes of one is a tuple, as in PyTorch
         Node(
             defaultdict,
-            lambda tree: (list(tree.values()), parts_of_default(tree)),
-            lambda values, parts: defaultdict(parts[0], zip(parts[1], values, strict=True)),
-            lambda tree: _by_key(tree, parts_of_default(tree)),
+            lambda d: (list(d.values()), parts_of_default(d)),
+            lambda values, context: defaultdict(context[0], zip(context[1], values, strict=True)),
+            lambda d: _by_key(d, parts_of_default(d)),
         ),
         Node(
             deque,
-            lambda tree: (list(tree), tree.maxlen),
-            lambda values, longest: deque(values, maxlen=longest),
-            lambda tree: _by_position(tree, tree.maxlen),
+            lambda d: (list(d), d.maxlen),
+            lambda values, context: deque(values, maxlen=context),
+            lambda d: _by_position(d, d.maxlen),
         ),
         Node(
             namedtuple,
-            lambda tree: (list(tree), type(tree)),
+            lambda d: (list(d), type(d)),
             _named,
-            lambda tree: (
-                [(GetAttrKey(f), v) for f, v in zip(tree._fields, tree, strict=True)],
-                type(tree),
+            lambda d: (
+                [(GetAttrKey(f), v) for f, v in zip(d._fields, d, strict=True)],
+                type(d),
             ),
         ),
     ):

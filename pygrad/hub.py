@@ -191,7 +191,11 @@ def help(
 
 
 def _get_cache_or_reload(
-    github: str, force_reload: bool, trust_repo: Any, verbose: bool = True
+    github: str,
+    force_reload: bool,
+    trust_repo: Any,
+    verbose: bool = True,
+    skip_validation: bool = False,
 ) -> str:
     """The folder where a repository of GitHub's was put."""
     repository, _, ref = github.partition(":")
@@ -220,14 +224,14 @@ def _get_cache_or_reload(
     return folder
 
 
-def _safe_extract_zip(file: zipfile.ZipFile, extract_to: str | os.PathLike[str]) -> None:
+def _safe_extract_zip(zip_file: zipfile.ZipFile, extract_to: str | os.PathLike[str]) -> None:
     """Unpacks an archive; no entry of it may lie elsewhere.
 
     Raises:
         ValueError: one would.
     """
     root = Path(extract_to).resolve()
-    for entry in file.infolist():
+    for entry in zip_file.infolist():
         name = entry.filename.replace("\\", "/")
         if name.startswith("/") or re.match(r"[A-Za-z]:", name):
             raise ValueError(f"Archive entry has absolute path: {entry.filename}")
@@ -235,7 +239,7 @@ def _safe_extract_zip(file: zipfile.ZipFile, extract_to: str | os.PathLike[str])
             raise ValueError(f"Archive entry contains directory traversal: {entry.filename}")
         if not (root / name).resolve().is_relative_to(root):
             raise ValueError(f"Archive entry escapes target directory: {entry.filename}")
-        file.extract(entry, root)
+        zip_file.extract(entry, root)
 
 
 def _check_trust(owner: str, name: str, place: str, trust_repo: Any) -> None:

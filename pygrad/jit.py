@@ -39,11 +39,16 @@ def script(obj: Any, *_: Any, **__: Any) -> Any:
     return obj
 
 
-def trace(func: Any, *_: Any, **__: Any) -> Any:
+def trace(func: Any = None, *_: Any, **__: Any) -> Any:
     """The function or module itself, which computes what it does for other inputs too; marked as
     by `script`.
     """
     return script(func)
+
+
+def trace_module(mod: Any, *_: Any, **__: Any) -> Any:
+    """As `trace`."""
+    return script(mod)
 
 
 def ignore(drop: Any = False, **_: Any) -> Any:
@@ -56,8 +61,12 @@ def _itself(obj: Any, *_: Any, **__: Any) -> Any:
     return obj
 
 
-unused = export = freeze = _itself
-trace_module = trace
+unused = export = _itself
+
+
+def freeze(mod: Any, *_: Any, **__: Any) -> Any:
+    """The module itself."""
+    return mod
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

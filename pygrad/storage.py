@@ -104,7 +104,7 @@ class _Storage:
         """Raises RuntimeError, as PyTorch without an accelerator does."""
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
-    def share_memory_(self) -> Any:
+    def share_memory_(self, *args: Any, **kwargs: Any) -> Any:
         """Raises NotImplementedError: a copy in another process would not see what is written."""
         raise NotImplementedError("share_memory_: storages cannot be shared by processes")
 
@@ -319,7 +319,7 @@ class UntypedStorage(StorageBase):
     def __reduce__(self) -> Any:
         return UntypedStorage._from_bytes, (to_bytes(self._view(uint8)),)
 
-    def _write_file(self, *_: Any) -> None:
+    def _write_file(self, f: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
         self._check("call _write_file()")
         raise NotImplementedError("_write_file: `pygrad.save` writes files")
 
@@ -549,7 +549,7 @@ class TypedStorage(_Storage):
         if args and _is_int(args[0]):
             made = _F["empty"](int(args[0]), dtype=kind, device=device)
         elif args and not isinstance(args[0], Sequence):
-            raise TypeError(_TYPED_FORMS + f"Argument type not recognized: {_type(args[0])}")
+            raise TypeError(_TYPED_FORMS + f"Argument type not recognized: {_shown_type(args[0])}")
         else:
             made = tensor(args[0] if args else [], dtype=kind, device=device)
         self._untyped_storage = UntypedStorage.of(made)
@@ -626,7 +626,7 @@ class TypedStorage(_Storage):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
             kind = "<class 'torch.storage.TypedStorage'>"
-            raise RuntimeError(f"can't index a {kind} with {_type(index)}")
+            raise RuntimeError(f"can't index a {kind} with {_shown_type(index)}")
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} out of range for storage of size {len(self)}")
         return index
@@ -666,10 +666,10 @@ _NONE_BESIDE: Final = "No positional arguments should be given when using 'wrap_
 
 
 def _must_be_untyped(value: Any) -> str:
-    return f"Argument 'wrap_storage' must be UntypedStorage, but got {_type(value)}"
+    return f"Argument 'wrap_storage' must be UntypedStorage, but got {_shown_type(value)}"
 
 
-def _type(value: Any) -> str:
+def _shown_type(value: Any) -> str:
     """The class of a value, under the name that it has in PyTorch."""
     if isinstance(value, Tensor):
         return "<class 'torch.Tensor'>"
@@ -721,7 +721,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
             if len(args) > 1:
                 raise RuntimeError(forms + "Too many positional arguments")
             if args and not _is_int(args[0]) and not isinstance(args[0], Sequence):
-                raise TypeError(forms + f"Argument type not recognized: {_type(args[0])}")
+                raise TypeError(forms + f"Argument type not recognized: {_shown_type(args[0])}")
             return TypedStorage(*args, dtype=cls.dtype, _internal=True)
         if args:
             raise RuntimeError(forms + _NONE_BESIDE)

@@ -389,8 +389,8 @@ class Function(_SingleLevelFunction):
         return _apply(cls, args, separate)
 
 
-def _is_setup_context_defined(function: Any) -> bool:
-    return function is not _SingleLevelFunction.setup_context
+def _is_setup_context_defined(fn: Any) -> bool:
+    return fn is not _SingleLevelFunction.setup_context
 
 
 # ------------------------------------------------------------------ apply
@@ -595,66 +595,73 @@ def _cannot_nest(value: Any, accepted: str | None) -> ValueError:
 
 
 def _nested_map(
-    condition: Callable[[Any], bool], function: Callable[[Any], Any], accepted: str | None = None
+    condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None
 ) -> Callable[[Any], Any]:
-    """A function that maps what fulfils the condition, inside lists, tuples and dicts."""
+    """A fn that maps what fulfils the condition, inside lists, tuples and dicts."""
 
-    def mapped(value: Any) -> Any:
-        if condition(value):
-            return function(value)
-        if value is None:
+    def mapped(obj: Any) -> Any:
+        if condition(obj):
+            return fn(obj)
+        if obj is None:
             return None
-        if isinstance(value, (list, tuple)):
-            items = [mapped(item) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        if isinstance(value, dict):
-            return {key: mapped(item) for key, item in value.items()}
-        raise _cannot_nest(value, accepted)
+        if isinstance(obj, (list, tuple)):
+            items = [mapped(item) for item in obj]
+            return type(obj)(*items) if hasattr(obj, "_fields") else type(obj)(items)
+        if isinstance(obj, dict):
+            return {key: mapped(item) for key, item in obj.items()}
+        raise _cannot_nest(obj, condition_msg)
 
     return mapped
 
 
 def _iter_filter(
-    condition: Callable[[Any], bool], allow_unknown: bool = False, accepted: str | None = None
+    condition: Callable[[Any], bool],
+    allow_unknown: bool = False,
+    condition_msg: str | None = None,
+    conversion: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any], Iterator[Any]]:
     """A function that iterates over what fulfils the condition, inside lists, tuples and dicts."""
 
-    def found(value: Any) -> Iterator[Any]:
-        if condition(value):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            for item in value:
+    def found(obj: Any) -> Iterator[Any]:
+        if conversion is not None:
+            obj = conversion(obj)
+        if condition(obj):
+            yield obj
+        elif isinstance(obj, (list, tuple)):
+            for item in obj:
                 yield from found(item)
-        elif isinstance(value, dict):
-            for item in value.values():
+        elif isinstance(obj, dict):
+            for item in obj.values():
                 yield from found(item)
-        elif value is not None:
+        elif obj is not None:
             if not allow_unknown:
-                raise _cannot_nest(value, accepted)
-            yield value
+                raise _cannot_nest(obj, condition_msg)
+            yield obj
 
     return found
 
 
-def _unflatten(flat: Any, like: Any) -> Any:
-    """Items of a flat sequence in the structure of `like`."""
-    rest = iter(flat)
+def _unflatten(input: Any, proto: Any) -> Any:
+    """Items of a input sequence in the structure of `proto`."""
+    rest = iter(input)
 
     def shaped(part: Any) -> Any:
         if not isinstance(part, (list, tuple)):
             return next(rest)
         return type(part)([None if item is None else shaped(item) for item in part])
 
-    return shaped(like)
+    return shaped(proto)
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
-_iter_tensors = _iter_filter(_is_tensor, accepted="Tensors")
+_iter_tensors = _iter_filter(_is_tensor, condition_msg="Tensors")
 _iter_tensors_permissive = _iter_filter(_is_tensor, True, "Tensors (permissive)")
-_iter_None_tensors = _iter_filter(lambda v: v is None or _is_tensor(v), accepted="Tensors or None")
+_iter_None_tensors = _iter_filter(
+    lambda v: v is None or _is_tensor(v), condition_msg="Tensors or None"
+)
 _map_tensor_data = _nested_map(_is_tensor, lambda tensor: tensor.data, "Tensors")
 
 

@@ -58,8 +58,8 @@ class GradcheckError(RuntimeError):
 # ------------------------------------------------------------------ functions for the engine
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
 def _tensors(values: Iterable[Any]) -> list[Any]:

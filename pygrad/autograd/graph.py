@@ -549,7 +549,27 @@ def increment_version(tensor: Any) -> None:
 # ------------------------------------------------------------------ hooks on several tensors
 
 
-class _MultiHandle(EngineHandle):
+class _MultiHandle(RemovableHandle):
+    """The handle of several hooks that are removed together."""
+
+    handles: tuple[RemovableHandle, ...]
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Removes all of them."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> Any:
+        return self.handles
+
+    def __setstate__(self, state: Any) -> None:
+        self.handles = state
+
+
+class _HandleOfSeveral(EngineHandle, _MultiHandle):
     """The handle of one hook on several tensors."""
 
 
@@ -577,7 +597,7 @@ def register_multi_grad_hook(
         >>> c.sum().backward(inputs=(a,), retain_graph=True)
         [True, False, True, False]
     """
-    return register_hook_of_several(tensors, fn, mode, _MultiHandle)
+    return register_hook_of_several(tensors, fn, mode, _HandleOfSeveral)
 
 
 # ------------------------------------------------------------------ logging
@@ -615,7 +635,7 @@ def _short(tensor: Any) -> str:
     return f"{_SHORT_NAMES[kind]}[{', '.join(map(str, tensor.shape))}]"
 
 
-def _register_logging_hooks_on_whole_graph(outputs: Sequence[Any]) -> Callable[[], None]:
+def _register_logging_hooks_on_whole_graph(t_outputs: Sequence[Any]) -> Callable[[], None]:
     """Logs every node of a graph when it runs; returns what ends that."""
 
     def prehook(grad_outputs: Sequence[Any]) -> None:
@@ -623,7 +643,7 @@ def _register_logging_hooks_on_whole_graph(outputs: Sequence[Any]) -> Callable[[
         shown = ",".join(_short(tensor) for tensor in grad_outputs)
         log.debug("Executing: %s with grad_outputs: [%s]", node, shown)
 
-    roots = [root for root in outputs if isinstance(root, GradientEdge) or root.requires_grad]
+    roots = [root for root in t_outputs if isinstance(root, GradientEdge) or root.requires_grad]
     nodes = _nodes_below(map(_arrival, roots))
     handles = [node.register_prehook(prehook) for node in list(nodes)]
 

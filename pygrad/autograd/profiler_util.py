@@ -66,8 +66,8 @@ def _format_time(time_us: float) -> str:
     return text
 
 
-def _format_memory(n_bytes: float) -> str:
-    text: str = _C["_profile_quantity"](n_bytes, True)
+def _format_memory(nbytes: float) -> str:
+    text: str = _C["_profile_quantity"](nbytes, True)
     return text
 
 
@@ -148,6 +148,21 @@ class FunctionEvent(_Timed):
         concrete_inputs: list[Any] | None = None,
         kwinputs: dict[str, Any] | None = None,
         is_user_annotation: bool = False,
+        is_python_function: bool = False,
+        activity_type: str | None = None,
+        metadata_json: str | None = None,
+        flow_id: int | None = None,
+        flow_type: int | None = None,
+        flow_start: bool | None = None,
+        external_id: int = 0,
+        linked_correlation_id: int = 0,
+        extra_meta: dict[str, str] | None = None,
+        structured_input_shapes: list[Any] | None = None,
+        structured_input_strides: list[Any] | None = None,
+        input_dtypes: list[str] | None = None,
+        python_id: int = -1,
+        python_parent_id: int = -1,
+        python_module_id: int = -1,
     ) -> None:
         self.id = id
         self.name = name
@@ -174,6 +189,19 @@ class FunctionEvent(_Timed):
         self.concrete_inputs = [] if concrete_inputs is None else concrete_inputs
         self.kwinputs = {} if kwinputs is None else kwinputs
         self.is_user_annotation = is_user_annotation
+        self.is_python_function = is_python_function
+        self.activity_type = activity_type
+        self._metadata_json = metadata_json
+        self.flow_id, self.flow_type, self.flow_start = flow_id, flow_type, flow_start
+        self.external_id = external_id
+        self.linked_correlation_id = linked_correlation_id
+        self.extra_meta = extra_meta
+        self.structured_input_shapes = structured_input_shapes
+        self.structured_input_strides = structured_input_strides
+        self.input_dtypes = input_dtypes
+        self.python_id = python_id
+        self.python_parent_id = python_parent_id
+        self.python_module_id = python_module_id
         self.kernels: list[Any] = []
         self.count = 1
         self.cpu_children: list[FunctionEvent] = []
@@ -278,8 +306,8 @@ class EventList(list[Any]):
     4
     """
 
-    def __init__(self, events: Iterable[Any] = (), **options: Any) -> None:
-        super().__init__(events)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args)
         self._use_device: str | None = options.pop("use_device", None)
         self._profile_memory: bool = options.pop("profile_memory", False)
         self._with_flops: bool = options.pop("with_flops", False)

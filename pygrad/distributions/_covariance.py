@@ -16,11 +16,11 @@ FORMS = {
 }
 
 
-def _precision_to_scale_tril(matrix: Tensor) -> Tensor:
-    """The Cholesky factor of a matrix's inverse."""
-    flipped = pygrad.linalg.cholesky(matrix.flip((-2, -1)))
+def _precision_to_scale_tril(P: Tensor) -> Tensor:
+    """The Cholesky factor of a P's inverse."""
+    flipped = pygrad.linalg.cholesky(P.flip((-2, -1)))
     lower = flipped.flip((-2, -1)).mT
-    identity = pygrad.eye(matrix.size(-1), dtype=matrix.dtype)
+    identity = pygrad.eye(P.size(-1), dtype=P.dtype)
     return pygrad.linalg.solve_triangular(lower, identity, upper=False)
 
 

@@ -72,6 +72,5 @@ class Bernoulli(Odds, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.probs.logit(),)
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        (x,) = natural
+    def _log_normalizer(self, x: Tensor) -> Any:
         return x.exp().log1p()

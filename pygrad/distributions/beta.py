@@ -86,6 +86,5 @@ class Beta(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return self.concentration1, self.concentration0
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        x, y = natural
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Any:
         return x.lgamma() + y.lgamma() - (x + y).lgamma()

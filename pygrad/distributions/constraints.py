@@ -255,8 +255,8 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Tensor) -> Tensor:
-        found: Tensor = (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+    def check(self, x: Tensor) -> Tensor:
+        found: Tensor = (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
         return found
 
 

@@ -143,8 +143,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        (x,) = natural
+    def _log_normalizer(self, x: Tensor) -> Any:
         low, high = (lim - 0.5 for lim in self._lims)
         far = (x <= low) | (x > high)
         cut = pygrad.where(far, x, pygrad.full_like(x, low))

@@ -102,6 +102,5 @@ class Dirichlet(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.concentration,)
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        (x,) = natural
+    def _log_normalizer(self, x: Tensor) -> Any:
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()

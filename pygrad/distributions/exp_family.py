@@ -29,7 +29,7 @@ class ExponentialFamily(Distribution):
     def _natural_params(self) -> tuple[Tensor, ...]:
         raise NotImplementedError
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
+    def _log_normalizer(self, *natural_params: Any, **named: Any) -> Any:
         raise NotImplementedError
 
     @property

@@ -78,6 +78,5 @@ class Exponential(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (-self.rate,)
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        (x,) = natural
+    def _log_normalizer(self, x: Tensor) -> Any:
         return -(-x).log()

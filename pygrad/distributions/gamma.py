@@ -84,6 +84,5 @@ class Gamma(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return self.concentration - 1, -self.rate
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        x, y = natural
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Any:
         return (x + 1).lgamma() - (x + 1) * (-y).log()

@@ -109,13 +109,13 @@ class MixtureSameFamily(Distribution):
         around = (parts.mean - self.mean.unsqueeze(self._dim())).pow(2)
         return inside + (self._weights() * around).sum(self._dim())
 
-    def cdf(self, value: Tensor) -> Tensor:
-        parts = self._component_distribution.cdf(value.unsqueeze(self._dim()))
+    def cdf(self, x: Tensor) -> Tensor:
+        parts = self._component_distribution.cdf(x.unsqueeze(self._dim()))
         return (parts * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check(value)
-        found = self._component_distribution.log_prob(value.unsqueeze(self._dim()))
+    def log_prob(self, x: Tensor) -> Tensor:
+        self._check(x)
+        found = self._component_distribution.log_prob(x.unsqueeze(self._dim()))
         weights = self._mixture_distribution.logits.log_softmax(-1)
         return (found + weights).logsumexp(-1)
 

@@ -71,6 +71,5 @@ class Normal(LocationScale, ExponentialFamily):
         precision = self.scale.pow(2).reciprocal()
         return self.loc * precision, -0.5 * precision
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        x, y = natural
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Any:
         return 0.5 * (-math.pi / y).log() - x.pow(2) / (4 * y)

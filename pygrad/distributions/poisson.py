@@ -61,6 +61,5 @@ class Poisson(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.rate.log(),)
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        (x,) = natural
+    def _log_normalizer(self, x: Tensor) -> Any:
         return x.exp()

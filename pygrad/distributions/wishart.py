@@ -198,8 +198,7 @@ class Wishart(Covariance, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, *natural: Tensor) -> Any:
-        x, y = natural
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Any:
         size = self._event_shape[-1]
         half = y + (size + 1) / 2
         log_det_x = pygrad.linalg.slogdet(-2 * x).logabsdet

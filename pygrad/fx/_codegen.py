@@ -138,7 +138,9 @@ def _with_supported(method: Callable[..., str], *args: Any, **kwargs: Any) -> st
 class CodeGen:
     """How a graph is written as a function. Derived classes may change its first and last line."""
 
-    _sym_repr: Callable[[Any], str] = staticmethod(repr)
+    @staticmethod
+    def _sym_repr(x: Any) -> str:
+        return repr(x)
 
     def __init__(self) -> None:
         self._body_transformer: TransformCodeFunc | None = None

@@ -46,12 +46,12 @@ def module_of(thing: Any) -> str | None:
     return torch_name(module) if isinstance(module, str) else None
 
 
-def is_from_torch(thing: Any) -> bool:
+def is_from_torch(obj: Any) -> bool:
     """Whether generated code finds it in ``torch``."""
-    module = module_of(thing)
+    module = module_of(obj)
     if module is None or not (module == "torch" or module.startswith("torch.")):
         return False
-    name = getattr(thing, "__qualname__", "")
+    name = getattr(obj, "__qualname__", "")
     return "<" not in name and not module.startswith(("torch._dynamo.", "torch._inductor."))
 
 
@@ -63,16 +63,16 @@ def type_name(thing: Any) -> str:
     return f"{outer}{named.__qualname__}"
 
 
-def type_repr(thing: Any) -> str:
+def type_repr(obj: Any) -> str:
     """The text of an annotation."""
-    if isinstance(thing, type) and not isinstance(thing, types.GenericAlias):
-        module = module_of(thing)
-        return thing.__qualname__ if module == "builtins" else f"{module}.{thing.__qualname__}"
-    if thing is ...:
+    if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
+        module = module_of(obj)
+        return obj.__qualname__ if module == "builtins" else f"{module}.{obj.__qualname__}"
+    if obj is ...:
         return "..."
-    if isinstance(thing, types.FunctionType):
-        return thing.__name__
-    return repr(thing)
+    if isinstance(obj, types.FunctionType):
+        return obj.__name__
+    return repr(obj)
 
 
 def is_tensor_method(function: Any) -> bool:
@@ -126,8 +126,8 @@ def _places(module: str, name: str) -> Iterator[str]:
     yield f"{module}.{name}"
 
 
-def qualified_name(function: Callable[..., Any]) -> str:
-    """The name under which generated code finds a function, PyTorch's where it is from there.
+def qualified_name(func: Callable[..., Any]) -> str:
+    """The name under which generated code finds a func, PyTorch's where it is from there.
 
     Raises:
         RuntimeError: a lambda without a name to be found.
@@ -138,25 +138,25 @@ def qualified_name(function: Callable[..., Any]) -> str:
         >>> qualified_name(pygrad.relu), qualified_name(operator.add), qualified_name(len)
         ('torch.relu', '_operator.add', 'len')
     """
-    if module_of(type(function)) in ("torch.ops", "torch._ops"):
-        return f"torch.ops.{function}"
-    name: str = function.__name__
-    if getattr(builtins, name, None) is function:
+    if module_of(type(func)) in ("torch.ops", "torch._ops"):
+        return f"torch.ops.{func}"
+    name: str = func.__name__
+    if getattr(builtins, name, None) is func:
         return name
-    if is_tensor_method(function) and not name.startswith("__get"):
+    if is_tensor_method(func) and not name.startswith("__get"):
         return f"torch.Tensor.{name}"
     if name == "<lambda>":
         try:  # the name it was given where it was made
-            name = inspect.getsource(function).split("=")[0].strip()
+            name = inspect.getsource(func).split("=")[0].strip()
         except Exception as error:
             raise RuntimeError("Unable to represent lambda") from error
-    module = module_of(function)
+    module = module_of(func)
     if module is None:
-        raise RuntimeError(f"cannot find module for {function}")
-    if is_from_torch(function):
+        raise RuntimeError(f"cannot find module for {func}")
+    if is_from_torch(func):
         if module == "torch.nn.functional" and _is_of_torch(name):
             return f"torch.{name}"
         for place in _places(module, name):
-            if _same(resolved(place), function):
+            if _same(resolved(place), func):
                 return place
     return f"{module}.{name}"

@@ -542,12 +542,12 @@ def _patch_wrapped_functions(patcher: _Patcher) -> None:
         patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
 
 
-def _autowrap_check(patcher: _Patcher, names: dict[str, Any], function_ids: set[int]) -> None:
-    if not patcher.visit_once(names):
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    if not patcher.visit_once(frame_dict):
         return
-    for name, value in list(names.items()):
+    for name, value in list(frame_dict.items()):
         if not name.startswith("_") and callable(value) and id(value) in function_ids:
-            patcher.patch(names, name, _create_wrapped_func(value))
+            patcher.patch(frame_dict, name, _create_wrapped_func(value))
 
 
 @compatibility(is_backward_compatible=True)

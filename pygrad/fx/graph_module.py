@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from .. import nn, serialization
 from .._tensor import Tensor
-from ..nn.modules.utils import addindent
+from ..nn.modules.utils import _addindent
 from ._compatibility import compatibility
 from ._namespace import _custom_builtins
 from ._source import _exec_with_source as _exec_with_source
@@ -192,7 +192,7 @@ def _print_readable(
         expanded_def=expanded_def,
         additional_meta=additional_meta,
     ).src.lstrip("\n")
-    text = addindent(f"class {module_name}(torch.nn.Module):\n{code}", 4)
+    text = _addindent(f"class {module_name}(torch.nn.Module):\n{code}", 4)
     inner = [
         _print_readable(
             child,
@@ -206,7 +206,7 @@ def _print_readable(
         for name, child in module.named_children()
         if isinstance(child, GraphModule)
     ]
-    text += addindent("\n".join(["", *inner]), 4)
+    text += _addindent("\n".join(["", *inner]), 4)
     if print_output:
         print(text)
     return text
@@ -486,7 +486,7 @@ class GraphModule(nn.Module):
                 made = f"torch.empty({list(tensor.shape)}, dtype={tensor.dtype})"
                 lines.append(f"        setattr(self, '{name}', torch.nn.Parameter({made}))")
         lines.append(f"        self.load_state_dict(torch.load(r'{folder}/state_dict.pt'))")
-        lines.append(addindent(self.code, 4))
+        lines.append(_addindent(self.code, 4))
         (folder / "module.py").write_text("\n".join(lines) + "\n")
         (folder / "__init__.py").write_text("from .module import *")
         if pickled:

@@ -206,8 +206,10 @@ class Library:
     ) -> None:
         register_fake(self._full(op_name), fn, lib=self, allow_override=allow_override)
 
-    def _register_torch_dispatch_rule(self, op_name: Any, kind: type, fn: Any) -> None:
-        register_torch_dispatch(self._full(op_name), kind, fn, lib=self)
+    def _register_torch_dispatch_rule(
+        self, op_name: Any, torch_dispatch_class: type, fn: Any
+    ) -> None:
+        register_torch_dispatch(self._full(op_name), torch_dispatch_class, fn, lib=self)
 
     def _full(self, op_name: Any) -> str:
         if isinstance(op_name, _ops.OpOverload):

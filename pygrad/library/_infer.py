@@ -147,12 +147,14 @@ def infer_schema(
     *,
     mutates_args: Iterable[str] | str = (),
     op_name: str | None = None,
+    tags: Any = (),
 ) -> str:
     """The schema that annotations tell.
 
     Args:
         mutates_args: the names of arguments that are written to; "unknown": all tensors may be.
         op_name: stands before the schema.
+        tags: a tag or several; `Tag.inplace` and `Tag.out`, which would mark arguments, are refused.
 
     Raises: ValueError: an annotation is absent, or of a type that no schema has.
 
@@ -163,6 +165,9 @@ def infer_schema(
         >>> infer_schema(f, mutates_args={})
         '(Tensor x, float by=1.0) -> Tensor'
     """
+    given = tags if isinstance(tags, (tuple, list, set)) else [tags]
+    if any(str(tag).rpartition(".")[2] in ("inplace", "out") for tag in given):
+        raise NotImplementedError("infer_schema: tags=Tag.inplace and tags=Tag.out")
     signature = inspect.signature(prototype_function)
     try:
         hints = typing.get_type_hints(prototype_function)

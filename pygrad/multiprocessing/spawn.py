@@ -33,11 +33,11 @@ class ProcessException(Exception):
         error_pid: its id.
     """
 
-    def __init__(self, msg: str, error_index: int, pid: int) -> None:
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
         super().__init__(msg)
         self.msg = msg
         self.error_index = error_index
-        self.pid = pid
+        self.pid = error_pid
 
     @property
     def error_pid(self) -> int:
@@ -75,23 +75,23 @@ class ProcessExitedException(ProcessException):
         return type(self), (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
 
 
-def _wrap(fn: Callable[..., Any], i: int, args: tuple[Any, ...], errors: Any) -> None:
+def _wrap(fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: Any) -> None:
     """What a process runs."""
     try:
         fn(i, *args)
     except KeyboardInterrupt:
         pass  # the process that started this one was interrupted as well
     except Exception:
-        errors.send(traceback.format_exc())
+        error_file.send(traceback.format_exc())
         sys.exit(1)
 
 
 class ProcessContext:
     """Processes that were started together."""
 
-    def __init__(self, processes: list[Any], errors: list[Any]) -> None:
+    def __init__(self, processes: list[Any], error_files: list[Any]) -> None:
         self.processes = processes
-        self._errors = errors
+        self._errors = error_files
         self.sentinels = {process.sentinel: i for i, process in enumerate(processes)}
 
     def pids(self) -> list[int]:

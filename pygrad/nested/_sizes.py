@@ -25,8 +25,8 @@ class SymInt:
     __slots__ = ("_ident", "_times")
     is_symbolic_size = True  # one that `torch.Size` takes
 
-    def __init__(self, ident: int, times: int = 1) -> None:
-        self._ident, self._times = ident, times
+    def __init__(self, node: int, times: int = 1) -> None:
+        self._ident, self._times = node, times
 
     def __repr__(self) -> str:
         return f"j{self._ident}" if self._times == 1 else f"{self._times}*j{self._ident}"

@@ -88,18 +88,19 @@ def forms(step: Step, lists: str, options: str, flags: str, name: str) -> tuple[
 
     Args:
         step: what it does.
-        lists: the names of its lists.
+        lists: the names of its lists; `a=b` is a in the function and b in the other two.
         options: of its options, which are given by name and all needed.
         flags: of arguments behind the lists that have defaults.
         name: of the function.
     """
-    order = lists.split()
+    order = [each.partition("=")[0] for each in lists.split()]
+    inner = [each.rpartition("=")[2] for each in lists.split()]
     scaled = ["grad_scale", "found_inf"] if "grad_scale" in flags else []
     later = [flag for flag in flags.split() if flag not in ("foreach", "fused", *scaled)]
     public = _signature([*order, *flags.split()], options.split())
-    private = _signature([*order, *scaled], [*options.split(), *later])
+    private = _signature([*inner, *scaled], [*options.split(), *later])
 
-    def make(own: str, signature: inspect.Signature, module: str) -> Form:
+    def make(own: str, signature: inspect.Signature, order: list[str]) -> Form:
         def form(*args: Any, **kwargs: Any) -> None:
             try:
                 bound = signature.bind(*args, **kwargs)
@@ -121,9 +122,9 @@ def forms(step: Step, lists: str, options: str, flags: str, name: str) -> tuple[
 
     module = f"{__package__}.{name}"
     return (
-        make(name, public, module),
-        make(f"_single_tensor_{name}", private, module),
-        make(f"_multi_tensor_{name}", private, module),
+        make(name, public, order),
+        make(f"_single_tensor_{name}", private, inner),
+        make(f"_multi_tensor_{name}", private, inner),
     )
 
 

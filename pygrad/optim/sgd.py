@@ -175,7 +175,7 @@ def _step(lists: list[list[Any]], options: dict[str, Any]) -> None:
 
 sgd, _single_tensor_sgd, _multi_tensor_sgd = forms(
     _step,
-    lists="params d_p_list momentum_buffer_list",
+    lists="params d_p_list=grads momentum_buffer_list",
     options="weight_decay momentum lr dampening nesterov maximize",
     flags="has_sparse_grad foreach fused grad_scale found_inf",
     name="sgd",

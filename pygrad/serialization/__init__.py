@@ -107,8 +107,8 @@ def mkdtemp() -> Iterator[str]:
         shutil.rmtree(path)
 
 
-def _is_path(f: Any) -> TypeGuard[Path]:
-    return isinstance(f, (str, os.PathLike))
+def _is_path(name_or_buffer: Any) -> TypeGuard[Path]:
+    return isinstance(name_or_buffer, (str, os.PathLike))
 
 
 def _is_safetensors(f: Any) -> bool:

@@ -57,10 +57,10 @@ class check_sparse_tensor_invariants:
         _C["_sparse_invariants"](bool(self.saved_state))
         self.saved_state = None
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
+    def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(mth)
         def checked(*args: Any, **kwargs: Any) -> Any:
             with type(self)(self.state):
-                return function(*args, **kwargs)
+                return mth(*args, **kwargs)
 
         return checked

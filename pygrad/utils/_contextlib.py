@@ -13,17 +13,17 @@ def _resume(generator: Any, value: Any, error: BaseException | None) -> Any:
     return generator.send(value) if error is None else generator.throw(error)
 
 
-def _wrap_generator(factory: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) -> Callable[..., Any]:
     """The scope holds while the generator runs, not while its user does."""
 
-    @functools.wraps(function)
+    @functools.wraps(func)
     def decorate_context(*args: Any, **kwargs: Any) -> Any:
-        generator = function(*args, **kwargs)
+        generator = func(*args, **kwargs)
         value: Any = None
         error: BaseException | None = None
         while True:
             try:
-                with factory():
+                with ctx_factory():
                     got = _resume(generator, value, error)
             except StopIteration as stop:
                 return stop.value
@@ -31,7 +31,7 @@ def _wrap_generator(factory: Callable[[], Any], function: Callable[..., Any]) ->
             try:
                 value = yield got
             except GeneratorExit:
-                with factory():
+                with ctx_factory():
                     generator.close()
                 raise
             except BaseException as raised:

@@ -100,12 +100,12 @@ _push_mode: Callable[[Any], None] = _dispatch.push_mode
 
 
 @builtin
-def _pop_mode(key: Any = None) -> Any:
+def _pop_mode(k: Any = None) -> Any:
     return _dispatch.pop_mode()
 
 
 @contextmanager
-def _pop_mode_temporarily(key: Any = None) -> Iterator[Any]:
+def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
     mode = _pop_mode()
     try:
         yield mode

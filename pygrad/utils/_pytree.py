@@ -774,9 +774,11 @@ def _broadcast_to_and_flatten(
 # ------------------------------------------------------------------ paths
 
 
-def _paths(path: KeyPath, tree: PyTree, is_leaf: IsLeaf) -> Iterator[tuple[KeyPath, Any]]:
+def _generate_key_paths(
+    key_path: KeyPath, tree: PyTree, is_leaf: IsLeaf = None
+) -> Iterator[tuple[KeyPath, Any]]:
     if tree_is_leaf(tree, is_leaf):
-        yield path, tree
+        yield key_path, tree
         return
     kind = node_type(tree)
     with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
@@ -786,10 +788,7 @@ def _paths(path: KeyPath, tree: PyTree, is_leaf: IsLeaf) -> Iterator[tuple[KeyPa
             "flatten_with_keys_fn argument to register_pytree_node."
         )
     for key, child in with_keys(tree)[0]:
-        yield from _paths((*path, key), child, is_leaf)
-
-
-_generate_key_paths = _paths
+        yield from _generate_key_paths((*key_path, key), child, is_leaf)
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
@@ -803,7 +802,7 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[Ke
         >>> [(_pytree.keystr(p), v) for p, v in _pytree.tree_leaves_with_path({"a": [1, 2]})]
         [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    return list(_paths((), tree, is_leaf))
+    return list(_generate_key_paths((), tree, is_leaf))
 
 
 def tree_flatten_with_path(
@@ -860,50 +859,52 @@ def enum_object_hook(obj: dict[str, Any]) -> Any:
     return found[obj["name"]]
 
 
-def _treespec_to_json(spec: TreeSpec) -> dict[str, Any]:
-    if spec.is_leaf():
+def _treespec_to_json(treespec: TreeSpec) -> dict[str, Any]:
+    if treespec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
-    known = SUPPORTED_SERIALIZED_TYPES.get(spec.type)
+    known = SUPPORTED_SERIALIZED_TYPES.get(treespec.type)
     if known is None:
-        raise NotImplementedError(f"Serializing {spec.type} in pytree is not registered.")
+        raise NotImplementedError(f"Serializing {treespec.type} in pytree is not registered.")
     if known.serialized_type_name == NO_SERIALIZED_TYPE_NAME_FOUND:
         raise NotImplementedError(
-            f"No registered serialization name for {spec.type} found. Please update your "
+            f"No registered serialization name for {treespec.type} found. Please update your "
             "_register_pytree_node call with a `serialized_type_name` kwarg."
         )
     if known.to_dumpable_context is not None:
-        context = known.to_dumpable_context(spec._context)
+        context = known.to_dumpable_context(treespec._context)
     else:
         try:
-            context = json.dumps(spec._context, cls=EnumEncoder)
+            context = json.dumps(treespec._context, cls=EnumEncoder)
         except TypeError as error:
             raise TypeError(
                 "Unable to serialize context. Please make the context json dump-able, or register "
                 "a custom serializer using _register_pytree_node."
             ) from error
-    children = [_treespec_to_json(child) for child in spec._children]
+    children = [_treespec_to_json(child) for child in treespec._children]
     return {"type": known.serialized_type_name, "context": context, "children_spec": children}
 
 
-def _json_to_treespec(schema: Any) -> TreeSpec:
-    kind = schema["type"]
-    if kind is None and schema["context"] is None and not schema["children_spec"]:
+def _json_to_treespec(json_schema: Any) -> TreeSpec:
+    kind = json_schema["type"]
+    if kind is None and json_schema["context"] is None and not json_schema["children_spec"]:
         return _LEAF_SPEC
     if kind not in SERIALIZED_TYPE_TO_PYTHON_TYPE:
         raise NotImplementedError(f"Deserializing {kind} in pytree is not registered.")
     cls = SERIALIZED_TYPE_TO_PYTHON_TYPE[kind]
     convert = SUPPORTED_SERIALIZED_TYPES[cls].from_dumpable_context
     if convert is not None:
-        context = convert(schema["context"])
+        context = convert(json_schema["context"])
     else:
         try:
-            context = json.loads(schema["context"], object_hook=enum_object_hook)
+            context = json.loads(json_schema["context"], object_hook=enum_object_hook)
         except TypeError as error:
             raise TypeError(
                 "Unable to deserialize context. Please make the context json load-able, or "
                 "register a custom serializer using _register_pytree_node."
             ) from error
-    return TreeSpec(cls, context, [_json_to_treespec(child) for child in schema["children_spec"]])
+    return TreeSpec(
+        cls, context, [_json_to_treespec(child) for child in json_schema["children_spec"]]
+    )
 
 
 def _check_protocol(protocol: Any) -> None:

@@ -135,6 +135,14 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {id(self):#x}>"
 
+    def pop(self, key: Any, *args: Any) -> Any:
+        """Takes out an entry; gives its value, or the second argument if there is none."""
+        return self.data.pop(self.ref_type(key), *args)
+
+    def update(self, dict: Any = None, **kwargs: Any) -> None:  # type: ignore[override]
+        """Puts in the entries of another dictionary, or of pairs."""
+        super().update(() if dict is None else dict, **kwargs)
+
     def copy(self) -> WeakIdKeyDictionary:
         """The same entries in a dictionary of its own."""
         return type(self)(self, self.ref_type)

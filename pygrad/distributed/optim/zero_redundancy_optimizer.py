@@ -91,8 +91,23 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def _all_params(self) -> list[Tensor]:
         return [each for group in self.param_groups for each in group["params"]]
 
-    def _partition_parameters(self) -> list[list[Group]]:
-        """For each rank its parameters: as many groups as there are, each with a part."""
+    def _partition_parameters(
+        self, params_per_rank: list[list[Tensor]] | None = None
+    ) -> list[list[Group]]:
+        """For each rank its parameters: as many groups as there are, each with a part.
+
+        Args:
+            params_per_rank: a share of each rank in place of those chosen here.
+
+        Raises:
+            RuntimeError: shares are given, and there are several groups.
+        """
+        if params_per_rank is not None:
+            if len(self.param_groups) != 1:
+                raise RuntimeError(
+                    "Specifying `params_per_rank` only supported with a single parameter group"
+                )
+            self._shares = [[{**self.param_groups[0], "params": part}] for part in params_per_rank]
         if self._shares is None:
             sizes = [0] * self.world_size
             self._shares = [[] for _ in sizes]

@@ -64,7 +64,8 @@ class _StridedShard(Placement):
     dim: int
     split_factor: int
 
-    def __init__(self, dim: int, *, split_factor: int) -> None:
+    def __init__(self, dim: int, *, split_factor: int = 1, sf: int | None = None) -> None:
+        split_factor = split_factor if sf is None else sf
         object.__setattr__(self, "dim", dim)
         object.__setattr__(self, "split_factor", split_factor)
 

@@ -43,8 +43,11 @@ _CONSTANT_ELEMENTS: Final = 1
 class _ProxyTensor:
     """What stands for a tensor in the graph, and its value if that is known to stay the same."""
 
-    def __init__(self, proxy: Proxy, tensor: Tensor, constant: Tensor | None) -> None:
-        self.proxy, self.tensor, self.constant = proxy, tensor, constant
+    tensor: Tensor
+    """Kept, so that no other tensor gets its handle."""
+
+    def __init__(self, proxy: Proxy, constant: Tensor | None) -> None:
+        self.proxy, self.constant = proxy, constant
 
 
 def _place_of(tensor: Tensor) -> Any:
@@ -95,7 +98,8 @@ class PythonKeyTracer(Tracer):
 
     def note(self, tensor: Tensor, proxy: Proxy, constant: Tensor | None = None) -> None:
         """Lets a proxy stand for a tensor from now on."""
-        noted = _ProxyTensor(proxy, tensor, constant)
+        noted = _ProxyTensor(proxy, constant)
+        noted.tensor = tensor
         self._by_handle[tensor._h] = noted
         place = _place_of(tensor)
         if place is not None:
@@ -176,12 +180,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         pre_dispatch: bool = False,
         _allow_fake_constant: bool = False,
         _error_on_data_dependent_ops: bool = True,
+        decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
     ) -> None:
         super().__init__()
         self.tracer = tracer
         self.tracing_mode = tracing_mode
         self.enable_tracing = True
-        self.decomposition_table: Mapping[Any, Callable[..., Any]] = {}
+        self.decomposition_table = decomposition_table or {}
         self._error_on_data_dependent_ops = _error_on_data_dependent_ops
 
     @classmethod

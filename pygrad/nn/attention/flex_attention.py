@@ -165,6 +165,8 @@ class BlockMask:
         BLOCK_SIZE: queries and keys of a block.
         mask_mod: the function of positions that tells what is seen in a block.
         seq_lengths: queries and keys in all.
+        dq_write_order, dq_write_order_full, dq_kv_order, dq_kv_order_spt: in which order a device
+            adds up gradients of queries: kept, and of no effect here, where the order is fixed.
 
     Example:
         >>> from pygrad.nn.attention.flex_attention import create_block_mask
@@ -185,8 +187,13 @@ class BlockMask:
         q_indices: Tensor | None,
         full_q_num_blocks: Tensor | None,
         full_q_indices: Tensor | None,
-        BLOCK_SIZE: tuple[int, int],
-        mask_mod: _mask_mod_signature,
+        BLOCK_SIZE: tuple[int, int] = (_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE),
+        mask_mod: _mask_mod_signature = noop_mask,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | None = None,
+        dq_kv_order_spt: bool | None = None,
     ) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -197,6 +204,8 @@ class BlockMask:
         self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
         self.BLOCK_SIZE = BLOCK_SIZE
         self.mask_mod = mask_mod
+        self.dq_write_order, self.dq_write_order_full = dq_write_order, dq_write_order_full
+        self.dq_kv_order, self.dq_kv_order_spt = dq_kv_order, dq_kv_order_spt
 
     @classmethod
     def from_kv_blocks(
@@ -209,6 +218,10 @@ class BlockMask:
         mask_mod: _mask_mod_signature | None = None,
         seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
         """A mask of blocks of keys by blocks of queries; those by blocks of keys follow.
 
@@ -243,6 +256,10 @@ class BlockMask:
             by_key[3],
             size,
             mask_mod or noop_mask,
+            dq_write_order=dq_write_order,
+            dq_write_order_full=dq_write_order_full,
+            dq_kv_order=dq_kv_order if isinstance(dq_kv_order, Tensor) else None,
+            dq_kv_order_spt=dq_kv_order if isinstance(dq_kv_order, bool) else None,
         )
 
     @property
@@ -314,7 +331,9 @@ class BlockMask:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
-def _sliced_mask_mod_error(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+def _sliced_mask_mod_error(
+    batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor
+) -> Tensor:
     raise RuntimeError("Cannot use mask_mod from a sliced BlockMask")
 
 
@@ -327,7 +346,9 @@ def create_block_mask(
     device: Any = None,
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
-    compute_q_blocks: bool = True,
+    separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
 ) -> BlockMask:
     """The mask by blocks of a function of (batch, head, query, key).
 
@@ -336,7 +357,15 @@ def create_block_mask(
         B, H: how many batches and heads; None: one that stands for all.
         Q_LEN, KV_LEN: how many queries and keys.
         BLOCK_SIZE: of queries and keys.
+        separate_full_blocks: whether blocks that are seen whole are told apart.
+        compute_dq_write_order: only False.
+        dq_kv_order: of no effect without `compute_dq_write_order`.
+
+    Raises:
+        NotImplementedError: `compute_dq_write_order` is True.
     """
+    if compute_dq_write_order:
+        raise NotImplementedError("create_block_mask: compute_dq_write_order=True")
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN)
     rows, columns = -(-Q_LEN // size[0]), -(-KV_LEN // size[1])
@@ -344,10 +373,10 @@ def create_block_mask(
     blocks = pygrad.nn.functional.pad(mask.int(), widths)
     blocks = blocks.reshape(*mask.shape[:2], rows, size[0], columns, size[1])
     seen = blocks.sum(dim=(3, 5))
-    whole = seen == size[0] * size[1]
-    part = (seen > 0) & ~whole
+    full = seen == size[0] * size[1]
+    part = (seen > 0) & ~full if separate_full_blocks else seen > 0
     counts, indices = _ordered(part.int())
-    full_counts, full_indices = _ordered(whole.int())
+    full_counts, full_indices = _ordered(full.int()) if separate_full_blocks else (None, None)
     return BlockMask.from_kv_blocks(
         counts,
         indices,
@@ -356,7 +385,6 @@ def create_block_mask(
         BLOCK_SIZE=size,
         mask_mod=mask_mod,
         seq_lengths=(Q_LEN, KV_LEN),
-        compute_q_blocks=compute_q_blocks,
     )
 
 

@@ -18,6 +18,7 @@ class OptimizedModule(Module):
 
     Args:
         mod: the module; it is `_orig_mod`.
+        dynamo_ctx: kept as `dynamo_ctx`; nothing is compiled.
 
     Example:
         >>> import pygrad
@@ -31,9 +32,10 @@ class OptimizedModule(Module):
         2
     """
 
-    def __init__(self, mod: Module) -> None:
+    def __init__(self, mod: Module, dynamo_ctx: Any = None) -> None:
         super().__init__()
         self._modules["_orig_mod"] = mod
+        self.__dict__["dynamo_ctx"] = dynamo_ctx
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the other module returns, its hooks called."""

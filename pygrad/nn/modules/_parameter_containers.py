@@ -47,8 +47,8 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def _key(self, index: SupportsIndex) -> str:
-        position = operator.index(index)
+    def _key(self, idx: SupportsIndex) -> str:
+        position = operator.index(idx)
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range")
         return str(position % len(self))

@@ -141,19 +141,19 @@ class ModuleTree(ModuleAttributes):
 
     def _named_members(
         self,
-        get_members: Callable[[Module], Iterable[tuple[str, _T | None]]],
+        get_members_fn: Callable[[Module], Iterable[tuple[str, _T | None]]],
         prefix: str = "",
         recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, _T]]:
-        """Each thing that `get_members` finds in a module, with its dotted name."""
+        """Each thing that `get_members_fn` finds in a module, with its dotted name."""
         itself: Any = self
         owners: Iterable[tuple[str, Module]] = [(prefix, itself)]
         if recurse:
             owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         seen: set[_T] = set()
         for path, owner in owners:
-            for name, member in get_members(owner):
+            for name, member in get_members_fn(owner):
                 if member is None or member in seen:
                     continue
                 if remove_duplicate:

@@ -83,7 +83,14 @@ class _NormBase(Module):
         )
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
     ) -> None:
         # Version 1 had no num_batches_tracked; the present count stands in for it.
         version = local_metadata.get("version")
@@ -91,7 +98,15 @@ class _NormBase(Module):
             count = self.num_batches_tracked
             missing = pygrad.tensor(0, dtype=pygrad.long) if count is None else count
             state_dict.setdefault(prefix + "num_batches_tracked", missing)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+        super()._load_from_state_dict(
+            state_dict,
+            prefix,
+            local_metadata,
+            strict,
+            missing_keys,
+            unexpected_keys,
+            error_msgs,
+        )
 
 
 class _BatchNorm(_NormBase):

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Self, SupportsIndex, overload
 
 from .module import Module
-from .utils import addindent
+from .utils import _addindent
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
@@ -19,9 +19,9 @@ class _Numbered(Module):
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
-    def _key(self, index: SupportsIndex) -> str:
+    def _key(self, idx: SupportsIndex) -> str:
         """The name of the child at an index, which may count from the end."""
-        position = operator.index(index)
+        position = operator.index(idx)
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range")
         return list(self._modules)[position]
@@ -238,8 +238,8 @@ class ModuleList(_Numbered):
 def _describe_run(first: int, last: int, text: str) -> str:
     """Children that print alike are printed once, with their number."""
     if first == last:
-        return addindent(f"({first}): {text}", 2)
-    return addindent(f"({first}-{last}): {last - first + 1} x {text}", 2)
+        return _addindent(f"({first}): {text}", 2)
+    return _addindent(f"({first}-{last}): {last - first + 1} x {text}", 2)
 
 
 class ModuleDict(Module):

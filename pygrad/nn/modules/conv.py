@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ..._package import pygrad
@@ -11,7 +12,7 @@ from .._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny
 from ..parameter import Parameter
 from .linear import init_weight_and_bias
 from .module import Module
-from .utils import ntuple
+from .utils import _reverse_repeat_tuple, ntuple
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 
@@ -20,11 +21,10 @@ _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
 class _ConvNd(Module):
-    """What convolutions of any number of dimensions have: sizes, weight, bias, printing."""
+    """What convolutions of any number of dimensions have: sizes, weight, bias, printing.
 
-    _n_dims: ClassVar[int]
-    _derived = ("transposed", "_reversed_padding_repeated_twice")
-    transposed = False
+    Layers of others' making derive from it: sizes are tuples, and every argument is given.
+    """
 
     weight: Parameter
     bias: Parameter | None
@@ -33,34 +33,36 @@ class _ConvNd(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: SizeAny,
-        stride: SizeAny = 1,
-        padding: str | SizeAny = 0,
-        dilation: SizeAny = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: str | tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
         device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:
         super().__init__()
         _check_channels(in_channels, out_channels, groups)
+        _check_padding(padding, padding_mode, stride)
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = ntuple(kernel_size, self._n_dims)
-        self.stride = ntuple(stride, self._n_dims)
-        self.padding: str | tuple[int, ...] = (
-            padding if isinstance(padding, str) else ntuple(padding, self._n_dims)
-        )
-        self.dilation = ntuple(dilation, self._n_dims)
-        self.output_padding = (0,) * self._n_dims
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
-        _check_padding(self.padding, padding_mode, self.stride)
+        self._reversed_padding_repeated_twice = _widths(padding, kernel_size, dilation)
         ends = (out_channels, in_channels // groups)
-        if self.transposed:
+        if transposed:
             ends = (in_channels, out_channels // groups)
-        shape = (*ends, *self.kernel_size)
+        shape = (*ends, *kernel_size)
         self.weight = Parameter(pygrad.empty(shape, device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(pygrad.empty(out_channels, device=device, dtype=dtype))
@@ -71,31 +73,6 @@ class _ConvNd(Module):
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
         init_weight_and_bias(self.weight, self.bias)
-
-    @property
-    def _reversed_padding_repeated_twice(self) -> list[int]:
-        """The padding as ``F.pad`` wants it: (before, after) of each dimension, last one first."""
-        if self.padding == "same":
-            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            sides = [(total // 2, total - total // 2) for total in totals]
-        elif isinstance(self.padding, str):
-            sides = [(0, 0)] * self._n_dims
-        else:
-            sides = [(width, width) for width in self.padding]
-        return [width for side in reversed(sides) for width in side]
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight, self.bias)
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The convolution with a weight that may be another than the layer's."""
-        padding = self.padding
-        if self.padding_mode != "zeros":
-            widths = self._reversed_padding_repeated_twice
-            input = F.pad(input, widths, mode=self.padding_mode)
-            padding = (0,) * self._n_dims
-        op = (F.conv1d, F.conv2d, F.conv3d)[self._n_dims - 1]
-        return op(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         parts = [
@@ -143,7 +120,70 @@ def _check_padding(
         )
 
 
-class Conv1d(_ConvNd):
+def _widths(
+    padding: str | tuple[int, ...], kernel_size: tuple[int, ...], dilation: tuple[int, ...]
+) -> Sequence[int]:
+    """The padding as ``F.pad`` wants it: (before, after) of each dimension, last one first."""
+    if not isinstance(padding, str):
+        return _reverse_repeat_tuple(padding, 2)
+    if padding == "valid":
+        return [0, 0] * len(kernel_size)
+    totals = [d * (k - 1) for d, k in zip(dilation, kernel_size, strict=False)]
+    sides = [(total // 2, total - total // 2) for total in totals]
+    return [width for side in reversed(sides) for width in side]
+
+
+class _Convolution(_ConvNd):
+    """A layer of one number of dimensions: a size may be one number."""
+
+    _n_dims: ClassVar[int]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: SizeAny,
+        stride: SizeAny = 1,
+        padding: str | SizeAny = 0,
+        dilation: SizeAny = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        n = self._n_dims
+        super().__init__(
+            in_channels,
+            out_channels,
+            ntuple(kernel_size, n),
+            ntuple(stride, n),
+            padding if isinstance(padding, str) else ntuple(padding, n),
+            ntuple(dilation, n),
+            False,
+            (0,) * n,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution with a weight that may be another than the layer's."""
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            widths = self._reversed_padding_repeated_twice
+            input = F.pad(input, widths, mode=self.padding_mode)
+            padding = (0,) * self._n_dims
+        op = (F.conv1d, F.conv2d, F.conv3d)[self._n_dims - 1]
+        return op(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+
+class Conv1d(_Convolution):
     """Cross-correlation of (N, C_in, L) with C_out kernels of length k.
 
     Args:
@@ -200,7 +240,7 @@ class Conv1d(_ConvNd):
         )
 
 
-class Conv2d(_ConvNd):
+class Conv2d(_Convolution):
     """Cross-correlation of (N, C_in, H, W) with C_out kernels of size (k_h, k_w).
 
     Arguments as :class:`Conv1d`, each size an int or a pair.
@@ -246,7 +286,7 @@ class Conv2d(_ConvNd):
         )
 
 
-class Conv3d(_ConvNd):
+class Conv3d(_Convolution):
     """Cross-correlation of (N, C_in, D, H, W) with C_out kernels of size (k_d, k_h, k_w).
 
     Arguments as :class:`Conv1d`, each size an int or three.

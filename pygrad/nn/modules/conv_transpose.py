@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from ..._tensor import Tensor
 from .. import functional as F
@@ -14,23 +15,26 @@ __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _ConvTransposeNd(_ConvNd):
-    """What they have besides: a padding of the output, by which its size can be chosen."""
+    """What they have besides: a padding of the output, by which its size can be chosen.
 
-    transposed = True
+    Layers of others' making derive from it: sizes are tuples, and every argument is given.
+    """
+
     padding: tuple[int, ...]
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: SizeAny,
-        stride: SizeAny = 1,
-        padding: SizeAny = 0,
-        output_padding: SizeAny = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: SizeAny = 1,
-        padding_mode: str = "zeros",
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
         device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:
@@ -43,35 +47,13 @@ class _ConvTransposeNd(_ConvNd):
             stride,
             padding,
             dilation,
+            transposed,
+            output_padding,
             groups,
             bias,
             padding_mode,
             device,
             dtype,
-        )
-        self.output_padding = ntuple(output_padding, self._n_dims)
-
-    def _transpose(
-        self, op: Callable[..., Tensor], input: Tensor, output_size: Sequence[int] | None
-    ) -> Tensor:
-        more = self._output_padding(
-            input,
-            None if output_size is None else [*output_size],
-            self.stride,
-            self.padding,
-            self.kernel_size,
-            self._n_dims,
-            self.dilation,
-        )
-        return op(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            more,
-            self.groups,
-            self.dilation,
         )
 
     def _output_padding(
@@ -113,7 +95,68 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(b - a for a, b in zip(least, wanted, strict=True))
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class _Transposed(_ConvTransposeNd):
+    """A layer of one number of dimensions: a size may be one number."""
+
+    _n_dims: ClassVar[int]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: SizeAny,
+        stride: SizeAny = 1,
+        padding: SizeAny = 0,
+        output_padding: SizeAny = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: SizeAny = 1,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        n = self._n_dims
+        super().__init__(
+            in_channels,
+            out_channels,
+            ntuple(kernel_size, n),
+            ntuple(stride, n),
+            ntuple(padding, n),
+            ntuple(dilation, n),
+            True,
+            ntuple(output_padding, n),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _transpose(
+        self, op: Callable[..., Tensor], input: Tensor, output_size: Sequence[int] | None
+    ) -> Tensor:
+        more = self._output_padding(
+            input,
+            None if output_size is None else [*output_size],
+            self.stride,
+            self.padding,
+            self.kernel_size,
+            self._n_dims,
+            self.dilation,
+        )
+        return op(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            more,
+            self.groups,
+            self.dilation,
+        )
+
+
+class ConvTranspose1d(_Transposed):
     """Transposed convolution of (N, C_in, L) or (C_in, L).
 
     Args:
@@ -149,7 +192,7 @@ class ConvTranspose1d(_ConvTransposeNd):
         return self._transpose(F.conv_transpose1d, input, output_size)
 
 
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_Transposed):
     """Transposed convolution of (N, C_in, H, W) or (C_in, H, W).
 
     Arguments as :class:`ConvTranspose1d`, each size an int or a pair.
@@ -167,7 +210,7 @@ class ConvTranspose2d(_ConvTransposeNd):
         return self._transpose(F.conv_transpose2d, input, output_size)
 
 
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_Transposed):
     """Transposed convolution of (N, C_in, D, H, W) or (C_in, D, H, W).
 
     Arguments as :class:`ConvTranspose1d`, each size an int or three.

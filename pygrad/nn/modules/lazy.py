@@ -16,8 +16,8 @@ from ...utils.hooks import RemovableHandle
 from .._types import DeviceLike, DTypeLike, SizeAny
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _NormBase
-from .conv import Conv1d, Conv2d, Conv3d, _ConvNd
-from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .conv import Conv1d, Conv2d, Conv3d, _ConvNd, _Convolution
+from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _Transposed
 from .instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .linear import Linear
 from .module import Module
@@ -91,7 +91,16 @@ class LazyModuleMixin(Module):
                 as_it_is = keep_vars or is_lazy(tensor)
                 destination[prefix + name] = tensor if as_it_is else tensor.detach()
 
-    def _lazy_load_hook(self, state_dict: Any, prefix: str, *_: Any) -> None:
+    def _lazy_load_hook(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         """Give what is uninitialized here the shapes of what will be loaded."""
         for name, tensor in self._own_tensors():
             given = state_dict.get(prefix + name)
@@ -219,7 +228,7 @@ class _LazyConv(LazyModuleMixin, _ConvNd):
         self.reset_parameters()
 
     def _get_in_channels(self, input: Tensor) -> int:
-        alone = self._n_dims + 1
+        alone = len(self.kernel_size) + 1
         if input.dim() not in (alone, alone + 1):
             raise RuntimeError(
                 f"Expected {alone}D (unbatched) or {alone + 1}D (batched) input to "
@@ -229,7 +238,7 @@ class _LazyConv(LazyModuleMixin, _ConvNd):
         return found
 
 
-class _LazyConvForward(_LazyConv):
+class _LazyConvForward(_LazyConv, _Convolution):
     def __init__(
         self,
         out_channels: int,
@@ -247,7 +256,7 @@ class _LazyConvForward(_LazyConv):
         self._begin(out_channels, bias, device, dtype)
 
 
-class _LazyConvTranspose(_LazyConv):
+class _LazyConvTranspose(_LazyConv, _Transposed):
     def __init__(
         self,
         out_channels: int,

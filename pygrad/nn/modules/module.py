@@ -31,7 +31,7 @@ from ._attributes import (
 )
 from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from ._state import ModuleState, _IncompatibleKeys, _WrappedHook
-from .utils import addindent as _addindent
+from .utils import _addindent
 
 __all__ = [
     "Module",

@@ -41,8 +41,8 @@ def _get_activation_fn(activation: Activation) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
-def _get_clones(module: Module, count: int) -> ModuleList:
-    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+def _get_clones(module: Module, N: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
 def _added(
@@ -52,10 +52,13 @@ def _added(
     return _canonical_mask(mask, name, _none_or_dtype(other), other_name, like.dtype)
 
 
-def _detect_is_causal_mask(mask: Tensor | None, given: bool | None, size: int) -> bool:
-    """Whether a mask is the causal one: as told, or as found."""
-    if given is not None or mask is None:
-        return given is True
+def _detect_is_causal_mask(
+    mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
+) -> bool:
+    """Whether a mask is the causal one, of its own size or of `size`: as told, or as found."""
+    if is_causal is not None or mask is None:
+        return is_causal is True
+    size = mask.size(-2) if size is None else size
     causal = Transformer.generate_square_subsequent_mask(size, mask.device, mask.dtype)
     return mask.size() == causal.size() and bool((mask == causal).all())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,12 +35,20 @@ def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,) * count
 
 
-def _ntuple(n: int) -> Callable[[Any], tuple[int, ...]]:
-    """`ntuple` of one count: PyTorch's name of it, which layers of others' making import."""
-    return functools.partial(ntuple, count=n)
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[int, ...]]:
+    """`ntuple` of one count, a function of a name: layers of others' making import these."""
+
+    def parse(x: int | Iterable[int]) -> tuple[int, ...]:
+        return ntuple(x, n)
+
+    parse.__name__ = name
+    return parse
 
 
-_single, _pair, _triple, _quadruple = map(_ntuple, range(1, 5))
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
@@ -72,10 +79,10 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
     return [d if size is None else size for size, d in zip(out_size, own, strict=True)]
 
 
-def addindent(text: str, n_spaces: int) -> str:
+def _addindent(s_: str, numSpaces: int) -> str:
     """Indent every line of a child's ``repr`` but the first, leaving blank lines empty."""
-    first, *rest = text.split("\n")
-    return "\n".join([first, *(" " * n_spaces + line if line.strip() else "" for line in rest)])
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line if line.strip() else "" for line in rest)])
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:

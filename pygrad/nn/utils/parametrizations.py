@@ -59,11 +59,11 @@ def _made_orthogonal(matrix: Tensor) -> Tensor:
     return made
 
 
-def _is_orthogonal(q: Tensor) -> bool:
-    height, width = q.shape[-2:]
-    identity = pygrad.eye(width, dtype=q.dtype, device=q.device)
-    near = 10.0 * height * pygrad.finfo(q.dtype).eps
-    return pygrad.allclose(q.mH @ q, identity, atol=near)
+def _is_orthogonal(Q: Tensor, eps: float | None = None) -> bool:
+    height, width = Q.shape[-2:]
+    identity = pygrad.eye(width, dtype=Q.dtype, device=Q.device)
+    near = 10.0 * height * pygrad.finfo(Q.dtype).eps if eps is None else eps
+    return pygrad.allclose(Q.mH @ Q, identity, atol=near)
 
 
 class _Orthogonal(Module):

@@ -73,9 +73,9 @@ class PackedSequence(_Packed):
         """With data of another dtype; this very object if that changes nothing."""
         return self._with(self.data.to(*args, **kwargs))
 
-    def cpu(self) -> PackedSequence:
-        """This object: there is no other device."""
-        return self
+    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """As `to`; there is no other device."""
+        return self.to(*args, **kwargs) if args or kwargs else self
 
     def double(self) -> PackedSequence:
         """With data of float64."""

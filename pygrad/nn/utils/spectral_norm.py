@@ -20,7 +20,9 @@ T = TypeVar("T", bound=Module)
 class SpectralNorm:
     """The hook that computes the weight."""
 
-    def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         self.name = name
         if n_power_iterations <= 0:
             raise ValueError(
@@ -40,12 +42,12 @@ class SpectralNorm:
         """A vector of length one."""
         return F.normalize(vector, dim=0, eps=self.eps)
 
-    def compute_weight(self, module: Module, iterate: bool) -> Tensor:
+    def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
         """The weight over its norm as the two vectors see it, which are improved first."""
         weight = getattr(module, self.name + "_orig")
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
         matrix = self.matrix(weight)
-        if iterate:
+        if do_power_iteration:
             with pygrad.no_grad():
                 for _ in range(self.n_power_iterations):
                     v.copy_(self.normalised(matrix.t().mv(u)))

@@ -270,14 +270,14 @@ def _approximate(state: PowerSGDState, number: int, matrices: Sequence[Tensor]) 
         state.p_memory_dict[number], state.q_memory_dict[number] = left.tensor, right.tensor
 
 
-def _orthogonalize(matrix: Tensor, epsilon: float) -> None:
-    """Makes the columns of a matrix orthonormal, in place."""
-    columns = matrix.shape[1]
-    if columns > 2 and matrix.dtype in (pygrad.float32, pygrad.float64):
-        matrix.copy_(pygrad.linalg.qr(matrix)[0])
+def _orthogonalize(matrices: Tensor, epsilon: float = 0) -> None:
+    """Makes the columns of a matrices orthonormal, in place."""
+    columns = matrices.shape[1]
+    if columns > 2 and matrices.dtype in (pygrad.float32, pygrad.float64):
+        matrices.copy_(pygrad.linalg.qr(matrices)[0])
         return
     for place in range(columns):
-        column, rest = matrix[:, place : place + 1], matrix[:, place + 1 :]
+        column, rest = matrices[:, place : place + 1], matrices[:, place + 1 :]
         column /= column.norm() + epsilon
         if place + 1 < columns:
             rest -= (column * rest).sum(dim=0, keepdim=True) * column

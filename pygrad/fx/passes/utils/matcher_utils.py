@@ -100,8 +100,7 @@ class SubgraphMatcher:
             return True
         return self._match_attributes(pn, gn) if pn.op == "get_attr" else pn.target == gn.target
 
-    @staticmethod
-    def _match_attributes(pn: Node, gn: Node) -> bool:
+    def _match_attributes(self, pn: Node, gn: Node) -> bool:
         owners = pn.graph.owning_module, gn.graph.owning_module
         if owners[0] is None or owners[1] is None:
             raise AssertionError("the owning modules of both graphs must be known")
@@ -113,15 +112,17 @@ class SubgraphMatcher:
             raise RuntimeError(f"Unsupported type {wanted} when matching attributes")
         return True
 
-    def _match_nodes(self, pn: Node, gn: Node, match: InternalMatch) -> bool:
+    def _match_nodes(
+        self, pn: Node, gn: Node, match: InternalMatch, node_name_match: str = ""
+    ) -> bool:
         """Whether what leads to a node of the graph is like what leads to one of the pattern;
-        notes which stands for which.
+        notes which stands for which. Nodes whose names contain `node_name_match` are alike.
         """
         waiting: list[tuple[Any, Any]] = [(pn, gn)]
         while waiting:
             wanted, found = waiting.pop()
             if isinstance(wanted, Node) and isinstance(found, Node):
-                below = self._step(wanted, found, match)
+                below = self._step(wanted, found, match, node_name_match)
                 if below is None:
                     return False
                 waiting += reversed(below)
@@ -133,11 +134,15 @@ class SubgraphMatcher:
                 return False
         return True
 
-    def _step(self, pn: Node, gn: Node, match: InternalMatch) -> list[tuple[Any, Any]] | None:
+    def _step(
+        self, pn: Node, gn: Node, match: InternalMatch, node_name_match: str
+    ) -> list[tuple[Any, Any]] | None:
         """The arguments that must be alike for two nodes to be; None if they are not anyway."""
         if pn in match.nodes_map:
             return [] if match.nodes_map[pn] is gn else None
-        if any(gn is each for each in match.nodes_map.values()) or not self._equal(pn, gn):
+        if any(gn is each for each in match.nodes_map.values()) or not self._equal(
+            pn, gn, node_name_match
+        ):
             return None
         match.nodes_map[pn] = gn
         if pn.op == "placeholder":
