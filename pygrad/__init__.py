@@ -228,6 +228,10 @@ if TYPE_CHECKING:
 globals().update(_ops.namespace("torch"))
 
 from . import _C as _C
+from ._casts import CASTS as _CASTS
+
+globals().update(_CASTS)
+
 from . import (
     _checks,
     autograd,

@@ -82,6 +82,21 @@ class _Frame:
         # it runs, so that no other tensor gets such a handle.
         self.leaves: dict[int, Tensor] = {}
         self.nodes: set[Any] = set()  # of its aliases that are no leaves
+        self.aliases: list[Tensor] = []  # all slices of what was wrapped, in order
+
+    def wrapped(self, tensor: Tensor) -> Tensor:
+        """What the function gets for a tensor that it is differentiated by."""
+        of = list(levels.stack)
+        with _recording(mapped=False):
+            whole = _whole(tensor, of)
+            leaf = _alias(whole)
+            inner = _with_tangent(whole, leaf)
+        self.aliases.append(leaf)
+        if leaf.is_leaf:
+            self.leaves[leaf._h] = leaf
+        else:
+            self.nodes.add(leaf.grad_fn)
+        return _slices(inner, of)
 
     def tracks(self, whole: Tensor) -> bool:
         """Whether the transform differentiates through a tensor (all its slices)."""
@@ -221,25 +236,22 @@ def _check_real(name: str, what: str, values: Any) -> None:
             )
 
 
+def _by_frame(tensor: Tensor, frame: _Frame) -> Tensor:
+    return frame.wrapped(tensor)
+
+
+wrapped: Callable[[Tensor, _Frame], Tensor] = _by_frame
+"""What a function gets for a tensor; `_functorch.eager_transforms` lets others say it."""
+
+
 class _Aliases:
     """What a function gets for the tensors it is differentiated by, and their gradients."""
 
     def __init__(self, tensors: Sequence[Any], frame: _Frame) -> None:
         _check_leaves(tensors)
         self.levels = list(levels.stack)
-        self.inner: list[Tensor] = []
-        with _recording(mapped=False):
-            wholes = [_whole(tensor, self.levels) for tensor in tensors]
-            self.leaves = [_alias(whole) for whole in wholes]
-            for whole, leaf in zip(wholes, self.leaves, strict=True):
-                self.inner.append(_with_tangent(whole, leaf))
-        self.inner = [_slices(whole, self.levels) for whole in self.inner]
-        self.own = frame.leaves
-        for leaf in self.leaves:
-            if leaf.is_leaf:
-                self.own[leaf._h] = leaf
-            else:
-                frame.nodes.add(leaf.grad_fn)
+        self.inner: list[Tensor] = [wrapped(tensor, frame) for tensor in tensors]
+        self.leaves, self.own = frame.aliases, frame.leaves
         self.nested = bool(frame.nodes)
 
     def whole(self, outputs: Sequence[Tensor]) -> list[Tensor]:

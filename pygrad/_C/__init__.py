@@ -83,6 +83,33 @@ class _EnableTorchFunction:
 
 
 @builtin
+def _get_default_device() -> str:
+    """Where tensors are made unless a program says otherwise: always "cpu", as in PyTorch.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad._C._get_default_device()
+        'cpu'
+    """
+    return "cpu"
+
+
+@builtin
+def _is_alias_of(arg0: Any, arg1: Any) -> bool:
+    """Whether two tensors have one storage; False of anything else.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(3)
+        >>> pygrad._C._is_alias_of(x, x[1:]), pygrad._C._is_alias_of(x, x.clone())
+        (True, False)
+    """
+    if not (isinstance(arg0, Tensor) and isinstance(arg1, Tensor)):
+        return False
+    return bool(arg0.untyped_storage()._cdata == arg1.untyped_storage()._cdata)
+
+
+@builtin
 def _dispatch_isTensorSubclassLike(tensor: Tensor) -> bool:
     """Whether ops on a tensor are another's to answer: its class's, or a transform's."""
     return answers_for_ops(tensor) or _header.is_batched(tensor._h)
@@ -365,6 +392,7 @@ _LATE = {
     "_get_dispatch_stack_at": ("utils._python_dispatch", "_get_dispatch_stack_at"),
     "_push_on_torch_dispatch_stack": ("_dispatch", "push_mode"),
     "_pop_torch_dispatch_stack": ("utils._python_dispatch", "_pop_mode"),
+    "PyTorchFileReader": ("serialization._file_reader", "PyTorchFileReader"),
 }
 """Names that few programs use: module and name there."""
 

@@ -74,6 +74,12 @@ class _Patcher:
         self.visited.add(id(thing))
         return not seen
 
+    def __enter__(self) -> _Patcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.revert_all_patches()
+
     def revert_all_patches(self) -> list[_Patch]:
         """Undo all, to do them again."""
         for each in reversed(self.patches_made):

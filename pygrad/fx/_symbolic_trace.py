@@ -34,6 +34,9 @@ _STARRED: Final = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _proxyable_classes: Final[dict[type, None]] = {}
 _tracing = 0
 _constant_attribute_types: Final = (Tensor, pytree.TreeSpec)
+_orig_module_call: Final[Callable[..., Any]] = Module.__call__
+_orig_module_getattr: Final[Callable[..., Any]] = Module.__getattr__
+"""What a trace puts others in the place of; tracers of others' making call them."""
 
 
 def is_fx_tracing() -> bool:
@@ -455,7 +458,7 @@ class Tracer(TracerBase):
 
     def _patch_modules(self, patcher: _Patcher) -> None:
         """Lets calls of modules, and readings of their parameters, come here."""
-        call, read = Module.__call__, Module.__getattr__
+        call, read = _orig_module_call, _orig_module_getattr
         proxies: dict[str, Proxy] = {}
 
         @functools.wraps(read)

@@ -154,7 +154,7 @@ def infer_schema(
     Args:
         mutates_args: the names of arguments that are written to; "unknown": all tensors may be.
         op_name: stands before the schema.
-        tags: a tag or several; `Tag.inplace` and `Tag.out`, which would mark arguments, are refused.
+        tags: a tag or several; `Tag.inplace` and `Tag.out`, which mark arguments, are refused.
 
     Raises: ValueError: an annotation is absent, or of a type that no schema has.
 

@@ -99,8 +99,7 @@ def uniform_(
         >>> bool((w >= 0).all() and (w < 1).all())
         True
     """
-    with pygrad.no_grad():
-        return tensor.uniform_(a, b, **_optional(generator))
+    return _no_grad_uniform_(tensor, a, b, generator)
 
 
 @overridable
@@ -108,8 +107,7 @@ def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
     """Fill with samples of the normal distribution of that mean and standard deviation."""
-    with pygrad.no_grad():
-        return tensor.normal_(mean, std, **_optional(generator))
+    return _no_grad_normal_(tensor, mean, std, generator)
 
 
 def trunc_normal_(
@@ -128,11 +126,46 @@ def trunc_normal_(
         >>> bool((w.abs() <= 2).all())
         True
     """
+    return _no_grad_trunc_normal_(tensor, mean, std, a, b, generator)
+
+
+def _no_grad_uniform_(
+    tensor: Tensor, a: float, b: float, generator: Generator | None = None
+) -> Tensor:
+    with pygrad.no_grad():
+        return tensor.uniform_(a, b, **_optional(generator))
+
+
+def _no_grad_normal_(
+    tensor: Tensor, mean: float, std: float, generator: Generator | None = None
+) -> Tensor:
+    with pygrad.no_grad():
+        return tensor.normal_(mean, std, **_optional(generator))
+
+
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    with pygrad.no_grad():
+        return tensor.fill_(val)
+
+
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    with pygrad.no_grad():
+        return tensor.zero_()
+
+
+def _no_grad_trunc_normal_(
+    tensor: Tensor,
+    mean: float,
+    std: float,
+    a: float,
+    b: float,
+    generator: Generator | None = None,
+) -> Tensor:
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
             "values may be incorrect.",
-            stacklevel=2,
+            stacklevel=3,
         )
     kept = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     with pygrad.no_grad():
@@ -193,19 +226,17 @@ def _reject_from_uniform(
 @overridable
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
-    with pygrad.no_grad():
-        return tensor.fill_(val)
+    return _no_grad_fill_(tensor, val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
     """Fill with ones."""
-    return constant_(tensor, 1.0)
+    return _no_grad_fill_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros."""
-    with pygrad.no_grad():
-        return tensor.zero_()
+    return _no_grad_zero_(tensor)
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -380,9 +411,9 @@ def _optional(generator: Generator | None) -> dict[str, Any]:
     return {} if generator is None else {"generator": generator}
 
 
-def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The function under its old name, without the underscore, with PyTorch's warning."""
-    new_name = function.__name__
+    new_name = meth.__name__
     old_name = new_name[:-1]
 
     def renamed(*args: Any, **kwargs: Any) -> Tensor:
@@ -391,21 +422,21 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             FutureWarning,
             stacklevel=2,
         )
-        return function(*args, **kwargs)
+        return meth(*args, **kwargs)
 
     renamed.__name__ = renamed.__qualname__ = old_name
     renamed.__doc__ = f"Deprecated name of :func:`{new_name}`."
     return renamed
 
 
-uniform = _deprecated(uniform_)
-normal = _deprecated(normal_)
-constant = _deprecated(constant_)
-eye = _deprecated(eye_)
-dirac = _deprecated(dirac_)
-xavier_uniform = _deprecated(xavier_uniform_)
-xavier_normal = _deprecated(xavier_normal_)
-kaiming_uniform = _deprecated(kaiming_uniform_)
-kaiming_normal = _deprecated(kaiming_normal_)
-orthogonal = _deprecated(orthogonal_)
-sparse = _deprecated(sparse_)
+uniform = _make_deprecate(uniform_)
+normal = _make_deprecate(normal_)
+constant = _make_deprecate(constant_)
+eye = _make_deprecate(eye_)
+dirac = _make_deprecate(dirac_)
+xavier_uniform = _make_deprecate(xavier_uniform_)
+xavier_normal = _make_deprecate(xavier_normal_)
+kaiming_uniform = _make_deprecate(kaiming_uniform_)
+kaiming_normal = _make_deprecate(kaiming_normal_)
+orthogonal = _make_deprecate(orthogonal_)
+sparse = _make_deprecate(sparse_)

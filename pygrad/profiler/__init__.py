@@ -61,6 +61,10 @@ def supported_activities() -> set[ProfilerActivity]:
     return _profiler._supported_activities()
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    return _RECORD
+
+
 def schedule(
     *,
     wait: int,
@@ -228,7 +232,7 @@ class profile:
         self.with_modules = with_modules
         self.acc_events = acc_events
         self.on_trace_ready = on_trace_ready
-        self.schedule = schedule or (lambda step: _RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.record_steps = schedule is not None
         self.profiler: _profiler.profile | None = None
         self.step_num = 0

@@ -113,6 +113,18 @@ class ArchiveReader:
             raise _damaged(f"locating file {name}: file not found")
         return entry
 
+    def names(self) -> list[str]:
+        """The names of all records, in their order."""
+        return list(self._entries)
+
+    def start(self, name: str) -> int:
+        """Where the bytes of a record begin in the file."""
+        return self._starts[self._entry(name).filename]
+
+    def header(self, name: str) -> int:
+        """Where the header before them begins."""
+        return self._entry(name).header_offset
+
     def size(self, name: str) -> int:
         """How many bytes a record says that it has."""
         return self._entry(name).file_size

@@ -46,6 +46,7 @@ from typing import Any
 
 DEEP = {
     "torch._C",
+    "torch._functorch",
     "torch.utils.data._utils",
     "torch._dynamo",
     "torch._subclasses",
@@ -59,6 +60,8 @@ UNSEEN = """
     torch._dynamo.symbolic torch._dynamo.variables torch._dynamo.guards torch._dynamo.output_graph
     torch._dynamo.convert_frame torch._dynamo.polyfills torch._dynamo.bytecode torch._dynamo.source
     torch._dynamo.side_effects torch._dynamo.codegen torch._dynamo.repro torch._dynamo.debug
+    torch._functorch._a torch._functorch.aot torch._functorch.part torch._functorch.compile
+    torch._functorch.bench torch._functorch.fx_ torch._functorch.top
 """.split()
 """Beginnings of what is left out: PyTorch's own machinery and tests."""
 SEEN = {"torch._inductor.codecache"}
@@ -72,6 +75,9 @@ KNOWN = (
     "torch.autograd",
     "torch.distributions",
     "torch.distributed",
+    "torch.fx",
+    "torch.profiler",
+    "torch._functorch",
 )
 """Packages whose modules have their private names described too, as those directly below torch."""
 PLAIN = (bool, int, float, str, type(None))

@@ -1,0 +1,22 @@
+"""PyTorch's name of the module that has what `pygrad.profiler` shows."""
+
+from __future__ import annotations
+
+from . import (
+    ProfilerAction,
+    profile,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
+from . import (
+    _default_schedule_fn as _default_schedule_fn,
+)
+
+__all__ = [
+    "ProfilerAction",
+    "profile",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
