@@ -21,11 +21,17 @@ class Alone:
 
     name, rank, size, most_tags, broken = "mpi", 0, 1, 1 << 20, ""
 
+    def __init__(self) -> None:
+        self.gave_up: dict[tuple[str, int], str] = {}
+
     def gone(self) -> dict[int, str]:
         return {}
 
     def fail(self, reason: str) -> None:
         self.broken = reason
+
+    def give_up(self, group: str, tags: range, reason: str) -> None:
+        pass
 
     def close(self) -> None:
         pass

@@ -1,5 +1,7 @@
-"""The bytes of tensors where they are: what is sent is read from linear memory, what is received is
-written there.
+"""The bytes of tensors: what is sent is read from linear memory, what is received is written there.
+
+Of a tensor whose elements follow each other that happens where they are. Others are sent from a
+copy, and received into one.
 """
 
 from __future__ import annotations
@@ -12,11 +14,10 @@ from .._tensor import Tensor
 
 
 def check(tensors: Iterable[Any], name: str, parameter: str = "tensor") -> None:
-    """Raises if one is not a dense tensor whose elements follow each other.
+    """Raises if one is not a dense tensor.
 
     Raises:
         TypeError: it is no tensor.
-        ValueError: it is not contiguous.
         RuntimeError: it has no memory, or its elements are elsewhere.
     """
     for each in tensors:
@@ -29,13 +30,50 @@ def check(tensors: Iterable[Any], name: str, parameter: str = "tensor") -> None:
             raise RuntimeError(f"{name}: a tensor of the device meta has no elements")
         if each.layout is not pygrad.strided:
             raise RuntimeError(f"{name}: expected a dense tensor, got layout {each.layout}")
-        if not each.is_contiguous():
-            raise ValueError("Tensors must be contiguous")
 
 
 def flat(tensor: Tensor) -> Tensor:
-    """A contiguous tensor's elements in a row: the same memory, out of any graph."""
-    return tensor.detach().resolve_conj().resolve_neg().view(-1)
+    """A tensor's elements in a row, out of any graph, to be read: its own memory or a copy."""
+    return tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
+
+
+class Target:
+    """A tensor that is received.
+
+    Args:
+        tensor: which.
+
+    Raises:
+        RuntimeError: it cannot be written: elements of it share a place.
+
+    Attributes:
+        row: its elements in a row, to be written, and `written` called after that.
+    """
+
+    __slots__ = ("_copied", "row", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self._copied = not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg()
+        self.row = flat(tensor)
+        if self._copied:
+            self._write()  # raises now what it would raise when all ranks have sent
+
+    def _write(self) -> None:
+        with pygrad.no_grad():
+            self.tensor.detach().copy_(self.row.view(self.tensor.shape))
+
+    def written(self) -> None:
+        """Brings the row into the tensor, and says that it was written as an op in place would."""
+        if self._copied:
+            self._write()
+        else:
+            pygrad.autograd.graph.increment_version(self.tensor)
+
+
+def targets(tensors: Iterable[Tensor]) -> list[Target]:
+    """A `Target` of each."""
+    return [Target(each) for each in tensors]
 
 
 def bytes_of(row: Tensor) -> Any:
@@ -45,6 +83,7 @@ def bytes_of(row: Tensor) -> Any:
     return row.view(pygrad.uint8).numpy()
 
 
-def written(tensors: Iterable[Tensor]) -> None:
-    """Says that bytes were written from outside, as an op in place would."""
-    pygrad.autograd.graph.increment_version(list(tensors))
+def written(those: Iterable[Target]) -> None:
+    """`Target.written` of each."""
+    for each in those:
+        each.written()

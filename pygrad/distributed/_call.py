@@ -33,9 +33,8 @@ class Call:
     ) -> None:
         self.group = group
         self.head = _message.head(name, tensors, group._where)
-        self.tag = group._next_tag()
         self.rank, self.size = group.rank(), group.size()
-        self._transport = group._transport
+        self._channel = group._channel
         self._event = event or name.split()[0]
         self._inputs = tensors if inputs is None else inputs
 
@@ -47,14 +46,14 @@ class Call:
         """A message to a rank of the group, with the elements of a row."""
         body = None if row is None else _buffers.bytes_of(row)
         there = self.group._ranks[peer]
-        return there, self._transport.send(there, self.tag, self.head, body)
+        return there, self._channel.send(there, self.tag, self.head, body)
 
     def receive(self, peer: int, row: Tensor | None = None) -> tuple[int, Callable[[], bool]]:
         """A message of a rank of the group, to be written to a row."""
         body = None if row is None else _buffers.bytes_of(row)
         there = self.group._ranks[peer]
         accept = _message.expect(there, self.head, body)
-        return there, self._transport.receive(there, self.tag, accept)
+        return there, self._channel.receive(there, self.tag, accept)
 
     def start(
         self, steps: Steps[Any], result: Sequence[Tensor] = (), seconds: float | None = None
@@ -63,7 +62,8 @@ class Call:
         seconds = self.group._seconds if seconds is None else seconds
         says = self.head.decode()
         event = self._event, map(as_real, self._inputs)
-        return Work(steps, says, self._transport, seconds, list(result), event)
+        self.tag = self.group._next_tag()  # a call that was refused before has none
+        return Work(steps, says, self._channel, seconds, list(result), event)
 
     def run(self, steps: Steps[Any], async_op: bool, result: Sequence[Tensor] = ()) -> Work | None:
         """Starts it, and waits for it unless it is asynchronous."""
@@ -143,12 +143,11 @@ def check_like(one: Tensor, other: Tensor) -> None:
         raise ValueError(f"shapes {list(one.shape)} and {list(other.shape)} differ in size")
 
 
-def divided(whole: Tensor, part: Tensor, group: ProcessGroup) -> list[Tensor]:
-    """One tensor as many of the size of another, in order."""
+def divided(whole: Tensor, row: Tensor, part: Tensor, group: ProcessGroup) -> list[Tensor]:
+    """The row of one tensor as many of the size of another, in order."""
     if whole.numel() != part.numel() * group.size():
         raise ValueError(
             f"a tensor of {whole.numel()} elements is not {group.size()} of {part.numel()}"
         )
-    row = _buffers.flat(whole)
     size = part.numel()
     return [row[i * size : (i + 1) * size] for i in range(group.size())]

@@ -4,6 +4,7 @@ its messages straight from rank to rank.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,15 +48,15 @@ def broadcast(
         return None
     root = member(pg, src, group_src)
     call = Call(pg, f"broadcast from rank {pg._ranks[root]}", [tensor])
-    row = _buffers.flat(tensor)
+    target = _buffers.Target(tensor)
 
     def steps() -> Steps[None]:
         if call.rank == root:
-            yield Waiting([call.send(peer, row) for peer in call.others()])
+            yield Waiting([call.send(peer, target.row) for peer in call.others()])
             yield Waiting([call.receive(peer) for peer in call.others()])  # another root shows
         else:
-            yield Waiting([call.receive(root, row)])
-            _buffers.written([tensor])
+            yield Waiting([call.receive(root, target.row)])
+            target.written()
             yield Waiting([call.send(root)])
 
     return call.run(steps(), async_op, [tensor])
@@ -90,16 +91,16 @@ def scatter(
     if here:
         _check_rows(given, tensor, pg, "scatter")
     call = Call(pg, f"scatter from rank {pg._ranks[root]}", [tensor], inputs=given)
-    row, rows = _buffers.flat(tensor), [_buffers.flat(each) for each in given]
+    target, rows = _buffers.Target(tensor), [_buffers.flat(each) for each in given]
 
     def steps() -> Steps[None]:
         if call.rank == root:
             yield Waiting([call.send(peer, rows[peer]) for peer in call.others()])
             with pygrad.no_grad():
-                row.copy_(rows[root])
+                target.row.copy_(rows[root])
         else:
-            yield Waiting([call.receive(root, row)])
-        _buffers.written([tensor])
+            yield Waiting([call.receive(root, target.row)])
+        target.written()
 
     return call.run(steps(), async_op, [tensor])
 
@@ -141,14 +142,14 @@ def gather(
     if here:
         _check_rows(given, tensor, pg, "gather")
     call = Call(pg, f"gather to rank {pg._ranks[root]}", [tensor])
-    row, rows = _buffers.flat(tensor), [_buffers.flat(each) for each in given]
+    row, targets = _buffers.flat(tensor), _buffers.targets(given)
 
     def steps() -> Steps[None]:
         if call.rank == root:
-            yield Waiting([call.receive(peer, rows[peer]) for peer in call.others()])
+            yield Waiting([call.receive(peer, targets[peer].row) for peer in call.others()])
             with pygrad.no_grad():
-                rows[root].copy_(row)
-            _buffers.written(given)
+                targets[root].row.copy_(row)
+            _buffers.written(targets)
         else:
             yield Waiting([call.send(root, row)])
 
@@ -159,16 +160,19 @@ def gather(
 
 
 def exchange(
-    call: Call, sent: Sequence[Tensor], received: Sequence[Tensor], written: Sequence[Tensor]
+    call: Call,
+    sent: Sequence[Tensor],
+    received: Sequence[Tensor],
+    targets: Sequence[_buffers.Target] = (),
 ) -> Steps[None]:
-    """Sends each rank a row, and receives one of each."""
+    """Sends each rank a row, and receives one of each: the rows of the targets, or parts."""
     with pygrad.no_grad():
         received[call.rank].copy_(sent[call.rank])
     waits = []
     for peer in call.others():
         waits += [call.receive(peer, received[peer]), call.send(peer, sent[peer])]
     yield Waiting(waits)
-    _buffers.written(written)
+    _buffers.written(targets)
 
 
 def all_gather(
@@ -192,8 +196,9 @@ def all_gather(
     for each in tensor_list:
         check_like(each, tensor)
     call = Call(pg, "all_gather", [tensor])
-    rows = [_buffers.flat(each) for each in tensor_list]
-    steps = exchange(call, [_buffers.flat(tensor)] * call.size, rows, tensor_list)
+    targets = _buffers.targets(tensor_list)
+    rows = [each.row for each in targets]
+    steps = exchange(call, [_buffers.flat(tensor)] * call.size, rows, targets)
     return call.run(steps, async_op, tensor_list)
 
 
@@ -214,8 +219,9 @@ def all_gather_single(
     if pg is None:
         return None
     call = Call(pg, "all_gather_into_tensor", [input_tensor], "all_gather")
-    rows = divided(output_tensor, input_tensor, pg)
-    steps = exchange(call, [_buffers.flat(input_tensor)] * call.size, rows, [output_tensor])
+    target = _buffers.Target(output_tensor)
+    rows = divided(output_tensor, target.row, input_tensor, pg)
+    steps = exchange(call, [_buffers.flat(input_tensor)] * call.size, rows, [target])
     return call.run(steps, async_op, [output_tensor])
 
 
@@ -251,15 +257,18 @@ def all_gather_coalesced(
         for each in column[1:]:
             check_like(each, column[0])
     call = Call(pg, "all_gather_coalesced", input_tensor_list, "all_gather")
-    written = [tensor for each in output_tensor_lists for tensor in each]
+    columns = [
+        [_buffers.Target(each[place]) for each in output_tensor_lists]
+        for place in range(len(input_tensor_list))
+    ]
+    sent = [_buffers.flat(tensor) for tensor in input_tensor_list]
 
     def steps() -> Steps[None]:
-        for place, tensor in enumerate(input_tensor_list):
-            rows = [_buffers.flat(each[place]) for each in output_tensor_lists]
-            yield from exchange(call, [_buffers.flat(tensor)] * call.size, rows, ())
-        _buffers.written(written)
+        for row, column in zip(sent, columns, strict=True):
+            received = [each.row for each in column]
+            yield from exchange(call, [row] * call.size, received, column)
 
-    work = call.run(steps(), async_op, written)
+    work = call.run(steps(), async_op, [tensor for each in output_tensor_lists for tensor in each])
     return None if work is None else work.get_future()
 
 
@@ -288,9 +297,10 @@ def all_to_all(
     check_count(input_tensor_list, pg, "input_tensor_list")
     call = Call(pg, f"all_to_all of {input_tensor_list[0].dtype}", inputs=input_tensor_list)
     sent = [_buffers.flat(each) for each in input_tensor_list]
-    received = [_buffers.flat(each) for each in output_tensor_list]
+    targets = _buffers.targets(output_tensor_list)
+    received = [each.row for each in targets]
     check_like(sent[call.rank], received[call.rank])
-    steps = exchange(call, sent, received, output_tensor_list)
+    steps = exchange(call, sent, received, targets)
     return call.run(steps, async_op, output_tensor_list)
 
 
@@ -317,15 +327,18 @@ def all_to_all_single(
     pg = find_for("all_to_all_single", group)
     if pg is None:
         return None
-    received = _split(output, output_split_sizes, pg)
-    sent = _split(input, input_split_sizes, pg)
+    target = _buffers.Target(output)
+    received = _split(output, target.row, output_split_sizes, pg)
+    sent = _split(input, _buffers.flat(input), input_split_sizes, pg)
     call = Call(pg, f"all_to_all_single of {input.dtype}", (), "all_to_all", [input])
     check_like(sent[call.rank], received[call.rank])
-    return call.run(exchange(call, sent, received, [output]), async_op, [output])
+    return call.run(exchange(call, sent, received, [target]), async_op, [output])
 
 
-def _split(tensor: Tensor, sizes: Sequence[int] | None, group: ProcessGroup) -> list[Tensor]:
-    """The parts of a tensor along its first dimension, as rows."""
+def _split(
+    tensor: Tensor, row: Tensor, sizes: Sequence[int] | None, group: ProcessGroup
+) -> list[Tensor]:
+    """The parts of a tensor along its first dimension, of its row."""
     length = tensor.shape[0]
     if not sizes:
         if length % group.size():
@@ -335,4 +348,5 @@ def _split(tensor: Tensor, sizes: Sequence[int] | None, group: ProcessGroup) -> 
         raise ValueError("Number of tensor splits not equal to group size")
     if sum(sizes) != length:
         raise ValueError("Split sizes doesn't match total dim 0 size")
-    return [_buffers.flat(part) for part in tensor.detach().split(list(sizes))]
+    width = math.prod(tensor.shape[1:])
+    return list(row.split([width * size for size in sizes]))

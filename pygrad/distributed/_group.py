@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib.util import find_spec
@@ -14,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from ._group_calls import Calls
-from ._transport import Transport
+from ._transport import Channel, Transport, lock
 
 default_pg_timeout: Final = timedelta(minutes=30)
 _SPAN: Final = 1 << 16
@@ -56,7 +58,9 @@ class ProcessGroup(Calls):
         self._ranks = list(ranks)
         self._rank = self._ranks.index(transport.rank) if transport.rank in ranks else -1
         self._first_tag = number % (transport.most_tags // _SPAN) * _SPAN
-        self._calls = 0
+        tags = range(self._first_tag, self._first_tag + _SPAN)
+        self._channel = Channel(transport, name, self._ranks, tags)
+        self._calls = itertools.count(1)
         self._seconds = seconds
         self._where = (
             "" if len(ranks) == transport.size else f" in the group of ranks {list(ranks)}"
@@ -82,8 +86,7 @@ class ProcessGroup(Calls):
 
     def _next_tag(self) -> int:
         """The tag of the next collective: all ranks count alike."""
-        self._calls += 1
-        return self._first_tag + self._calls % (_SPAN // 2)
+        return self._first_tag + next(self._calls) % (_SPAN // 2)
 
     def _tag_between(self, tag: int) -> int:
         """The tag of messages that a program gave a tag."""
@@ -101,7 +104,8 @@ class _World:
     def __init__(self) -> None:
         self.default: ProcessGroup | None = None
         self.groups: list[ProcessGroup] = []
-        self.made = 0
+        self.made = itertools.count(2, 2)
+        self.local: Counter[tuple[int, ...]] = Counter()
 
 
 _world: Final = _World()
@@ -244,7 +248,7 @@ def start(transport: Transport, seconds: float) -> None:
     if not _hooked:
         _hooked.append(sys.excepthook)
         sys.excepthook = _tell_others
-    _world.made = 0
+    _world.made, _world.local = itertools.count(2, 2), Counter()
     _world.default = ProcessGroup(transport, range(transport.size), 0, seconds, "0")
     _world.groups = [_world.default]
 
@@ -258,7 +262,8 @@ def _tell_others(
     """An error that ends the program here ends the waiting of the others."""
     _hooked[0](kind, value, trace)
     if _world.default is not None:
-        _world.default._transport.fail(f"{kind.__name__}: {value}".removesuffix(": "))
+        with lock:
+            _world.default._transport.fail(f"{kind.__name__}: {value}".removesuffix(": "))
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -278,7 +283,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if pg is _world.default:
         _world.default = None
         _world.groups = []
-        pg._transport.close()
+        with lock:
+            pg._transport.close()
     else:
         _world.groups.remove(pg)
 
@@ -347,11 +353,12 @@ def _number(members: list[int], local: bool) -> int:
     """What tells a group's messages from those of others: how many were made before, where all
     ranks count; else by who they are, and odd.
     """
-    if local:
-        same = sum(each._ranks == members for each in _world.groups)
-        return zlib.crc32(f"{members} {same}".encode()) | 1
-    _world.made += 2
-    return _world.made
+    if not local:
+        return next(_world.made)
+    with lock:
+        _world.local[tuple(members)] += 1
+        before = _world.local[tuple(members)] - 1
+    return zlib.crc32(f"{members} {before}".encode()) | 1
 
 
 def new_subgroups(

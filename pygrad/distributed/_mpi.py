@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ._alive import Flag, Watch
 from ._errors import DistBackendError
-from ._transport import LEFT
+from ._transport import LEFT, lock
+from ._witness import Witness
 
 if TYPE_CHECKING:
     from ._transport import Accept, Poll
@@ -76,6 +77,7 @@ def _start(mpi: Any, deadline: float) -> None:
     """Starts MPI, in a thread: where a process is missing its start waits without an end. mpi4py's
     own call holds the interpreter's lock, so the function is called in the library.
     """
+    _process.witness.start()
     init, level = ctypes.CDLL(mpi.__file__).MPI_Init_thread, ctypes.c_int()
     arguments = None, None, mpi.THREAD_MULTIPLE, ctypes.byref(level)
     thread = threading.Thread(target=init, args=arguments, daemon=True)
@@ -113,6 +115,7 @@ class MPITransport:
         self.rank: int = world.Get_rank()
         self.size: int = world.Get_size()
         self.broken = ""
+        self.gave_up: dict[tuple[str, int], str] = {}
         self._others = [peer for peer in range(self.size) if peer != self.rank]
         self._gone: dict[int, str] = {}
         self._cut: dict[int, str] = {}  # peers to whom or from whom MPI can carry nothing
@@ -215,7 +218,11 @@ class MPITransport:
         status = self._mpi.Status()
         while self._telling.Test(status):
             said = self._heard[: status.Get_count(self._mpi.BYTE)].decode(errors="replace")
-            self._gone[status.Get_source()] = said
+            group, given_up, why = said.partition("\0")
+            if given_up:
+                self.gave_up[group, status.Get_source()] = why
+            else:
+                self._gone[status.Get_source()] = said
             self._telling = self._comm.Irecv(self._heard, tag=_CONTROL)
         for peer in self._unsettled():
             fate = _FATES[self._watches[peer].fate()] if peer in self._watches else ""
@@ -237,10 +244,16 @@ class MPITransport:
             self._cancel()
             self._tell(f"gave up: {reason}")
 
-    def _cancel(self) -> None:
-        for each in self._receiving:
-            _forget(each.request)
-        self._receiving.clear()
+    def give_up(self, group: str, tags: range, reason: str) -> None:
+        """See `Transport`."""
+        self._cancel(tags)
+        self._tell(f"{group}\0gave up: {reason}")
+
+    def _cancel(self, tags: range | None = None) -> None:
+        for each in list(self._receiving):
+            if tags is None or each.tag in tags:
+                _forget(each.request)
+                self._receiving.remove(each)
 
     def close(self) -> None:
         """See `Transport`. The others are heard and watched on, to the end of the process."""
@@ -270,28 +283,39 @@ class MPITransport:
         if not self.broken:
             self._tell(_ENDED)
         end = time.monotonic() + _FAREWELL if self.broken else math.inf
+        unread: list[Any] = []
         while True:
             self._hear()
+            unread = [request for request in unread + self._unread() if not request.Test()]
             lost = [f"rank {p} {why}" for p, why in self._gone.items() if why not in (LEFT, _ENDED)]
             if lost and not self.broken:
                 print(f"rank {self.rank} has ended; {lost[0]}", file=sys.stderr)
                 self.broken = lost[0]
                 end = time.monotonic() + _FAREWELL
-            if not self._unsettled() or time.monotonic() > end:
+            if (not self._unsettled() and not unread) or time.monotonic() > end:
                 break
             time.sleep(0.005)
+        self.broken = self.broken or ("messages are left" if unread else "")
         _forget(self._telling)
         self._flag.lower(in_order=not self.broken)
         return not self.broken
+
+    def _unread(self) -> list[Any]:
+        """Starts to receive what came for groups that were given up: MPI's end waits for it."""
+        found, status = [], self._mpi.Status()
+        while self._comm.Iprobe(self._mpi.ANY_SOURCE, self._mpi.ANY_TAG, status):
+            room = bytearray(status.Get_count(self._mpi.BYTE))
+            found.append(self._comm.Irecv(room, status.Get_source(), status.Get_tag()))
+        return found
 
 
 class _Receiving:
     """A message that is to come: first its head, with a short body, then a long body."""
 
-    __slots__ = ("_accept", "_buffer", "_peer", "_to", "request")
+    __slots__ = ("_accept", "_buffer", "_peer", "_to", "request", "tag")
 
     def __init__(self, to: MPITransport, peer: int, tag: int, accept: Accept) -> None:
-        self._to, self._peer = to, peer
+        self._to, self._peer, self.tag = to, peer, tag
         self._accept: Accept | None = accept
         self._buffer = bytearray(_SHORT)
         self.request = to._comm.Irecv(self._buffer, source=peer, tag=tag)
@@ -327,6 +351,7 @@ class _Process:
 
     transport: MPITransport | None = None
     in_order = True
+    witness = Witness()
 
 
 _process: Final = _Process()
@@ -338,11 +363,15 @@ def _leave() -> None:
     """
     mpi: Any = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
+        _process.witness.dismiss(mpi is None or mpi.Is_initialized())
         return
-    parted = _process.transport is None or _process.transport.part()
-    if parted and _process.in_order:
+    with lock:
+        parted = _process.transport is None or _process.transport.part()
+    in_order = parted and _process.in_order
+    if in_order:
         mpi.Finalize()
-    elif importlib.import_module("mpi4py").rc.finalize is not False:
+    _process.witness.dismiss(in_order)
+    if not in_order and importlib.import_module("mpi4py").rc.finalize is not False:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)  # it would end MPI in order

@@ -28,7 +28,7 @@ def isend(
     """Starts to send a tensor; it must not change until the work has ended.
 
     Args:
-        tensor: what is sent; contiguous.
+        tensor: what is sent.
         dst: to which rank of the world; or `group_dst`, the rank in the group.
         group: in which group.
         tag: what the receiver asks for, from 0 to 32767.
@@ -37,7 +37,7 @@ def isend(
         A `Work`; None where this rank is not of the group.
 
     Raises:
-        ValueError: the rank is this one or none of the group's, or the tensor is not contiguous.
+        ValueError: the rank is this one or none of the group's.
     """
     _buffers.check([tensor], "isend")
     pg = find_for("isend", group)
@@ -46,17 +46,17 @@ def isend(
     there = pg._ranks[member(pg, dst, group_dst)]
     _check_other(there, pg, "destination")
     head, at = _head(tensor, tag, pg), pg._tag_between(tag)
-    row, transport = _buffers.flat(tensor), pg._transport
+    row, channel = _buffers.flat(tensor), pg._channel
 
     def steps() -> Steps[None]:
-        yield Waiting([(there, transport.send(there, at, head, _buffers.bytes_of(row)))])
+        yield Waiting([(there, channel.send(there, at, head, _buffers.bytes_of(row)))])
 
     says = f"send of {head.decode()}"
-    return Work(steps(), says, transport, pg._seconds, [tensor], ("send", [tensor]))
+    return Work(steps(), says, channel, pg._seconds, [tensor], ("send", [tensor]))
 
 
 def _check_other(rank: int, group: ProcessGroup, what: str) -> None:
-    if rank == group._transport.rank:
+    if rank == group._ranks[group.rank()]:
         raise ValueError(
             f"Invalid {what} rank: {what} rank should not be the same as the rank of the current "
             "process."
@@ -73,7 +73,7 @@ def irecv(
     """Starts to receive a tensor.
 
     Args:
-        tensor: is written over; contiguous.
+        tensor: is written over.
         src: from which rank of the world, any if None; or `group_src`, the rank in the group.
         group: in which group.
         tag: as the sender's.
@@ -82,7 +82,7 @@ def irecv(
         A `Work`, whose `source_rank` tells who sent; None where this rank is not of the group.
 
     Raises:
-        ValueError: the rank is this one or none of the group's, or the tensor is not contiguous.
+        ValueError: the rank is this one or none of the group's.
         DistBackendError: (when it is waited for) the message has another size or dtype.
     """
     _buffers.check([tensor], "irecv")
@@ -94,27 +94,27 @@ def irecv(
     if known:
         _check_other(there, pg, "source")
     head, at = _head(tensor, tag, pg), pg._tag_between(tag)
-    row, transport = _buffers.flat(tensor), pg._transport
+    target, channel = _buffers.Target(tensor), pg._channel
 
     def steps() -> Steps[int]:
         found = [there]
         if not known:
             yield Waiting([(rank, _probe(pg, at, found)) for rank in pg._ranks[:1]])
-        accept = _message.expect(found[0], head, _buffers.bytes_of(row))
-        yield Waiting([(found[0], transport.receive(found[0], at, accept))])
-        _buffers.written([tensor])
+        accept = _message.expect(found[0], head, _buffers.bytes_of(target.row))
+        yield Waiting([(found[0], channel.receive(found[0], at, accept))])
+        target.written()
         return found[0]
 
     says = f"receive of {head.decode()}"
     event = "recv" if known else "recvAnySource"
-    return Work(steps(), says, transport, pg._seconds, [tensor], (event, [tensor]))
+    return Work(steps(), says, channel, pg._seconds, [tensor], (event, [tensor]))
 
 
 def _probe(group: ProcessGroup, tag: int, found: list[int]) -> Callable[[], bool]:
     """Whether a message with a tag has come; its sender is noted."""
 
     def poll() -> bool:
-        peer = group._transport.probe(tag)
+        peer = group._channel.probe(tag)
         if peer is None:
             return False
         found[0] = peer

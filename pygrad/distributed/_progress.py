@@ -3,22 +3,29 @@ of them advance whenever one is waited for.
 
 MPI moves data while it is called, so a process that computes for long holds the others up; `poll`
 lets it call between two pieces of work.
+
+Any thread that waits advances the collectives of all threads. Who looks for messages holds the
+transports' lock and does not use the engine. Who resumes a generator has the engine first, so it
+never waits for a thread that waits for it. Futures are settled with neither.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Generator, Iterable
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
+from .. import _boundary
 from .._tensor import Tensor
 from ..autograd.profiler import begin_async
 from ..futures import Future
 from ._errors import DistBackendError
-from ._transport import LEFT, Poll, Transport
+from ._transport import LEFT, Channel, Poll, lock
 
 T = TypeVar("T")
 
@@ -39,13 +46,15 @@ class Waiting:
 
     def peers(self) -> list[int]:
         """The ranks that are waited for."""
-        return sorted({peer for peer, _ in self._left})
+        return sorted({peer for peer, _ in list(self._left)})
 
 
 Steps = Generator[Waiting, None, T]
 """A collective: it is resumed when what it yielded is done, and returns its result."""
 
 _running: Final[list[Work]] = []
+_ended: Final[deque[Work]] = deque()
+"""Those whose futures are to be told."""
 _YIELDS: Final = 2000
 _REST: Final = 0.0002
 _LOOK: Final = 0.05
@@ -61,7 +70,7 @@ class Work:
     Args:
         steps: what it does.
         says: what it is, for errors.
-        transport: over which.
+        channel: over which.
         timeout: seconds that it may take.
         result: the tensors it fills.
         event: what a profile calls it, without the backend's name, and what it is of.
@@ -74,52 +83,92 @@ class Work:
         self,
         steps: Steps[Any],
         says: str,
-        transport: Transport,
+        channel: Channel,
         timeout: float,
         result: list[Tensor],
         event: tuple[str, Iterable[Tensor]],
     ) -> None:
         self._steps = steps
         self._says = says
-        self._transport = transport
+        self._channel = channel
         self._timeout = timeout
         self._result = result
         self._waits: Waiting | None = None
+        self._resuming = False
         self._error: BaseException | None = None
-        self._done = False
+        self._done = self._told = False
         self._futures: list[Future[Any]] = []
         self._alone = 0.0
         self._start = time.monotonic()
         self._returned: Any = None
         self.timed_out = False
-        if transport.broken:
-            raise DistBackendError(f"{says}: the group is broken: {transport.broken}")
-        self._end_of_event = begin_async(f"{transport.name}:{event[0]}", event[1])
-        _running.append(self)
+        if broken := channel.broken():
+            raise DistBackendError(f"{says}: the group is broken: {broken}")
+        self._end_of_event = begin_async(f"{channel.backend}:{event[0]}", event[1])
+        with lock:
+            _running.append(self)
         self._advance()
 
     def _advance(self) -> None:
+        """Goes as far as messages allow, unless another thread does so."""
         try:
-            while self._waits is None or self._waits.done():
-                self._waits = next(self._steps)
-        except StopIteration as end:
-            self._returned = end.value
-            self._end(None)
+            if self._may_resume():
+                _with_engine(self._resume)
         except BaseException as error:
-            self._give_up(error)
+            _with_engine(self._give_up, error)
+            if not isinstance(error, Exception):
+                raise
+        _tell_futures()
+
+    def _may_resume(self) -> bool:
+        with lock:
+            if self._done or self._resuming:
+                return False
+            return self._waits is None or self._waits.done()
+
+    def _claim(self) -> bool:
+        """Whether this thread is to resume it: between a look and this, another may have."""
+        with lock:
+            if not self._may_resume():
+                return False
+            self._resuming = True
+            return True
+
+    def _resume(self) -> None:
+        while self._claim():
+            try:
+                self._waits = next(self._steps)
+            except StopIteration as end:
+                self._returned = end.value
+                self._end(None)
+            finally:
+                self._resuming = False
+        if self._done:  # given up by another thread meanwhile
+            self._steps.close()
 
     def _give_up(self, error: BaseException) -> None:
-        """Ends all that runs over the transport by an error, which the other ranks hear of."""
-        self._transport.fail(str(error) or type(error).__name__)
-        for work in [w for w in _running if w._transport is self._transport]:
-            work._steps.close()
+        """Ends all that the group does by an error, which the other ranks hear of."""
+        self._channel.fail(str(error) or type(error).__name__)
+        for work in [w for w in list(_running) if w._channel is self._channel]:
             work._end(error)
 
     def _end(self, error: BaseException | None) -> None:
-        self._done, self._error = True, error
-        _running.remove(self)
+        with lock:
+            if self._done:
+                return
+            self._done, self._error = True, error
+            _running.remove(self)
+            resumed = self._resuming
+        if not resumed:
+            self._steps.close()
         self._end_of_event()
-        for future in self._futures:
+        _ended.append(self)
+
+    def _tell(self) -> None:
+        with lock:
+            self._told, futures = True, self._futures
+            self._futures = []
+        for future in futures:
             self._settle(future)
 
     def _settle(self, future: Future[Any]) -> None:
@@ -130,7 +179,7 @@ class Work:
 
     def _look(self, now: float) -> None:
         """Gives up if a rank has, or one that it waits for is gone."""
-        gone = self._transport.gone()
+        gone = self._channel.gone()
         lost = {peer: why for peer, why in gone.items() if why != LEFT}
         left = [peer for peer in self.peers() if peer in gone]
         if left and not lost:  # what it sent before may still come
@@ -139,7 +188,11 @@ class Work:
                 lost = {left[0]: LEFT}
         if lost:
             peer, why = next(iter(lost.items()))
-            self._give_up(DistBackendError(f"{self._says}: rank {peer} {why}"))
+            self._stop(DistBackendError(f"{self._says}: rank {peer} {why}"))
+
+    def _stop(self, error: BaseException) -> None:
+        _with_engine(self._give_up, error)
+        _tell_futures()
 
     def peers(self) -> list[int]:
         """The ranks of the world that it waits for, or waited for when it failed."""
@@ -180,10 +233,12 @@ class Work:
     def get_future(self) -> Future[Any]:
         """A future of the tensors that it fills. It is done when a wait or `poll` gets so far."""
         future: Future[Any] = _WorkFuture(self)
-        if self._done:
+        with lock:
+            told = self._told
+            if not told:
+                self._futures.append(future)
+        if told:
             self._settle(future)
-        else:
-            self._futures.append(future)
         return future
 
     def synchronize(self) -> None:
@@ -216,9 +271,9 @@ class Work:
                     self._look(now)
                 if now - start > seconds and not self._done:
                     self.timed_out = True
-                    self._give_up(self._late(seconds))
+                    self._stop(self._late(seconds))
         except KeyboardInterrupt:
-            self._give_up(DistBackendError("KeyboardInterrupt"))
+            self._stop(DistBackendError("KeyboardInterrupt"))
             raise
         if self._error is not None:
             raise self._error
@@ -248,8 +303,21 @@ class _WorkFuture(Future[Any]):
         return super().done()
 
 
+def _with_engine(run: Callable[..., None], *args: Any) -> None:
+    """Calls a function with the engine taken, if there are other threads."""
+    if threading.active_count() == 1:
+        run(*args)
+    else:
+        _boundary.holding(run, *args)
+
+
+def _tell_futures() -> None:
+    while _ended:
+        with suppress(IndexError):  # another thread has the last one
+            _ended.popleft()._tell()
+
+
 def poll() -> None:
     """Advances all collectives that have been started."""
     for work in list(_running):
-        if not work._done:
-            work._advance()
+        work._advance()

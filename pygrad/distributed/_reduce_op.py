@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Any, Final
 
+from .._dtypes import dtype
 from .._package import pygrad
 from .._tensor import Tensor
 
@@ -98,15 +100,26 @@ def supports_complex(reduceOp: Any) -> bool:
 
 
 def check(kind: RedOpType, tensor: Tensor, name: str) -> None:
-    """Raises if an op cannot reduce what a tensor has.
+    """Raises if an op cannot reduce what a tensor has. All ranks find that before they send.
 
     Raises:
-        ValueError: an order of complex numbers, or bits of what has a point.
+        ValueError, RuntimeError: an order of complex numbers, bits of what has a point, or an
+            average of integers.
     """
     if tensor.is_complex() and kind not in _COMPLEX:
-        raise ValueError(f"{name} does not support {kind} on complex tensors")
+        error = ValueError if name == "all_reduce" else RuntimeError
+        raise error(f"{name} does not support {kind} on complex tensors")
     if kind.name.startswith("B") and (tensor.is_floating_point() or tensor.is_complex()):
         raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
+    _try(kind, tensor.dtype)
+
+
+@functools.cache
+def _try(kind: RedOpType, of: dtype) -> None:
+    """Reduces nothing, which raises what reducing something would."""
+    with pygrad.no_grad():
+        nothing = pygrad.empty(0, dtype=of)
+        finish(kind, join(kind, nothing, nothing, nothing), 1)
 
 
 def join(kind: RedOpType, left: Tensor, right: Tensor, out: Tensor) -> Tensor:
@@ -130,7 +143,4 @@ _JOIN: Final[dict[RedOpType, str]] = {
 def finish(kind: RedOpType, total: Tensor, count: int) -> None:
     """Makes of a sum of so many the average, if that is the op."""
     if kind is RedOpType.AVG:
-        if total.is_floating_point() or total.is_complex():
-            total.div_(count)
-        else:
-            total.floor_divide_(count)
+        total.div_(count)

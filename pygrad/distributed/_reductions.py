@@ -108,10 +108,10 @@ def _around(call: Call, kind: RedOpType, row: Tensor) -> Steps[None]:
         yield Waiting([call.send(ahead, sent), call.receive(behind, target)])
 
 
-def _then_written(steps: Steps[Any], tensors: Sequence[Tensor]) -> Steps[Any]:
-    """The steps, and after them the notice that tensors have been written."""
+def _then_written(steps: Steps[Any], targets: Sequence[_buffers.Target]) -> Steps[Any]:
+    """The steps, and after them the notice that rows have been written."""
     returned = yield from steps
-    _buffers.written(tensors)
+    _buffers.written(targets)
     return returned
 
 
@@ -126,7 +126,7 @@ def all_reduce(
     """Reduces a tensor over all ranks, in place.
 
     Args:
-        tensor: contiguous, or sparse (COO); of the same shape and dtype on all ranks. A sparse
+        tensor: dense, or sparse (COO); of the same shape and dtype on all ranks. A sparse
             one is coalesced after it.
         op: how, a `ReduceOp`.
         group: over which ranks; all if None.
@@ -138,8 +138,9 @@ def all_reduce(
         A `Work` if `async_op`; else None.
 
     Raises:
-        ValueError: the tensor is not contiguous, or the op has no meaning for complex numbers.
-        RuntimeError: another op than SUM of sparse tensors.
+        ValueError: the op has no meaning for complex numbers.
+        RuntimeError: it has none for the dtype: bits of floating-point numbers, averages of
+            integers; another op than SUM of sparse tensors; elements of the tensor share a place.
         DistBackendError: a rank is gone, disagrees, or did not come in time.
     """
     if isinstance(tensor, Tensor) and tensor.layout is pygrad.sparse_coo:
@@ -149,14 +150,15 @@ def all_reduce(
     if pg is None:
         return None
     _reduce_op.check(kind, tensor, "all_reduce")
-    row = _buffers.flat(tensor)
+    target = _buffers.Target(tensor)
+    row = target.row
     if deterministic:
         call = Call(pg, f"all_reduce {kind.name}", [tensor])
         steps = _all_reduced(call, kind, [row], call.size, row)
     else:
         call = Call(pg, f"all_reduce {kind.name} around a ring", [tensor])
         steps = _around(call, kind, row)
-    return call.run(_then_written(steps, [tensor]), async_op, [tensor])
+    return call.run(_then_written(steps, [target]), async_op, [tensor])
 
 
 def sum_leaves(
@@ -182,7 +184,7 @@ def sum_leaves(
     pg = find(group)
     call = Call(pg, f"sum of {leaves} {what}", [out], "all_reduce")
     steps = _all_reduced(call, RedOpType.SUM, partials, leaves, out)
-    return call.run(_then_written(steps, [out]), async_op, [out])
+    return call.run(_then_written(steps, [_buffers.Target(out)]), async_op, [out])
 
 
 def all_reduce_coalesced(
@@ -200,13 +202,13 @@ def all_reduce_coalesced(
     for each in tensors:
         _reduce_op.check(kind, each, "all_reduce")
     call = Call(pg, f"all_reduce_coalesced {kind.name}", tensors, "all_reduce")
-    rows = [_buffers.flat(each) for each in tensors]
+    targets = _buffers.targets(tensors)
 
     def steps() -> Steps[None]:
-        for row in rows:
-            yield from _all_reduced(call, kind, [row], call.size, row)
+        for each in targets:
+            yield from _all_reduced(call, kind, [each.row], call.size, each.row)
 
-    return call.run(_then_written(steps(), tensors), async_op, tensors)
+    return call.run(_then_written(steps(), targets), async_op, tensors)
 
 
 def reduce(
@@ -230,29 +232,35 @@ def reduce(
     root = member(pg, dst, group_dst)
     _reduce_op.check(kind, tensor, "reduce")
     call = Call(pg, f"reduce {kind.name} to rank {pg._ranks[root]}", [tensor])
-    row = _buffers.flat(tensor)
+    target = _buffers.Target(tensor)
+    row = target.row
     rows = [[row] if peer in (root, call.rank) else [] for peer in range(call.size)]
     if call.rank == root:
-        steps = _then_written(_reduced(call, kind, rows, call.size, row), [tensor])
+        steps = _then_written(_reduced(call, kind, rows, call.size, row), [target])
     else:
         steps = _reduced(call, kind, rows, call.size, None)
     return call.run(steps, async_op, [tensor])
 
 
 def _scattered(
-    pg: ProcessGroup, name: str, op: Any, output: Tensor, inputs: Sequence[Tensor], async_op: bool
+    pg: ProcessGroup,
+    name: str,
+    op: Any,
+    output: Tensor,
+    rows: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    async_op: bool,
 ) -> Work | None:
-    """Reduces the i-th input of all ranks to the output of rank i."""
+    """Reduces the i-th row of all ranks to the output of rank i; the rows are those of inputs."""
     kind = _reduce_op.kind_of(op)
     _reduce_op.check(kind, output, name)
     call = Call(pg, f"{name} {kind.name}", [output], "reduce_scatter", inputs)
-    row = _buffers.flat(output)
-    rows = [[_buffers.flat(each)] for each in inputs]
+    target = _buffers.Target(output)
     with pygrad.no_grad():
-        row.copy_(rows[call.rank][0])
-    rows[call.rank] = [row]
-    steps = _reduced(call, kind, rows, call.size, row)
-    return call.run(_then_written(steps, [output]), async_op, [output])
+        target.row.copy_(rows[call.rank])
+    parts = [[target.row if rank == call.rank else row] for rank, row in enumerate(rows)]
+    steps = _reduced(call, kind, parts, call.size, target.row)
+    return call.run(_then_written(steps, [target]), async_op, [output])
 
 
 def reduce_scatter(
@@ -278,7 +286,8 @@ def reduce_scatter(
         return None
     check_count(input_list, pg, "input_list")
     check_like(input_list[pg.rank()], output)
-    return _scattered(pg, "reduce_scatter", op, output, input_list, async_op)
+    rows = [_buffers.flat(each) for each in input_list]
+    return _scattered(pg, "reduce_scatter", op, output, rows, input_list, async_op)
 
 
 def reduce_scatter_single(
@@ -301,8 +310,8 @@ def reduce_scatter_single(
     pg = find_for("reduce_scatter_tensor", group)
     if pg is None:
         return None
-    parts = divided(input, output, pg)
-    return _scattered(pg, "reduce_scatter_tensor", op, output, parts, async_op)
+    rows = divided(input, _buffers.flat(input), output, pg)
+    return _scattered(pg, "reduce_scatter_tensor", op, output, rows, [input], async_op)
 
 
 reduce_scatter_tensor = reduce_scatter_single

@@ -62,5 +62,5 @@ def _summed(call: Call, tensor: Tensor) -> Steps[None]:
 def _of_all(call: Call, tensor: Tensor, sizes: list[int]) -> Steps[list[Tensor]]:
     """The elements of a tensor of each rank, which has so many."""
     rows = [tensor.new_empty(size) for size in sizes]
-    yield from exchange(call, [_buffers.flat(tensor)] * call.size, rows, rows)
+    yield from exchange(call, [_buffers.flat(tensor)] * call.size, rows)
     return rows

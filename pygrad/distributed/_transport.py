@@ -5,7 +5,8 @@ All collectives are made of such messages, so they are the same over every trans
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 Poll = Callable[[], bool]
@@ -18,6 +19,10 @@ many bytes as the sender's, or None for no body), or raises if the message is no
 
 LEFT: Final = "has left the group"
 """Why a peer is gone that ended in order."""
+
+
+lock: Final = threading.RLock()
+"""Held by the thread that uses a transport. Who holds it waits for nothing, the engine neither."""
 
 
 class Transport(Protocol):
@@ -37,6 +42,8 @@ class Transport(Protocol):
     """Tags are 0 to this, without it."""
     broken: str
     """Why nothing can be sent any more; empty while all is well."""
+    gave_up: dict[tuple[str, int], str]
+    """Why a peer gave up a group, by the group's name and the peer. `gone` learns of it."""
 
     def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
         """Starts to send. The body is read in place: it must not change until the poll is True."""
@@ -55,5 +62,58 @@ class Transport(Protocol):
         "gave up: " and the reason. A second time it does nothing.
         """
 
+    def give_up(self, group: str, tags: range, reason: str) -> None:
+        """Forgets the receives of one group and tells all peers, who find it in `gave_up`."""
+
     def close(self) -> None:
         """Leaves the world. Peers that still wait for this one are told."""
+
+
+class Channel:
+    """A group's way over a transport: messages with tags of its own. What breaks it breaks no
+    other.
+
+    Args:
+        transport: which.
+        name: what all ranks call the group, and no other group before or after it.
+        ranks: who is of it, by their ranks in the world.
+        tags: those of its messages.
+    """
+
+    def __init__(self, transport: Transport, name: str, ranks: Sequence[int], tags: range) -> None:
+        self._transport, self._name, self._ranks, self._tags = transport, name, ranks, tags
+        self._broken = ""
+        self.backend = transport.name
+
+    def broken(self) -> str:
+        """Why the group can send nothing any more; empty while all is well."""
+        return self._broken or self._transport.broken
+
+    def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
+        """See `Transport`."""
+        with lock:
+            return self._transport.send(peer, tag, head, body)
+
+    def receive(self, peer: int, tag: int, accept: Accept) -> Poll:
+        """See `Transport`."""
+        with lock:
+            return self._transport.receive(peer, tag, accept)
+
+    def probe(self, tag: int) -> int | None:
+        """See `Transport`."""
+        with lock:
+            return self._transport.probe(tag)
+
+    def gone(self) -> dict[int, str]:
+        """The ranks of the group that will send nothing more to it, with why."""
+        with lock:
+            gone, gave_up = self._transport.gone(), self._transport.gave_up
+            told = {rank: gave_up.get((self._name, rank)) or gone.get(rank) for rank in self._ranks}
+        return {rank: why for rank, why in told.items() if why}
+
+    def fail(self, reason: str) -> None:
+        """Gives the group up, which the others hear of. A second time it does nothing."""
+        with lock:
+            if not self.broken():
+                self._broken = reason
+                self._transport.give_up(self._name, self._tags, reason)

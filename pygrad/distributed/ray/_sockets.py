@@ -31,7 +31,7 @@ KILLED = "was killed, or its connection broke"
 _FRAME = struct.Struct("!BIIQQ")
 """Each begins with its kind, the tag, the bytes of the head, those of the body, and the number of
 the body among those of the connection."""
-_WHOLE, _OFFER, _READY, _BODY, _GONE = range(5)
+_WHOLE, _OFFER, _READY, _BODY, _GONE, _GIVEN_UP = range(6)
 _HELLO = struct.Struct("!32sI")
 """The secret of the run and the rank: the first bytes of a connection."""
 
@@ -50,9 +50,10 @@ def _bytes(body: Any) -> memoryview:
 
 
 class _Outgoing:
-    """Bytes to be written to one peer, one after the other."""
+    """Bytes to be written to one peer, one after the other; the tag is that of a message."""
 
-    def __init__(self, *parts: bytes | memoryview) -> None:
+    def __init__(self, *parts: bytes | memoryview, tag: int = -1) -> None:
+        self.tag = tag
         self.parts = [memoryview(part) for part in parts if len(part)]
         self.started = False
 
@@ -81,8 +82,8 @@ class _Message:
 class _Receive:
     """A message that somebody waits for."""
 
-    def __init__(self, accept: Accept) -> None:
-        self.accept = accept
+    def __init__(self, accept: Accept, tag: int) -> None:
+        self.accept, self.tag = accept, tag
         self.into: memoryview | None = None
         self.done = False
         self.error: BaseException | None = None
@@ -130,6 +131,7 @@ class Sockets:
     def __init__(self, rank: int, connections: dict[int, socket.socket]) -> None:
         self.rank, self.size = rank, len(connections) + 1
         self.broken = ""
+        self.gave_up: dict[tuple[str, int], str] = {}
         self._came: defaultdict[_Place, deque[_Message]] = defaultdict(deque)
         self._wanted: defaultdict[_Place, deque[_Receive]] = defaultdict(deque)
         self._selector = selectors.DefaultSelector()
@@ -142,14 +144,15 @@ class Sockets:
         """Starts to send. The body is read in place."""
         to, view = self._peers[peer], _bytes(body)
         if len(head) + len(view) <= _SMALL:
-            sent = _Outgoing(_FRAME.pack(_WHOLE, tag, len(head), len(view), 0), head, view)
+            frame = _FRAME.pack(_WHOLE, tag, len(head), len(view), 0)
+            sent = _Outgoing(frame, head, view, tag=tag)
             self._write(to, sent)
         else:
             to.offers += 1
-            sent = _Outgoing(view)
+            sent = _Outgoing(view, tag=tag)
             to.offered[to.offers] = sent
             offer = _FRAME.pack(_OFFER, tag, len(head), len(view), to.offers)
-            self._write(to, _Outgoing(offer, head))
+            self._write(to, _Outgoing(offer, head, tag=tag))
 
         def poll() -> bool:
             if sent.parts:
@@ -160,7 +163,7 @@ class Sockets:
 
     def receive(self, peer: int, tag: int, accept: Accept) -> Poll:
         """Starts to receive one message, of one peer."""
-        wanted = _Receive(accept)
+        wanted = _Receive(accept, tag)
         message = _first(self._came, (peer, tag))
         if message is None:
             self._wanted[peer, tag].append(wanted)
@@ -191,19 +194,36 @@ class Sockets:
         if self.broken:
             return
         self.broken = reason
-        self._wanted.clear()
+        self._forget(range(self.most_tags))
         for peer in self._peers.values():
-            peer.ready = dict.fromkeys(peer.ready)
-            if peer.body is not None:
-                peer.body, peer.whose = memoryview(bytearray(len(peer.body))), None
-            peer.offered.clear()
             peer.out = deque(out for out in peer.out if out.started)
-        self._say(f"gave up: {reason}")
+        self._say(_GONE, f"gave up: {reason}")
+
+    def give_up(self, group: str, tags: range, reason: str) -> None:
+        """Forgets the receives of one group and tells all peers."""
+        self._forget(tags)
+        self._say(_GIVEN_UP, f"{group}\0gave up: {reason}")
+
+    def _forget(self, tags: range) -> None:
+        """Receives and sends nothing more of some tags; what has begun on a connection ends."""
+        for place in [place for place in self._wanted if place[1] in tags]:
+            del self._wanted[place]
+        for place in [place for place in self._came if place[1] in tags]:
+            del self._came[place]
+        for peer in self._peers.values():
+            for number, wanted in peer.ready.items():
+                if wanted is not None and wanted.tag in tags:
+                    peer.ready[number] = None
+            if peer.body is not None and peer.whose is not None and peer.whose.tag in tags:
+                peer.body, peer.whose = memoryview(bytearray(len(peer.body))), None
+            for number in [n for n, out in peer.offered.items() if out.tag in tags]:
+                del peer.offered[number]
+            peer.out = deque(out for out in peer.out if out.started or out.tag not in tags)
 
     def close(self) -> None:
         """Leaves the world, after what was sent to it."""
         if not self.broken:
-            self._say(LEFT)
+            self._say(_GONE, LEFT)
         self.broken = self.broken or LEFT
         for peer in self._peers.values():
             with contextlib.suppress(OSError):
@@ -213,11 +233,11 @@ class Sockets:
             self._end(peer, peer.reason)
         self._selector.close()
 
-    def _say(self, reason: str) -> None:
-        """The last words to all peers, after what was sent to them."""
+    def _say(self, kind: int, reason: str) -> None:
+        """Words to all peers, of this process or a group of it, after what was sent to them."""
         head = reason.encode()[:_SMALL]
         for peer in self._peers.values():
-            self._write(peer, _Outgoing(_FRAME.pack(_GONE, 0, len(head), 0, 0), head))
+            self._write(peer, _Outgoing(_FRAME.pack(kind, 0, len(head), 0, 0), head))
         stop = time.monotonic() + _PATIENCE
         while any(peer.out for peer in self._peers.values()) and time.monotonic() < stop:
             self._turn(0.01)
@@ -302,6 +322,9 @@ class Sockets:
                 self._body(peer, number, size)
             elif kind == _GONE:
                 peer.reason = peer.reason or head.decode(errors="replace")
+            elif kind == _GIVEN_UP:
+                group, _, why = head.decode(errors="replace").partition("\0")
+                self.gave_up[group, peer.rank] = why
 
     def _arrived(self, peer: _Peer, tag: int, message: _Message) -> None:
         wanted = _first(self._wanted, (peer.rank, tag))

@@ -120,17 +120,17 @@ class Worker:
         except BaseException as error:
             gone = transport.gone()
             transport.fail(f"{type(error).__name__}: {error}")
-            return _failed(place.rank, error, gone)
+            follows = bool(gone or transport.gave_up) and isinstance(error, DistBackendError)
+            return _failed(place.rank, error, gone, follows)
         finally:
             _place = None
             transport.close()
 
 
-def _failed(rank: int, error: BaseException, gone: dict[int, str]) -> Outcome:
+def _failed(rank: int, error: BaseException, gone: dict[int, str], follows: bool) -> Outcome:
     if lost := [r for r, reason in gone.items() if reason == _sockets.KILLED]:
         return Outcome(lost=True, told=f"rank {lost[0]} {_sockets.KILLED}")
     told = f"In the worker of rank {rank}:\n" + "".join(traceback.format_exception(error))
-    follows = bool(gone) and isinstance(error, DistBackendError)
     return Outcome(error=_carried(error), told=told, follows=follows)
 
 
