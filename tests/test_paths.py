@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -330,3 +331,32 @@ def test_softmax_of_infinities() -> None:
     assert all(y[1:3].isnan().flatten().tolist())
     assert y[3].isnan().tolist()[0]
     assert y[4].tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 17, 300])
+@pytest.mark.parametrize("size", [1e4, 2.0**27, 5e8, 1e10, 1e30, 3.4e38])
+def test_softmax_of_large_maxima(size: float, n: int) -> None:
+    """A maximum beside which the limit of the exponential rounds away, of either sign."""
+    for most, rest in [(size, 0.0), (0.0, -size), (-size / 2, -size), (-size, -math.inf)]:
+        values = np.full((3, n), rest, np.float32)
+        values[range(3), [0, n - 1, n // 2]] = most
+        exact = (values == np.float32(most)).astype(np.float32)
+        t, g = pygrad.from_numpy(values), ramp(3, n)
+        for dim, x in [(1, t), (0, t.t().contiguous())]:
+            turn = (lambda y: y) if dim else (lambda y: y.t())
+            np.testing.assert_array_equal(turn(F.softmax(x, dim)).numpy(), exact)
+            np.testing.assert_array_equal(turn(F.softmin(-x, dim)).numpy(), exact)
+            kept = turn(F.log_softmax(x, dim)).numpy()
+            np.testing.assert_array_equal(kept, values - np.float32(most))
+            np.testing.assert_array_equal(x.logsumexp(dim).numpy(), np.float32(most))
+            x = x.clone().requires_grad_()
+            F.log_softmax(x, dim).backward(turn(g))
+            assert x.grad is not None
+            expected = g.numpy() - exact * g.numpy().sum(1, keepdims=True)
+            np.testing.assert_allclose(turn(x.grad).numpy(), expected, atol=1e-4)
+        hard = F.cross_entropy(t, pygrad.tensor([0, n - 1, n // 2]))
+        assert hard.item() == 0
+        one = pygrad.ones(3, 1, 1)
+        keys, content = pygrad.ones(3, n, 1), pygrad.arange(3.0 * n).reshape(3, n, 1)
+        found = F.scaled_dot_product_attention(one, keys, content, attn_mask=t[:, None])
+        assert found.flatten().tolist() == [0, 2 * n - 1, 2 * n + n // 2]

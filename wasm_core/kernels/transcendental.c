@@ -742,15 +742,15 @@ static inline f32x4 larger(f32x4 a, f32x4 b) {
 }
 
 static inline void reduce_vector(f32x4 x, f32x4 low, f32x4 shift, float *rest, float *power) {
-  f32x4 v = larger(x, low) - shift, shifted = v * 1.44269504f + TO_INTEGER(0),
+  f32x4 v = larger(x - shift, low), shifted = v * 1.44269504f + TO_INTEGER(0),
         whole = shifted - TO_INTEGER(0);
   f32x4_store(rest, (v - whole * 0.693145752f) - whole * 1.42860677e-6f);
   f32x4_store(power, shifted);
 }
 
-/* limits[0]: the shift and exp_down_limit, which moves with it, so that it is compared with what
- * is loaded; limits[1]: the shift. Cranelift adds up each address anew, but for a constant: so
- * the pointers move. Of the row that is next the maximum is taken on the way, by lanes but for
+/* limits[0]: exp_down_limit; limits[1]: the shift. The difference is compared with the limit: the
+ * shift plus the limit rounds to the shift if that is large. Cranelift adds up each address anew,
+ * but for a constant: so the pointers move. Of the row that is next the maximum is taken on the way, by lanes but for
  * the rest of four, where there is little to do but to wait for memory. */
 static NOINLINE f32x4 reduce_down(const float *x, size_t n, const float *next, f32x4 most,
                                   LoopScratch *s) {
@@ -788,7 +788,7 @@ static inline float most_of_lanes(f32x4 v) {
 
 float exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
                   const float *next) {
-  s->limits[0] = f32x4_splat(shift + exp_down_limit), s->limits[1] = f32x4_splat(shift);
+  s->limits[0] = f32x4_splat(exp_down_limit), s->limits[1] = f32x4_splat(shift);
   f32x4 most = f32x4_splat(-INFINITY);
   float total = 0;
   for (size_t at = 0, m; at < n; at += m) {
