@@ -283,7 +283,16 @@ static int64_t double_bits(double v) {
   return v != v ? 0x7ff8000000000000 : bits; /* one NaN for all hosts */
 }
 
+/* An op that gives back an argument gives what the host gave, which is lazy if this is what stood for
+ * it at the door. */
+static NOINLINE Tensor *as_given(Tensor *t) {
+  while (t && t->meta && t->meta->stands_for && t->meta->stands_for->dtype == t->dtype)
+    t = t->meta->stands_for;
+  return t;
+}
+
 void ret_tensor(Call *c, Tensor *t) {
+  if (__builtin_expect(unusual_tensors != 0, 0)) t = as_given(t);
   c->result = (Result){t ? TAG_TENSOR : TAG_NONE, 0, (int64_t)(uintptr_t)t};
 }
 void ret_int(Call *c, int64_t v) { c->result = (Result){TAG_INT, 0, v}; }
@@ -317,7 +326,7 @@ void ret_ints(Call *c, int n, const int64_t *v) {
 void ret_tensors(Call *c, int n, Tensor *const *t) {
   if (failed()) return;
   int64_t *out = result_space((size_t)n * sizeof *out);
-  for (int i = 0; out && i < n; i++) out[i] = (int64_t)(uintptr_t)t[i];
+  for (int i = 0; out && i < n; i++) out[i] = (int64_t)(uintptr_t)as_given(t[i]);
   if (out) c->result = (Result){TAG_TENSORS, n, (int64_t)(uintptr_t)out};
 }
 

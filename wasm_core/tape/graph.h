@@ -296,7 +296,8 @@ bool tensor_stand_in(Tensor *y, Tensor *x);
 extern Tensor *(*widened)(Tensor *y);
 /* What y stands for, if it is such a copy as it was made. */
 static inline Tensor *narrow_form(const Tensor *y) {
-  return y->meta && y->meta->stands_for && !tensor_version(y) ? y->meta->stands_for : NULL;
+  Tensor *of = y->meta ? y->meta->stands_for : NULL;
+  return of && of->dtype != y->dtype && !tensor_version(y) ? of : NULL;
 }
 /* z, y narrowed to a half type, is from now on the output of y's node that y was: a half gradient
  * comes to the node, which keeps z instead of y. */

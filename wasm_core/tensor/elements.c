@@ -112,7 +112,7 @@ bool tensor_readable(const Tensor *t) {
 
 complex_f64 tensor_get_c(const Tensor *t, int64_t k) {
   if (!tensor_readable(t)) return complex_of(0, 0);
-  complex_f64 v = element_load_c(tensor_data(t) + k * dtype_bytes((DType)t->dtype),
+  complex_f64 v = element_load_c(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype),
                                  (DType)t->dtype);
   if (t->flags & FLAG_CONJ) v = complex_conj_f64(v);
   if (t->flags & FLAG_NEG) v = -v;
@@ -121,13 +121,13 @@ complex_f64 tensor_get_c(const Tensor *t, int64_t k) {
 
 double tensor_get_f(const Tensor *t, int64_t k) {
   if (!tensor_readable(t)) return 0;
-  double v = element_load_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+  double v = element_load_f(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
   return t->flags & FLAG_NEG ? -v : v;
 }
 
 int64_t tensor_get_i(const Tensor *t, int64_t k) {
   if (!tensor_readable(t)) return 0;
-  int64_t v = element_load_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+  int64_t v = element_load_i(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
   return t->flags & FLAG_NEG ? (int64_t)(0 - (uint64_t)v) : v;
 }
 

@@ -130,8 +130,10 @@ const char *shape_text(const Tensor *t) { return sizes_text(t->ndim, t->sizes); 
 int32_t form_made, form_default;
 HiddenReads hidden_reads;
 
-void hidden_read(const Bytes *b) {
-  if (!(b->form & FORM_HOSTED)) return;
+void unusual_read(const Tensor *t) {
+  if (t->flags & FLAGS_LAZY && !(t->storage->bytes->form & FORM_ABSENT))
+    fail(ERR_RUNTIME, "pygrad: an op read the bytes of a lazy conjugate or negative");
+  if (!(t->storage->bytes->form & FORM_HOSTED)) return;
   if (hidden_reads != READS_REFUSED) hidden_reads = READS_FOUND;
   else
     fail(ERR_NOT_IMPLEMENTED,
@@ -352,8 +354,12 @@ static void parts_release(Sparse *s) {
   mem_free(s, sizeof *s);
 }
 
+Tensor *(*computed_values)(Tensor *lazy);
+
 bool tensor_set_parts(Tensor *x, Sparse parts) {
   if (failed() || !x || !parts.values || !parts.indices) return false;
+  if (parts.values->flags & FLAGS_LAZY && !(parts.values = computed_values(parts.values)))
+    return false;
   Meta *m = tensor_meta(x);
   Sparse *s = m ? mem_alloc(sizeof *s) : NULL;
   if (!s) return false;

@@ -99,7 +99,7 @@ typedef struct {
   Hook *post_hooks;      /* after accumulation */
   Tensor *base;          /* owned; non-NULL for a differentiable view */
   Dual *dual;            /* owned */
-  Tensor *stands_for;    /* of a float copy for one call, what it is a copy of; owned */
+  Tensor *stands_for;    /* of a copy for one call, in float or no longer lazy, of what; owned */
   uint32_t view_version; /* the version at which grad_fn of a view was right */
   uint8_t view_origin;
   uint8_t grad_dtype; /* of `grad`, plus one (so DT_NONE + 1 is any); 0: the tensor's own */
@@ -176,13 +176,21 @@ static inline DType tensor_dtype(const Tensor *t) { return (DType)t->dtype; }
  * ops/dispatch.c. */
 typedef enum { READS_REFUSED, READS_NOTED, READS_FOUND } HiddenReads;
 extern HiddenReads hidden_reads;
-void hidden_read(const Bytes *b);
+/* The address of t's bytes was asked for, and they are no elements: hidden ones, or lazy ones, which
+ * is an error of an op that did not enter by the door. */
+void unusual_read(const Tensor *t);
 /* Of a fresh tensor, or where no tensor is unusual. */
 static inline char *tensor_memory(const Tensor *t) {
   return t->storage->bytes->data + t->offset * dtype_bytes((DType)t->dtype);
 }
+/* The elements of t, which is not lazy. */
 static inline char *tensor_data(const Tensor *t) {
-  if (__builtin_expect(t->storage->bytes->form, 0)) hidden_read(t->storage->bytes);
+  if (__builtin_expect(t->storage->bytes->form | (t->flags & FLAGS_LAZY), 0)) unusual_read(t);
+  return tensor_memory(t);
+}
+/* The same for who does to lazy elements what is to be done. */
+static inline char *tensor_bytes(const Tensor *t) {
+  if (__builtin_expect(t->storage->bytes->form, 0)) unusual_read(t);
   return tensor_memory(t);
 }
 static inline bool tensor_is(const void *handle) {
@@ -351,7 +359,9 @@ static inline Layout tensor_layout(const Tensor *t) {
 }
 /* A tensor of these sizes without memory, whose elements are in the parts, which it keeps. */
 Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts);
-/* Gives x, which is sparse, other parts. */
+/* Gives x, which is sparse, other parts. Lazy values become computed ones: a sparse tensor has none
+ * that are lazy. */
 bool tensor_set_parts(Tensor *x, Sparse parts);
+extern Tensor *(*computed_values)(Tensor *lazy); /* what an op does for it */
 
 #endif

@@ -21,38 +21,102 @@ static DType real_type(const Tensor *t) { return dtype_real((DType)t->dtype); }
 
 /* ------------------------------------------------------------ the door */
 
-/* The same numbers, computed, with x's place in the graph. */
-static Tensor *settled(Tensor *x) {
-  Tensor *y = WITH_FORM(x->form & FORM_ABSENT, tensor_empty_like(x, (DType)x->dtype));
-  return tensor_copy_data(y, x) && tensor_stand_in(y, x) ? y : NULL;
-}
-
 static bool is_lazy(const Tensor *t) {
   return t && (t->flags & FLAGS_LAZY) && !(t->flags & FLAG_BATCHED);
 }
 
-static void settle_list(Tensors *list) {
-  bool any = false;
-  for (int i = 0; i < list->n; i++) any = any || is_lazy(list->v[i]);
-  Tensor **all = any ? scratch_array(list->n, sizeof *all) : NULL;
-  if (!all) return;
-  for (int i = 0; i < list->n; i++) all[i] = is_lazy(list->v[i]) ? settled(list->v[i]) : list->v[i];
-  list->v = all;
+/* The same numbers, computed. */
+static Tensor *computed(Tensor *x) {
+  Tensor *y = WITH_FORM(x->form & FORM_ABSENT, tensor_empty_like(x, (DType)x->dtype));
+  return tensor_copy_data(y, x) ? y : NULL;
+}
+
+/* The same with x's place in the graph: what gives it back gives x. */
+static Tensor *stand_in(Tensor *x) {
+  Tensor *y = computed(x);
+  Meta *m = tensor_stand_in(y, x) ? tensor_meta(y) : NULL;
+  if (!m) return NULL;
+  tensor_retain(m->stands_for = x);
+  return y;
+}
+
+/* A lazy argument while its op runs. `kept` shares the bytes of what stands for it: a write leaves
+ * them to it. */
+typedef struct {
+  Tensor *lazy, *stand_in, *kept;
+} Settled;
+
+/* Those of an op, until it is left, when what it wrote to them is written. Who watches is told as
+ * ever. */
+typedef struct Within {
+  struct Within *outer;
+  const Watcher *by;
+  int32_t n;
+  Settled of[];
+} Within;
+static Within *within;
+
+static int32_t enter(const char *op, int n, const Argument *v) {
+  watcher = within->by;
+  return watcher ? watcher->enter(op, n, v) : -1;
+}
+
+/* Statistics are written without a version, and no history knows of it. */
+static void write_through(const Settled *s) {
+  const bool version = tensor_version(s->stand_in) != 0;
+  if (!version && s->stand_in->storage->bytes == s->kept->storage->bytes) return;
+  if (version) t_copy_(s->lazy, s->stand_in, true);
+  else if (check_overlap_internal(s->lazy)) tensor_copy_data(s->lazy, s->stand_in);
+}
+
+static void leave(int32_t entry) {
+  Within *w = within;
+  const Watcher *by = w->by;
+  for (int i = 0; i < w->n && !failed(); i++) write_through(&w->of[i]);
+  within = w->outer;
+  mem_free(w, sizeof *w + (size_t)w->n * sizeof *w->of);
+  if (by) by->leave(entry);
+}
+static const Watcher within_op = {enter, leave};
+
+static int count_lazy(int n, const Place *p) {
+  int count = 0;
+  for (int i = 0; i < n; i++) {
+    count += is_lazy(p[i].one);
+    for (int k = 0; k < p[i].list.n; k++) count += is_lazy(p[i].list.v[k]);
+  }
+  return count;
+}
+
+static Tensor *settled(Within *w, Tensor *x) {
+  if (!is_lazy(x)) return x;
+  Tensor *y = stand_in(x);
+  w->of[w->n++] = (Settled){x, y, y ? tensor_snapshot(y) : NULL};
+  if (x == inplace_self) inplace_self = y; /* what is asked of it */
+  return y;
 }
 
 static bool settle(int n, Place *p) {
+  const int count = count_lazy(n, p);
+  if (!count) return !failed();
+  Within *w = failed() ? NULL : mem_alloc(sizeof *w + (size_t)count * sizeof *w->of);
+  if (!w) return false;
+  *w = (Within){within, watcher, 0};
   for (int i = 0; i < n; i++) {
-    Tensor *was = p[i].one;
-    if (is_lazy(was)) p[i].one = settled(was);
-    if (is_lazy(was) && was == inplace_self) inplace_self = p[i].one; /* what is asked of it */
-    settle_list(&p[i].list);
+    p[i].one = settled(w, p[i].one);
+    Tensor **all = p[i].list.n ? scratch_array(p[i].list.n, sizeof *all) : NULL;
+    for (int k = 0; all && k < p[i].list.n; k++) all[k] = settled(w, p[i].list.v[k]);
+    if (all) p[i].list.v = all;
   }
+  within = w;
+  watcher = &within_op;
   return !failed();
 }
 
 void complex_begin(void) {
   settle_lazy = settle;
   conjugate = t_conj;
+  computed_values = computed;
 }
 
 /* ------------------------------------------------------------ views with a flag */

@@ -558,7 +558,8 @@ ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
 /* Moves running statistics towards those of the batch; like PyTorch's, unseen by version
  * counters. */
 ONCE static void move_running(Tensor *t, const double *batch, double momentum, double correction) {
-  if (t && t->meta && t->meta->stands_for) t = t->meta->stands_for; /* a half type's */
+  Tensor *half = t ? narrow_form(t) : NULL;
+  if (half) t = half;
   if (blocked(t) || !tensor_write_begin(t, false)) return;
   DType d = (DType)t->dtype;
   for (int64_t k = 0; k < t->numel; k++) {

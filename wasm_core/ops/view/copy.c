@@ -155,6 +155,14 @@ Overlap tensor_overlap(const Tensor *a, const Tensor *b) {
   return tensor_is_dense(a) && tensor_is_dense(b) ? OVERLAP_PARTIAL : OVERLAP_PERHAPS;
 }
 
+/* What t's bytes say, lazy or not. */
+static Tensor *unturned(Tensor *t) {
+  if (failed() || !t || !(t->flags & FLAGS_LAZY)) return t;
+  Tensor *bare = tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset);
+  tensor_set_lazy(bare, 0);
+  return bare;
+}
+
 static bool copy_bytes(Tensor *dst, Tensor *src);
 
 /* Values of src that no write to another tensor can reach. */
@@ -207,10 +215,12 @@ static void turn_copied(Tensor *dst, const Tensor *src) {
   if (!turns || dst->dtype == DT_BOOL) return;
   Turn t = {dtype_bytes((DType)dst->dtype) / (complex ? 2 : 1), turns & FLAG_CONJ, turns & FLAG_NEG,
             complex, !dtype_is_inexact((DType)dst->dtype)};
-  iterate(1, &dst, turn_loop, &t);
+  if ((dst = unturned(dst))) iterate(1, &dst, turn_loop, &t);
 }
 
 static bool copy_bytes(Tensor *dst, Tensor *src) {
+  dst = unturned(dst);
+  src = unturned(src);
   if (blocked(dst, src)) return false;
   if (tensor_absent(dst)) return true;
   if (tensor_absent(src)) {
@@ -235,8 +245,14 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
   return true;
 }
 
-/* The same where one of them is lazy and the other is not, or in another way. */
+/* The same where one of them is lazy and the other is not, or in another way. An integer made of a
+ * negative is not always that of the number's: what is cast is computed first. */
 static bool copy_turned(Tensor *dst, Tensor *src) {
+  if (src->flags & FLAGS_LAZY && dst->dtype != src->dtype) {
+    Tensor *computed = WITH_FORM(src->form & FORM_ABSENT,
+                                 tensor_empty_like(src, (DType)src->dtype));
+    return copy_turned(computed, src) && tensor_copy_data(dst, computed);
+  }
   if (tensor_overlap(dst, src) != OVERLAP_NONE) src = apart(src);
   if (!copy_bytes(dst, src)) return false;
   turn_copied(dst, src);
@@ -441,10 +457,11 @@ bool tensor_fill_data(Tensor *x, Tensor *value) {
   if (blocked(x, value) || !x->numel) return !failed();
   if (tensor_absent(x)) return true;
   Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
-  if (x->flags & FLAGS_LAZY) tensor_set_lazy(one, x->flags & FLAGS_LAZY);
+  tensor_set_lazy(one, x->flags & FLAGS_LAZY); /* so its bytes are those that x is filled with */
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
-  iterate(1, &x, fill_loop, one);
-  return true;
+  x = unturned(x), one = unturned(one);
+  if (x && one) iterate(1, &x, fill_loop, one);
+  return !failed();
 }
 
 static Tensor *fill_inplace(Tensor *x, Tensor *value, Node *n) {
@@ -493,6 +510,7 @@ Tensor *t_zero_(Tensor *x) {
   SPARSE_GIVES(t_sparse_zero_(x), x);
   VIEW_ENTERED(t_zero_, "zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
+  if (x->flags & FLAGS_LAZY && !check_overlap_internal(x)) return NULL; /* as PyTorch has it */
   return fill_inplace(x, tensor_number(0, (DType)x->dtype),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));
 }
