@@ -133,12 +133,14 @@ int64_t tensor_get_i(const Tensor *t, int64_t k) {
 
 void tensor_set_f(Tensor *t, int64_t k, double v) {
   if (tensor_absent(t)) return;
-  element_store_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
+  element_store_f(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype,
+                  t->flags & FLAG_NEG ? -v : v);
 }
 
 void tensor_set_i(Tensor *t, int64_t k, int64_t v) {
   if (tensor_absent(t)) return;
-  element_store_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
+  element_store_i(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype,
+                  t->flags & FLAG_NEG ? (int64_t)(0 - (uint64_t)v) : v);
 }
 
 /* ------------------------------------------------------------ numbers that fit */

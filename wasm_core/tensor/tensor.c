@@ -354,11 +354,16 @@ static void parts_release(Sparse *s) {
   mem_free(s, sizeof *s);
 }
 
-Tensor *(*computed_values)(Tensor *lazy);
+Tensor *(*computed_part)(Tensor *lazy);
+
+static bool compute_part(Tensor **part) {
+  if (!*part || !((*part)->flags & FLAGS_LAZY)) return true;
+  return (*part = computed_part(*part)) != NULL;
+}
 
 bool tensor_set_parts(Tensor *x, Sparse parts) {
   if (failed() || !x || !parts.values || !parts.indices) return false;
-  if (parts.values->flags & FLAGS_LAZY && !(parts.values = computed_values(parts.values)))
+  if (!compute_part(&parts.values) || !compute_part(&parts.indices) || !compute_part(&parts.plain))
     return false;
   Meta *m = tensor_meta(x);
   Sparse *s = m ? mem_alloc(sizeof *s) : NULL;

@@ -359,9 +359,9 @@ static inline Layout tensor_layout(const Tensor *t) {
 }
 /* A tensor of these sizes without memory, whose elements are in the parts, which it keeps. */
 Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts);
-/* Gives x, which is sparse, other parts. Lazy values become computed ones: a sparse tensor has none
- * that are lazy. */
+/* Gives x, which is sparse, other parts. None is lazy: in place of such a one it has what
+ * computed_part makes of it. */
 bool tensor_set_parts(Tensor *x, Sparse parts);
-extern Tensor *(*computed_values)(Tensor *lazy); /* what an op does for it */
+extern Tensor *(*computed_part)(Tensor *lazy);
 
 #endif

@@ -25,15 +25,9 @@ static bool is_lazy(const Tensor *t) {
   return t && (t->flags & FLAGS_LAZY) && !(t->flags & FLAG_BATCHED);
 }
 
-/* The same numbers, computed. */
-static Tensor *computed(Tensor *x) {
-  Tensor *y = WITH_FORM(x->form & FORM_ABSENT, tensor_empty_like(x, (DType)x->dtype));
-  return tensor_copy_data(y, x) ? y : NULL;
-}
-
-/* The same with x's place in the graph: what gives it back gives x. */
+/* x computed, with its place in the graph: what gives it back gives x. */
 static Tensor *stand_in(Tensor *x) {
-  Tensor *y = computed(x);
+  Tensor *y = tensor_computed(x);
   Meta *m = tensor_stand_in(y, x) ? tensor_meta(y) : NULL;
   if (!m) return NULL;
   tensor_retain(m->stands_for = x);
@@ -116,7 +110,7 @@ static bool settle(int n, Place *p) {
 void complex_begin(void) {
   settle_lazy = settle;
   conjugate = t_conj;
-  computed_values = computed;
+  computed_part = tensor_computed;
 }
 
 /* ------------------------------------------------------------ views with a flag */

@@ -94,7 +94,8 @@ void random_set_state(int32_t id, Tensor *state) {
         ERR_RUNTIME,
         "Expected a CPUGeneratorImplState of size %d but found the input RNG state size to be %lld",
         RNG_STATE_BYTES, (long long)state->numel);
-  else if (!rng_state_import(r, (const uint8_t *)tensor_data(state)))
+  else if ((state = tensor_settled(state)) &&
+           !rng_state_import(r, (const uint8_t *)tensor_data(state)))
     fail(ERR_RUNTIME, "Invalid mt19937 state");
 }
 
@@ -242,7 +243,7 @@ static Tensor *fill_uniform(Tensor *x, double from, double to, int32_t gen) {
 }
 
 Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
-  VIEW_ENTERED(random_uniform, "uniform_", x, from, to, gen);
+  OP_ENTERED(random_uniform, "uniform_", x, from, to, gen);
   return fill_uniform(x, from, to, gen);
 }
 
@@ -257,7 +258,7 @@ static Tensor *fill_normal(Tensor *x, bool in_blocks, double mean, double std, i
 }
 
 Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen) {
-  VIEW_ENTERED(random_normal, "normal_", x, mean, std, gen);
+  OP_ENTERED(random_normal, "normal_", x, mean, std, gen);
   return blocked(x) ? NULL : fill_normal(x, tensor_is_contiguous(x), mean, std, gen);
 }
 
@@ -271,6 +272,7 @@ static bool check_continuous(const Tensor *x, const char *distribution, const ch
 }
 
 static Tensor *random_exponential(Tensor *x, double lambda, int32_t gen) {
+  OP_ENTERED(random_exponential, "exponential_", x, lambda, gen);
   if (blocked(x)) return NULL;
   if (!(lambda > 0))
     return fail(ERR_RUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
@@ -296,6 +298,7 @@ static const struct {
                       [DT_BOOL] = {0, 1}};
 
 static Tensor *random_cauchy(Tensor *x, double median, double sigma, int32_t gen) {
+  OP_ENTERED(random_cauchy, "cauchy_", x, median, sigma, gen);
   if (blocked(x)) return NULL;
   if (!(sigma > 0))
     return fail(ERR_RUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
@@ -304,6 +307,7 @@ static Tensor *random_cauchy(Tensor *x, double median, double sigma, int32_t gen
 }
 
 static Tensor *random_log_normal(Tensor *x, double mean, double std, int32_t gen) {
+  OP_ENTERED(random_log_normal, "log_normal_", x, mean, std, gen);
   if (blocked(x)) return NULL;
   if (!(std > 0)) return fail(ERR_RUNTIME, "log_normal_ expects std > 0.0, but found std=%g", std);
   return fill(x, log_normal_fills, "log_normal_cpu", gen, (Draw){.a = mean, .b = std});
@@ -312,6 +316,7 @@ static Tensor *random_log_normal(Tensor *x, double mean, double std, int32_t gen
 /* ------------------------------------------------------------ discrete distributions */
 
 static Tensor *random_geometric(Tensor *x, double p, int32_t gen) {
+  OP_ENTERED(random_geometric, "geometric_", x, p, gen);
   if (blocked(x)) return NULL;
   if (!(p > 0 && p < 1))
     return fail(ERR_RUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p);
@@ -320,6 +325,7 @@ static Tensor *random_geometric(Tensor *x, double p, int32_t gen) {
 }
 
 Tensor *random_bernoulli(Tensor *x, double p, int32_t gen) {
+  OP_ENTERED(random_bernoulli, "bernoulli_", x, p, gen);
   if (blocked(x)) return NULL;
   if (!(p >= 0 && p <= 1))
     return fail(ERR_RUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
@@ -364,7 +370,7 @@ static Tensor *fill_from_wide(Tensor *x, int64_t low, int64_t high, int32_t gen)
 
 /* in [low, high) */
 Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
-  VIEW_ENTERED(random_integers, "random_", x, low, high, gen);
+  OP_ENTERED(random_integers, "random_", x, low, high, gen);
   if (blocked(x)) return NULL;
   if (low >= high)
     return fail(ERR_RUNTIME,
@@ -380,8 +386,15 @@ Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
   return fill(x, randint_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low, .high = high});
 }
 
+/* All that the dtype holds without a gap. */
+static Tensor *random_words(Tensor *x, int32_t gen) {
+  OP_ENTERED(random_words, "random_", x, gen);
+  return fill(x, random_fills, "random_kernel_cpu", gen, (Draw){.a = 0});
+}
+
 /* From low to the last number of the dtype. The least int64 stands for no bound at all. */
 static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
+  OP_ENTERED(random_integers_from, "random_", x, low, gen);
   if (blocked(x)) return NULL;
   DType d = tensor_dtype(x);
   if (low == INT64_MIN) {
@@ -427,6 +440,7 @@ static bool check_count(const Tensor *x, int64_t n) {
 
 /* A permutation of 0 .. numel - 1. */
 Tensor *random_permutation(Tensor *x, int32_t gen) {
+  OP_ENTERED(random_permutation, "randperm", x, gen);
   Rng *r = blocked(x) ? NULL : random_source(gen);
   if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
   if (tensor_absent(x)) return x;
@@ -471,6 +485,7 @@ static void coins_loop(char **p, const int64_t *st, int64_t n, const void *ctx) 
 
 /* Each x is 1 with the probability that p, which broadcasts to x, has there. */
 static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
+  OP_ENTERED(random_bernoulli_each, "bernoulli_", x, p, gen);
   if (blocked(x) || !p || !check_overlap_internal(x)) return NULL;
   Tensor *wide = NULL;
   WITHOUT_GRAD_BLOCK {
@@ -586,7 +601,7 @@ IN_PLACE(t_geometric_(Tensor *x, double p, int32_t gen), GeometricBackward0,
 IN_PLACE(t_bernoulli_(Tensor *x, double p, int32_t gen), BernoulliBackward2,
          random_bernoulli(x, p, gen))
 IN_PLACE(t_random_(Tensor *x, int32_t gen), RandomBackward2,
-         fill(x, random_fills, "random_kernel_cpu", gen, (Draw){.a = 0}))
+         random_words(x, gen))
 IN_PLACE(t_random_to_(Tensor *x, int64_t high, int32_t gen), RandomBackward1,
          random_integers(x, 0, high, gen))
 IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen), RandomBackward0,

@@ -335,6 +335,7 @@ NO_DERIVATIVE(heaviside_)
 
 /* no gradient, as in PyTorch */
 Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
+  OP_ENTERED(t_remainder_of_number, "remainder", a, b);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(&node_remainder, 0, 0, b, NULL);
   return set_history(divide(remainder_loops, "remainder", a, b), n);

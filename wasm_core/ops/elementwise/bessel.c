@@ -93,9 +93,13 @@ enum { PART = 512 };
 
 /* scaled: by exp(x) */
 Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *t) {
+  static const char *const names[2][2] = {
+      {"modified_bessel_k0", "modified_bessel_k1"},
+      {"scaled_modified_bessel_k0", "scaled_modified_bessel_k1"}};
   static const char *const kernels[2][2] = {
       {"modified_bessel_k0_cpu", "modified_bessel_k1_cpu"},
       {"scaled_modified_bessel_k0_cpu", "scaled_modified_bessel_k1_cpu"}};
+  OP_ENTERED_AS(t_modified_bessel_k(order, scaled, t), names[scaled][order], t);
   if (refuses_half(t, kernels[scaled][order])) return NULL;
   Line l = line_of(t);
   Tensor *y = l.x ? tensor_empty(1, l.x->sizes, DT_F64) : NULL;
@@ -109,6 +113,8 @@ Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *t) {
 }
 
 Tensor *t_modified_bessel_i(int order, Tensor *t) {
+  OP_ENTERED_AS(t_modified_bessel_i(order, t), order ? "modified_bessel_i1" : "modified_bessel_i0",
+                t);
   if (refuses_half(t, order ? "modified_bessel_i1_cpu" : "modified_bessel_i0_cpu")) return NULL;
   Line l = line_of(t);
   return laid(l, order ? t_i1(l.x) : t_i0(l.x));

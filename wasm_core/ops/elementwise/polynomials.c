@@ -97,22 +97,29 @@ RECURRENCES(LOOPS_OF)
 static const Loops polynomials[] = {RECURRENCES(ROW)};
 #undef ROW
 
-static Tensor *refused(Polynomial which, bool shifted, DType d) {
-  static const char *const names[] = {
-      [CHEBYSHEV_T] = "chebyshev_polynomial_t", [CHEBYSHEV_U] = "chebyshev_polynomial_u",
-      [CHEBYSHEV_V] = "chebyshev_polynomial_v", [CHEBYSHEV_W] = "chebyshev_polynomial_w",
-      [HERMITE_H] = "hermite_polynomial_h",     [HERMITE_HE] = "hermite_polynomial_he",
-      [LAGUERRE_L] = "laguerre_polynomial_l",   [LEGENDRE_P] = "legendre_polynomial_p"};
+#define CHEBYSHEV_NAMES(kind) \
+  { "chebyshev_polynomial_" kind, "shifted_chebyshev_polynomial_" kind }
+static const char *const names[][2] = {[CHEBYSHEV_T] = CHEBYSHEV_NAMES("t"),
+                                       [CHEBYSHEV_U] = CHEBYSHEV_NAMES("u"),
+                                       [CHEBYSHEV_V] = CHEBYSHEV_NAMES("v"),
+                                       [CHEBYSHEV_W] = CHEBYSHEV_NAMES("w"),
+                                       [HERMITE_H] = {"hermite_polynomial_h"},
+                                       [HERMITE_HE] = {"hermite_polynomial_he"},
+                                       [LAGUERRE_L] = {"laguerre_polynomial_l"},
+                                       [LEGENDRE_P] = {"legendre_polynomial_p"}};
+
+static Tensor *refused(const char *name, DType d) {
   char kernel[48];
-  snprintf(kernel, sizeof kernel, "%s%s_cpu", shifted ? "shifted_" : "", names[which]);
+  snprintf(kernel, sizeof kernel, "%s_cpu", name);
   return no_kernel(kernel, d);
 }
 
 /* shifted: of 2 x - 1 */
 Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree) {
+  OP_ENTERED_AS(t_polynomial(which, shifted, x, degree), names[which][shifted], x, degree);
   if (blocked(x, degree)) return NULL;
   Tensor *in[2] = {x, degree};
   DType d = float_dtype(result_dtype(2, in));
-  if (dtype_is_half(d)) return refused(which, shifted, d);
+  if (dtype_is_half(d)) return refused(names[which][shifted], d);
   return run(&polynomials[which], &(Tensors){2, in}, d, (const double[]){shifted, 0, 0});
 }

@@ -5,7 +5,9 @@
 #include "ops/sparse/sparse.h"
 #include "sparse_rows.h"
 
-Tensor *index_words(Tensor *t) { return WITHOUT_GRAD(t_contiguous(t_to(t, DT_I64))); }
+Tensor *index_words(Tensor *t) {
+  return WITHOUT_GRAD(t_contiguous(t_resolve_neg(t_to(t, DT_I64))));
+}
 
 bool layout_named(const char *name, Layout *found) {
   static const char *const names[] = {

@@ -172,7 +172,10 @@ static Tensor *apart(Tensor *src) {
   return copy && copy_bytes(copy, src) ? copy : NULL;
 }
 
-Tensor *tensor_settled(Tensor *t) { return blocked(t) ? NULL : t->storage->exports ? apart(t) : t; }
+Tensor *tensor_settled(Tensor *t) {
+  if (blocked(t)) return NULL;
+  return t->flags & FLAGS_LAZY ? tensor_computed(t) : t->storage->exports ? apart(t) : t;
+}
 
 void truth_copy(char *to_, const char *from_, size_t n) {
   uint8_t *to = (uint8_t *)to_;
@@ -248,11 +251,8 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
 /* The same where one of them is lazy and the other is not, or in another way. An integer made of a
  * negative is not always that of the number's: what is cast is computed first. */
 static bool copy_turned(Tensor *dst, Tensor *src) {
-  if (src->flags & FLAGS_LAZY && dst->dtype != src->dtype) {
-    Tensor *computed = WITH_FORM(src->form & FORM_ABSENT,
-                                 tensor_empty_like(src, (DType)src->dtype));
-    return copy_turned(computed, src) && tensor_copy_data(dst, computed);
-  }
+  if (src->flags & FLAGS_LAZY && dst->dtype != src->dtype)
+    return tensor_copy_data(dst, tensor_computed(src));
   if (tensor_overlap(dst, src) != OVERLAP_NONE) src = apart(src);
   if (!copy_bytes(dst, src)) return false;
   turn_copied(dst, src);
@@ -262,6 +262,12 @@ static bool copy_turned(Tensor *dst, Tensor *src) {
 bool tensor_copy_data(Tensor *dst, Tensor *src) {
   bool turned = dst && src && !failed() && (dst->flags ^ src->flags) & FLAGS_LAZY;
   return turned ? copy_turned(dst, src) : copy_bytes(dst, src);
+}
+
+Tensor *tensor_computed(Tensor *x) {
+  Tensor *y = blocked(x) ? NULL
+                         : WITH_FORM(x->form & FORM_ABSENT, tensor_empty_like(x, (DType)x->dtype));
+  return tensor_copy_data(y, x) ? y : NULL;
 }
 
 /* ------------------------------------------------------------ memory formats */

@@ -438,7 +438,7 @@ void op_tensor_split_by(Call *c, Tensor *x, Tensor *where, int64_t dim) {
     op_tensor_split(c, x, tensor_get_i(where, 0), dim);
     return;
   }
-  Tensor *flat = t_contiguous(where);
+  Tensor *flat = tensor_settled(t_contiguous(where));
   if (flat && tensor_readable(flat))
     op_tensor_split_at(
         c, x, (Ints){(int32_t)flat->numel, (const int64_t *)(const void *)tensor_data(flat)}, dim);
