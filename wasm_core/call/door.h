@@ -114,6 +114,7 @@ extern const Answers *door_answers; /* set by who sets a watcher that answers */
 typedef struct {
   Tensor *one; /* NULL: no tensor */
   Tensors list;
+  const Call *call; /* those of a host's call that the function reads itself */
 } Place;
 bool any_sparse(int n, const Argument *v);
 /* False, with PyTorch's words, if one is. */
@@ -127,7 +128,7 @@ bool needs_elements(const char *op);
 const Row *row_of_op(const char *op);
 /* What it does, which are ops themselves. */
 extern bool (*autocast_arguments)(const char *op, int n, Place *places);
-extern bool (*settle_lazy)(int n, Place *places);
+extern bool (*settle_lazy)(int n, Place *places); /* until the entry that is to come is left */
 /* The type that autocast computes in: DT_F16 or DT_BF16; 0: it is off. And whether it keeps its
  * casts of parameters, to give them again. */
 extern int32_t autocast_dtype;
@@ -145,9 +146,10 @@ extern bool autocast_keeps;
   (Tensors) { 0, NULL }
 #define TENSOR_OF(x) _Generic((x), Tensor *: (x), default: NULL)
 #define LIST_OF(x) _Generic((x), Tensors: (x), default: NO_LIST)
+#define CALL_OF(x) _Generic((x), Call *: (x), const Call *: (x), default: NULL)
 #define TO_TENSOR(x) *_Generic((x), Tensor *: &(x), default: &(Tensor *){NULL})
 #define TO_LIST(x) *_Generic((x), Tensors: &(x), default: &NO_LIST)
-#define PLACE_OF(x) {TENSOR_OF(x), LIST_OF(x)}
+#define PLACE_OF(x) {TENSOR_OF(x), LIST_OF(x), CALL_OF(x)}
 #define FROM_PLACE(x) TO_TENSOR(x) = place_->one, TO_LIST(x) = place_++->list
 
 #define ARGUMENT(x)                   \

@@ -101,7 +101,7 @@ static bool cast_places(AutocastPolicy policy, int n, Place *p) {
 /* ------------------------------------------------------------ calls of a host */
 
 static bool cast_arguments(Call *c) {
-  Place places[MAX_ARGS] = {{NULL, {0, NULL}}};
+  Place places[MAX_ARGS] = {{NULL, {0, NULL}, NULL}};
   for (int i = 0; i < c->n_args; i++) {
     const Value *v = &c->v[i];
     if (v->tag == TAG_TENSOR) places[i].one = v->t;

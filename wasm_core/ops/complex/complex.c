@@ -26,7 +26,8 @@ static bool is_lazy(const Tensor *t) {
 }
 
 /* x computed, with its place in the graph: what gives it back gives x. */
-static Tensor *stand_in(Tensor *x) {
+Tensor *lazy_computed(Tensor *x) {
+  if (!is_lazy(x)) return x;
   Tensor *y = tensor_computed(x);
   Meta *m = tensor_stand_in(y, x) ? tensor_meta(y) : NULL;
   if (!m) return NULL;
@@ -34,10 +35,12 @@ static Tensor *stand_in(Tensor *x) {
   return y;
 }
 
-/* A lazy argument while its op runs. `kept` shares the bytes of what stands for it: a write leaves
- * them to it. */
+/* A lazy argument while its op runs. `kept` shares the bytes of what stands in for it: a write
+ * leaves them to it. */
 typedef struct {
   Tensor *lazy, *stand_in, *kept;
+  Value *of_call; /* where it was read; NULL: it was given as it is */
+  Value was;      /* there */
 } Settled;
 
 /* Those of an op, until it is left, when what it wrote to them is written. Who watches is told as
@@ -67,6 +70,8 @@ static void leave(int32_t entry) {
   Within *w = within;
   const Watcher *by = w->by;
   for (int i = 0; i < w->n && !failed(); i++) write_through(&w->of[i]);
+  for (int i = w->n - 1; i >= 0; i--)
+    if (w->of[i].of_call) *w->of[i].of_call = w->of[i].was;
   within = w->outer;
   mem_free(w, sizeof *w + (size_t)w->n * sizeof *w->of);
   if (by) by->leave(entry);
@@ -75,19 +80,47 @@ static const Watcher within_op = {enter, leave};
 
 static int count_lazy(int n, const Place *p) {
   int count = 0;
+  Tensor *t;
   for (int i = 0; i < n; i++) {
     count += is_lazy(p[i].one);
     for (int k = 0; k < p[i].list.n; k++) count += is_lazy(p[i].list.v[k]);
+    for (int k = 0; p[i].call && k < p[i].call->n_args; k++)
+      for (int at = -1; (t = value_next(&p[i].call->v[k], &at));) count += is_lazy(t);
   }
   return count;
 }
 
 static Tensor *settled(Within *w, Tensor *x) {
   if (!is_lazy(x)) return x;
-  Tensor *y = stand_in(x);
-  w->of[w->n++] = (Settled){x, y, y ? tensor_snapshot(y) : NULL};
+  Tensor *y = lazy_computed(x);
+  w->of[w->n++] = (Settled){.lazy = x, .stand_in = y, .kept = y ? tensor_snapshot(y) : NULL};
   if (x == inplace_self) inplace_self = y; /* what is asked of it */
   return y;
+}
+
+static void settle_list(Within *w, Tensors *list) {
+  Tensor **all = list->n > 0 ? scratch_array(list->n, sizeof *all) : NULL;
+  if (!all) return;
+  for (int k = 0; k < list->n; k++) all[k] = settled(w, list->v[k]);
+  list->v = all;
+}
+
+/* In the call itself, as long as its function runs. */
+static void settle_value(Within *w, Value *v) {
+  const Value was = *v;
+  const int32_t before = w->n;
+  int64_t *words = NULL;
+  Tensor *t;
+  for (int at = -1; !failed() && (t = value_next(v, &at));) {
+    if (!is_lazy(t)) continue;
+    Tensor *y = settled(w, t);
+    if (v->tag == TAG_TENSOR) v->t = y;
+    else if (words || (words = scratch_array(v->n, sizeof *words))) {
+      if (v->p == was.p) v->p = memcpy(words, was.p, (size_t)v->n * sizeof *words);
+      words[at] = (int64_t)(uintptr_t)y;
+    }
+  }
+  if (w->n > before) w->of[before].of_call = v, w->of[before].was = was;
 }
 
 static bool settle(int n, Place *p) {
@@ -98,9 +131,9 @@ static bool settle(int n, Place *p) {
   *w = (Within){within, watcher, 0};
   for (int i = 0; i < n; i++) {
     p[i].one = settled(w, p[i].one);
-    Tensor **all = p[i].list.n ? scratch_array(p[i].list.n, sizeof *all) : NULL;
-    for (int k = 0; all && k < p[i].list.n; k++) all[k] = settled(w, p[i].list.v[k]);
-    if (all) p[i].list.v = all;
+    settle_list(w, &p[i].list);
+    for (int k = 0; p[i].call && k < p[i].call->n_args; k++)
+      settle_value(w, (Value *)(uintptr_t)&p[i].call->v[k]);
   }
   within = w;
   watcher = &within_op;

@@ -544,6 +544,7 @@ static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
 /* input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
  * per_sample_weights, include_last_offset, padding_idx */
 void op_embedding_bag(Call *c) {
+  OP_ENTERED(op_embedding_bag, "embedding_bag", c);
   Tensor *input = arg_tensor(c, 0), *weight = arg_tensor(c, 1), *offsets = arg_tensor(c, 2),
          *weights = arg_tensor(c, 8);
   if (input && weight && weight->dtype == DT_I64 && dtype_is_float((DType)input->dtype)) {

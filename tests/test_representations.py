@@ -1,0 +1,329 @@
+"""What a tensor says does not depend on how it lies: every op of the table gives the same numbers
+and gradients of lazy, strided, offset, transposed and halved operands as of contiguous ones, and
+writes through them.
+
+`make test` takes one layout for each sample, in turn; PYGRAD_ALL_LAYOUTS=1 takes all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import (
+    PROPER_ERRORS,
+    RANDOM,
+    STRIDES_ARE_ITS_ARGUMENT,
+    UNINITIALISED,
+    arrays,
+    assert_same,
+    floating,
+    leaves,
+    leaves_nothing,
+)
+from samples import Entry, entries, samples
+from sampling import Call, X, filled, numbers
+from test_gradients import contracted
+
+import pygrad as torch
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+Tensor = Any
+ALL = bool(os.environ.get("PYGRAD_ALL_LAYOUTS"))
+
+# ------------------------------------------------------------------ the layouts
+
+
+def strided(x: Tensor) -> Tensor:
+    return torch.stack([x, torch.ones_like(x)], -1)[..., 0]
+
+
+def offset(x: Tensor) -> Tensor:
+    return torch.cat([x.flatten()[:1], x.flatten()])[min(x.numel(), 1) :].view(x.shape)
+
+
+def transposed(x: Tensor) -> Tensor:
+    return x.mT.contiguous().mT if x.ndim > 1 else strided(x)
+
+
+def conjugate(x: Tensor) -> Tensor:
+    return x.conj().resolve_conj().conj()
+
+
+def negative(x: Tensor) -> Tensor:
+    return torch._neg_view(-x)
+
+
+def half(x: Tensor) -> Tensor:
+    return torch.complex(x, -x).real
+
+
+def half_negative(x: Tensor) -> Tensor:
+    return torch.complex(x, -x).conj().imag
+
+
+LAZY = {"conjugate", "negative", "negative conjugate", "negative half"}
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "strided": strided,
+    "offset": offset,
+    "transposed": transposed,
+    "conjugate": conjugate,
+    "negative": negative,
+    "negative conjugate": lambda x: conjugate(negative(x)),
+    "transposed conjugate": lambda x: conjugate(transposed(x)),
+    "strided negative": lambda x: negative(strided(x)),
+    "half": half,
+    "negative half": half_negative,
+}
+"""Differentiable identities, by how what they give lies."""
+
+
+def takes(layout: str, x: Tensor) -> bool:
+    if "conjugate" in layout:
+        return bool(x.is_complex())
+    if "half" in layout:
+        return x.dtype in (torch.float64, torch.float32, torch.float16)
+    return "negative" not in layout or x.dtype is not torch.bool
+
+
+# ------------------------------------------------------------------ the calls
+
+TELLS_THEM_APART = {
+    "is_conj": "asks",
+    "is_neg": "asks",
+    "_is_view": "a computed conjugate is none",
+    "resolve_conj": "gives back what waits for nothing",
+    "resolve_neg": "gives back what waits for nothing",
+    "conj": "of a conjugate that waits it is a view of another kind",
+    "view_as_real": "refuses a conjugate that waits",
+    "data_ptr": "shows memory",
+    "_export": "shows memory",
+    "_pin": "shows memory",
+    "_elements": "shows memory",
+    "view": "reinterprets bits in one sample",
+    "view_copy": "reinterprets bits in one sample",
+}
+"""Ops that see how their argument waits to be computed."""
+OF_ITS_MEMORY = {
+    **dict.fromkeys(STRIDES_ARE_ITS_ARGUMENT, "its result depends on strides"),
+    **dict.fromkeys(RANDOM, "draws in the order of memory"),
+    **dict.fromkeys(["stride", "storage_offset", "is_set_to", "_version"], "asks"),
+}
+"""Ops that see how their argument lies."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One sample of an op in one kind of numbers."""
+
+    entry: Entry
+    sample: Call
+    dtype: str
+
+    def numbers(self) -> list[Any]:
+        found = []
+        for salt, what in enumerate(self.sample.tensors(), 1):
+            real = numbers(what, "float64" if self.dtype == "complex128" else self.dtype, salt)
+            own = what.dtype or what.kind == "parts"
+            if self.dtype == "complex128" and not own:
+                real = real + 1j * numbers(what, "float64", salt + 20)
+            found.append(np.asarray(real).copy())
+        return found
+
+    def leaves(self) -> list[Tensor]:
+        made = list(map(torch.from_numpy, self.numbers()))
+        for x, what in zip(made, self.sample.tensors(), strict=True):
+            x.requires_grad_((x.is_complex() or x.is_floating_point()) and not what.constant)
+        return made
+
+    def laid(self, layout: str, made: list[Tensor]) -> list[Tensor]:
+        return [LAYOUTS[layout](x) if takes(layout, x) else x.clone() for x in made]
+
+
+def layouts_of(case: Case) -> Iterator[str]:
+    given = list(map(torch.from_numpy, case.numbers()))
+    chosen = [name for name in LAYOUTS if any(takes(name, x) for x in given)]
+    if case.entry.name in TELLS_THEM_APART:
+        chosen = [name for name in chosen if not ("conj" in name or "negative" in name)]
+    if case.entry.name in OF_ITS_MEMORY:
+        chosen = [name for name in chosen if name in LAZY - {"negative half"}]
+    if chosen and not ALL:
+        at = zlib.crc32(f"{case.entry.id}({case.sample}) {case.dtype}".encode())
+        chosen = [chosen[at % len(chosen)]]
+    yield from chosen
+
+
+def cases(entry: Entry) -> Iterator[tuple[Case, str]]:
+    for sample in samples(entry):
+        for dtype in ("float64", "complex128"):
+            if dtype == "float64" or any(
+                not what.dtype and what.kind != "parts" for what in sample.tensors()
+            ):
+                case = Case(entry, sample, dtype)
+                for layout in layouts_of(case):
+                    yield case, layout
+
+
+def swept(keep: Callable[[Entry], bool]) -> Any:
+    chosen = [e for e in entries() if samples(e) and e.name not in UNINITIALISED and keep(e)]
+    return pytest.mark.parametrize("entry", chosen, ids=lambda entry: entry.id)
+
+
+def each(entry: Entry, check: Callable[[Case, str], None]) -> None:
+    failures = []
+    for case, layout in cases(entry):
+        try:
+            check(case, layout)
+        except torch.EngineError:
+            raise
+        except Exception as error:
+            error.add_note(f"{entry.id}({case.sample}), {case.dtype}, {layout}")
+            failures.append(error)
+    if failures:
+        for error in failures[1:]:
+            failures[0].add_note(f"and {type(error).__name__}: {error.__notes__[-1]}")
+        raise failures[0]
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call gives, or the type of its error."""
+    torch.manual_seed(0)
+    try:
+        return call()
+    except torch.EngineError:
+        raise
+    except PROPER_ERRORS as error:
+        return type(error)
+
+
+# ------------------------------------------------------------------ values and gradients
+
+
+def gradients(result: Any, wanted: list[Tensor]) -> Any:
+    found = [t for t in floating(result) if t.requires_grad]
+    wanted = [x for x in wanted if x.requires_grad]
+    if not found or not wanted:
+        return []
+    loss = contracted(found, 1)
+    return outcome(lambda: list(torch.autograd.grad(loss, wanted, materialize_grads=True)))
+
+
+def assert_equal(got: Any, expected: Any, rtol: float = 1e-12, atol: float = 1e-13) -> bool:
+    """Whether they are results; errors are equal if their types are."""
+    if isinstance(expected, type) or isinstance(got, type):
+        assert got is expected
+        return False
+    assert_same(got, expected, rtol, atol)
+    return True
+
+
+def given_back(result: Any, made: list[Tensor]) -> list[int]:
+    """Which arguments the tensors of a result are."""
+
+    def same(x: Tensor, y: Tensor) -> bool:
+        flags = (x.is_conj(), x.is_neg()) == (y.is_conj(), y.is_neg())
+        return x is y or (flags and x.dtype is y.dtype and bool(x.is_set_to(y)))
+
+    return [next((k for k, x in enumerate(made) if same(x, y)), -1) for y in leaves(result)]
+
+
+def is_view(result: Any) -> list[bool]:
+    return [bool(y._is_view()) for y in leaves(result)]
+
+
+def check_result(case: Case, layout: str) -> None:
+    own, laid = case.leaves(), case.leaves()
+    plain, made = [x.clone() for x in own], case.laid(layout, laid)
+    if case.entry.mutates:
+        plain, made = [x.detach() for x in plain], [x.detach() for x in made]
+    args, kwargs = filled(case.sample, plain)
+    expected = outcome(lambda: case.entry.function(*args, **kwargs))
+    args, kwargs = filled(case.sample, made)
+    got = outcome(lambda: case.entry.function(*args, **kwargs))
+    if not assert_equal(got, expected):
+        return
+    if all(what.kind != "parts" for what in case.sample.tensors()):
+        assert given_back(got, made) == given_back(expected, plain)
+    if layout in LAZY:
+        views = zip(is_view(got), is_view(expected), given_back(got, made), strict=True)
+        assert all(mine == other for mine, other, at in views if at < 0), "a view, or none"
+    if case.entry.mutates:
+        assert_equal(made, plain)
+    else:
+        assert_equal(gradients(got, laid), gradients(expected, own), rtol=1e-11, atol=1e-12)
+
+
+@swept(lambda entry: True)
+@leaves_nothing
+def test_result_and_gradient_do_not_depend_on_the_layout(entry: Entry) -> None:
+    each(entry, check_result)
+
+
+# ------------------------------------------------------------------ in place
+
+
+def check_in_place(case: Case, layout: str) -> None:
+    """Another view of the same memory shows what was written, and the gradient goes by it."""
+    write = getattr(torch.Tensor, case.entry.name + "_", None)
+    first = case.sample.args[0] if case.sample.args else None
+    if write is None or not isinstance(first, X) or first.kind == "parts":
+        return
+    outcomes = []
+    for chosen in (None, layout):
+        made = case.leaves()
+        laid = [x.clone() for x in made] if chosen is None else case.laid(chosen, made)
+        seen = laid[0].detach()
+        args, kwargs = filled(case.sample, laid)
+        result = outcome(lambda a=args, k=kwargs: write(*a, **k))
+        if not isinstance(result, type):
+            assert result is laid[0]
+            assert seen._version == 1
+            np.testing.assert_array_equal(*arrays([seen, result.detach()]))
+        outcomes.append((result, [] if isinstance(result, type) else gradients(result, made)))
+    (expected, by), (got, gradient) = outcomes
+    if assert_equal(got, expected):
+        assert_equal(gradient, by, rtol=1e-11, atol=1e-12)
+
+
+@swept(lambda entry: "inplace" in entry.words)
+@leaves_nothing
+def test_write_in_place_goes_through_to_what_is_viewed(entry: Entry) -> None:
+    each(entry, check_in_place)
+
+
+# ------------------------------------------------------------------ out=
+
+OUT_NOT_OF_ALL = {"where", "nonzero", "bernoulli"}
+"""Ops of which some samples are another overload, which takes no out=."""
+
+
+
+def check_out(case: Case, layout: str) -> None:
+    plain = [x.detach() for x in case.leaves()]
+    args, kwargs = filled(case.sample, plain)
+    expected = outcome(lambda: case.entry.function(*args, **kwargs))
+    if isinstance(expected, type) or not leaves(expected):
+        return
+    fresh = [torch.ones_like(y, memory_format=torch.contiguous_format) for y in leaves(expected)]
+    made = case.laid(layout, fresh)
+    seen = [y.detach() for y in made]
+    out = made[0] if isinstance(expected, torch.Tensor) else tuple(made)
+    got = outcome(lambda: case.entry.function(*args, **kwargs, out=out))
+    if isinstance(got, type) and case.entry.name in OUT_NOT_OF_ALL:
+        return
+    assert not isinstance(got, type), got
+    assert all(a is b for a, b in zip(leaves(got), made, strict=True))
+    assert_same(seen, leaves(expected), rtol=1e-12, atol=1e-13)
+
+
+@swept(lambda entry: "out" in entry.words)
+@leaves_nothing
+def test_out_goes_through_to_what_is_viewed(entry: Entry) -> None:
+    each(entry, check_out)
