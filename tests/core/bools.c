@@ -70,7 +70,7 @@ static void values_that_the_host_can_write_are_settled_first(void) {
   memset(tensor_data(m), 0, 4);
   CHECK_VALUES(still, 0, 1, 1, 1);
   CHECK_VALUES(mask, 0, 1, 1, 1);
-  m->storage->exports--;
+  tensor_unexport(m);
 }
 
 int main(void) {

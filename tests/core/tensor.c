@@ -59,17 +59,112 @@ static void views_share_elements_and_the_version(void) {
   CHECK(tensor_version(t) == tensor_version(row) && tensor_version(t) == 1);
 }
 
-static void a_snapshot_shares_bytes_until_the_first_write(void) {
+static void a_snapshot_shares_memory_until_the_first_write(void) {
   Tensor *t = VECTOR(DT_F64, 1, 2, 3), *kept = tensor_snapshot(t);
-  CHECK(kept->storage->bytes == t->storage->bytes);
+  const char *place = tensor_data(t);
+  CHECK(tensor_data(kept) == place && tensor_same_memory(t, kept));
   t_fill_(t_narrow(t, 0, 0, 1), tensor_number(9, DT_F64));
   CHECK_VALUES(t, 9, 2, 3);
   CHECK_VALUES(kept, 1, 2, 3);
-  const Bytes *own = t->storage->bytes;
-  CHECK(own != kept->storage->bytes);
+  CHECK(tensor_data(t) == place && !tensor_same_memory(t, kept));
+  const char *aside = tensor_data(kept);
   t_fill_(t, tensor_number(0, DT_F64)); /* the second write moves nothing */
-  CHECK(t->storage->bytes == own);
+  CHECK(tensor_data(t) == place && tensor_data(kept) == aside);
   CHECK_VALUES(kept, 1, 2, 3);
+}
+
+static void a_write_to_all_of_a_storage_leaves_the_old_memory_to_the_snapshot(void) {
+  Tensor *t = VECTOR(DT_F64, 1, 2, 3), *kept = tensor_snapshot(t);
+  const char *place = tensor_data(t);
+  int64_t live = mem_live_bytes();
+  t_fill_(t, tensor_number(9, DT_F64));
+  CHECK(tensor_data(kept) == place && tensor_data(t) != place);
+  CHECK(mem_live_bytes() > live);
+  CHECK_VALUES(kept, 1, 2, 3);
+}
+
+static void a_write_beside_a_snapshot_moves_nothing(void) {
+  Tensor *t = tensor_zeros(SIZES(4, 4, 4), DT_F32);
+  for (int64_t dim = 0; dim < 3; dim++)
+    for (int64_t k = 0; k < 3; k++) {
+      int32_t mark = pool_mark();
+      Tensor *kept = tensor_snapshot(t_select(t, dim, k));
+      const char *place = tensor_data(kept);
+      t_fill_(t_select(t, dim, k + 1), tensor_number(1, DT_F32));
+      CHECK(tensor_data(kept) == place && tensor_same_memory(kept, t));
+      t_fill_(t_narrow(t_select(t, dim, k), 0, 3, 1), tensor_number(2, DT_F32));
+      CHECK(tensor_data(kept) != place && !tensor_same_memory(kept, t));
+      pool_release(mark, NULL);
+    }
+}
+
+static void one_snapshot_moves_for_all_of_the_same_elements(void) {
+  Tensor *t = tensor_zeros(SIZES(1000), DT_F64), *row = t_narrow(t, 0, 10, 100);
+  Tensor *one = tensor_snapshot(row), *same = tensor_snapshot(row), *of_one = tensor_snapshot(one);
+  CHECK(one->storage->bytes == same->storage->bytes && of_one->storage->bytes == one->storage->bytes);
+  int64_t live = mem_live_bytes();
+  t_fill_(t_narrow(t, 0, 50, 1), tensor_number(1, DT_F64));
+  CHECK(mem_live_bytes() - live < 1000); /* the row, not the vector */
+  CHECK(tensor_data(one) == tensor_data(same) && tensor_get_f(one, 40) == 0);
+}
+
+static void snapshots_that_overlap_move_together(void) {
+  Tensor *t = tensor_zeros(SIZES(1000), DT_F64), *kept[100];
+  for (int64_t k = 0; k < 100; k++) kept[k] = tensor_snapshot(t_narrow(t, 0, 400 + k, 100));
+  int64_t live = mem_live_bytes();
+  CHECK(tensor_write_begin(t, false));
+  for (int64_t k = 0; k < 1000; k++) tensor_set_f(t, k, 1);
+  CHECK(mem_live_bytes() - live < 2000); /* 199 numbers instead of 10,000 */
+  for (int k = 0; k < 100; k++) CHECK(tensor_get_f(kept[k], 0) == 0 && tensor_get_f(t, k) == 1);
+  CHECK(tensor_data(kept[7]) == tensor_data(kept[0]) + 7 * 8);
+}
+
+static void a_snapshot_may_be_written_to_itself(void) {
+  Tensor *t = VECTOR(DT_F64, 1, 2, 3), *kept = tensor_snapshot(t), *copy = tensor_snapshot(kept);
+  t_fill_(copy, tensor_number(7, DT_F64));
+  t_fill_(t_narrow(kept, 0, 0, 1), tensor_number(8, DT_F64));
+  CHECK_VALUES(t, 1, 2, 3);
+  CHECK_VALUES(kept, 8, 2, 3);
+  CHECK_VALUES(copy, 7, 7, 7);
+}
+
+static bool rows_are(const Tensor *t, const Tensor *as) {
+  bool same = true;
+  for (int64_t i = 0; i < t->sizes[0]; i++)
+    for (int64_t k = 0; k < t->sizes[1]; k++)
+      same = same && tensor_get_i(t, i * t->strides[0] + k * t->strides[1]) ==
+                         tensor_get_i(as, i * as->strides[0] + k * as->strides[1]);
+  return same;
+}
+
+/* Parts at random places, of random layouts, against copies. */
+static void snapshots_keep_their_elements_whatever_is_written(void) {
+  enum { N = 60, KEPT = 40 };
+  Tensor *t = tensor_zeros(SIZES(N), DT_I32), *kept[KEPT] = {NULL}, *copies[KEPT];
+  uint32_t random = 7;
+#define DRAWN(n) ((int64_t)((random = random * 1664525u + 1013904223u) >> 16) % (n))
+  for (int round = 0; round < 4000; round++) {
+    int64_t rows = 1 + DRAWN(4), columns = 1 + DRAWN(5), step = 1 + DRAWN(3), skip = 1 + DRAWN(9);
+    int64_t strides[2] = {skip, step}, sizes[2] = {rows, columns};
+    int64_t end = (rows - 1) * skip + (columns - 1) * step;
+    int32_t mark = pool_mark();
+    Tensor *view = tensor_alias(t, 2, sizes, strides, DRAWN(N - end));
+    int64_t k = DRAWN(KEPT);
+    if (DRAWN(3)) {
+      if (kept[k]) tensor_release(kept[k]), tensor_release(copies[k]);
+      tensor_retain(kept[k] = tensor_snapshot(view));
+      tensor_retain(copies[k] = t_clone(view));
+    } else {
+      Tensor *to = DRAWN(8) || !kept[k] ? DRAWN(9) ? t_select(view, 0, 0) : t : kept[k];
+      if (to == kept[k]) t_fill_(copies[k], tensor_number(-round, DT_I32));
+      t_fill_(to, tensor_number(to == kept[k] ? -round : round, DT_I32));
+    }
+    if (round % 50 == 0 || round > 3900)
+      for (int i = 0; i < KEPT; i++)
+        if (kept[i]) CHECK(rows_are(kept[i], copies[i]));
+    pool_release(mark, NULL);
+  }
+  for (int i = 0; i < KEPT; i++) tensor_release(kept[i]), tensor_release(copies[i]);
 }
 
 static void a_snapshot_of_an_exported_tensor_is_a_copy(void) {
@@ -77,12 +172,12 @@ static void a_snapshot_of_an_exported_tensor_is_a_copy(void) {
   CHECK(tensor_export(t));
   char *address = tensor_data(t);
   Tensor *kept = tensor_snapshot(t);
-  CHECK(kept->storage->bytes != t->storage->bytes);
+  CHECK(!tensor_same_memory(kept, t));
   element_store_f(address, DT_F32, 5); /* the host writes without asking */
   CHECK_VALUES(kept, 1, 2);
   t_fill_(t, tensor_number(8, DT_F32));
   CHECK(tensor_data(t) == address);
-  t->storage->exports--;
+  tensor_unexport(t);
 }
 
 static void snapshots_of_an_exported_tensor_share_one_copy_until_a_write(void) {
@@ -99,7 +194,7 @@ static void snapshots_of_an_exported_tensor_share_one_copy_until_a_write(void) {
   CHECK_VALUES(part, 2);
   t_fill_(other, tensor_number(7, DT_F32)); /* the latest copy itself */
   CHECK_VALUES(tensor_snapshot(t), 5, 2);
-  t->storage->exports--;
+  tensor_unexport(t);
 }
 
 static void pinned_bytes_stay_until_the_storage_grows(void) {
@@ -122,7 +217,7 @@ static void exporting_a_tensor_with_snapshots_gives_it_bytes_of_its_own(void) {
   CHECK(tensor_export(t));
   element_store_f(tensor_data(t), DT_F32, 5);
   CHECK_VALUES(kept, 1, 2);
-  t->storage->exports--;
+  tensor_unexport(t);
 }
 
 static void bytes_are_stolen_only_where_no_one_can_tell(void) {
@@ -186,7 +281,13 @@ int main(void) {
   RUN(shapes_broadcast_from_the_last_dimension);
   RUN(dimensions_count_from_both_ends);
   RUN(views_share_elements_and_the_version);
-  RUN(a_snapshot_shares_bytes_until_the_first_write);
+  RUN(a_snapshot_shares_memory_until_the_first_write);
+  RUN(a_write_to_all_of_a_storage_leaves_the_old_memory_to_the_snapshot);
+  RUN(a_write_beside_a_snapshot_moves_nothing);
+  RUN(one_snapshot_moves_for_all_of_the_same_elements);
+  RUN(snapshots_that_overlap_move_together);
+  RUN(a_snapshot_may_be_written_to_itself);
+  RUN(snapshots_keep_their_elements_whatever_is_written);
   RUN(a_snapshot_of_an_exported_tensor_is_a_copy);
   RUN(snapshots_of_an_exported_tensor_share_one_copy_until_a_write);
   RUN(pinned_bytes_stay_until_the_storage_grows);

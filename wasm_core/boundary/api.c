@@ -153,7 +153,7 @@ PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
 static void let_go(int64_t handle) {
   void *p = (void *)(uintptr_t)(handle & ~(int64_t)1);
   if (tensor_is(p)) {
-    if (handle & 1) ((Tensor *)p)->storage->exports--;
+    if (handle & 1) tensor_unexport(p);
     tensor_release(p);
   } else if (node_is(p)) node_release(p);
 }

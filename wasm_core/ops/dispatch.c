@@ -243,7 +243,7 @@ static bool leads_to_given(const Question *q, const Node *to) {
 static bool is_known(const Question *q, const Tensor *v) {
   bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED;
   for (int k = 0; !known && k < q->n_given; k++)
-    known = v->storage->bytes == q->given[k]->storage->bytes;
+    known = tensor_same_memory(v, q->given[k]);
   return known;
 }
 

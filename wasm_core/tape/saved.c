@@ -308,7 +308,7 @@ void saves_replaced(Node *n, Tensor *z) {
 void saves_exchanged(Node *n, const Tensor *r, Tensor *z) {
   for (int i = 0; i < n->n_saves && !failed(); i++) {
     Saved *s = &n->saves[i];
-    if (s->is_output || !s->value || s->value->storage->bytes != r->storage->bytes) continue;
+    if (s->is_output || !s->value || !tensor_same_memory(s->value, r)) continue;
     let_value_go(s);
     keep_value(n, s, z);
   }
@@ -468,8 +468,20 @@ static void adopt_version(Tensor *t, Version *v) {
 }
 
 static bool same_elements(const Tensor *a, const Tensor *b) {
-  return a->storage->bytes == b->storage->bytes && tensor_same_shape(a, b) &&
-         a->offset == b->offset && sizes_equal(a->ndim, a->strides, b->ndim, b->strides);
+  return tensor_same_memory(a, b) && tensor_memory(a) == tensor_memory(b) &&
+         tensor_same_shape(a, b) && sizes_equal(a->ndim, a->strides, b->ndim, b->strides);
+}
+
+/* Whether t has the elements that v, its snapshot, was given: versions do not count every write. */
+static bool unwritten(Tensor *t, const Tensor *v) {
+  if (is_sparse(t) && is_sparse(v)) {
+    const Sparse *a = t->meta->sparse, *b = v->meta->sparse;
+    return unwritten(a->values, b->values) && unwritten(a->indices, b->indices) &&
+           (!a->plain || unwritten(a->plain, b->plain));
+  }
+  if (t == v || same_elements(t, v)) return true;
+  const Tensor *now = t->storage->exports ? tensor_snapshot(t) : NULL;
+  return now && same_elements(now, v);
 }
 
 /* A tensor with the elements of v and the history that was saved. In a leaf's stead stands
@@ -542,14 +554,15 @@ void saves_done(Node *n) {
 }
 
 /* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the
- * original. In check mode an input itself. What an unpack hook gave is the hook's. */
+ * original. In check mode an input itself, if nobody has written to it. What an unpack hook gave is the hook's. */
 Tensor *saved_for_host(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
   if (s->packed) return unpack(n, s, false);
   if (!usable(n, s, false)) return NULL;
   bool detached = s->original && s->grad_fn && !s->original->grad_fn;
-  if (s->original && s->version && s->version->value == s->version_saved && !detached) {
+  if (s->original && s->version && s->version->value == s->version_saved && !detached &&
+      unwritten(s->original, s->value)) {
     tensor_retain(s->original); /* in case what was saved is let go */
     return pool_push(s->original);
   }

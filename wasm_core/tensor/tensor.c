@@ -122,10 +122,7 @@ const char *sizes_text(int ndim, const int64_t *sizes) {
 
 const char *shape_text(const Tensor *t) { return sizes_text(t->ndim, t->sizes); }
 
-/* --------------------------------------------------------- storages, bytes */
-
-/* The address of what is in no memory: a read there traps, as long as there are no 3 GiB. */
-#define NOWHERE ((char *)(uintptr_t)0xc0000000u)
+/* ---------------------------------------------------------------- storages */
 
 int32_t form_made, form_default;
 HiddenReads hidden_reads;
@@ -140,40 +137,6 @@ void unusual_read(const Tensor *t) {
          "pygrad: the memory of a tensor whose class has __torch_dispatch__ holds no elements");
 }
 
-_Static_assert(sizeof(Bytes) <= MEM_HEAD, "the head of its bytes");
-
-static Bytes *bytes_absent(int64_t n_bytes, int32_t form) {
-  Bytes *b = mem_alloc(MEM_HEAD);
-  if (b) *b = (Bytes){.refs = 1, .form = form, .n_bytes = n_bytes, .data = NOWHERE};
-  return b;
-}
-
-static Bytes *bytes_new(int64_t n_bytes) {
-  if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096)
-    return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes",
-                (long long)n_bytes);
-  Bytes *b = mem_alloc((size_t)n_bytes + MEM_HEAD);
-  if (!b) return NULL;
-  b->refs = 1;
-  b->form = 0;
-  b->n_bytes = n_bytes;
-  b->data = (char *)b + MEM_HEAD;
-  b->copied = NULL;
-  return b;
-}
-
-static void bytes_release(Bytes *b) {
-  if (!b || --b->refs > 0) return;
-  if (b->copied) b->copied->copy = NULL;
-  mem_free(b, (b->form & FORM_ABSENT ? 0 : (size_t)b->n_bytes) + MEM_HEAD);
-}
-
-static Bytes *bytes_copy(const char *from, int64_t n_bytes) {
-  Bytes *b = bytes_new(n_bytes);
-  if (b) memcpy(b->data, from, (size_t)n_bytes);
-  return b;
-}
-
 /* Takes the reference to b. */
 static Storage *storage_new(Bytes *b) {
   if (!b) return NULL;
@@ -186,29 +149,71 @@ static Storage *storage_new(Bytes *b) {
   return s;
 }
 
+static void drop_copy(Storage *s) {
+  bytes_release(s->copy);
+  s->copy = NULL;
+}
+
 static void storage_release(Storage *s) {
   if (s && --s->refs == 0) {
-    if (s->copy) s->copy->copied = NULL;
+    drop_copy(s);
     bytes_release(s->bytes);
     mem_free(s, sizeof *s);
   }
 }
 
-static bool storage_own_bytes(Storage *s, bool copy) {
-  if (s->bytes->refs == 1 || s->bytes->form & FORM_ABSENT) return true;
-  Bytes *fresh = bytes_new(s->bytes->n_bytes);
+/* To a block of its own, which is a copy or uninitialised. */
+static bool storage_move(Storage *s, bool copy) {
+  Bytes *fresh = copy ? bytes_clone(s->bytes) : bytes_new(s->bytes->n_bytes);
   if (!fresh) return false;
-  if (copy) memcpy(fresh->data, s->bytes->data, (size_t)s->bytes->n_bytes);
   fresh->form = s->bytes->form;
   bytes_release(s->bytes);
   s->bytes = fresh;
   return true;
 }
 
+/* Where the elements of t lie. The strides that do not fill what they step over without a gap are
+ * the periods of a reach if the larger ones are multiples of them. */
+static Reach reach_of(const Tensor *t) {
+  const int64_t width = dtype_bytes((DType)t->dtype);
+  uintptr_t from = (uintptr_t)tensor_memory(t);
+  if (tensor_is_contiguous(t))
+    return (Reach){from, from + (uintptr_t)(t->numel * width), t->numel * width, 0};
+  int64_t strides[MAX_DIM], sizes[MAX_DIM], run = width, period = 0, end = width;
+  int n = 0;
+  for (int i = 0; i < t->ndim; i++) {
+    if (t->sizes[i] < 2 || !t->strides[i]) continue;
+    int k = n++;
+    for (; k && strides[k - 1] > t->strides[i] * width; k--)
+      strides[k] = strides[k - 1], sizes[k] = sizes[k - 1];
+    strides[k] = t->strides[i] * width;
+    sizes[k] = t->sizes[i];
+  }
+  for (int k = 0; k < n; k++) {
+    bool multiples = strides[k] > run;
+    for (int j = k + 1; j < n; j++) multiples = multiples && strides[j] % strides[k] == 0;
+    if (!period && multiples) period = strides[k];
+    if (!period) run += (sizes[k] - 1) * strides[k];
+    end += (sizes[k] - 1) * strides[k];
+  }
+  return (Reach){from, from + (uintptr_t)end, run, period};
+}
+
+/* Where most of what the write reaches is to be kept, what is there is left to the snapshots. */
+static NOINLINE bool make_way(Tensor *t, bool whole) {
+  Storage *s = t->storage;
+  Bytes *b = s->bytes;
+  if (b->form & FORM_ABSENT || bytes_sole(b)) return true;
+  whole = whole && tensor_covers_storage(t);
+  if (bytes_are_part(b)) return storage_move(s, !whole);
+  Reach r = reach_of(t);
+  if (whole && bytes_in_way(b, &r) > b->n_bytes / 2) return storage_move(s, false);
+  return bytes_make_way(b, &r);
+}
+
 bool tensor_write_begin(Tensor *t, bool whole) {
   if (failed() || !t) return false;
-  if (__builtin_expect(t->storage->bytes->refs == 1, 1)) return true;
-  return storage_own_bytes(t->storage, !(whole && tensor_covers_storage(t)));
+  return __builtin_expect(t->storage->bytes->refs == 1, 1) || make_way(t, whole);
 }
 
 bool tensor_steal_bytes(Tensor *dst, Tensor *src) {
@@ -624,23 +629,29 @@ Tensor *tensor_part(Tensor *y, int64_t dim, int64_t start, int64_t length) {
   return tensor_alias(y, y->ndim, sizes, y->strides, y->offset + start * y->strides[dim]);
 }
 
-/* A copy of an exported storage for a snapshot: the one that another has, if nobody has written
- * since. Whether the host has, only the bytes tell. */
-static Bytes *copy_of_exported(Storage *s) {
-  const Bytes *b = s->bytes;
+/* The latest copy of an exported storage, brought up to date. Whether the host has written since
+ * it was made, only the bytes tell. */
+static Bytes *up_to_date_copy(Storage *s) {
   Bytes *known = s->copy;
-  if (known && known->n_bytes == b->n_bytes &&
-      memcmp(known->data, b->data, (size_t)b->n_bytes) == 0) {
-    known->refs++;
-    return known;
+  if (known && known->n_bytes != s->bytes->n_bytes) drop_copy(s);
+  else if (known && known->refs == 1) bytes_follow(known, s->bytes);
+  else if (known && !bytes_equal(known, s->bytes)) drop_copy(s);
+  if (!s->copy) s->copy = bytes_clone(s->bytes);
+  return s->copy;
+}
+
+/* A reference to bytes for a snapshot of t, which begin where t does. */
+static Bytes *bytes_for(const Tensor *t) {
+  Storage *s = t->storage;
+  Reach r = reach_of(t);
+  if (!s->exports) return bytes_part(s->bytes, &r);
+  if (tensor_covers_storage(t)) {
+    Bytes *copy = up_to_date_copy(s);
+    if (!copy) return NULL;
+    r = reach_of_bytes(copy);
+    return bytes_part(copy, &r);
   }
-  Bytes *fresh = bytes_copy(b->data, b->n_bytes);
-  if (!fresh) return NULL;
-  fresh->form = b->form;
-  if (known) known->copied = NULL;
-  s->copy = fresh;
-  fresh->copied = s;
-  return fresh;
+  return bytes_of_memory(tensor_memory(t), (int64_t)(r.to - r.from), s->bytes->form);
 }
 
 static Tensor *sparse_snapshot(Tensor *t) {
@@ -654,34 +665,42 @@ static Tensor *sparse_snapshot(Tensor *t) {
 Tensor *tensor_snapshot(Tensor *t) {
   if (failed() || !t) return NULL;
   if (is_sparse(t)) return sparse_snapshot(t);
-  Storage *s = t->storage;
-  Bytes *b = s->bytes;
-  int64_t offset = t->offset;
-  if (!s->exports) b->refs++;
-  else if (tensor_covers_storage(t)) b = copy_of_exported(s);
-  else { /* of a part, no more than that */
-    b = bytes_copy(tensor_data(t), storage_need(t->ndim, t->sizes, t->strides, 0, (DType)t->dtype));
-    offset = 0;
-  }
+  Bytes *b = t->storage->bytes;
+  if (b->form & FORM_ABSENT) b->refs++;
+  else b = bytes_for(t);
   Tensor *v = tensor_bare(t->ndim, (DType)t->dtype, storage_new(b));
   if (!v) return NULL;
   memcpy(v->sizes, t->sizes, (size_t)t->ndim * sizeof(int64_t));
   memcpy(v->strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
   v->numel = t->numel;
-  v->offset = offset;
+  if (tensor_absent(t)) v->offset = t->offset;
   v->flags = t->flags & FLAG_WRAPPED;
   if (t->flags & FLAGS_LAZY) tensor_set_lazy(v, t->flags & FLAGS_LAZY);
   return v;
 }
 
+/* Nobody else has bytes of the storage from now on: what comes is not announced. */
+static bool keep_to_itself(Storage *s) {
+  Bytes *b = s->bytes;
+  if (failed()) return false;
+  if (b->form & FORM_ABSENT || bytes_sole(b)) return true;
+  if (bytes_are_part(b)) return storage_move(s, true);
+  Reach all = reach_of_bytes(b);
+  return bytes_make_way(b, &all);
+}
+
 bool tensor_export(Tensor *t) {
-  if (!tensor_write_begin(t, false)) return false;
+  if (!t || !keep_to_itself(t->storage)) return false;
   t->storage->exports++;
   return true;
 }
 
+void tensor_unexport(Tensor *t) {
+  if (--t->storage->exports == 0) drop_copy(t->storage);
+}
+
 bool tensor_pin(Tensor *t) {
-  if (!tensor_write_begin(t, false)) return false;
+  if (!t || !keep_to_itself(t->storage)) return false;
   t->storage->exports |= PINNED;
   return true;
 }
@@ -778,6 +797,7 @@ bool storage_grow(Storage *s, int64_t n_bytes) {
   bytes_release(old);
   s->bytes = fresh;
   s->exports = 0; /* the addresses that were given away are no more */
+  drop_copy(s);
   return true;
 }
 
@@ -824,6 +844,10 @@ bool tensor_is_dense(const Tensor *t) {
 bool tensor_covers_storage(const Tensor *t) {
   return t->offset == 0 && t->numel * dtype_bytes((DType)t->dtype) == t->storage->bytes->n_bytes &&
          tensor_is_dense(t);
+}
+
+bool tensor_same_memory(const Tensor *a, const Tensor *b) {
+  return bytes_block(a->storage->bytes) == bytes_block(b->storage->bytes);
 }
 
 bool tensor_same_shape(const Tensor *a, const Tensor *b) {

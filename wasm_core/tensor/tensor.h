@@ -4,16 +4,17 @@
  * released when the crossing (or backward node) that made it ends, unless somebody called
  * tensor_retain. Arguments are borrowed. So code composed of ops neither retains nor releases.
  *
- * Bytes are copy-on-write. A Storage is what aliases share; the Bytes behind it may be shared with
- * snapshots. Whoever writes calls tensor_write_begin first, which leaves the old bytes to the
- * snapshots. While the memory is the host's too (`exports`: of arrays over it, or since a program
- * got its address) the bytes stay where they are and a snapshot is a real copy, one for all
- * snapshots between two writes. */
+ * Bytes are copy-on-write (bytes.h). A Storage is what aliases share; snapshots share parts of its
+ * Bytes. Whoever writes calls tensor_write_begin first, which moves aside the parts that the write
+ * would change, and looks for memory afterwards: that of a snapshot may be another then. While the
+ * memory is the host's too (`exports`: of arrays over it, or since a program got its address) a
+ * snapshot is a real copy, or a part of the storage's latest one if the elements are the same. */
 #ifndef PG_TENSOR_H
 #define PG_TENSOR_H
 
 #include "ground/dtype.h"
 #include "ground/status.h"
+#include "tensor/bytes.h"
 
 enum { MAX_DIM = 64 };
 
@@ -23,20 +24,11 @@ typedef struct Dual Dual; /* a tangent, see forward.h */
 
 typedef struct Storage Storage;
 
-typedef struct {
-  int32_t refs;
-  int32_t form; /* of the tensors over it: of FORM_ABSENT, and `data` is no memory; FORM_HOSTED, and
-                 * what is there are no elements: they are hidden, the host has them; or 0 */
-  int64_t n_bytes;
-  char *data;
-  Storage *copied; /* an exported storage whose latest copy this is */
-} Bytes;
-
 struct Storage {
   int32_t refs;
   int32_t exports; /* how many, and PINNED */
   Bytes *bytes;
-  Bytes *copy;  /* not owned: what snapshots have, while it is exported */
+  Bytes *copy;  /* owned, while it is exported: the elements as they were when last saved; or NULL */
   bool retyped; /* view(dtype) has shown it: a NaN may be bits of other elements */
 };
 
@@ -251,18 +243,20 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
                      int64_t offset);
 /* The part of t that starts at `start` along dim, without history. */
 Tensor *tensor_part(Tensor *t, int64_t dim, int64_t start, int64_t length);
-/* Same bytes, copied before anybody's next write: the saved form of t. No history. */
+/* Same elements, which no later write changes: the saved form of t. Its storage has no other
+ * elements than those of t, from offset 0. No history. */
 Tensor *tensor_snapshot(Tensor *t);
 
 /* --- writing --- */
-/* Call before writing elements of t. `whole`: every byte of the storage that matters is overwritten
- * and not read through t afterwards (so old bytes need not be copied). False on OOM. */
+/* Call before writing elements of t. `whole`: all of them are overwritten, and not read through an
+ * alias of t afterwards; if t covers its storage, that may get new bytes then. False on OOM. */
 bool tensor_write_begin(Tensor *t, bool whole);
 /* Gives dst the bytes of src when no one can tell (same dtype, both contiguous and covering their
  * storage, dst not exported). False: nothing done, copy instead. */
 bool tensor_steal_bytes(Tensor *dst, Tensor *src);
 /* For a writable array of the host: its bytes stay in place until the host releases the export. */
 bool tensor_export(Tensor *t);
+void tensor_unexport(Tensor *t);
 /* For programs that get the address of elements: the bytes stay in place as long as the storage
  * lives, unless it grows. */
 bool tensor_pin(Tensor *t);
@@ -288,6 +282,8 @@ bool tensor_is_contiguous(const Tensor *t);
 bool tensor_is_dense(const Tensor *t);       /* non-overlapping and dense */
 bool tensor_covers_storage(const Tensor *t); /* dense, from offset 0 to the end */
 bool tensor_same_shape(const Tensor *a, const Tensor *b);
+/* Whether they lie in one memory; a snapshot and its original do until one is written to. */
+bool tensor_same_memory(const Tensor *a, const Tensor *b);
 bool sizes_equal(int na, const int64_t *a, int nb, const int64_t *b);
 /* sets ERR_RUNTIME and returns -1 on overflow or a negative size */
 int64_t sizes_numel(int ndim, const int64_t *sizes);

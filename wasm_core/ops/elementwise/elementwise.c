@@ -406,8 +406,8 @@ static NOINLINE int32_t form_among(int n, Tensor *const *in) {
   return form_made;
 }
 
-/* Bytes that a snapshot shares are left to it when the write to the destination begins, so operands
- * that are the destination are read through snapshots of their own. */
+/* Bytes that snapshots share may be left to them when the write to all of a storage begins, so
+ * operands that are the destination are read through snapshots of their own. */
 Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
                   const double *k) {
   static const double no_numbers[3];
@@ -415,7 +415,7 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
   for (int i = 0; i < n; i++) {
     if (blocked(in[i], in[i]) || overlaps_destination(in[i])) return NULL;
     bool shared = destination && in[i]->storage == destination->storage &&
-                  in[i]->storage->bytes->refs > 1;
+                  in[i]->storage->bytes->refs > 1 && tensor_covers_storage(destination);
     t[i + 1] = shared ? tensor_snapshot(in[i]) : in[i];
   }
   if (failed()) return NULL;

@@ -121,14 +121,6 @@ static bool copy_crossing(Iter *it, DType dtype) {
 
 /* ------------------------------------------------------------ copying data */
 
-/* The C library's memcpy moves 8 bytes at a time on wasm; this moves 64. */
-void bytes_copy(char *to, const char *from, size_t n) {
-  for (; n >= 64; n -= 64, to += 64, from += 64) /* one vector each */
-    UNROLLED for (size_t k = 0; k < 64; k += 16) memcpy(to + k, from + k, 16);
-  for (; n >= 16; n -= 16, to += 16, from += 16) memcpy(to, from, 16);
-  for (; n; n--) *to++ = *from++;
-}
-
 static bool same_strides(const Tensor *a, const Tensor *b) {
   for (int i = 0; i < a->ndim; i++)
     if (a->sizes[i] != 1 && a->strides[i] != b->strides[i]) return false;

@@ -29,7 +29,6 @@ Tensor *t_zero_(Tensor *x);
 
 /* What x says, in memory of its own and not lazy. No history. */
 Tensor *tensor_computed(Tensor *x);
-void bytes_copy(char *to, const char *from, size_t n); /* memcpy, but faster for many bytes */
 void truth_copy(char *to, const char *from, size_t n); /* of bools, as 0 and 1 */
 /* The elements of t, none of them lazy, in memory that nobody writes to meanwhile: a copy while an
  * array of the host shows them. From there is read what is read more than once, first to be checked or counted and
