@@ -101,7 +101,8 @@ static void a_write_beside_a_snapshot_moves_nothing(void) {
 static void one_snapshot_moves_for_all_of_the_same_elements(void) {
   Tensor *t = tensor_zeros(SIZES(1000), DT_F64), *row = t_narrow(t, 0, 10, 100);
   Tensor *one = tensor_snapshot(row), *same = tensor_snapshot(row), *of_one = tensor_snapshot(one);
-  CHECK(one->storage->bytes == same->storage->bytes && of_one->storage->bytes == one->storage->bytes);
+  CHECK(one->storage->bytes == same->storage->bytes &&
+        of_one->storage->bytes == one->storage->bytes);
   int64_t live = mem_live_bytes();
   t_fill_(t_narrow(t, 0, 50, 1), tensor_number(1, DT_F64));
   CHECK(mem_live_bytes() - live < 1000); /* the row, not the vector */
@@ -144,7 +145,10 @@ static void snapshots_keep_their_elements_whatever_is_written(void) {
   uint32_t random = 7;
 #define DRAWN(n) ((int64_t)((random = random * 1664525u + 1013904223u) >> 16) % (n))
   for (int round = 0; round < 4000; round++) {
-    int64_t rows = 1 + DRAWN(4), columns = 1 + DRAWN(5), step = 1 + DRAWN(3), skip = 1 + DRAWN(9);
+    int64_t rows = 1 + DRAWN(4)
+    , columns = 1 + DRAWN(5)
+    , step = 1 + DRAWN(3)
+    , skip = 1 + DRAWN(9);
     int64_t strides[2] = {skip, step}, sizes[2] = {rows, columns};
     int64_t end = (rows - 1) * skip + (columns - 1) * step;
     int32_t mark = pool_mark();
@@ -155,7 +159,9 @@ static void snapshots_keep_their_elements_whatever_is_written(void) {
       tensor_retain(kept[k] = tensor_snapshot(view));
       tensor_retain(copies[k] = t_clone(view));
     } else {
-      Tensor *to = DRAWN(8) || !kept[k] ? DRAWN(9) ? t_select(view, 0, 0) : t : kept[k];
+      Tensor *to = DRAWN(8)
+      || !kept[k] ? DRAWN(9)
+      ? t_select(view, 0, 0) : t : kept[k];
       if (to == kept[k]) t_fill_(copies[k], tensor_number(-round, DT_I32));
       t_fill_(to, tensor_number(to == kept[k] ? -round : round, DT_I32));
     }

@@ -242,8 +242,7 @@ static bool leads_to_given(const Question *q, const Node *to) {
 /* Whether a node keeps what is a tensor of the host's, or was given. */
 static bool is_known(const Question *q, const Tensor *v) {
   bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED;
-  for (int k = 0; !known && k < q->n_given; k++)
-    known = tensor_same_memory(v, q->given[k]);
+  for (int k = 0; !known && k < q->n_given; k++) known = tensor_same_memory(v, q->given[k]);
   return known;
 }
 

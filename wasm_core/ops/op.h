@@ -45,6 +45,8 @@ Tensor *t_pow(Tensor *a, Tensor *b);
 Tensor *t_square(Tensor *x);
 Tensor *t_clamp_min(Tensor *x, Tensor *min);
 Tensor *t_clamp_max(Tensor *x, Tensor *max);
+/* A copy of x held above a number, a bound that gradients pass and tangents do not. */
+Tensor *t_held_above(Tensor *x, double bound);
 Tensor *t_mul_f(Tensor *a, double b); /* b as a host number: never changes a floating dtype */
 Tensor *t_div_f(Tensor *a, double b);
 Tensor *t_add_f(Tensor *a, double b);

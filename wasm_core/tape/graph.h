@@ -52,6 +52,9 @@ typedef union {
 } Number;
 
 typedef void GradFn(Node *n, Tensor **g, Tensor **gi);
+/* The tangent of output output_nr, which is y, for the inputs' tangents t (NULL: zero, not all of
+ * them). NULL: zero. */
+typedef Tensor *TangentFn(Node *n, Tensor *const *t, int output_nr, Tensor *y);
 
 typedef struct {
   const char *name; /* "MulBackward0" */
@@ -67,27 +70,42 @@ typedef struct {
    * elements of input 0, F false. Those called - have no name. Or, after |, a schema: the
    * arguments behind the first are floats (x). */
   const char *fields;
-  uint8_t each;         /* of NODE_EACH and NODE_SPARSE */
+  uint8_t each;         /* of NODE_EACH, NODE_SPARSE, NODE_PARTS */
   const char *in_place; /* its name where the op was done in place, if that is another */
+  TangentFn *tangent;   /* NULL: the transpose of grad */
 } NodeType;
 
 enum {
-  NODE_EACH = 1,  /* it goes element by element: takes whatever an unpack hook gives for what was
-                     saved, and sparse gradients, which ops refuse that take none */
-  NODE_SPARSE = 2 /* it takes sparse gradients */
+  NODE_EACH = 1,   /* it goes element by element: takes whatever an unpack hook gives for what was
+                      saved, and sparse gradients, which ops refuse that take none. It leaves the
+                      gradient of an operand that is broadcast to be summed, and its own result
+                      may be the sum of the elements */
+  NODE_SPARSE = 2, /* it takes sparse gradients */
+  NODE_PARTS = 4   /* of NODE_EACH, a function of complex numbers that is not analytic */
 };
 
 /* Declares a node type and opens its gradient function; GRAD_EACH one that goes element by element,
- * GRAD_SPARSE one that takes sparse gradients:
+ * GRAD_PARTS one of them that is not analytic, GRAD_SPARSE one that takes sparse gradients:
  *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... }      */
 #define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, 0, NULL)
 #define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_EACH, NULL)
+#define GRAD_PARTS(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_EACH | NODE_PARTS, NULL)
 #define GRAD_SPARSE(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_SPARSE, NULL)
-#define GRAD_OF(NAME, FIELDS, EACH, IN_PLACE)                                                  \
+#define GRAD_OF(NAME, FIELDS, EACH, IN_PLACE) GRAD_WITH(NAME, FIELDS, EACH, IN_PLACE, NULL)
+#define GRAD_WITH(NAME, FIELDS, EACH, IN_PLACE, TANGENT_FUNCTION)                              \
   static void grad_##NAME(Node *n, Tensor **g, Tensor **gi);                                   \
-  static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH, IN_PLACE};                   \
+  static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH, IN_PLACE, TANGENT_FUNCTION}; \
   static void grad_##NAME(__attribute__((unused)) Node *n, __attribute__((unused)) Tensor **g, \
                           __attribute__((unused)) Tensor **gi)
+/* One whose tangent is not the transpose of its gradient, which leaves something out or masks what
+ * is no number. TANGENT opens the other function:
+ *     TANGENT(PutBackward0) { return t_put(t[0], saved(n, 0), t[1], n->numbers[0].i); }      */
+#define GRAD_AND_TANGENT(NAME, FIELDS) \
+  static TangentFn tangent_##NAME;     \
+  GRAD_WITH(NAME, FIELDS, 0, NULL, tangent_##NAME)
+#define TANGENT(NAME)                                                                             \
+  static Tensor *tangent_##NAME(Node *n, Tensor *const *t, __attribute__((unused)) int output_nr, \
+                                __attribute__((unused)) Tensor *y)
 
 /* What a gradient arriving at an output must look like. */
 typedef struct {
@@ -226,13 +244,13 @@ Tensor *renamed(Tensor *y, const char *name);
 /* what it saved has other names too */
 Tensor *renamed_with(Tensor *y, const char *name, const char *fields);
 /* Declares node_NAME, of an op that PyTorch records without a derivative. */
-#define NO_DERIVATIVE(name)                                                                  \
-  static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {                              \
-    (void)n, (void)g, (void)gi;                                                              \
-    fail(ERR_RUNTIME, "derivative for aten::" #name " is not implemented");                  \
-  }                                                                                          \
-  static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, "", \
-                                       false, NULL};
+#define NO_DERIVATIVE(name)                                                 \
+  static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {             \
+    (void)n, (void)g, (void)gi;                                             \
+    fail(ERR_RUNTIME, "derivative for aten::" #name " is not implemented"); \
+  }                                                                         \
+  static const NodeType node_##name = {                                     \
+      "torch::autograd::NotImplemented", refuse_##name, "", false, NULL, NULL};
 /* One that nothing records yet; NULL if it cannot have so many of them. */
 Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers);
 Node *node_unnumbered(const NodeType *type); /* takes no number of the sequence */

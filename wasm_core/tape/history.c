@@ -27,9 +27,9 @@ bool node_describe_output(Node *n, int k, const Tensor *y) {
 /* ------------------------------------------------------------ edges */
 
 /* What these pass on is the walk's to say (walk/apply.c): it accumulates, or writes into slices. */
-const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", NULL, "", false, NULL};
-const NodeType AsStridedView = {"AsStridedBackward0", NULL, "", false, NULL};
-const NodeType CopySlices = {"torch::autograd::CopySlices", NULL, "", false, NULL};
+const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", NULL, "", false, NULL, NULL};
+const NodeType AsStridedView = {"AsStridedBackward0", NULL, "", false, NULL, NULL};
+const NodeType CopySlices = {"torch::autograd::CopySlices", NULL, "", false, NULL, NULL};
 
 Node *tensor_accumulator(Tensor *t) {
   Meta *m = tensor_meta(t);

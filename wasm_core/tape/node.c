@@ -225,7 +225,7 @@ static const NodeType *renamed_type(const NodeType *of, const char *name, const 
   if (r) return &r->type;
   r = mem_permanent(sizeof *r);
   if (!r) return of;
-  *r = (Renamed){{name, of->grad, fields, of->each, NULL}, all};
+  *r = (Renamed){{name, of->grad, fields, of->each, NULL, of->tangent}, all};
   all = r;
   return &r->type;
 }

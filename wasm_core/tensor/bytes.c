@@ -248,10 +248,8 @@ Bytes *bytes_part(Bytes *b, const Reach *r) {
     return &p->bytes;
   }
   if (!(p = mem_alloc(sizeof *p))) return NULL;
-  p->bytes = (Bytes){.refs = 2,
-                     .form = b->form,
-                     .n_bytes = (int64_t)(r->to - r->from),
-                     .data = (char *)r->from};
+  p->bytes = (Bytes){
+      .refs = 2, .form = b->form, .n_bytes = (int64_t)(r->to - r->from), .data = (char *)r->from};
   p->reach = *r;
   block->refs++;
   insert(p, block, at, up);

@@ -28,7 +28,7 @@ struct Storage {
   int32_t refs;
   int32_t exports; /* how many, and PINNED */
   Bytes *bytes;
-  Bytes *copy;  /* owned, while it is exported: the elements as they were when last saved; or NULL */
+  Bytes *copy; /* owned, while it is exported: the elements as they were when last saved; or NULL */
   bool retyped; /* view(dtype) has shown it: a NaN may be bits of other elements */
 };
 

@@ -217,6 +217,18 @@ static NOINLINE void run_by_ops(Node *n, Tensor **g, Tensor **gi, bool guarded) 
   elements_end(reads, n->type->name);
 }
 
+Tensor *node_tangent(Node *n, Tensor *const *t, int output_nr, Tensor *y) {
+  bool guarded = n->guarded || n->freed, was = n->running;
+  n->running = guarded || was;
+  Tensor **in = scratch_array(n->n_edges, sizeof *in), *jt = NULL;
+  if (in) memcpy(in, t, n->n_edges * sizeof *in);
+  if (in && n->in_float) in = gradients_in_float(n->n_edges, in);
+  if (in && (!guarded || saves_ready(n))) jt = n->type->tangent(n, in, output_nr, y);
+  n->running = was;
+  if (guarded && !was) saves_done(n);
+  return failed() ? NULL : jt;
+}
+
 bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool any = false;
   int n_in = n->n_outputs ? n->n_outputs : 1;

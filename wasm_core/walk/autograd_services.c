@@ -216,8 +216,8 @@ static void grad_undefined(Node *n, Tensor **g, Tensor **gi) {
   (void)g;
   gi[0] = NULL;
 }
-static const NodeType UndefinedGradBackward = {"torch::autograd::UndefinedGradBackward",
-                                               grad_undefined, "", false, NULL};
+static const NodeType UndefinedGradBackward = {
+    "torch::autograd::UndefinedGradBackward", grad_undefined, "", false, NULL, NULL};
 
 Tensor *op_undefined_grad(Tensor *t) {
   Node *n = node_new(&UndefinedGradBackward, 0, 0, t, NULL);

@@ -61,7 +61,7 @@ const NodeType *custom_type(const char *name) {
   Named *t = mem_permanent(sizeof *t + length);
   if (!t) return NULL;
   memcpy(t->name, name, length);
-  t->type = (NodeType){t->name, grad_custom, "", false, NULL};
+  t->type = (NodeType){t->name, grad_custom, "", false, NULL, NULL};
   t->next = named;
   named = t;
   return &t->type;
@@ -438,7 +438,7 @@ static void grad_error(Node *n, Tensor **g, Tensor **gi) {
            ? tensor_data(message)
            : "trying to differentiate twice a function that was marked with @once_differentiable");
 }
-static const NodeType Error = {"torch::autograd::Error", grad_error, "-", false, NULL};
+static const NodeType Error = {"torch::autograd::Error", grad_error, "-", false, NULL, NULL};
 
 /* Aliases of these whose gradient is an error, and comes from leaves; with a message (bytes to a
  * 0) from where they come from. */
@@ -465,8 +465,8 @@ void op_delayed_error(Call *c) {
 
 /* ------------------------------------------------------------ tensors kept apart */
 
-static const NodeType SavedTensor = {"torch::autograd::SavedTensor", grad_error, "self", false,
-                                     NULL};
+static const NodeType SavedTensor = {
+    "torch::autograd::SavedTensor", grad_error, "self", false, NULL, NULL};
 
 /* A node that only keeps a tensor, by way of the saved tensor hooks there are. */
 void op_save_tensor(Call *c) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "kernels/complex.h"
 #include "ops/complex/complex.h"
 #include "ops/op.h"
 #include "ops/view/view.h"
@@ -32,6 +33,7 @@ struct Tangents {
 };
 
 static bool level_entered;
+static int input_wanted = -1; /* of forward_product; -1: all */
 static Dual waiting = {.prev = &waiting, .next = &waiting},
             known = {.prev = &known, .next = &known};
 
@@ -206,6 +208,11 @@ static bool any_recorded(const Tangents *t) {
   return false;
 }
 
+/* Whether the tangents of n's outputs have a history. */
+static bool records(const Node *n) {
+  return recording && (!n->unrecorded || any_recorded(n->tangents));
+}
+
 /* Nobody but the result's tensor may know the tangent's storage: it may be written to in place. */
 static Tensor *owned(Tensor *y, const Tangents *t) {
   bool known_elsewhere = y->storage->refs > 1;
@@ -260,7 +267,7 @@ static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
     gi[i] = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype));
   }
 }
-static const NodeType Tied = {"AddBackward0", grad_tied, "", false, NULL};
+static const NodeType Tied = {"AddBackward0", grad_tied, "", false, NULL, NULL};
 
 /* An input that is added stands by itself: the first of addmm and its like, the bias of
  * convolutions and norms. */
@@ -275,6 +282,66 @@ static bool is_tied(const Node *n) {
   return others && strstr(tied, text);
 }
 
+/* What n's gradient function gives its input `input` alone for g at output `output_nr`. */
+static Tensor *gradient_of(Node *n, int input, int output_nr, Tensor *g) {
+  int outputs = output_nr + 1 > n->n_outputs ? output_nr + 1 : n->n_outputs;
+  Tensor **all = scratch_array(outputs + n->n_edges, sizeof *all);
+  if (!all || blocked(g)) return NULL;
+  memset(all, 0, (size_t)(outputs + n->n_edges) * sizeof *all);
+  all[output_nr] = g;
+  forward_product = n;
+  input_wanted = input;
+  node_apply(n, all, all + outputs);
+  forward_product = NULL;
+  return failed() ? NULL : all[outputs + input];
+}
+
+/* The part that output `output_nr` of n moves along `way`, 1 or i, if input `input` moves along t:
+ * the real part of conj(J^T way) t. */
+static Tensor *part_along(Node *n, int input, int output_nr, Tensor *y, complex_f64 way,
+                          Tensor *t) {
+  Tensor *g = t_add(t_zeros_like(y), dtype_is_complex((DType)y->dtype)
+                                         ? tensor_wrapped_c(way)
+                                         : tensor_wrapped_f(__real__ way));
+  return t_real(t_mul(t_conj(gradient_of(n, input, output_nr, g)), t));
+}
+
+/* J t of an op that goes element by element, and may sum its elements. J is diagonal, so of real
+ * numbers it is its own transpose, and of an analytic function the transpose is conjugated. What
+ * the gradient masks, the tangent masks. */
+static Tensor *each_element(Node *n, int input, int output_nr, Tensor *y, Tensor *t) {
+  bool is_complex = dtype_is_complex((DType)y->dtype);
+  if (n->type->each & NODE_PARTS) {
+    Tensor *re = part_along(n, input, output_nr, y, complex_of(1.0, 0.0), t);
+    return is_complex ? t_complex(re, part_along(n, input, output_nr, y, complex_of(0.0, 1.0), t))
+                      : re;
+  }
+  bool sums = t->ndim > y->ndim;
+  if (!sums && !tensor_same_shape(t, y)) t = t_expand(t, y->ndim, y->sizes);
+  t = t_to(t, (DType)y->dtype);
+  Tensor *jt = gradient_of(n, input, output_nr, is_complex ? t_conj_physical(t) : t);
+  /* a mean of nothing is no number, nor is its slope */
+  if (jt && sums) jt = t->numel ? t_sum_to(jt, y->ndim, y->sizes) : t_mul_f(y, 0);
+  return jt && is_complex ? t_conj_physical(jt) : jt;
+}
+
+static Tensor *sum_over_inputs(Node *n, int output_nr, Tensor *y) {
+  Tensor *sum = NULL;
+  for (int i = 0; i < n->n_edges && !failed(); i++) {
+    Tensor *t = n->tangents->at[i], *jt = t ? each_element(n, i, output_nr, y, t) : NULL;
+    if (jt) sum = sum ? t_add(sum, jt) : jt;
+  }
+  if (sum && sum->dtype != y->dtype) sum = t_to(sum, (DType)y->dtype);
+  if (failed()) refuse_tangent();
+  return sum;
+}
+
+/* J t of an op that has a function for it. */
+static Tensor *by_rule(Node *n, int output_nr, Tensor *y) {
+  Tensor *jt = node_tangent(n, n->tangents->at, output_nr, y);
+  return jt && jt->dtype != y->dtype ? t_to(jt, (DType)y->dtype) : jt;
+}
+
 /* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves
  * recording on. */
 static Tensor *product(Node *n, int output_nr, Tensor *y) {
@@ -284,13 +351,14 @@ static Tensor *product(Node *n, int output_nr, Tensor *y) {
   if (!g || !u) return NULL;
   memset(g, 0, (size_t)cells * sizeof *g);
   Tensor **gi = g + outputs, **roots = gi + n->n_edges, **with = roots + n->n_edges;
-  bool record = recording && (!n->unrecorded || any_recorded(n->tangents));
+  bool record = records(n);
   g[output_nr] = u;
   u->flags |= FLAG_REQUIRES_GRAD;
   uint64_t since = node_sequence();
   grad_mode = recording = true;
   if (!saved_hooks_push(0)) return NULL; /* what follows is used once, here */
   forward_product = n;
+  input_wanted = -1;
   bool ok = node_apply(n, g, gi);
   forward_product = NULL;
   saved_hooks_pop();
@@ -306,7 +374,11 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   Modes was = aside();
   int32_t mark = pool_mark();
   size_t scratch = scratch_mark();
-  Tensor *jt = product(n, output_nr, y);
+  bool each = n->type->each & NODE_EACH && !is_sparse(y);
+  if (each || n->type->tangent) grad_mode = recording = records(n);
+  Tensor *jt = n->type->tangent ? by_rule(n, output_nr, y)
+               : each           ? sum_over_inputs(n, output_nr, y)
+                                : product(n, output_nr, y);
   grad_mode = recording = recorded;
   if (!failed() && jt) jt = owned(jt, n->tangents);
   if (jt && !failed() && recorded && !n->unrecorded && !tensor_requires_grad(jt) && is_tied(n))
@@ -390,6 +462,7 @@ static bool attach(Node *n, int count, Tensor *const *inputs) {
 }
 
 static bool feeds(const Node *n, int input) {
+  if (n == forward_product && input_wanted >= 0 && input != input_wanted) return false;
   return n->tangents->at[input] || (n != forward_product && n->edges[input].node);
 }
 
@@ -536,7 +609,7 @@ static void grad_identity(Node *n, Tensor **g, Tensor **gi) {
   (void)n;
   gi[0] = g[0];
 }
-static const NodeType Identity = {"Identity", grad_identity, "", false, NULL};
+static const NodeType Identity = {"Identity", grad_identity, "", false, NULL, NULL};
 
 Tensor *forward_primal(Tensor *t, int64_t level) {
   if (level < 0) return t;

@@ -340,8 +340,7 @@ static Tensor *made_of(const char *op, const NodeType *type, Flat *f32, Flat *f6
   return set_history(run_raw(d == DT_F64 ? f64 : f32, 2, in, made == DT_C32 ? DT_C64 : made), n);
 }
 
-GRAD_EACH(ComplexBackward0, "real imag")
-{
+GRAD_PARTS(ComplexBackward0, "real imag") {
   if (needs(n, 0)) gi[0] = t_real(g[0]);
   if (needs(n, 1)) gi[1] = t_imag(g[0]);
 }
@@ -353,8 +352,7 @@ Tensor *t_complex(Tensor *real, Tensor *imag) {
 
 /* y = r (cos t + i sin t):  r' = Re(conj(g) (cos t + i sin t)),  t' = Re(conj(g) i y). By name the
  * node has kept y, as PyTorch's has, which takes r for positive. */
-GRAD_EACH(PolarBackward0, "- - result")
-{
+GRAD_PARTS(PolarBackward0, "- - result") {
   Tensor *r = saved(n, 0), *t = saved(n, 1), *c = t_mul(g[0], t_complex(t_cos(t), t_neg(t_sin(t))));
   if (needs(n, 0)) gi[0] = t_real(c);
   if (needs(n, 1)) gi[1] = t_mul(r, t_imag(c));
@@ -394,8 +392,7 @@ static Tensor *recorded(Tensor *x, const NodeType *type, int n_saves, Flat *loop
 }
 
 /* y = |x|:  x' = g x / |x|. */
-GRAD_EACH(AbsBackward0, "self")
-{ gi[0] = t_mul(g[0], t_sgn(saved_plain(n, 0))); }
+GRAD_PARTS(AbsBackward0, "self") { gi[0] = t_mul(g[0], t_sgn(saved_plain(n, 0))); }
 Tensor *abs_of_complex(Tensor *x) {
   if (inplace_self == x)
     return fail(ERR_RUNTIME, "In-place abs is not supported for complex tensors.");
@@ -403,8 +400,7 @@ Tensor *abs_of_complex(Tensor *x) {
 }
 
 /* With x = r e^{i t}, y = t:  x' = i g x / r^2, zero at zero. */
-GRAD_EACH(AngleBackward0, "self")
-{
+GRAD_PARTS(AngleBackward0, "self") {
   Tensor *x = saved_plain(n, 0), *r = t_abs(x), *i = tensor_wrapped_c(complex_of(0.0, 1.0));
   Tensor *at_zero = t_eq(r, tensor_wrapped_f(0));
   Tensor *square = t_mul(r, r);
@@ -415,8 +411,7 @@ Tensor *angle_of_complex(Tensor *x) {
 }
 
 /* y = x / |x|:  x' = (g - y Re(g conj(y))) / |x|, zero at zero. */
-GRAD_EACH(SgnBackward0, "self result")
-{
+GRAD_PARTS(SgnBackward0, "self result") {
   Tensor *x = saved_plain(n, 0), *r = t_abs(x), *y = t_sgn(x), *zero = tensor_wrapped_f(0);
   Tensor *along = t_real(t_mul(g[0], t_conj(y)));
   gi[0] = t_where(t_eq(r, zero), zero, t_div(t_sub(g[0], t_mul(y, along)), r));

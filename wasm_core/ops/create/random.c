@@ -545,7 +545,7 @@ static void grad_zeros(Node *n, Tensor **g, Tensor **gi) {
     if (needs(n, i)) gi[i] = t_zeros_like(g[0]);
 }
 #define DRAWN_FROM(name, fields) \
-  static const NodeType name = {#name, grad_zeros, fields, false, NULL};
+  static const NodeType name = {#name, grad_zeros, fields, false, NULL, NULL};
 #define DRAWN(name) DRAWN_FROM(name, "")
 DRAWN(UniformBackward0)
 DRAWN(NormalBackward0)
@@ -600,8 +600,7 @@ IN_PLACE(t_geometric_(Tensor *x, double p, int32_t gen), GeometricBackward0,
          random_geometric(x, p, gen))
 IN_PLACE(t_bernoulli_(Tensor *x, double p, int32_t gen), BernoulliBackward2,
          random_bernoulli(x, p, gen))
-IN_PLACE(t_random_(Tensor *x, int32_t gen), RandomBackward2,
-         random_words(x, gen))
+IN_PLACE(t_random_(Tensor *x, int32_t gen), RandomBackward2, random_words(x, gen))
 IN_PLACE(t_random_to_(Tensor *x, int64_t high, int32_t gen), RandomBackward1,
          random_integers(x, 0, high, gen))
 IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen), RandomBackward0,

@@ -10,6 +10,7 @@
 #include "kernels/maths.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/view/copy.h"
+#include "tape/forward.h"
 
 static DType common_dtype(Tensor *a, Tensor *b) { return result_dtype(2, (Tensor *[]){a, b}); }
 static double number_f(const Tensor *t) { return tensor_get_f(t, 0); }
@@ -560,11 +561,11 @@ Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
   return set_history(choose(cast_plain(condition, DT_BOOL), a, b, d), n);
 }
 
-/* y = mask ? value : x:  x' = mask ? 0 : g,  value' = sum of g where mask. */
+/* y = mask ? value : x:  x' = mask ? 0 : g,  value' = mask ? g : 0, to be summed. */
 static void masked_fill_vjp(Node *n, Tensor *g, Tensor **gi) {
   Tensor *mask = saved(n, 0);
   if (needs(n, 0)) gi[0] = t_masked_fill(g, mask, zero());
-  if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_sum_all(t_where(mask, g, zero()));
+  if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_where(mask, g, zero());
 }
 GRAD_EACH(MaskedFillBackward0, "mask")
 { masked_fill_vjp(n, g[0], gi); }
@@ -687,6 +688,15 @@ Tensor *t_clamp_max(Tensor *x, Tensor *max) {
   OP_ENTERED(t_clamp_max, "clamp_max", x, max);
   return blocked(x, max) ? NULL
                          : bounded(&ClampMaxBackward1, &ClampMaxBackward0, x, NULL, max, true);
+}
+
+Tensor *t_held_above(Tensor *x, double bound) {
+  Tensor *y = t_clone(x), *least = tensor_wrapped_f(bound), *t = forward_tangent(y);
+  Tensor *held = WITHOUT_GRAD(t_clamp_min(y, least));
+  if (t) t = t_where(WITHOUT_GRAD(t_ge(y, least)), t, zero());
+  if (blocked(y, held) || !tensor_write_begin(y, true) || !tensor_copy_data(y, held)) return NULL;
+  if (t) forward_write(y, t);
+  return y;
 }
 
 /* ------------------------------------------------------------ weighted sums */

@@ -696,7 +696,7 @@ static const double *node_params(const Node *n, double *p) {
   LOOPS_WITH(GRAD1, GRAD_##domain, grad_##name, GRADIENT)                             \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                           \
   static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, fields_, true, \
-                                       NODE_##__VA_ARGS__};                           \
+                                       NODE_##__VA_ARGS__, NULL};                     \
   static const Unary unary_##name = {                                                 \
       #name, domain, keep, value_##name, grad_##name, &node_##name, {OP_##__VA_ARGS__}};
 
@@ -750,13 +750,16 @@ static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
 #include "ops/elementwise/formula.h"
 #define FLAT_SECOND(name, Name, fields, n) \
   static const Second second_##name = {    \
-      {Name "BackwardBackward0", vjp_second, fields, true, NULL}, &unary_##name, NULL, n};
+      {Name "BackwardBackward0", vjp_second, fields, true, NULL, NULL}, &unary_##name, NULL, n};
 #define SECOND(name, Name, fields, n, CURVE)                                                   \
   static Tensor *curve_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { \
     return CURVE;                                                                              \
   }                                                                                            \
   static const Second second_##name = {                                                        \
-      {Name "BackwardBackward0", vjp_second, fields, true, NULL}, &unary_##name, curve_##name, n};
+      {Name "BackwardBackward0", vjp_second, fields, true, NULL, NULL},                        \
+      &unary_##name,                                                                           \
+      curve_##name,                                                                            \
+      n};
 FLAT_SECOND(relu, "Threshold", "- self | threshold:x", 1)
 FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:x", 1)
 FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:x max_val:x", 2)
@@ -931,8 +934,8 @@ LOOPS_BEGIN
   LOOPS_WITH(GRAD2, GRAD_##domain, grad_a_##name, ga)                                    \
   LOOPS_WITH(GRAD2, GRAD_##domain, grad_b_##name, gb)                                    \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                              \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name,                   \
-                                       FIELDS2((keep_a) | (keep_b)), true, NULL};        \
+  static const NodeType node_##name = {                                                  \
+      #Node_ "Backward0", vjp_##name, FIELDS2((keep_a) | (keep_b)), true, NULL, NULL};   \
   static const Binary binary_##name = {#name,         domain,       keep_a,              \
                                        keep_b,        value_##name, grad_a_##name,       \
                                        grad_b_##name, &node_##name, {OP_##__VA_ARGS__}}; \
@@ -963,9 +966,9 @@ LOOPS_END
 static void grad_compare(Node *n, Tensor **g, Tensor **gi) {
   for (int k = 0; k < n->n_edges; k++) gi[k] = t_zeros_like(g[0]);
 }
-#define IN_PLACE(name, Name)                                                               \
-  const InPlaceNodes name##_in_place = {{Name "Backward0", grad_compare, "", false, NULL}, \
-                                        {Name "Backward1", grad_compare, "", false, NULL}};
+#define IN_PLACE(name, Name)                                                                     \
+  const InPlaceNodes name##_in_place = {{Name "Backward0", grad_compare, "", false, NULL, NULL}, \
+                                        {Name "Backward1", grad_compare, "", false, NULL, NULL}};
 IN_PLACE(eq, "Eq")
 IN_PLACE(ne, "Ne")
 IN_PLACE(lt, "Lt")

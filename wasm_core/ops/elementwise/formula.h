@@ -4,9 +4,10 @@
  * floating. With FORMULA_TAPE: they are op calls on tensors, so that the derivative can be
  * differentiated again. Constants are C(k); the host numbers of a UNARY_P row are P0, P1, P2, what
  * is computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d where
- * PyTorch's derivative has x in its history though it is locally constant in x; NODE(d, name,
- * numbers) is d as one node of its own, second_<name>, of real numbers; a derivative that PyTorch
- * lacks is REFUSE(its name). */
+ * PyTorch's derivative has x in its history though it is locally constant in x; OF_KIND(r, c) is r
+ * for real numbers and c for complex ones, where RIGHT_HALF(x) is x or -x, whichever has no
+ * negative real part; NODE(d, name, numbers) is d as one node of its own, second_<name>, of real
+ * numbers; a derivative that PyTorch lacks is REFUSE(its name). */
 #undef C
 #undef P0
 #undef P1
@@ -15,6 +16,7 @@
 #undef REFUSE
 #undef TIED
 #undef NODE
+#undef OF_KIND
 #undef H
 #undef ADD
 #undef SUB
@@ -44,6 +46,7 @@
 #define REFUSE(name) ((T)0)
 #define TIED(d, x) (d)
 #define NODE(d, name, ...) (d)
+#define OF_KIND(r, c) (r)
 #define H(expression) HOST_NUMBER(expression)
 #define ADD(a, b) ((a) + (b))
 #define SUB(a, b) ((a) - (b))
@@ -73,6 +76,7 @@
 #define REFUSE(name) refuse_derivative(name)
 #define TIED(d, x) tie(d, x)
 #define NODE(d, name, ...) (is_complex(g) ? (d) : second(&second_##name, g, x, __VA_ARGS__))
+#define OF_KIND(r, c) (is_complex(x) ? (c) : (r))
 #define H(expression) tensor_wrapped_f(expression)
 #define ADD(a, b) t_add(a, b)
 #define SUB(a, b) t_sub(a, b)
@@ -97,6 +101,8 @@
 
 #ifndef PG_FORMULA_FUNCTIONS
 #define PG_FORMULA_FUNCTIONS
+#define I tensor_wrapped_c(complex_of(0.0, 1.0))
+#define RIGHT_HALF(x) t_where(t_signbit(t_real(x)), t_neg(x), x)
 #define EXP(a) FUNCTION(exp, a)
 #define LOG(a) FUNCTION(log, a)
 #define LOG1P(a) FUNCTION(log1p, a)

@@ -97,16 +97,12 @@ RECURRENCES(LOOPS_OF)
 static const Loops polynomials[] = {RECURRENCES(ROW)};
 #undef ROW
 
-#define CHEBYSHEV_NAMES(kind) \
-  { "chebyshev_polynomial_" kind, "shifted_chebyshev_polynomial_" kind }
-static const char *const names[][2] = {[CHEBYSHEV_T] = CHEBYSHEV_NAMES("t"),
-                                       [CHEBYSHEV_U] = CHEBYSHEV_NAMES("u"),
-                                       [CHEBYSHEV_V] = CHEBYSHEV_NAMES("v"),
-                                       [CHEBYSHEV_W] = CHEBYSHEV_NAMES("w"),
-                                       [HERMITE_H] = {"hermite_polynomial_h"},
-                                       [HERMITE_HE] = {"hermite_polynomial_he"},
-                                       [LAGUERRE_L] = {"laguerre_polynomial_l"},
-                                       [LEGENDRE_P] = {"legendre_polynomial_p"}};
+#define CHEBYSHEV_NAMES(kind) {"chebyshev_polynomial_" kind, "shifted_chebyshev_polynomial_" kind}
+static const char *const names[][2] = {
+    [CHEBYSHEV_T] = CHEBYSHEV_NAMES("t"),     [CHEBYSHEV_U] = CHEBYSHEV_NAMES("u"),
+    [CHEBYSHEV_V] = CHEBYSHEV_NAMES("v"),     [CHEBYSHEV_W] = CHEBYSHEV_NAMES("w"),
+    [HERMITE_H] = {"hermite_polynomial_h"},   [HERMITE_HE] = {"hermite_polynomial_he"},
+    [LAGUERRE_L] = {"laguerre_polynomial_l"}, [LEGENDRE_P] = {"legendre_polynomial_p"}};
 
 static Tensor *refused(const char *name, DType d) {
   char kernel[48];

@@ -118,12 +118,8 @@ static Table saved_table(Node *n) {
 #define TABLE_FIELDS "indices | weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b sparse:b"
 /* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent is looked up
  * without factors. */
-GRAD(EmbeddingBackward0, TABLE_FIELDS)
-{
-  Table t = saved_table(n);
-  if (forward_produces(n)) t = (Table){t.indices, t.rows, -1, false, false};
-  gi[0] = table_gradient(g[0], t);
-}
+GRAD_AND_TANGENT(EmbeddingBackward0, TABLE_FIELDS) { gi[0] = table_gradient(g[0], saved_table(n)); }
+TANGENT(EmbeddingBackward0) { return t_embedding(t[0], saved(n, 0), -1, false, false); }
 
 /* That is linear in g: its gradient looks up what it added to. */
 GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS)
@@ -356,6 +352,7 @@ GRAD(EmbeddingBagBackward0,
     return;
   }
   Tensor *rows = bag_rows(g[0], saved(n, 1), saved(n, 2)), *weights = saved(n, 4);
+  if (forward_produces(n)) t.by_frequency = t.sparse = false; /* which a tangent knows nothing of */
   if (needs(n, 0)) gi[0] = table_gradient(weights ? t_mul(rows, as_column(weights)) : rows, t);
   if (n->n_edges > 1 && needs(n, 1))
     gi[1] = t_sum(t_mul(rows, t_embedding(saved(n, 3), t.indices, -1, false, false)),

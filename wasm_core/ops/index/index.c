@@ -371,14 +371,18 @@ Tensor *t_unsafe_masked_index_put_accumulate(Tensor *x, Tensor *mask, Tensors in
 
 /* y[i] = v: dy passes where nothing was put; v gets what stands at its places. y[i] += v: dy
  * passes whole. */
-GRAD(IndexPutBackward0, "indices* | accumulate:b")
-{
+GRAD_AND_TANGENT(IndexPutBackward0, "indices* | accumulate:b") {
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
   Tensors indices = saved_indices(n, space);
   if (needs(n, 0))
     gi[0] = n->numbers[0].i ? g[0] : t_index_put(g[0], indices, index_zero(g[0]), false);
   if (needs(n, 1)) gi[1] = t_index(g[0], indices);
+}
+TANGENT(IndexPutBackward0) {
+  Tensor *space[MAX_DIM];
+  return t_index_put(t[0] ? t[0] : t_zeros_like(y), saved_indices(n, space),
+                     t[1] ? t[1] : index_zero(y), n->numbers[0].i);
 }
 
 static Node *put_node(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {

@@ -238,13 +238,17 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
 }
 
 /* y = x; y[index] = source: dx = g but 0 there, dsource = g[index]. */
-GRAD(IndexCopyBackward0, "index source | dim:i source_dim:i")
-{
+GRAD_AND_TANGENT(IndexCopyBackward0, "index source | dim:i source_dim:i") {
   Tensor *index = saved(n, 0);
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = t_index_fill(g[0], dim, index, index_zero(g[0]));
   if (needs(n, 1)) gi[1] = t_index_select(g[0], dim, index);
   if (gi[1] && n->numbers[1].i == 0) gi[1] = t_reshape(gi[1], 0, NULL);
+}
+TANGENT(IndexCopyBackward0) {
+  Tensor *index = saved(n, 0), *to = t[0] ? t[0] : t_zeros_like(y);
+  return t[1] ? t_index_copy(to, n->numbers[0].i, index, t[1])
+              : t_index_fill(to, n->numbers[0].i, index, index_zero(y));
 }
 
 /* A scalar x takes its slices one after the other: it is a vector of one element meanwhile. */
@@ -362,8 +366,7 @@ static Tensor *gather_sparse_gradient(Node *n, Tensor *g, int64_t dim) {
 }
 
 /* dx = 0, then dx[index] += g element by element; or a sparse tensor of these elements. */
-GRAD(GatherBackward0, "index self | -:l dim:i sparse_grad:b")
-{
+GRAD_AND_TANGENT(GatherBackward0, "index self | -:l dim:i sparse_grad:b") {
   if (failed() || !g[0]) return;
   const Number *last = n->numbers + n->n_numbers - 1;
   if (last->i) gi[0] = gather_sparse_gradient(n, g[0], last[-1].i);
@@ -371,6 +374,7 @@ GRAD(GatherBackward0, "index self | -:l dim:i sparse_grad:b")
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = scatter_add_fresh(zeros, zeros, last[-1].i, saved(n, 0), g[0]);
 }
+TANGENT(GatherBackward0) { return t_gather(t[0], n->numbers[n->n_numbers - 2].i, saved(n, 0)); }
 
 Tensor *t_gather(Tensor *x, int64_t d, Tensor *at) { return t_gather_as(x, d, at, false); }
 
@@ -424,11 +428,14 @@ static bool scatter_fits(const Tensor *x, int64_t dim, const Tensor *index, cons
 }
 
 /* y = x; y[index] = src: dx = g but 0 there, dsrc = g[index]. */
-GRAD(ScatterBackward0, "index | dim:i")
-{
+GRAD_AND_TANGENT(ScatterBackward0, "index | dim:i") {
   Tensor *index = saved(n, 0);
   if (needs(n, 0)) gi[0] = t_scatter_with(g[0], n->numbers[0].i, index, tensor_wrapped_f(0), NULL);
   if (needs(n, 1)) gi[1] = t_gather(g[0], n->numbers[0].i, index);
+}
+TANGENT(ScatterBackward0) {
+  return t_scatter_with(t[0] ? t[0] : t_zeros_like(y), n->numbers[0].i, saved(n, 0),
+                        t[1] ? t[1] : tensor_wrapped_f(0), NULL);
 }
 GRAD(ScatterBackward1, "index | dim:i")
 { gi[0] = t_scatter_with(g[0], n->numbers[0].i, saved(n, 0), tensor_wrapped_f(0), NULL); }
@@ -468,10 +475,13 @@ Tensor *t_scatter(Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
 }
 
 /* y = x; y[index] += src: dx = g, dsrc = g[index]. */
-GRAD(ScatterAddBackward0, "index | dim:i")
-{
+GRAD_AND_TANGENT(ScatterAddBackward0, "index | dim:i") {
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_gather(g[0], n->numbers[0].i, saved(n, 0));
+}
+TANGENT(ScatterAddBackward0) {
+  return t[1] ? t_scatter_add(t[0] ? t[0] : t_zeros_like(y), n->numbers[0].i, saved(n, 0), t[1])
+              : t[0];
 }
 
 static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
@@ -569,7 +579,7 @@ static void grad_twice_zero(Node *n, Tensor **g, Tensor **gi) {
   fail(ERR_RUNTIME, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src "
                     "are scattered to the same position in self");
 }
-static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, "", false, NULL};
+static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, "", false, NULL, NULL};
 
 /* dx = g * (the product without x) and the same for src, where a zero may be the only one of its
  * product: then the others' product is found by taking it for 1. */
@@ -592,10 +602,17 @@ static void product_grads(const Reduced *d, Tensor **gi, bool want_src) {
   }
 }
 
-/* g is shared equally by all that equal the result. */
+/* x, zero where the index points. */
+static Tensor *emptied(Tensor *x, Target at) {
+  return at.elements ? t_scatter_with(x, at.dim, at.index, tensor_wrapped_f(0), NULL)
+                     : t_index_fill(x, at.dim, t_to(at.index, DT_I64), tensor_wrapped_f(0));
+}
+
+/* g is shared equally by all that equal the result; by x only where it takes part. */
 static void extremum_grads(const Reduced *d, Tensor **gi) {
   DType dtype = d->x ? (DType)d->x->dtype : DT_F32;
   Tensor *x_is = t_to(t_eq(d->x, d->result), dtype);
+  if (!d->include_self) x_is = emptied(x_is, d->at);
   Tensor *src_is = t_to(t_eq(d->src, pick(d->result, d->at)), dtype);
   Tensor *share = t_div(d->g, add_at(x_is, d->at, src_is));
   gi[0] = t_mul(x_is, share);
@@ -622,18 +639,83 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
     case REDUCE_AMIN: extremum_grads(&d, both); break;
     default: both[0] = g, both[1] = pick(g, d.at);
   }
-  if (!d.include_self)
-    both[0] = by_element
-                  ? t_scatter_with(both[0], d.at.dim, d.at.index, tensor_wrapped_f(0), NULL)
-                  : t_index_fill(both[0], d.at.dim, t_to(d.at.index, DT_I64), tensor_wrapped_f(0));
+  if (!d.include_self) both[0] = emptied(both[0], d.at);
   for (int k = 0; k < 2; k++)
     if (needs(n, k)) gi[k] = both[k];
 }
+/* --- tangents: of those parts of src alone that the index reaches --- */
+
+static Tensor *reached(Tensor *src, Target at) {
+  for (int d = 0; at.elements && src && d < at.index->ndim; d++)
+    if (src->sizes[d] != at.index->sizes[d]) src = t_narrow(src, d, 0, at.index->sizes[d]);
+  return src;
+}
+static Tensor *sum_at(Target at, Tensor *x, Tensor *src) { return src ? add_at(x, at, src) : x; }
+static Tensor *zero_unless(Tensor *mask, Tensor *x) {
+  return x ? t_where(mask, x, tensor_wrapped_f(0)) : NULL;
+}
+
+/* The product of the factors that are not zero, times the sum of their relative changes; with one
+ * zero the change of that alone counts. */
+static Tensor *product_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) {
+  Tensor *x = d->x, *zero_src = is_zero(d->src), *none = t_zeros_like(x);
+  if (blocked(x, zero_src)) return NULL;
+  if (!d->include_self)
+    x = t_where(is_zero(emptied(t_ones_like(x), d->at)), tensor_wrapped_f(1), x);
+  Tensor *zero_x = is_zero(x), *zeros = add_at(t_to(zero_x, DT_F64), d->at, t_to(zero_src, DT_F64));
+  Tensor *product = reduce_again(zeros_to_one(x), d->at, zeros_to_one(d->src), REDUCE_PROD, true);
+  Tensor *many = of_x ? zero_unless(t_logical_not(zero_x), t_div(of_x, zeros_to_one(x))) : none;
+  Tensor *alone = of_x ? zero_unless(zero_x, of_x) : none;
+  if (of_src) {
+    Tensor *change = t_div(of_src, zeros_to_one(d->src));
+    many = add_at(many, d->at, zero_unless(t_logical_not(zero_src), change));
+    alone = add_at(alone, d->at, zero_unless(zero_src, of_src));
+  }
+  Tensor *sum = t_where(t_eq(zeros, tensor_wrapped_f(0)), many,
+                        zero_unless(t_eq(zeros, tensor_wrapped_f(1)), alone));
+  return t_mul(product, sum);
+}
+
+static Tensor *extremum_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) {
+  Tensor *x_is = t_eq(d->x, d->result), *src_is = t_eq(d->src, pick(d->result, d->at));
+  if (blocked(x_is, src_is)) return NULL;
+  DType dtype = (DType)d->x->dtype;
+  if (!d->include_self) x_is = t_to(emptied(t_to(x_is, dtype), d->at), DT_BOOL);
+  Tensor *count = add_at(t_to(x_is, dtype), d->at, t_to(src_is, dtype));
+  of_x = of_x ? zero_unless(x_is, of_x) : t_zeros_like(d->x);
+  return t_div(sum_at(d->at, of_x, zero_unless(src_is, of_src)), zeros_to_one(count));
+}
+
+static Tensor *reduce_tangent(Node *n, Tensor *const *t, bool by_element) {
+  Reduced d = {.x = saved_plain(n, 0), .result = saved_plain(n, 3)};
+  d.at = (Target){.elements = by_element, .dim = n->numbers[0].i, .index = saved(n, 1)};
+  d.include_self = n->numbers[2].i;
+  if (blocked(d.x, d.at.index)) return NULL;
+  d.src = reached(saved_plain(n, 2), d.at);
+  Tensor *of_x = t[0], *of_src = reached(t[1], d.at);
+  if (of_x && !d.include_self) of_x = emptied(of_x, d.at);
+  switch ((Reduction)n->numbers[1].i) {
+    case REDUCE_PROD: return product_tangent(&d, of_x, of_src);
+    case REDUCE_AMAX:
+    case REDUCE_AMIN: return extremum_tangent(&d, of_x, of_src);
+    default: break;
+  }
+  Tensor *sum = sum_at(d.at, of_x ? of_x : t_zeros_like(d.x), of_src);
+  if ((Reduction)n->numbers[1].i != REDUCE_MEAN) return sum;
+  Tensor *counts = add_at(d.include_self ? t_ones_like(d.x) : t_zeros_like(d.x), d.at,
+                          t_ones_like(d.src));
+  return t_div(sum, zeros_to_one(counts));
+}
+
 #define REDUCED_FIELDS " result | dim:i reduce:tsum,prod,mean,amax,amin include_self:b"
-GRAD(ScatterReduceBackward0, "self index src" REDUCED_FIELDS)
-{ reduce_grad(n, g[0], gi, true); }
-GRAD(IndexReduceBackward0, "self index source" REDUCED_FIELDS)
-{ reduce_grad(n, g[0], gi, false); }
+GRAD_AND_TANGENT(ScatterReduceBackward0, "self index src" REDUCED_FIELDS) {
+  reduce_grad(n, g[0], gi, true);
+}
+TANGENT(ScatterReduceBackward0) { return reduce_tangent(n, t, true); }
+GRAD_AND_TANGENT(IndexReduceBackward0, "self index source" REDUCED_FIELDS) {
+  reduce_grad(n, g[0], gi, false);
+}
+TANGENT(IndexReduceBackward0) { return reduce_tangent(n, t, false); }
 
 static Tensor *reduce_recorded(const NodeType *type, Tensor *x, Target to, Tensor *src, Reduction r,
                                bool include_self) {

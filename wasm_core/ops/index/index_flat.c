@@ -54,8 +54,7 @@ Tensor *t_take(Tensor *x, Tensor *index) {
 }
 
 /* y = x; y[index] = source: dx = g but 0 there (g if added), dsource = g[index]. */
-GRAD(PutBackward0, "index source | accumulate:b -:l")
-{
+GRAD_AND_TANGENT(PutBackward0, "index source | accumulate:b -:l") {
   Tensor *index = saved(n, 0);
   Ints sizes = num_list_at(n, 1);
   if (failed() || !g[0] || !index) return;
@@ -65,6 +64,12 @@ GRAD(PutBackward0, "index source | accumulate:b -:l")
                 : t_put(g[0], index, tensor_zeros(index->ndim, index->sizes, (DType)g[0]->dtype),
                         false);
   if (needs(n, 1)) gi[1] = t_reshape(t_take(g[0], index), sizes.n, sizes.v);
+}
+TANGENT(PutBackward0) {
+  Tensor *index = saved(n, 0);
+  if (blocked(index)) return NULL;
+  Tensor *source = t[1] ? t[1] : tensor_zeros(index->ndim, index->sizes, tensor_dtype(y));
+  return t_put(t[0] ? t[0] : t_zeros_like(y), index, source, n->numbers[0].i);
 }
 
 static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source) {

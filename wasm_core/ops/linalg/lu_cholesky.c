@@ -496,8 +496,8 @@ GRAD(LinalgCholeskyExBackward0, "L | upper:b")
   p = t_solve_triangular(adjoint_of(l), p, true, true, false);
   gi[0] = t_mul_f(t_solve_triangular(l, p, false, false, false), 0.5);
 }
-static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgCholeskyExBackward0,
-                                           "result | upper:b", false, NULL};
+static const NodeType CholeskyBackward0 = {
+    "CholeskyBackward0", grad_LinalgCholeskyExBackward0, "result | upper:b", false, NULL, NULL};
 
 /* In the wide type: the factor L in place of the lower triangle, zeros above it, and the info. */
 static Tensor *factor_positive(Tensor *a) {

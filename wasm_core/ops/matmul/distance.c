@@ -157,10 +157,14 @@ static Tensor *composed_pull(Tensor *g, Tensor *d, Tensor *y, double p) {
   return pull ? pull : t_zeros_like(d);
 }
 
+/* The tangents of these lengths: t of d. */
+static Tensor *composed_change(Tensor *t, Tensor *d, Tensor *y, double p) {
+  return t_sum(t_mul(composed_pull(t_ones_like(y), d, y, p), t), ONE_DIM(-1), false, DT_NONE);
+}
+
 /* y_ij = |a_i - b_j|_p:  a_i' = sum_j g_ij |a_i - b_j|^(p-1) sign(a_i - b_j) / y_ij^(p-1), and
  * for b likewise. */
-GRAD(CdistBackward0, "x1 x2 result | p:f")
-{
+GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:f") {
   Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
   double p = n->numbers[0].f;
   if (blocked(a, b) || !y) return;
@@ -174,6 +178,12 @@ GRAD(CdistBackward0, "x1 x2 result | p:f")
     if (needs(n, 0)) gi[0] = cdist_gradient(g[0], a, b, y, p);
     if (needs(n, 1)) gi[1] = cdist_gradient(t_t(g[0]), b, a, t_t(y), p);
   }
+}
+static Tensor *less(Tensor *a, Tensor *b) { return !b ? a : a ? t_sub(a, b) : t_neg(b); }
+TANGENT(CdistBackward0) {
+  Tensor *of_a = t[0] ? t_unsqueeze(t[0], -2) : NULL, *of_b = t[1] ? t_unsqueeze(t[1], -3) : NULL;
+  Tensor *d = t_sub(t_unsqueeze(saved(n, 0), -2), t_unsqueeze(saved(n, 1), -3));
+  return composed_change(less(of_a, of_b), d, saved(n, 2), n->numbers[0].f);
 }
 
 static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
@@ -244,17 +254,23 @@ static Tensor *pdist_gradient(Tensor *g, Tensor *x, Tensor *y, double p) {
   return out;
 }
 
+/* The differences of the rows of x, pair by pair. */
+static Tensor *pairs_apart(Tensor *x, Tensor **first, Tensor **second) {
+  Tensor *pairs = blocked(x) ? NULL
+                             : t_triangle_indices(x->sizes[0], x->sizes[0], 1, DT_I64, false);
+  *first = t_select(pairs, 0, 0);
+  *second = t_select(pairs, 0, 1);
+  return t_sub(t_index_select(x, 0, *first), t_index_select(x, 0, *second));
+}
+
 static Tensor *pdist_composed(Tensor *g, Tensor *x, Tensor *y, double p) {
-  Tensor *pairs = t_triangle_indices(x->sizes[0], x->sizes[0], 1, DT_I64, false);
-  Tensor *first = t_select(pairs, 0, 0), *second = t_select(pairs, 0, 1);
-  Tensor *pull = composed_pull(g, t_sub(t_index_select(x, 0, first), t_index_select(x, 0, second)),
-                               y, p);
+  Tensor *first, *second, *d = pairs_apart(x, &first, &second);
+  Tensor *pull = composed_pull(g, d, y, p);
   return t_index_add(t_index_add(t_zeros_like(x), 0, first, pull, 1), 0, second, pull, -1);
 }
 
 /* As of cdist, for the pairs of rows of one matrix. */
-GRAD(PdistBackward0, "self result | p:f")
-{
+GRAD_AND_TANGENT(PdistBackward0, "self result | p:f") {
   Tensor *x = saved(n, 0), *y = saved(n, 1);
   if (blocked(x, y)) return;
   double p = n->numbers[0].f;
@@ -263,6 +279,10 @@ GRAD(PdistBackward0, "self result | p:f")
     return;
   }
   gi[0] = WITHOUT_GRAD(pdist_gradient(g[0], x, y, p));
+}
+TANGENT(PdistBackward0) {
+  Tensor *first, *second, *d = pairs_apart(saved(n, 0), &first, &second);
+  return composed_change(pairs_apart(t[0], &first, &second), d, saved(n, 1), n->numbers[0].f);
 }
 
 Tensor *t_pdist(Tensor *x, double p) {
@@ -302,15 +322,6 @@ Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool kee
                       "self result | p:x dim:m keepdim:b");
 }
 
-/* The length of x, held above eps where it divides; the gradient does not see that bound. */
-static Tensor *bounded_length(Tensor *x, int64_t dim, double eps) {
-  Tensor *length = t_clone(t_vector_norm(x, 2, ONE_DIM(dim), true, DT_NONE));
-  Tensor *bounded = WITHOUT_GRAD(t_clamp_min(length, tensor_wrapped_f(eps)));
-  return length && bounded && tensor_write_begin(length, true) && tensor_copy_data(length, bounded)
-             ? length
-             : NULL;
-}
-
 /* The cosine of the angle: the product of the vectors made of length one. */
 Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
   OP_ENTERED(t_cosine_similarity, "cosine_similarity", a, b, dim, eps);
@@ -327,7 +338,8 @@ Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
   bool alike = tensor_same_shape(a, b);
   for (int i = 0; i < 2 && !failed(); i++) {
     if (!alike) each[i] = t_expand(each[i], ndim, sizes);
-    each[i] = t_div(each[i], bounded_length(each[i], dim, eps));
+    each[i] = t_div(each[i],
+                    t_held_above(t_vector_norm(each[i], 2, ONE_DIM(dim), true, DT_NONE), eps));
   }
   return t_sum(t_mul(each[0], each[1]), ONE_DIM(dim), false, DT_NONE);
 }

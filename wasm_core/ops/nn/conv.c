@@ -86,15 +86,26 @@ static Ints all_but_channels(const Conv *c) {
 
 /* y = w * x + b: dx = the transposed convolution of g, dw = the correlation of x and g, db = sum
  * g. */
-GRAD(ConvolutionBackward0, "input weight | -:i groups:i transposed:b -:9 -:4 stride:d padding:d "
-                           "dilation:d output_padding:d bias_sym_sizes_opt:1")
-{
+GRAD_AND_TANGENT(ConvolutionBackward0,
+                 "input weight | -:i groups:i transposed:b -:9 -:4 stride:d padding:d dilation:d "
+                 "output_padding:d bias_sym_sizes_opt:1") {
   Conv c = noted_conv(n), other = c;
   Tensor *input = saved(n, 0), *w = saved(n, 1);
   other.transposed = !c.transposed;
   if (needs(n, 0)) gi[0] = convolve(&other, g[0], w, NULL);
   if (needs(n, 1)) gi[1] = c.transposed ? weights(&c, g[0], input) : weights(&c, input, g[0]);
   if (needs(n, 2)) gi[2] = t_sum(g[0], all_but_channels(&c), false, DT_NONE);
+}
+/* Not the transpose, in whose steps zeros meet infinities. */
+TANGENT(ConvolutionBackward0) {
+  Conv c = noted_conv(n);
+  Tensor *of_input = t[0] ? convolve(&c, t[0], saved(n, 1), t[2]) : NULL;
+  Tensor *of_weight = t[1] ? convolve(&c, saved(n, 0), t[1], t[0] ? NULL : t[2]) : NULL;
+  if (of_input && of_weight) return t_add(of_input, of_weight);
+  if (of_input || of_weight) return of_input ? of_input : of_weight;
+  int64_t sizes[MAX_DIM];
+  for (int i = 0; i < y->ndim; i++) sizes[i] = i == 1 ? y->sizes[1] : 1;
+  return t_expand(t_reshape(t[2], y->ndim, sizes), y->ndim, y->sizes);
 }
 
 /* The map that c names, of its x or, transposed, of its y. */

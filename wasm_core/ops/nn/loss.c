@@ -547,10 +547,11 @@ LOSS_ROWS(LOSS_LOOPS)
 #define FIELDS_soft_margin FIELDS_mse
 #define FIELDS_bce "self target - weight | reduction:i"
 #define FIELDS_bce_logits "self target pos_weight weight | reduction:i"
-#define LOSS_NODES(name, Node_, error, value, gx, gt)                                              \
-  static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                        \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, FIELDS_##name, true, NULL}; \
-  static const Loss loss_##name = {error, LOSS_TABLE(value_##name), LOSS_TABLE(grad_x_##name),     \
+#define LOSS_NODES(name, Node_, error, value, gx, gt)                                          \
+  static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                    \
+  static const NodeType node_##name = {                                                        \
+      #Node_ "Backward0", vjp_##name, FIELDS_##name, true, NULL, NULL};                        \
+  static const Loss loss_##name = {error, LOSS_TABLE(value_##name), LOSS_TABLE(grad_x_##name), \
                                    LOSS_TABLE(grad_t_##name), &node_##name};
 LOSS_ROWS(LOSS_NODES)
 

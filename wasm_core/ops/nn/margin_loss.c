@@ -73,11 +73,7 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
   if (!dtype_is_float((DType)var->dtype))
     return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s",
                 dtype_c_name((DType)var->dtype));
-  Tensor *v = t_clone(var);
-  WITHOUT_GRAD_BLOCK { /* the gradient passes the clamp */
-    Tensor *clamped = t_clamp_min(v, number(eps));
-    if (clamped && tensor_write_begin(v, true)) tensor_copy_data(v, clamped);
-  }
+  Tensor *v = t_held_above(var, eps);
   Tensor *loss = t_mul_f(t_add(t_log(v), t_div(t_pow(t_sub(x, target), tensor_wrapped_i(2)), v)),
                          0.5);
   if (full) loss = t_add_f(loss, 0.5 * log(2 * MATHS_PI));

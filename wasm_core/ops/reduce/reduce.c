@@ -78,6 +78,12 @@ Tensor *restore_dims(Tensor *g, const Node *n, int at) {
   return ndim == g->ndim ? g : t_reshape(g, ndim, sizes);
 }
 
+Tensor *sum_along(const Node *n, int at, Tensor *gradient, Tensor *t, const Tensor *y) {
+  int64_t dims[MAX_DIM];
+  Tensor *products = t_real(t_mul(t_conj(gradient), t));
+  return t_reshape(t_sum(products, noted_dims(n, at, dims), true, DT_NONE), y->ndim, y->sizes);
+}
+
 Tensor *expand_back(Tensor *g, const Node *n, int at) {
   int64_t sizes[MAX_DIM];
   int ndim = n->n_numbers - at - SHAPE_NUMBERS;

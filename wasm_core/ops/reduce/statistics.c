@@ -64,14 +64,34 @@ static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   return dx ? t_add(dx, mean) : mean;
 }
 
-GRAD(VarBackward0, "self | correction:x dim:m keepdim:b")
-{ gi[0] = var_gradient(n, g[0], saved_plain(n, 0)); }
-GRAD(StdBackward0, "self result | correction:x dim:m keepdim:b")
-{ gi[0] = std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1)); }
-GRAD(VarMeanBackward0, "self | correction:x dim:m keepdim:b")
-{ gi[0] = with_mean(n, var_gradient(n, g[0], saved_plain(n, 0)), g[1]); }
-GRAD(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b")
-{ gi[0] = with_mean(n, std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1)), g[1]); }
+/* The tangent of the spread, or of the mean that comes with it; t of x. */
+static Tensor *spread_tangent(Node *n, Tensor *t, bool root, bool of_mean, Tensor *y) {
+  int64_t dims[MAX_DIM];
+  if (of_mean)
+    return t_reshape(t_mean(t, noted_dims(n, 1, dims), true, DT_NONE), y->ndim, y->sizes);
+  Tensor *x = saved_plain(n, 0), *one = t_ones_like(restore_dims(y, n, 1));
+  Tensor *var = sum_along(n, 1, var_gradient(n, one, x), t, y), *std = root ? saved(n, 1) : NULL;
+  return root ? t_masked_fill(t_div(var, t_mul_f(std, 2)), t_eq(std, tensor_wrapped_f(0)),
+                              tensor_wrapped_f(0))
+              : var;
+}
+
+GRAD_AND_TANGENT(VarBackward0, "self | correction:x dim:m keepdim:b") {
+  gi[0] = var_gradient(n, g[0], saved_plain(n, 0));
+}
+TANGENT(VarBackward0) { return spread_tangent(n, t[0], false, false, y); }
+GRAD_AND_TANGENT(StdBackward0, "self result | correction:x dim:m keepdim:b") {
+  gi[0] = std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1));
+}
+TANGENT(StdBackward0) { return spread_tangent(n, t[0], true, false, y); }
+GRAD_AND_TANGENT(VarMeanBackward0, "self | correction:x dim:m keepdim:b") {
+  gi[0] = with_mean(n, var_gradient(n, g[0], saved_plain(n, 0)), g[1]);
+}
+TANGENT(VarMeanBackward0) { return spread_tangent(n, t[0], false, output_nr, y); }
+GRAD_AND_TANGENT(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b") {
+  gi[0] = with_mean(n, std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1)), g[1]);
+}
+TANGENT(StdMeanBackward0) { return spread_tangent(n, t[0], true, output_nr, y); }
 
 typedef struct {
   const char *name;
@@ -235,7 +255,7 @@ static Tensor *positions(Tensor *x, const Tensor *y, int64_t dim, const char *na
   return t_view(x, y->ndim, sizes);
 }
 
-static Tensor *sum_along(Tensor *x, int64_t dim) { return t_sum(x, ONE_DIM(dim), false, DT_NONE); }
+static Tensor *sum_dim(Tensor *x, int64_t dim) { return t_sum(x, ONE_DIM(dim), false, DT_NONE); }
 
 /* The sum, or the running sums, of the areas between neighbours; x NULL: spacing dx. */
 static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running) {
@@ -253,7 +273,7 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
                           (Shown)given);
   int64_t n = y->sizes[dim], gaps = n > 0 ? n - 1 : 0;
   if (n == 0 && !running) {
-    Tensor *like = sum_along(t_detach(y), dim);
+    Tensor *like = sum_dim(t_detach(y), dim);
     return like ? t_zeros_like(like) : NULL;
   }
   if (x) x = positions(x, y, dim, name);
@@ -263,12 +283,12 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
     int64_t of_x = x->sizes[dim] - 1;
     Tensor *width = t_sub(t_narrow(x, dim, 1, of_x), t_narrow(x, dim, 0, of_x));
     Tensor *product = t_mul(t_add(later, earlier), width);
-    return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : sum_along(product, dim), 2);
+    return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : sum_dim(product, dim), 2);
   }
   if (running)
     return t_cumsum(t_mul(tensor_wrapped_f(dx / 2), t_add(later, earlier)), dim, DT_NONE);
   Tensor *ends = t_mul(t_add(t_select(y, dim, 0), t_select(y, dim, -1)), tensor_wrapped_f(0.5));
-  return t_mul_f(t_sub(sum_along(y, dim), ends), dx);
+  return t_mul_f(t_sub(sum_dim(y, dim), ends), dx);
 }
 
 /* x may be NULL */

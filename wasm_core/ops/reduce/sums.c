@@ -132,10 +132,19 @@ static Tensor *mean_grad(Node *n, Tensor *g) {
   if (count == 0) return t_div(expand_back(g, n, 0), tensor_wrapped_f(count));
   return expand_back(t_div(g, tensor_wrapped_f(count)), n, 0);
 }
-GRAD(MeanBackward0, "| self_sym_numel:n0 self_sym_sizes:s0")
-{ gi[0] = mean_grad(n, g[0]); }
-GRAD(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0")
-{ gi[0] = mean_grad(n, g[0]); }
+static Tensor *mean_tangent(Node *n, Tensor *t, Tensor *y) {
+  int64_t dims[MAX_DIM];
+  Tensor *mean = t_mean(t, noted_dims(n, 0, dims), true, tensor_dtype(y));
+  return t_reshape(mean, y->ndim, y->sizes);
+}
+GRAD_AND_TANGENT(MeanBackward0, "| self_sym_numel:n0 self_sym_sizes:s0") {
+  gi[0] = mean_grad(n, g[0]);
+}
+TANGENT(MeanBackward0) { return mean_tangent(n, t[0], y); }
+GRAD_AND_TANGENT(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0") {
+  gi[0] = mean_grad(n, g[0]);
+}
+TANGENT(MeanBackward1) { return mean_tangent(n, t[0], y); }
 
 static void divide_by(Tensor *y, double count) {
   if (tensor_absent(y)) return;

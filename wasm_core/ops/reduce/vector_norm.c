@@ -69,20 +69,32 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
   return t_mul(scaled, zero_where(t_div(g, raised(y, p - 1)), t_eq(y, zero)));
 }
 
-GRAD(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b")
-{
+GRAD_AND_TANGENT(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b") {
   int64_t dims[MAX_DIM];
   gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved_plain(n, 0),
                         restore_dims(saved(n, 1), n, 1), n->numbers[0].f, noted_dims(n, 1, dims));
 }
+TANGENT(LinalgVectorNormBackward0) {
+  int64_t dims[MAX_DIM];
+  Tensor *length = restore_dims(saved(n, 1), n, 1);
+  Tensor *gradient = norm_gradient(t_ones_like(length), saved_plain(n, 0), length, n->numbers[0].f,
+                                   noted_dims(n, 1, dims));
+  return gradient ? sum_along(n, 1, gradient, t[0], y) : NULL;
+}
 
 /* y = |a - b|_p. */
-GRAD(DistBackward0, "self other result | p:x")
-{
+GRAD_AND_TANGENT(DistBackward0, "self other result | p:x") {
   Tensor *d = norm_gradient(g[0], t_sub(saved_plain(n, 0), saved_plain(n, 1)), saved(n, 2),
                             n->numbers[0].f, ALL_DIMS);
   if (needs(n, 0)) gi[0] = d;
   if (needs(n, 1)) gi[1] = d ? t_neg(d) : NULL;
+}
+TANGENT(DistBackward0) {
+  Tensor *length = saved(n, 2);
+  Tensor *gradient = norm_gradient(t_ones_like(length), t_sub(saved_plain(n, 0), saved_plain(n, 1)),
+                                   length, n->numbers[0].f, ALL_DIMS);
+  Tensor *moved = !t[1] ? t[0] : t[0] ? t_sub(t[0], t[1]) : t_neg(t[1]);
+  return gradient ? t_sum_all(t_real(t_mul(t_conj(gradient), moved))) : NULL;
 }
 
 /* ------------------------------------------------------------ ops */

@@ -400,8 +400,8 @@ static void grad_copy(Node *n, Tensor **g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = t_zeros_like(g[0]);
   gi[1] = g[0];
 }
-static const NodeType CopyBackwards = {"torch::autograd::CopyBackwards", grad_copy, "", false,
-                                       NULL};
+static const NodeType CopyBackwards = {
+    "torch::autograd::CopyBackwards", grad_copy, "", false, NULL, NULL};
 
 static bool check_expands(const Tensor *dst, const Tensor *src) {
   if (sizes_expandable(src->ndim, src->sizes, dst->ndim, dst->sizes)) return true;
@@ -438,10 +438,10 @@ static void grad_fill(Node *n, Tensor **g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = t_zeros_like(g[0]);
   if (n->n_edges > 1) gi[1] = g[0];
 }
-static const NodeType fill_types[4] = {{"FillBackward0", grad_fill, "", false, NULL},
-                                       {"FillBackward1", grad_fill, "", false, NULL},
-                                       {"FillBackward2", grad_fill, "", false, NULL},
-                                       {"FillBackward3", grad_fill, "", false, NULL}};
+static const NodeType fill_types[4] = {{"FillBackward0", grad_fill, "", false, NULL, NULL},
+                                       {"FillBackward1", grad_fill, "", false, NULL, NULL},
+                                       {"FillBackward2", grad_fill, "", false, NULL, NULL},
+                                       {"FillBackward3", grad_fill, "", false, NULL, NULL}};
 GRAD(ZeroBackward0, "")
 { gi[0] = t_zeros_like(g[0]); }
 

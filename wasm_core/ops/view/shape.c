@@ -708,7 +708,8 @@ static void refuse_set(Node *n, Tensor **g, Tensor **gi) {
   (void)n, (void)g, (void)gi;
   fail(ERR_RUNTIME, "derivative for set_ is not implemented");
 }
-static const NodeType node_set = {"torch::autograd::NotImplemented", refuse_set, "", false, NULL};
+static const NodeType node_set = {
+    "torch::autograd::NotImplemented", refuse_set, "", false, NULL, NULL};
 
 /* x becomes another name for v's elements; v is an alias nobody else has. */
 static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {

@@ -389,10 +389,10 @@ GRAD(ViewBackward0, "| self_sym_sizes:l")
   Ints sizes = num_list_at(n, 0);
   gi[0] = t_reshape(g[0], sizes.n, sizes.v);
 }
-static const NodeType UnsafeViewBackward0 = {"UnsafeViewBackward0", grad_ViewBackward0,
-                                             "| self_sym_sizes:l", false, NULL};
-static const NodeType ReshapeAliasBackward0 = {"ReshapeAliasBackward0", grad_ViewBackward0,
-                                               "| self_sym_sizes:l", false, NULL};
+static const NodeType UnsafeViewBackward0 = {
+    "UnsafeViewBackward0", grad_ViewBackward0, "| self_sym_sizes:l", false, NULL, NULL};
+static const NodeType ReshapeAliasBackward0 = {
+    "ReshapeAliasBackward0", grad_ViewBackward0, "| self_sym_sizes:l", false, NULL, NULL};
 GRAD(AliasBackward0, "")
 { gi[0] = g[0]; }
 

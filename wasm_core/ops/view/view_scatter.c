@@ -124,16 +124,18 @@ static Strided strided_at(Node *n) {
 
 /* PyTorch's: the gradient of x is what arrives inside the window and zero beside it, not the
  * other way round as its tangent has it. */
-GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l")
-{
+GRAD_AND_TANGENT(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l") {
   Strided s = strided_at(n);
   Tensor *all = t_contiguous(g[0]), *inside = t_as_strided_ints(all, s.sizes, s.strides, s.offset);
-  bool forward = forward_produces(n);
-  Tensor *kept = t_as_strided_scatter(t_zeros_like(all), forward ? t_ones_like(inside) : inside,
-                                      s.sizes, s.strides, s.offset);
   if (needs(n, 0))
-    gi[0] = forward ? t_masked_fill(all, t_to(kept, DT_BOOL), tensor_wrapped_f(0)) : kept;
+    gi[0] = t_as_strided_scatter(t_zeros_like(all), inside, s.sizes, s.strides, s.offset);
   if (needs(n, 1)) gi[1] = inside;
+}
+TANGENT(AsStridedScatterBackward0) {
+  Strided s = strided_at(n);
+  Tensor *to = t[0] ? t[0] : t_fill_(clone_storage(y), tensor_wrapped_f(0));
+  Tensor *src = t[1] ? t[1] : tensor_zeros(s.sizes.n, s.sizes.v, tensor_dtype(y));
+  return t_as_strided_scatter(to, src, s.sizes, s.strides, s.offset);
 }
 
 Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset) {
