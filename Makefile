@@ -21,6 +21,7 @@ help:
 	@echo 'make test    all tests but those that compare with PyTorch'
 	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
 	@echo 'make fuzz    10,000 damaged files'
+	@echo 'make layouts  every op over every layout of its operands'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make format  Python and C in the form that make check asks for'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
@@ -72,7 +73,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call compile,$(PARITY_VENV))
 	@touch $@
 
-.PHONY: demo test parity stubs names bench fuzz
+.PHONY: demo test parity stubs names bench fuzz layouts
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -86,6 +87,10 @@ parity: $(PARITY_VENV)/.parity
 # `make test` has a few hundred of these.
 fuzz: $(VENV)/.dev
 	PYGRAD_FUZZED_FILES=10000 $(VENV)/bin/python -m pytest -n 2 tests/test_files.py -k damaged_file
+
+# `make test` has one of them for some samples of each op.
+layouts: $(VENV)/.dev
+	PYGRAD_ALL_LAYOUTS=1 $(VENV)/bin/python -m pytest -n 2 tests/test_representations.py
 
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
@@ -348,7 +353,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity fuzz native guarded repro size demo bits web-test bench scale; do \
+	@for target in check parity fuzz layouts native guarded repro size demo bits web-test bench scale; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

@@ -140,6 +140,91 @@ def includes() -> Iterator[tuple[Path, str]]:
             yield path, name
 
 
+# ---------------------------------------------------------------- ways past the door
+
+ENTERED = re.compile(r"\b(?:OP|VIEW|ANY)_ENTERED")
+BODY = re.compile(r"^([A-Za-z_][\w ]*[ *]+)(\w+)(\([^;{}]*\)) \{", re.MULTILINE)
+SHORT_FORM = re.compile(r"^[A-Z_]+\((t_\w+)\(([^()]*)\),(.*?)\)$(?!\n )", re.MULTILINE | re.DOTALL)
+"""A function that a macro makes: its name, its parameters, what it does."""
+ADDRESS = re.compile(r"\b(?:tensor_data|words_of|words_in)\((\w*)")
+PLAIN = r"tensor_empty|tensor_zeros|tensor_settled|index_words|tensor_number"
+"""What makes tensors that are not lazy."""
+ROW_KINDS = {
+    "UNARY": "unary",
+    "UNARY_P": "unary",
+    "BINARY": "binary",
+    "COMPARE": "compare",
+    "PREDICATE": "predicate",
+}
+"""What the function of an element-wise row calls, by the row's kind."""
+
+Functions = dict[str, tuple[str, str, bool]]
+"""The parameters and the body of each function, and whether its file alone may call it."""
+
+
+def bodies(code: str) -> Functions:
+    """The functions of a source, after ``bare`` and ``without_directives``."""
+    short = SHORT_FORM.findall(code)
+    found: Functions = {name: (given, does, False) for name, given, does in short}
+    for m in BODY.finditer(code):
+        at, depth = m.end(), 1
+        while depth:
+            depth += {"{": 1, "}": -1}.get(code[at], 0)
+            at += 1
+        own = bool(re.search(r"\b(static|INLINE)\b", m[1]))
+        found[m[2]] = (m[3], code[m.end() : at - 1], own)
+    return found
+
+
+class WaysPastTheDoor:
+    """Which calls lead to an address of elements without an entry by the door."""
+
+    def __init__(self, minded: frozenset[str]) -> None:
+        """`minded`: functions that heed lazy tensors themselves."""
+        self.minded = minded | {"words_of", "words_in"}  # which ADDRESS finds where they are used
+        self.files = {
+            path: bodies(without_directives(bare(path.read_text())))
+            for path in (*ENGINE.rglob("*.c"), *ENGINE.rglob("*.h"))
+        }
+        self.place: dict[str, Path] = {}
+        for path, found in self.files.items():
+            for name, (_, _, own) in found.items():
+                if not own or path.suffix == ".h":
+                    self.place.setdefault(name, path)
+        table = bare((ENGINE / "ops/elementwise/elementwise.def").read_text())
+        row = rf"^({'|'.join(ROW_KINDS)})(_AS)?\((?:[^(),]|\([^()]*\))*,\s*(\w+),\s*(\w*)"
+        for kind, other, first, second in re.findall(row, table, re.MULTILINE):
+            path = ENGINE / "ops/elementwise/elementwise.c"
+            name = f"t_{second if other else first}"
+            self.files[path][name] = ("(Tensor *x)", ROW_KINDS[kind], False)
+            self.place[name] = path
+
+    def known(self, name: str) -> bool:
+        return name in self.place
+
+    def takes_tensors(self, name: str) -> bool:
+        return bool(re.search(r"\b(Tensor|Tensors|Call)\b", self.files[self.place[name]][name][0]))
+
+    def of(self, name: str) -> list[str]:
+        """The calls from a function to an address; empty if there are none."""
+        return self._way(self.place[name], name, set())
+
+    def _way(self, path: Path, name: str, seen: set[tuple[Path, str]]) -> list[str]:
+        path = path if name in self.files[path] else self.place[name]
+        _, body, _ = self.files[path][name]
+        if (path, name) in seen or name in self.minded or ENTERED.search(body):
+            return []
+        seen.add((path, name))
+        for which in ADDRESS.findall(body):
+            if not re.search(rf"\b{which or '-'} = [^;]*?\b(?:{PLAIN})", body):
+                return [name]
+        for word in dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*\b", body)):
+            if word != name and (word in self.files[path] or word in self.place):
+                if way := self._way(path, word, seen):
+                    return [name, *way]
+        return []
+
+
 # ---------------------------------------------------------------- the Python front
 
 

@@ -1,4 +1,4 @@
-"""Complex tensors: what holds of every op that takes them, and of their gradients."""
+"""Complex tensors: gradients of every op that takes them, and what waits to be computed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,20 @@ from helpers import (
     STRIDES_ARE_ITS_ARGUMENT,
     UNINITIALISED,
     array_of,
-    assert_same,
     floating,
     leaves_nothing,
     run,
     swept,
 )
 from samples import Entry
-from sampling import Call, X, filled, numbers
+from sampling import Call, filled, numbers
 from test_gradients import NOT_BY_DIFFERENCES, STEP, contracted
 
 import pygrad
+import pygrad as torch
 from pygrad._dtypes import ALL as DTYPES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-TELLS_THEM_APART = {
-    "is_conj": "asks",
-    "view_as_real": "refuses a conjugate that waits",
-    "resolve_conj": "gives back what waits for nothing",
-    "_is_view": "a computed conjugate is none",
-}
-"""Ops that see whether a conjugate waits."""
 
 OF_OTHER_MATRICES = {
     **dict.fromkeys(
@@ -50,7 +42,7 @@ NOT_COMPARED = {*NOT_BY_DIFFERENCES, *OF_OTHER_MATRICES}
 
 
 def takes_values(entry: Entry) -> bool:
-    without = UNINITIALISED | RANDOM | STRIDES_ARE_ITS_ARGUMENT | TELLS_THEM_APART.keys()
+    without = UNINITIALISED | RANDOM | STRIDES_ARE_ITS_ARGUMENT
     return entry.space != "internal" and entry.name not in without
 
 
@@ -67,48 +59,6 @@ def complex_arrays(sample: Call) -> list[Any]:
 
 def made(sample: Call) -> list[Any]:
     return [pygrad.from_numpy(np.asarray(array).copy()) for array in complex_arrays(sample)]
-
-
-@swept(takes_values)
-@leaves_nothing
-def test_conjugate_that_waits_is_as_good_as_one_computed(entry: Entry, sample: Call) -> None:
-    tensors = made(sample)
-    waiting = [t.conj() if t.is_complex() else t for t in tensors]
-    computed = [t.conj().resolve_conj() if t.is_complex() else t for t in tensors]
-    if not any(t.is_conj() for t in waiting):
-        pytest.skip("takes no complex numbers")
-    try:
-        expected = run(entry, *filled(sample, computed))
-    except PROPER_ERRORS as error:
-        with pytest.raises(type(error)):
-            run(entry, *filled(sample, waiting))
-        return
-    assert_same(run(entry, *filled(sample, waiting)), expected, rtol=1e-13, atol=1e-14)
-
-
-@swept(lambda entry: takes_values(entry) and "inplace" in entry.words)
-@leaves_nothing
-def test_conjugate_that_waits_is_written_to(entry: Entry, sample: Call) -> None:
-    write = getattr(pygrad.Tensor, entry.name + "_", None)
-    tensors = made(sample)
-    if write is None or not tensors or not tensors[0].is_complex():
-        pytest.skip("no such method for these arguments")
-    if not isinstance(sample.args[0], X) or sample.args[0].kind == "parts":
-        pytest.skip("no such method for these arguments")
-    alone = tensors[0].conj().resolve_conj()
-    args, kwargs = filled(sample, [alone, *tensors[1:]])
-    try:
-        write(*args, **kwargs)
-    except PROPER_ERRORS as error:
-        args, kwargs = filled(sample, [tensors[0].conj(), *tensors[1:]])
-        with pytest.raises(type(error)):
-            write(*args, **kwargs)
-        return
-    base = tensors[0].clone()
-    args, kwargs = filled(sample, [base.conj(), *tensors[1:]])
-    write(*args, **kwargs)
-    np.testing.assert_allclose(array_of(args[0]), array_of(alone), rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(array_of(base), array_of(alone).conj(), rtol=1e-13, atol=1e-14)
 
 
 @swept(lambda entry: takes_values(entry) and not {entry.id, entry.name} & NOT_COMPARED)
@@ -147,6 +97,112 @@ def test_gradient_by_complex_numbers(entry: Entry, sample: Call) -> None:
         slope = (value(above) - value(below)) / (2 * STEP)
         mine = float((array_of(gradient).conj() * way).real.sum())
         np.testing.assert_allclose(mine, slope, rtol=1e-4, atol=1e-5, err_msg=f"input {k}")
+
+
+@pytest.mark.parametrize("index", [[0, 2], [True, False, True], torch.tensor([0, 2])], ids=str)
+def test_assignment_by_an_index_goes_through_a_view_that_waits(index: Any) -> None:
+    base = torch.zeros(3, dtype=torch.complex128)
+    base.conj()[index] = 2 + 1j
+    assert base.tolist() == [2 - 1j, 0, 2 - 1j]
+    base.conj().imag[index] += 5.0
+    assert base.tolist() == [2 - 6j, 0, 2 - 6j]
+    square = torch.zeros(2, 2, dtype=torch.complex128)
+    square.mH[[0, 1], [1, 0]] = 1j
+    assert square.tolist() == [[0, -1j], [-1j, 0]]
+
+
+def test_gradient_of_what_was_written_to_a_conjugate_that_waits() -> None:
+    x = torch.ones(3, dtype=torch.complex128, requires_grad=True)
+    value = torch.tensor([3j], requires_grad=True)
+    y = (x * 2).conj()
+    y[torch.tensor([0])] = value.to(torch.complex128)
+    y.abs().sum().backward()
+    assert x.grad.tolist() == [0, 2, 2]
+    assert value.grad.tolist() == [1j]
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        lambda c: c.to(c.dtype),
+        lambda c: c.type_as(c),
+        lambda c: c.sum_to_size(c.shape),
+        lambda c: c.cdouble() if c.is_complex() else c.double(),
+        lambda c: c.contiguous(),
+        lambda c: c.cpu(),
+        lambda c: c.type(c.dtype),
+    ],
+)
+def test_what_changes_nothing_gives_back_the_tensor_that_waits(same: Any) -> None:
+    for view in (torch.Tensor.conj, lambda z: z.conj().imag):
+        base = torch.zeros(2, dtype=torch.complex128)
+        waits = view(base)
+        if same(waits) is not waits:  # a view of every second number is not contiguous
+            assert not waits.is_contiguous()
+            continue
+        same(waits).fill_(3)
+        assert waits.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("write", ["zero_", "fill_", "normal_", "add_"])
+def test_expanded_view_that_waits_is_not_written_to(write: str) -> None:
+    waits = torch.ones(3, 1, dtype=torch.complex128).conj().expand(3, 4)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        getattr(waits, write)(*([1] if write in ("fill_", "add_") else []))
+    assert waits.tolist() == [[1] * 4] * 3
+
+
+def test_statistics_and_rows_that_wait_are_written_to() -> None:
+    """PyTorch's batch_norm loses the statistics."""
+    F = torch.nn.functional
+    weight = torch.tensor([[1 - 2j, 3 - 1j]])
+    F.embedding(torch.tensor([0]), weight.conj().imag, max_norm=0.1)
+    assert weight.imag.norm().item() == pytest.approx(0.1)
+    F.embedding_bag(torch.tensor([[0]]), weight.conj().imag, max_norm=0.05)
+    assert weight.imag.norm().item() == pytest.approx(0.05)
+    for norm in (F.batch_norm, F.instance_norm):
+        both = torch.zeros(2, 3, dtype=torch.complex64)
+        mean, var = both.conj().imag
+        norm(torch.arange(24.0).view(2, 3, 4), mean, var + 1, None, None, True)
+        plain = torch.zeros(3)
+        norm(torch.arange(24.0).view(2, 3, 4), plain, torch.ones(3), None, None, True)
+        assert torch.equal(mean, plain)
+        assert plain.ne(0).all()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.special.legendre_polynomial_p(x, 1),
+        lambda x: torch.special.chebyshev_polynomial_t(x, 2),
+        lambda x: torch.special.shifted_chebyshev_polynomial_t(x, 1),
+        lambda x: torch.special.hermite_polynomial_h(x, 1),
+        lambda x: torch.special.laguerre_polynomial_l(x, 1),
+        lambda x: torch.special.modified_bessel_k0(x.abs().neg()._neg_view()),
+        lambda x: 0.3 % x,
+    ],
+)
+def test_negative_that_waits_is_as_good_as_one_computed(function: Any) -> None:
+    x = torch.tensor([1 + 0.5j, 2 - 0.25j], dtype=torch.complex128).conj().imag
+    assert x.is_neg()
+    assert function(x).tolist() == function(x.resolve_neg()).tolist()
+
+
+@pytest.mark.parametrize("view", [torch.conj, lambda z: z.conj().imag])
+def test_values_of_sparse_tensors_are_computed(view: Any) -> None:
+    values = view(torch.tensor([1 + 1j, 2 + 2j], dtype=torch.complex128))
+    s = torch.sparse_coo_tensor(torch._neg_view(torch.tensor([[0, -1], [-1, 0]])), values, (2, 2))
+    assert not s._values().is_conj()
+    assert not s._values().is_neg()
+    d = s.to_dense()
+    assert [d[0, 1].item(), d[1, 0].item()] == values.tolist()
+    assert torch.equal((s * 2).to_dense(), d * 2)
+    assert torch.equal((s / 2).to_dense(), d / 2)
+    assert torch.equal((s - s * 0.5).to_dense(), d * 0.5)
+    assert torch.equal(torch.add(torch.zeros_like(d), s, alpha=2), d * 2)
+    assert torch.equal(
+        (s * view(torch.full((2, 2), 1j + 1))).to_dense(), d * view(torch.full((2, 2), 1j + 1))
+    )
 
 
 def test_gradient_is_added_to_a_conjugate_that_waits() -> None:

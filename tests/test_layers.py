@@ -431,6 +431,45 @@ def test_functions_of_ops_enter_by_the_door() -> None:
     assert not outside
 
 
+MIND_LAZY_TENSORS = {
+    **dict.fromkeys(["tensor_copy_data", "tensor_fill_data", "tensor_settled"], "honour the flags"),
+    "tensor_snapshot": "shares bytes and flags",
+    "run_loop": "of optimizers: computes those that are lazy, and writes to them",
+    "accumulate": "computes what is lazy, and writes to what is new",
+    "divide_by_counts": "of what is new",
+    **dict.fromkeys(["structure", "in_order", "find_places"], "of places that the engine made"),
+    **dict.fromkeys(["within", "infer_sizes", "check_numbers"], "of index_words, which computes"),
+}
+"""Functions that ask for addresses of elements outside of the door, each with its reason."""
+
+
+def test_no_row_reaches_elements_but_by_the_door() -> None:
+    """A row's function enters by the door, or what it calls does before an address of elements is
+    asked for: so no op reads a lazy tensor's bytes as they lie.
+    """
+    ways = layers.WaysPastTheDoor(frozenset(MIND_LAZY_TENSORS))
+    rows = [path for path in (ENGINE / "ops").rglob("*.def") if path.name != "ops.def"]
+    texts = [layers.bare(path.read_text()) for path in rows]
+    called = published().union(*(re.findall(r"\b(\w+)\(", text) for text in texts))
+    assert not {n for n in called if n.startswith(("t_", "op_")) and not ways.known(n)}
+    functions = {name for name in called if ways.known(name) and ways.takes_tensors(name)}
+    functions -= {name for name in published() if name.startswith("t_sparse_")}  # behind doors
+    assert len(functions) > 500
+    assert {name: way for name in sorted(functions) if (way := ways.of(name))} == {}
+
+
+def test_ways_past_the_door_are_seen() -> None:
+    ways = layers.WaysPastTheDoor(frozenset())
+    for name in ("t_mul", "t_normal_", "t_interpolate"):
+        assert ways.of(name) == []
+    for name in ("tensor_fill_data", "run_typed", "op_fused_sgd"):
+        assert ways.of(name)[0] == name
+    made = (
+        "Tensor *t_f(Tensor *x) {\n  Tensor *y = tensor_empty(x);\n  g(tensor_data(y), h(x));\n}\n"
+    )
+    assert layers.bodies(made) == {"t_f": ("(Tensor *x)", made[made.index("{") + 1 : -2], False)}
+
+
 def test_op_header_says_where_each_function_is() -> None:
     place = ""
     for line in (ENGINE / "ops/op.h").read_text().splitlines():

@@ -7,7 +7,6 @@ writes through them.
 
 from __future__ import annotations
 
-import itertools
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -30,6 +29,8 @@ from helpers import (
 from samples import Entry, entries, samples
 from sampling import Call, X, filled, numbers
 from test_gradients import contracted
+from test_nested import SHAPES
+from test_nested import SWEPT as NESTED
 
 import pygrad as torch
 
@@ -93,6 +94,10 @@ def takes(layout: str, x: Tensor) -> bool:
     return "negative" not in layout or x.dtype is not torch.bool
 
 
+def laid(layout: str, x: Tensor) -> Tensor:
+    return LAYOUTS[layout](x) if takes(layout, x) else x.clone()
+
+
 # ------------------------------------------------------------------ the calls
 
 TELLS_THEM_APART = {
@@ -114,6 +119,7 @@ TELLS_THEM_APART = {
 OF_ITS_MEMORY = {
     **dict.fromkeys(STRIDES_ARE_ITS_ARGUMENT, "its result depends on strides"),
     **dict.fromkeys(RANDOM, "draws in the order of memory"),
+    "contiguous": "gives back what is contiguous",
     **dict.fromkeys(["stride", "storage_offset", "is_set_to", "_version"], "asks"),
 }
 """Ops that see how their argument lies."""
@@ -126,6 +132,12 @@ class Case:
     entry: Entry
     sample: Call
     dtype: str
+    alone: int = -1
+    """Which of the tensors is laid out otherwise; -1: all that can be."""
+
+    def __str__(self) -> str:
+        which = f", tensor {self.alone} alone" if self.alone >= 0 else ""
+        return f"{self.entry.id}({self.sample}), {self.dtype}{which}"
 
     def numbers(self) -> list[Any]:
         found = []
@@ -144,31 +156,40 @@ class Case:
         return made
 
     def laid(self, layout: str, made: list[Tensor]) -> list[Tensor]:
-        return [LAYOUTS[layout](x) if takes(layout, x) else x.clone() for x in made]
+        return [laid(layout, x) if self.alone in (-1, k) else x.clone() for k, x in enumerate(made)]
 
 
-def layouts_of(case: Case) -> Iterator[str]:
+def layouts_of(case: Case) -> list[str]:
     given = list(map(torch.from_numpy, case.numbers()))
     chosen = [name for name in LAYOUTS if any(takes(name, x) for x in given)]
     if case.entry.name in TELLS_THEM_APART:
         chosen = [name for name in chosen if not ("conj" in name or "negative" in name)]
     if case.entry.name in OF_ITS_MEMORY:
         chosen = [name for name in chosen if name in LAZY - {"negative half"}]
-    if chosen and not ALL:
-        at = zlib.crc32(f"{case.entry.id}({case.sample}) {case.dtype}".encode())
-        chosen = [chosen[at % len(chosen)]]
-    yield from chosen
+    return chosen
 
 
-def cases(entry: Entry) -> Iterator[tuple[Case, str]]:
-    for sample in samples(entry):
-        for dtype in ("float64", "complex128"):
-            if dtype == "float64" or any(
-                not what.dtype and what.kind != "parts" for what in sample.tensors()
-            ):
-                case = Case(entry, sample, dtype)
-                for layout in layouts_of(case):
-                    yield case, layout
+def dtypes_of(sample: Call) -> Iterator[str]:
+    own = [bool(what.dtype) or what.kind == "parts" for what in sample.tensors()]
+    yield "float64"
+    if not all(own):
+        yield from ("complex128", "float16") if ALL else ("complex128",)
+
+
+def cases(entry: Entry, step: int) -> Iterator[tuple[Case, str]]:
+    """All of each sample; else one of each of some samples, by their names."""
+    for sample in samples(entry)[:: 1 if ALL else step]:
+        count = len(sample.tensors())
+        made = [
+            (case, layout)
+            for dtype in dtypes_of(sample)
+            for alone in (-1, *(range(count) if ALL and count > 1 else ()))
+            for case in [Case(entry, sample, dtype, alone)]
+            for layout in layouts_of(case)
+        ]
+        if made and not ALL:
+            made = [made[zlib.crc32(f"{entry.id}({sample})".encode()) % len(made)]]
+        yield from made
 
 
 def swept(keep: Callable[[Entry], bool]) -> Any:
@@ -176,15 +197,15 @@ def swept(keep: Callable[[Entry], bool]) -> Any:
     return pytest.mark.parametrize("entry", chosen, ids=lambda entry: entry.id)
 
 
-def each(entry: Entry, check: Callable[[Case, str], None]) -> None:
+def each(entry: Entry, check: Callable[[Case, str], None], step: int = 1) -> None:
     failures = []
-    for case, layout in cases(entry):
+    for case, layout in cases(entry, step):
         try:
             check(case, layout)
         except torch.EngineError:
             raise
         except Exception as error:
-            error.add_note(f"{entry.id}({case.sample}), {case.dtype}, {layout}")
+            error.add_note(f"{case}, {layout}")
             failures.append(error)
     if failures:
         for error in failures[1:]:
@@ -239,8 +260,8 @@ def is_view(result: Any) -> list[bool]:
 
 
 def check_result(case: Case, layout: str) -> None:
-    own, laid = case.leaves(), case.leaves()
-    plain, made = [x.clone() for x in own], case.laid(layout, laid)
+    own, others = case.leaves(), case.leaves()
+    plain, made = [x.clone() for x in own], case.laid(layout, others)
     if case.entry.mutates:
         plain, made = [x.detach() for x in plain], [x.detach() for x in made]
     args, kwargs = filled(case.sample, plain)
@@ -257,13 +278,13 @@ def check_result(case: Case, layout: str) -> None:
     if case.entry.mutates:
         assert_equal(made, plain)
     else:
-        assert_equal(gradients(got, laid), gradients(expected, own), rtol=1e-11, atol=1e-12)
+        assert_equal(gradients(got, others), gradients(expected, own), rtol=1e-11, atol=1e-12)
 
 
 @swept(lambda entry: True)
 @leaves_nothing
 def test_result_and_gradient_do_not_depend_on_the_layout(entry: Entry) -> None:
-    each(entry, check_result)
+    each(entry, check_result, 2)
 
 
 # ------------------------------------------------------------------ in place
@@ -278,12 +299,12 @@ def check_in_place(case: Case, layout: str) -> None:
     outcomes = []
     for chosen in (None, layout):
         made = case.leaves()
-        laid = [x.clone() for x in made] if chosen is None else case.laid(chosen, made)
-        seen = laid[0].detach()
-        args, kwargs = filled(case.sample, laid)
+        given = [x.clone() for x in made] if chosen is None else case.laid(chosen, made)
+        seen = given[0].detach()
+        args, kwargs = filled(case.sample, given)
         result = outcome(lambda a=args, k=kwargs: write(*a, **k))
         if not isinstance(result, type):
-            assert result is laid[0]
+            assert result is given[0]
             assert seen._version == 1
             np.testing.assert_array_equal(*arrays([seen, result.detach()]))
         outcomes.append((result, [] if isinstance(result, type) else gradients(result, made)))
@@ -304,7 +325,6 @@ OUT_NOT_OF_ALL = {"where", "nonzero", "bernoulli"}
 """Ops of which some samples are another overload, which takes no out=."""
 
 
-
 def check_out(case: Case, layout: str) -> None:
     plain = [x.detach() for x in case.leaves()]
     args, kwargs = filled(case.sample, plain)
@@ -312,7 +332,7 @@ def check_out(case: Case, layout: str) -> None:
     if isinstance(expected, type) or not leaves(expected):
         return
     fresh = [torch.ones_like(y, memory_format=torch.contiguous_format) for y in leaves(expected)]
-    made = case.laid(layout, fresh)
+    made = [laid(layout, y) for y in fresh]
     seen = [y.detach() for y in made]
     out = made[0] if isinstance(expected, torch.Tensor) else tuple(made)
     got = outcome(lambda: case.entry.function(*args, **kwargs, out=out))
@@ -327,3 +347,115 @@ def check_out(case: Case, layout: str) -> None:
 @leaves_nothing
 def test_out_goes_through_to_what_is_viewed(entry: Entry) -> None:
     each(entry, check_out)
+
+
+# ------------------------------------------------------------------ beside sparse tensors
+
+
+def sparse_forms(x: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
+    """What makes of values like x's those of sparse tensors of its shape."""
+    if x.layout is not torch.strided or not x.ndim or not (x.is_floating_point() or x.is_complex()):
+        return
+    coo = x.detach().to_sparse()
+    places = coo.indices()
+    yield lambda lay: torch.sparse_coo_tensor(places, lay(coo.values()), x.shape)
+    if x.ndim == 2:
+        csr = x.detach().to_sparse_csr()
+        at, columns = csr.crow_indices(), csr.col_indices()
+        yield lambda lay: torch.sparse_csr_tensor(at, columns, lay(csr.values()), x.shape)
+
+
+def dense(value: Any) -> Any:
+    return [y if y.layout is torch.strided else y.to_dense() for y in leaves(value)]
+
+
+def check_sparse(case: Case, layout: str) -> None:
+    """With one tensor sparse, and with all, in each form; values and dense operands lie so."""
+    if any(what.kind == "parts" for what in case.sample.tensors()):
+        return
+    plain = [x.detach() for x in case.leaves()]
+    forms = [list(sparse_forms(x)) for x in plain]
+    chosen = [{k: form} for k, found in enumerate(forms) for form in found]
+    chosen += [{k: found[0] for k, found in enumerate(forms) if found}] if len(plain) > 1 else []
+    for sparse in chosen:
+        outcomes = []
+        for lay in (torch.clone, lambda x: laid(layout, x)):
+            made = [
+                sparse[k](lay).requires_grad_() if k in sparse else lay(x)
+                for k, x in enumerate(plain)
+            ]
+            args, kwargs = filled(case.sample, made)
+            result = outcome(lambda a=args, k=kwargs: case.entry.function(*a, **k))
+            if isinstance(result, type):
+                outcomes.append(result)
+                continue
+            shown = outcome(lambda r=result: dense(r))
+            by = [] if isinstance(shown, type) else gradients(shown, made)
+            outcomes.append([shown, by if isinstance(by, type) else dense(by)])
+        expected, got = outcomes
+        if assert_error(got, expected):
+            continue
+        for mine, other in zip(got, expected, strict=True):
+            assert_equal(mine, other)
+
+
+def assert_error(got: Any, expected: Any) -> bool:
+    assert isinstance(got, type) is isinstance(expected, type)
+    assert not isinstance(got, type) or got is expected
+    return isinstance(got, type)
+
+
+@swept(lambda entry: not entry.mutates and entry.name not in RANDOM)
+@leaves_nothing
+def test_sparse_tensors_of_such_values_and_beside_such_tensors(entry: Entry) -> None:
+    each(entry, check_sparse, 4)
+
+
+# ------------------------------------------------------------------ nested tensors
+
+
+def divided(form: str, x: Tensor) -> Any:
+    """The first row as an entry, and the others as one."""
+    if not x.ndim:
+        return x
+    if form == "strided":
+        return torch.nested.as_nested_tensor([x[:1], x[1:]], layout=torch.strided)
+    if form == "entries":
+        return torch.nested.as_nested_tensor([x[:1], x[1:]], layout=torch.jagged)
+    return torch.nested.nested_tensor_from_jagged(x, torch.tensor([0, 1, len(x)]))
+
+
+def entries_of(value: Any) -> Any:
+    return [part for y in leaves(value) for part in (y.unbind() if y.is_nested else [y])]
+
+
+def check_nested(case: Case, layout: str) -> None:
+    for form in ("strided", "entries", "values"):
+        outcomes = []
+        for lay in (torch.clone, lambda x: laid(layout, x)):
+            own = case.leaves()
+            args, kwargs = filled(case.sample, [divided(form, lay(x)) for x in own])
+            result = outcome(lambda a=args, k=kwargs: case.entry.function(*a, **k))
+            found = result if isinstance(result, type) else entries_of(result)
+            outcomes.append((found, [] if isinstance(found, type) else gradients(found, own)))
+        (expected, by), (got, gradient) = outcomes
+        if assert_equal(got, expected):
+            assert_equal(gradient, by)
+
+
+@pytest.mark.parametrize("entry", list(dict.fromkeys(e for e, _ in NESTED)), ids=lambda e: e.id)
+@leaves_nothing
+def test_nested_tensors_of_such_values(entry: Entry) -> None:
+    each(entry, check_nested, 4)
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "offset"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_of_nested_tensors_of_such_values(name: str, layout: str) -> None:
+    """As they stand in the entries; offset: jagged values are whole."""
+    function, _ = SHAPES[name]
+    x = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, 2], [4, 1 - 1j]], dtype=torch.complex128)
+    x = x if takes(layout, x) else x.real.clone()
+    for form in ("strided", "entries", "values"):
+        got, expected = (function(divided(form, y)) for y in (laid(layout, x), x))
+        assert_same(entries_of(got), entries_of(expected))

@@ -491,8 +491,8 @@ Tensor *t_fill_(Tensor *x, Tensor *value) {
   SPARSE_GIVES(refuse_layout("fill_.Scalar", x), x, value);
   VIEW_ENTERED(t_fill_, "fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
-      !(is_wrapped(value) || check_overlap_internal(x)))
-    return NULL;
+      !((is_wrapped(value) && !(x->flags & FLAGS_LAZY)) || check_overlap_internal(x)))
+    return NULL; /* one number may be written where places are one, but PyTorch turns lazy ones */
   return fill_inplace(x, value, fill_node(x, value, true));
 }
 
@@ -508,7 +508,7 @@ Tensor *t_zero_(Tensor *x) {
   SPARSE_GIVES(t_sparse_zero_(x), x);
   VIEW_ENTERED(t_zero_, "zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
-  if (x->flags & FLAGS_LAZY && !check_overlap_internal(x)) return NULL; /* as PyTorch has it */
+  if (x->flags & FLAGS_LAZY && !check_overlap_internal(x)) return NULL;
   return fill_inplace(x, tensor_number(0, (DType)x->dtype),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));
 }
