@@ -22,6 +22,7 @@ help:
 	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
 	@echo 'make fuzz    10,000 damaged files'
 	@echo 'make layouts  every op over every layout of its operands'
+	@echo 'make contract  27,000 writes to saved tensors'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make format  Python and C in the form that make check asks for'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
@@ -73,7 +74,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call compile,$(PARITY_VENV))
 	@touch $@
 
-.PHONY: demo test parity stubs names bench fuzz layouts
+.PHONY: demo test parity stubs names bench fuzz layouts contract
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -84,7 +85,10 @@ parity: $(PARITY_VENV)/.parity
 	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
 	$(PARITY_VENV)/bin/python -m pytest -n 2 tests/parity $(PYTEST_ARGS)
 
-# `make test` has a few hundred of these.
+# `make test` has a part of these, as of those below.
+contract: $(VENV)/.dev
+	PYGRAD_CONTRACT_SHARE=1 $(VENV)/bin/python -m pytest -n 2 tests/test_mutation_contract.py
+
 fuzz: $(VENV)/.dev
 	PYGRAD_FUZZED_FILES=10000 $(VENV)/bin/python -m pytest -n 2 tests/test_files.py -k damaged_file
 
@@ -353,7 +357,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity fuzz layouts native guarded repro size demo bits web-test bench scale; do \
+	@for target in check parity fuzz layouts contract native guarded repro size demo bits web-test bench scale; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

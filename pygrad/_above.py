@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ._package import submodule
 
 if TYPE_CHECKING:
-    from ._creation import as_tensor as as_tensor
-    from ._creation import from_numpy as from_numpy
     from ._creation import made_of as made_of
+    from ._creation import taken as taken
     from ._creation import tensor as tensor
     from ._dispatch import host_tensor as host_tensor
     from ._dispatch import make_wrapper as make_wrapper
@@ -51,7 +50,7 @@ PLACES: Final = {
     name: module
     for module, names in {
         "_dispatch": "host_tensor make_wrapper run_unasked",
-        "_creation": "as_tensor from_numpy made_of tensor",
+        "_creation": "made_of taken tensor",
         "_functions": "is_storage lu",
         "_host_data": "apply_ dim_order lent_again map_ reduce_tensor shared_again to_dlpack "
         "to_numpy tolist",

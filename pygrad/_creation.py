@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -318,6 +319,36 @@ def _numpy_dtype(kind: Any) -> dtype:
     )
 
 
+def _caller() -> int:
+    """The `stacklevel` of a warning that is for who called the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and (frame.f_globals.get("__package__") or "").startswith(__package__):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _warn_of_copy(what: str, remedy: str) -> None:
+    """Says, once a process, that memory is not shared which PyTorch would share."""
+    if once("copied memory"):
+        warnings.warn(
+            f"pygrad copies {what} into the engine's memory, where PyTorch shares it: later writes "
+            f"on one side do not show on the other. {remedy} This warning is given once.",
+            stacklevel=_caller(),
+        )
+
+
+def _warn_of_read_only(what: str, consequence: str) -> None:
+    """PyTorch's warning, once a process for each of its two texts."""
+    if once(f"read-only {what}"):
+        warnings.warn(
+            f"The given {what} is not writable, and PyTorch does not support non-writable tensors. "
+            f"This means {consequence}. You may want to copy the {what.split()[-1]} to protect its "
+            "data or make it writable before converting it to a tensor. This type of warning will "
+            "be suppressed for the rest of this program.",
+            stacklevel=_caller(),
+        )
+
+
 @builtin
 @created
 def from_numpy(ndarray: Any) -> Tensor:
@@ -325,11 +356,15 @@ def from_numpy(ndarray: Any) -> Tensor:
 
     An array that views a tensor's memory (from ``Tensor.numpy()``) gives a tensor that shares that
     memory again. Any other array is copied once into the engine's memory: unlike PyTorch, later
-    writes to it do not show in the tensor.
+    writes to it do not show in the tensor, which the first call with a writable array says in a
+    warning. ``array = pygrad.from_numpy(array).numpy()`` makes an array that shares.
 
     Args:
         ndarray: a ``numpy.ndarray`` of a floating, complex or integer type or bool; of
             ``ml_dtypes.bfloat16`` too, which is copied.
+
+    Raises:
+        ValueError: a stride of the array is negative, or its bytes are in another order.
 
     Example:
         >>> import numpy, pygrad
@@ -340,15 +375,40 @@ def from_numpy(ndarray: Any) -> Tensor:
 
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {name_of(type(ndarray))})")
+    return _of_array(ndarray, shares=True)
+
+
+def _of_array(ndarray: Any, shares: bool, read_only: bool = False) -> Tensor:
+    """A tensor of an array's elements: over its memory if that is the engine's, else a copy, with
+    the warnings that are due where PyTorch `shares` it.
+    """
+    import numpy as np
+
     kind = _numpy_dtype(ndarray.dtype)
     if ndarray.base is not None:
         shared = _above.shared_again(ndarray, kind)
         if shared is not None:
             return shared
+    if any(stride < 0 for stride in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
     if not ndarray.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported."
+        )
+    if shares and ndarray.flags.writeable:
+        _warn_of_copy(
+            "an array",
+            "To share, let `array = pygrad.from_numpy(array).numpy()` be the array that is "
+            "written to; for a copy, call `pygrad.tensor(array)`.",
+        )
+    elif shares and not read_only:
+        _warn_of_read_only(
+            "NumPy array", "writing to this tensor will result in undefined behavior"
         )
     if kind is bfloat16:
         ndarray = ndarray.view(np.uint16)  # the same bits, of which buffers can be made
@@ -450,7 +510,14 @@ def _moved(tensor: Tensor, where: device | None) -> Tensor:
     return tensor if where is None or tensor.device == where else tensor.to(where)
 
 
-def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
+def taken(data: Any, kind: dtype | None = None) -> Tensor:
+    """`as_tensor` of data that nobody writes to afterwards."""
+    if isinstance(data, Tensor):
+        return data if kind is None or kind is data.dtype else data.to(kind)
+    return _tensor_from(data, kind, copy=False)
+
+
+def _tensor_from(data: Any, kind: dtype | None, copy: bool, shares: bool = False) -> Tensor:
     if isinstance(data, Tensor):
         out = data.detach()
         wanted = kind or data.dtype
@@ -458,7 +525,8 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
     if type(data).__module__ == "numpy" and hasattr(data, "dtype"):
         import numpy as np
 
-        out = from_numpy(np.asarray(data))
+        shares = shares and isinstance(data, np.ndarray)
+        out = _of_array(np.asarray(data), shares and kind in (None, _numpy_dtype(data.dtype)))
         if copy and data.ndim:
             out = out.clone() if kind is None else out
         return out if kind is None or kind is out.dtype else out.to(kind)
@@ -468,7 +536,7 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
         named: Any = kind or getattr(data, "dtype", int64)
         return _above.elements_of(data, named, legacy=None)
     if not isinstance(data, (list, tuple, int, float, complex)) and hasattr(data, "__array__"):
-        return _tensor_from(data.__array__(), kind, copy)
+        return _tensor_from(data.__array__(), kind, copy, shares)
     if isinstance(data, (list, tuple)):
         if data and type(data[0]).__name__ == "ndarray" and once("list of arrays"):
             warnings.warn(
@@ -483,13 +551,15 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
 @builtin
 @created
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` itself if it is a tensor of that dtype, else a tensor made of it."""
+    """`data` itself if it is a tensor of that dtype, else a tensor made of it. An array is copied
+    as by `from_numpy`, with its warning.
+    """
     device = _placed(device)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
         out = data if kind is None or kind is data.dtype else data.to(kind)
     else:
-        out = _tensor_from(data, kind, copy=False)
+        out = _tensor_from(data, kind, copy=False, shares=True)
     return _moved(out, device)
 
 
@@ -552,7 +622,8 @@ def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | No
         return from_dlpack(obj)
     if type(obj).__module__ == "numpy" and hasattr(obj, "dtype"):
         if type(obj).__name__ == "ndarray":
-            return from_numpy(obj)
+            same = kind is None or kind is _numpy_dtype(obj.dtype)
+            return _of_array(obj, shares=same and not copy)
         if copy is False:
             raise RuntimeError(
                 "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
@@ -564,7 +635,7 @@ def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | No
         memoryview(obj)
     except TypeError:
         return None
-    return frombuffer(obj, dtype=kind or _default_dtype())
+    return _of_buffer(obj, kind or _default_dtype(), -1, 0, shares=not copy)
 
 
 class _OfCapsule:
@@ -582,11 +653,11 @@ class _OfCapsule:
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor from any object with ``__dlpack__`` on the CPU, or from its capsule: shared if it
-    is pygrad's own memory, else copied.
+    is pygrad's own memory, else copied, with the warning of `from_numpy`.
 
     Args:
         device: the CPU, or None.
-        copy: True copies always; False refuses to copy.
+        copy: True copies always, without a warning; False refuses to copy.
 
     Raises:
         RuntimeError: the capsule has been read before.
@@ -599,6 +670,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if isinstance(ext_tensor, Tensor):
         found = ext_tensor.__class__.detach(ext_tensor)
         return found.clone() if copy else found
+    if isinstance(ext_tensor, np.ndarray) and copy is None:
+        return _of_array(ext_tensor, shares=True, read_only=True)
     if hasattr(ext_tensor, "__dlpack__"):
         array = np.from_dlpack(ext_tensor)
     else:
@@ -613,7 +686,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if shared is None:
         if copy is False:
             raise NotImplementedError("from_dlpack: copy=False of memory that is not pygrad's")
-        return from_numpy(array)
+        return _of_array(array, shares=not copy, read_only=True)
     return shared.clone() if copy else shared
 
 
@@ -622,7 +695,19 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 def frombuffer(
     buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A 1-D tensor with a copy of a buffer's bytes."""
+    """A 1-D tensor with a copy of a buffer's bytes: unlike PyTorch, later writes to the buffer do
+    not show in the tensor, which the first call with a writable one says in a warning.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.frombuffer(bytes([1, 0, 2, 0]), dtype=pygrad.int16)
+        tensor([1, 2], dtype=torch.int16)
+    """
+    out = _of_buffer(buffer, dtype, count, offset, shares=True)
+    return as_leaf(out) if requires_grad else out
+
+
+def _of_buffer(buffer: Any, dtype: dtype, count: int, offset: int, shares: bool) -> Tensor:
     raw = memoryview(buffer).cast("B")[offset:]
     if count < 0 and len(raw) % dtype.itemsize:
         raise ValueError(
@@ -636,8 +721,16 @@ def frombuffer(
             "must not be greater "
             f"than actual buffer length ({len(raw) + offset} bytes)"
         )
-    out = from_buffer(raw[: n * dtype.itemsize], (n,), dtype)
-    return as_leaf(out) if requires_grad else out
+    if shares and not raw.readonly:
+        _warn_of_copy(
+            "a buffer", "To share, write to `tensor.numpy()`, which is a buffer over its memory."
+        )
+    elif shares:
+        _warn_of_read_only(
+            "buffer",
+            "you can write to the underlying (supposedly non-writable) buffer using the tensor",
+        )
+    return from_buffer(raw[: n * dtype.itemsize], (n,), dtype)
 
 
 def get_default_device() -> device:

@@ -186,7 +186,7 @@ def _rebuild_device_tensor_from_cpu_tensor(
 def _rebuild_device_tensor_from_numpy(
     data: Any, dtype: dtype, device: Any, requires_grad: bool
 ) -> Tensor:
-    made: Tensor = _F["as_tensor"](data).to(dtype=dtype, device=device)
+    made: Tensor = _F["tensor"](data).to(dtype=dtype, device=device)
     made.requires_grad = requires_grad
     return made
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from . import _above, _boundary, _ops
 from ._boundary import attributes, calls, header, overriding
+from ._boundary.addresses import address
 from ._boundary.arguments import (
     K_COMPLEX,
     K_OVERRIDING,
@@ -761,7 +762,7 @@ class Tensor(Methods):
         return array.copy() if copy else array
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        return _above.from_numpy(array.astype("uint8") if array.dtype == bool else array)
+        return _above.taken(array.astype("uint8") if array.dtype == bool else array)
 
     def __reversed__(self) -> Any:
         return self.flip(0) if self.dim() else self
@@ -914,11 +915,14 @@ class Tensor(Methods):
         grow.
 
         Whether the address will be used to write is not to be known, nor when. So from the first
-        call on, for good, the storage is treated as one that a NumPy array shows: it stays in
-        place, and what is saved of it for backward is copied at once instead of at the first write
-        (one copy serves as long as its bytes are the same). What was saved before keeps the bytes
-        of then. Hence no write through the address reaches a gradient, and programs that compare
-        addresses pay for that copy alone.
+        call on the storage is treated as one that a NumPy array shows: it stays in place, and what
+        is saved of it for backward is copied at once instead of at the first write (one copy
+        serves as long as its bytes are the same). What was saved before keeps the bytes of then.
+        Hence no write through the address reaches a gradient.
+
+        That ends when the number that was returned is gone, if it was hashed or compared with
+        another address: such a program wanted to know which tensors share memory. Else it lasts
+        for good. Keep the number as long as you write there, if you compare it too.
 
         Not seen: the version counter does not count such writes, so that "check" mode does not
         raise; and whoever writes to a gradient or to what hooks packed writes there.
@@ -936,7 +940,7 @@ class Tensor(Methods):
         if not self.numel() or attributes.is_absent(self):
             return 0
         _C["_pin"](self)
-        return header.place_of(self)
+        return address(header.place_of(self), header.storage_of(self._h))
 
     def untyped_storage(self) -> Any:
         """The memory behind the tensor, as bytes."""

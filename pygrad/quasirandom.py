@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from . import _ops
 from ._builtins import builtin
+from ._creation import from_buffer
 from ._package import pygrad
 from ._tensor import Tensor
 
@@ -157,7 +158,8 @@ class SobolEngine:
 def _numbers() -> Tensor:
     """The direction numbers that all others are computed from, as the engine reads them."""
     packed = resources.files(__package__).joinpath("sobol.bin").read_bytes()
-    return pygrad.frombuffer(bytearray(zlib.decompress(packed)), dtype=pygrad.uint8).clone()
+    raw = zlib.decompress(packed)
+    return from_buffer(raw, (len(raw),), pygrad.uint8)
 
 
 @builtin

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from . import _ops
 from ._boundary import header, process
+from ._boundary.addresses import address
 from ._builtins import builtin
 from ._creation import from_buffer, tensor
 from ._dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
@@ -183,7 +184,7 @@ class StorageBase(_Storage):
 
 
 _PINNED: Final = 1 << 30
-"""Of a storage's exports: its address was given away."""
+"""Of a storage's exports: its address was given away for good."""
 _alive: Final[weakref.WeakValueDictionary[int, UntypedStorage]] = weakref.WeakValueDictionary()
 """The object of each of the engine's storages that has one."""
 
@@ -262,7 +263,7 @@ class UntypedStorage(StorageBase):
         if not self.nbytes() or self._holder.is_meta:
             return 0
         _C["_pin"](self._holder)
-        return header.data_of(self._cdata)
+        return address(header.data_of(self._cdata), self._cdata)
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -284,7 +285,7 @@ class UntypedStorage(StorageBase):
 
     def resizable(self) -> bool:
         """Whether it may grow: not while a NumPy array shows it."""
-        return not header.exports_of(self._cdata) & ~_PINNED
+        return header.exports_of(self._cdata) & ~_PINNED == header.pins_of(self._cdata)
 
     def resize_(self, size: int) -> UntypedStorage:
         """Grows to so many bytes; what is new is uninitialised. Tensors of it stay as they are.

@@ -380,7 +380,9 @@ ROUTES: dict[str, Route] = {
     "detach": unrecorded(lambda t: t.detach().copy_(spoilt(t))),
     "data": uncounted(lambda t: t.data.copy_(spoilt(t))),
     "new data": uncounted(lambda t: setattr(t.detach(), "data", spoilt(t))),
-    "out": unrecorded(lambda t: pygrad.mul(t, t, out=t) if t.dtype is not pygrad.bool else t.zero_()),
+    "out": unrecorded(
+        lambda t: pygrad.mul(t, t, out=t) if t.dtype is not pygrad.bool else t.zero_()
+    ),
     "subscript": unrecorded(lambda t: t.__setitem__(slice(0, 1), 0)),
     "fill": unrecorded(lambda t: t.fill_(0)),
     "index_fill": unrecorded(lambda t: t.index_fill_(0, pygrad.tensor([0]), 0)),
@@ -464,7 +466,9 @@ MOMENTS = {
 def bits(tensors: list[Any]) -> list[bytes]:
     """The bytes of tensors, all NaNs alike."""
     with pygrad.no_grad():
-        return [pygrad._C._elements(t).view(-1).view(pygrad.uint8).numpy().tobytes() for t in tensors]
+        return [
+            pygrad._C._elements(t).view(-1).view(pygrad.uint8).numpy().tobytes() for t in tensors
+        ]
 
 
 def outcome(kind: str, dtype: str, moment: str, mode: str, route: Route | None) -> Any:
@@ -492,8 +496,8 @@ def outcome(kind: str, dtype: str, moment: str, mode: str, route: Route | None) 
 
 MODES = ["snapshot", "check"]
 RAISES_BY_ITSELF = {"buffer of rows", "buffer of columns"}
-"""Kinds that "check" mode refuses without another write; the graph that is left is a cycle there, as
-in PyTorch.
+"""Kinds that "check" mode refuses without another write; the graph that is left is a cycle there,
+as in PyTorch.
 """
 NEVER_RAISES = {*RAISES_BY_ITSELF, "packed by hooks"}
 """What saves no tensor that is written to; of the last one, the hooks' own tensors are saved."""

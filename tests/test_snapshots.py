@@ -426,3 +426,52 @@ def test_write_to_a_leaf_that_requires_grad_still_raises(error: type[Exception])
         error, match="a leaf Variable that requires grad is being used in an in-place"
     ):
         x.mul_(2)
+
+
+def in_use() -> int:
+    pygrad.pg_live_count()
+    return int(pygrad._C._memory()[0])
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_buffer_written_step_by_step_takes_no_more_than_its_steps(dim: int) -> None:
+    """A write beside what was saved copies nothing, be it a row or a column of the buffer."""
+
+    def taken(steps: int) -> int:
+        w = pygrad.eye(16).requires_grad_()
+        shape = [8, 16]
+        shape.insert(dim, steps + 1)
+        states = pygrad.ones(shape)
+        before = in_use()
+        for t in range(steps):
+            states.select(dim, t + 1).copy_(pygrad.tanh(states.select(dim, t) @ w))
+        used = in_use() - before
+        states.sum().backward()
+        assert w.grad.abs().sum() > 0
+        return used
+
+    assert taken(200) < 2.2 * taken(100)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_write_into_what_was_saved_moves_its_extent_alone(dim: int) -> None:
+    x, w = pygrad.ones(100, 100, 100), pygrad.ones(100, requires_grad=True)
+    loss = (x[7, 3] * w).sum()
+    before = in_use()
+    x[7].zero_()
+    x.mul_(2)
+    x.zero_()
+    assert in_use() - before < 10_000
+    loss.backward()
+    assert w.grad.tolist() == [1] * 100
+
+
+def test_weight_whose_address_was_compared_is_saved_without_a_copy() -> None:
+    """What savers of checkpoints do to find tensors that share memory."""
+    w = pygrad.nn.Parameter(pygrad.ones(300, 300))
+    assert len({w.data_ptr(), w.detach().untyped_storage().data_ptr()}) == 1
+    x = pygrad.ones(1, 300, requires_grad=True)
+    before = in_use()
+    y = x @ w
+    assert in_use() - before < 10_000
+    assert y.grad_fn is not None

@@ -26,7 +26,7 @@ _OFFSET = layout["offset"]
 _META, _GRAD, _BASE = layout["meta"], layout["meta_grad"], layout["meta_base"]
 _GRAD_FN = layout["grad_fn"]
 _STORAGE, _BYTES = layout["storage"], layout["storage_bytes"]
-_EXPORTS = layout["storage_exports"]
+_EXPORTS, _PINS = layout["storage_exports"], layout["storage_pins"]
 _DATA, _SIZE = layout["bytes_data"], layout["bytes_size"]
 _BYTES_FORM = layout["bytes_form"]
 
@@ -132,6 +132,11 @@ def bytes_of(storage: int) -> int:
 def exports_of(storage: int) -> int:
     """How many show a storage to others, and whether it is pinned."""
     return ints[(storage + _EXPORTS) >> 2]
+
+
+def pins_of(storage: int) -> int:
+    """How many of them are addresses of it."""
+    return ints[(storage + _PINS) >> 2]
 
 
 def data_of(storage: int) -> int:

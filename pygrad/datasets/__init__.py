@@ -42,8 +42,8 @@ class Digits(TensorDataset):
         chosen = _is_test(labels) != train
         pixels = images[chosen].astype(np.float32) / np.float32(16)
         self.train = train
-        self.data = pygrad.from_numpy(pixels.reshape((-1, 64) if flat else (-1, 1, 8, 8)))
-        self.targets = pygrad.from_numpy(labels[chosen].astype(np.int64))
+        self.data = pygrad.tensor(pixels.reshape((-1, 64) if flat else (-1, 1, 8, 8)))
+        self.targets = pygrad.tensor(labels[chosen].astype(np.int64))
         super().__init__(self.data, self.targets)
 
 

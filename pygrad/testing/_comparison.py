@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import _ops
 from .._boundary.arguments import is_numpy_scalar
-from .._creation import as_tensor, tensor
+from .._creation import taken, tensor
 from .._dtypes import (
     bfloat16,
     complex32,
@@ -160,7 +160,7 @@ def _difference(mine: Any, theirs: Any, rules: _Rules) -> str | None:
     mine, theirs = _number(mine), _number(theirs)
     if type(mine) is type(theirs) and hasattr(mine, "__array_interface__"):
         try:
-            mine, theirs = as_tensor(mine), as_tensor(theirs)
+            mine, theirs = taken(mine), taken(theirs)
         except TypeError:
             raise _incomparable(*given) from None
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):

@@ -213,9 +213,31 @@ static void pinned_bytes_stay_until_the_storage_grows(void) {
   CHECK(tensor_data(t) == address);
   CHECK_VALUES(before, 1, 2);
   CHECK_VALUES(kept, 5, 2);
+  storage_unpin(t->storage, true);
   CHECK(tensor_resize(t, 1, (int64_t[]){100}));
   CHECK(tensor_data(t) != address);
+  CHECK(t->storage->exports == 1);
+  storage_unpin(t->storage, false);
   CHECK(!t->storage->exports);
+}
+
+static void a_pin_that_ended_costs_nothing_more(void) {
+  Tensor *t = VECTOR(DT_F32, 1, 2);
+  CHECK(tensor_pin(t) && tensor_snapshot(t) && t->storage->copy);
+  storage_unpin(t->storage, false);
+  CHECK(!t->storage->copy && tensor_same_memory(tensor_snapshot(t), t));
+}
+
+static void a_pin_outlives_its_storage(void) {
+  int64_t live = mem_live_bytes();
+  int32_t mark = pool_mark();
+  Tensor *t = tensor_zeros(SIZES(1000), DT_F32);
+  CHECK(tensor_pin(t));
+  Storage *s = t->storage;
+  pool_release(mark, NULL);
+  CHECK(mem_live_bytes() == live + (int64_t)sizeof *s);
+  storage_unpin(s, true);
+  CHECK(mem_live_bytes() == live);
 }
 
 static void exporting_a_tensor_with_snapshots_gives_it_bytes_of_its_own(void) {
@@ -297,6 +319,8 @@ int main(void) {
   RUN(a_snapshot_of_an_exported_tensor_is_a_copy);
   RUN(snapshots_of_an_exported_tensor_share_one_copy_until_a_write);
   RUN(pinned_bytes_stay_until_the_storage_grows);
+  RUN(a_pin_that_ended_costs_nothing_more);
+  RUN(a_pin_outlives_its_storage);
   RUN(exporting_a_tensor_with_snapshots_gives_it_bytes_of_its_own);
   RUN(bytes_are_stolen_only_where_no_one_can_tell);
   RUN(resizing_keeps_the_bytes_that_fit);

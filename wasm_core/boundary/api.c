@@ -88,7 +88,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   TENSOR(version) TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel)        \
   TENSOR(noted) TENSOR(form)                                                                     \
   X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes)) \
-  X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data))                        \
+  X(storage_exports, OF(Storage, exports)) X(storage_pins, OF(Storage, pins)) X(bytes_data, OF(Bytes, data))                        \
   X(bytes_size, OF(Bytes, n_bytes)) X(bytes_form, OF(Bytes, form))                               \
   X(version_value, OF(Version, value))                                                           \
   FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
@@ -149,10 +149,12 @@ PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
 }
 
-/* A handle of a tensor or a node; an odd one ends an export, which holds a reference of its own. */
+/* A handle of a tensor or a node; an odd one ends an export, which holds a reference of its own.
+ * One with the second bit is of a storage, and ends a pin; an odd one makes it last for good. */
 static void let_go(int64_t handle) {
-  void *p = (void *)(uintptr_t)(handle & ~(int64_t)1);
-  if (tensor_is(p)) {
+  void *p = (void *)(uintptr_t)(handle & ~(int64_t)3);
+  if (handle & 2) storage_unpin(p, handle & 1);
+  else if (tensor_is(p)) {
     if (handle & 1) tensor_unexport(p);
     tensor_release(p);
   } else if (node_is(p)) node_release(p);

@@ -138,7 +138,8 @@ const char *pg_status_name(int32_t status);
 const char *pg_warning(void);
 /* Live tensors and nodes; for tests. Releases nothing. */
 int64_t pg_live_count(void);
-/* Releases what is in the frame's list: tensors, nodes, and (the handle plus one) exports. */
+/* Releases what is in the frame's list: tensors, nodes, and (the handle plus one) exports,
+ * (a storage's plus two) pins. */
 void pg_release(void);
 
 /* The one import: run the host's callback `id` on the n handles at frame.host_in. Results, at

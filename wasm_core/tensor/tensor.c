@@ -158,7 +158,8 @@ static void storage_release(Storage *s) {
   if (s && --s->refs == 0) {
     drop_copy(s);
     bytes_release(s->bytes);
-    mem_free(s, sizeof *s);
+    s->bytes = NULL;
+    if (!s->pins) mem_free(s, sizeof *s);
   }
 }
 
@@ -695,14 +696,24 @@ bool tensor_export(Tensor *t) {
   return true;
 }
 
-void tensor_unexport(Tensor *t) {
-  if (--t->storage->exports == 0) drop_copy(t->storage);
+static void end_export(Storage *s) {
+  if (--s->exports == 0) drop_copy(s);
 }
+
+void tensor_unexport(Tensor *t) { end_export(t->storage); }
 
 bool tensor_pin(Tensor *t) {
   if (!t || !keep_to_itself(t->storage)) return false;
-  t->storage->exports |= PINNED;
+  t->storage->exports++;
+  t->storage->pins++;
   return true;
+}
+
+void storage_unpin(Storage *s, bool for_good) {
+  s->pins--;
+  if (for_good) s->exports |= PINNED;
+  end_export(s);
+  if (!s->refs && !s->pins) mem_free(s, sizeof *s);
 }
 
 Meta *tensor_meta(Tensor *t) {
@@ -785,7 +796,7 @@ bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_
 bool storage_grow(Storage *s, int64_t n_bytes) {
   Bytes *old = s->bytes;
   if (n_bytes <= old->n_bytes) return true;
-  if (s->exports & ~PINNED) {
+  if ((s->exports & ~PINNED) != s->pins) {
     fail(ERR_RUNTIME, "Trying to resize storage that is not resizable");
     return false;
   }
@@ -796,7 +807,7 @@ bool storage_grow(Storage *s, int64_t n_bytes) {
   fresh->form = old->form;
   bytes_release(old);
   s->bytes = fresh;
-  s->exports = 0; /* the addresses that were given away are no more */
+  s->exports = s->pins; /* the addresses that were given away are no more */
   drop_copy(s);
   return true;
 }

@@ -26,13 +26,14 @@ typedef struct Storage Storage;
 
 struct Storage {
   int32_t refs;
-  int32_t exports; /* how many, and PINNED */
+  int32_t exports; /* how many arrays and pins, and PINNED */
+  int32_t pins;    /* how many addresses the host has of it; they keep the storage, not its bytes */
   Bytes *bytes;
   Bytes *copy; /* owned, while it is exported: the elements as they were when last saved; or NULL */
   bool retyped; /* view(dtype) has shown it: a NaN may be bits of other elements */
 };
 
-enum { PINNED = 1 << 30 }; /* its address was given away; the host knows this number too */
+enum { PINNED = 1 << 30 }; /* its address was given away for good; the host knows the number too */
 
 /* Shared by a tensor, its views and detach(); not by `.data`. */
 typedef struct {
@@ -257,9 +258,10 @@ bool tensor_steal_bytes(Tensor *dst, Tensor *src);
 /* For a writable array of the host: its bytes stay in place until the host releases the export. */
 bool tensor_export(Tensor *t);
 void tensor_unexport(Tensor *t);
-/* For programs that get the address of elements: the bytes stay in place as long as the storage
- * lives, unless it grows. */
+/* For programs that get the address of elements: the bytes stay in place until the host ends the
+ * pin, or for good. */
 bool tensor_pin(Tensor *t);
+void storage_unpin(Storage *s, bool for_good);
 /* Versions: each write in place counts one. */
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);

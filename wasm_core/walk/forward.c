@@ -173,9 +173,12 @@ static Tensor *frozen(Tensor *t) {
   return set_history(tensor_snapshot(t), n);
 }
 
+static Tensor *laid_out_as(const Tensor *t, Tensor *tangent) {
+  return t_copy_(zeros_as(t, (DType)tangent->dtype), tangent, true);
+}
+
 static void put_tangent(Tensor *t, Tensor *tangent) {
-  if (tangent && !same_layout(tangent, t))
-    tangent = t_copy_(zeros_as(t, (DType)tangent->dtype), tangent, true);
+  if (tangent && !same_layout(tangent, t)) tangent = laid_out_as(t, tangent);
   Dual *d = tangent ? dual_new(t) : NULL;
   if (d) keep_tangent(d, tangent);
 }
@@ -402,7 +405,9 @@ static void settle(Dual *d) {
   if (!d->tangent && n->tangents && !failed()) {
     Tensor *jt = output_tangent(n, d->output_nr, y);
     Modes was = aside();
-    put_tangent(y, jt ? jt : t_zeros_like(y));
+    if (!jt) jt = t_zeros_like(y);
+    bool as_shown = jt && sizes_equal(jt->ndim, jt->strides, y->ndim, y->strides);
+    put_tangent(y, as_shown || !jt ? jt : laid_out_as(y, jt)); /* of one element too */
     back(was);
   }
   stop_waiting(d);

@@ -1,0 +1,92 @@
+"""Addresses of elements, as `data_ptr` gives them: numbers that pin the memory they are of.
+
+A pin makes the engine copy what it saves of the memory, because a program with its address may
+write there at any time. No one can see such a write. But a program that compares addresses, or
+looks them up, wants to know which tensors share memory, and is through with them when it lets
+them go. So the pin ends with the last of its numbers, unless one was never compared: that one may
+have gone into C code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .release import released
+
+
+class _Pin:
+    """What the addresses of one call share."""
+
+    __slots__ = ("for_good", "storage")
+
+    def __init__(self, storage: int) -> None:
+        self.storage, self.for_good = storage, False
+
+    def __del__(self, end: Callable[[int], None] = released.append) -> None:
+        end(self.storage | (3 if self.for_good else 2))
+
+
+def _comparison(name: str) -> Any:
+    compare = getattr(int, name)
+
+    def method(self: Address, other: Any) -> Any:
+        if isinstance(other, Address):
+            self._compared = other._compared = True
+        return compare(self, other)
+
+    method.__name__ = name
+    return method
+
+
+def _arithmetic(name: str) -> Any:
+    compute = getattr(int, name)
+
+    def method(self: Address, other: Any) -> Any:
+        if isinstance(other, Address):
+            self._compared = other._compared = True
+            return compute(self, other)
+        found = compute(self, other)
+        return found if found is NotImplemented else Address(found, self._pin)
+
+    method.__name__ = name
+    return method
+
+
+class Address(int):
+    """An int that knows whether it was compared with its like. A sum of it and a number is an
+    address too.
+    """
+
+    _pin: _Pin
+    _compared: bool
+
+    def __new__(cls, value: int, pin: _Pin) -> Address:
+        self = super().__new__(cls, value)
+        self._pin, self._compared = pin, False
+        return self
+
+    def __del__(self) -> None:
+        if not self._compared:
+            self._pin.for_good = True
+
+    def __hash__(self) -> int:
+        self._compared = True
+        return int.__hash__(self)
+
+    def __int__(self) -> int:
+        self._pin.for_good = True
+        return int.__int__(self)
+
+    def __reduce__(self) -> Any:
+        return int, (int.__int__(self),)
+
+    __eq__, __ne__ = _comparison("__eq__"), _comparison("__ne__")
+    __lt__, __le__ = _comparison("__lt__"), _comparison("__le__")
+    __gt__, __ge__ = _comparison("__gt__"), _comparison("__ge__")
+    __add__, __radd__, __sub__ = map(_arithmetic, ("__add__", "__radd__", "__sub__"))
+
+
+def address(place: int, storage: int) -> int:
+    """A place within a storage of the engine's, which has just been pinned."""
+    return Address(place, _Pin(storage))
