@@ -398,8 +398,8 @@ def reduce_tensor(tensor: Tensor) -> Any:
     if usual or _is_batched(tensor):
         return _rebuild, (type(tensor), to_bytes(tensor), shape, *last)
     lazy = tensor.is_conj(), tensor.is_neg()
-    place = shape, tensor.stride(), lazy
-    return _rebuild_strided, (type(tensor), to_bytes(_span(tensor)), *place, *last)
+    elements = to_bytes(_span(tensor))
+    return _rebuild_strided, (type(tensor), elements, shape, tensor.stride(), lazy, *last)
 
 
 # ------------------------------------------------------------------ the rest

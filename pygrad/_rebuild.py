@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from . import _ops
 from ._boundary import header
 from ._dtypes import dtype, uint8
+from ._float8 import FORMS, decoded
 from ._host_data import _is_batched
 from ._package import pygrad, submodule
 from ._tensor import Tensor, slots_of
@@ -84,6 +86,17 @@ def _rebuild_tensor_v2(
     return _with_hooks(made, backward_hooks)
 
 
+_numbers: Final[WeakKeyDictionary[Any, dict[str, Tensor]]] = WeakKeyDictionary()
+
+
+def _decoded(storage: Any, name: str) -> Tensor:
+    """The numbers of a storage of 8-bit floats: once, so that views of it share them."""
+    found = _numbers.setdefault(storage, {})
+    if name not in found:
+        found[name] = decoded(storage.untyped()._view(uint8), name)
+    return found[name]
+
+
 def _rebuild_tensor_v3(
     storage: Any,
     storage_offset: int,
@@ -94,7 +107,14 @@ def _rebuild_tensor_v3(
     dtype: dtype,
     metadata: Any = None,
 ) -> Tensor:
-    made = _with_bits(_placed(storage, dtype, storage_offset, size, stride), metadata)
+    if dtype.name in FORMS:
+        if _unfilled.get() is not None:
+            raise NotImplementedError(f"load: {dtype} is not read from files of before 1.6")
+        _placed(storage, uint8, storage_offset, size, stride)  # which says what is wrong
+        made = _decoded(storage, dtype.name).as_strided(size, stride, storage_offset)
+    else:
+        made = _placed(storage, dtype, storage_offset, size, stride)
+    made = _with_bits(made, metadata)
     made.requires_grad = requires_grad
     return _with_hooks(made, backward_hooks)
 

@@ -332,6 +332,39 @@ def test_a_plain_pickle_keeps_strides(protocol: int) -> None:
         assert found.tolist() == lazy.tolist()
 
 
+def test_floats_of_8_bits_are_named_or_read_as_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In both forms; parity compares all bytes of all types."""
+    raw = bytes([0x3C, 0xC0, 0x7F, 0x01])
+    rebuild = name("torch._utils", "_rebuild_tensor_v3")
+    of = storage(kind="UntypedStorage", count=4)
+    flat, wide = (
+        call(
+            rebuild,
+            of,
+            number(0),
+            numbers(*size),
+            numbers(*stride),
+            b"\x89}",
+            name("torch", "float8_e4m3fn"),
+        )
+        for size, stride in (((4,), (1,)), ((1 << 28, 4), (0, 1)))
+    )
+    pair = b"}(" + text("w") + flat + text("wide") + wide + text("x") + b"K\x01u"
+    file = pickled(pair, **{"data/0": raw})
+    header = json.dumps({"w": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}).encode()
+    other = len(header).to_bytes(8, "little") + header + raw
+    for each, words in ((file, "stands behind the key 'w'"), (other, "tensor 'w' has dtype")):
+        with pytest.raises(NotImplementedError, match=words) as error:
+            loaded(each)
+        assert "config.load.float8" in str(error.value)
+        with monkeypatch.context() as patched:
+            patched.setattr(config.load, "float8", "float32")
+            found = loaded(each)
+        assert found["w"][[0, 1, 3]].tolist() == [1.5, -2, 2**-9]
+        assert found["w"].dtype is pygrad.float32
+        assert found["w"][2].isnan()
+
+
 ORDERED = """
 import hashlib, io, pygrad
 names = {f"n{k}" for k in range(40)}

@@ -9,8 +9,9 @@ import { errorClass, NotImplementedError, RuntimeError } from './engine.js';
 import { dtypes, small } from './tensor.js';
 
 /** @import { Given } from './arguments.js'
- * @typedef {{map_location?: string | null, weights_only?: boolean | null, mmap?: boolean}} LoadOptions `weights_only` is of no effect:
- * nothing but tensors and plain containers is ever made */
+ * @typedef {{map_location?: string | null, weights_only?: boolean | null, mmap?: boolean, float8?: 'float32' | null}} LoadOptions
+ * `weights_only` is of no effect: nothing but tensors and plain containers is ever made. `float8`: whether tensors of 8-bit floats are
+ * read as float32, or an error */
 
 const FORMAT = 1;
 const MOST_HEADER_BYTES = 1e8;
@@ -31,6 +32,31 @@ const NAMES = {
   U8: 'uint8',
   BOOL: 'bool',
 };
+/** Floats of 8 bits, which there are no tensors of: the bits of the exponent, and its bias. */
+const FLOAT8 = {
+  F8_E4M3: [4, 7],
+  F8_E5M2: [5, 15],
+  F8_E4M3FNUZ: [4, 8],
+  F8_E5M2FNUZ: [5, 16],
+  F8_E8M0: [8, 127],
+};
+/** What each byte of such a type stands for. */
+function numbersOf(name) {
+  const [bits, bias] = FLOAT8[name];
+  const fraction = 7 - bits;
+  const number = (byte) => {
+    if (bits === 8) return byte === 255 ? NaN : 2 ** (byte - bias);
+    const upper = byte & 127;
+    if (name === 'F8_E4M3' && upper === 127) return NaN;
+    if (name === 'F8_E5M2' && upper >= 124) return upper > 124 ? NaN : byte > 127 ? -Infinity : Infinity;
+    if (name.endsWith('FNUZ') && byte === 128) return NaN;
+    const exponent = upper >> fraction;
+    const part = (upper & ((1 << fraction) - 1)) / (1 << fraction);
+    const size = exponent ? (1 + part) * 2 ** (exponent - bias) : part * 2 ** (1 - bias);
+    return byte > 127 ? -size : size;
+  };
+  return Float32Array.from({ length: 256 }, (_, byte) => number(byte));
+}
 const CONVERT =
   '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
 const refused = (reason) =>
@@ -172,7 +198,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
   }
 
   /** The tensors of a file, by name; together they are all of its data. */
-  function readTensors(entries, data) {
+  function readTensors(entries, data, float8) {
     const read = new Map();
     let end = 0;
     for (const [
@@ -185,7 +211,13 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     ] of entries.sort(
       ([, { data_offsets: a }], [, { data_offsets: b }]) => a[0] - b[0] || a[1] - b[1],
     )) {
-      const kind = dtypes[NAMES[dtype]];
+      const small = dtype in FLOAT8;
+      if (small && float8 !== 'float32')
+        throw new NotImplementedError(
+          `load: tensor '${name}' has dtype ${dtype}, of which pygrad has no tensors. With { float8: 'float32' } such tensors are ` +
+            'read as float32, with the same numbers, and the others of the file as they are',
+        );
+      const kind = dtypes[small ? 'uint8' : NAMES[dtype]];
       if (!kind)
         throw new NotImplementedError(`load: tensor '${name}' has unsupported dtype ${dtype}`);
       if (
@@ -195,8 +227,15 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
       )
         throw refused(`it is damaged: the place of tensor '${name}'`);
       end = to;
+      const make = () => {
+        const bytes = data.subarray(from, to);
+        if (!small) return ofBytes(bytes, kind, shape);
+        const numbers = numbersOf(dtype);
+        const wide = Float32Array.from(bytes, (byte) => numbers[byte]);
+        return ofBytes(new Uint8Array(wide.buffer), dtypes.float32, shape);
+      };
       let made;
-      read.set(name, () => (made ??= ofBytes(data.subarray(from, to), kind, shape)));
+      read.set(name, () => (made ??= make()));
     }
     if (end !== data.length)
       throw refused('it is damaged: its data does not end with the last tensor');
@@ -236,11 +275,13 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
    * Lists and tuples become arrays; dicts objects, or Maps if a key is no string or an object would have them in another order.
    * @param {string | URL | ArrayBufferView | ArrayBuffer} f the bytes, or under Node the path of the file @param {...Given<LoadOptions>} rest @returns {any} */
   function load(f, ...rest) {
-    const { map_location, mmap } = bind(
+    const { map_location, mmap, float8 } = bind(
       'load',
-      { map_location: null, weights_only: null, mmap: false },
+      { map_location: null, weights_only: null, mmap: false, float8: null },
       rest,
     );
+    if (float8 !== null && float8 !== 'float32')
+      throw new RuntimeError(`load: float8 must be null or 'float32', not '${float8}'`);
     if (mmap) throw new NotImplementedError('load: mmap=True is not supported');
     if (map_location !== null && map_location !== 'cpu')
       throw new NotImplementedError(`load: map_location='${map_location}' is not supported`);
@@ -257,7 +298,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     const { metadata, entries, data } = readHeader(
       new Uint8Array(file.buffer ?? file, file.byteOffset ?? 0, file.byteLength),
     );
-    const tensors = readTensors(entries, data);
+    const tensors = readTensors(entries, data, float8);
     if (metadata?.pygrad === undefined)
       return inOrder(Array.from(tensors, ([name, make]) => [name, make()]));
     const { version, object } = JSON.parse(metadata.pygrad);

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from .. import _rebuild
 from .._dtypes import ALL, Size, device
+from .._float8 import FORMS
 from .._package import pygrad, submodule
 from .._stand_ins import is_stand_in
 from .._tensor import Tensor
@@ -83,6 +84,8 @@ def find(module: str, name: str) -> Any:
         AttributeError: there is nothing of that name.
     """
     path = module.removeprefix(TORCH).removeprefix(".")
+    if not path and name in FORMS:
+        return _float8(name)
     for place in _modules(path):
         try:
             found = _attribute(place, name)
@@ -101,6 +104,11 @@ def find(module: str, name: str) -> Any:
 def is_torch(module: str) -> bool:
     """Whether a file that names the module means one of PyTorch's."""
     return module == TORCH or module.startswith(TORCH + ".")
+
+
+def _float8(name: str) -> Any:
+    """A dtype that no tensor here has."""
+    return getattr(submodule("torch"), name)
 
 
 # ------------------------------------------------------------------ from object to name

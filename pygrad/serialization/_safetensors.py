@@ -31,6 +31,7 @@ from .._dtypes import (
     uint32,
     uint64,
 )
+from .._float8 import decoded as decoded_float8
 from .._host_data import to_bytes
 from .._package import pygrad
 from .._tensor import Tensor
@@ -140,6 +141,9 @@ def _decode(data: bytes, header: dict[str, Any]) -> dict[str, Tensor]:
 
 def _to_tensor(name: str, entry: dict[str, Any]) -> Tensor:
     dtype = _NAMES.get(entry["dtype"])
+    if entry["dtype"] in _FLOAT8:
+        raw = from_buffer(entry["data"], entry["shape"], uint8)
+        return decoded_float8(raw, _FLOAT8[entry["dtype"]], f"tensor '{name}'")  # type: ignore[no-any-return]
     if dtype is None:
         raise NotImplementedError(f"load: tensor '{name}' has unsupported dtype {entry['dtype']}")
     return from_buffer(entry["data"], entry["shape"], dtype)
@@ -162,6 +166,13 @@ _NAMES: Final = {
     "BOOL": bool_,
 }
 """dtypes by their names in safetensors files, in the order in which a file has their tensors."""
+_FLOAT8: Final = {
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+}
 _SPELLINGS: Final = {dtype: name for name, dtype in _NAMES.items()}
 
 

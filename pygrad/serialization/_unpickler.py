@@ -19,9 +19,10 @@ from pickle import UnpicklingError
 from typing import IO, Any, Final
 
 from .. import _rebuild
+from .._float8 import FORMS
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
-from ._globals import CALLS, READING, SAFE, TAKING_TENSORS, Keys, added, tensors_among, weight
+from ._globals import CALLS, READING, SAFE, TAKING_TENSORS, Keys, added, find, tensors_among, weight
 
 _BLOCKED: Final = ("sys", "os", "posix", "nt")
 _LONGEST_NAME: Final = 1 << 16
@@ -224,6 +225,9 @@ class Unpickler:
             raise UnpicklingError(
                 f"Trying to load unsupported GLOBAL {path} whose module {module} is blocked."
             )
+        if path.removeprefix("torch.") in FORMS:
+            self._push(find(module, name))
+            return
         for names in (SAFE, self._added):
             if path in names:
                 self._push(names[path])
@@ -282,7 +286,12 @@ class Unpickler:
 
     def _reduce(self) -> None:
         args, function = self._pop(), self._pop()
-        self._push(self._call(function, args))
+        try:
+            self._push(self._call(function, args))
+        except NotImplementedError as error:
+            key = next((each for each in reversed(self._stack) if isinstance(each, str)), None)
+            where = "" if key is None else f". In the file it stands behind the key {key!r:.200}"
+            raise NotImplementedError(f"{error}{where}") from None
 
     def _new(self) -> None:
         args, kind = self._pop(), self._pop()

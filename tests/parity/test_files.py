@@ -296,6 +296,27 @@ def test_what_pytorch_s_files_hold_is_read(case: str, weights_only: bool) -> Non
     assert read(pygrad) == read(torch)
 
 
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("kind", ["e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu"])
+def test_each_float_of_8_bits_is_read(
+    kind: str, weights_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dtype = getattr(torch, f"float8_{kind}")
+    x = torch.arange(256, dtype=torch.uint8).view(dtype).view(16, 16)
+    raw = saved(torch, {"x": x, "view": x.t(), "dtype": dtype})
+    monkeypatch.setattr(pygrad.utils.serialization.config.load, "float8", "float32")
+    found = pygrad.load(io.BytesIO(raw), weights_only=weights_only)
+    for mine, theirs in ((found["x"], x), (found["view"], x.t())):
+        assert mine.stride() == theirs.stride()
+        np.testing.assert_array_equal(mine.numpy(), theirs.float().numpy())
+        assert (mine.signbit() | mine.isnan()).tolist() == (
+            theirs.float().signbit() | theirs.float().isnan()
+        ).tolist()
+    assert str(found["dtype"]) == str(dtype)
+    found["x"].zero_()
+    assert not found["view"].any()
+
+
 @both_ways
 def test_storages_are_shared_when_read(way: str) -> None:
     writer, reader = WAYS[way]

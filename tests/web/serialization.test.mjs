@@ -324,3 +324,20 @@ test('a file asks for no more than it brings', () => {
     name: /Error$/,
   });
 });
+
+test('floats of 8 bits are named, or read as float32', () => {
+  const bytes = Uint8Array.from([0x3c, 0xc0, 0x7f, 0x01, 0, 0, 0, 0x3f]);
+  const header = (dtype) =>
+    `{"w":{"dtype":"${dtype}","shape":[4],"data_offsets":[0,4]},"scale":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`;
+  const read = (dtype) => torch.load(file(header(dtype), bytes), { float8: 'float32' });
+  assert.throws(() => torch.load(file(header('F8_E4M3'), bytes)), {
+    name: 'NotImplementedError',
+    message: /tensor 'w' has dtype F8_E4M3.*float8: 'float32'/,
+  });
+  assert.deepEqual(read('F8_E4M3').w.tolist(), [1.5, -2, NaN, 2 ** -9]);
+  assert.deepEqual(read('F8_E5M2').w.tolist(), [1, -2, NaN, 2 ** -16]);
+  assert.deepEqual(read('F8_E4M3FNUZ').w.tolist(), [0.75, -1, 240, 2 ** -10]);
+  assert.deepEqual(read('F8_E5M2FNUZ').w.tolist(), [0.5, -1, 57344, 2 ** -17]);
+  assert.deepEqual(read('F8_E8M0').w.tolist(), [2 ** -67, 2 ** 65, 1, 2 ** -126]);
+  assert.deepEqual(read('F8_E4M3').scale.tolist(), [0.5]);
+});

@@ -22,6 +22,9 @@ class load:
     """``mmap.MAP_PRIVATE``."""
     calculate_storage_offsets: bool = False
     """Of no effect: where records are is always read."""
+    float8: str | None = None
+    """"float32": tensors of 8-bit floats are read as float32; None: they are an error. Of pygrad's
+    own: PyTorch has such tensors."""
 
 
 class save:

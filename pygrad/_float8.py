@@ -1,0 +1,68 @@
+"""Floats of 8 bits, which files have and tensors here do not: read as float32, with the same
+numbers, where `utils.serialization.config.load.float8` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from ._creation import tensor
+from ._dtypes import float32, int32
+from .utils.serialization import config
+
+FORMS: Final = {
+    "float8_e4m3fn": (4, 7),
+    "float8_e5m2": (5, 15),
+    "float8_e4m3fnuz": (4, 8),
+    "float8_e5m2fnuz": (5, 16),
+    "float8_e8m0fnu": (8, 127),
+}
+"""The bits of the exponent and its bias, by the names of PyTorch's dtypes."""
+
+
+def numbers(name: str) -> list[float]:
+    """What each byte stands for.
+
+    Example:
+        >>> numbers("float8_e4m3fn")[0x3C], numbers("float8_e8m0fnu")[128]
+        (1.5, 2.0)
+    """
+    bits, bias = FORMS[name]
+    if bits == 8:
+        return [*(2.0 ** (byte - bias) for byte in range(255)), math.nan]
+    upper = [_number(byte, 7 - bits, bias) for byte in range(128)]
+    if name == "float8_e4m3fn":
+        upper[127] = math.nan
+    elif name == "float8_e5m2":
+        upper[124:] = [math.inf, *[math.nan] * 3]
+    lower = [-number for number in upper]
+    if name.endswith("fnuz"):
+        lower[0] = math.nan
+    return upper + lower
+
+
+def _number(byte: int, fraction: int, bias: int) -> float:
+    exponent, rest = divmod(byte, 1 << fraction)
+    if not exponent:
+        return math.ldexp(rest, 1 - bias - fraction)
+    return math.ldexp((1 << fraction) + rest, exponent - bias - fraction)
+
+
+def decoded(raw: Any, name: str, what: str = "a tensor") -> Any:
+    """The numbers of bytes of such a type.
+
+    Args:
+        raw: a tensor of uint8. name: of the type. what: how an error calls the tensor.
+
+    Raises:
+        NotImplementedError: `config.load.float8` is not "float32".
+    """
+    if config.load.float8 != "float32":
+        raise NotImplementedError(
+            f"load: {what} has dtype torch.{name}, of which pygrad has no tensors. After "
+            'torch.utils.serialization.config.load.float8 = "float32" such tensors are read as '
+            "float32, with the same numbers, and the others of the file as they are"
+        )
+    table = tensor(numbers(name), dtype=float32)
+    return table.index_select(0, raw.reshape(-1).to(int32)).reshape(raw.shape)
