@@ -47,7 +47,7 @@ def test_stand_in_functions_say_what_is_missing_when_called() -> None:
             assert text.startswith(f"pygrad has no {found.__module__}.{name}: ")
             assert "\n" not in text
             count += 1
-    assert count > 200
+    assert count > 150
 
 
 def test_stand_in_classes_are_classes_until_they_are_called() -> None:

@@ -102,6 +102,10 @@ Tensor *t_view_as_real(Tensor *x);
 Tensor *t_view_as_complex(Tensor *x);
 Tensor *t_complex(Tensor *real, Tensor *imag);
 
+/* --- systems (lu.c) --- */
+/* With LU and pivots of A: X of A X = B, or of X A = B; adjoint: of A^H in its place. */
+Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint);
+
 /* --- views (view.c) --- */
 Tensor *t_select(Tensor *x, int64_t dim, int64_t index);
 /* INT64_MAX: to the end */

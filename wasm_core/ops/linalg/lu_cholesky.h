@@ -12,8 +12,6 @@ Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots);
 Tensor *t_inverse(Tensor *a);
 void t_inv_ex(Tensor *a, bool check, Tensor *out[2]); /* inverse, info */
 Tensor *t_solve(Tensor *a, Tensor *b, bool left);
-/* With LU and pivots of A: X of A X = B, or of X A = B; adjoint: of A^H in its place. */
-Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint);
 Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool unitriangular);
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper);
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]);
