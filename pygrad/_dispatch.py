@@ -1197,6 +1197,14 @@ def _run(ident: int, words: list[int], _: int) -> list[int]:
     """Answers the engine."""
     if _here.disabled and not kernels:
         return [asked.LATER, 1]
+    before, overriding.state.recorded = overriding.state.recorded, bool(words[2] & asked.RECORDED)
+    try:
+        return _answered(words)
+    finally:
+        overriding.state.recorded = before
+
+
+def _answered(words: list[int]) -> list[int]:
     row, name, how = asked.header(words)
     if how & asked.GRADIENT:
         return _gradients(words)

@@ -293,8 +293,24 @@ def _enable_torch_function() -> Iterator[None]:
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """A scope in which ``__torch_dispatch__`` may be called from within one: it always may here."""
-    yield
+    """A scope within ``__torch_dispatch__`` in which ops are recorded as where the call came from.
+    (``__torch_dispatch__`` may always be called from within one.)
+
+    Example:
+        >>> import pygrad
+        >>> class Mode(pygrad.utils._python_dispatch.TorchDispatchMode):
+        ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        ...         with pygrad.overrides.enable_reentrant_dispatch():
+        ...             print(pygrad.ones(1, requires_grad=True).exp().requires_grad)
+        ...         return func(*args, **(kwargs or {}))
+        >>> x = pygrad.ones(1)
+        >>> with Mode():
+        ...     _ = x.exp()
+        True
+    """
+    recorded = _state.recorded
+    with contextlib.nullcontext() if recorded is None else pygrad.set_grad_enabled(recorded):
+        yield
 
 
 # ------------------------------------------------------------------ which functions there are

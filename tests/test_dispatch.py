@@ -1057,3 +1057,52 @@ def test_a_tensor_of_a_class_that_answers_becomes_none_of_another() -> None:
 def test_tensors_whose_ops_are_another_s_to_answer_are_told_apart() -> None:
     assert torch._C._dispatch_isTensorSubclassLike(Wrapper(torch.ones(1)))
     assert not torch._C._dispatch_isTensorSubclassLike(torch.ones(1))
+
+
+def test_what_runs_within_an_answer_is_recorded_where_it_asks_for_that() -> None:
+    """As where the call came from: not under `no_grad`, and not after the scope; answers nest."""
+    found: list[list[bool]] = []
+
+    class Asking(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            x = torch.ones(1, requires_grad=True)
+            with torch.overrides.enable_reentrant_dispatch():
+                within = x.exp().requires_grad
+                with torch.no_grad():
+                    off = x.exp().requires_grad
+                with Listing():
+                    nested = x.exp().requires_grad
+            found.append([within, off, nested, x.exp().requires_grad])
+            return func(*args, **(kwargs or {}))
+
+    with Asking():
+        torch.ones(1).exp()
+        with torch.no_grad():
+            torch.ones(1).exp()
+    recorded, unrecorded = found[1], found[3]  # beside each call of `ones`
+    assert recorded == [True, False, True, False]
+    assert unrecorded == [False] * 4
+    with torch.overrides.enable_reentrant_dispatch():  # outside of an answer nothing changes
+        assert torch.is_grad_enabled()
+
+
+def test_a_dual_tensor_s_class_may_record_within_its_answer() -> None:
+    recorded: list[bool] = []
+
+    class Kind(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if func is aten.alias.default:
+                with torch.overrides.enable_reentrant_dispatch():
+                    recorded.append(torch.ones(1, requires_grad=True).exp().grad_fn is not None)
+            with torch._C._DisableTorchDispatch():
+                return func(*args, **(kwargs or {}))
+
+    x = torch.Tensor._make_subclass(Kind, torch.tensor(1.0))
+    with forward_ad.dual_level():
+        forward_ad.make_dual(x, torch.ones(()))
+    assert recorded == [True]

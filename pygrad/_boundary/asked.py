@@ -19,7 +19,7 @@ LATER, TENSOR, TENSORS, NUMBER, NOTHING, FIRST = range(6)
 """How an answer begins: there is none (yet), a tensor, several, a number, None; several of which
 the first is the result.
 """
-INPLACE, AT_LAST, OUT, GRADIENT = 1, 2, 4, 8
+INPLACE, AT_LAST, OUT, GRADIENT, RECORDED = 1, 2, 4, 8, 16
 """How it was asked: of an op in place, for the second time, with ``out=``; of a gradient function,
 by the name of its node.
 """

@@ -33,10 +33,13 @@ class _State(threading.local):
 
     Attributes:
         skip: whether the next function of Python that asks is not to.
+        recorded: whether the call that ``__torch_dispatch__`` handles is recorded; None outside of
+            one.
     """
 
     off = ENABLED
     skip = False
+    recorded: bool | None = None
 
     def __init__(self) -> None:
         self.modes: list[Any] = []

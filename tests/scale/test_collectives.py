@@ -285,7 +285,11 @@ assert len(os.listdir("/proc/self/fd")) == opened
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        ("dist.all_reduce(torch.ones(2, 2).t()[:1])", "ValueError: Tensors must be contiguous"),
+        ("dist.all_reduce(torch.ones(1).expand(2))", "RuntimeError: unsupported operation: more"),
+        (
+            "dist.all_reduce(torch.ones(2).int(), dist.ReduceOp.AVG)",
+            "RuntimeError: result type Float can't be cast to the desired output type Int",
+        ),
         ("dist.all_reduce(3)", "TypeError: Invalid function argument"),
         ("dist.broadcast(torch.ones(1), 5)", "ValueError: Global rank 5 is not part of group"),
         ("dist.broadcast(torch.ones(1))", "ValueError: Must specify global_rank or group_rank"),

@@ -24,7 +24,7 @@
 #include "tape/host.h"
 
 /* What the host is told of a call. */
-enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4, ASK_GRADIENT = 8 };
+enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4, ASK_GRADIENT = 8, ASK_RECORDED = 16 };
 /* How its answer begins; no word at all says LATER too. */
 enum {
   ANSWER_LATER,
@@ -156,7 +156,8 @@ static bool ask(Question *q, int how) {
   int64_t *out = scratch_array(MOST_WORDS, sizeof *out);
   int n = 0;
   if (!out) return true;
-  q->words[2] = (q->words[2] & ~ASK_AT_LAST) | how;
+  q->words[2] = (q->words[2] & ~(ASK_AT_LAST | ASK_RECORDED)) | how |
+                (recording ? ASK_RECORDED : 0);
   q->count = n_answers;
   bool was = recording;
   recording = false;
