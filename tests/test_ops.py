@@ -244,3 +244,29 @@ def test_out_equals_functional(entry: Entry, sample: Call) -> None:
         assert mine is target
     if entry.name not in UNINITIALISED:
         assert_same(list(leaves(got)), list(leaves(expected)))
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom:UserWarning")
+@pytest.mark.parametrize("correction", [-2, -0.5, 0, 1])
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_nothing_has_no_spread(name: str, correction: float) -> None:
+    for dtype in (pygrad.float32, pygrad.float64, pygrad.complex64):
+        for found in leaves(
+            getattr(pygrad, name)(pygrad.ones(0, 3, dtype=dtype), 0, correction=correction)
+        ):
+            assert found.isnan().all().item()
+
+
+def test_no_dimensions_do_not_decide_the_type_of_a_cosine() -> None:
+    one, rows = pygrad.tensor(2.0, dtype=pygrad.float64), pygrad.ones(2, 3, dtype=pygrad.bfloat16)
+    cosine = pygrad.nn.functional.cosine_similarity
+    assert cosine(rows, one).dtype is cosine(one, rows).dtype is pygrad.float64
+
+
+def test_areas_over_nothing() -> None:
+    nothing, x = pygrad.ones(0, dtype=pygrad.int32), pygrad.ones(0)
+    assert pygrad.trapezoid(nothing).dtype is pygrad.int32
+    assert pygrad.trapezoid(nothing, pygrad.ones(1)).dtype is pygrad.int32
+    running = pygrad.cumulative_trapezoid(pygrad.ones(2, 0), x)
+    assert running.shape == (2, 0)
+    assert pygrad.cumulative_trapezoid(nothing, x).dtype is pygrad.float32

@@ -326,7 +326,8 @@ Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool kee
 Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
   OP_ENTERED(t_cosine_similarity, "cosine_similarity", a, b, dim, eps);
   if (blocked(a, b)) return NULL;
-  DType d = result_dtype(2, (Tensor *[]){a, b});
+  /* both are expanded: neither gives way for having no dimensions */
+  DType d = dtype_promote((DType)a->dtype, (DType)b->dtype);
   if (!dtype_is_float(d))
     return fail(ERR_RUNTIME, "expected common dtype to be floating point, yet common dtype is %s",
                 dtype_info[d].legacy);

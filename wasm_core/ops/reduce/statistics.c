@@ -25,7 +25,7 @@ static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tenso
     out[1] = of_parts(out[1]);
     return out[0] && out[1];
   }
-  double count = (double)fold_count(x, mask), freedom = count - correction;
+  double count = (double)fold_count(x, mask), freedom = count > 0 ? count - correction : 0;
   Tensor *mean = fold(total_folds, sum_folds, x, mask, NULL, NULL);
   if (!mean) return false;
   divide(mean, count, false);
@@ -274,14 +274,14 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
   int64_t n = y->sizes[dim], gaps = n > 0 ? n - 1 : 0;
   if (n == 0 && !running) {
     Tensor *like = sum_dim(t_detach(y), dim);
-    return like ? t_zeros_like(like) : NULL;
+    return like ? t_to(t_zeros_like(like), (DType)y->dtype) : NULL;
   }
   if (x) x = positions(x, y, dim, name);
   if (failed()) return NULL;
   Tensor *later = t_narrow(y, dim, n - gaps, gaps), *earlier = t_narrow(y, dim, 0, gaps);
   if (x) {
-    int64_t of_x = x->sizes[dim] - 1;
-    Tensor *width = t_sub(t_narrow(x, dim, 1, of_x), t_narrow(x, dim, 0, of_x));
+    int64_t of_x = x->sizes[dim], between = of_x > 0 ? of_x - 1 : 0;
+    Tensor *width = t_sub(t_narrow(x, dim, of_x - between, between), t_narrow(x, dim, 0, between));
     Tensor *product = t_mul(t_add(later, earlier), width);
     return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : sum_dim(product, dim), 2);
   }
