@@ -236,3 +236,16 @@ def test_complex_numbers_of_the_host_have_the_type_that_the_default_is_promoted_
     finally:
         pygrad.set_default_dtype(before)
     assert found == {kind.to_complex()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    "modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 bessel_j0 airy_ai"
+    " scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0".split(),
+)
+def test_bessel_functions_have_no_complex_kernel(name: str) -> None:
+    function = getattr(pygrad.special, name)
+    for shape in [(2,), (0,), ()]:
+        z = pygrad.ones(shape, dtype=pygrad.complex64)
+        with pytest.raises(NotImplementedError, match=f'"{name}_cpu" not implemented for .Complex'):
+            function(z)

@@ -12,6 +12,7 @@
 
 #include "kernels/complex_maths.h"
 #include "kernels/maths32.h"
+#include "kernels/maths64.h"
 #include "kernels/special.h"
 
 #define MATHS1(name, x) _Generic((x), float: name##f, default: name)(x)
@@ -30,7 +31,7 @@
 #define m_sin(x) MATHS_OF(x, sinf, sin, complex_sin)
 #define m_cos(x) MATHS_OF(x, cosf, cos, complex_cos)
 #define m_tan(x) MATHS_OF(x, tanf, tan, complex_tan)
-#define m_tanh(x) MATHS_OF(x, tanh_f32, tanh, complex_tanh)
+#define m_tanh(x) MATHS_OF(x, tanh_f32, tanh_f64, complex_tanh)
 #define m_erf erf
 #define m_pow(x, y) _Generic((x), float: powf, complex_f64: complex_pow, default: pow)(x, y)
 #define m_copysign(x, y) _Generic((x), float: copysign_f32, default: copysign)(x, y)
@@ -38,13 +39,11 @@
 #define m_asin(x) MATHS_OF(x, asin, asin, complex_asin)
 #define m_acos(x) MATHS_OF(x, acos, acos, complex_acos)
 #define m_atan(x) MATHS_OF(x, atan, atan, complex_atan)
-#define m_sinh(x) MATHS_OF(x, sinh, sinh, complex_sinh)
+#define m_sinh(x) MATHS_OF(x, sinh_f64, sinh_f64, complex_sinh)
 #define m_cosh(x) MATHS_OF(x, cosh, cosh, complex_cosh)
 #define m_asinh(x) MATHS_OF(x, asinh, asinh, complex_asinh)
-#define m_acosh(x) MATHS_OF(x, acosh, acosh, complex_acosh)
+#define m_acosh(x) MATHS_OF(x, acosh_f64, acosh_f64, complex_acosh)
 #define m_atanh(x) MATHS_OF(x, atanh, atanh, complex_atanh)
-#define m_erfc erfc
-#define m_lgamma lgamma
 #define m_atan2 atan2
 #define m_hypot hypot
 

@@ -1,5 +1,5 @@
-/* Special functions in double, accurate to a few units in the last place but near zeros of the
- * function.
+/* Special functions in double, accurate to a few units in the last place; `make accuracy` measures
+ * it.
  *
  * Poles and arguments outside of the domain give what PyTorch gives: infinities or NaN. */
 #ifndef PG_SPECIAL_H
@@ -7,17 +7,23 @@
 
 #include <stdint.h>
 
+double m_lgamma(double x); /* these four, m_igamma, m_igammac: gamma.c */
 double m_digamma(double x);
 double m_zeta(double s, double q);         /* sum over k >= 0 of (q + k)^-s */
 double m_polygamma_of(double n, double x); /* the n-th derivative of digamma; n a whole number */
+double m_erfc(double x);                   /* these six: error_function.c */
 double m_erfinv(double y);
 double m_erfcx(double x); /* exp(x^2) erfc(x) */
 double m_ndtri(double p); /* where the normal distribution reaches p */
 double m_log_ndtr(double x);
-double m_i0e(double x); /* exp(-|x|) I0(x) */
+double m_i0e(double x); /* exp(-|x|) I0(x); these eight: modified_bessel.c */
 double m_i1e(double x);
 double m_i0(double x);
 double m_i1(double x);
+double m_k0(double x);
+double m_k1(double x);
+double m_k0e(double x); /* exp(x) K0(x) */
+double m_k1e(double x);
 double m_bessel_j0(double x); /* these five: bessel.c */
 double m_bessel_j1(double x);
 double m_bessel_y0(double x);

@@ -1,12 +1,12 @@
 /* The loops of float that people wait for: exp, sigmoid and its kin, tanh, erf, gelu, sin, cos,
- * relu, rows of softmax.
+ * relu, mish, rows of softmax.
  *
  * A processor looks ahead some hundred instructions, which is less than the chain of one
  * exponential, so a chain is cut into passes over blocks that stay in the first-level cache.
  * Each element's bits follow from that element alone: where a whole block allows a shorter way,
  * the shorter way is what each of its elements would take among others too. Errors in units in
  * the last place, proven by tests/test_accuracy.py: what is computed in double 0.51, sin and cos
- * 0.6, exp and tanh 1, erf 1.1, sinh and cosh 1.6, sigmoid 2, silu 2.4, gelu 3.5 (near -2
+ * 0.6, exp and tanh 1, erf 1.1, sinh and cosh 1.2, sigmoid 2, silu 2.4, gelu 3.5 (near -2
  * PyTorch's has 38, and beyond -6 no digit). */
 #include "kernels/transcendental.h"
 
@@ -355,6 +355,29 @@ void value_logsigmoid_f32(char *const *p, size_t n, const double *k, LoopScratch
   }
 }
 
+/* --- mish: x n / (n + 1), n = e + e^2 / 2, e = exp(x) with what rounding it lost --- */
+
+void value_mish_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
+  static const float limit[4] = {-104.5f, 20, 12582912.0f, 1};
+  float *y = (float *)(void *)p[0];
+  const float *x = (const float *)(const void *)p[1];
+  (void)k;
+  for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
+    m = part_size(at, n);
+    reduce(x, m, limit, s);
+    EACH(m) {
+      int32_t whole = f32_to_bits(s->part[1][i]) - 0x4b400000, half = whole >> 1;
+      float some = bits_to_f32((half + 127) * 8388608),
+            rest = bits_to_f32((whole - half + 127) * 8388608);
+      float more = expm1_part(s, i), sum = 1 + more, e = sum * some * rest;
+      float lost = (more - (sum - 1)) * some * rest;
+      float both = e + (0.5f * e * e + lost * (1 + e)), above = both + 1, share = both / above;
+      share -= share * ((both - (above - 1)) / above);
+      y[i] = x[i] * (both < 0.5f ? both - both * share : share);
+    }
+  }
+}
+
 /* --- tanh: a polynomial up to 0.9, 1 - 2 / (exp(2 |x|) + 1) beyond --- */
 
 void value_tanh_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
@@ -629,33 +652,46 @@ static inline float power_or_none(int32_t k) {
   return bits_to_f32((k < -127 ? 0 : k + 127) * 8388608);
 }
 
-/* VALUE of the function, f. */
-#define HYPERBOLIC(fn, operand, BY_EVEN, BY_ODD, VALUE)                                           \
+/* VALUE of the function of |x|, f. What rounding lost of r and of BY_EVEN is taken along. */
+#define HYPERBOLIC(fn, operand, BY_EVEN, BY_ODD, LOST, VALUE)                                     \
   void fn(char *const *p, size_t n, const double *k, LoopScratch *s) {                            \
-    static const float limit[4] = {-89.5f, 89.5f, TO_INTEGER(0), 1};                              \
+    static const volatile float limit = 89.5f;                                                    \
+    const float high_limit = limit, to_integer = TO_INTEGER(0);                                   \
     float *y = (float *)(void *)p[0];                                                             \
     const float *x = (const float *)(const void *)p[operand],                                     \
                 *g = (const float *)(const void *)p[1];                                           \
     (void)k, (void)g;                                                                             \
     for (size_t m; n; n -= m, x += m, y += m, g += m) {                                           \
       m = part_size(0, n);                                                                        \
-      reduce(x, m, limit, s);                                                                     \
       EACH(m) {                                                                                   \
-        int32_t whole = f32_to_bits(s->part[1][i]) - f32_to_bits(limit[2]);                       \
+        float v = magnitude(x[i]);                                                                \
+        v = high_limit < v ? high_limit : v;                                                      \
+        float shifted = v * 1.44269504f + to_integer, whole = shifted - to_integer;               \
+        float head = v - whole * 0.693145752f, tail = whole * 1.42860677e-6f, r = head - tail;    \
+        s->part[0][i] = r;                                                                        \
+        s->part[1][i] = shifted;                                                                  \
+        s->part[2][i] = (head - r) - tail;                                                        \
+      }                                                                                           \
+      EACH(m) {                                                                                   \
+        int32_t whole = f32_to_bits(s->part[1][i]) - f32_to_bits(to_integer);                     \
         float r = s->part[0][i], square = r * r, up = power_or_none(whole - 2),                   \
               down = power_or_none(-whole - 2);                                                   \
-        float odd = r * square * (0.166666667f + square * (0.00833333333f + square * 0.000199f)); \
+        float odd = s->part[2][i] +                                                               \
+                    r * square * (0.166666667f + square * (0.00833333333f + square * 0.000199f)); \
         float even = square * (0.5f + square * (0.0416666667f + square * 0.00139f));              \
         float sum = up + down, difference = up - down;                                            \
-        float f = 2 * (BY_EVEN + (BY_ODD * r + (BY_EVEN * even + BY_ODD * odd)));                 \
+        float f = 2 * (BY_EVEN + (BY_ODD * r + (BY_EVEN * even + (BY_ODD * odd + (LOST)))));      \
         y[i] = VALUE;                                                                             \
       }                                                                                           \
     }                                                                                             \
   }
-HYPERBOLIC(value_sinh_f32, 1, difference, sum, magnitude(x[i]) < 1e-4f ? x[i] : f)
-HYPERBOLIC(value_cosh_f32, 1, sum, difference, f)
-HYPERBOLIC(grad_sinh_f32, 2, sum, difference, g[i] * f)
-HYPERBOLIC(grad_cosh_f32, 2, difference, sum, g[i] * f)
+#define SUM_LOST down - (sum - up)
+#define DIFFERENCE_LOST (up - difference) - down
+HYPERBOLIC(value_sinh_f32, 1, difference, sum, DIFFERENCE_LOST,
+           magnitude(x[i]) < 1e-4f ? x[i] : copysign_f32(f, x[i]))
+HYPERBOLIC(value_cosh_f32, 1, sum, difference, SUM_LOST, f)
+HYPERBOLIC(grad_sinh_f32, 2, sum, difference, SUM_LOST, g[i] * f)
+HYPERBOLIC(grad_cosh_f32, 2, difference, sum, DIFFERENCE_LOST, g[i] * copysign_f32(f, x[i]))
 
 /* --- what is computed in double, value and gradient: a loop over blocks, and what gx is g times
  * --- */
