@@ -20,6 +20,7 @@ help:
 	@echo 'make demo    train on handwritten digits, pictures in build/demo'
 	@echo 'make test    all tests but those that compare with PyTorch'
 	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
+	@echo 'make accuracy  errors of maths functions beside those of PyTorch'
 	@echo 'make fuzz    10,000 damaged files'
 	@echo 'make layouts  every op over every layout of its operands'
 	@echo 'make contract  27,000 writes to saved tensors'
@@ -74,7 +75,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call compile,$(PARITY_VENV))
 	@touch $@
 
-.PHONY: demo test parity stubs names bench fuzz layouts contract
+.PHONY: demo test parity accuracy stubs names bench fuzz layouts contract
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -84,6 +85,14 @@ test: $(VENV)/.dev
 parity: $(PARITY_VENV)/.parity
 	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
 	$(PARITY_VENV)/bin/python -m pytest -n 2 tests/parity $(PYTEST_ARGS)
+
+# The errors of maths functions beside PyTorch's, by mpmath.
+$(PARITY_VENV)/.accuracy: $(PARITY_VENV)/.parity
+	$(call install,$(@D)) --editable '.[accuracy]'
+	@touch $@
+
+accuracy: $(PARITY_VENV)/.accuracy
+	$(PARITY_VENV)/bin/python tests/accuracy/table.py
 
 # `make test` has a part of these, as of those below.
 contract: $(VENV)/.dev
@@ -357,7 +366,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity fuzz layouts contract native guarded repro size demo bits web-test bench scale; do \
+	@for target in check parity accuracy fuzz layouts contract native guarded repro size demo bits web-test bench scale; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 
