@@ -108,6 +108,7 @@ TELLS_THEM_APART = {
     "resolve_neg": "gives back what waits for nothing",
     "conj": "of a conjugate that waits it is a view of another kind",
     "view_as_real": "refuses a conjugate that waits",
+    "set_": "takes another's memory as it is",
     "data_ptr": "shows memory",
     "_export": "shows memory",
     "_pin": "shows memory",
@@ -237,7 +238,11 @@ def gradients(result: Any, wanted: list[Tensor]) -> Any:
 
 
 def assert_equal(got: Any, expected: Any, rtol: float = 1e-12, atol: float = 1e-13) -> bool:
-    """Whether they are results; errors are equal if their types are."""
+    """Whether they are results; errors are equal if their types are. Of halves linear() rounds once
+    or twice, as in PyTorch.
+    """
+    if any(y.dtype is torch.float16 for y in leaves(expected)):
+        rtol = atol = 2e-2
     if isinstance(expected, type) or isinstance(got, type):
         assert got is expected
         return False
@@ -340,7 +345,7 @@ def check_out(case: Case, layout: str) -> None:
         return
     assert not isinstance(got, type), got
     assert all(a is b for a, b in zip(leaves(got), made, strict=True))
-    assert_same(seen, leaves(expected), rtol=1e-12, atol=1e-13)
+    assert_equal(seen, leaves(expected))
 
 
 @swept(lambda entry: "out" in entry.words)
@@ -430,6 +435,8 @@ def entries_of(value: Any) -> Any:
 
 
 def check_nested(case: Case, layout: str) -> None:
+    if any(what.kind == "parts" for what in case.sample.tensors()):
+        return
     for form in ("strided", "entries", "values"):
         outcomes = []
         for lay in (torch.clone, lambda x: laid(layout, x)):
