@@ -24,6 +24,7 @@ help:
 	@echo 'make fuzz    10,000 damaged files'
 	@echo 'make layouts  every op over every layout of its operands'
 	@echo 'make contract  27,000 writes to saved tensors'
+	@echo 'make points  derivatives at special points, all samples'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make format  Python and C in the form that make check asks for'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
@@ -75,7 +76,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call compile,$(PARITY_VENV))
 	@touch $@
 
-.PHONY: demo test parity accuracy stubs names bench fuzz layouts contract
+.PHONY: demo test parity accuracy stubs names bench fuzz layouts contract points
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -104,6 +105,10 @@ fuzz: $(VENV)/.dev
 # `make test` has one of them for some samples of each op.
 layouts: $(VENV)/.dev
 	PYGRAD_ALL_LAYOUTS=1 $(VENV)/bin/python -m pytest -n 2 tests/test_representations.py
+
+# `make test` has one sample of an op and the zeros.
+points: $(VENV)/.dev
+	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_complex_derivatives.py tests/test_forward.py -k derivatives\ or\ special
 
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
@@ -366,7 +371,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity accuracy fuzz layouts contract native guarded repro size demo bits web-test bench scale; do \
+	@for target in check parity accuracy fuzz layouts contract points native guarded repro size demo bits web-test bench scale; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

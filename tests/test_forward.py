@@ -4,13 +4,26 @@ first and second order; then views, writes in place, and what a level leaves beh
 
 from __future__ import annotations
 
+import math
+import os
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import dependent, floating, leaves_nothing, run, swept, with_grad, with_history
+from helpers import (
+    PROPER_ERRORS,
+    assert_same,
+    dependent,
+    floating,
+    leaves_nothing,
+    run,
+    swept,
+    with_grad,
+    with_history,
+)
 from samples import Entry
 from sampling import Array, Call, filled
+from special_points import POINTS, at_point
 from test_gradients import STEP, contracted, differentiable, inputs, outputs, weights
 
 import pygrad
@@ -254,6 +267,54 @@ def test_maps_of_tangents_nest_in_forward_mode() -> None:
     assert [each.tolist() for each in jvp(gradient_by_direction, (x,), (one,))] == [cos, sin]
 
 
+SPECIAL = POINTS if os.environ.get("PYGRAD_EVERY_POINT") else ("zeros", "repeats")
+
+OTHERWISE_AT_ZERO = {
+    "nn.functional.lp_pool1d": "a root at 0, in front of which the gradient alone has a mask",
+    "nn.functional.lp_pool2d": "nn.functional.lp_pool1d",
+    "nn.functional.lp_pool3d": "nn.functional.lp_pool1d",
+    "nn.functional.gaussian_nll_loss": "the gradient passes a bound, the tangent does not",
+}
+"""Ops whose tangents at zeros are PyTorch's, and no gradient."""
+
+
+@pytest.mark.parametrize("point", SPECIAL)
+@swept(has_tangents)
+def test_tangent_at_special_points(entry: Entry, sample: Call, point: str) -> None:
+    """It agrees with the gradient where that is a number; with the slope where indices repeat,
+    since a gradient goes to each of several writes."""
+    found = at_point(sample, point)
+    if (
+        found is None
+        or entry.name in PADDED
+        or (entry.id in OTHERWISE_AT_ZERO and point == "zeros")
+    ):
+        pytest.skip("no such point")
+    sample, arrays = found
+    way = directions(sample, arrays, 5)
+    try:
+        made = with_grad(sample, arrays)
+        recorded = [y for y in results(entry, sample, made) if y.requires_grad]
+        if not way or not recorded or (point == "empty" and contracted(recorded, 1).isnan().item()):
+            pytest.skip("nothing is differentiable")
+        wanted = [made[k] for k in way]
+        back = pygrad.autograd.grad(contracted(recorded, 1), wanted, materialize_grads=True)
+    except (*PROPER_ERRORS, ZeroDivisionError):
+        pytest.skip("not of such numbers")
+    expected = sum(float((g.numpy() * way[k]).sum()) for k, g in zip(way, back, strict=True))
+    if not math.isfinite(expected):
+        pytest.skip("no gradient")
+    with fw.dual_level():
+        plain = [pygrad.from_numpy(a.copy()) for a in arrays]
+        outs = results(entry, sample, duals(plain, tensors(way)))
+        mine = float(contracted_tangent(dependent(entry, outs), 1).item())
+    if point == "repeats":
+        above, below = (value(entry, sample, moved(arrays, way, s)) for s in (STEP, -STEP))
+        np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-6)
+    else:
+        np.testing.assert_allclose(mine, expected, rtol=1e-8, atol=1e-10)
+
+
 WRITES = {
     "whole": lambda x: x,
     "view": lambda x: x.view(2, 2),
@@ -282,3 +343,54 @@ def test_tangents_of_writes_in_check_mode(part: str, recorded: bool) -> None:
     expected = tangents()
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         assert tangents() == expected
+
+
+LAST_WRITES = {
+    "index_put": lambda x, i, v: x.index_put((i,), v),
+    "setitem": lambda x, i, v: [y := x.clone(), y.__setitem__(i, v)][0],
+    "scatter": lambda x, i, v: x.scatter(0, i, v),
+    "put": lambda x, i, v: x.put(i, v),
+    "index_copy": lambda x, i, v: x.index_copy(0, i, v),
+    "max_unpool1d": lambda x, i, v: pygrad.nn.functional.max_unpool1d(v[None], i[None], 1)[0] + x,
+}
+
+
+@pytest.mark.parametrize("write", LAST_WRITES)
+def test_tangent_of_the_last_write_to_a_place_counts(write: str) -> None:
+    x, index = pygrad.zeros(3), pygrad.tensor([0, 0, 2])
+    v = pygrad.tensor([1.0, 2.0, 3.0])
+    y, tangent = pygrad.func.jvp(lambda v: LAST_WRITES[write](x, index, v), (v,), (v * 10,))
+    assert (y.tolist(), tangent.tolist()) == ([2, 0, 3], [20, 0, 30])
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_tangent_of_what_an_index_smaller_than_src_reaches(reduce: str, include_self: bool) -> None:
+    x = pygrad.tensor([[3.0, 0.5], [2.0, 7.0]], dtype=pygrad.float64)
+    src = pygrad.tensor([[1.0, 0.0, 3.0], [4.0, 5.0, 6.0]], dtype=pygrad.float64)
+    index, rows = pygrad.tensor([[0, 0]]), pygrad.tensor([[0, 0]])
+
+    def reduced(x: Any, src: Any) -> Any:
+        return x.scatter_reduce(1, index, src, reduce, include_self=include_self)
+
+    def of_a_part(x: Any, src: Any) -> Any:
+        return x.scatter_reduce(1, rows, src[:1, :2], reduce, include_self=include_self)
+
+    ways = (x * 0.3 - 1, src * 0.7 + 1)
+    assert_same(
+        pygrad.func.jvp(reduced, (x, src), ways), pygrad.func.jvp(of_a_part, (x, src), ways)
+    )
+
+
+def test_tangent_of_a_product_of_several_zeros() -> None:
+    """Which no gradient of a gradient could give."""
+    src, index = pygrad.zeros(3), pygrad.tensor([0, 0, 1])
+    way = pygrad.tensor([5.0, 6.0, 7.0])
+    f = lambda s: pygrad.tensor([2.0, 3.0]).scatter_reduce(0, index, s, "prod")  # noqa: E731
+    assert pygrad.func.jvp(f, (src,), (way,))[1].tolist() == [0, 21]
+
+
+def test_tangent_of_a_deviation_that_is_zero() -> None:
+    x = pygrad.full((3,), 2.0, dtype=pygrad.float64)
+    jacobian = pygrad.func.jacfwd(lambda x: (x - x.mean()) / (x.std() + 0.5))(x)
+    assert_same(jacobian, (pygrad.eye(3, dtype=pygrad.float64) - 1 / 3) / 0.5, rtol=1e-12)

@@ -588,8 +588,8 @@ static void product_grads(const Reduced *d, Tensor **gi, bool want_src) {
   gi[0] = t_div(t_mul(d->g, reduce_again(x1, d->at, d->src, d->r, d->include_self)), x1);
   if (!want_src) return;
   Tensor *zero = is_zero(d->src);
-  Tensor *zeros = pick(
-      add_at(t_zeros_like(d->x), d->at, d->x ? t_to(zero, (DType)d->x->dtype) : NULL), d->at);
+  Tensor *none = t_zeros_like(t_to(is_zero(d->x), DT_F64));
+  Tensor *zeros = pick(add_at(none, d->at, t_to(zero, DT_F64)), d->at);
   Tensor *single = t_logical_and(zero, t_eq(zeros, tensor_wrapped_f(1)));
   Tensor *others = reduce_again(d->x, d->at, t_masked_fill(d->src, single, tensor_wrapped_f(1)),
                                 d->r, d->include_self);
@@ -683,7 +683,7 @@ static Tensor *extremum_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) 
   if (!d->include_self) x_is = t_to(emptied(t_to(x_is, dtype), d->at), DT_BOOL);
   Tensor *count = add_at(t_to(x_is, dtype), d->at, t_to(src_is, dtype));
   of_x = of_x ? zero_unless(x_is, of_x) : t_zeros_like(d->x);
-  return t_div(sum_at(d->at, of_x, zero_unless(src_is, of_src)), zeros_to_one(count));
+  return t_div(sum_at(d->at, of_x, zero_unless(src_is, of_src)), count);
 }
 
 static Tensor *reduce_tangent(Node *n, Tensor *const *t, bool by_element) {

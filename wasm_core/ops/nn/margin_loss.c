@@ -271,7 +271,8 @@ static Tensor *margins_composed(const Margins *m, Tensor *x, Tensor *index, Tens
   Tensor *rows = t_reshape(x, 2, (const int64_t[]){m->rows, m->classes});
   Tensor *z = t_sub(t_add_f(t_unsqueeze(rows, 1), m->margin),
                     t_unsqueeze(t_gather(rows, 1, index), 2));
-  Tensor *slope = t_mul(factor, m->p == 1 ? t_gt(z, number(0)) : t_mul(hinge(z), number(2)));
+  Tensor *slope = t_mul(factor,
+                        m->p == 1 ? t_logical_not(t_le(z, number(0))) : t_mul(hinge(z), number(2)));
   if (g->ndim) g = t_reshape(g, 3, (const int64_t[]){g->numel, 1, 1});
   slope = t_mul(slope, t_mul(g, number(scale / (double)m->classes)));
   Tensor *gx = t_scatter_add(t_sum(slope, ONE_DIM(1), false, DT_NONE), 1, index,
