@@ -12,6 +12,7 @@ ComplexFunction complex_exp, complex_exp2, complex_expm1, complex_log, complex_l
 complex_f64 complex_pow(complex_f64 a, complex_f64 b);
 /* log(exp(a) + exp(b)) */
 complex_f64 complex_logaddexp(complex_f64 a, complex_f64 b);
+complex_f64 complex_spherical_j_over(double n, complex_f64 z); /* families.c */
 double complex_abs(complex_f64 z);
 double complex_angle(complex_f64 z);
 

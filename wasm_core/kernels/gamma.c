@@ -188,6 +188,7 @@ double m_zeta(double s, double q) {
   if (s < 1) return NAN;
   if (q <= 0 && q == floor(q)) return INFINITY;
   if (isnan(s) || isnan(q) || (q < 0 && s != floor(s))) return NAN;
+  if (q == INFINITY) return 0;
   if (q > 0) return zeta_positive(s, q);
   if (isinf(s)) return s; /* one of the terms is below 1 */
   double n = -floor(q), f = q + n;
@@ -196,7 +197,8 @@ double m_zeta(double s, double q) {
     for (int k = 0; k < n && !isinf(sum.high); k++) sum = with_power(sum, q + k, s);
     return zeta_from(s, f, sum);
   }
-  double below = zeta_positive(s, 1 - f) - zeta_positive(s, n + 1 - f);
+  double rest = -q - (n - 1); /* 1 - f, which rounds */
+  double below = zeta_positive(s, rest) - zeta_positive(s, n + rest);
   return zeta_positive(s, f) + (fmod(s, 2) == 0 ? below : -below);
 }
 

@@ -29,6 +29,15 @@ double m_bessel_j1(double x);
 double m_bessel_y0(double x);
 double m_bessel_y1(double x);
 double m_airy_ai(double x);
+/* These: families.c; n is a whole number. */
+double m_bessel_i_over(double n, double x); /* I(n) / x^n, whose derivative is x I(n+1) / x^(n+1) */
+double m_bessel_ie_over(double n, double x);   /* exp(-|x|) times that */
+double m_spherical_j_over(double n, double x); /* j(n) / x^n, its derivative -x j(n+1) / x^(n+1) */
+double m_gaussian_slope(double n, double x);   /* the n-th derivative of exp(-x^2) */
+double m_erfcx_integral(double n,
+                        double x);          /* exp(x^2) times the n-th integral of erfc up from x */
+double m_gamma_density(double a, double x); /* x^(a-1) exp(-x) / gamma(a) */
+double m_cosine_to(double a, double b);     /* a / hypot(a, b): the cosine of the angle of (a, b) */
 double m_sinc(double x);
 double m_entr(double x);
 double m_xlogy(double x, double y);

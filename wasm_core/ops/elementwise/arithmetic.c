@@ -415,8 +415,9 @@ GRAD_EACH(PowBackward1, "self exponent result")
 {
   if (needs(n, 0)) {
     Tensor *a = saved_base(n, g[0]), *b = saved(n, 1);
-    Tensor *d = t_mul(g[0], t_mul(b, t_pow(a, t_sub(b, tensor_wrapped_i(1)))));
-    gi[0] = t_where(t_eq(b, zero()), zero(), d);
+    Tensor *flat = t_eq(b, zero()), *safe = grad_mode ? t_where(flat, tensor_wrapped_i(1), b) : b;
+    Tensor *d = t_mul(g[0], t_mul(b, t_pow(a, t_sub(safe, tensor_wrapped_i(1)))));
+    gi[0] = t_where(flat, zero(), d);
   }
   if (needs(n, 1)) gi[1] = pow_grad_exponent(n, g[0]);
 }

@@ -633,6 +633,10 @@ static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, cons
 }
 
 static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
+static Tensor *near(Tensor *x) {
+  if (is_complex(x)) return x;
+  return t_where(t_lt(t_abs(x), tensor_wrapped_f(1e70)), x, tensor_wrapped_f(0));
+}
 
 static const double *node_params(const Node *n, double *p) {
   for (int i = 0; i < 3; i++) p[i] = i < n->n_numbers ? n->numbers[i].f : 0;
@@ -773,12 +777,17 @@ SECOND(logsigmoid, "LogSigmoid", "grad_output self", 0,
 SECOND(hardswish, "Hardswish", "grad_output self", 0,
        WHERE(AND(GT(x, C(-3)), LT(x, C(3))), DIV(g, C(3)), C(0)))
 SECOND(elu, "Elu", "grad_output self_or_result | alpha:f scale:x input_scale:x is_result:F", 3,
-       WHERE(LT(x, C(0)), MUL(MUL(g, H(p[0] * p[1] * p[2] * p[2])), EXP(MUL(x, P2))), C(0)))
+       WHERE(LT(x, C(0)),
+             MUL(MUL(g, H(p[0] * p[1] * p[2] * p[2])), EXP(MUL(WHERE(LT(x, C(0)), x, C(0)), P2))),
+             C(0)))
 SECOND(softplus, "Softplus", "grad_output self | beta:x threshold:x", 2,
        WHERE(GE(MUL(x, P0), P1), C(0),
              MUL(MUL(g, P0), MUL(SIGMOID(MUL(x, P0)), SIGMOID(MUL(x, H(-p[0])))))))
+/* (2 - x^2) exp(-x^2/2): the Gaussian at x / sqrt(2) less half of its second derivative. */
 SECOND(gelu_erf, "Gelu", "grad_output self | approximate:tnone", 0,
-       MUL(g, MUL(MUL(C(1 / MATHS_SQRT_2PI), EXP(MUL(C(-0.5), MUL(x, x)))), SUB(C(2), MUL(x, x)))))
+       MUL(MUL(g, C(1 / MATHS_SQRT_2PI)),
+           SUB(FAMILY(gaussian_slope, 0, MUL(x, C(MATHS_SQRT_HALF))),
+               MUL(C(0.5), FAMILY(gaussian_slope, 2, MUL(x, C(MATHS_SQRT_HALF)))))))
 /* With u' = c (1 + 3 k x^2), u'' = 6 c k x and t = tanh u: (1 - t^2) (u' + x/2 (u'' - 2 t
  * u'^2)). */
 static Tensor *gelu_tanh_curve(Tensor *g, Tensor *x, Tensor *t, Tensor *du) {

@@ -7,7 +7,13 @@
  * PyTorch's derivative has x in its history though it is locally constant in x; OF_KIND(r, c) is r
  * for real numbers and c for complex ones, where RIGHT_HALF(x) is x or -x, whichever has no
  * negative real part; NODE(d, name, numbers) is d as one node of its own, second_<name>, of real
- * numbers; a derivative that PyTorch lacks is REFUSE(its name). */
+ * numbers; a derivative that PyTorch lacks is REFUSE(its name).
+ *
+ * What is differentiated again must be finite in the branch that WHERE leaves out, and its
+ * derivatives too: 0 times inf is NaN. So an operand there is itself a WHERE, or the formula is of a
+ * FAMILY(name, n, x), whose derivative is of the next one (kernels/families.c). SMOOTH(d, e) is d in
+ * the fused loop; of real numbers on the tape it is e, the same number in such functions. NEAR(x) is
+ * x, but 0 far out, where what it multiplies is nothing and its own powers are infinite. */
 #undef C
 #undef P0
 #undef P1
@@ -17,6 +23,11 @@
 #undef TIED
 #undef NODE
 #undef OF_KIND
+#undef SMOOTH
+#undef FAMILY
+#undef GAUSSIAN
+#undef NEAR
+#undef RHYPOT
 #undef H
 #undef ADD
 #undef SUB
@@ -47,6 +58,11 @@
 #define TIED(d, x) (d)
 #define NODE(d, name, ...) (d)
 #define OF_KIND(r, c) (r)
+#define SMOOTH(d, e) (d)
+#define FAMILY(name, n, a) m_##name(n, a)
+#define GAUSSIAN(a) EXP(NEG(SQ(a)))
+#define NEAR(a) ((a) < (T)1e70 && (a) > (T) - 1e70 ? (a) : (T)0)
+#define RHYPOT(a, b) (1 / m_hypot(a, b))
 #define H(expression) HOST_NUMBER(expression)
 #define ADD(a, b) ((a) + (b))
 #define SUB(a, b) ((a) - (b))
@@ -77,6 +93,11 @@
 #define TIED(d, x) tie(d, x)
 #define NODE(d, name, ...) (is_complex(g) ? (d) : second(&second_##name, g, x, __VA_ARGS__))
 #define OF_KIND(r, c) (is_complex(x) ? (c) : (r))
+#define SMOOTH(d, e) (is_complex(g) ? (d) : (e))
+#define FAMILY(name, n, a) t_##name(a, n, 0, 0)
+#define GAUSSIAN(a) FAMILY(gaussian_slope, 0, a)
+#define NEAR(a) near(a)
+#define RHYPOT(a, b) t_rhypot(a, b)
 #define H(expression) tensor_wrapped_f(expression)
 #define ADD(a, b) t_add(a, b)
 #define SUB(a, b) t_sub(a, b)
@@ -125,8 +146,11 @@
 #define I0E(a) FUNCTION(i0e, a)
 #define I1(a) FUNCTION(i1, a)
 #define I1E(a) FUNCTION(i1e, a)
+#define ERFC(a) FUNCTION(erfc, a)
 #define ISFINITE(a) FUNCTION(isfinite, a)
 #define ISNAN(a) FUNCTION(isnan, a)
+#define COSINE_TO(a, b) FUNCTION2(cosine_to, a, b)
+#define GAMMA_DENSITY(a, b) FUNCTION2(gamma_density, a, b)
 #define POW(a, b) FUNCTION2(pow, a, b)
 #define XLOGY(a, b) FUNCTION2(xlogy, a, b)
 #define XLOG1PY(a, b) FUNCTION2(xlog1py, a, b)
