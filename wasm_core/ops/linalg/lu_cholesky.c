@@ -263,34 +263,73 @@ static Tensor *singular_det_gradient(Tensor *a, Tensor *g) {
   return t_matmul(scale_columns(t_conj(usv[0]), weights), t_conj(usv[2]));
 }
 
-/* det' = g det A^-T. Without create_graph PyTorch gives zero where det is zero. */
-GRAD(LinalgDetBackward0, "A result LU pivots")
-{
+enum { MOST_COFACTORS = 6 };
+static Tensor *minor_determinants(Tensor *a);
+
+/* The matrices without row i and column j of A, at (i, j). */
+static Tensor *minors_of(Tensor *a) {
+  const int64_t n = rows_of(a), count = n * (n - 1);
+  Tensor *rest = tensor_empty(1, &count, DT_I64);
+  if (blocked(a, rest)) return NULL;
+  int64_t *at = (int64_t *)(void *)tensor_data(rest), sizes[MAX_DIM + 2];
+  for (int64_t i = 0; i < count; i++) at[i] = i % (n - 1) + (i % (n - 1) >= i / (n - 1));
+  const int outer = a->ndim - 2;
+  memcpy(sizes, a->sizes, (size_t)outer * sizeof *sizes);
+  for (int d = 0; d < 4; d++) sizes[outer + d] = d % 2 ? n - 1 : n;
+  Tensor *picked = t_index_select(t_index_select(a, -2, rest), -1, rest);
+  return t_transpose(t_reshape(picked, outer + 4, sizes), -3, -2);
+}
+
+/* The same by cofactors, which are polynomials: so are the derivatives to any order, where those of
+ * singular vectors are not defined. */
+static Tensor *cofactor_gradient(Tensor *a, Tensor *g) {
+  Tensor *wide = t_unsqueeze(t_unsqueeze(g, -1), -1);
+  if (rows_of(a) == 1) return wide;
+  const int64_t n = rows_of(a), sizes[] = {n, n};
+  Tensor *sign = tensor_empty(2, sizes, dtype_real((DType)a->dtype));
+  for (int64_t i = 0; sign && i < n * n; i++) tensor_set_f(sign, i, (i / n + i % n) % 2 ? -1 : 1);
+  return t_mul(wide, t_conj(t_mul(minor_determinants(minors_of(a)), sign)));
+}
+
+/* det' = g det A^-T. `exact`: where det is zero too; PyTorch gives zero there without create_graph. */
+static void det_gradient(Node *n, Tensor *g, Tensor **gi, bool exact) {
   Tensor *a = saved(n, 0), *y = saved(n, 1);
   if (blocked(a, y)) return;
   bool singular = false;
   for (int64_t i = 0; i < y->numel && !tensor_absent(y); i++) singular |= tensor_get_c(y, i) == 0;
-  if (singular && grad_mode) {
-    gi[0] = singular_det_gradient(a, g[0]);
+  if (singular && exact) {
+    const bool few = rows_of(a) <= MOST_COFACTORS && a->ndim + 2 <= MAX_DIM;
+    gi[0] = few ? cofactor_gradient(a, g) : singular_det_gradient(a, g);
     return;
   }
   if (singular)
     a = t_where(t_unsqueeze(t_unsqueeze(t_eq(y, tensor_wrapped_f(0)), -1), -1),
                 t_eye(rows_of(a), rows_of(a), (DType)a->dtype), a);
-  gi[0] = solve_adjoint(n, a, diagonal_of(t_mul(g[0], y), a), true);
+  gi[0] = solve_adjoint(n, a, diagonal_of(t_mul(g, y), a), true);
 }
+GRAD(LinalgDetBackward0, "A result LU pivots")
+{ det_gradient(n, g[0], gi, grad_mode); }
+GRAD(CofactorBackward0, "A result LU pivots")
+{ det_gradient(n, g[0], gi, true); }
 
-Tensor *t_det(Tensor *a) {
-  OP_ENTERED(t_det, "det", a);
+static Tensor *det_by(const NodeType *type, Tensor *a) {
   Tensor *r[3];
-  if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det") ||
-      !check_factor_kernel("lu_cpu", a))
-    return NULL;
-  Node *n = node_new(&LinalgDetBackward0, 4, 0, a, NULL);
+  Node *n = node_new(type, 4, 0, a, NULL);
   save(n, 0, a);
   Tensor *y = set_history(determinants(a, n, 2, r) ? r[0] : NULL, n);
   if (y) save_output(n, 1, y);
   return y;
+}
+static Tensor *minor_determinants(Tensor *a) {
+  return blocked(a) ? NULL : det_by(&CofactorBackward0, a);
+}
+
+Tensor *t_det(Tensor *a) {
+  OP_ENTERED(t_det, "det", a);
+  if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det") ||
+      !check_factor_kernel("lu_cpu", a))
+    return NULL;
+  return det_by(&LinalgDetBackward0, a);
 }
 
 /* log |det A|:  A' = g A^-T. The sign is constant if it is real; if complex, with g_s of it,

@@ -46,6 +46,11 @@ static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
 static Tensor *zero_where(Tensor *x, Tensor *mask) {
   return t_masked_fill(x, mask, tensor_wrapped_f(0));
 }
+/* a / b, but 0 where b is: its derivatives too, for what the mask leaves out is a / 1. */
+static Tensor *quotient(Tensor *a, Tensor *b, Tensor *mask) {
+  if (grad_mode) b = t_masked_fill(b, mask, tensor_wrapped_f(1));
+  return zero_where(t_div(a, b), mask);
+}
 static Tensor *raised(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)); }
 
 /* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0
@@ -54,19 +59,26 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
   Tensor *zero = tensor_wrapped_f(0);
   if (p == 0) return NULL;
   if (p == 1) return t_mul(t_sgn(x), g);
-  if (p == 2) return t_mul(g, zero_where(t_div(x, y), t_eq(y, zero)));
+  Tensor *none = t_eq(y, zero);
+  if (p == 2) return t_mul(g, quotient(x, y, none));
   Tensor *magnitude = t_abs(x);
   if (isinf(p)) {
     Tensor *mask = t_to(t_add(t_to(t_eq(magnitude, y), DT_I64), t_to(t_isnan(magnitude), DT_I64)),
                         DT_BOOL);
     return t_mul(t_sgn(x), t_mul(t_div(g, t_sum(mask, dims, true, DT_NONE)), mask));
   }
-  if (p < 1)
-    return t_mul(t_mul(t_mul(t_sgn(x), zero_where(raised(magnitude, p - 1), t_eq(x, zero))), g),
-                 raised(y, 1 - p));
-  Tensor *scaled = p < 2 ? t_mul(t_sgn(x), raised(magnitude, p - 1))
-                         : t_mul(x, raised(magnitude, p - 2));
-  return t_mul(scaled, zero_where(t_div(g, raised(y, p - 1)), t_eq(y, zero)));
+  /* Where a power has no derivative but the gradient has, 0. */
+  const bool kinked = p < 1 || (p > 2 && p != floor(p));
+  Tensor *flat = kinked ? t_eq(x, zero) : none;
+  if (grad_mode) {
+    magnitude = t_masked_fill(magnitude, flat, tensor_wrapped_f(1));
+    y = t_masked_fill(y, none, tensor_wrapped_f(1));
+  }
+  Tensor *power = raised(magnitude, p < 2 ? p - 1 : p - 2);
+  if (p < 1 || (grad_mode && kinked)) power = zero_where(power, flat);
+  Tensor *scaled = t_mul(p < 2 ? t_sgn(x) : x, power);
+  if (p < 1) return t_mul(t_mul(scaled, g), raised(y, 1 - p));
+  return t_mul(scaled, quotient(g, raised(y, p - 1), none));
 }
 
 GRAD_AND_TANGENT(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b") {
