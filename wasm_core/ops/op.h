@@ -222,6 +222,8 @@ Factor arg_factor(const Call *c, int k);
 Tensor *t_outer(Tensor *a, Tensor *b);
 
 /* --- distances (distance.c) --- */
+/* x held above `least`, a bound that its gradient does not see. */
+Tensor *held_above(Tensor *x, double least);
 Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool keepdim);
 
 /* --- places along a dim (index_dim.c) --- */
@@ -309,6 +311,9 @@ Tensor *t_sparse_broadcast_to(Tensor *x, Ints size);
 Tensor *t_sparse_permute(Tensor *x, Ints dims);
 Tensor *t_sparse_cat(Tensors ts, int64_t dim);
 Tensor *t_sparse_stack(Tensors ts, int64_t dim);
+
+/* --- padding (pad.c) --- */
+Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value);
 
 /* --- joining (join.c) --- */
 Tensor *t_cat(Tensors ts, int64_t dim);

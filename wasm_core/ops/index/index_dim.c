@@ -427,14 +427,47 @@ static bool scatter_fits(const Tensor *x, int64_t dim, const Tensor *index, cons
   return false;
 }
 
+/* The part of src that index names, as a view: in each dimension the first so many. */
+static Tensor *corner(Tensor *src, const Tensor *index) {
+  for (int d = 0; !blocked(src) && d < src->ndim; d++)
+    if (src->sizes[d] != size_at(index, d)) src = t_narrow(src, d, 0, size_at(index, d));
+  return src;
+}
+
+/* The gradient of a tensor of these sizes, of that of its corner: 0 where nothing was read. */
+static Tensor *around(Tensor *part, Ints sizes) {
+  int64_t pads[2 * MAX_DIM], one = 1;
+  if (blocked(part)) return NULL;
+  if (part->numel == 0) return tensor_zeros(sizes.n, sizes.v, (DType)part->dtype);
+  if (part->ndim != sizes.n) part = t_reshape(part, sizes.n, &one);
+  if (!part || sizes_equal(part->ndim, part->sizes, sizes.n, sizes.v)) return part;
+  for (int i = 0, d = sizes.n - 1; d >= 0; i++, d--) {
+    pads[2 * i] = 0;
+    pads[2 * i + 1] = sizes.v[d] - part->sizes[d];
+  }
+  return t_constant_pad(part, (Ints){2 * sizes.n, pads}, tensor_wrapped_i(0));
+}
+
+/* A node of x and src that keeps src's sizes, then dim. */
+static Node *scatter_node(const NodeType *type, Tensor *x, Tensor *src, int64_t dim) {
+  Node *n = node_new(type, 1, 2 + src->ndim, x, src, NULL);
+  if (n) num_list(n, 0, src->ndim, src->sizes);
+  num_i(n, 1 + src->ndim, dim);
+  return n;
+}
+static int64_t scatter_dim(const Node *n) { return n->numbers[n->n_numbers - 1].i; }
+static Tensor *source_gradient(Node *n, Tensor *g) {
+  return around(t_gather(g, scatter_dim(n), saved(n, 0)), num_list_at(n, 0));
+}
+
 /* y = x; y[index] = src: dx = g but 0 there, dsrc = g[index]. */
-GRAD_AND_TANGENT(ScatterBackward0, "index | dim:i") {
-  Tensor *index = saved(n, 0);
-  if (needs(n, 0)) gi[0] = t_scatter_with(g[0], n->numbers[0].i, index, tensor_wrapped_f(0), NULL);
-  if (needs(n, 1)) gi[1] = t_gather(g[0], n->numbers[0].i, index);
+GRAD_AND_TANGENT(ScatterBackward0, "index | -:l dim:i") {
+  if (needs(n, 0))
+    gi[0] = t_scatter_with(g[0], scatter_dim(n), saved(n, 0), tensor_wrapped_f(0), NULL);
+  if (needs(n, 1)) gi[1] = source_gradient(n, g[0]);
 }
 TANGENT(ScatterBackward0) {
-  return t_scatter_with(t[0] ? t[0] : t_zeros_like(y), n->numbers[0].i, saved(n, 0),
+  return t_scatter_with(t[0] ? t[0] : t_zeros_like(y), scatter_dim(n), saved(n, 0),
                         t[1] ? t[1] : tensor_wrapped_f(0), NULL);
 }
 GRAD(ScatterBackward1, "index | dim:i")
@@ -462,9 +495,9 @@ Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const
   if (!scatter_fits(x, dim, index, number ? NULL : src) || !scatter_put(reduce, number, &put))
     return NULL;
   const NodeType *type = reduce ? &node_scatter : number ? &ScatterBackward1 : &ScatterBackward0;
-  Node *n = number ? node_new(type, 1, 1, x, NULL) : node_new(type, 1, 1, x, src, NULL);
+  Node *n = number ? node_new(type, 1, 1, x, NULL) : scatter_node(type, x, src, dim);
   if (!reduce) save(n, 0, index);
-  num_i(n, 0, dim);
+  if (number) num_i(n, 0, dim);
   Tensor *y = index_clone_contiguous(x), *from = number ? index_number(src, (DType)x->dtype) : src;
   return set_history(write_at(y, elements(dim, index), put, from) ? y : NULL, n);
 }
@@ -475,12 +508,12 @@ Tensor *t_scatter(Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
 }
 
 /* y = x; y[index] += src: dx = g, dsrc = g[index]. */
-GRAD_AND_TANGENT(ScatterAddBackward0, "index | dim:i") {
+GRAD_AND_TANGENT(ScatterAddBackward0, "index | -:l dim:i") {
   if (needs(n, 0)) gi[0] = g[0];
-  if (needs(n, 1)) gi[1] = t_gather(g[0], n->numbers[0].i, saved(n, 0));
+  if (needs(n, 1)) gi[1] = source_gradient(n, g[0]);
 }
 TANGENT(ScatterAddBackward0) {
-  return t[1] ? t_scatter_add(t[0] ? t[0] : t_zeros_like(y), n->numbers[0].i, saved(n, 0), t[1])
+  return t[1] ? t_scatter_add(t[0] ? t[0] : t_zeros_like(y), scatter_dim(n), saved(n, 0), t[1])
               : t[0];
 }
 
@@ -488,9 +521,8 @@ static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *inde
   if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 ||
       !scatter_fits(x, dim, index, src))
     return NULL;
-  Node *n = node_new(&ScatterAddBackward0, 1, 1, x, src, NULL);
+  Node *n = scatter_node(&ScatterAddBackward0, x, src, dim);
   if (needs(n, 1)) save(n, 0, index);
-  num_i(n, 0, dim);
   return set_history(write_at(y, elements(dim, index), PUT_ADD, src) ? y : NULL, n);
 }
 
@@ -631,7 +663,14 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
   d.at = (Target){.elements = by_element, .dim = n->numbers[0].i, .index = saved(n, 1)};
   d.r = (Reduction)n->numbers[1].i;
   d.include_self = n->numbers[2].i;
-  Tensor *both[2] = {NULL, NULL};
+  Tensor *both[2] = {NULL, NULL}, *src = d.src;
+  if (blocked(src, d.at.index)) return;
+  if (by_element && d.at.index->numel == 0) { /* of any rank */
+    if (needs(n, 0)) gi[0] = g;
+    if (needs(n, 1)) gi[1] = t_zeros_like(src);
+    return;
+  }
+  if (by_element) d.src = corner(src, d.at.index);
   switch (d.r) {
     case REDUCE_PROD: product_grads(&d, both, needs(n, 1)); break;
     case REDUCE_MEAN: mean_grads(&d, both); break;
@@ -640,15 +679,13 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
     default: both[0] = g, both[1] = pick(g, d.at);
   }
   if (!d.include_self) both[0] = emptied(both[0], d.at);
-  for (int k = 0; k < 2; k++)
-    if (needs(n, k)) gi[k] = both[k];
+  if (needs(n, 0)) gi[0] = both[0];
+  if (needs(n, 1)) gi[1] = by_element ? around(both[1], (Ints){src->ndim, src->sizes}) : both[1];
 }
 /* --- tangents: of those parts of src alone that the index reaches --- */
 
 static Tensor *reached(Tensor *src, Target at) {
-  for (int d = 0; at.elements && src && d < at.index->ndim; d++)
-    if (src->sizes[d] != at.index->sizes[d]) src = t_narrow(src, d, 0, at.index->sizes[d]);
-  return src;
+  return at.elements && src ? corner(src, at.index) : src;
 }
 static Tensor *sum_at(Target at, Tensor *x, Tensor *src) { return src ? add_at(x, at, src) : x; }
 static Tensor *zero_unless(Tensor *mask, Tensor *x) {

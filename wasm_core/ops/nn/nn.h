@@ -22,7 +22,6 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
                      bool functional);
 
 /* --- windows --- */
-Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value);
 Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value); /* value NULL: 0 */
 /* nd spatial dims; lists of one number count for all; stride.n <= 0: the kernel; divisor NULL:
  * the window's size */
