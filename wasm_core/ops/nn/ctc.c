@@ -218,6 +218,31 @@ static Tensor *mean_by_length(const Alignments *a, Tensor *found) {
   return t_mean(t_div(found, t_to(counts, tensor_dtype(found))), ALL_DIMS, false, DT_NONE);
 }
 
+/* The losses, infinite where nothing aligns, with a gradient of NaN; or 0, with one of 0. */
+GRAD(CtcInfinityBackward0, "never | zero_infinity:b")
+{ gi[0] = t_masked_fill(g[0], saved(n, 0), tensor_wrapped_f(n->numbers[0].i ? 0 : NAN)); }
+static Tensor *without_alignment(Tensor *found, bool zero_infinity) {
+  Tensor *never = t_gt(t_detach(found), tensor_wrapped_f(-NEVER / 2));
+  Node *n = node_new(&CtcInfinityBackward0, 1, 1, found, NULL);
+  save(n, 0, never);
+  num_i(n, 0, zero_infinity);
+  const double instead = zero_infinity ? 0 : INFINITY;
+  return set_history(WITHOUT_GRAD(t_masked_fill(found, never, tensor_wrapped_f(instead))), n);
+}
+
+/* x, of whose steps behind a length nothing is read, so that their gradient is 0 whatever the
+ * loss is. */
+static Tensor *within_lengths(const Alignments *a, Tensor *x) {
+  int64_t sizes[] = {a->steps, a->batch, 1};
+  bool whole = true;
+  for (int64_t i = 0; i < a->batch; i++) whole = whole && a->inputs[i] == a->steps;
+  Tensor *read = whole ? NULL : tensor_empty(3, sizes, DT_BOOL);
+  if (!read || tensor_absent(read)) return x;
+  char *at = tensor_data(read);
+  for (int64_t i = 0; i < a->steps * a->batch; i++) at[i] = i / a->batch < a->inputs[i % a->batch];
+  return t_where(read, x, tensor_wrapped_f(0));
+}
+
 /* Arguments: log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity. */
 Tensor *t_ctc_loss(Call *c, Reduction r) {
   OP_ENTERED(t_ctc_loss, "ctc_loss", c, r);
@@ -239,10 +264,8 @@ Tensor *t_ctc_loss(Call *c, Reduction r) {
   if (targets->ndim == 2) a.longest = targets->sizes[1];
   targets = tensor_settled(t_contiguous(t_to(t_detach(targets), DT_I64)));
   if (!targets) return NULL;
-  Tensor *found = losses(&a, x, targets);
-  Tensor *never_found = t_gt(t_detach(found), tensor_wrapped_f(-NEVER / 2));
-  double instead = arg_bool(c, 6) ? 0 : INFINITY;
-  found = t_masked_fill(found, never_found, tensor_wrapped_f(instead));
+  Tensor *found = losses(&a, within_lengths(&a, x), targets);
+  found = without_alignment(found, arg_bool(c, 6));
   if (r == REDUCE_MEAN) return mean_by_length(&a, found);
   if (r == REDUCE_SUM) return t_sum_all(found);
   return batched ? found : t_squeeze_dim(found, 0);

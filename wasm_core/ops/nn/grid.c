@@ -123,8 +123,8 @@ static Tensor *padded(const Sampler *s, Tensor *place, int64_t size) {
   double ends = s->centres ? 0 : 1;
   if (s->padding == REFLECTION)
     place = reflected(place, -ends, 2 * (double)size - (s->centres ? 2 : 1));
-  if (s->padding == ZEROS) return place;
-  return t_clamp(place, tensor_wrapped_i(0), tensor_wrapped_i(size - 1));
+  /* Not clamp, whose gradient is 1 at its bounds: there the place moves no more. */
+  return s->padding == ZEROS ? place : t_hardtanh(place, 0, (double)(size - 1), 0);
 }
 
 /* The cubics of the pixels next to a place and of those behind them; SLOPE is where they meet. */

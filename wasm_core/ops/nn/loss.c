@@ -490,7 +490,7 @@ Tensor *t_linear_cross_entropy(Tensor *x, Tensor *w, Tensor *target, Tensor *bia
   LOSS(bce_logits, BinaryCrossEntropyWithLogits, "log_sigmoid_cpu",                               \
        (1 - t) * x + (1 + (q - 1) * t) * SOFTPLUS_VALUE(x),                                       \
        MUL(g, SUB(MUL(SUB(ADD(MUL(q, t), C(1)), t), SIGMOID(x)), MUL(q, t))),                     \
-       MUL(g, SUB(MUL(SUB(q, C(1)), SOFTPLUS(x)), x)))
+       MUL(g, SUB(WHERE(EQ(q, C(1)), C(0), MUL(SUB(q, C(1)), SOFTPLUS(x))), x)))
 #define SMOOTH_L1 \
   MUL(g, WHERE(LE(SUB(x, t), NEG(P)), C(-1), WHERE(GE(SUB(x, t), P), C(1), DIV(SUB(x, t), P))))
 #define HUBER MUL(g, WHERE(LE(SUB(x, t), NEG(P)), NEG(P), WHERE(GE(SUB(x, t), P), P, SUB(x, t))))
@@ -583,7 +583,7 @@ static void loss_vjp(const Loss *l, Node *n, Tensor *g, Tensor **gi, TapeGrad *t
 #define FORMULA_TAPE
 #include "ops/elementwise/formula.h"
 #define P tensor_wrapped_f(p)
-#define ATLEAST(v) t_clamp_min(v, tensor_wrapped_f(1e-12))
+#define ATLEAST(v) held_above(v, 1e-12)
 #define SOFTPLUS(x) t_neg(t_logsigmoid(x))
 #define LOSS_TAPE(name, Node_, error, value, gx, gt)                                   \
   static Tensor *tape_x_##name(Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p) { \
