@@ -120,6 +120,16 @@ def test_narrow_is_a_view_of_the_jagged_layout() -> None:
     assert lists(x) == [[0, 0, 0], [0]]
 
 
+def test_narrow_is_padded_without_what_is_in_its_holes() -> None:
+    base = torch.tensor([[2.0, 4.0], [6.0, 8.0]], requires_grad=True)
+    x = torch.nested.narrow(base, 1, torch.tensor([0, 1]), torch.tensor([2, 1]), JAGGED)
+    padded = torch.nested.to_padded_tensor(x, -1.0)
+    assert padded.tolist() == [[2, 4], [8, -1]]
+    assert x.to_padded_tensor(0.0, (2, 3)).tolist() == [[2, 4, 0], [8, 0, 0]]
+    (padded * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert base.grad.tolist() == [[1, 2], [0, 3]]
+
+
 def test_masked_select_keeps_what_the_mask_says() -> None:
     x = torch.nested.masked_select(
         torch.arange(4.0).view(2, 2), torch.tensor([[True, False], [True, True]])

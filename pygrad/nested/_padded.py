@@ -11,6 +11,7 @@ from .._tensor import Tensor
 from ._class import Nested, made_of, packed
 from ._internal.nested_tensor import NestedTensor
 from ._jagged import Jagged
+from ._jagged_shapes import without_holes
 from ._strided import StridedNestedTensor, refuse_otherwise
 
 _F = _ops.SPACES["torch"]
@@ -40,7 +41,7 @@ def to_padded_tensor(
                 [3., 0.]])
     """
     if isinstance(input, NestedTensor):
-        made = jagged_padded(input, padding, output_size)
+        made = jagged_padded(without_holes(input), padding, output_size)
     elif isinstance(input, StridedNestedTensor):
         made = _strided_padded(input, padding, output_size)
     else:
