@@ -24,7 +24,7 @@ help:
 	@echo 'make fuzz    10,000 damaged files'
 	@echo 'make layouts  every op over every layout of its operands'
 	@echo 'make contract  27,000 writes to saved tensors'
-	@echo 'make points  derivatives at special points, all samples'
+	@echo 'make points  derivatives of every op, to the third, at zeros, ties, cuts and bounds'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make format  Python and C in the form that make check asks for'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
@@ -106,9 +106,10 @@ fuzz: $(VENV)/.dev
 layouts: $(VENV)/.dev
 	PYGRAD_ALL_LAYOUTS=1 $(VENV)/bin/python -m pytest -n 2 tests/test_representations.py
 
-# `make test` has one sample of an op and the zeros.
+# `make test` has the first sample of each op, at two kinds of points.
 points: $(VENV)/.dev
-	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_complex_derivatives.py tests/test_forward.py -k derivatives\ or\ special
+	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_complex_derivatives.py tests/test_singularities.py
+	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_forward.py -k 'derivatives or special'
 
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
