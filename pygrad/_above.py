@@ -75,3 +75,13 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = globals()[name] = getattr(submodule(PLACES[name]), name)
         return found
+
+
+def _at_exit() -> None:
+    """Looks up all names, for finalizers that run when nothing can be imported any more."""
+    for name, module in PLACES.items():
+        globals()[name] = getattr(submodule(module), name)
+
+
+_process = submodule("_boundary.process")
+_process.hear(_process.at_exit, _at_exit)

@@ -5,7 +5,9 @@ parity/test_nn.py.
 from __future__ import annotations
 
 import copy
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -187,3 +189,56 @@ def test_schedule_changes_the_rate() -> None:
         optimizer.step()
         schedule.step()
     np.testing.assert_allclose(rates, [1, 1, 0.1, 0.1, 0.01])
+
+
+PLAIN = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax NAdam RAdam Rprop".split()
+FIRST_STEPS: dict[str, dict[str, Any]] = {
+    **{kind: {} for kind in PLAIN},
+    "SGD": {"lr": 0.1, "momentum": 0.9},
+    "RMSprop": {"momentum": 0.9, "centered": True},
+    "Muon": {},
+}
+
+
+STEPPING = {"_begin", "_stepping", "_row", "_lists", "_update"}
+
+
+@pytest.mark.parametrize("kind", FIRST_STEPS)
+def test_a_first_step_may_be_interrupted_anywhere(kind: str) -> None:
+    """At any line that makes a state: the steps that follow find no half of one."""
+    here = str(Path(pygrad.optim.__file__).parent)
+
+    def stepped(line: int) -> bool:
+        """Whether a first step that ends at a line of the package's has that many; two follow."""
+        parameters = [pygrad.nn.Parameter(pygrad.full((2, 2), k + 1.0)) for k in range(2)]
+        optimizer = getattr(pygrad.optim, kind)(parameters, **FIRST_STEPS[kind])
+        left = line
+
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            nonlocal left
+            if not frame.f_code.co_filename.startswith(here):
+                return None
+            left -= event == "line" and frame.f_code.co_name in STEPPING
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        for _ in range(3):
+            for parameter in parameters:
+                parameter.grad = pygrad.ones(2, 2)
+            was = sys.gettrace()
+            try:
+                sys.settrace(trace if left >= 0 else was)
+                optimizer.step()
+            except KeyboardInterrupt:
+                pygrad.set_grad_enabled(True)  # where it was raised at the end of a `with`
+            finally:
+                sys.settrace(was)
+        assert all(parameter.isfinite().all() for parameter in parameters)
+        return left < 0
+
+    line = 0
+    while stepped(line):
+        line += 1
+    assert line > 3

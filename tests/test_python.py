@@ -590,3 +590,31 @@ def test_results_that_end_in_a_list_have_it_as_one_of_them() -> None:
         assert edges is found.bin_edges
         assert hist.tolist() == [[0.0, 1.0], [1.0, 1.0]]
         assert [each.tolist() for each in edges] == [[0.0, 1.0, 2.0]] * 2
+
+
+AT_EXIT = """
+import pygrad
+
+class Kept:
+    def __init__(self):
+        self.x = pygrad.ones(3)
+
+    def __del__(self):
+        x = pygrad.ones(2, requires_grad=True)
+        (x * x).sum().backward()
+        y = self.x
+        print(y.tolist(), repr(y), y.untyped_storage().nbytes(), x.grad.tolist(), y.type(), list(y))
+        print((x * x).grad_fn.next_functions[0][0].name(), pygrad.as_tensor([1.0]), y.dim_order())
+
+kept = Kept()
+"""
+
+
+def test_finalizers_may_use_tensors_while_python_exits() -> None:
+    """When nothing can be imported any more."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert "[1.0, 1.0, 1.0]" in done.stdout
+    assert "AccumulateGrad" in done.stdout

@@ -59,8 +59,9 @@ class BuiltinOptimizer(Optimizer):
                 raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
             own = self.state[parameter]
             if not own:
-                own["step"] = new_step()
-                self._begin(own, group, parameter, grad)
+                begun = {"step": new_step()}
+                self._begin(begun, group, parameter, grad)
+                own.update(begun)  # all at once: who interrupts a step leaves no half of a state
             own["step"].add_(1)
             if parameter.is_complex():
                 grad = pygrad.view_as_real(grad.resolve_conj())

@@ -161,10 +161,9 @@ class Adam(FusedOptimizer):
         if not p._has_grad() and not (own and all(name in own for name in names)):
             return p._h, -1 if own else 0, 0, 0, 0
         if not own:
+            begun = {"step": new_step(), **{name: pygrad.zeros_like(p) for name in names[1:]}}
             own = self.state[p]
-            own["step"] = new_step()
-            for name in names[1:]:
-                own[name] = pygrad.zeros_like(p)
+            own.update(begun)  # all at once: who interrupts a step leaves no half of a state
         handles = [own[name]._h for name in names]
         return p._h, *handles, *(() if amsgrad else (0,))
 
