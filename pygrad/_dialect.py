@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Final
 
 from . import _stand_ins, _wanted
@@ -34,6 +34,12 @@ class _Alias(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module, already loaded."""
         return self._original
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the module, which `runpy` runs as a program."""
+        loader: Any = self._original.__loader__
+        code: CodeType | None = loader.get_code(self._original.__name__)
+        return code
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts back what the import system wrote over."""

@@ -36,6 +36,8 @@ _INSTEAD: Final = {
     "torch.ao": "tensors are not quantized here; use float32 or bfloat16",
     "torch.compiler": "nothing is compiled; run the function or module as it is",
     "torch.cuda": "there is no such device; guard it by torch.cuda.is_available()",
+    "torch.distributed.run": "start the processes by mpiexec, or on a Ray cluster",
+    "torch.distributed.launch": "start the processes by mpiexec, or on a Ray cluster",
     "torch.distributed": "use the groups and collectives over MPI or Ray",
     "torch._C._distributed_c10d": "use the groups and collectives over MPI or Ray",
     "torch._dynamo": "nothing is compiled; run the function or module as it is",
@@ -388,6 +390,12 @@ class _Loader:
     def create_module(self, spec: Any) -> ModuleType:
         """An empty one, under PyTorch's name."""
         return ModuleType(spec.name.removeprefix(f"{ORIGINAL}."))
+
+    def get_code(self, fullname: str) -> None:
+        """Raises ImportError, of which `runpy` tells who would run the module as a program."""
+        name = fullname.removeprefix(f"{ORIGINAL}.")
+        _wanted.used(name)
+        raise ImportError(refusal(name), name=name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Lets it answer by the description."""

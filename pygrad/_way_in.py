@@ -1,8 +1,9 @@
 """`install` and `uninstall`: ``import torch`` gives the dialect, here and in child processes.
 
-Three things are changed, and put back: `sys.modules` has the dialect under PyTorch's names, a
+Four things are changed, and put back: `sys.modules` has the dialect under PyTorch's names, a
 folder with a `torch` of a few lines and its metadata comes early in `sys.path` and in
-``PYTHONPATH``, and public classes say that they are in `torch`, as their texts and pickles show.
+``PYTHONPATH``, public classes say that they are in `torch`, as their texts and pickles show, and
+errors of compiled modules that need PyTorch's libraries say so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from . import _dialect
+from . import _compiled_parts, _dialect
 
 FOLDER: Final = str(Path(__file__).parent / "_as_torch")
 _VARIABLE: Final = "PYTHONPATH"
@@ -59,6 +60,7 @@ def install() -> None:
         os.environ[_VARIABLE] = os.pathsep.join([FOLDER, *filter(None, paths)])
     importlib.invalidate_caches()
     _dialect.stand_for_torch()
+    _compiled_parts.explain()
 
 
 def uninstall() -> None:
@@ -69,6 +71,7 @@ def uninstall() -> None:
     if not is_installed():
         return
     _dialect.stand_aside()
+    _compiled_parts.explain_no_more()
     sys.path[:] = [path for path in sys.path if path != FOLDER]
     paths = os.environ.get(_VARIABLE, "").split(os.pathsep)
     os.environ[_VARIABLE] = os.pathsep.join(path for path in paths if path != FOLDER)

@@ -15,9 +15,14 @@ import test_layers
 import pygrad
 
 ROOT = Path(__file__).parent.parent
-BLOCKS = re.findall(
-    r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
-)
+EXECUTED = ["README.md", "web/docs/noise.md"]
+BLOCKS = [
+    block
+    for name in EXECUTED
+    for block in re.findall(
+        r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE
+    )
+]
 NAMES = ["pygrad", *(m.name for m in pkgutil.walk_packages(pygrad.__path__, "pygrad."))]
 OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 
@@ -34,12 +39,12 @@ def _files_of_examples_are_written_elsewhere(
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.splitlines()[2][:40])
-def test_block_of_the_readme_runs(block: str) -> None:
-    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+def test_block_of_a_document_runs(block: str) -> None:
+    exec(compile(block, "a document", "exec"), {"__name__": "document"})
 
 
-def test_readme_has_blocks() -> None:
-    assert len(BLOCKS) >= 4
+def test_documents_have_blocks() -> None:
+    assert len(BLOCKS) >= 5
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,6 +5,7 @@ in the process and in those that it starts. Each program runs in an interpreter 
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import inspect
 import itertools
 import operator
@@ -542,3 +543,39 @@ def test_engines_tell_it_once() -> None:
     program = f"try: exec({program!r})\nexcept AttributeError: pass"
     done = python("-c", program, PYGRAD_TRACE_MISSING="1")
     assert done.stderr.splitlines()[1:] == ["1  not found   torch.nn.nowhere"]
+
+
+# ------------------------------------------------------------------ modules of torch, compiled ones
+
+
+def test_module_of_torch_runs_as_a_program() -> None:
+    done = python("-m", "pygrad", "-m", "torch.utils.collect_env")
+    assert done.returncode == 0, done.stderr
+    assert "PyTorch version: 2.13" in done.stdout
+    assert "[pip3] wasmtime==" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["torch.distributed.run", "torch.distributed.launch"])
+def test_module_that_is_not_here_says_what_to_do(module: str) -> None:
+    done = python("-m", "pygrad", "-m", module, "--nproc-per-node=2", "train.py")
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith(
+        f"pygrad has no {module}: start the processes by mpiexec, or on a Ray cluster"
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_error_of_a_module_compiled_for_pytorch_names_the_way_out(tmp_path: Path) -> None:
+    """No linker loads these files; what they say that they need tells them apart."""
+    for name, needs in (("for_torch", b"\0libc10.so\0libtorch_cpu.so\0"), ("other", b"libm.so")):
+        suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+        (tmp_path / f"{name}{suffix}").write_bytes(b"\x7fELF" + bytes(100) + needs)
+    told = "for_torch is compiled against PyTorch's C++ libraries, which pygrad has not"
+    for name, said in (("for_torch", True), ("other", False)):
+        done = python("-m", "pygrad", "-c", f"import {name}", cwd=tmp_path)
+        assert "ImportError" in done.stderr
+        assert (told in done.stderr) is said
+    program = "import pygrad; pygrad.install(); pygrad.uninstall(); import for_torch"
+    done = python("-c", program, cwd=tmp_path)
+    assert "ImportError" in done.stderr
+    assert told not in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from .._creation import from_buffer
@@ -32,12 +33,13 @@ class PyTorchFileReader:
         file = name_or_buffer
         if not hasattr(file, "read"):
             try:
-                file = open(file, "rb")  # noqa: SIM115  # as long as the reader is there
+                file = open(file, "rb")  # noqa: SIM115  # closed with the reader
             except OSError as error:
                 raise RuntimeError(
                     f"open file failed because of errno {error.errno} on fopen: {error.strerror}, "
                     f"file path: {name_or_buffer}"
                 ) from None
+            weakref.finalize(self, file.close)
         self._archive = ArchiveReader(file)
 
     def get_all_records(self) -> list[str]:
