@@ -1,10 +1,12 @@
 /* Forward mode: tangents that travel with values.
  *
- * No op has a forward formula of its own. A gradient is a linear function of what arrives, u ->
- * J^T u, made of differentiable ops; the gradient of <J^T u, t> by u is J t, the tangent of the
- * output. So an op whose input has a tangent makes its node even if nothing is recorded, and its
- * output waits for the node: its tangent is worked out when asked for, at the latest when the
- * call ends, because a node may be given saved outputs after its output.
+ * An op that goes element by element has a diagonal derivative: its gradient function, given a
+ * tangent, gives its tangent. Some ops have a TANGENT function. Every other gradient is a linear
+ * function of what arrives, u -> J^T u, made of differentiable ops; the gradient of <J^T u, t> by
+ * u is J t, the tangent of the output. So an op whose input has a tangent makes its node even if
+ * nothing is recorded, and its output waits for the node: its tangent is worked out when asked
+ * for, at the latest when the call ends, because a node may be given saved outputs after its
+ * output.
  *
  * A tangent lies in memory as its tensor does, so that the tangent of a view is the same view of
  * the tangent. */
