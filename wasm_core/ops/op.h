@@ -222,8 +222,6 @@ Factor arg_factor(const Call *c, int k);
 Tensor *t_outer(Tensor *a, Tensor *b);
 
 /* --- distances (distance.c) --- */
-/* x held above `least`, a bound that its gradient does not see. */
-Tensor *held_above(Tensor *x, double least);
 Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool keepdim);
 
 /* --- places along a dim (index_dim.c) --- */

@@ -583,7 +583,7 @@ static void loss_vjp(const Loss *l, Node *n, Tensor *g, Tensor **gi, TapeGrad *t
 #define FORMULA_TAPE
 #include "ops/elementwise/formula.h"
 #define P tensor_wrapped_f(p)
-#define ATLEAST(v) held_above(v, 1e-12)
+#define ATLEAST(v) t_held_above(v, 1e-12)
 #define SOFTPLUS(x) t_neg(t_logsigmoid(x))
 #define LOSS_TAPE(name, Node_, error, value, gx, gt)                                   \
   static Tensor *tape_x_##name(Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p) { \
