@@ -426,3 +426,18 @@ def test_a_gradient_that_a_hook_changed_in_place_is_refused(kernel: str, change:
     )
     with pytest.raises(RuntimeError, match="was given an invalid gradient at index 0"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("handle", [1, -8, 2**32 - 8, 2**63 - 8])
+def test_a_handle_that_was_made_up_is_refused(handle: int) -> None:
+    x = pygrad.ones(3)
+    real = x._h
+    calls: list[Any] = [lambda: x + x, lambda: pygrad.cat([x, x]), lambda: x.item(), lambda: x[0]]
+    try:
+        x._h = handle
+        for call in calls:
+            with pytest.raises((RuntimeError, IndexError, TypeError)):
+                call()
+    finally:
+        x._h = real
+    assert (x + 1).tolist() == [2, 2, 2]

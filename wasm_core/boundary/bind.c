@@ -492,6 +492,15 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
 
 /* ------------------------------------------------------------ calls */
 
+/* Whether a handle is that of a live tensor. One that a host made up may lie outside of memory. */
+static inline bool is_live(const Tensor *t) {
+#ifdef __wasm__
+  uint64_t end = (uint64_t)__builtin_wasm_memory_size(0) << 16;
+  if ((uint64_t)(uintptr_t)t + sizeof *t > end) return false;
+#endif
+  return tensor_is(t);
+}
+
 /* Whether a row takes as many arguments as were given. */
 static bool plausible_for(int row, const PgFrame *f) {
   const Schema *s = schema_of(row);
@@ -501,7 +510,7 @@ static bool plausible_for(int row, const PgFrame *f) {
 }
 
 static bool check_handle(const Tensor *t) {
-  if (tensor_is(t)) return true;
+  if (is_live(t)) return true;
   fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor (was it released, or made by "
                     "another engine?)");
   return false;
@@ -542,7 +551,7 @@ static bool take_quickly(const PgFrame *f, const Schema *s, int i, Value *v) {
   if (v->tag == TAG_TENSOR || (list && s->gathers) || !fits(a, v)) return false;
   const int64_t *handles = v->p;
   for (int k = 0; list && k < v->n; k++)
-    if (handles[k] && !tensor_is((const Tensor *)(uintptr_t)handles[k])) return false;
+    if (handles[k] && !is_live((const Tensor *)(uintptr_t)handles[k])) return false;
   return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame stays as it is */
 }
 
@@ -551,7 +560,7 @@ static bool bind_value(const PgFrame *f, const Schema *s, int i, Value *v) {
   uint8_t type = s->args[i].type;
   if (v->tag == TAG_TENSOR) {
     v->t = (Tensor *)(uintptr_t)v->i;
-    return type <= ARG_TENSOR_OR_SCALAR && tensor_is(v->t);
+    return type <= ARG_TENSOR_OR_SCALAR && is_live(v->t);
   }
   if (type == ARG_INDEX && v->tag == TAG_INT) return index_of(v);
   return (is_number(v) && type == ARG_TENSOR_OR_SCALAR) || take_quickly(f, s, i, v);
