@@ -303,9 +303,9 @@ def _process_batched_inputs(
     return _validate_and_get_batch_size(dims, leaves), dims, leaves, spec
 
 
-def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
+def _add_batch_dim(self: Tensor, batch_dim: int, level: int) -> Tensor:
     """A tensor that is each slice of another along a dimension, at a level."""
-    made: Tensor = _C["_vmap_add"](tensor, dim % tensor.dim(), level)
+    made: Tensor = _C["_vmap_add"](self, batch_dim % self.dim(), level)
     return made
 
 
