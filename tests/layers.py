@@ -218,7 +218,7 @@ class WaysPastTheDoor:
         for which in ADDRESS.findall(body):
             if not re.search(rf"\b{which or '-'} = [^;]*?\b(?:{PLAIN})", body):
                 return [name]
-        for word in dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*\b", body)):
+        for word in dict.fromkeys(re.findall(r"(?<!->)(?<!\.)\b[A-Za-z_]\w*\b", body)):
             if word != name and (word in self.files[path] or word in self.place):
                 if way := self._way(path, word, seen):
                     return [name, *way]

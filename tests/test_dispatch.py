@@ -1026,7 +1026,7 @@ def test_the_storage_of_a_wrapper_shows_its_size_and_nothing_else() -> None:
         lambda: storage.resize_(0),
         lambda: storage.copy_(storage),
         lambda: storage.fill_(0),
-        lambda: storage._write_file("file"),
+        lambda: storage._write_file("file", False, False, 1),
     ):
         with pytest.raises(RuntimeError, match="on an invalid python storage"):
             call()

@@ -570,7 +570,10 @@ class _MultiHandle(RemovableHandle):
 
 
 class _HandleOfSeveral(EngineHandle, _MultiHandle):
-    """The handle of one hook on several tensors."""
+    """The handle of one hook on several tensors, shown by PyTorch's name."""
+
+
+_HandleOfSeveral.__name__ = _HandleOfSeveral.__qualname__ = _MultiHandle.__name__
 
 
 def register_multi_grad_hook(

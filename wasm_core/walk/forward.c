@@ -211,6 +211,12 @@ static bool any_recorded(const Tangents *t) {
   return false;
 }
 
+static bool any_hosted(const Tangents *t, const Tensor *y) {
+  bool any = y->form & FORM_HOSTED;
+  for (int i = 0; t && i < t->n; i++) any = any || (t->at[i] && t->at[i]->form & FORM_HOSTED);
+  return any;
+}
+
 /* Whether the tangents of n's outputs have a history. */
 static bool records(const Node *n) {
   return recording && (!n->unrecorded || any_recorded(n->tangents));
@@ -378,7 +384,10 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   int32_t mark = pool_mark();
   size_t scratch = scratch_mark();
   bool each = n->type->each & NODE_EACH && !is_sparse(y);
-  if (each || n->type->tangent) grad_mode = recording = records(n);
+  if (each || n->type->tangent) {
+    recording = records(n);
+    grad_mode = recording || any_hosted(n->tangents, y); /* then by ops, which the host answers */
+  }
   Tensor *jt = n->type->tangent ? by_rule(n, output_nr, y)
                : each           ? sum_over_inputs(n, output_nr, y)
                                 : product(n, output_nr, y);

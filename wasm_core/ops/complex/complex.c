@@ -61,7 +61,7 @@ static int32_t enter(const char *op, int n, const Argument *v) {
 /* Statistics are written without a version, and no history knows of it. */
 static void write_through(const Settled *s) {
   const bool version = tensor_version(s->stand_in) != 0;
-  if (!version && s->stand_in->storage->bytes == s->kept->storage->bytes) return;
+  if (!version && tensor_same_memory(s->stand_in, s->kept)) return;
   if (version) t_copy_(s->lazy, s->stand_in, true);
   else if (check_overlap_internal(s->lazy)) tensor_copy_data(s->lazy, s->stand_in);
 }
