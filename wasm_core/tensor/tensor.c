@@ -180,7 +180,7 @@ static Reach reach_of(const Tensor *t) {
   uintptr_t from = (uintptr_t)tensor_memory(t);
   if (tensor_is_contiguous(t))
     return (Reach){from, from + (uintptr_t)(t->numel * width), t->numel * width, 0};
-  int64_t strides[MAX_DIM], sizes[MAX_DIM], run = width, period = 0, end = width;
+  int64_t strides[MAX_DIM], sizes[MAX_DIM], stretch = width, period = 0, end = width;
   int n = 0;
   for (int i = 0; i < t->ndim; i++) {
     if (t->sizes[i] < 2 || !t->strides[i]) continue;
@@ -191,13 +191,13 @@ static Reach reach_of(const Tensor *t) {
     sizes[k] = t->sizes[i];
   }
   for (int k = 0; k < n; k++) {
-    bool multiples = strides[k] > run;
+    bool multiples = strides[k] > stretch;
     for (int j = k + 1; j < n; j++) multiples = multiples && strides[j] % strides[k] == 0;
     if (!period && multiples) period = strides[k];
-    if (!period) run += (sizes[k] - 1) * strides[k];
+    if (!period) stretch += (sizes[k] - 1) * strides[k];
     end += (sizes[k] - 1) * strides[k];
   }
-  return (Reach){from, from + (uintptr_t)end, run, period};
+  return (Reach){from, from + (uintptr_t)end, stretch, period};
 }
 
 /* Where most of what the write reaches is to be kept, what is there is left to the snapshots. */
