@@ -8,6 +8,7 @@ module so, and sees that nobody does who could as well import it.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from ._package import submodule
@@ -78,7 +79,11 @@ if not TYPE_CHECKING:
 
 
 def _at_exit() -> None:
-    """Looks up all names, for finalizers that run when nothing can be imported any more."""
+    """Looks up all names, for finalizers that run when nothing can be imported any more. If the
+    package could not be imported, there is nothing to look up.
+    """
+    if not hasattr(sys.modules.get(__package__), "Tensor"):
+        return
     for name, module in PLACES.items():
         globals()[name] = getattr(submodule(module), name)
 

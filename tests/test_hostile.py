@@ -433,6 +433,7 @@ def test_a_handle_that_was_made_up_is_refused(handle: int) -> None:
     x = pygrad.ones(3)
     real = x._h
     calls: list[Any] = [lambda: x + x, lambda: pygrad.cat([x, x]), lambda: x.item(), lambda: x[0]]
+    calls += [lambda: x.sum(), lambda: x.sum(0), lambda: pygrad.full((2,), x), lambda: x.exp_()]
     try:
         x._h = handle
         for call in calls:

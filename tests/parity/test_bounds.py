@@ -371,6 +371,10 @@ OTHERWISE: dict[str, tuple[int, str]] = {
     "polar": (1, "the derivative by a length of zero is the direction, not 0"),
     "logcumsumexp of ties": (2, "PyTorch's loses what is small beside 1e300"),
     "cumprod of ties": (3, "of an infinite factor"),
+    **dict.fromkeys(
+        ["scatter_reduce amax False", "scatter_reduce amin False"],
+        (1, "PyTorch shares the gradient with a self that takes no part"),
+    ),
     "copysign": (1, "the slope at infinity is 1, not NaN"),
     "soft_margin_loss": (1, "the slope at minus infinity is -1, not NaN"),
     "special.i1": (3, "PyTorch's is 0 at 0, where it is 3/8"),

@@ -140,7 +140,9 @@ def test_modules(name: str, dtype: str) -> None:
         found, warnings = result_of(lambda: trained(t, name, dtype))
         return [found, [text.split(" (Trig")[0] for text in warnings if "oneDNN" not in text]]
 
-    same(run(pygrad), run(torch), TOLERANCES[dtype])
+    # the vectors of a spectral norm are computed before the module is converted
+    least = 1e-6 if name == "spectral norm" else 0.0
+    same(run(pygrad), run(torch), max(TOLERANCES[dtype], least))
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)], ids=str)

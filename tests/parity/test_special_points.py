@@ -22,6 +22,7 @@ SINGULAR = "no derivative: what is nothing but rounding differs"
 OTHERWISE: dict[tuple[str, str], str] = {
     **{(op, p): "PyTorch's poles are finite" for op in ("digamma", "special.psi") for p in POINTS},
     ("special.i1e", "endless"): "of NaN it is NaN",
+    ("copysign", "endless"): "the slope at infinity is 1, not NaN",
     ("vander", "endless"): "no power of an infinite number is NaN",
     ("linalg.vander", "endless"): "no power of an infinite number is NaN",
     ("matrix_exp", "endless"): "of one element it is exp",

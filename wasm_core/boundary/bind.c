@@ -66,7 +66,7 @@ static bool shows_number(const Tensor *t) {
 }
 
 static bool zero_dim(const Value *v) {
-  return v->tag == TAG_TENSOR && !v->t->ndim && shows_number(v->t);
+  return v->tag == TAG_TENSOR && tensor_is(v->t) && !v->t->ndim && shows_number(v->t);
 }
 static bool is_number(const Value *v) {
   return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL || v->tag == TAG_COMPLEX;
@@ -76,8 +76,8 @@ static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n ==
 static bool one_elements_are_ints;
 
 static bool one_element(const Arg *a, const Value *v) {
-  return one_elements_are_ints && a->one_element && v->tag == TAG_TENSOR && v->t->numel == 1 &&
-         shows_number(v->t);
+  return one_elements_are_ints && a->one_element && v->tag == TAG_TENSOR && tensor_is(v->t) &&
+         v->t->numel == 1 && shows_number(v->t);
 }
 static bool is_int(const Arg *a, const Value *v) {
   return v->tag == TAG_INT ||
@@ -492,15 +492,6 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
 
 /* ------------------------------------------------------------ calls */
 
-/* Whether a handle is that of a live tensor. One that a host made up may lie outside of memory. */
-static inline bool is_live(const Tensor *t) {
-#ifdef __wasm__
-  uint64_t end = (uint64_t)__builtin_wasm_memory_size(0) << 16;
-  if ((uint64_t)(uintptr_t)t + sizeof *t > end) return false;
-#endif
-  return tensor_is(t);
-}
-
 /* Whether a row takes as many arguments as were given. */
 static bool plausible_for(int row, const PgFrame *f) {
   const Schema *s = schema_of(row);
@@ -510,7 +501,7 @@ static bool plausible_for(int row, const PgFrame *f) {
 }
 
 static bool check_handle(const Tensor *t) {
-  if (is_live(t)) return true;
+  if (tensor_is(t)) return true;
   fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor (was it released, or made by "
                     "another engine?)");
   return false;
@@ -551,7 +542,7 @@ static bool take_quickly(const PgFrame *f, const Schema *s, int i, Value *v) {
   if (v->tag == TAG_TENSOR || (list && s->gathers) || !fits(a, v)) return false;
   const int64_t *handles = v->p;
   for (int k = 0; list && k < v->n; k++)
-    if (handles[k] && !is_live((const Tensor *)(uintptr_t)handles[k])) return false;
+    if (handles[k] && !tensor_is((const Tensor *)(uintptr_t)handles[k])) return false;
   return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame stays as it is */
 }
 
@@ -560,7 +551,7 @@ static bool bind_value(const PgFrame *f, const Schema *s, int i, Value *v) {
   uint8_t type = s->args[i].type;
   if (v->tag == TAG_TENSOR) {
     v->t = (Tensor *)(uintptr_t)v->i;
-    return type <= ARG_TENSOR_OR_SCALAR && is_live(v->t);
+    return type <= ARG_TENSOR_OR_SCALAR && tensor_is(v->t);
   }
   if (type == ARG_INDEX && v->tag == TAG_INT) return index_of(v);
   return (is_number(v) && type == ARG_TENSOR_OR_SCALAR) || take_quickly(f, s, i, v);

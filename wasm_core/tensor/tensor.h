@@ -186,7 +186,12 @@ static inline char *tensor_bytes(const Tensor *t) {
   if (__builtin_expect(t->storage->bytes->form, 0)) unusual_read(t);
   return tensor_memory(t);
 }
+/* Whether a handle is that of a live tensor. One that a host made up may lie outside of memory. */
 static inline bool tensor_is(const void *handle) {
+#ifdef __wasm__
+  uint64_t end = (uint64_t)__builtin_wasm_memory_size(0) << 16;
+  if ((uint64_t)(uintptr_t)handle + sizeof(Tensor) > end) return false;
+#endif
   return handle && ((const Tensor *)handle)->magic == TENSOR_MAGIC;
 }
 static inline DType tensor_grad_dtype(const Tensor *t) {

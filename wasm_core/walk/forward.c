@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "call/door.h"
 #include "ground/memory.h"
 #include "kernels/complex.h"
 #include "ops/complex/complex.h"
@@ -386,7 +387,8 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   bool each = n->type->each & NODE_EACH && !is_sparse(y);
   if (each || n->type->tangent) {
     recording = records(n);
-    grad_mode = recording || any_hosted(n->tangents, y); /* then by ops, which the host answers */
+    /* by ops where a host answers them */
+    grad_mode = recording || watcher_answers || any_hosted(n->tangents, y);
   }
   Tensor *jt = n->type->tangent ? by_rule(n, output_nr, y)
                : each           ? sum_over_inputs(n, output_nr, y)
