@@ -27,7 +27,10 @@ function addressOf(tensor) {
   const engine = torch._engine;
   const storage = engine.u32(tensor.alive() + engine.layout.storage);
   const bytes = engine.u32(storage + engine.layout.storage_bytes);
-  return `${bytes} ${engine.word((tensor.handle + engine.layout.offset) / 8)} ${tensor.shape}`;
+  const offset = engine.word((tensor.handle + engine.layout.offset) / 8);
+  const first =
+    engine.u32(bytes + engine.layout.bytes_data) + Number(offset) * tensor.dtype.itemsize;
+  return `${first} ${tensor.shape}`;
 }
 
 /** The names under which a node keeps what it saved. */
