@@ -48,7 +48,8 @@ function numbersOf(name) {
     if (bits === 8) return byte === 255 ? NaN : 2 ** (byte - bias);
     const upper = byte & 127;
     if (name === 'F8_E4M3' && upper === 127) return NaN;
-    if (name === 'F8_E5M2' && upper >= 124) return upper > 124 ? NaN : byte > 127 ? -Infinity : Infinity;
+    if (name === 'F8_E5M2' && upper >= 124)
+      return upper > 124 ? NaN : byte > 127 ? -Infinity : Infinity;
     if (name.endsWith('FNUZ') && byte === 128) return NaN;
     const exponent = upper >> fraction;
     const part = (upper & ((1 << fraction) - 1)) / (1 << fraction);

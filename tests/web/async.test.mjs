@@ -28,42 +28,46 @@ const custom = (methods) =>
   );
 
 const REFUSING = {
-  scope: () => torch.scope(late),
-  no_grad: () => torch.no_grad(late),
-  enable_grad: () => torch.enable_grad(late),
-  set_grad_enabled: () => torch.set_grad_enabled(false, late),
-  inference_mode: () => torch.inference_mode(late),
-  autocast: () => torch.autocast(late),
-  detect_anomaly: () => autograd.detect_anomaly(late),
-  set_detect_anomaly: () => autograd.set_detect_anomaly(true, late),
-  dual_level: () => autograd.forward_ad.dual_level(late),
-  profile: () => autograd.profiler.profile(late),
-  record_function: () =>
+  'scope': () => torch.scope(late),
+  'no_grad': () => torch.no_grad(late),
+  'enable_grad': () => torch.enable_grad(late),
+  'set_grad_enabled': () => torch.set_grad_enabled(false, late),
+  'inference_mode': () => torch.inference_mode(late),
+  'autocast': () => torch.autocast(late),
+  'detect_anomaly': () => autograd.detect_anomaly(late),
+  'set_detect_anomaly': () => autograd.set_detect_anomaly(true, late),
+  'dual_level': () => autograd.forward_ad.dual_level(late),
+  'profile': () => autograd.profiler.profile(late),
+  'record_function': () =>
     autograd.profiler.profile(() => autograd.profiler.record_function('part', late)),
-  saved_tensors_hooks: () =>
+  'saved_tensors_hooks': () =>
     graph.saved_tensors_hooks(
       (x) => x,
       (x) => x,
       late,
     ),
-  save_on_cpu: () => graph.save_on_cpu(late),
-  disable_saved_tensors_hooks: () => graph.disable_saved_tensors_hooks('no', late),
-  set_saved_tensor_mode: () => graph.set_saved_tensor_mode('check', late),
-  register_hook: () => backward((x) => x.register_hook(late)),
+  'save_on_cpu': () => graph.save_on_cpu(late),
+  'disable_saved_tensors_hooks': () => graph.disable_saved_tensors_hooks('no', late),
+  'set_saved_tensor_mode': () => graph.set_saved_tensor_mode('check', late),
+  'register_hook': () => backward((x) => x.register_hook(late)),
   'register_hook of a node': () => backward((x, y) => y.grad_fn.register_hook(late)),
-  register_prehook: () => backward((x, y) => y.grad_fn.register_prehook(late)),
-  unpack: () =>
+  'register_prehook': () => backward((x, y) => y.grad_fn.register_prehook(late)),
+  'unpack': () =>
     graph.saved_tensors_hooks(
       (x) => x,
       late,
       () => leaf([2]).square().sum().backward(),
     ),
-  'Function.backward': () => custom({ backward: late }).apply(leaf([1])).sum().backward(),
+  'Function.backward': () =>
+    custom({ backward: late })
+      .apply(leaf([1]))
+      .sum()
+      .backward(),
   'Function.jvp': () =>
     autograd.forward_ad.dual_level(() =>
       custom({ jvp: late }).apply(autograd.forward_ad.make_dual(torch.ones([1]), torch.ones([1]))),
     ),
-  gradcheck: () => autograd.gradcheck(late, leaf([1]).double()),
+  'gradcheck': () => autograd.gradcheck(late, leaf([1]).double()),
   ...Object.fromEntries(
     Object.keys(functional).map((name) => [name, () => functional[name](late, torch.ones([2]))]),
   ),

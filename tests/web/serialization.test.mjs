@@ -305,9 +305,7 @@ test('a file asks for no more than it brings', () => {
   const tensor = ',"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}';
   const before = torch.live_count();
   const same = torch.scope(() => {
-    const found = torch.load(
-      outlined(['list', new Array(1000).fill(['tensor', 'w', ''])], tensor),
-    );
+    const found = torch.load(outlined(['list', new Array(1000).fill(['tensor', 'w', ''])], tensor));
     assert.equal(new Set(found).size, 1);
     return torch.live_count() - before;
   });
