@@ -570,10 +570,11 @@ class _MultiHandle(RemovableHandle):
 
 
 class _HandleOfSeveral(EngineHandle, _MultiHandle):
-    """The handle of one hook on several tensors, shown by PyTorch's name."""
+    """The handle of one hook on several tensors."""
 
-
-_HandleOfSeveral.__name__ = _HandleOfSeveral.__qualname__ = _MultiHandle.__name__
+    def __repr__(self) -> str:
+        kind = _MultiHandle  # as PyTorch shows it
+        return f"<{kind.__module__}.{kind.__qualname__} object at {id(self):#x}>"
 
 
 def register_multi_grad_hook(
