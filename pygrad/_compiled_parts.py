@@ -25,7 +25,7 @@ def needs_torch(file: str) -> bool:
 
 
 def refusal(name: str) -> str:
-    """What to say of a module of that name."""
+    """The message of the import error of a module of that name."""
     package = name.partition(".")[0]
     return (
         f"{name} is compiled against PyTorch's C++ libraries, which pygrad has not: it stands for "
@@ -44,12 +44,12 @@ def _create_module(self: ExtensionFileLoader, spec: ModuleSpec) -> ModuleType:
 
 
 def explain() -> None:
-    """From now on errors say so."""
+    """Makes the import errors of such modules name the reason, until `explain_no_more`."""
     loader: Any = ExtensionFileLoader
     loader.create_module = _create_module
 
 
 def explain_no_more() -> None:
-    """Takes that back."""
+    """Gives the import errors of such modules their own messages again."""
     loader: Any = ExtensionFileLoader
     loader.create_module = _load

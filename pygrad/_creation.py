@@ -320,7 +320,7 @@ def _numpy_dtype(kind: Any) -> dtype:
 
 
 def _caller() -> int:
-    """The `stacklevel` of a warning that is for who called the package."""
+    """The `stacklevel` of a warning at the line that called the package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and (frame.f_globals.get("__package__") or "").startswith(__package__):
         level, frame = level + 1, frame.f_back

@@ -22,7 +22,7 @@ FORMS: Final = {
 
 
 def numbers(name: str) -> list[float]:
-    """What each byte stands for.
+    """The numbers that the bytes 0 to 255 denote in a type.
 
     Example:
         >>> numbers("float8_e4m3fn")[0x3C], numbers("float8_e8m0fnu")[128]

@@ -273,7 +273,7 @@ def _rebuild_strided(
 
 
 def _strides_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """Those of a tensor just made."""
+    """The strides of a contiguous tensor of this shape."""
     sizes = [max(n, 1) for n in shape]
     return tuple(math.prod(sizes[k + 1 :]) for k in range(len(sizes)))
 

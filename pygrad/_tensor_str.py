@@ -120,7 +120,7 @@ class _Formatter:
         self.max_width = max(len(self._shown(value)) for value in values)
 
     def width(self) -> int:
-        """How many characters a number takes."""
+        """The number of characters of one element."""
         return self.max_width
 
     def _shown(self, value: Any) -> str:

@@ -85,7 +85,7 @@ class _Frame:
         self.aliases: list[Tensor] = []  # all slices of what was wrapped, in order
 
     def wrapped(self, tensor: Tensor) -> Tensor:
-        """What the function gets for a tensor that it is differentiated by."""
+        """Makes the alias of a tensor that the function receives in its place."""
         of = list(levels.stack)
         with _recording(mapped=False):
             whole = _whole(tensor, of)
@@ -241,11 +241,11 @@ def _by_frame(tensor: Tensor, frame: _Frame) -> Tensor:
 
 
 wrapped: Callable[[Tensor, _Frame], Tensor] = _by_frame
-"""What a function gets for a tensor; `_functorch.eager_transforms` lets others say it."""
+"""Makes the alias of a tensor for a frame. `_functorch.eager_transforms` replaces it."""
 
 
 class _Aliases:
-    """What a function gets for the tensors it is differentiated by, and their gradients."""
+    """The aliases of tensors that a function receives in their place, and their gradients."""
 
     def __init__(self, tensors: Sequence[Any], frame: _Frame) -> None:
         _check_leaves(tensors)
@@ -734,7 +734,7 @@ class _TangentMap:
 
 
 def _push_by_reverse(func: Function, primals: Any, tangents: Sequence[Tensor], aux: bool) -> Any:
-    """What `_push` gives, where forward mode is under way already."""
+    """Computes the result of `_push` in reverse mode, for a call within forward mode."""
     tangent_map = _TangentMap(func, primals, aux, "jvp(f, primals, tangents)")
     product = tangent_map.product
     values, spec = flatten(product.output)

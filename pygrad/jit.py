@@ -47,7 +47,7 @@ def trace(func: Any = None, *_: Any, **__: Any) -> Any:
 
 
 def trace_module(mod: Any, *_: Any, **__: Any) -> Any:
-    """As `trace`."""
+    """Returns the module itself, as `trace` does."""
     return script(mod)
 
 

@@ -184,7 +184,7 @@ class StorageBase(_Storage):
 
 
 _PINNED: Final = 1 << 30
-"""Of a storage's exports: its address was given away for good."""
+"""The bit of a storage's exports that says that its address was given away for good."""
 _alive: Final[weakref.WeakValueDictionary[int, UntypedStorage]] = weakref.WeakValueDictionary()
 """The object of each of the engine's storages that has one."""
 

@@ -19,8 +19,9 @@ class Rank(NamedTuple):
 Make = Callable[..., Any]
 """Makes a tensor of so many elements for a rank."""
 Collective = Callable[..., list[Any]]
-"""Called with a rank, a group, makers of what is sent and of what is received, and an op; returns
-the tensors that were received."""
+"""A function of a rank, a group, makers of what is sent and of what is received, and an op; it
+returns the tensors that were received.
+"""
 
 
 def _all_reduce(r: Rank, group: Any, sent: Make, _: Make, op: Any) -> list[Any]:
@@ -152,7 +153,7 @@ FROM_ALL: Final[dict[str, Collective]] = {
     "all_gather_object": _objects,
 }
 EXCHANGES: Final = FROM_FIRST | FROM_ALL
-"""Those that move tensors as they are: the first rank's, or those of all in order."""
+"""The collectives that move tensors as they are: the first rank's, or those of all in order."""
 
 DTYPES: Final = (
     "float64 float32 float16 bfloat16 complex64 complex128 bool "

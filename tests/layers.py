@@ -145,10 +145,10 @@ def includes() -> Iterator[tuple[Path, str]]:
 ENTERED = re.compile(r"\b(?:OP|VIEW|ANY)_ENTERED")
 BODY = re.compile(r"^([A-Za-z_][\w ]*[ *]+)(\w+)(\([^;{}]*\)) \{", re.MULTILINE)
 SHORT_FORM = re.compile(r"^[A-Z_]+\((t_\w+)\(([^()]*)\),(.*?)\)$(?!\n )", re.MULTILINE | re.DOTALL)
-"""A function that a macro makes: its name, its parameters, what it does."""
+"""A function that a macro makes: its name, its parameters, its body."""
 ADDRESS = re.compile(r"\b(?:tensor_data|words_of|words_in)\((\w*)")
 PLAIN = r"tensor_empty|tensor_zeros|tensor_settled|index_words|tensor_number"
-"""What makes tensors that are not lazy."""
+"""The functions that make tensors that are not lazy."""
 ROW_KINDS = {
     "UNARY": "unary",
     "UNARY_P": "unary",
@@ -156,7 +156,7 @@ ROW_KINDS = {
     "COMPARE": "compare",
     "PREDICATE": "predicate",
 }
-"""What the function of an element-wise row calls, by the row's kind."""
+"""The calls of an element-wise row's function, by the row's kind."""
 
 Functions = dict[str, tuple[str, str, bool]]
 """The parameters and the body of each function, and whether its file alone may call it."""
@@ -177,7 +177,7 @@ def bodies(code: str) -> Functions:
 
 
 class WaysPastTheDoor:
-    """Which calls lead to an address of elements without an entry by the door."""
+    """The calls that lead to an address of elements without an entry by the door."""
 
     def __init__(self, minded: frozenset[str]) -> None:
         """`minded`: functions that heed lazy tensors themselves."""

@@ -388,6 +388,6 @@ def test_acosh_below_one() -> None:
     ],
 )
 def test_close_to_zeros_and_in_tails(name: str, x: float, exact: float) -> None:
-    """Within two units in the last place; `make accuracy` asks at more points."""
+    """The error is at most two units in the last place; `make accuracy` measures more points."""
     found = value(name, np.array([x])).item()
     assert abs(found - exact) <= 2 * np.spacing(abs(exact)) + 1e-30

@@ -40,7 +40,7 @@ class World:
         self(enter)
 
     def __call__(self, run: Run) -> list[Any]:
-        """What the function returns on each rank."""
+        """Calls a function on each rank; returns its results."""
         return list(self._pool.map(run, self.ranks, timeout=2 * SECONDS))
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ JOINS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 def refusal(dtype: str, op: str) -> str:
-    """What PyTorch says of an op that has no meaning for a dtype."""
+    """The words of PyTorch's error for an op that has no meaning for a dtype."""
     is_complex, is_float = dtype.startswith("complex"), "float" in dtype
     if is_complex and op not in ("SUM", "AVG"):
         return "on complex tensors"
@@ -198,7 +198,7 @@ def test_tensors_may_have_any_layout(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("name", [*REDUCTIONS, *(k for k in EXCHANGES if k != "all_gather_object")])
 def test_what_cannot_be_received_is_refused_and_the_group_goes_on(world: World, name: str) -> None:
-    """Elements that share a place: found before anything is sent."""
+    """A tensor whose elements share a place is refused before anything is sent."""
 
     def run(r: Rank) -> str:
         def shared(r: Rank, times: int = 1) -> Any:
@@ -226,13 +226,13 @@ def test_what_cannot_be_received_is_refused_and_the_group_goes_on(world: World, 
 
 
 def in_threads(count: int, run: Callable[[int], Any]) -> list[Any]:
-    """What each thread returns."""
+    """Calls a function in several threads; returns its results."""
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(run, range(count), timeout=2 * SECONDS))
 
 
 def every_collective(r: Rank, group: Any, mark: int) -> int:
-    """How many collectives of the group gave what they should; a thread's numbers are its own."""
+    """The number of right results of collectives; each thread sends numbers of its own."""
 
     def make(r: Rank, times: int = 1) -> Any:
         return r.torch.full((40 * times,), float(100 * mark + r.rank))
@@ -267,7 +267,7 @@ def test_each_thread_has_a_group_of_its_own(world: World, threads: int) -> None:
 
 
 def test_one_thread_waits_for_what_others_started(world: World) -> None:
-    """And is told by futures too, whose callbacks may use the engine."""
+    """Its futures complete too, and their callbacks may use the engine."""
 
     def run(r: Rank) -> tuple[int, list[float]]:
         groups = [r.dist.new_group() for _ in range(4)]
@@ -330,7 +330,7 @@ def test_hooks_of_a_backward_wait_while_other_threads_wait(world: World) -> None
 @pytest.mark.parametrize("length", [3, 30_000])
 @pytest.mark.parametrize("world", [3], indirect=True)
 def test_group_that_is_given_up_leaves_the_others_alone(world: World, length: int) -> None:
-    """Also one of the same ranks, with a collective under way, and what other threads do."""
+    """A group of the same ranks goes on, with a collective under way, and so do other threads."""
 
     def run(r: Rank) -> tuple[str, str, int, bool]:
         bad, good, busy = (r.dist.new_group() for _ in range(3))

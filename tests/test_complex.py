@@ -1,4 +1,4 @@
-"""Complex tensors: gradients of every op that takes them, and what waits to be computed."""
+"""Complex tensors: gradients of every op that takes them, and lazy conjugates and negatives."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_expanded_view_that_waits_is_not_written_to(write: str) -> None:
 
 
 def test_statistics_and_rows_that_wait_are_written_to() -> None:
-    """PyTorch's batch_norm loses the statistics."""
+    """batch_norm writes the statistics; PyTorch's loses them."""
     F = torch.nn.functional
     weight = torch.tensor([[1 - 2j, 3 - 1j]])
     F.embedding(torch.tensor([0]), weight.conj().imag, max_norm=0.1)

@@ -24,8 +24,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 AT = [*(complex(x, y) for x in (2, -2, 0.4, -0.4, 1.2, -1.2) for y in (0.0, -0.0))]
 AT += [complex(z.imag, z.real) for z in AT]
-"""On the axes, of which one or both are cuts of the inverse functions: a zero's sign says on which
-side of the cut the point lies."""
+"""Points on the axes, which are cuts of the inverse functions: the sign of a zero says on which
+side of the cut a point lies.
+"""
 
 OTHERWISE = {
     "svd": "the phase of singular vectors is anybody's choice",
@@ -63,7 +64,7 @@ def ways(z: Array) -> Array:
 
 
 def moved(z: Array, way: Array, step: float) -> Array:
-    """By parts, so that a zero keeps its sign."""
+    """Moves points by parts, so that a zero keeps its sign."""
     made = np.empty_like(z)
     made.real = np.where(way.real == 0, z.real, z.real + step * way.real)
     made.imag = np.where(way.imag == 0, z.imag, z.imag + step * way.imag)

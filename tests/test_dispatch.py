@@ -1060,7 +1060,9 @@ def test_tensors_whose_ops_are_another_s_to_answer_are_told_apart() -> None:
 
 
 def test_what_runs_within_an_answer_is_recorded_where_it_asks_for_that() -> None:
-    """As where the call came from: not under `no_grad`, and not after the scope; answers nest."""
+    """The answer records as the caller does: not under `no_grad`, and not after the scope. Answers
+    nest.
+    """
     found: list[list[bool]] = []
 
     class Asking(TorchDispatchMode):

@@ -32,7 +32,7 @@ BLOCK = 256
 
 
 def extremes(n: int, salt: int = 0) -> Array:
-    """n of them in an order of their own."""
+    """n extreme numbers in an order of their own."""
     rng = np.random.default_rng(salt)
     return np.concatenate([rng.permutation(EXTREMES) for _ in range(n // len(EXTREMES) + 1)])[:n]
 
@@ -60,7 +60,7 @@ def turned(array: Array) -> Any:
 
 
 def late(array: Array) -> Any:
-    """At an odd address."""
+    """A tensor of an array at an address that is no multiple of a vector."""
     flat = np.concatenate([np.zeros(1, array.dtype), array.ravel()])
     return pygrad.from_numpy(flat)[1:].view(array.shape)
 
@@ -110,7 +110,7 @@ def laid(entry: Entry, sample: Any, layout: Callable[[Array], Any] | None) -> li
 MEMORY = {"as_strided", "as_strided_copy", "as_strided_scatter", "set"}
 """Ops about memory itself."""
 BY_LAYOUT = {"fft2", "ifft2", "fftn", "ifftn"}
-"""Dimensions are transformed in an order that follows the strides."""
+"""Ops that transform dimensions in an order that follows the strides."""
 NO_ARRAY = {"bfloat16", "chalf", "randperm", "rand", "randn", "randint"}
 
 
@@ -138,8 +138,8 @@ N = 2 * BLOCK + 37
 
 
 def operands(entry: Entry, arrays: Callable[[int], Array], dtype: str = "float32") -> Any:
-    """What an op gives, gradients too, of vectors for the tensors of its first sample; None if that
-    has others than plain numbers.
+    """The results and gradients of an op for vectors in place of the tensors of its first sample;
+    None if the sample has other than plain numbers.
     """
     sample = samples(entry)[0]
     if not sample.tensors() or any(t.dtype or t.kind == "parts" for t in sample.tensors()):
@@ -154,7 +154,7 @@ def benign(salt: int) -> Array:
 
 
 def mixed(salt: int) -> Array:
-    """A block without anything far, one with one such number, one of them alone."""
+    """A block of ordinary numbers, a block with one extreme, and a block of extremes alone."""
     x = benign(salt)
     x[BLOCK + 11] = extremes(1, salt)[0]
     x[: BLOCK // 2] *= -1
@@ -216,7 +216,7 @@ NOT_ROUNDED |= {"gelu": "the vectors give 0 at -inf, the formula NaN"}
     ids=lambda entry: entry.id,
 )
 def test_float32_is_float64_rounded(entry: Entry) -> None:
-    """Where float64 gives a number that float32 has, it gives one close to it, else the same."""
+    """float32 gives a number close to float64's if float32 has it, else the same."""
     single, double = operands(entry, mixed), operands(entry, mixed, "float64")
     assert not isinstance(single, str)
     assert not isinstance(double, str)

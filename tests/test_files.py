@@ -317,7 +317,7 @@ def test_equal_objects_give_equal_files() -> None:
 
 @pytest.mark.parametrize("protocol", range(6))
 def test_a_plain_pickle_keeps_strides(protocol: int) -> None:
-    """Of the elements from the first to the last, and no others of the storage."""
+    """The pickle has the elements from the first to the last, and no others of the storage."""
     x = pygrad.arange(12.0).view(3, 4)
     wide = pygrad.ones(1).expand(1 << 20, 3)
     for given in (x.t(), x[1:, ::2], x[0].expand(3, 4), x[:0].t(), x[:, 1], wide):
@@ -333,7 +333,7 @@ def test_a_plain_pickle_keeps_strides(protocol: int) -> None:
 
 
 def test_floats_of_8_bits_are_named_or_read_as_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In both forms; parity compares all bytes of all types."""
+    """Both forms of files hold them; parity compares all bytes of all types."""
     raw = bytes([0x3C, 0xC0, 0x7F, 0x01])
     rebuild = name("torch._utils", "_rebuild_tensor_v3")
     of = storage(kind="UntypedStorage", count=4)
@@ -379,7 +379,7 @@ print(list(pygrad.load("tensors.safetensors")))
 
 
 def test_order_is_the_same_in_each_process(tmp_path: Path) -> None:
-    """That of sets, and of the names in a file, where Python and libraries have none."""
+    """Files order sets and names, which Python and libraries leave to each process."""
     found = {
         subprocess.run(
             [sys.executable, "-c", ORDERED],

@@ -32,7 +32,7 @@ from pygrad.serialization import _globals
 pytestmark = pytest.mark.filterwarnings("ignore")
 _C = pygrad._ops.C
 MOST = 64
-"""Times what a file brings, and 32 MiB."""
+"""A file may take so many times its own bytes, and 32 MiB."""
 DATA = {"data/0": bytes(16)}
 PRIME = 2**61 - 1
 """Numbers that differ by a multiple of it have the same hash."""
@@ -57,7 +57,7 @@ def asked(raw: bytes) -> int:
 
 
 def asked_of_python(raw: bytes) -> int:
-    """The same of Python's."""
+    """The most bytes of Python's that reading a file took at once."""
     tracemalloc.start()
     try:
         with contextlib.suppress(*PROPER_ERRORS):

@@ -275,14 +275,15 @@ OTHERWISE_AT_ZERO = {
     "nn.functional.lp_pool3d": "nn.functional.lp_pool1d",
     "nn.functional.gaussian_nll_loss": "the gradient passes a bound, the tangent does not",
 }
-"""Ops whose tangents at zeros are PyTorch's, and no gradient."""
+"""Ops whose tangents at zeros are PyTorch's and not those of the gradient."""
 
 
 @pytest.mark.parametrize("point", SPECIAL)
 @swept(has_tangents)
 def test_tangent_at_special_points(entry: Entry, sample: Call, point: str) -> None:
-    """It agrees with the gradient where that is a number; with the slope where indices repeat,
-    since a gradient goes to each of several writes."""
+    """The tangent agrees with the gradient where that is a number; with the slope where indices
+    repeat, since a gradient goes to each of several writes.
+    """
     found = at_point(sample, point)
     if (
         found is None
@@ -383,7 +384,7 @@ def test_tangent_of_what_an_index_smaller_than_src_reaches(reduce: str, include_
 
 
 def test_tangent_of_a_product_of_several_zeros() -> None:
-    """Which no gradient of a gradient could give."""
+    """The transpose of the gradient could not give this tangent."""
     src, index = pygrad.zeros(3), pygrad.tensor([0, 0, 1])
     way = pygrad.tensor([5.0, 6.0, 7.0])
     f = lambda s: pygrad.tensor([2.0, 3.0]).scatter_reduce(0, index, s, "prod")  # noqa: E731

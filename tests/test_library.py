@@ -796,7 +796,7 @@ def test_which_results_of_the_older_form_have_gradients() -> None:
 
 
 def test_a_second_fake_function_may_be_refused() -> None:
-    """Of ops that a library defined; `custom_op` makes ops that may always be changed."""
+    """Ops that a library defined refuse it; ops of `custom_op` may always be changed."""
 
     @library.custom_op("tests_fakes::custom", mutates_args=())
     def custom(x: torch.Tensor) -> torch.Tensor:

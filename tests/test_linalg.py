@@ -1,4 +1,4 @@
-"""What elimination takes for singular: a pivot that rounding made zero is none."""
+"""Matrices that elimination takes for singular. A pivot that rounding made zero does not count."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_is_singular_in_exact_arithmetic_is_refused(dtype: pygrad.dtype) ->
 
 @pytest.mark.parametrize("left", [True, False])
 def test_gradient_of_what_was_solved_is_never_refused(left: bool) -> None:
-    """Also where elimination of the transpose meets a zero, as for a third of these."""
+    """Elimination of the transpose meets a zero for a third of these matrices."""
     generator = pygrad.Generator().manual_seed(0)
     solved = 0
     for _ in range(100):

@@ -415,7 +415,7 @@ SHARED_BY_PYTORCH: dict[str, Callable[[Any], Any]] = {
 
 @pytest.fixture
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process that has been warned of nothing."""
+    """Forgets the warnings that were given, as in a new process."""
     monkeypatch.setattr(_warnings, "_given", set())
 
 

@@ -50,11 +50,11 @@ def total(y: Any) -> Any:
 # ------------------------------------------------------------------ kinds of saving
 
 Watch = Callable[[Any], Any]
-"""Told of each tensor that is to be written to, before anything saves it; gives it back."""
+"""Receives each tensor that will be written to, before anything saves it; returns it."""
 
 
 class Program(NamedTuple):
-    """What a kind of saving makes: the outputs, and the leaves whose gradients are asked for."""
+    """A program of one kind of saving: its outputs, and the leaves whose gradients are compared."""
 
     outputs: list[Any]
     wanted: list[Any]
@@ -122,7 +122,7 @@ def buffer_of_rows(dtype: str, watch: Watch) -> Program:
 
 
 def buffer_of_columns(dtype: str, watch: Watch) -> Program:
-    """The same along the last dimension."""
+    """A recurrence that reads one column of a buffer and writes the next."""
     w = numbers(dtype, 4, 4).mul(0.1).requires_grad_()
     columns = watch(numbers(dtype, 4, 4))
     for t in range(3):
@@ -237,7 +237,7 @@ def packed(dtype: str, watch: Watch) -> Program:
 
 
 def handed_out(dtype: str, watch: Watch) -> Program:
-    """What a node shows of what it saved is written to."""
+    """Writes go to the tensors that a node shows as its saved ones."""
     leaf, x, other = operands(dtype, watch)
     y = x * other
     saved = [y.grad_fn._saved_self, y.grad_fn._saved_other]
@@ -293,9 +293,9 @@ class Route(NamedTuple):
     """A way to write."""
 
     write: Callable[[Any, Any], None]
-    """Spoils a tensor; told what `before` gave."""
+    """Writes to a tensor; the second argument is the result of `before`."""
     before: Callable[[Any], Any] = lambda t: None
-    """Done to the tensor before it is saved."""
+    """Receives the tensor before it is saved."""
     counted: bool = True
     """Whether the tensor's version counts the write, so that "check" mode sees it."""
 
@@ -500,7 +500,7 @@ RAISES_BY_ITSELF = {"buffer of rows", "buffer of columns"}
 as in PyTorch.
 """
 NEVER_RAISES = {*RAISES_BY_ITSELF, "packed by hooks"}
-"""What saves no tensor that is written to; of the last one, the hooks' own tensors are saved."""
+"""Kinds whose saved tensors are not written to: those of the last are the hooks' own."""
 
 
 def combinations() -> Iterator[tuple[str, str, str, str, str]]:
@@ -510,7 +510,7 @@ def combinations() -> Iterator[tuple[str, str, str, str, str]]:
 
 
 SHARE = int(os.environ.get("PYGRAD_CONTRACT_SHARE", "16"))
-"""One of so many combinations is run; 1: all."""
+"""One combination of so many is run; 1: all."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

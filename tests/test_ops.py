@@ -95,7 +95,7 @@ def expanded(array: Array) -> Any:
 
 
 LOGARITHMS = {"slogdet", "logdet", "linalg.slogdet"}
-"""Of determinants: rows that are equal give 0 or what rounding leaves, by layout, as in PyTorch."""
+"""Logarithms of determinants: equal rows give 0 or rounding's rest, by layout, as in PyTorch."""
 
 
 @swept(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED | RANDOM)

@@ -205,11 +205,11 @@ STEPPING = {"_begin", "_stepping", "_row", "_lists", "_update"}
 
 @pytest.mark.parametrize("kind", FIRST_STEPS)
 def test_a_first_step_may_be_interrupted_anywhere(kind: str) -> None:
-    """At any line that makes a state: the steps that follow find no half of one."""
+    """An interruption where a state is made leaves no half of one to the steps that follow."""
     here = str(Path(pygrad.optim.__file__).parent)
 
     def stepped(line: int) -> bool:
-        """Whether a first step that ends at a line of the package's has that many; two follow."""
+        """Takes three steps, interrupted at a line; False if they have fewer lines."""
         parameters = [pygrad.nn.Parameter(pygrad.full((2, 2), k + 1.0)) for k in range(2)]
         optimizer = getattr(pygrad.optim, kind)(parameters, **FIRST_STEPS[kind])
         left = line

@@ -154,7 +154,7 @@ def test_layer_that_is_called_twice_is_not_fused() -> None:
 
 
 def test_what_is_put_in_the_place_of_a_step_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container of tensors keeps its class so: pypose's transforms do."""
+    """pypose replaces the step so that a container of tensors keeps its class."""
 
     class Mine(pygrad.Tensor):
         pass

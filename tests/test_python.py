@@ -611,7 +611,7 @@ kept = Kept()
 
 
 def test_finalizers_may_use_tensors_while_python_exits() -> None:
-    """When nothing can be imported any more."""
+    """Finalizers run when nothing can be imported any more."""
     done = subprocess.run(
         [sys.executable, "-c", AT_EXIT], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""What a tensor says does not depend on how it lies: every op of the table gives the same numbers
+"""Results do not depend on the layout of a tensor: every op of the table gives the same numbers
 and gradients of lazy, strided, offset, transposed and halved operands as of contiguous ones, and
 writes through them.
 
@@ -83,7 +83,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "half": half,
     "negative half": half_negative,
 }
-"""Differentiable identities, by how what they give lies."""
+"""Differentiable identities, by the layout of their results."""
 
 
 def takes(layout: str, x: Tensor) -> bool:
@@ -134,7 +134,7 @@ class Case:
     sample: Call
     dtype: str
     alone: int = -1
-    """Which of the tensors is laid out otherwise; -1: all that can be."""
+    """The tensor that is laid out otherwise; -1: all that can be."""
 
     def __str__(self) -> str:
         which = f", tensor {self.alone} alone" if self.alone >= 0 else ""
@@ -178,7 +178,7 @@ def dtypes_of(sample: Call) -> Iterator[str]:
 
 
 def cases(entry: Entry, step: int) -> Iterator[tuple[Case, str]]:
-    """All of each sample; else one of each of some samples, by their names."""
+    """All cases of each sample; else one case of each of some samples, by their names."""
     for sample in samples(entry)[:: 1 if ALL else step]:
         count = len(sample.tensors())
         made = [
@@ -215,7 +215,7 @@ def each(entry: Entry, check: Callable[[Case, str], None], step: int = 1) -> Non
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the type of its error."""
+    """The result of a call, or the type of its error."""
     torch.manual_seed(0)
     try:
         return call()
@@ -238,8 +238,8 @@ def gradients(result: Any, wanted: list[Tensor]) -> Any:
 
 
 def assert_equal(got: Any, expected: Any, rtol: float = 1e-12, atol: float = 1e-13) -> bool:
-    """Whether they are results; errors are equal if their types are. Of halves linear() rounds once
-    or twice, as in PyTorch.
+    """Compares two outcomes; errors are equal if their types are. Returns whether they are results.
+    linear() rounds halves once or twice, as in PyTorch.
     """
     if any(y.dtype is torch.float16 for y in leaves(expected)):
         rtol = atol = 2e-2
@@ -251,7 +251,7 @@ def assert_equal(got: Any, expected: Any, rtol: float = 1e-12, atol: float = 1e-
 
 
 def given_back(result: Any, made: list[Tensor]) -> list[int]:
-    """Which arguments the tensors of a result are."""
+    """The places of the arguments that the tensors of a result are."""
 
     def same(x: Tensor, y: Tensor) -> bool:
         flags = (x.is_conj(), x.is_neg()) == (y.is_conj(), y.is_neg())
@@ -358,7 +358,7 @@ def test_out_goes_through_to_what_is_viewed(entry: Entry) -> None:
 
 
 def sparse_forms(x: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
-    """What makes of values like x's those of sparse tensors of its shape."""
+    """Functions that make sparse tensors of x's shape from values like x's."""
     if x.layout is not torch.strided or not x.ndim or not (x.is_floating_point() or x.is_complex()):
         return
     coo = x.detach().to_sparse()
@@ -375,7 +375,9 @@ def dense(value: Any) -> Any:
 
 
 def check_sparse(case: Case, layout: str) -> None:
-    """With one tensor sparse, and with all, in each form; values and dense operands lie so."""
+    """Checks a case with one tensor sparse, and with all, in each form. Values and dense operands
+    have the layout.
+    """
     if any(what.kind == "parts" for what in case.sample.tensors()):
         return
     plain = [x.detach() for x in case.leaves()]
@@ -459,7 +461,7 @@ def test_nested_tensors_of_such_values(entry: Entry) -> None:
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "offset"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_of_nested_tensors_of_such_values(name: str, layout: str) -> None:
-    """As they stand in the entries; offset: jagged values are whole."""
+    """Functions see the values of the entries. `offset` is left out: jagged values are whole."""
     function, _ = SHAPES[name]
     x = torch.tensor([[1 + 2j, 3 - 1j], [0.5j, 2], [4, 1 - 1j]], dtype=torch.complex128)
     x = x if takes(layout, x) else x.real.clone()

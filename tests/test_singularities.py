@@ -104,7 +104,7 @@ Function = Callable[[Any], Any]
 
 
 def derivative(f: Function, order: int, *at: float) -> list[float]:
-    """Each element's own, of a function element by element."""
+    """The derivative of an order at each point, of a function that goes element by element."""
     points = pygrad.tensor(at, dtype=pygrad.float64, requires_grad=True)
     y = f(points)
     for _ in range(order):
@@ -163,7 +163,7 @@ POINTS = np.random.default_rng(0).normal(size=(4, 2))
     ],
 )
 def test_kernels_of_distances_have_hessians(distances: Function) -> None:
-    """By the scale of points of which each is at no distance from itself."""
+    """The Hessian is by the scale of points; each point has distance 0 from itself."""
     points = pygrad.from_numpy(POINTS)
 
     def kernel(scale: Any) -> Any:

@@ -467,7 +467,7 @@ def test_write_into_what_was_saved_moves_its_extent_alone(dim: int) -> None:
 
 
 def test_weight_whose_address_was_compared_is_saved_without_a_copy() -> None:
-    """What savers of checkpoints do to find tensors that share memory."""
+    """Savers of checkpoints compare addresses to find tensors that share memory."""
     w = pygrad.nn.Parameter(pygrad.ones(300, 300))
     assert len({w.data_ptr(), w.detach().untyped_storage().data_ptr()}) == 1
     x = pygrad.ones(1, 300, requires_grad=True)

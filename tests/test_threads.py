@@ -42,7 +42,7 @@ def _without_running(monkeypatch: Any) -> None:
 
 
 def _large(sample: X) -> Any:
-    """A million elements in the memory of one."""
+    """A tensor of a million elements in the memory of one."""
     dtype = getattr(torch, sample.dtype or ("float32" if sample.kind != "mask" else "bool"))
     return torch.ones((), dtype=dtype).expand(SIDE, SIDE)
 
@@ -88,7 +88,7 @@ OTHERS = [entry for entry in _sampled_with_tensors("none") if entry.name not in 
 
 @pytest.mark.parametrize("entry", OTHERS, ids=[entry.id for entry in OTHERS])
 def test_op_without_effort_reads_no_elements(entry: Entry) -> None:
-    """Its results are views, its arguments, or no tensors."""
+    """The results are views, arguments, or no tensors."""
     for sample in samples(entry):
         made = sample.map(_array)
         try:
@@ -192,7 +192,7 @@ def test_failed_long_call_leaves_everything_as_it_was() -> None:
 
 
 def test_other_threads_run_during_a_long_call() -> None:
-    """One that never calls the engine counts meanwhile."""
+    """A thread that never calls the engine counts meanwhile."""
     a, ticks, ended = torch.rand(900, 900), [0], threading.Event()
 
     def tick() -> None:
@@ -215,7 +215,7 @@ def test_other_threads_run_during_a_long_call() -> None:
 
 
 def test_two_engines_compute_at_once() -> None:
-    """A hook of one runs while the other multiplies, in one call each."""
+    """A hook of one thread runs while the other multiplies, in one call each."""
     other = pygrad.Engine()
     inside, seen, ended = threading.Event(), [], threading.Event()
     a, x = other.rand(900, 900), torch.ones(2, requires_grad=True)

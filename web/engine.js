@@ -95,7 +95,7 @@ const LISTS = [
   [TAG.FLOATS, (v) => (typeof v === 'number' ? v : undefined)],
 ];
 
-/** Lets go of what a callback returned and an error refuses: of a promise nobody else can hear that it was rejected. */
+/** Drops a value that a callback returned and an error refuses. The rejection of a dropped promise is not reported. */
 export function abandon(value) {
   if (typeof value?.then === 'function') Promise.resolve(value).catch(() => {});
 }

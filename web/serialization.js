@@ -32,7 +32,7 @@ const NAMES = {
   U8: 'uint8',
   BOOL: 'bool',
 };
-/** Floats of 8 bits, which there are no tensors of: the bits of the exponent, and its bias. */
+/** The bits and the bias of the exponent of each type of 8-bit floats, which no tensor has. */
 const FLOAT8 = {
   F8_E4M3: [4, 7],
   F8_E5M2: [5, 15],
@@ -40,7 +40,7 @@ const FLOAT8 = {
   F8_E5M2FNUZ: [5, 16],
   F8_E8M0: [8, 127],
 };
-/** What each byte of such a type stands for. */
+/** The numbers that the bytes 0 to 255 denote in such a type. */
 function numbersOf(name) {
   const [bits, bias] = FLOAT8[name];
   const fraction = 7 - bits;
@@ -65,13 +65,13 @@ const refused = (reason) =>
 /** The types that files have no name for: their parts stand there, in one more dimension. */
 const NAMELESS = ['complex32', 'complex128'];
 const ODD_FLOATS = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity, '-0.0': -0 };
-/** Pairs of a name and a value as an object, or as a Map where that would put them in another order: names that are numbers. */
+/** Makes an object of pairs of a name and a value; a Map if the object would have them in another order, as it has names that are numbers. */
 function inOrder(pairs) {
   const made = Object.fromEntries(pairs);
   const kept = Object.keys(made).every((name, k) => name === pairs[k][0]);
   return kept && pairs.length === Object.keys(made).length ? made : new Map(pairs);
 }
-/** A key or element, none of which has more than 64 bits: a Map has one place for all integers that agree in the last of them. */
+/** Refuses a key or an element of more than 64 bits: a Map has one place for all integers that agree in the last 64. */
 function keyOf(key) {
   if (typeof key === 'bigint' && BigInt.asIntN(64, key) !== key)
     throw refused('a key is an integer of more than 64 bits');

@@ -84,7 +84,7 @@ class _EnableTorchFunction:
 
 @builtin
 def _get_default_device() -> str:
-    """Where tensors are made unless a program says otherwise: always "cpu", as in PyTorch.
+    """The device of tensors whose device is not given: always "cpu", as in PyTorch.
 
     Example:
         >>> import pygrad
@@ -96,7 +96,7 @@ def _get_default_device() -> str:
 
 @builtin
 def _is_alias_of(arg0: Any, arg1: Any) -> bool:
-    """Whether two tensors have one storage; False of anything else.
+    """Whether two objects are tensors with the same storage.
 
     Example:
         >>> import pygrad

@@ -16,7 +16,7 @@ from .release import released
 
 
 class _Pin:
-    """What the addresses of one call share."""
+    """The pin that all addresses of one call share; it ends with the last of them."""
 
     __slots__ = ("for_good", "storage")
 

@@ -11,7 +11,7 @@ INPLACE: Final = layout["call_inplace"]
 METHOD: Final = layout["call_method"]
 PREPARED: Final = layout["call_prepared"]
 LONG: Final = layout["call_long"]
-"""Other threads run meanwhile."""
+"""The host lets other threads run during the call."""
 
 # What a result is, beside its handle: boundary/pg.h.
 PENDING: Final = 1 << layout["bit_pending"]

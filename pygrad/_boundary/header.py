@@ -135,7 +135,7 @@ def exports_of(storage: int) -> int:
 
 
 def pins_of(storage: int) -> int:
-    """How many of them are addresses of it."""
+    """The number of addresses that pin a storage, which are part of its exports."""
     return ints[(storage + _PINS) >> 2]
 
 

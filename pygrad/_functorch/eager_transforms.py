@@ -21,8 +21,8 @@ argnums_t: TypeAlias = "int | tuple[int, ...]"
 
 
 def _wrap_tensor_for_grad(maybe_tensor: Any, level: int) -> Any:
-    """What a function gets for a tensor that the transform of a level differentiates by; anything
-    else as it is.
+    """Makes the alias of a tensor by which the transform of a level differentiates; returns any
+    other object unchanged.
     """
     if isinstance(maybe_tensor, Tensor):
         for frame in reversed(levels.transforms):
@@ -32,7 +32,7 @@ def _wrap_tensor_for_grad(maybe_tensor: Any, level: int) -> Any:
 
 
 def _by_name(tensor: Tensor, frame: Any) -> Tensor:
-    """By that name: a library may have put another function there."""
+    """Looks `_wrap_tensor_for_grad` up by its name at each call: libraries replace it."""
     found: Tensor = _wrap_tensor_for_grad(tensor, frame.number)
     return found
 
@@ -41,7 +41,7 @@ _transforms.wrapped = _by_name
 
 
 def _wrap_all_tensors(tensor_pytree: Any, level: int) -> Any:
-    """The same of each tensor of a tree."""
+    """Applies `_wrap_tensor_for_grad` to each leaf of a tree."""
     return map_leaves(lambda leaf: _wrap_tensor_for_grad(leaf, level), tensor_pytree)
 
 

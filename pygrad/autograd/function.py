@@ -597,7 +597,7 @@ def _cannot_nest(value: Any, accepted: str | None) -> ValueError:
 def _nested_map(
     condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None
 ) -> Callable[[Any], Any]:
-    """A fn that maps what fulfils the condition, inside lists, tuples and dicts."""
+    """A function that applies `fn` to what fulfils a condition, in lists, tuples and dicts too."""
 
     def mapped(obj: Any) -> Any:
         if condition(obj):
@@ -642,7 +642,7 @@ def _iter_filter(
 
 
 def _unflatten(input: Any, proto: Any) -> Any:
-    """Items of a input sequence in the structure of `proto`."""
+    """The items of a sequence, in the structure of `proto`."""
     rest = iter(input)
 
     def shaped(part: Any) -> Any:

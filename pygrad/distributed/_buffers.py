@@ -1,7 +1,7 @@
 """The bytes of tensors: what is sent is read from linear memory, what is received is written there.
 
-Of a tensor whose elements follow each other that happens where they are. Others are sent from a
-copy, and received into one.
+A tensor whose elements follow each other is sent and received in place. Any other tensor is sent
+from a copy, and received into one.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ Steps = Generator[Waiting, None, T]
 
 _running: Final[list[Work]] = []
 _ended: Final[deque[Work]] = deque()
-"""Those whose futures are to be told."""
+"""The collectives that have ended and have not yet completed their futures."""
 _YIELDS: Final = 2000
 _REST: Final = 0.0002
 _LOOK: Final = 0.05

@@ -23,7 +23,7 @@ sleep {_GRACE}
 [ "$word" = failed ] || echo "rank $PMI_RANK has ended within its group: the job is ended" >&2
 echo "cmd=abort exitcode=1"
 """
-"""What it prints is said to mpiexec."""
+"""The shell program of the witness. mpiexec reads its output."""
 
 
 class Witness:

@@ -17,7 +17,7 @@ FORMS = {
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
-    """The Cholesky factor of a P's inverse."""
+    """The Cholesky factor of the inverse of P."""
     flipped = pygrad.linalg.cholesky(P.flip((-2, -1)))
     lower = flipped.flip((-2, -1)).mT
     identity = pygrad.eye(P.size(-1), dtype=P.dtype)

@@ -127,7 +127,8 @@ def _places(module: str, name: str) -> Iterator[str]:
 
 
 def qualified_name(func: Callable[..., Any]) -> str:
-    """The name under which generated code finds a func, PyTorch's where it is from there.
+    """The name under which generated code finds a function; PyTorch's name if PyTorch
+    has the function.
 
     Raises:
         RuntimeError: a lambda without a name to be found.

@@ -36,7 +36,7 @@ _tracing = 0
 _constant_attribute_types: Final = (Tensor, pytree.TreeSpec)
 _orig_module_call: Final[Callable[..., Any]] = Module.__call__
 _orig_module_getattr: Final[Callable[..., Any]] = Module.__getattr__
-"""What a trace puts others in the place of; tracers of others' making call them."""
+"""The two methods that a trace replaces; tracers of other packages call these originals."""
 
 
 def is_fx_tracing() -> bool:

@@ -100,7 +100,7 @@ SUPPORTED_PARAM_TYPES: Final[dict[Any, str]] = dict(_types())
 
 
 def _returned(kind: Any) -> str:
-    """How a schema calls the type of what is returned.
+    """The name that a schema has for the type of a result.
 
     Raises: ValueError: no schema has it.
     """

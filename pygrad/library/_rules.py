@@ -36,7 +36,7 @@ def key_of(kind: str) -> str:
 
 
 _LOOKING_UP: Final = ("register_autograd", "register_vmap", "register_autocast")
-"""What looks for its op among the attributes of ``torch.ops``, and tells so if there is none."""
+"""The functions that find their op by the attributes of ``torch.ops``, and fail with its error."""
 
 
 def _entry(op: Any, what: str) -> Entry:

@@ -118,15 +118,15 @@ class ArchiveReader:
         return list(self._entries)
 
     def start(self, name: str) -> int:
-        """Where the bytes of a record begin in the file."""
+        """The offset of the bytes of a record in the file."""
         return self._starts[self._entry(name).filename]
 
     def header(self, name: str) -> int:
-        """Where the header before them begins."""
+        """The offset of the header of a record in the file."""
         return self._entry(name).header_offset
 
     def size(self, name: str) -> int:
-        """How many bytes a record says that it has."""
+        """The number of bytes that a record declares."""
         return self._entry(name).file_size
 
     def read(self, name: str) -> bytes:

@@ -55,15 +55,15 @@ class PyTorchFileReader:
         return self._archive.read(name)
 
     def get_record_size(self, name: str) -> int:
-        """How many they are."""
+        """The number of bytes of a record."""
         return self._archive.size(name)
 
     def get_record_offset(self, name: str) -> int:
-        """Where they begin in the file."""
+        """The offset of the bytes of a record in the file."""
         return self._archive.start(name)
 
     def get_record_header_offset(self, name: str) -> int:
-        """Where the header before them begins."""
+        """The offset of the header of a record in the file."""
         return self._archive.header(name)
 
     def get_storage_from_record(self, name: str, numel: int, kind: Any) -> Tensor:
@@ -77,6 +77,6 @@ class PyTorchFileReader:
         return from_buffer(raw[: numel * element.itemsize], (numel,), element)
 
     def serialization_id(self) -> str:
-        """The number that tells what was saved, as digits; empty if the file has none."""
+        """The identifier of what was saved, as digits; empty if the file has none."""
         name = ".data/serialization_id"
         return self._archive.read(name).decode() if name in self._archive else ""

@@ -214,7 +214,7 @@ _MOST_ALIKE: Final = 100
 
 
 def check_key(key: Any) -> int:
-    """How many parts a key of a dict or an element of a set has, counted as a tree.
+    """The number of parts of a key of a dict or an element of a set, counted as a tree.
 
     Raises:
         ValueError: so many that its hash would take for ever, or so deep that it would exhaust the
@@ -240,7 +240,7 @@ class Keys:
         self._of: dict[int, list[Any]] = {}
 
     def check(self, key: Any) -> int:
-        """How many parts a key has.
+        """The number of parts of a key.
 
         Raises:
             ValueError: too many, or there are too many keys of its hash. TypeError: it has no hash.
@@ -255,8 +255,8 @@ class Keys:
 
 
 def weight(value: Any, most: int) -> int:
-    """How many steps it takes to go through a value, as a tree of lists, tuples and dicts, with the
-    lengths of strings; more than `most` if it is more than that.
+    """The number of steps of a walk through a value, as a tree of lists, tuples and dicts, with the
+    lengths of strings. The walk ends at the first number above `most`.
     """
     steps, left = 0, [value]
     while left and steps <= most:
@@ -383,13 +383,13 @@ TAKING_TENSORS: Final = {
         for name in "parameter parameter_with_state".split()
     ),
 }
-"""What takes tensors as they are."""
+"""The functions that only store the tensors they are given."""
 READING: Final = {
     id(getattr(_rebuild, f"_rebuild_{name}"))
     for name in "sparse_tensor nested_tensor njt device_tensor_from_cpu_tensor "
     "device_tensor_from_numpy".split()
 }
-"""What goes through the elements of tensors, which may be many more than a storage has."""
+"""The functions that read every element of a tensor, which may be more than its storage has."""
 
 
 # ------------------------------------------------------------------ what a user adds to it

@@ -339,7 +339,7 @@ class Unpickler:
 
 
 def length_left(file: IO[bytes]) -> int:
-    """How many bytes of a file are still to be read."""
+    """The number of bytes of a file behind its position."""
     at = file.tell()
     end = file.seek(0, os.SEEK_END)
     file.seek(at)

@@ -100,7 +100,7 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         self.save_reduce(_get_layout, (str(obj),), obj=obj)
 
     def save_set(self, obj: Any) -> None:
-        """In the order of what the elements are: that of a set is another in each process."""
+        """Saves a set in the order of its elements' texts, which is the same in every process."""
         elements = list(obj)
         if all(isinstance(each, (str, bytes, int, float, complex, type(None))) for each in obj):
             elements.sort(key=lambda each: (type(each).__name__, repr(each)))

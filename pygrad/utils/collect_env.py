@@ -1,4 +1,4 @@
-"""What a report of a fault should tell: versions, system, processor.
+"""The report of versions, system and processor that belongs to a report of a fault.
 
 python -m pygrad -m torch.utils.collect_env
 """

@@ -110,7 +110,9 @@ def _igammac(a: Any, x: Any) -> Any:
 
 
 def _bessel_sums(x: Any, sign: int) -> tuple[Any, Any, Any, Any]:
-    """Of (sign x^2 / 4)^k / (k! (k + n)!) for n = 0, 1, and the same times H_k + H_(k + n)."""
+    """The sums over k of (sign x^2 / 4)^k / (k! (k + n)!) for n = 0, 1, plain and weighted by
+    H_k + H_(k + n).
+    """
     q, sums = sign * x * x / 4, []
     for n in (0, 1):
         term = value = mp.mpf(1)
@@ -127,7 +129,7 @@ def _bessel_sums(x: Any, sign: int) -> tuple[Any, Any, Any, Any]:
 
 
 def _bessel_y(order: int) -> Exact:
-    """By the power series (DLMF 10.8.1) and by Hankel's expansion (10.17.4)."""
+    """Y by the power series (DLMF 10.8.1) and by Hankel's expansion (10.17.4)."""
 
     def exact(x: Any) -> Any:
         if x > 45:

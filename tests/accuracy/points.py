@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, np.finfo], Numbers]  # type: ignore[type-arg]
-"""n numbers for a type, which are rounded to it afterwards."""
+"""Draws n numbers for a type, which are rounded to it afterwards."""
 
 
 def spread(low: float, high: float) -> Draw:
-    """As many evenly as by their exponents, down to 0 if it is between."""
+    """Draws half of the numbers evenly and half by their exponents, down to 0 if it is between."""
 
     def draw(rng: np.random.Generator, n: int, kind: np.finfo) -> Numbers:  # type: ignore[type-arg]
         even = rng.random(n) * (high / 2 - low / 2) * 2 + low

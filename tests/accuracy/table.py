@@ -21,12 +21,13 @@ from functions import BITS, FUNCTIONS, Function
 import pygrad
 
 POINTS = 2000
-"""Of each function, in each type."""
+"""The number of points of each function in each type."""
 ROUNDED, ALIKE = 1.0, 1.3
-"""Below so many units nobody asks for less; from there on, so many times PyTorch's error count as
-the same: the largest of many is a matter of chance."""
+"""An error below so many units is good; above, an error of so many times PyTorch's counts as the
+same, since the largest of many errors is a matter of chance.
+"""
 MORE = {("nn.functional.mish", "float32"): 1.45}
-"""Where so many times PyTorch's error are known; to be mended."""
+"""Rows with a larger bound in times of PyTorch's error; to be mended."""
 TYPES = ("float32", "float64")
 Array = npt.NDArray[Any]
 
@@ -54,7 +55,7 @@ def draw(f: Function, part: int, dtype: str) -> list[Array]:
 
 
 def exactly(f: Function, at: tuple[float, ...]) -> Any:
-    """None where there is no number: at poles and outside of the domain."""
+    """The exact value at a point; None at poles and outside of the domain."""
     try:
         true = f.exact(*map(mp.mpf, at))
     except (ValueError, ZeroDivisionError):
@@ -63,8 +64,8 @@ def exactly(f: Function, at: tuple[float, ...]) -> Any:
 
 
 def errors(found: Array, exact: list[Any]) -> npt.NDArray[np.float64]:
-    """In units in the last place of what is exact, of subnormal numbers too. What is too large for
-    the type is infinite.
+    """The errors in units in the last place of the exact value, subnormal numbers included. A value
+    too large for the type counts as infinite.
     """
     kind = np.finfo(found.dtype)
     result = np.zeros(len(exact))

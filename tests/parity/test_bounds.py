@@ -64,7 +64,7 @@ def double(t: Any, values: Any) -> Any:
 
 
 def named(space: str, name: str, *args: Any, **options: Any) -> Make:
-    """A function by its name, with these behind its tensors."""
+    """A function by its name, with these arguments behind its tensors."""
 
     def call(t: Any, *tensors: Any) -> Any:
         found = t
@@ -386,7 +386,7 @@ OTHERWISE: dict[str, tuple[int, str]] = {
     "det of rank one": (3, "it is a polynomial of the second degree"),
     "det of rank one of three": (3, "PyTorch's is not exact"),
 }
-"""Case -> the order from which our numbers are others, and why."""
+"""Case -> the order from which our numbers differ, and why."""
 
 
 def plain(tensor: Any) -> Any:
@@ -394,8 +394,9 @@ def plain(tensor: Any) -> Any:
 
 
 def derivatives(t: Any, make: Make, values: tuple[Values, ...], order: int) -> list[Any]:
-    """By each argument, of sums of what the order before gave with weights of their own; the last
-    without a graph."""
+    """The derivatives up to an order by each argument. Each order differentiates a weighted sum of
+    the one before; the last records no graph.
+    """
     leaves = [t.tensor(v, dtype=t.float64, requires_grad=True) for v in values]
     made = make(t, *leaves)
     found = list(made) if isinstance(made, (tuple, list)) else [made]

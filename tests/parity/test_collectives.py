@@ -1,4 +1,4 @@
-"""Which dtypes and ops each collective takes, and what it makes of them, beside gloo."""
+"""The dtypes and ops that each collective takes, and its results, beside gloo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(json.dumps(sweep(Rank(torch, dist, rank, 2))))
 """
 TESTS = Path(__file__).parent.parent
 WITHOUT = {"gather complex64", "gather complex128"}
-"""What gloo cannot do though it has the dtype."""
+"""Collectives that gloo lacks for a dtype that it has."""
 
 
 def gloo(folder: Path) -> list[dict[str, list[str]]]:

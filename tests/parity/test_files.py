@@ -227,7 +227,7 @@ def test_plain_pickles_keep_what_those_of_pytorch_keep(case: str, protocol: int)
 
 
 def held(t: Any) -> dict[str, Any]:
-    """What is no plain tensor, and which PyTorch's files may hold."""
+    """Objects that PyTorch's files may hold besides plain tensors."""
     nested, x = t.nested, t.arange(6.0).reshape(2, 3)
     parts = [t.ones(2, 3), t.zeros(4, 3)]
     jagged = nested.nested_tensor(parts, layout=t.jagged)
@@ -281,7 +281,7 @@ def held(t: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("case", held(pygrad))
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_what_pytorch_s_files_hold_is_read(case: str, weights_only: bool) -> None:
-    """As PyTorch reads it, or refused as by PyTorch."""
+    """pygrad reads the file as PyTorch does, or refuses it as PyTorch does."""
     raw = saved(torch, held(torch)[case])
 
     def read(t: Any) -> Any:

@@ -136,7 +136,7 @@ TAILS: dict[str, tuple[Function, list[float], list[float]]] = {
 
 
 def derivatives(f: Function, at: float) -> list[float]:
-    """The value and three derivatives."""
+    """The value of a function and its three derivatives."""
     x = pygrad.tensor(at, dtype=pygrad.float64, requires_grad=True)
     y = f(x)
     found = [y.item()]
@@ -150,7 +150,7 @@ def derivatives(f: Function, at: float) -> list[float]:
 
 
 def differences(f: Function, at: float) -> list[float]:
-    """The same by central differences of five values."""
+    """A derivative by central differences of five values."""
     with mpmath.workdps(160):
         x, h = M(at), (abs(M(at)) or 1) * M(10) ** -18
         a, b, c, d, e = (f(x + k * h) for k in (-2, -1, 0, 1, 2))

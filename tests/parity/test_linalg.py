@@ -359,8 +359,8 @@ def test_reflections() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_what_is_refused_as_singular_is_what_pytorch_refuses(dtype: str) -> None:
-    """Of 400 matrices without an inverse. Which product rounds to zero tells some apart, in one
-    of a hundred otherwise than in the library that PyTorch asks.
+    """The 400 matrices have no inverse. Which product rounds to zero decides about some; one in a
+    hundred differs from the library that PyTorch calls.
     """
     generator = torch.Generator().manual_seed(0)
     same = 0

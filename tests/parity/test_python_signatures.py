@@ -23,7 +23,7 @@ Parameter = inspect.Parameter
 IN_ORDER = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 CALLED = {"__init__", "__call__"}
-"""What is compared of a class besides plain methods."""
+"""The special methods of a class that are compared."""
 OTHERWISE = {
     # rows of the table take tensors as a list or one by one, and `out` by its name
     "torch.block_diag": "*tensors",
@@ -36,7 +36,7 @@ OTHERWISE = {
     "torch.fx.CodeGen._sym_repr": "no self",
     "torch._dynamo.graph_utils.Graph.placeholder": "default_value is inspect's own mark",
 }
-"""What binds otherwise, and why."""
+"""Functions that bind otherwise, and how."""
 
 
 def is_theirs(value: Any) -> bool:
@@ -114,7 +114,7 @@ def calls(theirs: inspect.Signature) -> Iterator[tuple[list[str], dict[str, str]
 
 
 def narrower(theirs: inspect.Signature, ours: inspect.Signature) -> str:
-    """What call of PyTorch's is refused, or puts an argument in another's place; empty if none."""
+    """A call of PyTorch's that ours refuses or binds to other parameters; empty if none."""
     told = [each for each in theirs.parameters.values() if each.name != "self"]
     if [each.kind for each in told] == [Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD]:
         return ""  # a wrapper that tells nothing

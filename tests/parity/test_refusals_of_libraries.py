@@ -1,4 +1,4 @@
-"""What `torch.library` refuses, beside PyTorch; each refusal of pygrad's folder is among it."""
+"""Refusals of `torch.library` beside PyTorch's; every refusal in pygrad's folder is among them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE = "(Tensor x) -> Tensor"
 
 
 def misuses(t: Any) -> dict[str, Callable[[], Any]]:
-    """What may be done wrongly, by a name; each in a namespace that goes with the last of them."""
+    """Misuses by a name. Each has a namespace that ends with the last of them."""
     of, T, lib = t.library, t.Tensor, t.library.Library(NS, "FRAGMENT")
     x, meta = t.ones(2), t.ones(2, device="meta")
 
@@ -379,13 +379,13 @@ OURS = {
     "boxed": "the words of a binding to C++",
     "fallback": "the words of an assertion in C++",
 }
-"""Where pygrad answers otherwise, and why."""
+"""Misuses that pygrad answers otherwise, and why."""
 WORDS = 70
-"""How many letters of the messages are compared: further on they name files and types."""
+"""The number of letters of a message that are compared: the rest names files and types."""
 
 
 def answers(t: Any) -> dict[str, tuple[str, str]]:
-    """What each misuse raises: its type and how it begins; nothing if it is taken."""
+    """The type and the beginning of the error of each misuse; empty if it is accepted."""
     found = {}
     for name, call in misuses(t).items():
         try:
@@ -417,7 +417,7 @@ def reached(files: list[Path], run: Callable[[], Any]) -> set[tuple[str, int]]:
 
 
 def in_a_process(name: str) -> Any:
-    """What this file prints as a program. Misuses leave kernels of the operators behind."""
+    """The output of this file as a program: misuses leave kernels of the operators behind."""
     paths = [str(Path(pygrad.__file__).parents[1]), *filter(None, sys.path)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-W", "ignore", __file__, name]
@@ -434,7 +434,7 @@ def test_misuses_are_refused_and_taken_as_by_torch() -> None:
 
 FILES = sorted(Path(pygrad.library.__file__).parent.glob("*.py"))
 OTHERS = re.compile(r"_Misfit|entry\.refusal")
-"""What other messages tell of, and those of the older form of ops, in test_library."""
+"""Refusals with other messages, and those of the older form of ops, which test_library has."""
 
 
 def test_each_refusal_is_among_them() -> None:

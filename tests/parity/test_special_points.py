@@ -68,7 +68,7 @@ def call(entry: Entry, library: Any, sample: Call, made: list[Any]) -> list[Any]
 
 
 def made_of(library: Any, sample: Call, arrays: list[Array], free: Any) -> list[Any]:
-    """The tensors; those that move by way of `free`."""
+    """The tensors of a sample; `free` makes those that have a tangent."""
     made = [library.from_numpy(a.copy()) for a in arrays]
     for k, (t, what) in enumerate(zip(made, sample.tensors(), strict=True)):
         if t.is_floating_point() and not what.constant:
@@ -78,7 +78,7 @@ def made_of(library: Any, sample: Call, arrays: list[Array], free: Any) -> list[
 
 
 def tangents(entry: Entry, library: Any, sample: Call, arrays: list[Array]) -> list[Any]:
-    """Of each output the value and the tangent."""
+    """The value and the tangent of each output."""
     fw = library.autograd.forward_ad
     with fw.dual_level():
         made = made_of(library, sample, arrays, fw.make_dual)

@@ -230,7 +230,7 @@ print(sum(right))
 
 @pytest.mark.parametrize("length", [3, 30_000])
 def test_group_that_is_given_up_leaves_the_others_and_the_job_alone(length: int) -> None:
-    """What was sent for it, and nobody received, does not hold up the end."""
+    """A message that was sent for it, and never received, does not delay the end."""
     program = f"""
 enter()
 bad, good = dist.new_group(), dist.new_group()

@@ -1,4 +1,4 @@
-// What takes a function and is given an async one: the error says so, and nobody hears of the promise that was refused.
+// Functions that take a callback refuse an async one with an error that says so. The rejection of its promise is not reported.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { leaf, torch } from './helpers.mjs';

@@ -241,7 +241,7 @@ static void run_call(Call *call) {
   (recorded ? run_profiled : run_row)(call);
 }
 
-/* Whether a host with threads should rather let them run meanwhile: then nothing is done. */
+/* Whether a host with threads should make the call anew, in the mode PG_LONG. Returns none then. */
 static bool is_too_long(Call *c, int mode) {
   bool is = c->row->effort && frame->most_effort && !(mode & PG_LONG) &&
             call_effort(c) > frame->most_effort;

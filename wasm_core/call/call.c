@@ -283,8 +283,8 @@ static int64_t double_bits(double v) {
   return v != v ? 0x7ff8000000000000 : bits; /* one NaN for all hosts */
 }
 
-/* An op that gives back an argument gives what the host gave, which is lazy if this is what stood for
- * it at the door. */
+/* The tensor that the host gave, if an op returns the stand-in for it: a lazy one has a stand-in
+ * within the door. */
 static NOINLINE Tensor *as_given(Tensor *t) {
   while (t && t->meta && t->meta->stands_for && t->meta->stands_for->dtype == t->dtype)
     t = t->meta->stands_for;

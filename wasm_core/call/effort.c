@@ -45,8 +45,8 @@ static double product_of_sizes(const Value *v) {
   return n;
 }
 
-/* What an element-wise op, a reduction or a factory goes through: its operands, together if they
- * broadcast, or the sizes that it is given; without either, its largest number. */
+/* The number of elements of an element-wise op, a reduction or a factory: those of its operands,
+ * together if they broadcast, or of the given sizes; without either, the largest number. */
 static double span(const Call *c) {
   double n = 0, sizes = 0, number = 0;
   bool has_operands = false;

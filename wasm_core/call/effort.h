@@ -4,7 +4,7 @@
 
 #include "call/call.h"
 
-/* In units of a nanosecond or less: those of a light operation on one element. */
+/* The estimate for a call. A unit is a light operation on one element: a nanosecond or less. */
 double call_effort(const Call *c);
 
 #endif

@@ -9,7 +9,7 @@
 #include "kernels/special.h"
 #include "kernels/twofold.h"
 
-/* For x from k / 2, of 4 x - 2 k - 1. */
+/* Row k: the coefficients of exp(x^2) erfc(x) for x from k / 2, by powers of 4 x - 2 k - 1. */
 enum { PARTS = 6, TERMS = 15 };
 static const double scaled_terms[PARTS][TERMS] = {
     {0.7703465477309968, -0.18580147330750357, 0.03653406715146833, -0.006219475256500871,
@@ -37,7 +37,7 @@ static const double scaled_terms[PARTS][TERMS] = {
      6.717116739412168e-06, -4.7089363759975657e-07, 3.20268067630802e-08, -2.1178353212599243e-09,
      1.3641597543911722e-10, -8.572609719331956e-12, 5.26375688592752e-13, -3.197128029634624e-14,
      1.881610394184556e-15}};
-/* What the first of each lacks, and the square root of pi. */
+/* The low parts of the first coefficients and of sqrt(pi), and 2 / sqrt(pi) in two parts. */
 static const double two_by_root_pi = 1.1283791670955126, two_by_root_pi_low = 1.533545961316588e-17;
 static const double scaled_low[PARTS] = {-1.1859420575011107e-17, -5.3359969038610505e-17,
                                          3.6098591219979323e-19,  8.568097686318156e-18,

@@ -53,8 +53,8 @@ double m_bessel_i_over(double order, double x) {
 
 /* ------------------------------------------------------------ spherical Bessel functions */
 
-/* By the series, whose terms alternate, where |z| is below n or 1; else by the recurrence from
- * sin(z) / z, stable there: with f(n) for j(n) / z^n, f(n+1) = ((2n + 1) f(n) - f(n-1)) / z^2. */
+/* Whether the series is used, whose terms alternate: |z| is below n or 1. Elsewhere the recurrence
+ * from sin(z) / z is stable: with f(n) for j(n) / z^n, f(n+1) = ((2n + 1) f(n) - f(n-1)) / z^2. */
 static bool j_near(int n, double size) { return size < (n > 1 ? n : 1); }
 
 double m_spherical_j_over(double order, double x) {
@@ -124,8 +124,8 @@ double m_gaussian_slope(double order, double x) {
   return n % 2 ? -here * density : here * density;
 }
 
-/* With f(n) for the n-th integral: 2 (n + 1) f(n+1) = f(n-1) - 2 x f(n). It loses digits upward for
- * x above 1; downward it is a continued fraction for f(n) / f(n-1). */
+/* The integrals f(n) obey 2 (n + 1) f(n+1) = f(n-1) - 2 x f(n). The recurrence loses digits upward
+ * for x above 1; downward it is a continued fraction for f(n) / f(n-1). */
 double m_erfcx_integral(double order, double x) {
   int n = (int)order;
   if (n == 0) return m_erfcx(x);

@@ -46,12 +46,12 @@ static const Twofold inverse_terms[] = {
     {-2.0542335517666728e-22, 3.6856892424568953e-39},
 };
 enum { INVERSE_TERMS = sizeof inverse_terms / sizeof *inverse_terms };
-/* So many are enough for |t| up to 0.5 in doubles, with the first few as sums of two. */
+/* The numbers of terms that suffice for |t| up to 0.5: doubles, and sums of two doubles. */
 enum { PLAIN_TERMS = 21, FINE_TERMS = 3 };
-/* From it on a zero and its pole are apart. */
+/* The x above which a zero and its pole are apart. */
 static const double far_left = -20;
 
-/* The value for |t| up to 1, and the slope. */
+/* 1 / gamma(1 + t) for |t| up to 1, and its slope. */
 static Twofold inverse_gamma(double t, Twofold *slope) {
   Twofold y = {0, 0}, d = {0, 0}, at = {t, 0};
   for (int k = INVERSE_TERMS - 1; k >= 0; k--) {
@@ -62,7 +62,7 @@ static Twofold inverse_gamma(double t, Twofold *slope) {
   return y;
 }
 
-/* The value for |t| up to 0.5, whose error is little beside that of a double. */
+/* 1 / gamma(1 + t) for |t| up to 0.5, with an error far below the rounding of a double. */
 static Twofold inverse_gamma_quick(double t) {
   double rest = 0;
   for (int k = PLAIN_TERMS - 1; k >= FINE_TERMS; k--) rest = rest * t + inverse_terms[k].high;
@@ -90,7 +90,8 @@ static double log_gamma_large(double x) {
   return y.high + (y.low + (0.41893853320467274178 + rest));
 }
 
-/* Below 1 the library's has 3 units in the last place, and beside its zeros no digit. */
+/* The C library's lgamma is off by 3 units in the last place below 1, and has no right digit beside
+ * its zeros. */
 double m_lgamma(double x) {
   if (x >= 16 && x < 1e15) return log_gamma_large(x);
   if (!(x > far_left && x < 1) || fabs(x) < 1e-6 || x == floor(x)) return lgamma(x);

@@ -6,10 +6,10 @@
 
 #include <math.h>
 
-/* Below 1 the library's gives numbers from about -1e4 on. */
+/* The C library's acosh gives numbers for x below about -1e4. */
 static inline double acosh_f64(double x) { return x < 1 ? NAN : acosh(x); }
 
-/* |x| < 0.8 by a polynomial; 1 - 2 / (exp(2 |x|) + 1) beyond. */
+/* A polynomial serves |x| < 0.8, 1 - 2 / (exp(2 |x|) + 1) the rest. */
 static inline double tanh_f64(double x) {
   static const double terms[] = {
       -0.3333333333333333,     0.13333333333333322,    -0.05396825396824077,
@@ -23,7 +23,7 @@ static inline double tanh_f64(double x) {
   return x + x * (z * y);
 }
 
-/* |x| < 1 by a polynomial. */
+/* A polynomial serves |x| < 1. */
 static inline double sinh_f64(double x) {
   double z = x * x;
   if (!(fabs(x) < 1)) return sinh(x);

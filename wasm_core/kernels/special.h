@@ -29,7 +29,7 @@ double m_bessel_j1(double x);
 double m_bessel_y0(double x);
 double m_bessel_y1(double x);
 double m_airy_ai(double x);
-/* These: families.c; n is a whole number. */
+/* The families of families.c; n is a whole number. */
 double m_bessel_i_over(double n, double x); /* I(n) / x^n, whose derivative is x I(n+1) / x^(n+1) */
 double m_bessel_ie_over(double n, double x);   /* exp(-|x|) times that */
 double m_spherical_j_over(double n, double x); /* j(n) / x^n, its derivative -x j(n+1) / x^(n+1) */

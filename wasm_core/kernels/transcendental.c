@@ -786,8 +786,8 @@ static inline void reduce_vector(f32x4 x, f32x4 low, f32x4 shift, float *rest, f
 
 /* limits[0]: exp_down_limit; limits[1]: the shift. The difference is compared with the limit: the
  * shift plus the limit rounds to the shift if that is large. Cranelift adds up each address anew,
- * but for a constant: so the pointers move. Of the row that is next the maximum is taken on the way, by lanes but for
- * the rest of four, where there is little to do but to wait for memory. */
+ * but for a constant: so the pointers move. The loop takes the maximum of the next row on the way,
+ * by lanes but for the rest of four, where it would only wait for memory. */
 static NOINLINE f32x4 reduce_down(const float *x, size_t n, const float *next, f32x4 most,
                                   LoopScratch *s) {
   const f32x4 low = s->limits[0], shift = s->limits[1];

@@ -103,7 +103,7 @@ Tensor *t_view_as_complex(Tensor *x);
 Tensor *t_complex(Tensor *real, Tensor *imag);
 
 /* --- systems (lu.c) --- */
-/* With LU and pivots of A: X of A X = B, or of X A = B; adjoint: of A^H in its place. */
+/* Solves A X = B, or X A = B if not left, with LU and pivots of A; adjoint: with A^H for A. */
 Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint);
 
 /* --- views (view.c) --- */

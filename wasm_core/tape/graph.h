@@ -97,8 +97,8 @@ enum {
   static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH, IN_PLACE, TANGENT_FUNCTION}; \
   static void grad_##NAME(__attribute__((unused)) Node *n, __attribute__((unused)) Tensor **g, \
                           __attribute__((unused)) Tensor **gi)
-/* One whose tangent is not the transpose of its gradient, which leaves something out or masks what
- * is no number. TANGENT opens the other function:
+/* Declares a node type whose tangent is not the transpose of its gradient: the gradient leaves
+ * something out, or masks what is no number. TANGENT opens the function of the tangent:
  *     TANGENT(PutBackward0) { return t_put(t[0], saved(n, 0), t[1], n->numbers[0].i); }      */
 #define GRAD_AND_TANGENT(NAME, FIELDS) \
   static TangentFn tangent_##NAME;     \

@@ -554,7 +554,8 @@ void saves_done(Node *n) {
 }
 
 /* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the
- * original. In check mode an input itself, if nobody has written to it. What an unpack hook gave is the hook's. */
+ * original. In check mode it is the input itself, if nobody has written to it. What an unpack hook
+ * gave is the hook's. */
 Tensor *saved_for_host(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];

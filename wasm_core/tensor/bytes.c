@@ -60,7 +60,7 @@ static bool bites(const Reach *teeth, uintptr_t from, uintptr_t to) {
   return at < teeth->run || (int64_t)(to - from) > teeth->period - at;
 }
 
-/* Of two periods that differ it is not known: they count as meeting. */
+/* Reaches whose periods differ count as meeting, though they may not. */
 bool reach_meets(const Reach *a, const Reach *b) {
   uintptr_t from = a->from > b->from ? a->from : b->from, to = a->to < b->to ? a->to : b->to;
   if (from >= to) return false;
@@ -117,7 +117,7 @@ static void rise(BytesPart *p) {
   measure(p);
 }
 
-/* Where a part with this reach stands, or would. */
+/* The link of the tree at which a part with this reach is, or would be; *up: the part above. */
 static BytesPart **place_of(Bytes *block, const Reach *r, BytesPart **up) {
   BytesPart **at = &block->parts;
   *up = NULL;
@@ -128,7 +128,7 @@ static BytesPart **place_of(Bytes *block, const Reach *r, BytesPart **up) {
   return at;
 }
 
-/* At a place, below `up`. Takes a reference to the block. */
+/* Puts p at a link of the tree, below `up`. Takes a reference to the block. */
 static void insert(BytesPart *p, Bytes *block, BytesPart **at, BytesPart *up) {
   p->block = block;
   p->left = p->right = NULL;
@@ -140,14 +140,14 @@ static void insert(BytesPart *p, Bytes *block, BytesPart **at, BytesPart *up) {
   for (BytesPart *q = p->up; q; q = q->up) measure(q);
 }
 
-/* Leaves its reference to the block to the caller. */
+/* Removes p from the tree. Its reference to the block is the caller's then. */
 static void take_out(BytesPart *p) {
   while (p->left && p->right) rise(p->left->rank > p->right->rank ? p->left : p->right);
   replace(p, p->left ? p->left : p->right);
   for (BytesPart *q = p->up; q; q = q->up) measure(q);
 }
 
-/* The first below p, itself included, that ends behind r's beginning, if it begins before r's end. */
+/* The first part at or below p that ends behind the beginning of r; NULL if it begins behind r. */
 static BytesPart *first_below(BytesPart *p, const Reach *r) {
   while (p && p->most > r->from) {
     if (p->left && p->left->most > r->from) p = p->left;
@@ -224,7 +224,7 @@ Bytes *bytes_clone(const Bytes *from) {
   return bytes_of_memory(from->data, from->n_bytes, from->form);
 }
 
-/* The reference of a block to a part does not keep it. */
+/* Frees b if nobody else has it: a part does not live by its block's reference alone. */
 static NOINLINE void let_go(Bytes *b) {
   BytesPart *p = as_part(b);
   if (p) {
@@ -270,7 +270,7 @@ int64_t bytes_in_way(const Bytes *block, const Reach *r) {
   return n;
 }
 
-/* Parts that overlap, from p on, to a block of their own; *rest: those behind them. */
+/* Moves p and the parts that overlap with it to a block of their own; *rest: the parts behind. */
 static bool move_together(BytesPart *p, BytesPart **rest) {
   uintptr_t from = p->reach.from, to = p->reach.to;
   for (*rest = p->next; *rest && (*rest)->reach.from < to; *rest = (*rest)->next)

@@ -21,21 +21,21 @@ typedef struct {
   BytesPart *parts; /* of a block: the root of a tree */
 } Bytes;
 
-/* Where elements lie: within [from, to). With a period, only the first `run` bytes of each of the
- * periods that follow one another from `from` on. */
+/* A set of addresses: [from, to). With a period, only the first `run` bytes of each of the periods
+ * that follow one another from `from` on. */
 typedef struct {
   uintptr_t from, to;
   int64_t run, period; /* period 0: everywhere */
 } Reach;
 bool reach_meets(const Reach *a, const Reach *b);
-/* Everything there. */
+/* The reach of all of b. */
 Reach reach_of_bytes(const Bytes *b);
 
 /* New blocks with one reference; NULL on OOM. Uninitialised: */
 Bytes *bytes_new(int64_t n_bytes);
 Bytes *bytes_clone(const Bytes *from);
 Bytes *bytes_of_memory(const char *from, int64_t n_bytes, int32_t form);
-/* No memory. */
+/* A block without memory. */
 Bytes *bytes_absent(int64_t n_bytes, int32_t form);
 void bytes_release(Bytes *b); /* NULL is fine */
 
@@ -44,11 +44,11 @@ Bytes *bytes_part(Bytes *b, const Reach *r);
 bool bytes_are_part(const Bytes *b);
 /* Whether one reference to b is all that holds its memory. */
 bool bytes_sole(const Bytes *b);
-/* The block in which it lies. */
+/* The block in which b lies: b itself if it is no part. */
 const Bytes *bytes_block(const Bytes *b);
-/* How much memory the parts of a block take that meet a reach. */
+/* The number of bytes in parts of a block that meet a reach. */
 int64_t bytes_in_way(const Bytes *block, const Reach *r);
-/* Moves them aside. False on OOM; then each is where it was or aside. */
+/* Moves those parts aside. False on OOM; then each is where it was or aside. */
 bool bytes_make_way(Bytes *block, const Reach *r);
 
 /* Makes `to` equal to `from`, which is as large, where it differs. */

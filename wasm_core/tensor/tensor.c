@@ -163,7 +163,7 @@ static void storage_release(Storage *s) {
   }
 }
 
-/* To a block of its own, which is a copy or uninitialised. */
+/* Gives the storage a block of its own, which is a copy or uninitialised. */
 static bool storage_move(Storage *s, bool copy) {
   Bytes *fresh = copy ? bytes_clone(s->bytes) : bytes_new(s->bytes->n_bytes);
   if (!fresh) return false;
@@ -173,8 +173,8 @@ static bool storage_move(Storage *s, bool copy) {
   return true;
 }
 
-/* Where the elements of t lie. The strides that do not fill what they step over without a gap are
- * the periods of a reach if the larger ones are multiples of them. */
+/* The addresses of t's elements. The smallest stride that leaves a gap is the period of the reach,
+ * if the larger strides are multiples of it. */
 static Reach reach_of(const Tensor *t) {
   const int64_t width = dtype_bytes((DType)t->dtype);
   uintptr_t from = (uintptr_t)tensor_memory(t);
@@ -680,7 +680,7 @@ Tensor *tensor_snapshot(Tensor *t) {
   return v;
 }
 
-/* Nobody else has bytes of the storage from now on: what comes is not announced. */
+/* Gives the storage a block without parts, as the host's writes are not announced. */
 static bool keep_to_itself(Storage *s) {
   Bytes *b = s->bytes;
   if (failed()) return false;

@@ -181,7 +181,7 @@ static inline char *tensor_data(const Tensor *t) {
   if (__builtin_expect(t->storage->bytes->form | (t->flags & FLAGS_LAZY), 0)) unusual_read(t);
   return tensor_memory(t);
 }
-/* The same for who does to lazy elements what is to be done. */
+/* The bytes of t. The caller conjugates or negates lazy elements itself. */
 static inline char *tensor_bytes(const Tensor *t) {
   if (__builtin_expect(t->storage->bytes->form, 0)) unusual_read(t);
   return tensor_memory(t);
@@ -249,8 +249,8 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
                      int64_t offset);
 /* The part of t that starts at `start` along dim, without history. */
 Tensor *tensor_part(Tensor *t, int64_t dim, int64_t start, int64_t length);
-/* Same elements, which no later write changes: the saved form of t. Its storage has no other
- * elements than those of t, from offset 0. No history. */
+/* The saved form of t: a tensor of its elements that no later write changes. Its storage has no
+ * other elements, and begins with them. No history. */
 Tensor *tensor_snapshot(Tensor *t);
 
 /* --- writing --- */
@@ -263,7 +263,7 @@ bool tensor_steal_bytes(Tensor *dst, Tensor *src);
 /* For a writable array of the host: its bytes stay in place until the host releases the export. */
 bool tensor_export(Tensor *t);
 void tensor_unexport(Tensor *t);
-/* For programs that get the address of elements: the bytes stay in place until the host ends the
+/* Keeps the bytes in place for a program that gets the address of elements, until the host ends the
  * pin, or for good. */
 bool tensor_pin(Tensor *t);
 void storage_unpin(Storage *s, bool for_good);
@@ -289,7 +289,7 @@ bool tensor_is_contiguous(const Tensor *t);
 bool tensor_is_dense(const Tensor *t);       /* non-overlapping and dense */
 bool tensor_covers_storage(const Tensor *t); /* dense, from offset 0 to the end */
 bool tensor_same_shape(const Tensor *a, const Tensor *b);
-/* Whether they lie in one memory; a snapshot and its original do until one is written to. */
+/* Whether two tensors share memory; a snapshot and its original do until one is written to. */
 bool tensor_same_memory(const Tensor *a, const Tensor *b);
 bool sizes_equal(int na, const int64_t *a, int nb, const int64_t *b);
 /* sets ERR_RUNTIME and returns -1 on overflow or a negative size */

@@ -292,7 +292,7 @@ static bool is_tied(const Node *n) {
   return others && strstr(tied, text);
 }
 
-/* What n's gradient function gives its input `input` alone for g at output `output_nr`. */
+/* The gradient of n's input `input` for g at output `output_nr`. */
 static Tensor *gradient_of(Node *n, int input, int output_nr, Tensor *g) {
   int outputs = output_nr + 1 > n->n_outputs ? output_nr + 1 : n->n_outputs;
   Tensor **all = scratch_array(outputs + n->n_edges, sizeof *all);

@@ -64,7 +64,7 @@ bool walk_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool
                    bool allow_unused, Tensor **captured);
 /* Runs a node's gradient function, the engine's checks included. Used by CopySlices and fronts. */
 bool node_apply(Node *n, Tensor **g, Tensor **gi);
-/* What n's type has a function for; see TangentFn. */
+/* Runs the TangentFn of n's type. */
 Tensor *node_tangent(Node *n, Tensor *const *t, int output_nr, Tensor *y);
 /* PyTorch's rule for a gradient that reaches an input described by m: shape, then dtype. */
 Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m);

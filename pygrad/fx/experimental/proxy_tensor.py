@@ -44,7 +44,7 @@ class _ProxyTensor:
     """What stands for a tensor in the graph, and its value if that is known to stay the same."""
 
     tensor: Tensor
-    """Kept, so that no other tensor gets its handle."""
+    """The tensor itself, kept so that no other tensor gets its handle."""
 
     def __init__(self, proxy: Proxy, constant: Tensor | None) -> None:
         self.proxy, self.constant = proxy, constant

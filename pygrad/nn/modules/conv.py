@@ -21,7 +21,7 @@ _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
 class _ConvNd(Module):
-    """What convolutions of any number of dimensions have: sizes, weight, bias, printing.
+    """The base of convolutions of any number of dimensions: sizes, weight, bias, printing.
 
     Layers of others' making derive from it: sizes are tuples, and every argument is given.
     """

@@ -15,7 +15,7 @@ __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _ConvTransposeNd(_ConvNd):
-    """What they have besides: a padding of the output, by which its size can be chosen.
+    """The base of transposed convolutions: they have a padding of the output besides.
 
     Layers of others' making derive from it: sizes are tuples, and every argument is given.
     """

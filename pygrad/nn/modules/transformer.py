@@ -55,7 +55,7 @@ def _added(
 def _detect_is_causal_mask(
     mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
 ) -> bool:
-    """Whether a mask is the causal one, of its own size or of `size`: as told, or as found."""
+    """Whether a mask is the causal one, of its own size or of `size`; `is_causal` decides."""
     if is_causal is not None or mask is None:
         return is_causal is True
     size = mask.size(-2) if size is None else size

@@ -74,7 +74,7 @@ class PackedSequence(_Packed):
         return self._with(self.data.to(*args, **kwargs))
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """As `to`; there is no other device."""
+        """Calls `to` with the arguments, if there are any. Every tensor is on the CPU."""
         return self.to(*args, **kwargs) if args or kwargs else self
 
     def double(self) -> PackedSequence:

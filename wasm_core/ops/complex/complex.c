@@ -25,7 +25,7 @@ static bool is_lazy(const Tensor *t) {
   return t && (t->flags & FLAGS_LAZY) && !(t->flags & FLAG_BATCHED);
 }
 
-/* x computed, with its place in the graph: what gives it back gives x. */
+/* The computed form of x, with its place in the graph. An op that returns it returns x. */
 Tensor *lazy_computed(Tensor *x) {
   if (!is_lazy(x)) return x;
   Tensor *y = tensor_computed(x);
@@ -43,8 +43,8 @@ typedef struct {
   Value was;      /* there */
 } Settled;
 
-/* Those of an op, until it is left, when what it wrote to them is written. Who watches is told as
- * ever. */
+/* The lazy arguments of an op under way. When the op ends, what it wrote to the stand-ins is written
+ * to the arguments. The watcher is called as for any op. */
 typedef struct Within {
   struct Within *outer;
   const Watcher *by;
@@ -105,7 +105,7 @@ static void settle_list(Within *w, Tensors *list) {
   list->v = all;
 }
 
-/* In the call itself, as long as its function runs. */
+/* Puts stand-ins for the lazy tensors of an argument into the call, while its function runs. */
 static void settle_value(Within *w, Value *v) {
   const Value was = *v;
   const int32_t before = w->n;

@@ -59,7 +59,7 @@ Tensor *t_modified_bessel_i(int order, Tensor *x) {
   return without_history(order ? modified_bessel_i1 : modified_bessel_i0, kernels[order], x);
 }
 
-/* scaled: by exp(x) */
+/* scaled: times exp(x) */
 Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *x) {
   static const Loops *const loops[2][2] = {{modified_bessel_k0, modified_bessel_k1},
                                            {scaled_modified_bessel_k0, scaled_modified_bessel_k1}};

@@ -434,7 +434,7 @@ static Tensor *corner(Tensor *src, const Tensor *index) {
   return src;
 }
 
-/* The gradient of a tensor of these sizes, of that of its corner: 0 where nothing was read. */
+/* The gradient of a tensor of these sizes from that of its corner: 0 elsewhere. */
 static Tensor *around(Tensor *part, Ints sizes) {
   int64_t pads[2 * MAX_DIM], one = 1;
   if (blocked(part)) return NULL;
@@ -634,7 +634,7 @@ static void product_grads(const Reduced *d, Tensor **gi, bool want_src) {
   }
 }
 
-/* x, zero where the index points. */
+/* A copy of x with zeros where the index points. */
 static Tensor *emptied(Tensor *x, Target at) {
   return at.elements ? t_scatter_with(x, at.dim, at.index, tensor_wrapped_f(0), NULL)
                      : t_index_fill(x, at.dim, t_to(at.index, DT_I64), tensor_wrapped_f(0));

@@ -39,8 +39,9 @@ typedef struct {
 } Factors;
 
 /* A real matrix whose elimination meets an exact zero is eliminated once more with fused products
- * and true quotients, as LAPACK has them. Where rounding made the zero, as of A - w with an eigenvalue w, they leave a
- * pivot of its size, and inverse iteration goes on. LAPACK's complex products are not fused. */
+ * and true quotients, as LAPACK has them. Where rounding made the zero, as of A - w with an
+ * eigenvalue w, they leave a pivot of the size of the rounding, and inverse iteration goes on.
+ * LAPACK's complex products are not fused. */
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
   if (blocked(a)) return f;
@@ -208,8 +209,8 @@ Tensor *t_inverse(Tensor *a) {
 
 /* det, its sign and log |det| of each matrix; n keeps its factors in two slots. */
 static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
-  /* Of the transpose if that is how a real A lies, as in PyTorch: which product rounds to zero
-   * depends on it. */
+  /* A real A whose transpose lies in order is transposed, as in PyTorch: which product rounds to
+   * zero depends on it. */
   Factors f = factor(tensor_is_contiguous(a) && !dtype_is_complex((DType)a->dtype) ? flipped(a)
                                                                                    : a);
   save_factors(node, slot, f, (DType)a->dtype);
@@ -225,8 +226,8 @@ static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
   return !failed();
 }
 
-/* Y of A^H Y = B, or of Y A^H = B, for the gradient of what was computed with factors of A, which
- * the node has in slot 2: of A^T if not left. Elimination of A^H may meet a zero where that of A met
+/* Solves A^H Y = B, or Y A^H = B, in a gradient whose node saved the factors of A in slot 2: of A^T
+ * if not left. Elimination of A^H may meet a zero where that of A met
  * none; then a gradient that is not differentiated again is computed with these factors. */
 static Tensor *solve_adjoint(Node *n, Tensor *a, Tensor *b, bool left) {
   Tensor *out[2];
@@ -280,8 +281,8 @@ static Tensor *minors_of(Tensor *a) {
   return t_transpose(t_reshape(picked, outer + 4, sizes), -3, -2);
 }
 
-/* The same by cofactors, which are polynomials: so are the derivatives to any order, where those of
- * singular vectors are not defined. */
+/* The gradient of det by cofactors. They are polynomials, so derivatives of any order exist, where
+ * those of singular vectors are not defined. */
 static Tensor *cofactor_gradient(Tensor *a, Tensor *g) {
   Tensor *wide = t_unsqueeze(t_unsqueeze(g, -1), -1);
   if (rows_of(a) == 1) return wide;
@@ -291,7 +292,8 @@ static Tensor *cofactor_gradient(Tensor *a, Tensor *g) {
   return t_mul(wide, t_conj(t_mul(minor_determinants(minors_of(a)), sign)));
 }
 
-/* det' = g det A^-T. `exact`: where det is zero too; PyTorch gives zero there without create_graph. */
+/* det' = g det A^-T. `exact`: the gradient is right where det is zero too; PyTorch gives zero there
+ * without create_graph. */
 static void det_gradient(Node *n, Tensor *g, Tensor **gi, bool exact) {
   Tensor *a = saved(n, 0), *y = saved(n, 1);
   if (blocked(a, y)) return;

@@ -157,7 +157,7 @@ static Tensor *composed_pull(Tensor *g, Tensor *d, Tensor *y, double p) {
   return pull ? pull : t_zeros_like(d);
 }
 
-/* The tangents of these lengths: t of d. */
+/* The tangents of the lengths y of the differences d, from t, those of d. */
 static Tensor *composed_change(Tensor *t, Tensor *d, Tensor *y, double p) {
   return t_sum(t_mul(composed_pull(t_ones_like(y), d, y, p), t), ONE_DIM(-1), false, DT_NONE);
 }

@@ -96,7 +96,7 @@ GRAD_AND_TANGENT(ConvolutionBackward0,
   if (needs(n, 1)) gi[1] = c.transposed ? weights(&c, g[0], input) : weights(&c, input, g[0]);
   if (needs(n, 2)) gi[2] = t_sum(g[0], all_but_channels(&c), false, DT_NONE);
 }
-/* Not the transpose, in whose steps zeros meet infinities. */
+/* The transpose of the gradient would multiply zeros by infinities. */
 TANGENT(ConvolutionBackward0) {
   Conv c = noted_conv(n);
   Tensor *of_input = t[0] ? convolve(&c, t[0], saved(n, 1), t[2]) : NULL;

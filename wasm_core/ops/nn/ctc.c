@@ -218,7 +218,7 @@ static Tensor *mean_by_length(const Alignments *a, Tensor *found) {
   return t_mean(t_div(found, t_to(counts, tensor_dtype(found))), ALL_DIMS, false, DT_NONE);
 }
 
-/* The losses, infinite where nothing aligns, with a gradient of NaN; or 0, with one of 0. */
+/* Makes losses without an alignment infinite, with a gradient of NaN; or 0, with one of 0. */
 GRAD(CtcInfinityBackward0, "never | zero_infinity:b")
 { gi[0] = t_masked_fill(g[0], saved(n, 0), tensor_wrapped_f(n->numbers[0].i ? 0 : NAN)); }
 static Tensor *without_alignment(Tensor *found, bool zero_infinity) {
@@ -230,8 +230,7 @@ static Tensor *without_alignment(Tensor *found, bool zero_infinity) {
   return set_history(WITHOUT_GRAD(t_masked_fill(found, never, tensor_wrapped_f(instead))), n);
 }
 
-/* x, of whose steps behind a length nothing is read, so that their gradient is 0 whatever the
- * loss is. */
+/* Zeroes the steps of x behind each length, so that their gradient is 0 whatever the loss is. */
 static Tensor *within_lengths(const Alignments *a, Tensor *x) {
   int64_t sizes[] = {a->steps, a->batch, 1};
   bool whole = true;

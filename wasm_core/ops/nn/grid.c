@@ -123,7 +123,7 @@ static Tensor *padded(const Sampler *s, Tensor *place, int64_t size) {
   double ends = s->centres ? 0 : 1;
   if (s->padding == REFLECTION)
     place = reflected(place, -ends, 2 * (double)size - (s->centres ? 2 : 1));
-  /* Not clamp, whose gradient is 1 at its bounds: there the place moves no more. */
+  /* The place does not move at its bounds: clamp has the gradient 1 there, hardtanh has 0. */
   return s->padding == ZEROS ? place : t_hardtanh(place, 0, (double)(size - 1), 0);
 }
 

@@ -76,8 +76,8 @@ Tensor *restore_dims(Tensor *g, const Node *n, int at);
 Tensor *expand_back(Tensor *g, const Node *n, int at);
 DimMask noted_mask(const Node *n, int at);
 Ints noted_dims(const Node *n, int at, int64_t *buffer); /* buffer: MAX_DIM */
-/* A tangent of the reduction noted at `at`, whose result is y, from the gradient by x of each
- * result: the sums of the products with x's tangent. */
+/* The tangent of a reduction noted at `at`, whose result is y: sums the products of the gradient of
+ * each result with t, the tangent of x. */
 Tensor *sum_along(const Node *n, int at, Tensor *gradient, Tensor *t, const Tensor *y);
 
 /* Ops whose values are elements picked along dim: the node, before its saved indices (slot 0)

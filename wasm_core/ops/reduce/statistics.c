@@ -64,7 +64,7 @@ static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   return dx ? t_add(dx, mean) : mean;
 }
 
-/* The tangent of the spread, or of the mean that comes with it; t of x. */
+/* The tangent of the spread, or of the mean that comes with it, from t, that of x. */
 static Tensor *spread_tangent(Node *n, Tensor *t, bool root, bool of_mean, Tensor *y) {
   int64_t dims[MAX_DIM];
   if (of_mean)

@@ -46,7 +46,8 @@ static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
 static Tensor *zero_where(Tensor *x, Tensor *mask) {
   return t_masked_fill(x, mask, tensor_wrapped_f(0));
 }
-/* a / b, but 0 where b is: its derivatives too, for what the mask leaves out is a / 1. */
+/* a / b, and 0 where the mask says that b is 0. There it is a / 1 masked, so its derivatives are 0
+ * too. */
 static Tensor *quotient(Tensor *a, Tensor *b, Tensor *mask) {
   if (grad_mode) b = t_masked_fill(b, mask, tensor_wrapped_f(1));
   return zero_where(t_div(a, b), mask);
@@ -67,7 +68,7 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
                         DT_BOOL);
     return t_mul(t_sgn(x), t_mul(t_div(g, t_sum(mask, dims, true, DT_NONE)), mask));
   }
-  /* Where a power has no derivative but the gradient has, 0. */
+  /* The elements at which the power has no derivative though the gradient has one, which is 0. */
   const bool kinked = p < 1 || (p > 2 && p != floor(p));
   Tensor *flat = kinked ? t_eq(x, zero) : none;
   if (grad_mode) {

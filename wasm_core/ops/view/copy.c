@@ -147,7 +147,7 @@ Overlap tensor_overlap(const Tensor *a, const Tensor *b) {
   return tensor_is_dense(a) && tensor_is_dense(b) ? OVERLAP_PARTIAL : OVERLAP_PERHAPS;
 }
 
-/* What t's bytes say, lazy or not. */
+/* An alias of t that shows its bytes as they are: without the lazy conjugate or negative. */
 static Tensor *unturned(Tensor *t) {
   if (failed() || !t || !(t->flags & FLAGS_LAZY)) return t;
   Tensor *bare = tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset);
@@ -240,8 +240,8 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
   return true;
 }
 
-/* The same where one of them is lazy and the other is not, or in another way. An integer made of a
- * negative is not always that of the number's: what is cast is computed first. */
+/* Copies between tensors that differ in what is lazy. A lazy source of another dtype is computed
+ * first: the integer of a negative is not always the negative of the integer. */
 static bool copy_turned(Tensor *dst, Tensor *src) {
   if (src->flags & FLAGS_LAZY && dst->dtype != src->dtype)
     return tensor_copy_data(dst, tensor_computed(src));

@@ -27,12 +27,12 @@ Tensor *t_to_device(Tensor *x, DType dtype, int32_t form, MemoryFormat format);
 Tensor *t_clone_format(Tensor *x, MemoryFormat format);
 Tensor *t_zero_(Tensor *x);
 
-/* What x says, in memory of its own and not lazy. No history. */
+/* A copy of x in memory of its own, with nothing lazy. No history. */
 Tensor *tensor_computed(Tensor *x);
 void truth_copy(char *to, const char *from, size_t n); /* of bools, as 0 and 1 */
 /* The elements of t, none of them lazy, in memory that nobody writes to meanwhile: a copy while an
- * array of the host shows them. From there is read what is read more than once, first to be checked or counted and
- * then as an address. No history. */
+ * array of the host shows them. Code that reads elements twice, first to check or count them, reads
+ * them here. No history. */
 Tensor *tensor_settled(Tensor *t);
 /* How two tensors lie in one storage. PARTIAL is certain, PERHAPS could not be ruled out. */
 typedef enum { OVERLAP_NONE, OVERLAP_FULL, OVERLAP_PARTIAL, OVERLAP_PERHAPS } Overlap;

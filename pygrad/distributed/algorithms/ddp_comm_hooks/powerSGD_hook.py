@@ -271,7 +271,7 @@ def _approximate(state: PowerSGDState, number: int, matrices: Sequence[Tensor]) 
 
 
 def _orthogonalize(matrices: Tensor, epsilon: float = 0) -> None:
-    """Makes the columns of a matrices orthonormal, in place."""
+    """Makes the columns of a matrix orthonormal, in place."""
     columns = matrices.shape[1]
     if columns > 2 and matrices.dtype in (pygrad.float32, pygrad.float64):
         matrices.copy_(pygrad.linalg.qr(matrices)[0])
