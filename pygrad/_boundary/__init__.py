@@ -13,9 +13,7 @@ from .host import (
     base_address,
     call,
     call2,
-    call2_long,
     call2_places,
-    call_long,
     double_slot,
     doubles,
     frame,
@@ -29,7 +27,17 @@ from .host import (
     words,
 )
 from .hosting import failure
-from .ownership import before_use, farewell, holding, let_pass, lock, mine, trapped, used_by_one
+from .ownership import (
+    before_use,
+    call2_long,
+    call_long,
+    farewell,
+    holding,
+    lock,
+    mine,
+    trapped,
+    used_by_one,
+)
 from .release import (
     collect_pending,
     drain,

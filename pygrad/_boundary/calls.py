@@ -385,10 +385,7 @@ def _cross_with(
 def _cross_again(row: int, args: Sequence[Any], kwargs: dict[str, Any], mode: int) -> Any:
     """Makes the call of the frame, which the engine has found too long, while other threads run."""
     _memory[_CALL_MODE] |= e.LONG
-    try:
-        return _cross_with(_call_long, row, args, kwargs, mode)
-    finally:
-        e.let_pass()
+    return _cross_with(_call_long, row, args, kwargs, mode)
 
 
 _META, _NUMEL, _NOTED = e.layout["meta"], e.layout["numel"], e.layout["noted"]
@@ -653,14 +650,10 @@ def _again(row: int, args: tuple[Any, ...]) -> Any:
         _call2_long(*_call2_places)
         r = _slot[0]
         if r < _FRESH:
-            out = _make()
-            out._h = r
-            return out
+            return wrap(r)
     except BaseException:
         _unclaimed()
         raise
-    finally:
-        e.let_pass()
     return _other(r, row, args)
 
 

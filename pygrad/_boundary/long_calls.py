@@ -82,8 +82,6 @@ def command(row: int) -> Callable[[Any], Any]:
                 return read(self)
             finally:
                 _lock.free = key
-                if call2 is _call2_long:
-                    e.let_pass()
         return e.holding(cross, self, call2)
 
     return run_command
@@ -132,12 +130,8 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
             pack = struct.Struct(f"<{n}q")
         else:
             pack = WORDS[n]
-        if not long or ints[work] <= _SHORT_WORK:
-            return e.holding(cross, what, values, pack, _call2)
-        try:
-            return e.holding(cross, what, values, pack, _call2_long)
-        finally:
-            e.let_pass()
+        call2 = _call2_long if long and ints[work] > _SHORT_WORK else _call2
+        return e.holding(cross, what, values, pack, call2)
 
     return resume
 
@@ -188,11 +182,7 @@ def gradient(row: int) -> Callable[..., Any]:
             slots.append(at | len(items) << 32)
             at += 8 * len(items)
         slots += (0, retain, create, accumulate, unused, zeros, rows)
-        if ints[work] <= _SHORT_WORK:
-            return e.holding(cross, words, slots, _call)
-        try:
-            return e.holding(cross, words, slots, _call_long)
-        finally:
-            e.let_pass()
+        call = _call if ints[work] <= _SHORT_WORK else _call_long
+        return e.holding(cross, words, slots, call)
 
     return run_gradient

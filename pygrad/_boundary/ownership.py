@@ -239,11 +239,24 @@ def _wake_first() -> None:
 
 
 def let_pass() -> None:
-    """Takes the turn from a thread that ends a long call or a callback, if somebody waits: what it
-    calls next finds the queue.
-    """
-    if lock.waiting:
-        _turn_to(0)
+    """Takes the turn from its owner, whose next call then finds the queue."""
+    _turn_to(0)
+
+
+def _passing(call: Callable[..., None]) -> Callable[..., None]:
+    """A call during which other threads run; those that wait for the engine get it next."""
+
+    def call_and_pass(*places: Any) -> None:
+        try:
+            call(*places)
+        finally:
+            if lock.waiting:
+                let_pass()
+
+    return call_and_pass
+
+
+call_long, call2_long = _passing(host.call_long), _passing(host.call2_long)
 
 
 def _left_behind(token: Any) -> bool:

@@ -90,8 +90,6 @@ class Prepared:
                 _lock.free = key
         else:
             e.holding(self._cross, call2)
-        if self._long:
-            e.let_pass()
 
     def _cross(self, call2: Callable[..., None]) -> None:
         _slot[0] = _HEAD
