@@ -88,9 +88,9 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   TENSOR(version) TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel)        \
   TENSOR(noted) TENSOR(form)                                                                     \
   X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes)) \
-  X(storage_exports, OF(Storage, exports)) X(storage_pins, OF(Storage, pins)) X(bytes_data, OF(Bytes, data))                        \
-  X(bytes_size, OF(Bytes, n_bytes)) X(bytes_form, OF(Bytes, form))                               \
-  X(version_value, OF(Version, value))                                                           \
+  X(storage_exports, OF(Storage, exports)) X(storage_pins, OF(Storage, pins))                    \
+  X(bytes_data, OF(Bytes, data)) X(bytes_size, OF(Bytes, n_bytes))                               \
+  X(bytes_form, OF(Bytes, form)) X(version_value, OF(Version, value))                            \
   FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
   FRAME(host_in) FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data)  \
   FRAME(modes) FRAME(work) FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped)   \
@@ -241,20 +241,23 @@ static void run_call(Call *call) {
   (recorded ? run_profiled : run_row)(call);
 }
 
-/* Whether a host with threads should make the call anew, in the mode PG_LONG. Returns none then. */
-static bool is_too_long(Call *c, int mode) {
-  bool is = c->row->effort && frame->most_effort && !(mode & PG_LONG) &&
-            call_effort(c) > frame->most_effort;
-  if (is) ret_none(c);
-  return is;
+/* Runs a call; or returns false and gives none, if a host with threads should make the call anew in
+ * the mode PG_LONG. */
+static bool run_if_short(Call *c, int mode) {
+  if (c->row->effort && frame->most_effort && !(mode & PG_LONG) &&
+      call_effort(c) > frame->most_effort) {
+    ret_none(c);
+    return false;
+  }
+  run_call(c);
+  return true;
 }
 
 PG_EXPORT(pg_call) int64_t pg_call(void) {
   if (frame->n_release) pg_release();
   Crossing x = begin();
   Call call;
-  bool is_bound = bind(frame, &call), too_long = is_bound && is_too_long(&call, frame->mode);
-  if (is_bound && !too_long) run_call(&call);
+  bool too_long = bind(frame, &call) && !run_if_short(&call, frame->mode);
   int64_t r = end(&x, &call);
   return too_long ? PG_TOO_LONG : r;
 }
@@ -266,9 +269,7 @@ PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int6
   if (frame->n_release) pg_release();
   Crossing x = begin();
   Call call;
-  bool is_bound = bind2(frame, &call, head, a, b);
-  bool too_long = is_bound && is_too_long(&call, (int)(head >> 48));
-  if (is_bound && !too_long) run_call(&call);
+  bool too_long = bind2(frame, &call, head, a, b) && !run_if_short(&call, (int)(head >> 48));
   int64_t r = end(&x, &call);
   if (too_long) {
     frame->result = head; /* in its place the host finds what was returned */

@@ -16,7 +16,7 @@
 static double elements(const Tensor *t) { return t->form & FORM_ABSENT ? 0 : (double)t->numel; }
 
 /* The elements of all tensors of an argument. */
-static double listed(const Value *v) {
+static double elements_of(const Value *v) {
   double n = 0;
   int at = -1;
   for (Tensor *t; (t = value_next(v, &at));) n += elements(t);
@@ -62,7 +62,7 @@ static double span(const Call *c) {
       first = first ? first : v->t;
       if (elements(v->t) > n) n = elements(v->t);
     } else if (has_tensors(v)) {
-      n += listed(v);
+      n += elements_of(v);
     } else if (v->tag == TAG_INTS && sizes == 0) {
       sizes = product_of_sizes(v);
     } else if (v->tag == TAG_INT && (double)v->i > number) {
@@ -79,7 +79,7 @@ static double indices(const Call *c) {
   bool table = true;
   for (int i = 0; i < c->n_args; i++) {
     if (!has_tensors(&c->v[i])) continue;
-    if (!table || c->v[i].tag != TAG_TENSOR) n += listed(&c->v[i]);
+    if (!table || c->v[i].tag != TAG_TENSOR) n += elements_of(&c->v[i]);
     table = false;
   }
   return n;
@@ -87,9 +87,8 @@ static double indices(const Call *c) {
 
 /* A subscript without tensors selects a view, which costs nothing, until something is written. */
 static double region(const Call *c) {
-  double n = listed(&c->v[1]);
-  if (c->n_args < 3) return n * PICK_UNITS;
-  if (c->v[2].tag == TAG_TENSOR) n += elements(c->v[2].t);
+  double n = elements_of(&c->v[1]);
+  if (c->n_args > 2 && c->v[2].tag == TAG_TENSOR) n += elements(c->v[2].t);
   return n * PICK_UNITS;
 }
 
@@ -99,7 +98,7 @@ static void two_largest(const Call *c, double *a, double *b) {
   int n = 0;
   for (int i = 0; i < c->n_args; i++) {
     if (!has_tensors(&c->v[i])) continue;
-    double next = listed(&c->v[i]);
+    double next = elements_of(&c->v[i]);
     n++;
     if (next > *a) {
       *b = *a;
@@ -112,7 +111,7 @@ static void two_largest(const Call *c, double *a, double *b) {
 }
 
 double call_effort(const Call *c) {
-  double a, b;
+  double a, b, product;
   switch ((EffortKind)c->row->effort) {
     case EFFORT_none: return 0;
     case EFFORT_light: return span(c);
@@ -122,7 +121,8 @@ double call_effort(const Call *c) {
     case EFFORT_picks: return indices(c) * PICK_UNITS;
     case EFFORT_product: /* of n x k by k x m: k is about the root of the larger */
       two_largest(c, &a, &b);
-      return a > b * sqrt(a) * MULTIPLICATION_UNITS ? a : b * sqrt(a) * MULTIPLICATION_UNITS;
+      product = b * sqrt(a) * MULTIPLICATION_UNITS;
+      return product > a ? product : a;
     case EFFORT_convolution: /* each element of the image meets each weight of a filter */
       two_largest(c, &a, &b);
       return a * sqrt(b) * MULTIPLICATION_UNITS;

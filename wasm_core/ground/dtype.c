@@ -90,6 +90,10 @@ void *no_kernel(const char *kernel, DType d) {
   return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[d].legacy);
 }
 
+void *no_kernel_of(const char *op, DType d) {
+  return fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
+}
+
 bool check_float_kernel(const char *kernel, DType d) {
   return dtype_is_float(d) || no_kernel(kernel, d);
 }

@@ -110,6 +110,7 @@ bool dtype_can_cast(DType from, DType to);
 const char *dtype_c_name(DType d);
 /* PyTorch's refusal of a type by one of its kernels; NULL, as fail returns. */
 void *no_kernel(const char *kernel, DType d);
+void *no_kernel_of(const char *op, DType d); /* by its kernel <op>_cpu */
 /* The entry for d of a table [DT_COUNT] of pointers; NULL, with the refusal set, where it has
  * none. */
 #define KERNEL_OF(table, d, kernel) ((table)[d] || no_kernel(kernel, d) ? (table)[d] : NULL)

@@ -45,7 +45,7 @@ static const double scaled_low[PARTS] = {-1.1859420575011107e-17, -5.33599690386
                     sqrt_pi_low = -7.666586499825799e-17;
 
 /* exp(x^2) erfc(x) for x >= 0, as a sum whose larger part comes first. */
-static Twofold scaled(double x) {
+static Twofold scaled_erfc(double x) {
   if (x >= 3) {
     if (x > 1e8) return (Twofold){1 / (x * MATHS_SQRT_PI), 0};
     double tail = x; /* 1/sqrt(pi) / (x + (1/2)/(x + 1/(x + (3/2)/(x + ...)))) */
@@ -91,7 +91,7 @@ static Twofold gauss(double x, double factor, int *power) {
 /* exp(factor x^2) exp(t^2) erfc(t) for t >= 0. */
 static double complement(double x, double factor, double t) {
   int power;
-  Twofold y = twofold_mul(gauss(x, factor, &power), scaled(t));
+  Twofold y = twofold_mul(gauss(x, factor, &power), scaled_erfc(t));
   return scalbn(y.high + y.low, power);
 }
 
@@ -103,12 +103,12 @@ double m_erfc(double x) {
 
 double m_erfcx(double x) {
   if (x >= 0) {
-    Twofold s = scaled(x);
+    Twofold s = scaled_erfc(x);
     return s.high + s.low;
   }
   if (!(x > -27)) return x != x ? x : INFINITY;
   int power;
-  Twofold e = gauss(x, 1, &power), s = scaled(-x);
+  Twofold e = gauss(x, 1, &power), s = scaled_erfc(-x);
   return scalbn(2 * e.high, power) + (scalbn(2 * e.low, power) - s.high);
 }
 

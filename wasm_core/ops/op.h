@@ -189,6 +189,8 @@ typedef struct {
 /* --- norms (vector_norm.c) --- */
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
 Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* NULL: zeros */
+/* The tangent of a - b from those of a and b, one of which may be NULL, a zero. */
+Tensor *difference_tangent(Tensor *of_a, Tensor *of_b);
 
 /* --- order (sort.c) --- */
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]); /* values, indices; stable */

@@ -473,11 +473,11 @@ static bool same_elements(const Tensor *a, const Tensor *b) {
 }
 
 /* Whether t has the elements that v, its snapshot, was given: versions do not count every write. */
-static bool unwritten(Tensor *t, const Tensor *v) {
+static bool is_unwritten(Tensor *t, const Tensor *v) {
   if (is_sparse(t) && is_sparse(v)) {
     const Sparse *a = t->meta->sparse, *b = v->meta->sparse;
-    return unwritten(a->values, b->values) && unwritten(a->indices, b->indices) &&
-           (!a->plain || unwritten(a->plain, b->plain));
+    return is_unwritten(a->values, b->values) && is_unwritten(a->indices, b->indices) &&
+           (!a->plain || is_unwritten(a->plain, b->plain));
   }
   if (t == v || same_elements(t, v)) return true;
   const Tensor *now = t->storage->exports ? tensor_snapshot(t) : NULL;
@@ -563,7 +563,7 @@ Tensor *saved_for_host(Node *n, int slot) {
   if (!usable(n, s, false)) return NULL;
   bool detached = s->original && s->grad_fn && !s->original->grad_fn;
   if (s->original && s->version && s->version->value == s->version_saved && !detached &&
-      unwritten(s->original, s->value)) {
+      is_unwritten(s->original, s->value)) {
     tensor_retain(s->original); /* in case what was saved is let go */
     return pool_push(s->original);
   }

@@ -204,11 +204,7 @@ Bytes *bytes_new(int64_t n_bytes) {
                 (long long)n_bytes);
   Bytes *b = mem_alloc((size_t)n_bytes + MEM_HEAD);
   if (!b) return NULL;
-  b->refs = 1;
-  b->form = 0;
-  b->n_bytes = n_bytes;
-  b->data = (char *)b + MEM_HEAD;
-  b->parts = NULL;
+  *b = (Bytes){.refs = 1, .n_bytes = n_bytes, .data = (char *)b + MEM_HEAD};
   return b;
 }
 

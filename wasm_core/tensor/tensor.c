@@ -200,21 +200,20 @@ static Reach reach_of(const Tensor *t) {
   return (Reach){from, from + (uintptr_t)end, stretch, period};
 }
 
-/* Where most of what the write reaches is to be kept, what is there is left to the snapshots. */
-static NOINLINE bool make_way(Tensor *t, bool whole) {
-  Storage *s = t->storage;
+/* Lets the storage write to a reach of its bytes, where no snapshot has a part then. `whole`: all
+ * bytes are overwritten. If snapshots have most of them, the block is left to these. */
+static NOINLINE bool make_way(Storage *s, Reach r, bool whole) {
   Bytes *b = s->bytes;
   if (b->form & FORM_ABSENT || bytes_sole(b)) return true;
-  whole = whole && tensor_covers_storage(t);
   if (bytes_are_part(b)) return storage_move(s, !whole);
-  Reach r = reach_of(t);
   if (whole && bytes_in_way(b, &r) > b->n_bytes / 2) return storage_move(s, false);
   return bytes_make_way(b, &r);
 }
 
 bool tensor_write_begin(Tensor *t, bool whole) {
   if (failed() || !t) return false;
-  return __builtin_expect(t->storage->bytes->refs == 1, 1) || make_way(t, whole);
+  if (__builtin_expect(t->storage->bytes->refs == 1, 1)) return true;
+  return make_way(t->storage, reach_of(t), whole && tensor_covers_storage(t));
 }
 
 bool tensor_steal_bytes(Tensor *dst, Tensor *src) {
@@ -680,18 +679,10 @@ Tensor *tensor_snapshot(Tensor *t) {
   return v;
 }
 
-/* Gives the storage a block without parts, as the host's writes are not announced. */
-static bool keep_to_itself(Storage *s) {
-  Bytes *b = s->bytes;
-  if (failed()) return false;
-  if (b->form & FORM_ABSENT || bytes_sole(b)) return true;
-  if (bytes_are_part(b)) return storage_move(s, true);
-  Reach all = reach_of_bytes(b);
-  return bytes_make_way(b, &all);
-}
-
+/* No snapshot keeps a part of what is exported: the host does not announce its writes. */
 bool tensor_export(Tensor *t) {
-  if (!t || !keep_to_itself(t->storage)) return false;
+  if (failed() || !t || !make_way(t->storage, reach_of_bytes(t->storage->bytes), false))
+    return false;
   t->storage->exports++;
   return true;
 }
@@ -703,8 +694,7 @@ static void end_export(Storage *s) {
 void tensor_unexport(Tensor *t) { end_export(t->storage); }
 
 bool tensor_pin(Tensor *t) {
-  if (!t || !keep_to_itself(t->storage)) return false;
-  t->storage->exports++;
+  if (!tensor_export(t)) return false;
   t->storage->pins++;
   return true;
 }

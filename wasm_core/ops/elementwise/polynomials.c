@@ -4,7 +4,6 @@
  * Degrees lose their fraction; of a negative degree, of NaN and of infinity the value is 0. High
  * degrees are computed in double, and where there is a formula not step by step. */
 #include <math.h>
-#include <stdio.h>
 
 #include "elementwise_rows.h"
 #include "ops/elementwise/elementwise.h"
@@ -104,18 +103,12 @@ static const char *const names[][2] = {
     [HERMITE_H] = {"hermite_polynomial_h"},   [HERMITE_HE] = {"hermite_polynomial_he"},
     [LAGUERRE_L] = {"laguerre_polynomial_l"}, [LEGENDRE_P] = {"legendre_polynomial_p"}};
 
-static Tensor *refused(const char *name, DType d) {
-  char kernel[48];
-  snprintf(kernel, sizeof kernel, "%s_cpu", name);
-  return no_kernel(kernel, d);
-}
-
 /* shifted: of 2 x - 1 */
 Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree) {
   OP_ENTERED_AS(t_polynomial(which, shifted, x, degree), names[which][shifted], x, degree);
   if (blocked(x, degree)) return NULL;
   Tensor *in[2] = {x, degree};
   DType d = float_dtype(result_dtype(2, in));
-  if (dtype_is_half(d)) return refused(names[which][shifted], d);
+  if (dtype_is_half(d)) return no_kernel_of(names[which][shifted], d);
   return run(&polynomials[which], &(Tensors){2, in}, d, (const double[]){shifted, 0, 0});
 }

@@ -635,7 +635,7 @@ static void product_grads(const Reduced *d, Tensor **gi, bool want_src) {
 }
 
 /* A copy of x with zeros where the index points. */
-static Tensor *emptied(Tensor *x, Target at) {
+static Tensor *zeroed_at(Tensor *x, Target at) {
   return at.elements ? t_scatter_with(x, at.dim, at.index, tensor_wrapped_f(0), NULL)
                      : t_index_fill(x, at.dim, t_to(at.index, DT_I64), tensor_wrapped_f(0));
 }
@@ -644,7 +644,7 @@ static Tensor *emptied(Tensor *x, Target at) {
 static void extremum_grads(const Reduced *d, Tensor **gi) {
   DType dtype = d->x ? (DType)d->x->dtype : DT_F32;
   Tensor *x_is = t_to(t_eq(d->x, d->result), dtype);
-  if (!d->include_self) x_is = emptied(x_is, d->at);
+  if (!d->include_self) x_is = zeroed_at(x_is, d->at);
   Tensor *src_is = t_to(t_eq(d->src, pick(d->result, d->at)), dtype);
   Tensor *share = t_div(d->g, add_at(x_is, d->at, src_is));
   gi[0] = t_mul(x_is, share);
@@ -678,13 +678,13 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
     case REDUCE_AMIN: extremum_grads(&d, both); break;
     default: both[0] = g, both[1] = pick(g, d.at);
   }
-  if (!d.include_self) both[0] = emptied(both[0], d.at);
+  if (!d.include_self) both[0] = zeroed_at(both[0], d.at);
   if (needs(n, 0)) gi[0] = both[0];
   if (needs(n, 1)) gi[1] = by_element ? around(both[1], (Ints){src->ndim, src->sizes}) : both[1];
 }
 /* --- tangents: of those parts of src alone that the index reaches --- */
 
-static Tensor *reached(Tensor *src, Target at) {
+static Tensor *reached_part(Tensor *src, Target at) {
   return at.elements && src ? corner(src, at.index) : src;
 }
 static Tensor *sum_at(Target at, Tensor *x, Tensor *src) { return src ? add_at(x, at, src) : x; }
@@ -698,7 +698,7 @@ static Tensor *product_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) {
   Tensor *x = d->x, *zero_src = is_zero(d->src), *none = t_zeros_like(x);
   if (blocked(x, zero_src)) return NULL;
   if (!d->include_self)
-    x = t_where(is_zero(emptied(t_ones_like(x), d->at)), tensor_wrapped_f(1), x);
+    x = t_where(is_zero(zeroed_at(t_ones_like(x), d->at)), tensor_wrapped_f(1), x);
   Tensor *zero_x = is_zero(x), *zeros = add_at(t_to(zero_x, DT_F64), d->at, t_to(zero_src, DT_F64));
   Tensor *product = reduce_again(zeros_to_one(x), d->at, zeros_to_one(d->src), REDUCE_PROD, true);
   Tensor *many = of_x ? zero_unless(t_logical_not(zero_x), t_div(of_x, zeros_to_one(x))) : none;
@@ -717,7 +717,7 @@ static Tensor *extremum_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) 
   Tensor *x_is = t_eq(d->x, d->result), *src_is = t_eq(d->src, pick(d->result, d->at));
   if (blocked(x_is, src_is)) return NULL;
   DType dtype = (DType)d->x->dtype;
-  if (!d->include_self) x_is = t_to(emptied(t_to(x_is, dtype), d->at), DT_BOOL);
+  if (!d->include_self) x_is = t_to(zeroed_at(t_to(x_is, dtype), d->at), DT_BOOL);
   Tensor *count = add_at(t_to(x_is, dtype), d->at, t_to(src_is, dtype));
   of_x = of_x ? zero_unless(x_is, of_x) : t_zeros_like(d->x);
   return t_div(sum_at(d->at, of_x, zero_unless(src_is, of_src)), count);
@@ -728,9 +728,9 @@ static Tensor *reduce_tangent(Node *n, Tensor *const *t, bool by_element) {
   d.at = (Target){.elements = by_element, .dim = n->numbers[0].i, .index = saved(n, 1)};
   d.include_self = n->numbers[2].i;
   if (blocked(d.x, d.at.index)) return NULL;
-  d.src = reached(saved_plain(n, 2), d.at);
-  Tensor *of_x = t[0], *of_src = reached(t[1], d.at);
-  if (of_x && !d.include_self) of_x = emptied(of_x, d.at);
+  d.src = reached_part(saved_plain(n, 2), d.at);
+  Tensor *of_x = t[0], *of_src = reached_part(t[1], d.at);
+  if (of_x && !d.include_self) of_x = zeroed_at(of_x, d.at);
   switch ((Reduction)n->numbers[1].i) {
     case REDUCE_PROD: return product_tangent(&d, of_x, of_src);
     case REDUCE_AMAX:

@@ -179,11 +179,10 @@ GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:f") {
     if (needs(n, 1)) gi[1] = cdist_gradient(t_t(g[0]), b, a, t_t(y), p);
   }
 }
-static Tensor *less(Tensor *a, Tensor *b) { return !b ? a : a ? t_sub(a, b) : t_neg(b); }
 TANGENT(CdistBackward0) {
   Tensor *of_a = t[0] ? t_unsqueeze(t[0], -2) : NULL, *of_b = t[1] ? t_unsqueeze(t[1], -3) : NULL;
   Tensor *d = t_sub(t_unsqueeze(saved(n, 0), -2), t_unsqueeze(saved(n, 1), -3));
-  return composed_change(less(of_a, of_b), d, saved(n, 2), n->numbers[0].f);
+  return composed_change(difference_tangent(of_a, of_b), d, saved(n, 2), n->numbers[0].f);
 }
 
 static bool check_cdist(const Tensor *a, const Tensor *b, double p) {

@@ -95,6 +95,10 @@ TANGENT(LinalgVectorNormBackward0) {
   return gradient ? sum_along(n, 1, gradient, t[0], y) : NULL;
 }
 
+Tensor *difference_tangent(Tensor *of_a, Tensor *of_b) {
+  return !of_b ? of_a : of_a ? t_sub(of_a, of_b) : t_neg(of_b);
+}
+
 /* y = |a - b|_p. */
 GRAD_AND_TANGENT(DistBackward0, "self other result | p:x") {
   Tensor *d = norm_gradient(g[0], t_sub(saved_plain(n, 0), saved_plain(n, 1)), saved(n, 2),
@@ -106,8 +110,8 @@ TANGENT(DistBackward0) {
   Tensor *length = saved(n, 2);
   Tensor *gradient = norm_gradient(t_ones_like(length), t_sub(saved_plain(n, 0), saved_plain(n, 1)),
                                    length, n->numbers[0].f, ALL_DIMS);
-  Tensor *moved = !t[1] ? t[0] : t[0] ? t_sub(t[0], t[1]) : t_neg(t[1]);
-  return gradient ? t_sum_all(t_real(t_mul(t_conj(gradient), moved))) : NULL;
+  return gradient ? t_sum_all(t_real(t_mul(t_conj(gradient), difference_tangent(t[0], t[1]))))
+                  : NULL;
 }
 
 /* ------------------------------------------------------------ ops */

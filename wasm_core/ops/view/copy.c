@@ -148,7 +148,7 @@ Overlap tensor_overlap(const Tensor *a, const Tensor *b) {
 }
 
 /* An alias of t that shows its bytes as they are: without the lazy conjugate or negative. */
-static Tensor *unturned(Tensor *t) {
+static Tensor *without_lazy(Tensor *t) {
   if (failed() || !t || !(t->flags & FLAGS_LAZY)) return t;
   Tensor *bare = tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset);
   tensor_set_lazy(bare, 0);
@@ -210,12 +210,12 @@ static void turn_copied(Tensor *dst, const Tensor *src) {
   if (!turns || dst->dtype == DT_BOOL) return;
   Turn t = {dtype_bytes((DType)dst->dtype) / (complex ? 2 : 1), turns & FLAG_CONJ, turns & FLAG_NEG,
             complex, !dtype_is_inexact((DType)dst->dtype)};
-  if ((dst = unturned(dst))) iterate(1, &dst, turn_loop, &t);
+  if ((dst = without_lazy(dst))) iterate(1, &dst, turn_loop, &t);
 }
 
 static bool copy_bytes(Tensor *dst, Tensor *src) {
-  dst = unturned(dst);
-  src = unturned(src);
+  dst = without_lazy(dst);
+  src = without_lazy(src);
   if (blocked(dst, src)) return false;
   if (tensor_absent(dst)) return true;
   if (tensor_absent(src)) {
@@ -457,7 +457,7 @@ bool tensor_fill_data(Tensor *x, Tensor *value) {
   Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
   tensor_set_lazy(one, x->flags & FLAGS_LAZY); /* so its bytes are those that x is filled with */
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
-  x = unturned(x), one = unturned(one);
+  x = without_lazy(x), one = without_lazy(one);
   if (x && one) iterate(1, &x, fill_loop, one);
   return !failed();
 }
