@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ._package import submodule
 
 if TYPE_CHECKING:
+    from ._creation import data_as_tensor as data_as_tensor
     from ._creation import made_of as made_of
-    from ._creation import taken as taken
     from ._creation import tensor as tensor
     from ._dispatch import host_tensor as host_tensor
     from ._dispatch import make_wrapper as make_wrapper
@@ -51,7 +51,7 @@ PLACES: Final = {
     name: module
     for module, names in {
         "_dispatch": "host_tensor make_wrapper run_unasked",
-        "_creation": "made_of taken tensor",
+        "_creation": "data_as_tensor made_of tensor",
         "_functions": "is_storage lu",
         "_host_data": "apply_ dim_order lent_again map_ reduce_tensor shared_again to_dlpack "
         "to_numpy tolist",

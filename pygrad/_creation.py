@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import array
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final
 
 from . import _above, _ops
-from ._boundary import calls
+from ._boundary import calls, user_level
 from ._boundary.arguments import name_of, refuse_foreign
 from ._boundary.blocks import empty_for_host
 from ._boundary.header import elements_at, write_at, write_double, write_float
@@ -319,21 +318,13 @@ def _numpy_dtype(kind: Any) -> dtype:
     )
 
 
-def _caller() -> int:
-    """The `stacklevel` of a warning at the line that called the package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and (frame.f_globals.get("__package__") or "").startswith(__package__):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
 def _warn_of_copy(what: str, remedy: str) -> None:
     """Says, once a process, that memory is not shared which PyTorch would share."""
     if once("copied memory"):
         warnings.warn(
             f"pygrad copies {what} into the engine's memory, where PyTorch shares it: later writes "
             f"on one side do not show on the other. {remedy} This warning is given once.",
-            stacklevel=_caller(),
+            stacklevel=user_level(),
         )
 
 
@@ -345,7 +336,7 @@ def _warn_of_read_only(what: str, consequence: str) -> None:
             f"This means {consequence}. You may want to copy the {what.split()[-1]} to protect its "
             "data or make it writable before converting it to a tensor. This type of warning will "
             "be suppressed for the rest of this program.",
-            stacklevel=_caller(),
+            stacklevel=user_level(),
         )
 
 
@@ -510,11 +501,15 @@ def _moved(tensor: Tensor, where: device | None) -> Tensor:
     return tensor if where is None or tensor.device == where else tensor.to(where)
 
 
-def taken(data: Any, kind: dtype | None = None) -> Tensor:
-    """`as_tensor` of data that nobody writes to afterwards."""
+def data_as_tensor(data: Any, kind: dtype | None = None, shares: bool = False) -> Tensor:
+    """`data` itself if it is a tensor of that dtype, else a tensor made of it.
+
+    Args:
+        shares: give the warnings that are due where PyTorch would share memory.
+    """
     if isinstance(data, Tensor):
         return data if kind is None or kind is data.dtype else data.to(kind)
-    return _tensor_from(data, kind, copy=False)
+    return _tensor_from(data, kind, copy=False, shares=shares)
 
 
 def _tensor_from(data: Any, kind: dtype | None, copy: bool, shares: bool = False) -> Tensor:
@@ -555,12 +550,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     as by `from_numpy`, with its warning.
     """
     device = _placed(device)
-    kind = _as_dtype(dtype)
-    if isinstance(data, Tensor):
-        out = data if kind is None or kind is data.dtype else data.to(kind)
-    else:
-        out = _tensor_from(data, kind, copy=False, shares=True)
-    return _moved(out, device)
+    return _moved(data_as_tensor(data, _as_dtype(dtype), shares=True), device)
 
 
 @builtin

@@ -272,8 +272,8 @@ def _rebuild_strided(
     return _with_attributes(made, attributes)
 
 
-def _strides_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor of this shape."""
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a tensor of this shape whose elements are in order."""
     sizes = [max(n, 1) for n in shape]
     return tuple(math.prod(sizes[k + 1 :]) for k in range(len(sizes)))
 
@@ -394,7 +394,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
         return _rebuild_meta, (type(tensor), *geometry, tensor.requires_grad, attributes)
     last = tensor.dtype.name, tensor.requires_grad, attributes
     shape = tuple(tensor.shape)
-    usual = tensor.stride() == _strides_of(shape) and not header.is_lazy(tensor._h)
+    usual = tensor.stride() == contiguous_strides(shape) and not header.is_lazy(tensor._h)
     if usual or _is_batched(tensor):
         return _rebuild, (type(tensor), to_bytes(tensor), shape, *last)
     lazy = tensor.is_conj(), tensor.is_neg()

@@ -70,7 +70,7 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     elif isinstance(item, (list, tuple, range)):
         made = _above.tensor(list(item)) if item else _above.tensor([]).to(int64)
     elif hasattr(item, "__array__") and getattr(item, "ndim", False):
-        made = _above.taken(item)
+        made = _above.data_as_tensor(item)
     elif hasattr(item, "__index__"):
         words += (INT, item.__index__())
         return

@@ -762,7 +762,7 @@ class Tensor(Methods):
         return array.copy() if copy else array
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        return _above.taken(array.astype("uint8") if array.dtype == bool else array)
+        return _above.data_as_tensor(array.astype("uint8") if array.dtype == bool else array)
 
     def __reversed__(self) -> Any:
         return self.flip(0) if self.dim() else self

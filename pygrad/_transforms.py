@@ -18,6 +18,7 @@ from . import _boundary, _ops
 from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
 from ._dtypes import preserve_format
+from ._functorch._arguments import _as_tuple, _slice_argnums, argnums_t
 from ._functorch.vmap import entered, levels, mapped_or_one_by_one, vmap
 from ._tensor import Tensor
 from ._tree import TreeSpec, flatten, map_leaves, unflatten
@@ -28,7 +29,6 @@ from .autograd.graph import disable_saved_tensors_hooks
 _C = _ops.C
 _F = _ops.SPACES["torch"]
 _UNMAPPED = (1 << (LEVELS + 1)) - 1
-Argnums: TypeAlias = "int | tuple[int, ...]"
 Function: TypeAlias = Callable[..., Any]
 
 
@@ -227,7 +227,7 @@ def _check_leaves(leaves: Sequence[Any]) -> None:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
 
 
-def _check_real(name: str, what: str, values: Any) -> None:
+def check_real(name: str, what: str, values: Any) -> None:
     for place, leaf in enumerate(flatten(values)[0]):
         if isinstance(leaf, Tensor) and leaf.is_complex():
             raise RuntimeError(
@@ -364,21 +364,8 @@ def _detached(tensor: Tensor) -> Tensor:
 
 def _selected(args: tuple[Any, ...], argnums: Any) -> tuple[list[int], Any]:
     """The places that argnums name, and the arguments there."""
-    if not isinstance(argnums, (int, tuple)):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    places = [argnums] if isinstance(argnums, int) else list(argnums)
-    if not places:
-        raise RuntimeError("argnums must be non-empty")
-    for place in places:
-        if not isinstance(place, int):
-            raise RuntimeError(f"argnum must be int, got: {type(place)}")
-        if not -len(args) <= place < len(args):
-            raise RuntimeError(f"Got argnum={place}, but only {len(args)} positional inputs")
-    places = [place % len(args) for place in places]
-    if len(set(places)) != len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {tuple(places)}")
-    chosen = tuple(args[place] for place in places)
-    return places, chosen[0] if isinstance(argnums, int) else chosen
+    chosen = _slice_argnums(args, argnums, as_tuple=False)
+    return [place % len(args) for place in _as_tuple(argnums)], chosen
 
 
 def _call_with(
@@ -424,7 +411,7 @@ def _check_tensors(name: str, leaves: Sequence[Any]) -> None:
 # ------------------------------------------------------------------ reverse mode
 
 
-def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad_and_value(func: Function, argnums: argnums_t = 0, has_aux: bool = False) -> Function:
     """A function that gives the gradient of `func` and its value.
 
     Args:
@@ -477,7 +464,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     return wrapped
 
 
-def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(func: Function, argnums: argnums_t = 0, has_aux: bool = False) -> Function:
     """A function that gives the gradient of `func`; nests to any order, and in `vmap`.
 
     Args:
@@ -607,7 +594,7 @@ def _arranged(blocks: list[list[Tensor]], outputs: TreeSpec, inputs: TreeSpec) -
 
 def jacrev(
     func: Function,
-    argnums: Argnums = 0,
+    argnums: argnums_t = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
@@ -632,7 +619,7 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        _check_real("jacrev", "inputs", args)
+        check_real("jacrev", "inputs", args)
         places, chosen = _selected(args, argnums)
         one = isinstance(argnums, int)
 
@@ -642,7 +629,7 @@ def jacrev(
 
         primals = (chosen,) if one else chosen
         product = _Product(partial, primals, has_aux, "vjp(f, *primals)")
-        _check_real("jacrev", "outputs", product.outputs)
+        check_real("jacrev", "outputs", product.outputs)
         sizes = [y.numel() for y in product.outputs]
         total = sum(sizes)
         step = chunk_size or max(total, 1)
@@ -798,7 +785,7 @@ def jvp(
 
 
 def jacfwd(
-    func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+    func: Function, argnums: argnums_t = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Function:
     """A function that gives the Jacobian of `func`, by forward mode: a product an input element.
 
@@ -817,7 +804,7 @@ def jacfwd(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        _check_real("jacfwd", "inputs", args)
+        check_real("jacfwd", "inputs", args)
         places, chosen = _selected(args, argnums)
         one = isinstance(argnums, int)
         inputs, spec = flatten((chosen,) if one else chosen)
@@ -830,7 +817,7 @@ def jacfwd(
         def push(*tangents: Tensor) -> Any:
             primals = unflatten(inputs, spec)
             pushed = jvp(partial, primals, unflatten(tangents, spec), has_aux=has_aux)
-            _check_real("jacfwd", "outputs", pushed[0])
+            check_real("jacfwd", "outputs", pushed[0])
             return pushed[1:]
 
         sizes = [leaf.numel() for leaf in inputs]
@@ -851,7 +838,7 @@ def jacfwd(
     return wrapped
 
 
-def hessian(func: Function, argnums: Argnums = 0) -> Function:
+def hessian(func: Function, argnums: argnums_t = 0) -> Function:
     """A function that gives the Hessian of `func`: forward mode over reverse mode.
 
     Example:

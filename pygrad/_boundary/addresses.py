@@ -27,27 +27,17 @@ class _Pin:
         end(self.storage | (3 if self.for_good else 2))
 
 
-def _comparison(name: str) -> Any:
-    compare = getattr(int, name)
-
-    def method(self: Address, other: Any) -> Any:
-        if isinstance(other, Address):
-            self._compared = other._compared = True
-        return compare(self, other)
-
-    method.__name__ = name
-    return method
-
-
-def _arithmetic(name: str) -> Any:
+def _operator(name: str) -> Any:
+    """A comparison, or a sum or difference; that of an address and a number is an address."""
     compute = getattr(int, name)
 
     def method(self: Address, other: Any) -> Any:
+        found = compute(self, other)
         if isinstance(other, Address):
             self._compared = other._compared = True
-            return compute(self, other)
-        found = compute(self, other)
-        return found if found is NotImplemented else Address(found, self._pin)
+        elif type(found) is int:
+            return Address(found, self._pin)
+        return found
 
     method.__name__ = name
     return method
@@ -81,10 +71,9 @@ class Address(int):
     def __reduce__(self) -> Any:
         return int, (int.__int__(self),)
 
-    __eq__, __ne__ = _comparison("__eq__"), _comparison("__ne__")
-    __lt__, __le__ = _comparison("__lt__"), _comparison("__le__")
-    __gt__, __ge__ = _comparison("__gt__"), _comparison("__ge__")
-    __add__, __radd__, __sub__ = map(_arithmetic, ("__add__", "__radd__", "__sub__"))
+    __eq__, __ne__ = map(_operator, ("__eq__", "__ne__"))
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("__lt__", "__le__", "__gt__", "__ge__"))
+    __add__, __radd__, __sub__ = map(_operator, ("__add__", "__radd__", "__sub__"))
 
 
 def address(place: int, storage: int) -> int:

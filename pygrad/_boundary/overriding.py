@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 
 from . import arguments
 from .arguments import K_INDEX, K_LIST, K_OVERRIDING, kind_of
+from .release import user_level
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -339,19 +340,11 @@ def ask(
     for each in found:
         method = each.__torch_function__
         if getattr(method, "__self__", None) is each and method is not disabled:
-            warnings.warn(_PLAIN_METHOD, stacklevel=_user_level())
+            warnings.warn(_PLAIN_METHOD, stacklevel=user_level())
         result = method(what, types, args, kwargs)
         if result is not NotImplemented:
             return result
     return NotImplemented
-
-
-def _user_level() -> int:
-    """The `stacklevel` of the first frame outside of the package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_ROOT):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def no_implementation(name: str, found: Sequence[Any]) -> TypeError:

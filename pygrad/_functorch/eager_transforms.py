@@ -8,16 +8,22 @@ put one there that keeps their class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from .. import _ops, _transforms
 from .._tensor import Tensor
 from .._tree import flatten, map_leaves
 from ..autograd import grad as _gradients
+from ._arguments import _as_tuple as _as_tuple
+from ._arguments import _check_unique_non_empty as _check_unique_non_empty
+from ._arguments import _replace_args as _replace_args
+from ._arguments import _slice_argnums as _slice_argnums
+from ._arguments import _validate_and_wrap_argnum as _validate_and_wrap_argnum
+from ._arguments import _validate_and_wrap_argnums as _validate_and_wrap_argnums
+from ._arguments import argnums_t as argnums_t
 from .vmap import levels
 
 _F = _ops.SPACES["torch"]
-argnums_t: TypeAlias = "int | tuple[int, ...]"
 
 
 def _wrap_tensor_for_grad(maybe_tensor: Any, level: int) -> Any:
@@ -45,10 +51,6 @@ def _wrap_all_tensors(tensor_pytree: Any, level: int) -> Any:
     return map_leaves(lambda leaf: _wrap_tensor_for_grad(leaf, level), tensor_pytree)
 
 
-def _as_tuple(val: Any) -> tuple[Any, ...]:
-    return val if isinstance(val, tuple) else (val,)
-
-
 def _is_differentiable(maybe_tensor: Any) -> bool:
     return isinstance(maybe_tensor, Tensor) and bool(maybe_tensor.requires_grad)
 
@@ -66,74 +68,6 @@ def _safe_zero_index(x: tuple[Any, ...]) -> Any:
     if len(x) != 1:
         raise AssertionError(f"expected tuple of length 1, got length {len(x)}")
     return x[0]
-
-
-# ------------------------------------------------------------------ arguments by number
-
-
-def _validate_and_wrap_argnum(argnum: Any, num_args: int) -> int:
-    """A place among arguments, counted from the first."""
-    if not isinstance(argnum, int):
-        raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
-    if not -num_args <= argnum < num_args:
-        raise RuntimeError(f"Got argnum={argnum}, but only {num_args} positional inputs")
-    return argnum % num_args
-
-
-def _validate_and_wrap_argnums(argnums: argnums_t, num_args: int) -> argnums_t:
-    if isinstance(argnums, int):
-        return _validate_and_wrap_argnum(argnums, num_args)
-    return tuple(_validate_and_wrap_argnum(each, num_args) for each in argnums)
-
-
-def _check_unique_non_empty(argnums: argnums_t) -> None:
-    if isinstance(argnums, tuple):
-        if not argnums:
-            raise RuntimeError("argnums must be non-empty")
-        if len(set(argnums)) != len(argnums):
-            raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-
-
-def _check_kind(argnums: Any) -> None:
-    if not isinstance(argnums, (int, tuple)):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-
-
-def _slice_argnums(args: tuple[Any, ...], argnums: argnums_t, as_tuple: bool = True) -> Any:
-    """The arguments at these places; of one number, a tuple of one or that argument.
-
-    Example:
-        >>> _slice_argnums(("a", "b"), -1), _slice_argnums(("a", "b"), 0, as_tuple=False)
-        (('b',), 'a')
-    """
-    _check_kind(argnums)
-    places = _validate_and_wrap_argnums(argnums, len(args))
-    _check_unique_non_empty(places)
-    if isinstance(places, tuple):
-        return tuple(args[place] for place in places)
-    return (args[places],) if as_tuple else args[places]
-
-
-def _replace_args(
-    old_args: tuple[Any, ...], new_args: tuple[Any, ...], argnums: argnums_t
-) -> tuple[Any, ...]:
-    """Arguments with others at these places.
-
-    Example:
-        >>> _replace_args(("a", "b"), ("c",), 1)
-        ('a', 'c')
-    """
-    _check_kind(argnums)
-    if isinstance(argnums, int) and len(new_args) != 1:
-        raise RuntimeError(f"new_args should be of size 1, was of size {len(new_args)}")
-    places = _as_tuple(argnums)
-    if len(new_args) != len(places):
-        raise RuntimeError(
-            f"new_args should have the same size as argnums. Argnums size {len(places)}, new_args "
-            f"size {len(new_args)}"
-        )
-    found = dict(zip(places, new_args, strict=True))
-    return tuple(found.get(place, old) for place, old in enumerate(old_args))
 
 
 # ------------------------------------------------------------------ products and bases
@@ -209,13 +143,7 @@ def _construct_standard_basis_for(
 
 def error_if_complex(func_name: str, args: Any, is_input: bool) -> None:
     """Raises RuntimeError if a tensor of a tree is complex."""
-    for place, leaf in enumerate(flatten(args)[0]):
-        if isinstance(leaf, Tensor) and leaf.is_complex():
-            what = "inputs" if is_input else "outputs"
-            raise RuntimeError(
-                f"{func_name}: Expected all {what} to be real but received complex tensor at "
-                f"flattened input idx: {place}"
-            )
+    _transforms.check_real(func_name, "inputs" if is_input else "outputs", args)
 
 
 def safe_unflatten(tensor: Tensor, dim: int, shape: Any) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _ops
 from .._boundary.callbacks import drop_object, keep_object
-from .._creation import taken
+from .._creation import data_as_tensor
 from .._dtypes import device, strided
 
 _C = _ops.C
@@ -99,9 +99,9 @@ class save_on_cpu(saved_tensors_hooks):
 
         def unpack_from_host(packed: tuple[device, Any]) -> Any:
             if not isinstance(packed[1], tuple):
-                return taken(packed[1])
+                return data_as_tensor(packed[1])
             rebuild, name, parts, rest = packed[1]
-            return rebuild(name, tuple(map(taken, parts)), *rest)
+            return rebuild(name, tuple(map(data_as_tensor, parts)), *rest)
 
         super().__init__(pack_to_host, unpack_from_host)
 

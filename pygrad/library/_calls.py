@@ -211,7 +211,7 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
     def go_back(ctx: Any, *grads: Any) -> Any:
         if backward is None:
             raise RuntimeError(
-                f"Trying to backward through {entry.ns}.{entry.name}.{entry.overload} but no "
+                f"Trying to backward through {entry.dotted_name} but no "
                 "autograd formula was registered. Please use register_autograd to add one."
             )
         tree, n = ctx._library

@@ -39,6 +39,11 @@ class Entry:
         return full if self.overload == "default" else f"{full}.{self.overload}"
 
     @property
+    def dotted_name(self) -> str:
+        """'mine.scale.default', by which PyTorch's texts and profiles name an OpOverload."""
+        return f"{self.ns}.{self.name}.{self.overload}"
+
+    @property
     def op(self) -> Any:
         """The OpOverload."""
         return getattr(getattr(getattr(ops, self.ns), self.name), self.overload)

@@ -188,7 +188,7 @@ def register_autograd(
     """
     entry = _entry(op, "register_autograd")
     if not _is_functional(entry.schema, views=entry.is_custom):
-        name = f"{entry.ns}.{entry.name}.{entry.overload}"
+        name = entry.dotted_name
         shown = f"<CustomOpDef({entry.qualname})>" if entry.is_custom else name
         raise RuntimeError(
             f"Cannot register autograd formula for non-functional operator {shown} with schema "

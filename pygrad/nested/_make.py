@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _ops
-from .._creation import taken, tensor
+from .._creation import data_as_tensor, tensor
 from .._dtypes import bool_, device, dtype, int64, jagged, layout, strided
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
@@ -63,7 +63,7 @@ def nested_tensor(
             )
         made = _leaf_of(tensor_list, dtype, device)
     elif layout is jagged:
-        entries = [t if isinstance(t, Tensor) else taken(t) for t in tensor_list]
+        entries = [t if isinstance(t, Tensor) else data_as_tensor(t) for t in tensor_list]
         with no_grad():
             made = jagged_from_list(entries, None, dtype, device)[0].detach()
     else:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from .. import _ops
 from .._boundary import attributes
 from .._dtypes import Size, int64, strided
+from .._host_data import contiguous_strides
 from .._rebuild import _rebuild_nested_tensor
 from .._tensor import Tensor
 from ._class import Nested, Rules, made_of, over, packed
@@ -21,14 +22,6 @@ RULES: Rules = {}
 _F = _ops.SPACES["torch"]
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 Sizes = tuple[int, ...]
-
-
-def contiguous_strides(sizes: Sequence[int]) -> Sizes:
-    """Those of an entry whose elements are in order."""
-    strides = [1] * len(sizes)
-    for i in range(len(sizes) - 2, -1, -1):
-        strides[i] = strides[i + 1] * max(sizes[i + 1], 1)
-    return tuple(strides)
 
 
 class Strided:

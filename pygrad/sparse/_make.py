@@ -7,7 +7,7 @@ from typing import Any
 from .. import _ops
 from .._boundary.overriding import created
 from .._builtins import builtin
-from .._creation import taken
+from .._creation import data_as_tensor
 from .._dtypes import (
     dtype,
     int32,
@@ -25,14 +25,14 @@ _C = _ops.C
 
 def _values_of(data: Any, kind: dtype | None, device: Any) -> Tensor:
     """Given numbers as a tensor; a tensor keeps its history."""
-    values = data if isinstance(data, Tensor) else taken(data, kind)
+    values = data if isinstance(data, Tensor) else data_as_tensor(data, kind)
     return values if device is None else values.to(device)
 
 
 def _indices_of(data: Any) -> Tensor:
     if isinstance(data, Tensor):
         return data if data.dtype in (int32, int64) else data.to(int64)
-    return taken(data, int64)
+    return data_as_tensor(data, int64)
 
 
 def _is_size(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import _ops
 from .._boundary.arguments import is_numpy_scalar
-from .._creation import taken, tensor
+from .._creation import data_as_tensor, tensor
 from .._dtypes import (
     bfloat16,
     complex32,
@@ -160,7 +160,7 @@ def _difference(mine: Any, theirs: Any, rules: _Rules) -> str | None:
     mine, theirs = _number(mine), _number(theirs)
     if type(mine) is type(theirs) and hasattr(mine, "__array_interface__"):
         try:
-            mine, theirs = taken(mine), taken(theirs)
+            mine, theirs = data_as_tensor(mine), data_as_tensor(theirs)
         except TypeError:
             raise _incomparable(*given) from None
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):

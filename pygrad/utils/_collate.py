@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
-from .._creation import taken
+from .._creation import data_as_tensor
 from .._package import pygrad
 from .._tensor import Tensor
 
@@ -99,7 +99,7 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = No
     """Arrays of numbers, made tensors and joined."""
     if not _is_numeric(batch[0]):
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
-    return collate([taken(array) for array in batch], collate_fn_map=collate_fn_map)
+    return collate([data_as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
