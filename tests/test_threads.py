@@ -349,10 +349,8 @@ def test_each_of_many_threads_has_its_turn() -> None:
     _beside(lambda: a @ a, 32, wait_for_all)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_fork_waits_for_one_call_of_a_worker() -> None:
-    code = """
-import os, statistics, threading, pygrad
+WORKER = """
+import os, threading, pygrad
 a, count = pygrad.rand(300, 300), [0]
 
 def work():
@@ -361,6 +359,13 @@ def work():
         count[0] += 1
 
 threading.Thread(target=work, daemon=True).start()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_fork_waits_for_one_call_of_a_worker() -> None:
+    code = """
+import statistics
 waited = []
 for _ in range(9):
     before, child = count[0], os.fork()
@@ -371,27 +376,18 @@ for _ in range(9):
 print(statistics.median(waited) <= 2, flush=True)
 os._exit(0)
 """
-    assert python(code) == "True"
+    assert python(WORKER + code) == "True"
 
 
 def test_loader_with_workers_beside_a_busy_thread() -> None:
     code = """
-import os, threading, pygrad
 from pygrad.utils.data import DataLoader, TensorDataset
-a, count = pygrad.rand(300, 300), [0]
-
-def work():
-    while True:
-        a @ a
-        count[0] += 1
-
-threading.Thread(target=work, daemon=True).start()
 data = TensorDataset(pygrad.arange(100.0))
 loader = DataLoader(data, batch_size=10, num_workers=2)
 print(sum(batch[0].sum().item() for batch in loader), flush=True)
 os._exit(0)
 """
-    assert python(code) == "4950.0"
+    assert python(WORKER + code) == "4950.0"
 
 
 def test_program_ends_beside_a_thread_in_a_long_call() -> None:

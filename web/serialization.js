@@ -212,13 +212,13 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     ] of entries.sort(
       ([, { data_offsets: a }], [, { data_offsets: b }]) => a[0] - b[0] || a[1] - b[1],
     )) {
-      const small = dtype in FLOAT8;
-      if (small && float8 !== 'float32')
+      const isFloat8 = dtype in FLOAT8;
+      if (isFloat8 && float8 !== 'float32')
         throw new NotImplementedError(
           `load: tensor '${name}' has dtype ${dtype}, of which pygrad has no tensors. With { float8: 'float32' } such tensors are ` +
             'read as float32, with the same numbers, and the others of the file as they are',
         );
-      const kind = dtypes[small ? 'uint8' : NAMES[dtype]];
+      const kind = dtypes[isFloat8 ? 'uint8' : NAMES[dtype]];
       if (!kind)
         throw new NotImplementedError(`load: tensor '${name}' has unsupported dtype ${dtype}`);
       if (
@@ -230,7 +230,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
       end = to;
       const make = () => {
         const bytes = data.subarray(from, to);
-        if (!small) return ofBytes(bytes, kind, shape);
+        if (!isFloat8) return ofBytes(bytes, kind, shape);
         const numbers = numbersOf(dtype);
         const wide = Float32Array.from(bytes, (byte) => numbers[byte]);
         return ofBytes(new Uint8Array(wide.buffer), dtypes.float32, shape);
