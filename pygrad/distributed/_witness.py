@@ -15,12 +15,17 @@ from typing import Final
 
 _GRACE: Final = 3
 """Seconds."""
+_PASSAGE: Final = 1
+"""Seconds for the message. At an abort mpiexec drops what it has not yet read."""
 _SCRIPT: Final = f"""
 read word
 [ "$word" = left ] && exit
 [ "$word" = failed ] && read end
 sleep {_GRACE}
-[ "$word" = failed ] || echo "rank $PMI_RANK has ended within its group: the job is ended" >&2
+if [ "$word" != failed ]; then
+    echo "rank $PMI_RANK has ended within its group: the job is ended" >&2
+    sleep {_PASSAGE}
+fi
 echo "cmd=abort exitcode=1"
 """
 """The shell program of the witness. mpiexec reads its output."""
