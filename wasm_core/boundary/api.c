@@ -244,8 +244,9 @@ static void run_call(Call *call) {
 /* Runs a call; or returns false and gives none, if a host with threads should make the call anew in
  * the mode PG_LONG. */
 static bool run_if_short(Call *c, int mode) {
-  if (c->row->effort && frame->most_effort && !(mode & PG_LONG) &&
-      call_effort(c) > frame->most_effort) {
+  const int32_t most = frame->most_effort;
+  if (c->row->effort && most && !(mode & PG_LONG) && !(most >= SMALL_EFFORT && call_is_small(c)) &&
+      call_effort(c) > most) {
     ret_none(c);
     return false;
   }

@@ -131,3 +131,22 @@ double call_effort(const Call *c) {
   }
   return 0;
 }
+
+/* So many elements, together, of tensors and of sizes: of two that broadcast to n * n / 4, or of two
+ * that are multiplied. */
+bool call_is_small(const Call *c) {
+  static const int16_t few[] = {
+      [EFFORT_light] = 512,        [EFFORT_heavy] = 180,  [EFFORT_slow] = 90,
+      [EFFORT_region] = 2048,      [EFFORT_picks] = 2048, [EFFORT_product] = 8192,
+      [EFFORT_convolution] = 4096, [EFFORT_cubic] = 256,  [EFFORT_walk] = -1};
+  int64_t left = few[c->row->effort];
+  const Value *v = c->v;
+  for (int n = c->n_args; n > 0 && left >= 0; n--, v++) {
+    if (v->tag == TAG_TENSOR) left -= v->t->numel;
+    else if (v->tag == TAG_INT) left -= v->i > 0 ? v->i : 0;
+    else if (v->tag == TAG_INTS)
+      left -= product_of_sizes(v) > (double)left ? left + 1 : (int64_t)product_of_sizes(v);
+    else if (has_tensors(v)) return false;
+  }
+  return left >= 0;
+}

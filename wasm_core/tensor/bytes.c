@@ -47,6 +47,8 @@ bool bytes_sole(const Bytes *b) {
   return bytes_are_part(b) ? b->refs == 2 && block_of(b)->refs == 1 : b->refs == 1;
 }
 
+bool bytes_shared(const Bytes *b) { return b->refs - (bytes_are_part(b) ? 1 : b->n_parts) > 1; }
+
 /* ------------------------------------------------------------ reaches */
 
 Reach reach_of_bytes(const Bytes *b) {
@@ -131,6 +133,7 @@ static BytesPart **place_of(Bytes *block, const Reach *r, BytesPart **up) {
 /* Puts p at a link of the tree, below `up`. Takes a reference to the block. */
 static void insert(BytesPart *p, Bytes *block, BytesPart **at, BytesPart *up) {
   p->block = block;
+  block->n_parts++;
   p->left = p->right = NULL;
   p->up = up;
   p->rank = next_rank();
@@ -145,6 +148,7 @@ static void take_out(BytesPart *p) {
   while (p->left && p->right) rise(p->left->rank > p->right->rank ? p->left : p->right);
   replace(p, p->left ? p->left : p->right);
   for (BytesPart *q = p->up; q; q = q->up) measure(q);
+  p->block->n_parts--;
 }
 
 /* The first part at or below p that ends behind the beginning of r; NULL if it begins behind r. */

@@ -1,8 +1,9 @@
 /* Bytes: the memory of storages, which is copy-on-write.
  *
- * A block is memory. Its owner, a storage, may write to it. A part is what a snapshot has: a stretch
- * of a block, which stays as it is. The owner keeps its place: before it writes, bytes_make_way
- * moves those parts aside that the write would change, and no other. */
+ * A block is memory. Its owner, a storage, may write to it. A snapshot of all of it shares the
+ * block: who writes first moves to another. A snapshot of less has a part: a stretch of a block,
+ * which stays as it is. The owner keeps its place: before it writes, bytes_make_way moves those
+ * parts aside that the write would change, and no other. */
 #ifndef PG_BYTES_H
 #define PG_BYTES_H
 
@@ -13,7 +14,8 @@
 typedef struct BytesPart BytesPart;
 
 typedef struct {
-  int32_t refs; /* of a block: its owner and its parts; of a part: storages, and the block's one */
+  int32_t refs; /* of a block: storages and its parts; of a part: storages, and the block's one */
+  int32_t n_parts; /* of a block */
   int32_t form; /* of the tensors over it: of FORM_ABSENT, and `data` is no memory; FORM_HOSTED, and
                  * what is there are no elements: they are hidden, the host has them; or 0 */
   int64_t n_bytes;
@@ -44,6 +46,8 @@ Bytes *bytes_part(Bytes *b, const Reach *r);
 bool bytes_are_part(const Bytes *b);
 /* Whether one reference to b is all that holds its memory. */
 bool bytes_sole(const Bytes *b);
+/* Whether storages share b. */
+bool bytes_shared(const Bytes *b);
 /* The block in which b lies: b itself if it is no part. */
 const Bytes *bytes_block(const Bytes *b);
 /* The number of bytes in parts of a block that meet a reach. */

@@ -205,7 +205,7 @@ static Reach reach_of(const Tensor *t) {
 static NOINLINE bool make_way(Storage *s, Reach r, bool whole) {
   Bytes *b = s->bytes;
   if (b->form & FORM_ABSENT || bytes_sole(b)) return true;
-  if (bytes_are_part(b)) return storage_move(s, !whole);
+  if (bytes_are_part(b) || bytes_shared(b)) return storage_move(s, !whole);
   if (whole && bytes_in_way(b, &r) > b->n_bytes / 2) return storage_move(s, false);
   return bytes_make_way(b, &r);
 }
@@ -643,14 +643,13 @@ static Bytes *up_to_date_copy(Storage *s) {
 /* A reference to bytes for a snapshot of t, which begin where t does. */
 static Bytes *bytes_for(const Tensor *t) {
   Storage *s = t->storage;
+  if (tensor_covers_storage(t)) {
+    Bytes *b = s->exports ? up_to_date_copy(s) : s->bytes;
+    if (b) b->refs++;
+    return b;
+  }
   Reach r = reach_of(t);
   if (!s->exports) return bytes_part(s->bytes, &r);
-  if (tensor_covers_storage(t)) {
-    Bytes *copy = up_to_date_copy(s);
-    if (!copy) return NULL;
-    r = reach_of_bytes(copy);
-    return bytes_part(copy, &r);
-  }
   return bytes_of_memory(tensor_memory(t), (int64_t)(r.to - r.from), s->bytes->form);
 }
 
