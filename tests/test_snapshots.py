@@ -314,6 +314,23 @@ def test_check_mode_speaks_as_pytorch() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["acosh", "asinh", "atanh"])
+def test_check_mode_refuses_derivatives_that_pytorch_lacks_in_place(name: str) -> None:
+    """A snapshot has the elements that were overwritten; PyTorch has no derivative there."""
+    x = pygrad.tensor([1.5, 2.0] if name == "acosh" else [0.25, 0.5], requires_grad=True)
+    (wanted,) = pygrad.autograd.grad(getattr(x, name)().sum(), x)
+    (found,) = pygrad.autograd.grad(getattr(x * 1, f"{name}_")().sum(), x)
+    assert found.tolist() == wanted.tolist()
+    with pygrad.autograd.graph.set_saved_tensor_mode("check"):
+        y = getattr(x * 1, f"arc{name[1:]}_")()
+        assert y.grad_fn.name() == f"{name.capitalize()}Backward1"
+        message = f"the derivative for 'inplace version of {name}' is not implemented."
+        for _ in range(2):
+            with pytest.raises(NotImplementedError, match=message):
+                y.sum().backward()
+        assert pygrad.autograd.grad(getattr(x, name)().sum(), x)[0].tolist() == wanted.tolist()
+
+
 def test_check_mode_ends_with_its_scope() -> None:
     a = pygrad.ones(2, requires_grad=True)
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):

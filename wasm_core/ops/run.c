@@ -112,14 +112,33 @@ static Node *node_without_gradient(const Call *c, Tensor *self, const Tensor *r)
   return node_new(by_tensor ? &nodes->with_tensor : &nodes->with_number, 0, 0, self, other, NULL);
 }
 
+/* PyTorch has no derivative of these in place, for they overwrite what it needs. A snapshot has it;
+ * "check" mode keeps PyTorch's rules. */
+static void grad_overwritten(Node *n, Tensor **g, Tensor **gi) {
+  (void)g, (void)gi;
+  fail(ERR_NOT_IMPLEMENTED, "the derivative for 'inplace version of a%.4s' is not implemented.",
+       n->type->name + 1);
+}
+static const NodeType *overwriting(const Node *n) {
+  static const NodeType types[] = {{"AcoshBackward1", grad_overwritten, "", false, NULL, NULL},
+                                   {"AsinhBackward1", grad_overwritten, "", false, NULL, NULL},
+                                   {"AtanhBackward1", grad_overwritten, "", false, NULL, NULL}};
+  const char *name = saved_check_mode ? n->type->in_place : NULL;
+  for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
+    if (strcmp(name, types[i].name) == 0) return &types[i];
+  return NULL;
+}
+
 void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(c, self, r)) return;
-  if (r != self && r->grad_fn && r->grad_fn->type->in_place) renamed(r, r->grad_fn->type->in_place);
   Node *n = r == self ? NULL : r->grad_fn;
+  const NodeType *refuses = n ? overwriting(n) : NULL;
+  if (n && n->type->in_place) renamed(r, n->type->in_place);
   Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
   bool kept = r == self || row_has(c->row, UNRECORDED), forward = forward_on;
   forward_on = false;
-  if (n) node_retain(n);
+  if (refuses) n = node_beside(refuses, n);
+  else if (n) node_retain(n);
   /* of what self was: before the write, too */
   else if (!kept) n = node_without_gradient(c, self, r);
   if (!move_result(self, r)) {
