@@ -6,6 +6,9 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -81,6 +84,24 @@ def test_files_of_the_document_exist(name: str) -> None:
     named |= set(re.findall(r"\]\(([\w/.]+)\)", text))
     roots = [ROOT, ROOT / "wasm_core", ROOT / "pygrad", ROOT / "web"]
     assert not {path for path in named if not any((root / path).exists() for root in roots)}
+
+
+def test_example_of_an_op_compiles(tmp_path: Path) -> None:
+    """The gradient and the function that CONTRIBUTING.md shows, beside the real declarations."""
+    if not (compiler := shutil.which("gcc") or shutil.which("clang")):
+        pytest.skip("no C compiler here")
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    example = re.search(r"^ +GRAD\(TraceBackward0.*?^       }\n\n.*?^       }\n", text, re.M | re.S)
+    assert example
+    source = tmp_path / "example.c"
+    source.write_text(f'#include "ops/op.h"\n#include "ops/view/view.h"\n{example[0]}')
+    engine = ROOT / "wasm_core"
+    subprocess.run([sys.executable, engine / "declare.py", tmp_path], cwd=ROOT, check=True)
+    command = [compiler, "-fsyntax-only", "-std=c11", "-Wall", "-Wextra", "-Werror"]
+    found = subprocess.run(
+        [*command, f"-I{engine}", f"-I{tmp_path}", source], capture_output=True, text=True
+    )
+    assert not found.returncode, found.stderr
 
 
 def test_architecture_has_the_layers_that_are_tested() -> None:

@@ -1,7 +1,7 @@
 /* Ops that have no loops of the half types: they compute in float, and round once, at the end.
  *
  *     Tensor *t_softmax(Tensor *x, int64_t dim) {
- *       OP_ENTERED("softmax", x, dim);
+ *       OP_ENTERED(t_softmax, "softmax", x, dim);
  *       IN_FLOAT(t_softmax(x, dim), x);
  *
  * If the tensors named behind the call are of one half type, each becomes, in its variable, a float
