@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MEM_HEAD = 32 };
+enum { MEM_HEAD = sizeof(void *) == 4 ? 32 : 64 }; /* a native build has wider pointers */
 
 /* NULL and ERR_MEMORY if there is no room. Contents are undefined. */
 void *mem_alloc(size_t n_bytes);

@@ -4,11 +4,11 @@
  * released when the crossing (or backward node) that made it ends, unless somebody called
  * tensor_retain. Arguments are borrowed. So code composed of ops neither retains nor releases.
  *
- * Bytes are copy-on-write (bytes.h). A Storage is what aliases share; snapshots share parts of its
- * Bytes. Whoever writes calls tensor_write_begin first, which moves aside the parts that the write
- * would change, and looks for memory afterwards: that of a snapshot may be another then. While the
- * memory is the host's too (`exports`: of arrays over it, or since a program got its address) a
- * snapshot is a real copy, or a part of the storage's latest one if the elements are the same. */
+ * Bytes are copy-on-write (bytes.h). Aliases share a Storage. Snapshots share its Bytes, or a part
+ * of them. Whoever writes calls tensor_write_begin first, which moves the storage to other bytes, or
+ * aside the parts that the write would change; the address of elements is taken afterwards. While
+ * the memory is the host's too (`exports`: of arrays over it, or since a program got its address) a
+ * snapshot is a real copy, or shares the storage's latest one if the elements are the same. */
 #ifndef PG_TENSOR_H
 #define PG_TENSOR_H
 
