@@ -74,7 +74,7 @@ class Index:
 
 
 class GeneratorArgument:
-    """What a Generator shows of itself to the engine."""
+    """The part of a Generator that the engine reads."""
 
     __slots__ = ()
     _id: int
@@ -85,8 +85,8 @@ of_engines[GeneratorArgument] = __name__.partition(".")[0]
 
 
 def kind_of(value: Any) -> int:
-    """The kind of a value whose exact type may be new: that of its nearest base, unless it
-    overrides; remembered.
+    """The kind of a value whose exact type may be new: the kind of the nearest known base, unless
+    the type overrides. Remembered by type.
     """
     kind = type(value)
     if (known := KINDS.get(kind)) is not None:
@@ -106,9 +106,9 @@ def kind_of(value: Any) -> int:
 
 
 def refuse_foreign(value: Any) -> None:
-    """For what is none of this engine's.
+    """Refuses objects of another engine.
 
-    Raises: TypeError: it is a tensor or the like of another engine.
+    Raises: TypeError: `value` is a tensor or other object of another engine.
     """
     for base in type(value).__mro__:
         if base in of_engines:
@@ -150,11 +150,11 @@ make_block: Callable[[int], tuple[Any, int]] | None = None
 
 
 class Blob:
-    """Lists and texts of a call on their way to the frame's data area; what is too long for it
-    goes into a block of the engine's memory that lives as long as this.
+    """Lists and texts of a call on their way to the frame's data area. Data too long for the area
+    goes into a block of the engine's memory that lives as long as this object.
 
     Attributes:
-        asks: whether arguments that override are to be asked: `Overridden` is raised for them.
+        asks: whether arguments that override are asked: `Overridden` is raised for them.
     """
 
     __slots__ = ("apart", "asks", "at", "parts")
@@ -206,8 +206,9 @@ _INT_ALONE = {int}
 
 
 def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
-    """A list of one kind of thing; anything else is OTHER with names for an error message: the
-    list's type and that of its first odd item, whose place, from 1, the slot tells too.
+    """A list of one kind of thing. Anything else is OTHER, with names for an error message: the
+    list's type and the type of its first odd item; the slot also has that item's place, counted
+    from 1.
     """
     types = set(map(type, value))
     if types == _INT_ALONE:

@@ -41,7 +41,7 @@ class Enum(int):
 
 
 def tensor_of(handle: int) -> Any:
-    """The tensor of a handle: its very object, where there is one."""
+    """The tensor of a handle: the existing object, if there is one."""
     return calls.known(calls.share(handle))
 
 
@@ -104,15 +104,15 @@ def _value(tag: int, n: int, word: int) -> Any:
 
 
 def values_of(words: Sequence[int]) -> list[Any]:
-    """All arguments; sizes whose number C has before them are one list."""
+    """All arguments. Sizes that C passes behind their count become one list."""
     found: list[Any] = []
     before = count = -1
     for at in range(4, len(words), 3):
         tag, n, word = words[at : at + 3]
-        if tag == _C_WORDS:  # behind their number, or behind other words
+        if tag == _C_WORDS:  # behind their count, or behind other words
             count = found.pop() if before == _C_INT else count if before == _C_WORDS else -1
             at_word = word >> 3
-            if count < 0 and word:  # one number, that may be absent
+            if count < 0 and word:  # one number, which may be absent
                 found.append(_words[at_word])
             else:
                 known = count == 0 or word
@@ -144,7 +144,7 @@ def wants_grad(words: Sequence[int], place: int) -> bool:
 
 
 def handles_of(values: Sequence[Any]) -> list[int]:
-    """The handles of results, each of which keeps its object. None is 0."""
+    """The handles of results; keeps each result's object alive. None is 0."""
     made = [each for each in values if each is not None]
     callbacks._keep.extend(made)
     callbacks.take_back([], made)

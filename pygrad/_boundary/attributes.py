@@ -1,5 +1,5 @@
 """Attributes and methods of tensors that read linear memory, each in one frame of Python. They
-read what header.py names, written out for speed.
+inline the reads that header.py names, for speed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def dtype_of(self: Tensor) -> dtype:
 
 
 def is_absent(self: Tensor) -> bool:
-    """Whether it has no elements: those of the device meta have none."""
+    """Whether the tensor has no elements in memory, as on the device meta."""
     return memory[self._h + _FORM] & ABSENT != 0
 
 
@@ -97,7 +97,7 @@ def requires_grad(self: Tensor) -> bool:
 
 
 def grad(self: Tensor) -> Any:
-    """The gradient that backward accumulated, or None. The same object each time."""
+    """The gradient that backward accumulated, or None. Returns the same object each time."""
     meta = unsigned[(self._h + _META) >> 2]
     handle = unsigned[(meta + _GRAD) >> 2] if meta else 0
     try:
@@ -130,7 +130,7 @@ _items_told = False
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     h = self._h
-    # nor is it lazy, batched or of a form
+    # neither lazy, batched nor of a special form
     if (
         words[(h + _NUMEL) >> 3] == 1
         and memory[h + _FLAGS] < CONJ

@@ -72,7 +72,7 @@ add_callable = keep_object
 
 
 def keep_watched(thing: Any) -> int:
-    """The same for an object that a node will hold, and which goes as soon as the node does."""
+    """As `keep_object`, for an object that a node will hold and that is freed with the node."""
     ident = next(_ids)
     objects[ident] = thing
     _watched.add(ident)
@@ -89,7 +89,7 @@ def drop_object(ident: int) -> None:
 
 
 def held(ident: int) -> Any:
-    """What `keep_object` was given, until the engine lets go of the number; then None."""
+    """The object given to `keep_object`; None once the engine has released its number."""
     found = objects.get(ident)
     if found is None and ident in shown:
         box = shown[ident]()
@@ -125,14 +125,15 @@ def tell_text(text: str) -> list[int]:
 
 # ------------------------------------------------------------------ one object a tensor
 
-# In PyTorch a tensor has one object as long as anybody has the tensor, the engine included. Here it
-# is one as long as somebody has the object; what callbacks noted on it, its attributes, stays as
-# long as the engine has the tensor: under a number that the tensor knows, `objects` has the
-# attributes while there is no object, else (). An object with which a callback did nothing serves
-# for another tensor, which takes less time than to make one and to let it go.
+# In PyTorch a tensor keeps its object while anybody, the engine included, has the tensor. Here it
+# keeps its object while Python refers to the object. Attributes that callbacks set stay as long as
+# the engine has the tensor: the tensor knows a number, under which `objects` holds the attributes
+# while there is no object, else (). An object that a callback did not touch is reused for another
+# tensor, which is faster than to create and free one.
 
 _spares: Final[list[Any]] = []
-"""Objects that wait: of `_nothing`, so that who finds one among Python's objects may look at it."""
+"""Unused objects, each with the handle of `_nothing`, so that code that finds one among Python's
+objects can read it."""
 _nothing: Any = None
 _NOTHING = 0
 
@@ -147,7 +148,7 @@ def adopt_tensor(kind: type) -> None:
 
 
 def _alone() -> int:
-    """The references that are counted of what a local variable has and nobody else."""
+    """The reference count of an object that only one local variable refers to."""
     only = object()
     return getrefcount(only)
 
@@ -156,7 +157,8 @@ _ALONE: Final = _alone()
 
 
 def lend(handles: Sequence[int]) -> list[Any]:
-    """The tensors of handles whose references are ours, each the very object if there is one."""
+    """The tensors of handles whose references are ours; uses the existing object of a tensor that
+    has one."""
     lent: list[Any] = []
     for handle in handles:
         ref = _known_refs.get(handle)
@@ -172,10 +174,10 @@ def lend(handles: Sequence[int]) -> list[Any]:
 
 
 def _known(ref: Any, handle: int) -> Any:
-    """The object of a tensor that was remembered, alive or with what was noted on it, or None."""
+    """The object of a remembered tensor: alive, or revived with its kept attributes; or None."""
     found = ref()
     if found is not None and found._h == handle:
-        _released.append(handle)  # it has a reference
+        _released.append(handle)  # the object has a reference already
         return found
     if _ints[(handle + _NOTED) >> 2]:
         return _revived(calls.wrap(handle))
@@ -195,7 +197,8 @@ def _release(handle: int) -> None:
 def take_back(
     lent: list[Any], results: Sequence[Any] = (), release: Callable[[int], None] = _release
 ) -> None:
-    """Ends what `lend` began: what others keep they keep, and for the engine it is known.
+    """Ends the loan of `lend`: releases objects that nobody else kept, and remembers the others for
+    the engine.
 
     Args:
         lent: the list, which has our only references; it is emptied.
@@ -210,7 +213,7 @@ def take_back(
         if others:
             for result in results:
                 others -= result is each
-            result = None  # which would be one more reference
+            result = None  # drops one more reference
             if others and (each.__weakref__ is None or each.__dict__):
                 keep_face(each)
         elif each.__dict__:
@@ -277,7 +280,7 @@ def _last_words(tensor: Any, handle: int) -> None:
 
 
 class _Face:
-    """What becomes of the object of a tensor whose class answers for it: class and attributes."""
+    """The kept part of a tensor's object when its class handles ops: class and attributes."""
 
     __slots__ = ("fields", "kind", "notes")
 
@@ -301,7 +304,8 @@ class _Face:
 
 
 def _notes_of(tensor: Any) -> Any:
-    """What stays of an object: its attributes, and its class if that answers for the tensor."""
+    """The kept part of an object: its attributes, and its class if the class handles the tensor's
+    ops."""
     hosted = _memory[tensor._h + _FORM] & _HOSTED
     return _Face(tensor) if hosted else tensor.__dict__
 
@@ -353,8 +357,8 @@ calls.revived = _revived
 
 
 def look_at_last(tensor: Any, h: int) -> None:
-    """Releases the handle of an object that goes. What callbacks noted on it stays as long as the
-    engine's tensor; a node goes at once if this may have been the last reference to it.
+    """Releases the handle of an object that dies. Attributes set by callbacks stay as long as the
+    engine's tensor; a node is freed at once if this may have been its last reference.
     """
     if h and _ints[(h + _NOTED) >> 2]:
         _last_words(tensor, h)
@@ -376,7 +380,8 @@ services[NAME] = lambda ident, _: tell_text(_name(held(ident)))
 
 
 def answer(values: Sequence[Any]) -> list[int]:
-    """What a callback returned, for the engine, which is told the type of what is no tensor."""
+    """The handles of a callback's results, for the engine. Passes on the type's name of a result
+    that is no tensor."""
     _keep.extend(values)
     handles, odd = encode(values)
     if odd:
@@ -385,7 +390,7 @@ def answer(values: Sequence[Any]) -> list[int]:
 
 
 def _run_hook(ident: int, handle: int) -> int:
-    """A hook on one gradient: what `_dispatch` does, in one piece to save time."""
+    """A hook on one gradient: `_dispatch` inlined to save time."""
     if _keep:
         _keep.clear()
     gradient: Any = None
@@ -406,7 +411,7 @@ def _run_hook(ident: int, handle: int) -> int:
     _lock.free = _lock.key
     try:
         if _ints[_N_DROPPED]:
-            _forget_dropped()  # what was noted on gradients that are gone by now
+            _forget_dropped()  # attributes set on gradients that are freed by now
         result = hook(gradient)
         if handle:  # as `take_back` does
             if getrefcount(gradient) > _ALONE:
@@ -448,8 +453,8 @@ def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
 
 
 def _answered(result: Any, grads: list[Any]) -> list[int]:
-    """What a hook on several gradients returned: nothing, or any word and what takes the place of
-    the first given.
+    """The answer of a hook on several gradients: empty, or a word of any value and the replacements
+    of the first gradients.
     """
     if result is None:
         take_back(grads)

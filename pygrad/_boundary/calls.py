@@ -1,8 +1,8 @@
 """From Python values to a frame and back: one crossing a call.
 
 `invoke` takes any op and any arguments; `binary`, `function` and their like make faster functions
-for what is called most. What an argument may be, which overload it selects and what an error says
-is the engine's business.
+for the most frequent calls. The engine decides which arguments are allowed, which overload they
+select and what an error says.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ holders: Final[list[dict[str, Any]]] = [globals()]
 
 
 def _tell(**found: Any) -> None:
-    """Changes globals of this module, and those of the same name of the modules in `holders`."""
+    """Changes globals of this module, and globals of the same name in the modules of `holders`."""
     for names in holders:
         names.update((name, value) for name, value in found.items() if name in names)
 
@@ -259,8 +259,8 @@ def invoke(
 
 
 def _unclaimed() -> None:
-    """Lets go of a result that no object was made for: a signal's handler raised as a call ended,
-    or there is no memory. The engine is taken.
+    """Releases a result for which no object was made, because a signal's handler raised as a call
+    ended or memory ran out. The caller holds the engine.
     """
     r = _result[0] & ~e.VIEW
     if 0 < r < _FRESH:
@@ -308,8 +308,8 @@ _state, _ENABLED = overriding.state, overriding.ENABLED
 
 
 def operate(row: int, mode: int, function: Any, numbers: bool, self: Any, other: Any) -> Any:
-    """An operator, for other types than the quick way takes; NotImplemented for what the op has no
-    use for, which may know what to do with a tensor: Python asks it then.
+    """An operator, for types that the quick way does not take. NotImplemented for operands that the
+    op cannot use, so that Python asks the operand.
     """
     kind = kind_of(other)
     if kind == K_OVERRIDING:
@@ -404,7 +404,7 @@ def _gather_varargs(args: Sequence[Any]) -> Sequence[Any]:
 
 
 def _out_or(result: Tensor, kwargs: dict[str, Any]) -> Tensor:
-    """The caller's own object if the result is what was passed as out=."""
+    """The caller's own object if the result is the tensor passed as out=."""
     out = kwargs.get("out")
     if out is not None and getattr(out, "_h", 0) == result._h:
         return out  # type: ignore[no-any-return]
@@ -455,8 +455,8 @@ def _forget_the_dead() -> None:
 
 
 def known(tensor: Any) -> Any:
-    """The remembered object of the same engine tensor; else this one, with what was noted on an
-    object that is gone.
+    """The remembered object of the same engine tensor; else `tensor` itself, with the attributes
+    kept from an object that is gone.
     """
     ref = known_refs.get(tensor._h)
     if ref is None:
@@ -495,7 +495,7 @@ def _retain(handles: Sequence[int]) -> None:
 
 
 def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode: int = 0) -> Any:
-    """Results that are not one plain tensor, failures, and what waits for the host."""
+    """Handles results other than one plain tensor, failures, and work that waits for the host."""
     if r < 0:
         error = e.failure(r)
         e.collect_pending(beside_an_error=True)
@@ -595,8 +595,9 @@ def _tensors(handles: list[int], row: int, kwargs: dict[str, Any]) -> Any:
 
 # ------------------------------------------------------------------ fast operators
 
-# Whose thread owns the engine and finds it free takes it, in this order: asking is a call, after
-# which other threads may run; reading and writing a field is none. The slow way is for all else.
+# A thread that owns the engine and finds it free takes it, in this order: `_mine` is a call, after
+# which other threads may run; a read or a write of a field is none. All other cases take the slow
+# way.
 
 # The parameters of call2 stand 16 bytes apart: head, released handle, two arguments.
 _slot, _double_slot = e.result_slot, e.double_slot
@@ -610,7 +611,7 @@ _FRESH = (1 << 30) - 1  # below it a result needs no second look, and comparing 
 
 @functools.cache
 def _counts(*tags: int) -> int:
-    """The part of a head that says what the arguments are."""
+    """The part of a head that holds the number and the types of the arguments."""
     packed = sum(tag << (4 * i) for i, tag in enumerate(tags))
     return e.HEAD | _header(0, len(tags), packed, 0)
 
@@ -623,8 +624,8 @@ def _head(row: int, mode: int, *tags: int) -> int:
 
 
 def _other(r: int, head: int, args: tuple[Any, ...]) -> Any:
-    """What call2 returned, if it is no small handle of a fresh tensor; `head`: of the call, or its
-    row, which is its low half.
+    """The result of a call2 that returned anything but a small handle of a fresh tensor. `head`:
+    the call's head, or its low half, the row.
     """
     row = head & _ROW_BITS
     if r == e.SELF:
@@ -643,9 +644,9 @@ def _other(r: int, head: int, args: tuple[Any, ...]) -> Any:
 
 
 def _again(row: int, args: tuple[Any, ...]) -> Any:
-    """Makes the call of call2, which the engine has found too long, while other threads run."""
+    """Repeats a call2 that the engine found too long, while other threads run."""
     _slot[0] = _words[_RESULT] | _LONG_HEAD
-    _slot[2] = 0  # what was released is
+    _slot[2] = 0  # the released handle is handed over already
     try:
         _call2_long(*_call2_places)
         r = _slot[0]
@@ -665,10 +666,10 @@ _watchers: Final[list[Callable[..., Any]]] = []
 
 def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Hands every call of an op, with the arguments of `invoke`, to a function instead, which may
-    call `call_op`; None: to nobody. Costs nothing while nobody is asked: the quick ways ask who
-    owns the engine anyway, and are told that it is somebody else.
+    call `call_op`; None: to nobody. Free while nothing intercepts: the quick ways test who owns the
+    engine anyway, and are told that another thread does.
 
-    Returns: who was asked before.
+    Returns: the function that intercepted before.
     """
     before = _watchers[-1] if _watchers else None
     _watchers[:] = [] if seen is None else [seen]
@@ -686,7 +687,7 @@ def keep_arguments(keeps: bool) -> None:
 
 
 def _direct() -> None:
-    """Says where calls go: first to modes, then to who intercepts, then to the engine."""
+    """Sets the route of calls: first to modes, then to an interceptor, then to the engine."""
     way = _asking if overriding.modes_anywhere else _watched if _watchers else _last_way
     _tell(invoke=way, _mine=e.mine if way is call_op else _never)
 

@@ -13,7 +13,7 @@ PREPARED: Final = layout["call_prepared"]
 LONG: Final = layout["call_long"]
 """The host lets other threads run during the call."""
 
-# What a result is, beside its handle: boundary/pg.h.
+# Flags of a result beside its handle: boundary/pg.h.
 PENDING: Final = 1 << layout["bit_pending"]
 DESCRIBED: Final = 1 << layout["bit_described"]
 VIEW: Final = 1 << layout["bit_view"]
@@ -40,7 +40,7 @@ BOOLS: Final = layout["tag_bools"]
 COMPLEX: Final = layout["tag_complex"]
 GENERATOR: Final = layout["tag_generator"]
 
-# What the engine asks of a callback.
+# Kinds of callbacks.
 HOOK: Final = layout["host_hook"]
 POST_HOOK: Final = layout["host_post_hook"]
 NODE_PRE_HOOK: Final = layout["host_node_pre_hook"]
@@ -71,22 +71,22 @@ VIEW_REPLAY: Final = layout["mode_view_replay"]
 LEVELS: Final = layout["mode_levels"] - 1
 """Level k of vmap is the bit k places above this one."""
 
-# What a tensor's byte of flags says.
+# Bits of a tensor's byte of flags.
 REQUIRES_GRAD: Final = layout["flag_requires_grad"]
 IS_INFERENCE: Final = layout["flag_inference"]
 CONJ: Final = layout["flag_conj"]
 NEG: Final = layout["flag_neg"]
 BATCHED: Final = layout["flag_batched"]
 """vmap has batched the tensor: the highest flag."""
-# And what its byte of forms.
+# Bits of a tensor's byte of forms.
 ABSENT: Final = layout["form_meta"]
-"""It has no elements in memory."""
+"""The tensor has no elements in memory."""
 
-# Its byte of forms.
+# Further bits of the byte of forms.
 SPARSE: Final = layout["form_sparse"]
 HOSTED: Final = layout["form_hosted"]
 
-# The codes of element types that are asked for by number.
+# Codes of element types that Python uses by number.
 CODE_INT64: Final = layout["dtype_int64"]
 CODE_FLOAT32: Final = layout["dtype_float32"]
 CODE_FLOAT64: Final = layout["dtype_float64"]
@@ -94,7 +94,7 @@ CODE_UINT64: Final = layout["dtype_uint64"]
 CODE_BOOL: Final = layout["dtype_bool"]
 CODE_COMPLEX128: Final = layout["dtype_complex128"]
 
-# What an item of an index is.
+# Kinds of items of an index.
 ITEM_NONE: Final = layout["item_none"]
 ITEM_ELLIPSIS: Final = layout["item_ellipsis"]
 ITEM_INT: Final = layout["item_int"]

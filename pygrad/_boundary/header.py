@@ -44,7 +44,7 @@ def is_batched(h: int) -> bool:
 
 
 def is_lazy(h: int) -> bool:
-    """Whether its elements are the conjugates or the negatives of what stands in memory."""
+    """Whether the elements are the conjugates or the negatives of the numbers in memory."""
     return memory[h + _FLAGS] & (CONJ | NEG) != 0
 
 
@@ -64,7 +64,7 @@ def is_hidden(h: int) -> bool:
 
 
 def hides(storage: int) -> bool:
-    """Whether the memory of a storage is that of such a tensor."""
+    """Whether a storage's memory belongs to a tensor whose elements are hidden."""
     return ints[(bytes_of(storage) + _BYTES_FORM) >> 2] != 0
 
 
@@ -78,7 +78,7 @@ def grad_fn_of(h: int) -> int:
 
 
 def meta_of(h: int) -> int:
-    """The address of what few tensors have: a gradient, a base, hooks; or 0."""
+    """The address of the rarely needed fields: a gradient, a base, hooks; or 0."""
     return unsigned[(h + _META) >> 2]
 
 
@@ -89,7 +89,7 @@ def grad_of(h: int) -> int:
 
 
 def release_grads_of(handles: Iterable[int]) -> None:
-    """Takes the gradients of those that have one. The engine is taken."""
+    """Takes the gradients of the tensors that have one. The caller holds the engine."""
     for h in handles:
         meta = unsigned[(h + _META) >> 2]
         if meta:
@@ -106,7 +106,7 @@ def release_grad_at(at: int) -> None:
 
 
 def base_of(h: int) -> int:
-    """The handle of what it is a view of, or 0."""
+    """The handle of the tensor that it is a view of, or 0."""
     meta = unsigned[(h + _META) >> 2]
     return unsigned[(meta + _BASE) >> 2] if meta else 0
 
@@ -125,7 +125,7 @@ def dual_levels() -> int:
 
 
 def bytes_of(storage: int) -> int:
-    """The address of what says where a storage's bytes are."""
+    """The address of the record that locates a storage's bytes."""
     return unsigned[(storage + _BYTES) >> 2]
 
 
@@ -140,7 +140,7 @@ def pins_of(storage: int) -> int:
 
 
 def data_of(storage: int) -> int:
-    """Where a storage's first byte is in this process."""
+    """The address of a storage's first byte in this process."""
     return base_address + unsigned[(bytes_of(storage) + _DATA) >> 2]
 
 
@@ -153,14 +153,14 @@ def size_in_bytes(storage: int) -> int:
 
 
 def address_of(tensor: Tensor) -> int:
-    """Where the first element stands in the engine's memory."""
+    """The address of the first element in the engine's memory."""
     h = tensor._h
     data = unsigned[(unsigned[(unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
     return data + words[(h + _OFFSET) >> 3] * BY_CODE[memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
 
 
 def place_of(tensor: Tensor) -> int:
-    """Where the first element stands in this process."""
+    """The address of the first element in this process."""
     return base_address + address_of(tensor)
 
 

@@ -55,9 +55,9 @@ _Plain, _Answering = ctypes.CFUNCTYPE(None), ctypes.CFUNCTYPE(ctypes.c_void_p)
 
 
 def _plain_is_null() -> bool:
-    """Whether C code that takes the answer of a callback without one gets NULL. So it is where
-    libffi keeps the kind of result, 0 for none, in the register for results; where it fills the
-    register from memory, that holds what the callback before left there.
+    """Whether C code that takes the result of a callback without one gets NULL. True where libffi
+    leaves the kind of the result, 0 for none, in the result register; where libffi fills the
+    register from memory, C reads the result of the callback before.
     """
     return _Answering(lambda: 1)() == 1 and ctypes.cast(_Plain(int), _Answering)() is None
 
@@ -174,7 +174,8 @@ def _raw_call(
     """An export's raw call with every pointer prepared."""
     function = loader(_library).wasmtime_func_call_unchecked
     function.restype = None
-    # Without argtypes, what `from_param` makes is passed as it is: half the time of ctypes objects.
+    # Without argtypes, the results of `from_param` are passed unconverted: half the time of ctypes
+    # objects.
     pointer = ctypes.c_void_p.from_param
     return functools.partial(
         function,
@@ -233,7 +234,7 @@ def pages() -> int:
 
 
 def reason_of_trap() -> str:
-    """What wasmtime says of the trap that a call ended with."""
+    """The message of wasmtime for the trap that ended a call."""
     if ctypes.cast(_trap, ctypes.c_void_p).value is None:
         return "the engine trapped"
     return str(wasmtime.Trap._from_ptr(_trap))

@@ -1,4 +1,5 @@
-"""Entry into and exit from callbacks of the engine: who runs one, and the error it leaves."""
+"""Entry into and exit from callbacks of the engine: the running thread, and the error that a
+callback leaves."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ FEW_IDLE: Final = 4
 
 
 def _make_host() -> None:
-    """Adds a generator to those that wait."""
+    """Adds a generator to the pool of waiting ones."""
     made = _hosting()
     next(made)
     made.send(made)

@@ -1,7 +1,7 @@
-"""Calls of the engine's own services that may take long: backwards and what resumes them.
+"""Calls of the engine's own services that may take long: backwards and calls that resume them.
 
-Each is encoded here for its one row, in less Python than `_call.invoke` takes. After a backward
-that was short the next keeps the GIL.
+Each is encoded here for its one row, in less Python than `_call.invoke` takes. After a short
+backward the next one keeps the GIL.
 """
 
 from __future__ import annotations

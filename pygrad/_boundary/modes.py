@@ -84,8 +84,8 @@ def _own_frame() -> None:
 
 
 def here() -> tuple[int, list[int], int]:
-    """What `finally` needs to put the modes of this thread back without a call, before which a
-    signal's handler might raise: the thread, its word, and the modes. ::
+    """The state with which `finally` restores the modes of this thread without a call, before which
+    a signal's handler might raise: the thread, its word, and the modes. ::
 
         ident, word, was = here()
         try:
@@ -100,7 +100,8 @@ def here() -> tuple[int, list[int], int]:
     return get_ident(), _own.word, was
 
 
-# In these, no call comes between the comparison and the write: another thread cannot run there.
+# In `get` and `put`, no call comes between the comparison and the access: another thread cannot run
+# there.
 
 
 def get() -> int:
@@ -111,7 +112,7 @@ def get() -> int:
 
 
 def put(word: int) -> int:
-    """Sets the modes of this thread; returns what they were."""
+    """Sets the modes of this thread; returns the previous ones."""
     while get_ident() != owner.ident:
         _own_frame()
     was, _ints[MODES] = _ints[MODES], word
@@ -128,8 +129,8 @@ def switch(bit: int, on: object) -> int:
 
 
 def switch_on_everywhere(bit: int) -> None:
-    """Sets one bit for all threads, also those that will begin."""
-    switch(bit, True)  # this thread's are in the frame
+    """Sets one bit for all threads, including threads that start later."""
+    switch(bit, True)  # this thread's modes are in the frame
     for word in list(_words.values()):
         word[0] |= bit
 

@@ -50,8 +50,8 @@ _NUMBERS: Final = ("beta", "alpha", "value")
 def rearranged(
     op: str, method: bool, inplace: bool, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]] | None:
-    """The arguments of a call in an old form as they are written now, after a warning; None for
-    any other call.
+    """The arguments of a call in an old form, rearranged to the present form, after a warning; None
+    for any other call.
     """
     given = args[1:] if method else args
     for order in _orders(op)[method]:

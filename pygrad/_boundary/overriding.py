@@ -1,12 +1,11 @@
-"""``__torch_function__``: who is asked before an op or function runs, and what costs nothing before
-anybody is.
+"""``__torch_function__``: which arguments override a call. Free until the first such type.
 
-A type overrides if it has a ``__torch_function__`` other than `disabled`; that is found out once a
-type, when a call first meets it (`arguments.kind_of`). Values of such types have a kind of their
-own, so that the quick ways of calls leave them to the slow one, which asks here. Functions written
-in Python are not touched until the first such type, or the first mode, is there: then `arm` gives
-each that was announced (`overridable`) a gate in front. It stays the same object, under which users
-have registered it.
+A type overrides if it has a ``__torch_function__`` other than `disabled`; `arguments.kind_of` finds
+that out once a type, when a call first meets it. Values of such types have a kind of their own, so
+the quick ways of calls leave them to the slow one, which asks here. Functions written in Python are
+not touched until the first such type or the first mode exists: then `arm` puts a gate in front of
+each function that was announced (`overridable`). The function object stays, because users have
+registered it.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ ENABLED, SUBCLASSES_OFF, ALL_OFF = range(3)
 
 
 class _State(threading.local):
-    """What a thread has switched off, and its modes, innermost last.
+    """The overrides that a thread has switched off, and its modes, innermost last.
 
     Attributes:
-        skip: whether the next function of Python that asks is not to.
-        recorded: whether the call that ``__torch_dispatch__`` handles is recorded; None outside of
-            one.
+        skip: whether the next Python function passes its gate without asking.
+        recorded: whether the call that ``__torch_dispatch__`` handles is recorded; None outside
+            such a call.
     """
 
     off = ENABLED
@@ -132,7 +131,7 @@ def is_overriding(value: Any) -> bool:
 
 
 def found_in(values: Iterable[Any]) -> list[Any]:
-    """Those to ask of some values and what is in lists among them: one a type, from left to right,
+    """The values to ask, out of `values` and the lists among them: one a type, from left to right,
     subclasses before their bases.
     """
     found: list[Any] = []
@@ -154,8 +153,8 @@ def found_in(values: Iterable[Any]) -> list[Any]:
 
 
 def found_among(values: Iterable[Any], kind_of: Callable[[Any], type] = type) -> list[Any]:
-    """The same of the values alone, as functions written in Python do it: plain tensors, which have
-    a ``__torch_function__`` too, are among them.
+    """As `found_in`, for functions written in Python: looks at the values alone, and includes plain
+    tensors, which have a ``__torch_function__`` too.
     """
     found: list[Any] = []
     for value in values:
@@ -210,8 +209,8 @@ class _Public:
     def arguments(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any] | None]:
-        """As PyTorch hands them on: those that a function written in Python has a default for by
-        their names.
+        """The arguments as PyTorch passes them on: parameters with a default of a Python function
+        go by name.
         """
         if self.native:
             return tuple(args), kwargs or None
@@ -292,7 +291,7 @@ def _public(function: Any) -> _Public:
 
 
 def public(function: Any) -> Any:
-    """What users know a function as, which is what their ``__torch_function__`` gets."""
+    """The function as users know it, which their ``__torch_function__`` receives."""
     return _public(function).function
 
 
@@ -328,8 +327,8 @@ _PLAIN_METHOD: Final = (
 def ask(
     what: Any, found: Sequence[Any], args: Any, kwargs: Any, types: tuple[type, ...] | None = None
 ) -> Any:
-    """What the innermost mode or the first of some values says to a call that is not
-    NotImplemented; else that.
+    """The first answer other than NotImplemented of the innermost mode and then of the values
+    `found`; else NotImplemented.
     """
     if types is None:
         types = tuple(map(type, found))
@@ -348,7 +347,7 @@ def ask(
 
 
 def no_implementation(name: str, found: Sequence[Any]) -> TypeError:
-    """The error of what PyTorch has written in Python."""
+    """The error of PyTorch's functions written in Python if all handlers return NotImplemented."""
     shown = [type(each) for each in found]
     text = (
         f"no implementation found for '{name}' on types that implement __torch_function__: {shown}"
@@ -400,10 +399,10 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], found: Sequence[Any]) -> Any:
-    """Asks about a call of a function, by the object that is called or what stands for it.
+    """Asks about a call of a function, by the called object or its public stand-in.
 
     Raises:
-        TypeError: all say NotImplemented; of an operator it is what the call returns.
+        TypeError: all return NotImplemented; an operator's call returns NotImplemented instead.
     """
     what = _public(function)
     if not what.operator:
@@ -451,7 +450,8 @@ def overridable(function: F) -> F:
 
 
 def created(function: F) -> F:
-    """The same for one that makes tensors: of which modes alone are told, and within it nobody."""
+    """As `overridable`, for a function that makes tensors: only modes are asked, and overrides are
+    off within it."""
     when_armed(functools.partial(put_gate, function, creates=True))
     return function
 
@@ -491,8 +491,8 @@ def _entry(*args: Any, _gate: Any, **kwargs: Any) -> Any:
 
 
 def put_gate(function: Any, creates: bool = False) -> None:
-    """Lets a function ask before it runs. The object stays: its code becomes that of the gate, and
-    what it was is behind.
+    """Lets a function ask before it runs. The object stays: its code becomes the gate's, and its
+    former code moves to a function behind the gate.
     """
     code = function.__code__
     behind = FunctionType(
@@ -523,7 +523,7 @@ def put_gate(function: Any, creates: bool = False) -> None:
 
 
 def behind(function: Any) -> Any:
-    """What a function of the package does when nobody is asked; None for another's function."""
+    """The function behind the gate of a function of the package; None for a foreign function."""
     inner = getattr(function, "__func__", function)
     if getattr(inner, "__kwdefaults__", None) and "_gate" in inner.__kwdefaults__:
         return inner.__wrapped__
@@ -573,7 +573,8 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
 
 
 class _Module:
-    """Where `disabled` is bound, as a builtin is to its module; so it does not bind again."""
+    """The object to which `disabled` is bound, as a builtin is to its module, so that it does not
+    bind again."""
 
     __slots__ = ()
 

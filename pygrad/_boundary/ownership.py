@@ -28,12 +28,12 @@ from .host import frame, memory, slots
 
 
 class _Lock:
-    """Who may use the engine: one thread at a time, and that one within its own calls too.
+    """Admits one thread at a time to the engine, and that thread again within its own calls.
 
     CPython lets other threads and the handlers of signals run after calls, at jumps back and where
     a function begins. A line that reads and writes these fields and calls nothing is therefore
-    whole; and as a handler may raise, no state depends on a second line being reached: `held` says
-    by what it is held, so that whoever waits sees when that is no more.
+    atomic. A handler may raise, so no state depends on a second line: `held` names the object that
+    holds the lock, and waiters see when that object no longer does.
 
     Attributes:
         free: None while a frame is written or a call runs. Else `key`: the owner's calls need not
@@ -42,10 +42,10 @@ class _Lock:
             owner all the time since it looked.
         held: what keeps other threads out beyond a short call: a frame of `holding`, or the
             generator that runs a callback. None: nothing does.
-        user: the thread that holds it, or held it last.
+        user: the thread that holds the lock, or held it last.
         ident: the thread whose modes are in the engine's frame.
         turn: the thread whose short calls are quick, 0 for none; None while that changes.
-        waiting: those who wait, the first of whom has the engine next.
+        waiting: the waiting threads; the first gets the engine next.
     """
 
     __slots__ = ("free", "held", "ident", "key", "turn", "user", "waiting")
@@ -224,7 +224,7 @@ def _wait(waiter: _Waiter) -> None:
         waiter.passed += 1
         if waiter.passed > _PATIENCE:
             waiter.passed = 0
-            lock.waiting.clear()  # those who do wait come again
+            lock.waiting.clear()  # threads that still wait queue again
         _wake_first()
     elif waiter.looks > 8:
         _left_behind(lock.held)
@@ -239,12 +239,12 @@ def _wake_first() -> None:
 
 
 def let_pass() -> None:
-    """Takes the turn from its owner, whose next call then finds the queue."""
+    """Takes the turn from its owner, so that the owner's next call finds the queue."""
     _turn_to(0)
 
 
 def _passing(call: Callable[..., None]) -> Callable[..., None]:
-    """A call during which other threads run; those that wait for the engine get it next."""
+    """A call during which other threads run; waiting threads get the engine next."""
 
     def call_and_pass(*places: Any) -> None:
         try:
@@ -309,7 +309,7 @@ def _is_user(ident: int) -> bool:
 
 
 def farewell(ident: int, lock: _Lock = lock) -> None:
-    """Says that a thread has ended, whose ident the next thread may get."""
+    """Notes that a thread has ended; the next thread may get its ident."""
     if lock.ident == ident:
         lock.ident = 0
         if lock.free is not None:

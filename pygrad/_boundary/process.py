@@ -51,10 +51,10 @@ def _close(end: weakref.ref[CodeType]) -> None:
 
 
 def new_store() -> tuple[wasmtime.Store, CodeType]:
-    """A store, and what its engine keeps as long as it needs the store's memory.
+    """A store, and an object that the store's engine keeps as long as it needs the store's memory.
 
-    That is the code of a function: the garbage collector does not know of code, and so it goes
-    after the finalizers of all garbage that it is among, which may look into the memory.
+    The object is the code of a function: the garbage collector does not track code, so the object
+    is freed after the finalizers of all garbage around it, which may read the memory.
     """
     store = wasmtime.Store(compiler)
     code = _close.__code__.replace()
@@ -72,8 +72,8 @@ at_exit: Final[list[Any]] = []
 
 
 def hear(listeners: list[Any], function: Callable[..., Any]) -> None:
-    """Adds a function to those that are called, one of the lists above or `gc.callbacks`; it stays
-    there as long as it lives.
+    """Adds a function to a list of listeners, one of the lists above or `gc.callbacks`, for as long
+    as the function lives.
     """
 
     def forget(gone: Any) -> None:

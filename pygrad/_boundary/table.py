@@ -12,7 +12,8 @@ _ask_row, _ask_status_name = asking("pg_describe"), asking("pg_status_name")
 
 
 def intern(name: str) -> int:
-    """The engine's id for a keyword; those of the table are shorter than the part that it reads."""
+    """The engine's id for a keyword. The engine reads 256 bytes, more than any keyword of the table
+    has."""
     return int(holding(_intern, name[:256].encode() + b"\0"))
 
 
@@ -22,7 +23,7 @@ def _intern(raw: bytes) -> int:
 
 
 def describe() -> list[tuple[frozenset[str], str]]:
-    """The op table: (words, schema) of each row; the words are those of wasm_core/call/row.h."""
+    """The op table: (words, schema) of each row. wasm_core/call/row.h lists the words."""
     rows: list[tuple[frozenset[str], str]] = []
     while address := _ask_row(len(rows)):
         words, _, schema = text_at(address).partition(" ")
