@@ -107,7 +107,7 @@ def _listed(places: Any) -> tuple[Any, ...]:
 
 
 def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
-    """What to differentiate by: a tensor, several, or a dict of them."""
+    """The inputs of differentiation: a tensor, several, or a dict of them."""
     if type(inputs) is dict:
         inputs = inputs.values()
     elif isinstance(inputs, Mapping):
@@ -249,7 +249,7 @@ variable.Variable = Variable  # type: ignore[attr-defined]
 def _calculate_shape(
     output: Tensor | GradientEdge, grad: Tensor, is_grads_batched: bool
 ) -> tuple[Any, Any]:
-    """The sizes of an output, and those of its gradient without the dimension of a batch.
+    """The sizes of an output and of its gradient, the latter without a batch dimension.
 
     Raises:
         RuntimeError: a batch of gradients of an edge.
@@ -266,7 +266,7 @@ def _calculate_shape(
 
 
 def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
-    """A tuple of so many: of None, of one tensor, or of those of a sequence."""
+    """A tuple of `length` times None, of one tensor, or of a sequence's tensors."""
     if tensors is None:
         return (None,) * length
     return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)

@@ -19,8 +19,9 @@ _engine_grad = long_calls.gradient(calls.ROWS["_grad"])
 
 
 def _split(ends: tuple[Any, ...], places: list[int], odd: list[Any]) -> list[Any]:
-    """The tensors, None where anything else stands; edges go to the places as node and output
-    number, and what is neither to the list: `ends` in wasm_core/walk/autograd_services.c.
+    """The tensors, with None at the place of anything else. Appends edges to `places`, as node and
+    output number, and objects of other types to `odd`: `ends` in
+    wasm_core/walk/autograd_services.c.
     """
     tensors: list[Tensor | None] = []
     for end in ends:

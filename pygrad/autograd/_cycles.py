@@ -1,14 +1,14 @@
 """Garbage collection of cycles through the engine, whose references Python's collector cannot see.
 
-A hook, a dictionary of a node, what a pack hook returned, the ctx of a custom function: each is an
-object that the engine keeps alive by a number, for a tensor or node of its own. If the object leads
-back there, nothing that counts references ever frees the two.
+The engine keeps some Python objects alive by a number, for a tensor or node: hooks, a node's
+dictionary, results of pack hooks, the ctx of a custom function. If such an object refers back to
+its tensor or node, reference counting never frees the two.
 
 While a full collection runs, such an object is held by the Python objects of the tensors and nodes
 through which it is reached, instead of by its number; so the collector finds out whether anything
-else reaches it. This is done only where the references from Python, and from what they lead to,
-are all that there are: whatever has one more, such as of a backward that runs, is alive, and so is
-all that it reaches.
+else reaches it. This is done only for tensors and nodes all of whose references come from Python
+objects or from each other. One with a further reference, for example from a running backward, is
+alive, with everything that it reaches.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _canaries: Final[list[weakref.ref[_Canary]]] = []
 
 
 def _ignore(_: Any) -> None:
-    """For weak references that are to be cleared before finalizers run, which those with a callback
-    always are.
+    """Callback of weak references that must be cleared before finalizers run: references with a
+    callback always are.
     """
 
 
@@ -122,12 +122,12 @@ def _ask(addresses: Sequence[int]) -> list[int]:
 
 
 class _Graph:
-    """What the objects of Python reach in the engine.
+    """The part of the engine's graph that Python objects reach.
 
     Attributes:
-        words, at: the records, and where that of an address begins.
-        above: by address, those who hold a reference to it, one for each.
-        holders: those who hold an object, by its number and 2^32 times how many there should be.
+        words, at: the records, and the index at which an address's record begins.
+        above: by address, the addresses that refer to it, once for each reference.
+        holders: the addresses that hold an object, by its number + 2^32 * expected count.
     """
 
     __slots__ = ("above", "at", "holders", "words")
@@ -150,12 +150,13 @@ class _Graph:
                     self.holders.setdefault(-item, []).append(address)
 
     def owned(self, address: int) -> list[int]:
-        """What an address owns: references, and objects below 0."""
+        """The things that an address owns: references, and objects as negative words."""
         k = self.at[address] + 2
         return self.words[k : self.words.index(0, k)]
 
     def alive(self, faces: dict[int, list[Any]]) -> set[int]:
-        """What is held by more than these objects and each other, and all that it reaches."""
+        """Everything with a reference from outside these objects and each other, and all that it
+        reaches."""
         words, above = self.words, self.above
         none: list[Any] = []
         found = {
@@ -172,7 +173,7 @@ class _Graph:
         return found
 
     def all_above(self, addresses: Iterable[int]) -> set[int]:
-        """These and all that reach one of them."""
+        """The addresses and all that reach one of them."""
         found = set(addresses)
         waiting = list(found)
         while waiting:
@@ -184,9 +185,9 @@ class _Graph:
 
 
 def _hold(faces: dict[int, list[Any]], wanted: set[int]) -> bool:
-    """Lets the Python objects hold what the engine holds through them alone.
+    """Lets the Python objects hold the objects that the engine holds through them alone.
 
-    Returns: whether that was much.
+    Returns: whether the graph was large.
     """
     graph = _Graph(list(faces))
     alive = graph.alive(faces)
@@ -244,9 +245,9 @@ _rest_until = 0.0
 
 
 def _hide(_: Any = None) -> None:
-    """Ends what `_show` began, before any finalizer runs, as weak references to garbage are cleared
-    first, and before the engine is used: what is alive is the engine's again. Where a signal's
-    handler interrupts it, the next call of the engine begins it anew.
+    """Undoes `_show`: the engine holds the live objects again. Runs before any finalizer, as weak
+    references to garbage are cleared first, and before the engine is used. If a signal's handler
+    interrupts it, the next call of the engine starts it anew.
     """
     for ident, ref in list(callbacks.shown.items()):
         box = ref()

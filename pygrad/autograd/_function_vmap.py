@@ -21,7 +21,7 @@ _SEE = "For more details, please see https://pytorch.org/docs/main/notes/extendi
 
 
 class VmapInfo(NamedTuple):
-    """What a `vmap` method is told of the level."""
+    """The level's size and randomness, for a `vmap` method."""
 
     batch_size: int
     randomness: str
@@ -40,8 +40,8 @@ def _lowered() -> Iterator[VmapInfo]:
 
 
 def _unbatch(tree: Any, number: int) -> tuple[Any, Any]:
-    """A tree with the values of what is batched at a level, and one with their dimensions (None
-    for the rest).
+    """A tree with the whole values of leaves batched at a level, and a tree with their batch
+    dimensions (None for other leaves).
     """
     leaves, spec = flatten(tree)
     found: list[Any] = []
@@ -175,7 +175,7 @@ class _Ctx:
 
     @property
     def saved_tensors(self) -> Any:
-        """What was saved, batched as it was when it was saved."""
+        """The saved tensors, batched as they were when saved."""
         saved = vars(self)["_saved"]
         return vars(self)["_real"].saved_tensors if saved is None else saved
 
@@ -184,7 +184,7 @@ class _Ctx:
         self._save("save_for_backward", tensors)
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """The same for jvp."""
+        """As `save_for_backward`, for jvp."""
         self._save("save_for_forward", tensors)
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
@@ -237,7 +237,7 @@ def _shapes(values: Sequence[Any]) -> list[Any]:
 def _generated(
     base: Any, cls: Any, in_dims: tuple[Any, ...], info: VmapInfo, separate: bool
 ) -> Any:
-    """The Function of a batch. Its last output is no tensor: the dimensions of the others."""
+    """The Function of a batch. Its last output is no tensor but the dimensions of the others."""
 
     def forward(*args: Any) -> Any:
         outputs, dims = _mapped(cls.forward, in_dims, info)(*args)
@@ -251,7 +251,7 @@ def _generated(
             prepare(ctx, inputs, lambda seen: cls.setup_context(seen, inputs, outputs))
 
         _mapped(inner, (in_dims, dims), info)(inputs, whole)
-        # One Function inherits from none of the others: each level has attributes of its own.
+        # A Function inherits nothing from another: each level has attributes of its own.
         getattr(ctx, _key)["out_dims"] = _as_tuple(dims)
 
     def forward_with_ctx(ctx: Any, *args: Any) -> Any:
@@ -263,14 +263,15 @@ def _generated(
         return (*_as_tuple(outputs), (isinstance(outputs, tuple), dims))
 
     def prepare(ctx: Any, inputs: Any, method: Callable[[Any], Any]) -> Any:
-        """What the method does with ctx, which then knows the dimensions of what is saved."""
+        """Runs the method on ctx, and records the batch dimensions of the saved tensors."""
         seen = _Ctx(ctx, levels.stack[-1][0])
         made = method(seen)
         setattr(ctx, _key, {"saved": vars(seen)["_dims"], "shapes": _shapes(inputs)})
         return made
 
     def through(method: Any, ctx: Any, saved_dims: Any, values: Any, dims: Any) -> Any:
-        """The map of a method of `cls` over what its forward saved and one value for each dim."""
+        """Maps a method of `cls` over the tensors saved by its forward and one value for each
+        dim."""
         given_dims = tuple(None if v is None else d for v, d in zip(values, dims, strict=True))
 
         def inner(saved: Any, values: Any) -> Any:

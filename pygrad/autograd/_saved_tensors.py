@@ -15,7 +15,7 @@ _C = _ops.C
 
 
 def push_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
-    """Makes a pair of hooks that of what is saved from now on."""
+    """Installs a pair of hooks for values saved from now on."""
     if not callable(pack_hook) or not callable(unpack_hook):
         raise TypeError(
             "_push_saved_tensors_default_hooks(): incompatible function arguments. The "
@@ -26,22 +26,22 @@ def push_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
     pair = keep_object((pack_hook, unpack_hook))
     try:
         _C["_saved_hooks_push"](pair)
-    except RuntimeError:  # not what a signal's handler raises: the engine may have them by then
+    except RuntimeError:  # not an error of a signal's handler: the engine may own the pair by then
         drop_object(pair)
         raise
 
 
 def pop_default_hooks() -> None:
-    """Takes the last pair away."""
+    """Removes the last pair."""
     _C["_saved_hooks_pop"]()
 
 
 class saved_tensors_hooks:
-    """Within the scope, what is saved for backward passes through a pair of hooks.
+    """Within the scope, values saved for backward pass through a pair of hooks.
 
     Args:
-        pack_hook: called with each tensor that is saved, without recording; returns anything.
-        unpack_hook: called with that when the tensor is used; returns a tensor like it.
+        pack_hook: called with each saved tensor, without recording; returns any object.
+        unpack_hook: called with that object when the tensor is used; returns a tensor like it.
 
     Raises:
         RuntimeError: hooks are disabled. Where the hooks run: what they raise; RuntimeError if

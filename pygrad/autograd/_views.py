@@ -1,7 +1,7 @@
-"""Views made once more, of another base: what `Tensor._view_func` and its kin do.
+"""Replays of views on another base: `Tensor._view_func` and its kin.
 
-A view knows the ops that made it if they were tracked (`_force_original_view_tracking`); of another
-the sizes, strides and offset say the same.
+A tracked view (`_force_original_view_tracking`) knows the ops that made it; any other view is
+replayed by its sizes, strides and offset.
 """
 
 from __future__ import annotations
@@ -89,25 +89,25 @@ def _signed(n: int) -> int:
 
 
 class _Step:
-    """One op that made a view, of which its node tells."""
+    """One op that made a view, read from its node."""
 
     def __init__(self, node: Any, visit: _Visit) -> None:
         self._node = node
         self._visit = visit or (lambda n: n)
 
     def number(self, name: str) -> int:
-        """What the node saved by that name."""
+        """The number that the node saved under a name."""
         return _signed(getattr(self._node, f"_saved_{name}"))
 
     def numbers(self, name: str) -> list[int]:
         return [_signed(n) for n in getattr(self._node, f"_saved_{name}")]
 
     def symbolic(self, name: str) -> Any:
-        """The same where PyTorch has a symbolic number, which a visitor may change."""
+        """As `number`, where PyTorch has a symbolic number, which a visitor may change."""
         return self._visit(self.number(name))
 
     def sizes(self) -> list[Any]:
-        """Those of the result."""
+        """The sizes of the result."""
         return [self._visit(n) for n in self._node._input_metadata[0].shape]
 
 
@@ -146,7 +146,7 @@ def _sliced(x: Tensor, s: _Step) -> Any:
 
 
 def _is_told(node: Any) -> bool:
-    """Whether a node tells what its op was told."""
+    """Whether a node has its op's arguments."""
     name = node.name()
     return name in _STEPS and (
         name != "AsStridedBackward0" or getattr(node, "_saved_size", None) is not None
@@ -180,7 +180,7 @@ def slice_inverse(
     end: int | None = None,
     step: int = 1,
 ) -> Tensor:
-    """What a tensor is a slice of, given another of its sizes, strides and offset: a view."""
+    """Inverse of a slice: a view of `src` with the sizes, strides and offset of `self`."""
     made = _placed(self, src)
     made.__dict__[_SOURCE] = (src, dim, start, end, step)
     return made

@@ -33,11 +33,11 @@ _level = _Level()
 
 
 def walk(step: Any) -> Any:
-    """Carries a backward to its end: what the engine gave first, and then gives last."""
+    """Runs a backward to its end, from the engine's first answer to its last."""
     while type(step) is list:
         task = step[0]
         try:
-            # Not in another thread while this one is in the engine, for which the other would wait.
+            # No other thread while this one is in the engine: that thread would wait for it.
             if _level.depth < LEVELS or _boundary.lock.is_mine():
                 given, handles, odd = _run(step)
             else:
@@ -49,8 +49,8 @@ def walk(step: Any) -> Any:
         if odd:
             step = _C["_backward_resume"](task, handles, odd)
             continue
-        calls.retain(handles)  # for the next crossing, which takes them over
-        del given  # and so leaves may take what nobody else has
+        calls.retain(handles)  # for the next crossing, which takes the references over
+        del given  # so that leaves may take gradients that nobody else refers to
         step = resume(-task, handles)
     return step
 
@@ -77,7 +77,7 @@ def in_fresh_thread(function: Callable[[], Any]) -> Any:
 
 
 def _run(step: list[int]) -> Any:
-    """What the node's function gave, as the engine takes it."""
+    """The results of the node's function, encoded for the engine."""
     grads = callbacks.lend(step[3:])
     node: Any = graph._nodes[step[1]]()
     level = _level

@@ -77,7 +77,7 @@ callbacks.services.update({_TRACE: _note_trace, _REPORT: _report, _LINE: _write_
 
 
 def forward_lines(ident: int) -> list[str] | None:
-    """The lines of a trace as `traceback.format_stack` gives them; None if there is none."""
+    """The lines of a trace as `traceback.format_stack` returns them; None without a trace."""
     stack = callbacks.held(ident)
     return None if stack is None else stack.format()
 

@@ -104,7 +104,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns.
+    """The result of `unpack_dual`.
 
     Example:
         >>> import pygrad

@@ -1,7 +1,7 @@
-"""Functions with a gradient of the user's own: `Function` and what belongs to it.
+"""Functions with a gradient of the user's own: `Function` and its parts.
 
-The graph is the engine's: custom.c decides what an output's history is, what an error
-says, what is saved. Here is the protocol: classes, ctx, the calls of forward and backward.
+The graph is the engine's: custom.c decides an output's history, the errors and the saved values.
+Here is the protocol: classes, ctx, the calls of forward and backward.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _end = long_calls.resumption(calls.ROWS["_custom_finish"], handles=True)
 
 
 class FunctionCtx:
-    """What `forward`, `setup_context`, `backward` and `jvp` tell each other by."""
+    """Passes values between `forward`, `setup_context`, `backward` and `jvp`."""
 
     to_save: Any = None
     saved_for_forward: Any = None
@@ -125,7 +125,7 @@ class _HookMixin:
 
 
 class _FunctionBase:
-    """What a ctx and a Function have in common: attributes that the engine reads or writes."""
+    """The common part of a ctx and a Function: attributes that the engine reads or writes."""
 
     _address: int
     _materialize = _materialize_constant = True
@@ -162,7 +162,7 @@ class _FunctionBase:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved, each time as fresh copy-on-write copies with the history of the
+        """The saved tensors, each time as fresh copy-on-write copies with the history of the
         originals.
 
         Raises:

@@ -17,7 +17,7 @@ def maybe_view(tensor: Tensor, size: Any, check_same_size: bool = True) -> Tenso
 
 
 def maybe_unexpand(tensor: Tensor, old_size: Any, check_same_size: bool = True) -> Tensor:
-    """The gradient of what was expanded: summed over what was added.
+    """The gradient of an expanded tensor: sums over the added dimensions.
 
     Example:
         >>> import pygrad
