@@ -23,7 +23,7 @@ def set_overwrite_module_params_on_conversion(value: bool) -> None:
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """What `set_overwrite_module_params_on_conversion` was told last."""
+    """The value last given to `set_overwrite_module_params_on_conversion`."""
     return _overwrite_module_params_on_conversion
 
 
@@ -36,5 +36,5 @@ def set_swap_module_params_on_conversion(value: bool) -> None:
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """What `set_swap_module_params_on_conversion` was told last."""
+    """The value last given to `set_swap_module_params_on_conversion`."""
     return _swap_module_params_on_conversion

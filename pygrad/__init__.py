@@ -90,7 +90,7 @@ __version__ = "0.1.0"
 
 for _each in (Size, Tensor, device, dtype, finfo, iinfo, layout, memory_format):
     if _each.__module__.startswith(__name__ + "."):  # else it is shared with the first engine
-        _each.__module__ = __name__  # where users know them, and what their classes print
+        _each.__module__ = __name__  # the name that users know, which the classes' reprs show
 
 float = float32
 double = float64

@@ -79,8 +79,8 @@ if not TYPE_CHECKING:
 
 
 def _at_exit() -> None:
-    """Looks up all names, for finalizers that run when nothing can be imported any more. If the
-    package could not be imported, there is nothing to look up.
+    """Looks up all names, for finalizers that run when nothing can be imported any more. Does
+    nothing if the package failed to import.
     """
     if not hasattr(sys.modules.get(__package__), "Tensor"):
         return

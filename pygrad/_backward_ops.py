@@ -30,8 +30,8 @@ Called = tuple[str, list[Any]]
 
 
 def _pulled(function: Callable[..., Any], operands: Sequence[Any], wanted: Any, g: Tensor) -> Any:
-    """The gradients of ``function(*operands)`` by the operands that are wanted, for a gradient `g`
-    of its result; None for the others.
+    """The gradients of ``function(*operands)`` by the wanted operands, for a gradient `g` of its
+    result; None for the other operands.
     """
     recorded = _torch["is_grad_enabled"]()
     with _enable_grad():
@@ -59,8 +59,8 @@ def _pulled_by_one(function: Callable[[Tensor], Any], x: Tensor, g: Tensor) -> T
 
 
 def _by_forward(name: str, *order: str) -> Callable[..., Tensor]:
-    """The gradient by the first argument of a function of torch.nn.functional, whose arguments
-    behind it are those that are named in `order`, given behind the gradient.
+    """The gradient of a function of torch.nn.functional by its first argument. `order` names the
+    function's other arguments, which follow the gradient and the first argument in the call.
     """
 
     def function(grad_output: Tensor, self: Tensor, *args: Any) -> Tensor:
@@ -210,7 +210,7 @@ def _pad_backward(mode: str, grad_output: Tensor, self: Tensor, padding: Sequenc
 def _normalized_backward(
     g: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, dims: list[int]
 ) -> tuple[Tensor, Tensor]:
-    """The gradient by x of (x - mean) * rstd * weight, where mean and rstd are those of x over
+    """The gradient by x of (x - mean) * rstd * weight, where mean and rstd are statistics of x over
     `dims`; and the normalized x. S. Ioffe and C. Szegedy, "Batch Normalization", 2015, section 3.
     """
     normalized = (x - mean) * rstd
@@ -491,7 +491,7 @@ _NORMS: Final = {"NativeLayerNorm", "NativeBatchNorm"}
 
 
 def _signed(value: Any) -> Any:
-    """What a node shows of integers, which are unsigned there."""
+    """Converts integers of a node, which are unsigned 64-bit words, to signed ones."""
     if type(value) is int and value >= 1 << 63:
         return value - (1 << 64)
     return list(map(_signed, value)) if type(value) is tuple else value
@@ -508,13 +508,13 @@ def _embedding(node: Any, g: Tensor) -> Called | None:
 def of_node(
     node: Any, g: Sequence[Any], wanted: Sequence[int]
 ) -> Called | Callable[[], Tensor] | None:
-    """The backward op that a node's gradient function is, with its arguments, or what calls several
-    ops in its place; None: it is nothing that PyTorch has.
+    """The backward op that computes a node's gradient function, with its arguments, or a function
+    that calls several ops; None if PyTorch has no such op.
 
     Args:
         node: the node, whose saved values are at hand.
-        g: the gradients that came.
-        wanted: which of its inputs want one.
+        g: the incoming gradients.
+        wanted: which of its inputs need a gradient.
     """
     name = node.name().removesuffix("Backward0")
     if g[0] is None:

@@ -41,8 +41,8 @@ def is_builtin(space: str, name: str) -> bool:
 
 
 class Namespace:
-    """A module whose functions are methods of this object; it is pickled by name, and so are
-    they.
+    """A module whose functions are methods of this object. The object and its functions are pickled
+    by name.
     """
 
     __slots__ = ("_name",)
@@ -65,7 +65,7 @@ class Namespace:
 
 @functools.cache
 def namespace(name: str) -> Namespace:
-    """The one of that module."""
+    """The `Namespace` of a module."""
     return Namespace(name)
 
 

@@ -40,7 +40,7 @@ def _raise_unless(error: type[Exception], fine: bool, message: Message) -> None:
 
 
 def _check_with(error_type: type[Exception], cond: Any, message: Message) -> None:
-    """Raises an error of this type, with what `message` returns, unless `cond` is True.
+    """Raises an error of this type, with the text that `message` returns, unless `cond` is True.
 
     Raises:
         TypeError: `cond` is no bool, or `message` cannot be called.

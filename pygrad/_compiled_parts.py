@@ -1,6 +1,6 @@
-"""Compiled modules of packages that need PyTorch's own libraries: what their import error says.
+"""Import errors of compiled modules of packages that need PyTorch's own libraries.
 
-The dynamic linker speaks of ``libc10.so`` and of no way out. Where the dialect stands for torch,
+The dynamic linker's error names ``libc10.so`` and no remedy. Where the dialect stands for torch,
 the error names pygrad and says what to do.
 """
 

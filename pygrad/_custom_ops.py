@@ -69,7 +69,7 @@ def impl(
     device_types: str | Iterable[str] = ("cpu", "cuda"),
     func: Callable[..., Any] | None = None,
 ) -> Any:
-    """Adds what an op runs on types of devices; decorates it, or is given it.
+    """Adds the function that an op runs on types of devices. Takes the function, or decorates it.
 
     Raises:
         ValueError: there is no such op or device. RuntimeError: the op has such a function.
@@ -83,12 +83,12 @@ def impl(
 
 
 def impl_abstract(qualname: str, *, func: Callable[..., Any] | None = None) -> Any:
-    """Adds what an op does on tensors without elements: `pygrad.library.register_fake`."""
+    """Adds an op's function for tensors without elements: `pygrad.library.register_fake`."""
     return register_fake(qualname, func)
 
 
 def impl_save_for_backward(qualname: str, *, func: Callable[..., Any] | None = None) -> Any:
-    """Adds what the backward of an op needs: ``func(inputs, output)`` returns it.
+    """Adds the function ``func(inputs, output)`` that returns the values an op's backward needs.
 
     Raises: RuntimeError: an op of this schema, or with a gradient of its own, takes none.
     """
@@ -106,8 +106,8 @@ def impl_backward(
     *,
     func: Callable[..., Any] | None = None,
 ) -> Any:
-    """Adds the gradient of an op: ``func(ctx, saved, *grads)`` returns those of its arguments, by
-    their names.
+    """Adds the gradient of an op: ``func(ctx, saved, *grads)`` returns the arguments' gradients by
+    name.
 
     Raises: RuntimeError: an op of this schema, or with a gradient of its own, takes none.
     """

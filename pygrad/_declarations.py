@@ -1,8 +1,9 @@
-"""TypeScript declarations of what the op table gives the JavaScript front: ``web/ops.d.ts``.
+"""TypeScript declarations of the functions that the op table gives the JavaScript front:
+``web/ops.d.ts``.
 
-Written with the stubs by ``make stubs``. A call in JavaScript takes positional arguments and,
-behind any of them, an options object with the rest: each way to divide a schema's arguments is an
-overload, so that a misspelt or doubly given name is an error.
+Written with the stubs by ``make stubs``. A call in JavaScript takes positional arguments, then an
+options object with the rest. Each way to divide a schema's arguments is an overload, so a misspelt
+or doubly given name is an error.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class _Alias(Loader):
         return code
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts back what the import system wrote over."""
+        """Restores the fields that the import system wrote over."""
         module.__spec__ = self._spec
         _keep_functions(self._name, module)
         if self._name.startswith(DIALECT + "."):
@@ -52,14 +52,14 @@ class _Alias(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds modules of the dialect that have no file of their own, and those of torch."""
+    """Finds modules of the dialect and of torch that have no file of their own."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of ``pygrad.x`` for ``pygrad.torch.x``, and where the dialect stands for torch,
-        of that for ``torch.x`` and of ``pygrad.functorch.x`` for ``functorch.x``; None for anything
-        else.
+        """The spec of ``pygrad.x`` for ``pygrad.torch.x``; where the dialect stands for torch, also
+        the spec of ``pygrad.torch.x`` for ``torch.x`` and of ``pygrad.functorch.x`` for
+        ``functorch.x``; None for any other name.
         """
         if fullname.startswith(DIALECT + "."):
             if _has_file(fullname, path):
@@ -97,7 +97,8 @@ def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
 
 
 def _is_overlaid(name: str) -> bool:
-    """Whether a file of the dialect stands for a module of pygrad, whose package is loaded."""
+    """Whether a file of the dialect stands for a module of pygrad; looks in the package's path if
+    it is loaded, else says True."""
     path = getattr(sys.modules.get(name.rpartition(".")[0]), "__path__", None)
     return path is None or _has_file(name, path)
 
@@ -113,8 +114,8 @@ def torch_name(name: str) -> str:
 
 
 def _keep_functions(package: str, original: ModuleType) -> None:
-    """Where a function has the name of its module, an import must not put the module in its place:
-    so it is imported already.
+    """Enters the modules that share a name with a function of their package in `sys.modules`, so
+    that a later import does not put the module in the function's place.
     """
     assert original.__spec__ is not None
     for name in [n for n in sys.modules if n.rpartition(".")[0] == original.__spec__.name]:
@@ -125,8 +126,8 @@ def _keep_functions(package: str, original: ModuleType) -> None:
 
 
 def supplement(module: ModuleType) -> None:
-    """Lets a module of pygrad, and those below that are loaded, show as stand-ins what PyTorch has
-    there and pygrad has not.
+    """Adds stand-ins to a module of pygrad and its loaded submodules, for the names that PyTorch
+    has there and pygrad lacks.
     """
     below = module.__name__ + "."
     for name in [n for n in sys.modules if f"{n}.".startswith(below)]:
@@ -136,12 +137,13 @@ def supplement(module: ModuleType) -> None:
 
 
 def missing(module: str, name: str) -> Exception:
-    """What to raise where a module of the dialect lacks a name."""
+    """The error to raise where a module of the dialect lacks a name."""
     if not name.startswith("__"):
         _wanted.looked_up(f"{module}.{name}")
     asks = sys._getframe(2).f_code
     if asks.co_name == "_handle_fromlist" and "importlib" in asks.co_filename:
-        # It would go on to import torch.x, which is PyTorch's where that is installed.
+        # The import system would next import torch.x, which is PyTorch's module where PyTorch is
+        # installed.
         file = getattr(sys.modules.get(DIALECT), "__file__", None)
         return ImportError(f"cannot import name '{name}' from '{module}' ({file})", name=module)
     return AttributeError(
@@ -200,14 +202,14 @@ def _has_submodule(module: ModuleType, package: str, name: str) -> bool:
 
 def find_modules() -> None:
     """Lets the import system find the submodules of the dialect."""
-    # First, because the path of an aliased package is that of its original.
+    # First, because an aliased package has its original's path.
     sys.meta_path.insert(0, _Finder())
 
 
 # ------------------------------------------------------------------ standing for torch
 
 _told: dict[type, str] = {}
-"""Classes that say now that they are of torch, each with what it said before."""
+"""Classes whose `__module__` names torch now, each with its former one."""
 
 
 def is_installed() -> bool:
@@ -237,8 +239,8 @@ def stand_aside() -> None:
 
 
 def _show_as_torch(package: str) -> None:
-    """Gives a module and those below, as far as they are loaded, their names in torch; and lets
-    their classes, those of pygrad and those of the dialect, say that they are there.
+    """Enters a module and its loaded submodules under their names in torch, and sets the
+    `__module__` of their classes accordingly.
     """
     homes = (f"{ORIGINAL}{package[len(TORCH) :]}.", f"{ORIGINAL}.{package}.")
     for home in [n for n in sys.modules if f"{n}.".startswith(homes) and _is_public(n)]:
@@ -255,8 +257,9 @@ def _show_as_torch(package: str) -> None:
 
 
 def _tell(kind: type, shown: str) -> None:
-    """Lets a class of pygrad say that it is in torch: in the module of that name, or in the public
-    one that shows it. The second is not for annotations, whose names are in its own module.
+    """Sets the `__module__` of a class of pygrad to its module in torch, or to the public module
+    that shows it. The latter leaves classes with annotations alone, because annotations are
+    resolved in the class's own module.
     """
     home = kind.__module__
     if not f"{home}.".startswith(ORIGINAL + ".") or kind in _told:

@@ -1,8 +1,8 @@
-"""What the engine asks of Python for an op below autograd: ``__torch_dispatch__``.
+"""Answers the engine's questions about ops below autograd: ``__torch_dispatch__``.
 
-At the door of each op the engine asks here (wasm_core/ops/dispatch.c) while a mode is active, or
-for a tensor whose class answers itself. The op is told as PyTorch's dispatcher has it: an
-`OpOverload` of `pygrad.ops`, and arguments after its schema.
+The engine asks at the door of each op (wasm_core/ops/dispatch.c) while a mode is active, or for a
+tensor whose class handles ops. The op is passed in the form of PyTorch's dispatcher: an
+`OpOverload` of `pygrad.ops`, and arguments in the order of its schema.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ by the type of device."""
 
 
 def put_kernel(name: str, device: str, function: Callable[..., Any]) -> Callable[[], None]:
-    """An op of PyTorch's, 'aten::div.Tensor', runs this function on tensors of a device from now
-    on, in all threads. Returns what takes it away again.
+    """Lets an op of PyTorch, 'aten::div.Tensor', run this function on tensors of a device from now
+    on, in all threads. Returns a function that undoes this.
     """
     mine = kernels.setdefault(name, {})
     was = mine.get(device)
@@ -178,7 +178,8 @@ def put_kernel(name: str, device: str, function: Callable[..., Any]) -> Callable
         if not mine and kernels.get(name) is mine:
             del kernels[name]
         if not kernels:
-            modes.begin_without(_MODE)  # threads that are there go without from their next mode on
+            # existing threads drop the mode at their next change of modes
+            modes.begin_without(_MODE)
             _ask(_here.modes)
             _keep_arguments()
 
@@ -186,7 +187,7 @@ def put_kernel(name: str, device: str, function: Callable[..., Any]) -> Callable
 
 
 def kernel_of(name: str, device: str) -> Callable[..., Any]:
-    """What an op of PyTorch's runs on a device now: a library's function, or the engine's own."""
+    """The function that an op of PyTorch runs on a device now: a library's, or the engine's own."""
     found = kernels.get(name, {}).get(device)
     if found is not None:
         return found
@@ -203,7 +204,8 @@ def kernel_of(name: str, device: str) -> Callable[..., Any]:
 
 
 def _run_kernel(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a library has put in the place of an op; NotImplemented: nothing for such tensors."""
+    """Runs the function that a library has put in an op's place; NotImplemented if there is none
+    for such tensors."""
     name = func.name()
     mine = kernels.get(name)
     if mine is None:
@@ -235,8 +237,8 @@ answers: Callable[[type], bool] = _answers
 
 
 def host_tensor(tensor: Any, hidden: bool = False) -> Any:
-    """Makes it a tensor whose class is asked, which alone has its elements if they are hidden;
-    returns it.
+    """Makes the tensor's class handle its ops and returns the tensor. If `hidden`, only the class
+    has the elements.
     """
     _C["_hosted"](tensor, hidden)
     callbacks.keep_face(tensor)
@@ -499,7 +501,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _trimmed(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Without what the schema has for absent arguments, as PyTorch hands them on."""
+    """Drops trailing and keyword arguments that equal the schema's defaults, as PyTorch does."""
     args, kwargs, last = [], {}, 0
     for argument, value in zip(schema.arguments, values, strict=True):
         absent = argument.has_default_value() and _same(value, argument.default_value)
@@ -670,7 +672,7 @@ def _matmul(values: list[Any]) -> Composed | Called | None:
 
 def _strided(name: str, values: list[Any]) -> Called:
     *rest, offset = values
-    own = not isinstance(offset, int) or offset < 0  # that of the tensor
+    own = not isinstance(offset, int) or offset < 0  # the tensor's own offset
     return name, "default", rest if own else values, {}
 
 
@@ -713,12 +715,14 @@ def _convolved(turned: bool, nd: int, values: list[Any]) -> Called | None:
 
 
 def _embedded(values: list[Any]) -> Called | None:
-    """Of torch's function, and of that of nn.functional, which has the indices first."""
+    """Takes the arguments of torch's function or of nn.functional's, which has the indices
+    first.
+    """
     if len(values) == 5:
         return fitted("embedding", None, values)
     indices, weight, padding, max_norm, _, by_frequency, sparse = values
     if isinstance(max_norm, float):
-        return None  # which writes to the weight as well
+        return None  # max_norm also writes to the weight
     padding = padding % weight.shape[0] if isinstance(padding, int) else MISSING
     return fitted("embedding", None, [weight, indices, padding, by_frequency, sparse])
 
@@ -729,7 +733,7 @@ def _pooled(name: str, values: list[Any]) -> Called | None:
 
 
 def _dropped(values: list[Any]) -> Composed | None:
-    """The noise is drawn by an op, so that who notes the ops draws another each time."""
+    """An op draws the noise, so that a recorder of ops draws new noise each time."""
     x, p, training, *kind = values
     if kind[:1] not in ([], [0]) or not training or not 0 < p < 1 or not x.numel():
         return None
@@ -766,7 +770,7 @@ def _group_normed(values: list[Any]) -> Called | None:
 
 
 def _nll_loss(values: list[Any]) -> Called | None:
-    """Of C's function, and of the row, which has PyTorch's older arguments as well."""
+    """Takes the arguments of C's function or of the row, which also has PyTorch's older ones."""
     x, target, weight, *rest = values
     if len(rest) == 4:
         if isinstance(rest[0], bool) or isinstance(rest[2], bool):
@@ -810,7 +814,7 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
     "matmul": _matmul,
     "sum_to_size": _summed_to,
     "copy_": _copied,
-    "unique_consecutive": lambda v: None,  # whose results are as many as it is asked for
+    "unique_consecutive": lambda v: None,  # the number of results depends on the arguments
     "as_strided": functools.partial(_strided, "as_strided"),
     "as_strided_scatter": functools.partial(_strided, "as_strided_scatter"),
     **{name: functools.partial(_cast_to, kind) for name, kind in CASTS.items()},
@@ -888,7 +892,7 @@ _ONLY_AT_LAST: Final = {
 
 @functools.cache
 def _row(row: int) -> tuple[str, tuple[str, ...], dict[str, str]] | None:
-    """The name of a row's op as PyTorch has it, those of its arguments, and their defaults."""
+    """The PyTorch name of a row's op, its arguments' names, and their defaults."""
     for op in _ops.TABLE:
         if op.row <= row < op.row + len(op.schemas):
             if "masked" in op.words:
@@ -906,7 +910,7 @@ def _row(row: int) -> tuple[str, tuple[str, ...], dict[str, str]] | None:
 
 @functools.cache
 def _is_composite(name: str) -> bool:
-    """Whether autograd sees in PyTorch what the op is made of, in all its forms."""
+    """Whether autograd in PyTorch sees the op's parts instead of the op, in all its forms."""
     forms = native_lines().get(name)
     if forms is None:
         return True
@@ -944,7 +948,7 @@ _SILENT: Final = {
 
 
 def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | Composed | None:
-    """What the engine is to be answered for; None: nothing."""
+    """The call that the engine's question describes; None: nobody is asked."""
     named: dict[str, Any] | None = None
     absent: dict[str, str] = {}
     if row >= 0:
@@ -1040,7 +1044,7 @@ def tensors_in(args: Iterable[Any]) -> list[Any]:
 
 
 def _overloaded(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    """One tensor of each class that is to be asked, classes before those they are derived from."""
+    """One tensor of each class that handles ops, subclasses before their bases."""
     found: list[Any] = []
     for each in tensors_in((*args, *kwargs.values())):
         kind = type(each)
@@ -1054,7 +1058,7 @@ def _overloaded(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
 def handled_by_rule(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Callable[..., Any]]
 ) -> Any:
-    """The same, where rules by class come before what a class does with all ops."""
+    """As `handled`, with rules by class that precede the handlers of classes."""
     if not (_here.modes or _overloaded(args, kwargs)):
         return NotImplemented
     return handled(func, args, kwargs, rules)
@@ -1071,7 +1075,7 @@ def _asked_of(each: Any, kind: type, rules: Any, call: Sequence[Any]) -> Any:
 def handled(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Any] | None = None
 ) -> Any:
-    """What a mode, or a tensor's class, makes of a call; NotImplemented: there is nobody to ask.
+    """The answer of a mode or a tensor's class to a call; NotImplemented if there is none to ask.
 
     Raises: TypeError: all that were asked gave NotImplemented.
     """
@@ -1185,8 +1189,8 @@ def _gradients(words: list[int]) -> list[int]:
 
 
 def asked_first(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a mode or a class makes of an op that the engine does not have, where nothing records
-    it; NotImplemented: there is nobody to ask.
+    """The answer of a mode or a class to an op that the engine does not have, where nothing records
+    it; NotImplemented if there is none to ask.
     """
     if _here.disabled or _ops.SPACES["torch"]["is_grad_enabled"]():
         return NotImplemented
@@ -1245,7 +1249,7 @@ def _row_gives_one(row: int) -> bool:
 
 @functools.cache
 def _place_of_grad(row: int) -> int:
-    """Where a row has its argument `requires_grad`, or -1."""
+    """The index of a row's argument `requires_grad`, or -1."""
     found = _row(row) if row >= 0 else None
     return found[1].index("requires_grad") if found and "requires_grad" in found[1] else -1
 

@@ -56,7 +56,7 @@ class dtype:
         return self.name
 
     def limits(self) -> tuple[float, ...]:
-        """What `finfo` tells of a floating type: eps, max, min, tiny and resolution."""
+        """The fields of `finfo` for a floating type: eps, max, min, tiny and resolution."""
         digits, top, resolution = _FLOATS[self]
         eps = 2.0 ** (1 - digits)
         most = (2.0 - eps) * 2.0 ** (top - 1)
@@ -197,10 +197,10 @@ _entered: Final = _Entered()
 
 
 class device:
-    """Where tensors live: "cpu", inside the engine's memory, or "meta", where they have shapes,
-    strides and types but no elements. Other devices can be named, as PyTorch's can without their
-    hardware, but nothing can be put there. As a context it is where tensors are made that name no
-    device.
+    """The place of a tensor: "cpu", inside the engine's memory, or "meta", where tensors have
+    shapes, strides and types but no elements. Other devices can be named, as PyTorch's can without
+    their hardware, but hold no tensors. As a context manager, sets the device of tensors made
+    without one.
 
     Args:
         type: the name, such as "cpu" or "cuda:1"; or a device.
@@ -463,7 +463,7 @@ _OF_PYTHON: Final = {float: float64, complex: complex128, int: int64, bool: bool
 
 
 def _checked(name: str, kind: Any) -> dtype:
-    """The dtype, also that of a type of Python's, for finfo and iinfo."""
+    """The dtype, or the dtype of a Python type, for finfo and iinfo."""
     kind = _OF_PYTHON.get(kind, kind) if isinstance(kind, type) else kind
     if isinstance(kind, dtype):
         return kind

@@ -50,7 +50,7 @@ def _find(path: tuple[str, ...]) -> tuple[Path, CodeType] | None:
 
 
 class _Face:
-    """What `sys.modules` has of a module of an engine, which it does not keep alive."""
+    """The entry of `sys.modules` for a module of an engine; does not keep the module alive."""
 
     __slots__ = ("_name", "_of")
 
@@ -77,13 +77,13 @@ class _Face:
 
 
 def _forget(name: str) -> None:
-    """Takes a module whose engine is gone from the import system."""
+    """Removes a module whose engine is gone from the import system."""
     if isinstance(sys.modules.get(name), _Face):
         del sys.modules[name]
 
 
 def _let_typing_forget(name: str) -> None:
-    """Takes from `typing` what it keeps of a module for ever: the classes in aliases of types, and
+    """Clears what `typing` would keep of a module forever: classes in aliases of types, and
     overloads of functions.
     """
     for forget in getattr(typing, "_cleanups", ()):
@@ -170,13 +170,14 @@ class _Modules:
 class Engine(ModuleType):
     """One more engine, isolated from the others: the whole of `pygrad` over a memory of its own.
 
-    It has its own tensors, random numbers, modes, default dtype and hooks, and may be used by a
-    thread while other threads use others: calls that take long run at the same time. It goes with
-    its last tensor and its last name, when Python collects garbage, and its memory with it.
+    It has its own tensors, random numbers, modes, default dtype and hooks. Long calls of several
+    engines run at the same time in several threads. An engine and its memory are freed when Python
+    collects garbage after its last tensor and last name.
 
-    Dtypes, devices and errors are those of `pygrad`. A tensor of another engine is refused
-    wherever it is given; copy it by its ``tolist()`` or ``numpy()``. Tensors are pickled for the
-    engine that has them, and are read where and while it lives; what `save` writes is for all.
+    Dtypes, devices and errors are shared with `pygrad`. A tensor of another engine is refused
+    wherever it is given; copy it by its ``tolist()`` or ``numpy()``. A pickle of a tensor names its
+    engine and can be read only where and while that engine lives; a file written by `save` can be
+    read by every engine.
 
     Example:
         >>> import pygrad

@@ -91,8 +91,8 @@ class _Schema(NamedTuple):
     def bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], loosely: bool
     ) -> dict[str, Any] | None:
-        """The arguments of a call by name; None where they do not fit. Loosely, a tensor of no
-        dimensions fits where a number stands.
+        """The arguments of a call by name; None where they do not fit. If `loosely`, a tensor of no
+        dimensions fits a number's place.
         """
         places = [a for a in self.arguments if not a.keyword]
         if len(args) > len(places):
@@ -181,7 +181,7 @@ def _largest(x: Tensor) -> Any:
 
 
 def _extreme(name: str) -> Callable[..., Any]:
-    """Of two tensors, or of one and a number."""
+    """The larger or smaller of two tensors, or of a tensor and a number."""
     with_tensor, with_number = _f[f"{name}imum"], _f[f"clamp_{'min' if name == 'max' else 'max'}"]
 
     def call(x: Tensor, other: Any) -> Any:

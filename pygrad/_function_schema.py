@@ -1,4 +1,4 @@
-"""Schemas of ops in PyTorch's notation, read and shown: what `OpOverload._schema` is.
+"""Schemas of ops in PyTorch's notation: parsing and printing; the type of `OpOverload._schema`.
 
 Example:
     >>> from pygrad._function_schema import parse_schema
@@ -30,11 +30,11 @@ class SchemaType:
         self.kind_, self.name, self.element, self.size = kind, name, element, size
 
     def kind(self) -> str:
-        """As PyTorch names kinds of types: 'TensorType', 'ListType', 'OptionalType', ..."""
+        """PyTorch's name for the kind of type: 'TensorType', 'ListType', 'OptionalType', ..."""
         return self.kind_
 
     def getElementType(self) -> SchemaType:
-        """Of a list or an option, what it is of."""
+        """The type of a list's elements or of an option's value."""
         if self.element is None:
             raise RuntimeError(f"{self} has no elements")
         return self.element
@@ -55,7 +55,7 @@ class SchemaType:
         return hash(str(self))
 
     def shown(self) -> str:
-        """As a schema has it: 'int[2]?'."""
+        """The notation in a schema: 'int[2]?'."""
         if self.kind_ == "ListType":
             return f"{self.element.shown()}[{self.size or ''}]"  # type: ignore[union-attr]
         if self.kind_ == "OptionalType":
@@ -83,7 +83,7 @@ _KINDS: Final = {
 
 
 class _Kind(type):
-    """Types of a kind: what is of it says `SchemaType.kind`."""
+    """A kind of types: `isinstance` compares `SchemaType.kind`."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, SchemaType) and value.kind() == cls.__name__
@@ -94,7 +94,7 @@ class TensorType(metaclass=_Kind):
 
     @staticmethod
     def get() -> SchemaType:
-        """The one object of it."""
+        """The single object of this type."""
         return _type("Tensor", "")
 
 
@@ -103,7 +103,7 @@ class IntType(metaclass=_Kind):
 
     @staticmethod
     def get() -> SchemaType:
-        """The one object of it."""
+        """The single object of this type."""
         return _type("int", "")
 
 
@@ -115,14 +115,14 @@ class ListType(metaclass=_Kind):
 
 
 class OptionalType(metaclass=_Kind):
-    """Types of what may be None: ``OptionalType(TensorType.get())``."""
+    """Types of values that may be None: ``OptionalType(TensorType.get())``."""
 
     def __new__(cls, element: SchemaType) -> SchemaType:  # type: ignore[misc]
         return SchemaType("OptionalType", "", element)
 
 
 class AliasInfo:
-    """What an argument or a result shares: sets of names, before the call and after."""
+    """The aliases of an argument or a result: sets of names, before and after the call."""
 
     __slots__ = ("after_set", "before_set", "is_write")
 
@@ -163,7 +163,7 @@ class Argument:
 
     @property
     def default_value(self) -> Any:
-        """None also where there is none: see `has_default_value`."""
+        """The default; None also if there is none: see `has_default_value`."""
         return None if self._default is _NO_DEFAULT else self._default
 
     def has_default_value(self) -> bool:
@@ -233,7 +233,7 @@ _ALIAS_AFTER_LIST = re.compile(r"\s*\(([^)]*)\)((?:\[\d*\]|\?)*)")
 
 
 def _split(text: str) -> list[str]:
-    """At the commas that are in no brackets or quotes."""
+    """Splits at the commas outside brackets and quotes."""
     parts, depth, start, quote, escaped = [], 0, 0, "", False
     for i, letter in enumerate(text):
         if quote:
@@ -412,9 +412,9 @@ _UNKNOWN: Final = (
 
 
 def check_types(schema: FunctionSchema, text: str) -> None:
-    """Refuses types that no op has; names with a dot are those of classes.
+    """Refuses types that no op has; names with a dot are names of classes.
 
-    Raises: RuntimeError: there is such a type in the text that the schema was read from.
+    Raises: RuntimeError: the text from which the schema was read has such a type.
     """
     for each in (*schema.arguments, *schema.returns):
         kind = each.type

@@ -116,7 +116,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was given last."""
+    """Whether `use_deterministic_algorithms` was last given True."""
     return _debug_mode > 0
 
 
@@ -143,7 +143,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """What `set_deterministic_debug_mode` was given last, as a number."""
+    """The mode last given to `set_deterministic_debug_mode`, as a number."""
     return _debug_mode
 
 
@@ -170,7 +170,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was given last."""
+    """The precision last given to `set_float32_matmul_precision`."""
     return _precision
 
 
@@ -210,15 +210,15 @@ def compile(
     disable: bool = False,
     **more: Any,
 ) -> Any:
-    """The function itself: there is no compiler, and what one makes computes the same.
+    """Returns the function itself: there is no compiler, and a compiled function computes the same.
 
-    Of a module it makes another around it, as PyTorch does: its state dict's names have the prefix
-    ``_orig_mod.``, and `_orig_mod` is the module; with ``disable=True`` it is the module itself.
-    May stand as a decorator, with or without arguments; others than these are of no effect.
+    A module is wrapped in another, as in PyTorch: the names of its state dict get the prefix
+    ``_orig_mod.``, and `_orig_mod` is the module; with ``disable=True`` the module itself is
+    returned. Works as a decorator, with or without arguments. Other arguments have no effect.
 
     Raises:
         RuntimeError: a mode that PyTorch does not have, or mode and options both.
-        AssertionError: what is given cannot be called.
+        AssertionError: `model` cannot be called.
 
     Example:
         >>> import pygrad
@@ -345,7 +345,7 @@ def _einsum(*args: Any) -> Tensor:
     return product
 
 
-_einsum.__qualname__ = "einsum"  # the name of what types are told
+_einsum.__qualname__ = "einsum"  # the name that overriding types receive
 overridable(_einsum)
 
 

@@ -33,7 +33,7 @@ def _itself(name: str) -> Function:
 
 
 def _factory(name: str) -> Function:
-    """What takes arguments, functions perhaps, and returns a decorator that changes nothing."""
+    """A function that takes any arguments and returns a decorator that changes nothing."""
 
     def factory(*_: Any, **__: Any) -> Any:
         return lambda decorated: decorated
@@ -45,7 +45,7 @@ def _marker(name: str) -> Function:
     """A class whose instances are decorators that change nothing."""
 
     def __init__(self: Any, *_: Any, **__: Any) -> None:
-        """Whatever it is to note."""
+        """Ignores its arguments."""
 
     def __call__(self: Any, *given: Any, **named: Any) -> Any:
         return _subject(given, named)
@@ -54,7 +54,7 @@ def _marker(name: str) -> Function:
 
 
 def _always(value: Any) -> Callable[[str], Function]:
-    """What returns a value whatever it is asked; a new one, if that is a list."""
+    """A maker of functions that return `value`, or a copy of it if it is a list."""
 
     def maker(name: str) -> Function:
         def function(*_: Any, **__: Any) -> Any:
@@ -66,7 +66,7 @@ def _always(value: Any) -> Callable[[str], Function]:
 
 
 def _first(name: str) -> Function:
-    """What returns its first argument."""
+    """A function that returns its first argument."""
 
     def function(*given: Any, **named: Any) -> Any:
         return _subject(given, named)
@@ -99,7 +99,7 @@ def _extension(name: str) -> Function:
 
 
 def _never_initialized(name: str) -> Function:
-    """A decorator of what needs other processes, which raises RuntimeError when it is called."""
+    """A decorator of functions that need other processes; they raise RuntimeError when called."""
 
     def decorator(func: Function) -> Function:
         @functools.wraps(func)
@@ -114,7 +114,7 @@ def _never_initialized(name: str) -> Function:
 
 
 def _switch(value: Any) -> Callable[[str], Function]:
-    """What sets a switch that switches nothing, and returns what it was."""
+    """A maker of setters of an ineffective switch, which return its former value."""
 
     def maker(name: str) -> Function:
         setting = value
@@ -218,7 +218,8 @@ _QUESTIONS: Final = {
 
 
 def find(module: str, name: str) -> Function | None:
-    """The function that PyTorch shows under a name, if it can be had without what it is for.
+    """A stand-in for one of PyTorch's functions that works without the feature it belongs to, or
+    None.
 
     Example:
         >>> find("torch.mtia", "is_available")()

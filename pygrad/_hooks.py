@@ -139,7 +139,7 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> E
 
 
 class _OfDictionary:
-    """A hook that calls those which are in a dictionary at that time, in their order."""
+    """A hook that calls the present entries of a dictionary of hooks, in order."""
 
     def __init__(self, hooks: Any) -> None:
         self.hooks = hooks
@@ -169,8 +169,8 @@ def tensor_hooks(tensor: Any) -> Any:
 
 
 def replace_tensor_hooks(tensor: Any, hooks: Any) -> None:
-    """Lets those of a dictionary, also what is put into it later, be all hooks on a tensor's
-    gradient; None: no hooks. A tensor that needs no gradient only keeps the dictionary.
+    """Replaces all hooks on a tensor's gradient by those in a dictionary, including later entries;
+    None: removes all hooks. A tensor that needs no gradient only keeps the dictionary.
     """
     before = _ops.C["_hooks_of"](tensor)
     tensor.__dict__.pop("_backward_hooks", None)
@@ -190,7 +190,7 @@ def register_node_hook(node: Any, hook: Callable[..., Any], pre: bool) -> Engine
     """Registers a hook that runs after a node (or before it)."""
     add = functools.partial(_add_node_hook, node, pre)
     handle = _register(node._address, hook, add, _remove_node_hook)
-    if type(node).__name__ != "AccumulateGrad":  # of which there is one a leaf, and may be many
+    if type(node).__name__ != "AccumulateGrad":  # a leaf has one such node, with many hooks perhaps
         _watched.add(handle.id)
     return handle
 

@@ -37,7 +37,7 @@ _C = _ops.C
 
 
 def _is_batched(tensor: Tensor) -> bool:
-    """Whether vmap has batched it: then its memory is that of all slices."""
+    """Whether vmap has batched the tensor: then its memory holds all slices."""
     return header.is_batched(tensor._h)
 
 
@@ -306,7 +306,7 @@ def _rebuild_wrapper(
     offset: int,
     attributes: dict[str, Any],
 ) -> Any:
-    """A tensor whose class has its elements, in its attributes."""
+    """Rebuilds a tensor whose class keeps the elements in the tensor's attributes."""
     made = kind._make_wrapper_subclass(
         kind,
         shape,
@@ -329,7 +329,7 @@ reduction: Final = _Reduction()
 
 
 def sparse_parts(tensor: Tensor) -> tuple[Tensor, ...]:
-    """What a sparse tensor is made of: its indices, and last its values."""
+    """The parts of a sparse tensor: its indices, and last its values."""
     if tensor.layout is sparse_coo:
         return tensor._indices(), tensor._values()
     if tensor.layout in (sparse_csr, sparse_bsr):
@@ -406,7 +406,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
 
 
 def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
-    """Replaces every element by what the function makes of it."""
+    """Replaces every element x by function(x)."""
     if tensor.requires_grad:
         raise RuntimeError(
             "Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead."
@@ -415,8 +415,8 @@ def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
 
 
 def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> Tensor:
-    """Replaces every element by what the function makes of it and those in its place in others,
-    which are expanded.
+    """Replaces every element by the function's result for it and the elements at the same place in
+    `others`, which are expanded.
     """
     for other, word in zip(others, ("argument 'x'", "argument 'y'"), strict=False):
         if not isinstance(other, Tensor):
@@ -443,14 +443,14 @@ def _flat(tensor: Tensor) -> list[Any]:
 
 
 def _replaced(tensor: Tensor, function: Callable[..., Any], columns: Sequence[Any]) -> Tensor:
-    """The tensor with each element replaced by what a function makes of those in its place. What
-    was replaced before an error stays so, as in PyTorch.
+    """Writes to each place of the tensor the function's result for that place's values in
+    `columns`. Elements written before an error stay, as in PyTorch.
     """
     shape = tensor.shape
     made: list[Any] = []
     convert = _element_of(tensor.dtype)
     try:
-        # No `map`: that takes a function's StopIteration for the end of the elements.
+        # No `map`: it treats a function's StopIteration as the end of the elements.
         for values in zip(*columns, strict=True):
             made.append(convert(function(*values)))
     finally:
@@ -470,7 +470,7 @@ def _write_first(tensor: Tensor, made: list[Any], shape: Sequence[int]) -> None:
 
 
 def _element_of(kind: dtype) -> Callable[[Any], Any]:
-    """Makes an element of what a function returned: floats lose their fraction for integers."""
+    """Converts a function's result to an element: integer dtypes drop the fraction of a float."""
     if kind.is_complex:
         return _as_complex
     if kind.is_floating_point:
@@ -478,7 +478,7 @@ def _element_of(kind: dtype) -> Callable[[Any], Any]:
     if kind.name == "bool":
         return lambda value: bool(value if isinstance(value, float) else operator.index(value))
     high = (1 << (8 * kind.itemsize - kind.is_signed)) - 1
-    low = -high - kind.is_signed  # of uint8 too, whose negative numbers are counted from the end
+    low = -high - kind.is_signed  # uint8 too accepts negative numbers, which wrap
     too_large = f"value cannot be converted to type {kind.name} without overflow"
 
     def element(value: Any) -> int:

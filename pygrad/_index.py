@@ -85,7 +85,7 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
 
 
 def _stands_for_tuple(index: list[Any]) -> bool:
-    """Whether PyTorch takes a list for the tuple of what is in it: short, and not of numbers."""
+    """Whether PyTorch treats a list index as a tuple: short, and not only of numbers."""
     return len(index) < 32 and any(
         item is None
         or item is Ellipsis

@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
 
 
 class FunctionModifiers:
-    """What a mark says of a function."""
+    """Marks of a function and their texts."""
 
     UNUSED = "unused (ignored and replaced with raising of an exception)"
     IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
@@ -90,7 +90,7 @@ def _copy_to_script_wrapper(fn: F) -> F:
 
 
 def get_torchscript_modifier(fn: Any) -> Any:
-    """The mark of a function; None for what can have none."""
+    """The mark of a function; None for an object that cannot be called."""
     if not callable(fn):
         return None
     function = getattr(fn, "__func__", fn)
@@ -105,7 +105,7 @@ def copy_torchscript_modifier(orig: Any, new: Any) -> None:
 
 
 def is_ignored_fn(fn: Any) -> bool:
-    """Whether a mark leaves a function out of what is compiled."""
+    """Whether a mark excludes a function from compilation."""
     return get_torchscript_modifier(fn) in (
         FunctionModifiers.UNUSED,
         FunctionModifiers.IGNORE,
@@ -231,7 +231,7 @@ def is_future(ann: Any) -> bool:
 
 
 def is_final(ann: Any) -> bool:
-    """Whether an annotation is of what does not change."""
+    """Whether an annotation is `Final`."""
     return ann is typing.Final or get_origin(ann) is typing.Final
 
 

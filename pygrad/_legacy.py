@@ -1,5 +1,5 @@
-"""PyTorch's names from before dtypes: `Tensor(...)`, `FloatTensor` and its like, and what takes
-them.
+"""PyTorch's names from before dtypes: `Tensor(...)`, `FloatTensor` and its like, and the functions
+that take them.
 """
 
 from __future__ import annotations
@@ -205,7 +205,8 @@ def dtype_named(kind: Any) -> dtype:
 
 
 def set_default_tensor_type(t: Any, /) -> None:
-    """Makes the dtype of a legacy type, or of its name, that of new tensors of Python floats.
+    """Sets the dtype of new tensors of Python floats to that of a legacy type, given by class or
+    name.
 
     Deprecated in favour of `set_default_dtype`.
 

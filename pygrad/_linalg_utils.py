@@ -39,7 +39,7 @@ def qform(A: Tensor | None, S: Tensor) -> Tensor:
 
 
 def basis(A: Tensor) -> Tensor:
-    """Orthonormal columns that span what the columns of A do."""
+    """Orthonormal columns with the span of A's columns."""
     found: Tensor = _ops.SPACES["linalg"]["qr"](A)[0]
     return found
 

@@ -17,8 +17,8 @@ _linalg = _ops.SPACES["linalg"]
 
 
 def _mean(A: Tensor) -> Tensor:
-    """The symmetric part: what the iteration reads of a matrix of which one element was changed,
-    where eigh reads the lower triangle alone.
+    """The symmetric part of A. The iteration reads it, while eigh reads the lower triangle alone;
+    so the gradient of a single changed element is shared with its mirror image.
     """
     return (A + A.mT) / 2
 

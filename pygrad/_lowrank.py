@@ -14,7 +14,7 @@ pca_lowrank, svd_lowrank = _f["pca_lowrank"], _f["svd_lowrank"]
 
 
 def get_approximate_basis(A: Any, q: int, niter: int | None = 2, M: Tensor | None = None) -> Tensor:
-    """Orthonormal columns that span nearly what the columns of a matrix do.
+    """Orthonormal columns that nearly span a matrix's columns.
 
     Args:
         A: (*, m, n).

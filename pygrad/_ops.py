@@ -38,7 +38,7 @@ METHODS: Final = ("method", "property")
 
 
 class Op:
-    """One op name of the table: its rows' schemas and where it is offered."""
+    """One op name of the table: its rows' schemas and the namespaces that offer it."""
 
     __slots__ = ("name", "row", "row_words", "schemas", "words")
 
@@ -55,7 +55,7 @@ class Op:
         return [row for row in rows if space in row[0] or f"{space}_inplace" in row[0]]
 
     def names(self, space: str) -> list[str]:
-        """What a namespace calls the op: its name, and that of its in-place form if there is
+        """The names of the op in a namespace: its own, and that of its in-place form if there is
         one.
         """
         if space not in self.words and f"{space}_inplace" not in self.words:
@@ -92,7 +92,7 @@ class _NamedResult(tuple[Any, ...]):
     n_fields = n_sequence_fields = n_unnamed_fields = 0
 
     def __new__(cls, values: Any, more: Any = None, /) -> Any:
-        """Of a sequence, and a dict of fields beyond it as pickles have it: there are none."""
+        """Takes a sequence, and the dict of further fields that pickles pass, which is unused."""
         name = f"torch.return_types.{cls.__name__}()"
         try:
             found = tuple(values)
@@ -146,7 +146,7 @@ def _learn_results(op: Op) -> None:
 
 
 def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResult]:
-    """A maker of results whose last one is a tuple of all tensors that the others leave."""
+    """A maker of results whose last field is a tuple of all remaining tensors."""
     n = len(kind._fields) - 1
     return lambda items: kind((*items[:n], tuple(items[n:])))
 
@@ -157,7 +157,7 @@ def _make(op: Op, mode: int, name: str, space: str) -> Function:
     rows = op.offered(space)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
-    # Where it is found, so that it can be pickled.
+    # Pickles name a function by module and qualified name.
     home = NAMESPACES[space].replace("torch", __package__).partition(".Tensor")[0]
     function.__module__ = home
     function.__qualname__ = f"Tensor.{name}" if space in METHODS else name

@@ -17,8 +17,8 @@ else:
 
 
 def submodule(name: str) -> Any:
-    """A module of the package, by its name below it. One that is loaded is found while Python
-    exits too, when nothing can be imported.
+    """A module of the package, by its name below it. A loaded module is also found while Python
+    exits, when nothing can be imported.
     """
     found: Any = pygrad
     for part in name.split("."):
@@ -29,8 +29,8 @@ def submodule(name: str) -> Any:
 
 
 def function_like(theirs: Any) -> Any:
-    """The package's function under the name of one of PyTorch's, where both are loaded; None for
-    what PyTorch has no name for, and for a name that is not here."""
+    """The package's function with the name of one of PyTorch's, where both are loaded; None if
+    PyTorch has no name for it or pygrad lacks the name."""
     torch_overrides = sys.modules.get("torch.overrides")
     name = torch_overrides.resolve_name(theirs) if torch_overrides is not None else None
     try:

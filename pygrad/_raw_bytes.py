@@ -32,7 +32,7 @@ def bytes_of(what: Any, device: Any = "cpu") -> Tensor:
 
 
 def check_buffer(length: int, order: str | None, count: int, offset: int, size: int) -> None:
-    """Raises unless so many elements follow the offset, in an order that is known."""
+    """Raises unless `count` elements follow the offset and the byte order is known."""
     if order is None and size > 1:
         raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
     if order not in (None, "native", "little", "big"):

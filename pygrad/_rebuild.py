@@ -39,7 +39,7 @@ def _extent(size: Sequence[int], stride: Sequence[int]) -> int:
 def _placed(storage: Any, kind: dtype, offset: int, size: Any, stride: Any) -> Tensor:
     """A tensor of these elements of a storage, which is not changed."""
     untyped = storage.untyped()
-    if offset >= 0 and all(n >= 0 for n in (*size, *stride)):  # else `set_` says what is wrong
+    if offset >= 0 and all(n >= 0 for n in (*size, *stride)):  # else `set_` raises
         if (offset + _extent(size, stride)) * kind.itemsize > max(
             untyped.nbytes(), offset * kind.itemsize
         ):
@@ -110,7 +110,7 @@ def _rebuild_tensor_v3(
     if dtype.name in FORMS:
         if _unfilled.get() is not None:
             raise NotImplementedError(f"load: {dtype} is not read from files of before 1.6")
-        _placed(storage, uint8, storage_offset, size, stride)  # which says what is wrong
+        _placed(storage, uint8, storage_offset, size, stride)  # raises for bad sizes
         made = _decoded(storage, dtype.name).as_strided(size, stride, storage_offset)
     else:
         made = _placed(storage, dtype, storage_offset, size, stride)
@@ -271,7 +271,7 @@ def _rebuild_njt(constructor_kwargs: Any) -> Any:
 
 
 class _DimRange(tuple[Any, ...]):
-    """What PyTorch notes of a dimension for its compiler; nothing here asks for it."""
+    """PyTorch's note of a dimension's range for its compiler; unused here."""
 
     def __new__(cls, *_: Any) -> _DimRange:
         return tuple.__new__(cls)
@@ -285,9 +285,9 @@ def _rebuild_from_type_v2(func: Any, new_type: type, args: Any, state: Any) -> A
 
 
 def _as_type(made: Any, kind: type, state: Any) -> Any:
-    """A tensor just made, as an instance of its own class, with its attributes."""
+    """Gives a new tensor its own class and attributes."""
     if made.is_nested:
-        return made  # whose attributes are what it was made of
+        return made  # its attributes are its parts
     if type(made) is not kind:
         made = kind._make_subclass(kind, made, made.requires_grad)  # type: ignore[attr-defined]
     if getattr(kind, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
@@ -334,7 +334,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
 
 
 def get_tensor_metadata(tensor: Tensor) -> dict[str, bool]:
-    """Which of 'conj' and 'neg' are still to be done with its elements."""
+    """The pending lazy operations of a tensor: of 'conj' and 'neg'."""
     found = {"conj": tensor.is_conj(), "neg": tensor.is_neg()}
     return {name: True for name, holds in found.items() if holds}
 
@@ -392,7 +392,7 @@ def reduced(tensor: Tensor) -> Any:
     with it and shared with all others that share it.
     """
     state = _get_obj_state(tensor)
-    if issubclass(type(tensor), Parameter):  # those that only say so are of a class of their own
+    if issubclass(type(tensor), Parameter):  # tensors only marked as parameters have another class
         hooks: Any = OrderedDict()
         given = tensor.data, tensor.requires_grad, hooks
         if state:
@@ -405,7 +405,7 @@ def reduced(tensor: Tensor) -> Any:
 
 
 def bytes_as(storage: UntypedStorage, kind: dtype) -> Tensor:
-    """The elements of a storage as a tensor whose bytes are to be written: all of them, even
-    where they make no whole element.
+    """The elements of a storage as a tensor whose bytes will be written; as uint8 if the storage
+    does not hold whole elements.
     """
     return storage._view(kind if storage.nbytes() % kind.itemsize == 0 else uint8)

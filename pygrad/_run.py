@@ -29,7 +29,7 @@ _OURS: Final = frozenset(
 
 
 def main() -> None:
-    """Runs what the arguments say, and ends the process as Python would."""
+    """Runs the program that the arguments name, and ends the process as Python would."""
     if sys.argv[1:] and sys.argv[1][:2] in ("-c", "-m"):  # the argument may follow at once
         sys.argv[1:2] = filter(None, (sys.argv[1][:2], sys.argv[1][2:]))
     arguments = sys.argv[1:]
@@ -100,7 +100,8 @@ def _script() -> None:
 
 
 def _first_path(path: str) -> None:
-    """What Python puts at the head of `sys.path`, in place of what `-m pygrad` has put there."""
+    """Puts a path at the head of `sys.path` as Python does for a program, in place of the entry of
+    `-m pygrad`."""
     if not sys.flags.safe_path:
         sys.path[0] = path
 

@@ -1,8 +1,8 @@
-"""Schemas of the op table, taken apart: what stubs and signatures are made of.
+"""Schemas of the op table, parsed: the source of stubs and signatures.
 
-A schema is PyTorch's grammar, ``sum(Tensor self, int[1]? dim, *, ScalarType? dtype=None) ->
-Tensor``. The engine binds arguments by its own reading of the same text (bind.c);
-nothing here decides what a call does.
+A schema has PyTorch's grammar, ``sum(Tensor self, int[1]? dim, *, ScalarType? dtype=None) ->
+Tensor``. The engine binds arguments by its own parser of the same text (bind.c); nothing here
+decides what a call does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BOUND = inspect.Parameter("namespace", inspect.Parameter.POSITIONAL_ONLY)
 
 
 class Argument(NamedTuple):
-    """One argument of a schema; `default` is its text, None where there is none."""
+    """One argument of a schema; `default` is its text, None if it has none."""
 
     type: str
     name: str
@@ -27,7 +27,7 @@ class Argument(NamedTuple):
 
 
 def _split(text: str) -> list[str]:
-    """At commas outside brackets."""
+    """Splits at commas outside brackets."""
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
         depth += (char in "[(") - (char in "])")

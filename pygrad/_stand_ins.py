@@ -1,10 +1,10 @@
-"""Stand-ins for what PyTorch has and pygrad has not: importable, and of the right kind.
+"""Stand-ins for names that PyTorch has and pygrad lacks: importable, and of the right kind.
 
-``torch/names.txt`` tells every name of PyTorch, its kind and its place; `tests/parity/names.py`
-writes it and explains its form. A stand-in is made of it when a program first asks for a name that
-pygrad does not have. A class is a class, so that it can be subclassed, subscripted and asked about
-by `isinstance`; an error or an enumeration works. Whoever calls a function or makes an instance is
-told by NotImplementedError what it was and what to do instead.
+``torch/names.txt`` lists every name of PyTorch with its kind and place; `tests/parity/names.py`
+writes it and explains its format. A stand-in is made from it when a program first asks for a name
+that pygrad lacks. A class can be subclassed, subscripted and used in `isinstance`; an error or an
+enumeration works. A call of a function or a constructor raises NotImplementedError, which names the
+missing thing and what to do instead.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _INSTEAD: Final = {
 
 
 def refusal(name: str) -> str:
-    """The sentence that tells of a name that it is not there, and what to do instead.
+    """The sentence that says that a name is missing, and what to do instead.
 
     Example:
         >>> refusal("torch.onnx.export")[:48]
@@ -77,7 +77,7 @@ def refusal(name: str) -> str:
 
 
 class _Entry(typing.NamedTuple):
-    """A name of a module: its kind, and what more is told of it."""
+    """A name of a module: its kind, and the rest of its description."""
 
     kind: str
     detail: str = ""
@@ -114,7 +114,7 @@ def is_package(name: str) -> bool:
 
 @functools.cache
 def entries(module: str) -> dict[str, _Entry]:
-    """What PyTorch has in a module, by name; submodules are not among it."""
+    """The names that PyTorch has in a module, without submodules."""
     found = {}
     for line in _blocks().get(module, "").splitlines():
         head, _, names = line.strip().partition(": ")
@@ -133,7 +133,7 @@ def entries(module: str) -> dict[str, _Entry]:
 
 
 def look_up(module: ModuleType, name: str, short: str) -> Any:
-    """What a module of the dialect shows under a name that pygrad does not have there.
+    """The value of a name in a module of the dialect that pygrad's own module lacks.
 
     Raises:
         LookupError: PyTorch does not have it either.
@@ -153,7 +153,7 @@ def look_up(module: ModuleType, name: str, short: str) -> Any:
 
 @functools.cache
 def _resolve(module: str, short: str) -> Any:
-    """What stands for a name that is described: what pygrad has in another place, or a stand-in."""
+    """The value of a name in `names.txt`: pygrad's own object from another place, or a stand-in."""
     entry = entries(module)[short]
     if entry.kind == "from":
         if entry.detail.partition(".")[0] == TORCH:
@@ -161,7 +161,7 @@ def _resolve(module: str, short: str) -> Any:
         else:
             try:
                 home = importlib.import_module(entry.detail)
-            except ImportError:  # of a package that is not installed
+            except ImportError:  # the package is not installed
                 raise LookupError from None
         return getattr(home, entry.more or short)
     if entry.kind == "module":
@@ -174,7 +174,7 @@ def _resolve(module: str, short: str) -> Any:
 
 
 def _elsewhere(module: str, short: str) -> Any:
-    """What pygrad has in another place where PyTorch shows the same, or what does no harm."""
+    """pygrad's object from another place where PyTorch has the same one, or a harmless function."""
     places = [(module, short)]
     marker = f" from {module}: "
     for place, body in _blocks().items():
@@ -192,7 +192,7 @@ def _elsewhere(module: str, short: str) -> Any:
 
 
 def _real(module: str, name: str) -> Any:
-    """What pygrad itself has in a module, under a name of PyTorch's."""
+    """The object in pygrad's own module for a name of PyTorch."""
     home = ORIGINAL + module[len(TORCH) :]
     try:
         original = importlib.import_module(home)
@@ -261,7 +261,7 @@ def _make_class(module: str, short: str, entry: _Entry) -> type:
 
 
 def _members(short: str, text: str) -> dict[str, Any]:
-    """What a class shows as members of an enumeration within it."""
+    """The members of an enumeration within a class."""
     names = [each.partition("=")[0] for each in text.split() if not each.startswith("__")]
     kind: Any = enum.IntEnum(f"{short}Member", names, start=0)  # type: ignore[misc]
     return dict(kind.__members__)
@@ -298,7 +298,7 @@ def _make_function(module: str, short: str, entry: _Entry) -> Callable[..., Any]
 
 
 class _Object:
-    """A stand-in for an object: what it has or does is refused."""
+    """A stand-in for an object: every attribute and call is refused."""
 
     def __init__(self, name: str) -> None:
         self.__dict__["_name"] = name
@@ -328,7 +328,7 @@ class _Unavailable(_dtypes.dtype):
         self.is_floating_point, self.is_complex = kind == "f", kind == "c"
         self._inexact, self.is_signed = kind in "fc", kind != "u"
 
-    @property  # what the engine is given
+    @property  # the engine reads this
     def code(self) -> int:  # type: ignore[override]
         """Raises NotImplementedError."""
         full = f"{TORCH}.{self.name}"
@@ -336,7 +336,7 @@ class _Unavailable(_dtypes.dtype):
         raise NotImplementedError(f"pygrad has no {full}: tensors have {_TYPES}")
 
     def limits(self) -> tuple[float, ...]:
-        """Those of the types of 8 bits; NotImplementedError for what has even fewer."""
+        """The limits of the 8-bit types; NotImplementedError for smaller types."""
         if self.name not in _LIMITS:
             raise NotImplementedError(f"\"epsilon\" not implemented for '{self.name}'")
         eps, most, tiny = _LIMITS[self.name]
@@ -392,17 +392,17 @@ class _Loader:
         return ModuleType(spec.name.removeprefix(f"{ORIGINAL}."))
 
     def get_code(self, fullname: str) -> None:
-        """Raises ImportError, of which `runpy` tells who would run the module as a program."""
+        """Raises ImportError, which `runpy` reports to a user who runs the module as a program."""
         name = fullname.removeprefix(f"{ORIGINAL}.")
         _wanted.used(name)
         raise ImportError(refusal(name), name=name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Lets it answer by the description."""
+        """Makes the module answer from its description."""
         module.__doc__ = f"A stand-in: what is in it, pygrad has not. {refusal(module.__name__)}."
         package, _, short = module.__name__.rpartition(".")
         holder = vars(sys.modules.get(f"{ORIGINAL}.{package}", module)).get(short)
-        if isinstance(holder, types.SimpleNamespace):  # whose place the module takes
+        if isinstance(holder, types.SimpleNamespace):  # the module replaces the namespace
             vars(module).update(vars(holder))
         supplement(module, module.__name__)
 
@@ -417,7 +417,7 @@ def _has_file(module: ModuleType, name: str) -> bool:
 
 
 def supplement(module: ModuleType, name: str) -> None:
-    """Lets a module show what PyTorch has in the module of a name, where it does not itself."""
+    """Lets a module also show the names that PyTorch has in the module `name`."""
     before = vars(module).get("__getattr__")
     if module.__name__ in _asked_before:
         return
@@ -442,8 +442,8 @@ def supplement(module: ModuleType, name: str) -> None:
 
 
 def _keep_names(module: ModuleType, name: str) -> None:
-    """Where PyTorch shows something else under the name of a submodule, an import must not put the
-    submodule in its place: so it is imported already.
+    """Imports the submodules whose name PyTorch uses for something else, so that a later import
+    does not put the submodule in its place.
     """
     for short in _packages.get(name, ()):
         there = vars(module).get(short, _NOTHING)

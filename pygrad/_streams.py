@@ -23,14 +23,14 @@ def _unavailable(device: Any) -> RuntimeError:
 
 
 class Stream:
-    """What a device does in order.
+    """A queue of a device's work, done in order.
 
     Args:
         device: "cpu" unless given.
-        priority: no matter here.
+        priority: ignored.
 
     Raises:
-        RuntimeError: a device that is not here, or an event recorded, of which a CPU has none.
+        RuntimeError: a device that pygrad lacks, or an event recorded: a CPU has no events.
 
     Example:
         >>> import pygrad

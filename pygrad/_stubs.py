@@ -186,7 +186,7 @@ def _definitions(space: str) -> list[str]:
 
 
 def _operators() -> list[str]:
-    """What `_tensor` puts on the class from its own tables of operators."""
+    """The operators that `_tensor` puts on the class from its own tables."""
     names = [
         name
         for table in (_tensor._OPERATORS, _tensor._INPLACE_OPERATORS)

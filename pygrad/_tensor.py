@@ -75,7 +75,7 @@ class Tensor(Methods):
     _h: int
     _b: Tensor | None
     _g: Tensor | None
-    _shown_as = "tensor"  # of a class itself; those derived from it are shown by their names
+    _shown_as = "tensor"  # of the class itself; subclasses are shown by their names
     _is_parameter_class = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
@@ -119,7 +119,7 @@ class Tensor(Methods):
 
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
-        """A tensor of another class over the data of one: what Parameter is made with.
+        """A tensor of another class over the data of `data`: the constructor of Parameter.
 
         Raises:
             TypeError: no class of tensors, or no tensor.
@@ -157,15 +157,15 @@ class Tensor(Methods):
     def __torch_function__(
         cls, func: Any, types: Iterable[type], args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Calls a function, and gives those of its results that are tensors this class.
+        """Calls a function, and gives this class to the tensors among its results.
 
-        Called for every function of the package that gets a tensor of a subclass; those that
-        override it call it by ``super()``.
+        Called for every function of the package that gets a tensor of a subclass; an override calls
+        it by ``super()``.
 
         Args:
-            func: the function, as users know it; of an attribute its ``__get__``.
-            types: those of the arguments that have such a method.
-            args, kwargs: those of the call.
+            func: the function, as users know it; for an attribute its ``__get__``.
+            types: the types of the arguments that have such a method.
+            args, kwargs: the arguments of the call.
 
         Returns:
             NotImplemented if one of the types is not a base of this class. PyTorch's own functions,
@@ -187,7 +187,8 @@ class Tensor(Methods):
                 return NotImplemented
         state = overriding.state
         before = state.off
-        if before and cls is Tensor and Tensor in types:  # PyTorch's function, which asks again
+        # a function of PyTorch, which would ask again
+        if before and cls is Tensor and Tensor in types:
             func = function_like(func)
             if func is None:
                 return NotImplemented
@@ -215,8 +216,8 @@ class Tensor(Methods):
 
     @staticmethod
     def __torch_dispatch__(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What a subclass may have of its own, to answer for ops on its tensors below autograd.
-        This one runs the op itself: no class and no mode is asked.
+        """A subclass overrides this to handle ops on its tensors below autograd. The base's method
+        runs the op itself: no class and no mode is asked.
         """
         return _above.run_unasked(func, args, kwargs or {})
 
@@ -235,7 +236,7 @@ class Tensor(Methods):
         try:
             return shape[dim]
         except (IndexError, TypeError):
-            return _M["size"](self, dim)  # which says what is wrong
+            return _M["size"](self, dim)  # raises
 
     def stride(self, dim: int | None = None) -> Any:
         """The strides in elements, all or of one dimension."""
@@ -272,7 +273,7 @@ class Tensor(Methods):
 
     @property
     def layout(self) -> layout:
-        """`pygrad.strided`, or that of a sparse tensor."""
+        """`pygrad.strided`, or a sparse layout."""
         return LAYOUTS[_C["layout"](self)] if header.is_sparse(self._h) else strided
 
     @property
@@ -365,8 +366,9 @@ class Tensor(Methods):
         raise RuntimeError("requires_grad must be a bool")
 
     def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
-        """What `Module.load_state_dict` puts in the place of this parameter or buffer for an entry
-        `other`, where ``torch.__future__`` says that it swaps them; neither of the two themselves.
+        """The value that `Module.load_state_dict` swaps in for this parameter or buffer, given an
+        entry `other`, if ``torch.__future__`` selects swapping. Detached: a different object than
+        both.
         """
         return (other if assign else self.copy_(other)).detach()
 
@@ -382,7 +384,7 @@ class Tensor(Methods):
         return _above.legacy_tensor(*args, kind=self.dtype, layout=self.layout, **kwargs)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
+        """Starts (or for a leaf ends) recording of operations on this tensor; returns it.
 
         Raises:
             RuntimeError: not a floating dtype, or False for a tensor that is no leaf.
@@ -391,14 +393,14 @@ class Tensor(Methods):
         return calls.remember(self) if requires_grad else self
 
     def _mark(self, requires_grad: bool) -> Tensor:
-        """The same where a function mapped by vmap may do it: for a tensor that was just made."""
+        """As `requires_grad_`, for a new tensor within a function mapped by vmap."""
         if not requires_grad:
             return _C["_set_requires_grad"](self, False)  # type: ignore[no-any-return]
         return calls.remember(_C["_set_requires_grad"](self))  # type: ignore[no-any-return]
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward accumulated, or None. The same object each time."""
+        """The gradient that backward accumulated, or None. Returns the same object each time."""
         return attributes.grad(self)  # type: ignore[no-any-return]
 
     @grad.setter
@@ -430,7 +432,7 @@ class Tensor(Methods):
     @property
     def grad_dtype(self) -> Any:
         """The dtype that ``.grad`` must have, and to which backward casts: this tensor's, unless
-        set. None: any. Of leaves alone.
+        set. None: any. Only for leaves.
         """
         return _C["grad_dtype"](self)
 
@@ -486,7 +488,8 @@ class Tensor(Methods):
 
     @property
     def volatile(self) -> bool:
-        """False, with a warning: it was once what `no_grad` is. Setting it does nothing."""
+        """False, with a warning: the attribute was replaced by `no_grad`. Setting it does
+        nothing."""
         message = "volatile was removed (Variable.volatile is always False)"
         warnings.warn(message, UserWarning, stacklevel=2)
         return False
@@ -501,7 +504,7 @@ class Tensor(Methods):
 
     @property
     def name(self) -> None:
-        """None: what tensors are called is the affair of variables."""
+        """None: only variables of old PyTorch had names."""
 
     @property
     def _cdata(self) -> int:
@@ -509,7 +512,7 @@ class Tensor(Methods):
 
     @property
     def output_nr(self) -> int:
-        """Which output of its grad_fn this tensor is."""
+        """The index of this tensor among the outputs of its grad_fn."""
         return attributes.output_nr(self)
 
     @property
@@ -531,13 +534,13 @@ class Tensor(Methods):
         symint_visitor_fn: Callable[[Any], Any] | None = None,
         tensor_visitor_fn: Callable[[Any], Any] | None = None,
     ) -> Tensor | None:
-        """The view that this is of its base, of another base; None if this is no view, or the other
-        has other sizes, strides or offset.
+        """Replays this view on another base; None if this is no view, or the other base has other
+        sizes, strides or offset.
 
         Args:
             new_base: the other base.
-            symint_visitor_fn, tensor_visitor_fn: called with each size and place, or tensor, that
-                the ops which made this view were told; what they return takes its place.
+            symint_visitor_fn, tensor_visitor_fn: called with each size and offset, or tensor,
+                among the arguments of the ops that made this view; the result replaces it.
 
         Example:
             >>> import pygrad
@@ -555,20 +558,20 @@ class Tensor(Methods):
         symint_visitor_fn: Callable[[Any], Any] | None = None,
         tensor_visitor_fn: Callable[[Any], Any] | None = None,
     ) -> Tensor | None:
-        """The same of any base."""
+        """As `_view_func`, for a base of any geometry."""
         return _above.view_func(  # type: ignore[no-any-return]
             self, new_base, symint_visitor_fn, tensor_visitor_fn, unsafe=True
         )
 
     def _rev_view_func_unsafe(self, new_view: Tensor) -> Tensor | None:
-        """What another view is a view of, as this is of its base: a view of that one."""
+        """Inverse of `_view_func`: a view of `new_view` with the geometry of this view's base."""
         return _above.rev_view_func(self, new_view)  # type: ignore[no-any-return]
 
     @property
     def data(self) -> Tensor:
         """The same elements, without history and with a version counter of its own."""
         found = self
-        if answers_for_ops(self):  # whose class is asked
+        if answers_for_ops(self):  # the class handles ops
             found = self.detach()
             if answers_for_ops(found):
                 return found
@@ -626,15 +629,15 @@ class Tensor(Methods):
         _above.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Calls ``hook(grad)`` whenever this tensor's gradient is complete; what it returns
+        """Calls ``hook(grad)`` whenever this tensor's gradient is complete; a returned tensor
         replaces the gradient.
         """
         return register_tensor_hook(self, hook, post=False)
 
     @property
     def _backward_hooks(self) -> Any:
-        """What `register_hook` was given, in a dictionary; None: nothing. A dictionary may be set,
-        whose functions, also those put into it later, then take the place of all of them.
+        """The hooks of `register_hook`, in a dictionary; None if there are none. Setting a
+        dictionary replaces all hooks by its functions, including later entries.
         """
         return tensor_hooks(self)
 
@@ -715,7 +718,7 @@ class Tensor(Methods):
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
     def _scalar(self) -> Any:
-        """The one element for Python's conversions, which PyTorch warns of in a graph."""
+        """The one element for Python's conversions; within a graph PyTorch warns of them."""
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if self.requires_grad and get_modes() & GRAD:
@@ -843,7 +846,8 @@ class Tensor(Methods):
             )
         return self.bitwise_not()
 
-    # What is neither a tensor nor a number may know what to do with a tensor: Python asks it then.
+    # For an operand that is neither a tensor nor a number, NotImplemented lets Python ask the
+    # operand.
 
     def __rdiv__(self, other: Any) -> Tensor:
         try:
@@ -911,21 +915,20 @@ class Tensor(Methods):
 
     def data_ptr(self) -> int:
         """The address of the first element in this process, 0 without elements: for code outside
-        of Python, ctypes and the like. It holds as long as the tensor's storage lives and does not
-        grow.
+        Python, ctypes and the like. Valid as long as the tensor's storage lives and does not grow.
 
-        Whether the address will be used to write is not to be known, nor when. So from the first
-        call on the storage is treated as one that a NumPy array shows: it stays in place, and what
-        is saved of it for backward is copied at once instead of at the first write (one copy
-        serves as long as its bytes are the same). What was saved before keeps the bytes of then.
-        Hence no write through the address reaches a gradient.
+        The engine cannot know whether or when the address is used to write. So from the first call
+        on, the storage is treated like one that a NumPy array shows: it is never moved, and a value
+        saved for backward is copied at once instead of at the first write (one copy serves as long
+        as the bytes are the same). Values saved before keep their bytes. Hence no write through the
+        address changes a gradient.
 
-        That ends when the number that was returned is gone, if it was hashed or compared with
-        another address: such a program wanted to know which tensors share memory. Else it lasts
-        for good. Keep the number as long as you write there, if you compare it too.
+        This ends when the returned number is freed, if it was hashed or compared with another
+        address: such a program only wanted to know which tensors share memory. Otherwise it lasts
+        forever. Keep the number as long as you write through it, if you compare it too.
 
-        Not seen: the version counter does not count such writes, so that "check" mode does not
-        raise; and whoever writes to a gradient or to what hooks packed writes there.
+        Not detected: the version counter does not count such writes, so "check" mode does not
+        raise; and a write to a gradient or to a value that hooks packed changes it.
 
         Example:
             >>> import ctypes, pygrad
@@ -988,7 +991,7 @@ class Tensor(Methods):
         return False
 
     def share_memory_(self) -> Tensor:
-        """Raises NotImplementedError: a copy in another process would not see what is written."""
+        """Raises NotImplementedError: a copy in another process would not see writes."""
         raise NotImplementedError("share_memory_: storages cannot be shared by processes")
 
     def is_nonzero(self) -> bool:
@@ -1093,7 +1096,7 @@ def _of_class(cls: type, tensor: Tensor) -> Any:
 
 
 def _refuse_taken(cls: type, tensor: Any) -> None:
-    """Raises RuntimeError: a tensor's own class says what becomes of it, by __torch_dispatch__."""
+    """Raises RuntimeError if the tensor's own class handles its ops by __torch_dispatch__."""
     if header.is_hidden(tensor._h) and answers_for_ops(tensor):
         kind = type(tensor.detach())
         if kind is not Tensor and not issubclass(kind, cls):
@@ -1105,7 +1108,7 @@ def _refuse_taken(cls: type, tensor: Any) -> None:
 
 
 def slots_of(tensor: Any) -> dict[str, Any]:
-    """What a tensor has in slots of its class, those of `Tensor` left out."""
+    """The values of the slots of a tensor's class, without the slots of `Tensor`."""
     names: list[str] = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
     own = (name for name in names if name not in Tensor.__slots__)
     return {name: getattr(tensor, name) for name in own if hasattr(tensor, name)}
@@ -1128,7 +1131,7 @@ def _seen_as(cls: type, tensor: Tensor) -> Any:
 
 
 def _hosted(tensor: Any) -> Any:
-    """A new tensor, whose class is asked about every op if it says so."""
+    """Marks a new tensor if its class handles ops."""
     if answers_for_ops(tensor):
         _above.host_tensor(tensor)
     return tensor
@@ -1136,14 +1139,14 @@ def _hosted(tensor: Any) -> Any:
 
 @functools.cache
 def kept_as_is() -> frozenset[Any]:
-    """What gives a tensor that it has, and not a new one."""
+    """Getters that return an existing tensor: its class stays."""
     kept = (vars(Tensor)[name] for name in ("_base", "grad", "_grad"))
     return frozenset(each.__get__ for each in kept)
 
 
 def _converted(result: Any, cls: type) -> Any:
-    """A result whose tensors, also those in lists and tuples, are of a class. It is not asked for
-    ops of those that it did not make.
+    """Gives a class to the result's tensors, including those in lists and tuples. The class does
+    not handle ops of tensors that it did not make.
     """
     if isinstance(result, Tensor):
         return result if isinstance(result, cls) else _seen_as(cls, result)
@@ -1219,7 +1222,7 @@ def _no(self: Tensor) -> bool:
 
 
 def _twin(function: Any, name: str) -> FunctionType:
-    """The same function once more as a method of its own, in front of which a gate may be put."""
+    """A copy of a function as a separate method, in front of which a gate may be put."""
     own = FunctionType(function.__code__, function.__globals__, name)
     own.__doc__, own.__annotations__ = function.__doc__, function.__annotations__
     own.__qualname__, own.__module__ = f"Tensor.{name}", __name__
@@ -1227,8 +1230,8 @@ def _twin(function: Any, name: str) -> FunctionType:
 
 
 def _install() -> None:
-    """Puts the table's methods and the operators on the class, and what reads the engine's memory
-    in the place of what only calls it; what else the class defines itself stays.
+    """Puts the table's methods and the operators on the class, and replaces methods that call the
+    engine by ones that read its memory. Other methods of the class stay.
     """
     for name, quick in attributes.QUICK.items():
         found = Tensor.__dict__[name]
@@ -1284,7 +1287,7 @@ _ALL: Final = Index([ELLIPSIS], [])
 
 
 def _get_any(self: Tensor, index: Any) -> Any:
-    """``x[index]`` for what is no int, or a tensor of another class."""
+    """``x[index]`` for an index other than an int, or a tensor of another class."""
     if overriding.modes_anywhere and overriding.has_modes():
         pass
     elif type(self) is Tensor or _state.off or kind_of(self) == K_TENSOR:
@@ -1316,8 +1319,8 @@ _ASKED_PRIVATE: Final = frozenset("_base _grad _grad_fn _cdata _version _typed_s
 
 
 def is_asked(name: str) -> bool:
-    """Whether a method or attribute written in Python is one that subclasses override: of PyTorch's
-    names those that do there.
+    """Whether subclasses override a method or attribute written in Python: a name of PyTorch if
+    they do there.
     """
     private = name.startswith("_") and not name.endswith("__")
     return name in _ASKED_PRIVATE if private else name not in _ASKED_BY_NONE
@@ -1328,8 +1331,8 @@ def _module_of(function: Any) -> str:
 
 
 def _put_gates() -> None:
-    """Lets what is written in Python ask as the table's methods do. What a program has set on the
-    class asks nobody.
+    """Lets methods written in Python ask overriding types, as the table's methods do. Methods that
+    a program has set on the class do not ask.
     """
     inside, of_table = f"{__package__}.", f"{__package__}._boundary.shapes"
     done = set()

@@ -207,7 +207,7 @@ def _tensor_str_with_formatter(
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:
-    """The text of the numbers of a tensor, whose first line begins in a column.
+    """The text of a tensor's numbers; `indent` is the column where the first line begins.
 
     Example:
         >>> import pygrad
@@ -228,7 +228,8 @@ def _tensor_str(self: Tensor, indent: int) -> str:
 def _add_suffixes(
     tensor_str: str, suffixes: Iterable[str], indent: int, force_newline: bool
 ) -> str:
-    """A text with what follows the numbers, each in the last line if it has room, and a bracket.
+    """Appends the suffixes and a bracket to a text; a suffix starts a new line if the last has no
+    room.
 
     Example:
         >>> _add_suffixes("tensor([1]", ["dtype=torch.int8"], 7, False)

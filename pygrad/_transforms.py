@@ -67,22 +67,22 @@ def _slices(whole: Tensor, of: _Levels) -> Tensor:
 
 
 def _batched_at(tensors: Sequence[Tensor], of: _Levels) -> list[tuple[int, int, str]]:
-    """Those levels at which any of the tensors is batched."""
+    """The levels at which any of the tensors is batched."""
     dim = _C["_vmap_dim"]
     return [each for each in of if any(dim(tensor, each[0]) >= 0 for tensor in tensors)]
 
 
 class _Frame:
-    """A transform under way, and what tells which tensors it tracks."""
+    """A running transform, and its records of the tensors that it tracks."""
 
     def __init__(self, number: int, reverse: bool) -> None:
         self.number = number
         self.reverse = reverse
-        # By their handles, those that it and the transforms inside it made. They live as long as
-        # it runs, so that no other tensor gets such a handle.
+        # Leaves made by it and by the transforms inside it, by handle. They live while it runs, so
+        # no other tensor gets such a handle.
         self.leaves: dict[int, Tensor] = {}
-        self.nodes: set[Any] = set()  # of its aliases that are no leaves
-        self.aliases: list[Tensor] = []  # all slices of what was wrapped, in order
+        self.nodes: set[Any] = set()  # nodes of its aliases that are no leaves
+        self.aliases: list[Tensor] = []  # whole tensors of the wrapped ones, in order
 
     def wrapped(self, tensor: Tensor) -> Tensor:
         """Makes the alias of a tensor that the function receives in its place."""
@@ -160,8 +160,8 @@ _HOOKS = (
 
 
 def _wrapping(tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """What a tensor is inside transforms, level by level from the highest: how the level shows,
-    and the tensor without it.
+    """The levels of transforms around a tensor, from the highest: for each the text that shows the
+    level, and the tensor without it.
     """
     with _recording(mapped=False, grad=0):
         peeled = {}
@@ -193,12 +193,12 @@ def show(tensor: Tensor) -> str:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What a tensor inside transforms stands for, to be looked at: all slices of one inside
-    `vmap`, outside the graph of `grad` and its like. Results must not depend on it.
+    """The tensor behind one inside transforms, for inspection: all slices inside `vmap`, or the
+    tensor outside the graph of `grad` and its like. Results must not depend on it.
 
     Args:
         tensor: any.
-        recurse: without all levels, else without the innermost alone.
+        recurse: removes all levels, else the innermost alone.
 
     Example:
         >>> import pygrad
@@ -260,7 +260,7 @@ class _Aliases:
             return [_whole(output, self.levels) for output in outputs]
 
     def recorded_outside(self, wholes: Sequence[Tensor]) -> bool:
-        """Whether outputs depend on what requires grad outside the transform."""
+        """Whether outputs depend on tensors that require grad outside the transform."""
         found = map(_leaf_of, _graph_of(wholes))
         return self.nested or any(leaf is not None and leaf not in self.own for leaf in found)
 
@@ -295,7 +295,7 @@ class _Aliases:
         record: bool,
         n: int = -1,
     ) -> list[Tensor]:
-        """The same of whole tensors; those of `n` rows of cotangents come stacked."""
+        """As `leaves_of`, for whole tensors; `n` rows of cotangents come stacked."""
         pairs = [(y, g) for y, g in zip(wholes, given, strict=True) if y.requires_grad]
         found: Sequence[Any] = [None] * len(self.leaves)
         if pairs and n:
@@ -659,9 +659,9 @@ def _mapped_leaves(product: _Product, rows: list[Tensor]) -> list[Tensor]:
 
 
 def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
-    """A dual tensor. Inside `vmap` it is an alias of all slices, as it is of one tensor outside,
-    so that what is written to it is written to the primal; one that has fewer levels than its
-    tangent is a copy.
+    """A dual tensor. Inside `vmap` it is an alias of all slices, as it is an alias of one tensor
+    outside, so that writes to it reach the primal; a primal with fewer levels than its tangent is
+    copied.
     """
     own = _batched_at([primal, tangent], levels.stack)
     if not own:
@@ -685,7 +685,8 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 def _push(func: Function, primals: Any, tangents: Sequence[Tensor], has_aux: bool) -> Any:
-    """Outputs, their tangents by leaf (None where there is none), structure, what is beside."""
+    """Returns outputs, their tangents by leaf (None if there is none), the structure, and the
+    auxiliary output."""
     leaves, spec = flatten(primals)
     with forward_ad._set_fwd_grad_enabled(True), forward_ad.dual_level():
         duals = [_dual(x, t) for x, t in zip(leaves, tangents, strict=True)]

@@ -110,9 +110,9 @@ def is_namedtuple_class(cls: Any) -> bool:
 
 
 def node_type(tree: Any) -> Any:
-    """What the registry knows an object by."""
+    """The registry's key for an object."""
     kind = type(tree)
-    plain = kind is tuple or not issubclass(kind, tuple)  # most of them, and told faster
+    plain = kind is tuple or not issubclass(kind, tuple)  # the common case, which is tested faster
     return kind if plain or not is_namedtuple_class(kind) else namedtuple
 
 
@@ -154,7 +154,7 @@ def _register_containers() -> None:
         of_mapping(dict),
         of_mapping(OrderedDict),
         *(of_sequence(kind) for kind in _ops.return_types.values()),
-        of_sequence(tuple)._replace(type=Size),  # what comes of one is a tuple, as in PyTorch
+        of_sequence(tuple)._replace(type=Size),  # mapping one gives a tuple, as in PyTorch
         Node(
             defaultdict,
             lambda d: (list(d.values()), parts_of_default(d)),
@@ -223,7 +223,7 @@ class TreeSpec:
 
     @property
     def context(self) -> Context:
-        """What is needed beside the children to put the container together."""
+        """The data needed beside the children to rebuild the container."""
         return self._context
 
     @property
@@ -299,7 +299,7 @@ class TreeSpec:
         return _build(iter(leaves), self)
 
     def flatten_up_to(self, tree: PyTree) -> list[Any]:
-        """What a tree has in the places of this one's leaves.
+        """The subtrees of a tree at the places of this structure's leaves.
 
         Raises:
             ValueError: it has other containers there.
@@ -379,7 +379,7 @@ TreeSpec.__init__(LEAF, None, None, [])
 
 
 def flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree in order, and its structure; `is_leaf` tells what more is a leaf.
+    """The leaves of a tree in order, and its structure; `is_leaf` marks further leaves.
 
     Example:
         >>> from pygrad._tree import flatten
@@ -422,13 +422,13 @@ def _build(leaves: Iterator[Any], spec: TreeSpec) -> PyTree:
 
 
 def map_leaves(function: Callable[[Any], Any], tree: PyTree) -> PyTree:
-    """The tree with each leaf replaced by what the function makes of it."""
+    """The tree with the function applied to each leaf."""
     leaves, spec = flatten(tree)
     return unflatten([function(leaf) for leaf in leaves], spec)
 
 
 def spread(prefix: PyTree, spec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
-    """The leaves of a prefix of a tree, each as often as the tree has leaves below it; None where
+    """The leaves of a prefix of a tree, each repeated for every leaf of the tree below it; None if
     the two have different containers.
 
     Example:

@@ -12,13 +12,14 @@ _AFTER_YIELD_FROM: Final = bytes((opmap["RESUME"], 2))
 
 
 def uninterrupted(function: _F) -> _F:
-    """Marks a function whose beginning the interpreter shall not take for a place to run handlers
-    of signals, nor to let other threads run. It looks after calls too, so the function makes none
+    """Marks a function at whose beginning the interpreter shall neither run handlers of signals nor
+    let other threads run. The interpreter may do so after calls too, so the function makes none
     where it matters.
 
-    What is raised in a finalizer, or in a callback of the garbage collector, is printed and
-    forgotten: Ctrl-C at the first line of one would stop nothing. CPython marks where a function
-    begins by the instruction RESUME, whose argument tells why; after `yield from` nobody looks.
+    An exception raised in a finalizer, or in a callback of the garbage collector, is printed and
+    dropped: Ctrl-C at the first line of one would stop nothing. CPython marks the beginning of a
+    function by the instruction RESUME, whose argument gives the reason; after `yield from` it does
+    not check.
     """
     assert isinstance(function, FunctionType)
     code = function.__code__

@@ -150,14 +150,14 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 
 
 def _get_current_device_index() -> None:
-    """The number of the present GPU: there is none."""
+    """The number of the present GPU: None, as there is no GPU."""
 
 
 get_current_device_index = _get_current_device_index
 
 
 def _get_all_device_indices() -> None:
-    """The numbers of all GPUs: there are none."""
+    """The numbers of all GPUs: None, as there is no GPU."""
 
 
 def cpu_count() -> int:
@@ -231,7 +231,7 @@ class CallbackRegistry(Generic[P]):
         self.callback_list.append(cb)
 
     def fire_callbacks(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Calls all of them; what one raises is told and dropped."""
+        """Calls all callbacks; an exception of one is reported and dropped."""
         for callback in self.callback_list:
             try:
                 callback(*args, **kwargs)

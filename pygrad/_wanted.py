@@ -15,7 +15,7 @@ _counts: Final[Counter[tuple[str, str]]] = Counter()
 
 
 def used(name: str) -> None:
-    """Something that stands in for what pygrad has not was called."""
+    """Counts a call of a stand-in for something that pygrad lacks."""
     if TRACES:
         _counts["called", name] += 1
 
@@ -34,7 +34,7 @@ def refused(error: BaseException) -> None:
 
 
 def watch(kind: Any, name: str) -> None:
-    """Counts what a class of tensors is asked for and does not have; its slots may be empty."""
+    """Counts lookups of attributes that a class of tensors lacks; its slots may be empty."""
     slots = {slot for each in kind.__mro__ for slot in getattr(each, "__slots__", ())}
 
     def get(self: Any, short: str) -> Any:
@@ -47,7 +47,7 @@ def watch(kind: Any, name: str) -> None:
 
 
 def report() -> str:
-    """How often what was asked for, the most frequent first; "" where nothing was."""
+    """The missing names with counts, the most frequent first; "" if there are none."""
     if not _counts:
         return ""
     ranked = sorted(_counts.items(), key=lambda row: (-row[1], row[0]))

@@ -28,12 +28,12 @@ def is_installed() -> bool:
 def install() -> None:
     """From now on ``import torch`` gives `pygrad.torch`, here and in processes started from here.
 
-    So do ``import torch.x.y`` and ``from torch import ...``, in every library, whether PyTorch is
-    installed or not; ``importlib.metadata.version("torch")`` and ``torch.__version__`` are those of
-    the release whose behaviour pygrad has. Nothing happens where it is in force.
+    ``import torch.x.y`` and ``from torch import ...`` work too, in every library, whether PyTorch
+    is installed or not; ``importlib.metadata.version("torch")`` and ``torch.__version__`` give the
+    release that pygrad follows. Does nothing if already installed.
 
     Raises:
-        RuntimeError: PyTorch has been imported, so that programs may have something of it.
+        RuntimeError: PyTorch has been imported, so that programs may hold objects of it.
 
     Example:
         >>> import pygrad
@@ -54,7 +54,7 @@ def install() -> None:
         )
     importlib.import_module(_dialect.DIALECT)
     if FOLDER not in sys.path:
-        sys.path.insert(1, FOLDER)  # the first is the program's own folder, as programs know
+        sys.path.insert(1, FOLDER)  # the first entry is the program's own folder
     paths = os.environ.get(_VARIABLE, "").split(os.pathsep)
     if FOLDER not in paths:
         os.environ[_VARIABLE] = os.pathsep.join([FOLDER, *filter(None, paths)])
@@ -64,9 +64,9 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Takes back what `install` did: ``import torch`` means PyTorch again, or nothing.
+    """Undoes `install`: ``import torch`` means PyTorch again, or nothing.
 
-    What programs have imported they keep. Without `install` nothing happens.
+    Programs keep the modules that they have imported. Does nothing without `install`.
     """
     if not is_installed():
         return

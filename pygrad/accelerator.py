@@ -22,7 +22,7 @@ globals().update(_functions)
 
 
 class device_index:
-    """Would choose an accelerator for the ops inside of it; None is none.
+    """Would choose an accelerator for the ops inside the scope; None chooses none.
 
     Raises:
         RuntimeError: on entering with a number, as there is none.

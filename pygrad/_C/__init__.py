@@ -1,5 +1,5 @@
 """Names of PyTorch's C++ part that programs use: the engine's services, each by its row's name, and
-what tells about the backward that is running.
+queries about the running backward.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _Static(type):
 
 
 class _VariableFunctionsClass(metaclass=_Static):
-    """Where PyTorch's pickles find functions of `torch`, which are static methods of it there."""
+    """The class in which PyTorch's pickles find functions of `torch`, as its static methods."""
 
 
 # ------------------------------------------------------------------ modes
@@ -188,7 +188,7 @@ _disabled_torch_function_impl = _overriding.disabled
 
 
 class _TorchFunctionState(enum.Enum):
-    """What of ``__torch_function__`` a thread has switched off."""
+    """How much of ``__torch_function__`` a thread has switched off."""
 
     ENABLED = _overriding.ENABLED
     SUBCLASSES_DISABLED = _overriding.SUBCLASSES_OFF

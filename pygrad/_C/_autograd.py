@@ -1,4 +1,4 @@
-"""`torch._C._autograd`: what saved tensors are kept in, and the state of hooks on them."""
+"""`torch._C._autograd`: the holders of saved tensors, and the state of hooks on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _get_sequence_nr = graph._get_sequence_nr
 
 
 def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
-    """What those are told who would use hooks now; None: they may."""
+    """The error of an attempt to use hooks while they are disabled; None while they are allowed."""
     message: str | None = _C["_saved_hooks_disable"](None)
     if message is not None:
         _C["_saved_hooks_disable"](message)  # as it was
@@ -51,7 +51,7 @@ def _saved_tensors_hooks_enable() -> None:
 
 
 def _get_current_graph_task_keep_graph() -> bool:
-    """Whether the backward that is running keeps what its graph saved; True outside of any."""
+    """Whether the running backward retains its graph; True outside a backward."""
     return bool(_C["_task_retains"]())
 
 

@@ -15,7 +15,7 @@ _C = _ops.C
 
 
 class _Applied(graph._Recorded):
-    """What is called on tensors, and leaves aliases of them with another history."""
+    """A callable that returns aliases of its tensors with another history."""
 
     __slots__ = ()
 
@@ -43,11 +43,11 @@ def _checked(inputs: tuple[Any, ...], wanted: int) -> tuple[Any, ...]:
 
 
 class DelayedError(_Applied):
-    """Called on so many tensors, gives tensors like them through which no gradient passes: a
-    backward that comes there raises RuntimeError.
+    """Takes `n_inputs` tensors and returns aliases of them; a backward that reaches one raises
+    RuntimeError.
 
     Args:
-        message: what it says.
+        message: the error's text.
         n_inputs: how many tensors.
 
     Example:

@@ -22,7 +22,7 @@ def maybe_get_level(tensor: Tensor) -> int:
 
 
 def maybe_get_bdim(tensor: Tensor) -> int:
-    """Which dimension it was that the slices were taken along; -1: it is not batched."""
+    """The batched dimension of a tensor; -1 if it is not batched."""
     level = _C["_vmap_level"](tensor)
     return int(_C["_vmap_dim"](tensor, level)) if level else -1
 
@@ -39,5 +39,5 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
 
 
 def maybe_current_level() -> int | None:
-    """The number of the innermost level of vmap; None outside of all."""
+    """The number of the innermost level of vmap; None outside vmap."""
     return levels.stack[-1][0] if levels.stack else None

@@ -34,9 +34,9 @@ global_registry: Final[dict[str, CustomOp]] = {}
 
 
 def custom_op(qualname: str, manual_schema: str | None = None) -> Any:
-    """Makes an op of a function's name and annotations; what it does is told by its methods.
+    """Makes an op of a function's name and annotations; its methods register what the op runs.
 
-    Raises: ValueError: the name, the function or its schema is none that such an op may have.
+    Raises: ValueError: the name, the function or its schema is not allowed for such an op.
 
     Example:
         >>> import warnings
@@ -120,7 +120,7 @@ class _Function(NamedTuple):
 
 
 class CustomOp:
-    """An op of this form, and the place of what is told of it.
+    """An op of the older custom-op API, with its registered functions.
 
     Raises: RuntimeError: it is made directly instead of by `custom_op`.
     """
@@ -157,7 +157,7 @@ class CustomOp:
         return self._ophandle(*args, **kwargs)
 
     def _destroy(self) -> None:
-        """Takes the op away, with what was told of it here."""
+        """Removes the op and its registered functions."""
         self._lib._destroy()
         del global_registry[self._qualname]
 
@@ -180,7 +180,7 @@ class CustomOp:
     # -------------------------------------------------------------- functions for devices
 
     def impl(self, device_types: str | Iterable[str], _stacklevel: int = 2) -> Any:
-        """Adds what the op runs on "cpu" or "cuda".
+        """Adds the function that the op runs on "cpu" or "cuda".
 
         Raises:
             ValueError: another device. RuntimeError: there is a function for it.
@@ -205,7 +205,7 @@ class CustomOp:
         return add
 
     def impl_factory(self) -> Any:
-        """Adds what the op runs, which has no arguments that are tensors."""
+        """Adds the op's function, for an op without tensor arguments."""
 
         def add(func: Callable[..., Any]) -> Callable[..., Any]:
             self._register_impl("factory", func)
@@ -215,7 +215,7 @@ class CustomOp:
         return add
 
     def impl_abstract(self, _stacklevel: int = 2) -> Any:
-        """Adds what the op does on tensors without elements.
+        """Adds the op's function for tensors without elements.
 
         Raises: RuntimeError: there is such a function, or the op is a composition of others.
         """
@@ -253,7 +253,7 @@ class CustomOp:
             )
 
     def _refusal(self, key: str) -> str:
-        """What to say where the op has no function for a key."""
+        """The error where the op has no function for a key."""
         if key == "Undefined":
             return (
                 f"{self}: There were no Tensor inputs to this operator (e.g. you passed an empty "
@@ -271,8 +271,8 @@ class CustomOp:
     # -------------------------------------------------------------- autograd
 
     def impl_save_for_backward(self, _stacklevel: int = 2) -> Any:
-        """Adds what backward needs: ``func(inputs, output)``, where `inputs` has the arguments by
-        name.
+        """Adds the function that returns the values to save for backward: ``func(inputs, output)``,
+        where `inputs` has the arguments by name.
 
         Raises: RuntimeError: an op of this schema, or with a gradient of its own, takes none.
         """
@@ -286,7 +286,7 @@ class CustomOp:
     def impl_backward(
         self, output_differentiability: list[bool] | None = None, _stacklevel: int = 2
     ) -> Any:
-        """Adds the gradient: ``func(ctx, saved, *grads)`` returns those of the arguments by name.
+        """Adds the gradient: ``func(ctx, saved, *grads)`` returns the arguments' gradients by name.
 
         Args:
             output_differentiability: which of the results have gradients; all, if None.
@@ -503,7 +503,7 @@ def _of_tensors(kind: SchemaType) -> bool:
 
 
 def _types_of(value: Any) -> Any:
-    """The type of an argument, or those of the entries of a list."""
+    """The type of an argument, or the types of a list's entries."""
     return [type(each) for each in value] if isinstance(value, (list, tuple)) else type(value)
 
 
@@ -641,6 +641,6 @@ def custom_op_from_existing(op: ops.OpOverload) -> CustomOp:
 
 
 def get_abstract_impl(qualname: str) -> Callable[..., Any] | None:
-    """What an op of this form does on tensors without elements, or None."""
+    """The function of an op of this API for tensors without elements, or None."""
     found = global_registry.get(qualname)
     return found._impls["abstract"].func if found and found._has_impl("abstract") else None

@@ -101,8 +101,8 @@ def _autograd_grad(
 def _chunked_standard_basis_for_(
     tensors: Sequence[Tensor], tensor_numels: Sequence[int], chunk_size: int | None = None
 ) -> Iterator[tuple[Tensor, ...]]:
-    """The standard basis of all tensors together, so many vectors at once: one batch for each
-    tensor.
+    """The standard basis of the concatenated tensors in chunks of `chunk_size` vectors: yields one
+    batch for each tensor.
     """
     if len(tensors) != len(tensor_numels):
         raise AssertionError(

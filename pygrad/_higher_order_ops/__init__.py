@@ -1,5 +1,5 @@
-"""Control flow as calls: branches, loops and scans whose bodies are functions. They run as they
-are; nothing is captured, and gradients go through what ran.
+"""Control flow as calls: branches, loops and scans whose bodies are functions. The bodies run as
+they are; nothing is captured, and gradients pass through the ops that ran.
 """
 
 from __future__ import annotations

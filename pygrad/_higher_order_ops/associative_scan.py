@@ -19,14 +19,14 @@ def associative_scan(
     reverse: bool = False,
     combine_mode: str = "pointwise",
 ) -> Any:
-    """Of each slice of `xs` along a dimension the combination of all up to it.
+    """Combines each slice of `xs` along a dimension with all slices before it.
 
     Args:
         combine_fn: ``(a, b) -> c``, an associative function of two slices.
-        xs: A tensor, or a tree of some.
-        dim: The dimension along which to go.
+        xs: A tensor, or a tree of tensors.
+        dim: The dimension of the scan.
         reverse: From the last slice to the first.
-        combine_mode: "generic"; "pointwise" is for devices that are not here.
+        combine_mode: "generic"; "pointwise" is for devices that pygrad lacks.
 
     Raises:
         ValueError: `combine_fn` cannot be called, or `combine_mode` is another.

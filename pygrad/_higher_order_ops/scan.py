@@ -53,13 +53,13 @@ def scan(
 
 
 def rows_of(leaves: Sequence[Any], dim: int, reverse: bool) -> list[tuple[Any, ...]]:
-    """The slices of tensors along a dimension, those of the same place together."""
+    """The slices of tensors along a dimension; each row has one slice of each tensor."""
     rows = list(zip(*(leaf.unbind(dim) for leaf in leaves), strict=True))
     return rows[::-1] if reverse else rows
 
 
 def stacked(made: list[Any], dim: int) -> Any:
-    """One of a list of like trees, each of its tensors all of theirs, stacked."""
+    """Stacks a list of like trees, leaf by leaf, into one tree."""
     if not made:
         return None
     flat, specs = zip(*(flatten(each) for each in made), strict=True)

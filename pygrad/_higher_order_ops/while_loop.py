@@ -11,7 +11,7 @@ __all__ = ["while_loop"]
 def while_loop(
     cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
 ) -> Any:
-    """What `body_fn` makes of its arguments, again and again while `cond_fn` of them holds.
+    """Applies `body_fn` to its own results while `cond_fn` of them holds; returns the last ones.
 
     Raises:
         RuntimeError: a function cannot be called.

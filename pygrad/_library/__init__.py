@@ -1,4 +1,4 @@
-"""Where PyTorch keeps the parts of `torch.library`, of which libraries import some."""
+"""Parts of `torch.library` under PyTorch's private names, some of which libraries import."""
 
 from __future__ import annotations
 

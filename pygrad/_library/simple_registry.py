@@ -1,4 +1,4 @@
-"""What is known of ops of libraries, by their names."""
+"""Registered functions of libraries' ops, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SimpleLibraryRegistry:
     """The ops of libraries."""
 
     def find(self, qualname: str) -> Any:
-        """What is known of an op: the kernel and the source of its fake function.
+        """The entry of an op: the kernel and the source of its fake function.
 
         Raises: RuntimeError: there is no such op.
         """

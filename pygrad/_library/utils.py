@@ -114,7 +114,7 @@ def mutates_and_returns_first_arg(op: ops.OpOverload) -> bool:
 def fill_defaults(
     schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments with the defaults of those that are not there."""
+    """Completes arguments with the schema's defaults for the missing ones."""
     by_place = [each for each in schema.arguments if not each.kwarg_only]
     return (
         (*args, *(each.default_value for each in by_place[len(args) :])),
@@ -129,7 +129,7 @@ def fill_defaults(
 def zip_schema(
     schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[tuple[Argument, Any]]:
-    """What is given, with its description in the schema."""
+    """Yields each given argument with its description in the schema."""
     for i, each in enumerate(schema.arguments):
         if not each.kwarg_only and i < len(args):
             yield each, args[i]

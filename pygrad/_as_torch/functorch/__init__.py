@@ -1,5 +1,5 @@
-"""What ``import functorch`` finds where pygrad is installed as torch: PyTorch comes with a package
-of that name beside it.
+"""The module of ``import functorch`` where pygrad is installed as torch: PyTorch comes with a
+package of that name beside it.
 """
 
 from __future__ import annotations

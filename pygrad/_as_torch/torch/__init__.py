@@ -1,5 +1,5 @@
-"""What ``import torch`` finds in a process that a program with `pygrad.install()` has started: it
-installs pygrad there too, and the import gives the dialect.
+"""The module of ``import torch`` in a process started by a program with `pygrad.install()`. It
+installs pygrad in that process too, so the import gives the dialect.
 """
 
 from __future__ import annotations
