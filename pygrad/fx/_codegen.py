@@ -88,7 +88,8 @@ class PythonCode:
 
 
 class _PyTreeInfo(NamedTuple):
-    """The arguments of a traced function, and the structures of what it takes and returns."""
+    """The argument names of a traced function, and the structures of its arguments and its
+    result."""
 
     orig_args: list[str]
     in_spec: Any
@@ -183,11 +184,11 @@ class CodeGen:
         return f"return {_result_text(output_args, descs, repr_fn or repr)}"
 
     def process_inputs(self, *args: Any) -> Any:
-        """What the graph's inputs are, given what the function takes."""
+        """Converts the function's arguments to the graph's inputs."""
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """What the function returns, given the graph's result."""
+        """Converts the graph's result to the function's result."""
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:
@@ -243,7 +244,7 @@ def _result_text(value: Any, descs: Sequence[str] | None, text: Callable[[Any], 
 
 
 class _Notes:
-    """What readable code says more: types and shapes as annotations, where a node is from."""
+    """Additions of readable code: types and shapes as annotations, and the origin of each node."""
 
     def __init__(self, stride: bool, device: bool, colored: bool, keys: list[str]) -> None:
         self._stride = stride or os.environ.get("FX_GRAPH_SHOW_STRIDE", "0") == "1"
@@ -253,7 +254,7 @@ class _Notes:
         self._last: str | None = None
 
     def annotation(self, node: Node) -> str | None:
-        """The type of its value if `meta` tells."""
+        """The type of the node's value, if `meta` has it."""
         value = node.meta.get("val", node.meta.get("tensor_meta", node.meta.get("example_value")))
         if isinstance(value, TensorMetadata):
             return f': "{abbreviated(value.dtype)}{listed(value.shape)}"'
@@ -287,7 +288,7 @@ class _Notes:
 
 
 class _Writer:
-    """One graph on its way to source."""
+    """A graph being written as source."""
 
     notes: _Notes | None = None
     expanded = False
@@ -315,7 +316,7 @@ class _Writer:
         return given
 
     def global_name(self, hint: str, obj: Any) -> str:
-        """The name of an object outside of the graph; what is in torch needs none of its own."""
+        """The name of an object outside the graph; objects of torch keep their own."""
         if is_from_torch(obj) and obj is not device:
             name = qualified_name(obj)
             if resolved(name) is not None:
@@ -511,7 +512,7 @@ class _BoxedCodeGen(CodeGen):
 
 
 class _PyTreeCodeGen(CodeGen):
-    """A function whose arguments are containers, and the graph's inputs the leaves of them."""
+    """A function whose arguments are containers; their leaves are the graph's inputs."""
 
     def __init__(self, pytree_info: _PyTreeInfo) -> None:
         super().__init__()
@@ -576,7 +577,7 @@ class _PyTreeCodeGen(CodeGen):
 
 
 def _is_args_and_kwargs(spec: Any) -> bool:
-    """Whether a structure is that of a pair of positional arguments and those by name."""
+    """Whether a structure is a pair of positional and keyword arguments."""
     if spec.type is not tuple or spec.num_children != 2:
         return False
     args, kwargs = spec.children()

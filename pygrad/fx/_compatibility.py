@@ -1,4 +1,4 @@
-"""Marks of what PyTorch promises to keep: ``compatibility(is_backward_compatible=True)``."""
+"""Marks for PyTorch's promises of compatibility: ``compatibility(is_backward_compatible=True)``."""
 
 from __future__ import annotations
 

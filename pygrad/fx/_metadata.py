@@ -1,4 +1,4 @@
-"""What is noted about a tensor in a graph: its type in few letters, its shape, its place."""
+"""Notes of a graph about a tensor: its type in few letters, its shape, its place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TensorMetadata(NamedTuple):
 
 
 def metadata_of(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
-    """What a graph notes about a tensor."""
+    """The notes of a graph about a tensor."""
     laid_out = None
     if include_contiguity:
         for each in (contiguous_format, channels_last, channels_last_3d):

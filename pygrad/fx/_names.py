@@ -1,5 +1,5 @@
-"""Names as PyTorch has them: what lies in pygrad.x is printed, and found by generated code, as
-torch.x.
+"""PyTorch's names: objects of pygrad.x are printed as torch.x, and generated code finds them
+there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _PREFIXES: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 
 
 def dialect() -> Any:
-    """What ``torch`` is in generated code: the dialect, or an engine of one's own."""
+    """The module that ``torch`` means in generated code: the dialect, or an engine of the user's
+    own."""
     return submodule("torch") if _ROOT == "pygrad" else pygrad
 
 
@@ -84,7 +85,7 @@ def is_tensor_method(function: Any) -> bool:
 
 
 def node_name(function: Any) -> str:
-    """What a call of a function is named by: its own name in PyTorch."""
+    """The name for nodes that call a function: its own name in PyTorch."""
     name: str = function.__name__
     space = (module_of(function) or "").removeprefix("torch.")
     return _PREFIXES.get(space, "") + name
@@ -95,7 +96,8 @@ def _same(found: Any, function: Any) -> bool:
 
 
 def resolved(name: str) -> Any:
-    """What generated code finds under a name that begins with ``torch``; None if nothing."""
+    """The object that generated code finds under a name that begins with ``torch``; None if there
+    is none."""
     found = dialect()
     for part in name.split(".")[1:]:
         try:
@@ -106,12 +108,12 @@ def resolved(name: str) -> Any:
 
 
 def _is_of_torch(name: str) -> bool:
-    """Whether the function of `nn.functional` is that of ``torch`` in PyTorch."""
+    """Whether PyTorch's ``torch`` also has this function of `nn.functional`."""
     return _builtins.is_builtin("nn", name) and hasattr(pygrad, name)
 
 
 def _places(module: str, name: str) -> Iterator[str]:
-    """Where PyTorch may have a function of the package, the likeliest first."""
+    """The names under which PyTorch may have a function of the package, the likeliest first."""
     space = module.removeprefix("torch.")
     if space == "nn.functional" and _builtins.is_builtin("nn", name):
         yield f"torch._C._nn.{name}"

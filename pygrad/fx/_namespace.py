@@ -18,14 +18,14 @@ _ILLEGAL: Final = re.compile(r"[^0-9a-zA-Z_]+")
 
 
 class _CustomBuiltin(NamedTuple):
-    """What every graph's code can name: the line that imports it, and the object."""
+    """A name available to every graph's code: the line that imports it, and the object."""
 
     import_str: str
     obj: Any
 
 
 _taken: Final[dict[str, Any]] = {word: object() for word in keyword.kwlist} | vars(builtins)
-_taken.pop("_", None)  # what an interactive session printed last
+_taken.pop("_", None)  # the last value printed by an interactive session
 _custom_builtins: Final[dict[str, _CustomBuiltin]] = {}
 
 

@@ -1,4 +1,4 @@
-"""Names that mean something else while a trace runs, and what they meant before."""
+"""Names that are replaced while a trace runs, and their former values."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _new_patcher() -> Iterator[_Patcher]:
 
 @contextmanager
 def _maybe_revert_all_patches() -> Iterator[None]:
-    """Within it names mean what they did before the innermost trace."""
+    """Within the scope, names have their values from before the innermost trace."""
     patcher = _current[-1] if _current else None
     if patcher:
         patcher.revert_all_patches()

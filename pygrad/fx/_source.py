@@ -96,7 +96,7 @@ def import_line(name: str, obj: Any) -> str:
 
 
 def import_block(globals: dict[str, Any]) -> str:
-    """Those lines, in an order that depends on nothing."""
+    """The sorted import lines of the globals."""
     lines = {import_line(name, obj) for name, obj in globals.items()} - {"import torch"}
     return "\n".join([_TORCH, *sorted(lines)])
 

@@ -1,4 +1,4 @@
-"""Graphs of programs: a function or module is run with proxies, which note what it does."""
+"""Graphs of programs: runs a function or module with proxies, which record its operations."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ PH: Final = PHBase()
 
 
 class PHWithMeta(PHBase):
-    """The same, with attributes that the input's node gets."""
+    """As `PHBase`, with attributes that are copied to the input's node."""
 
     def __init__(self, ph_key: str | None = None) -> None:
         super().__init__()
@@ -124,12 +124,12 @@ def _transfer_attrs(fr: Any, to: Any) -> None:
 
 @compatibility(is_backward_compatible=True)
 class Tracer(TracerBase):
-    """Makes the graph of a module or a function. Override to say which modules are leaves, and
-    what becomes of arguments, attributes and calls.
+    """Makes the graph of a module or a function. Override its methods to choose leaf modules and
+    the treatment of arguments, attributes and calls.
 
     Args:
-        autowrap_modules: modules of Python whose functions are noted if called with proxies.
-        autowrap_functions: functions that are, wherever the program has them.
+        autowrap_modules: Python modules whose functions are recorded if called with proxies.
+        autowrap_functions: functions recorded likewise, wherever the program has them.
         param_shapes_constant: let the program branch on shapes of parameters.
 
     Example:
@@ -189,8 +189,8 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def create_arg(self, a: Any) -> Any:
-        """The argument of a node for a value of the program. Tensors and modules become the
-        reading of an attribute of the root, which gets those that it does not have.
+        """The argument of a node for a value of the program. A tensor or module becomes a read of
+        an attribute of the root, which is added if missing.
 
         Raises:
             NameError: a parameter that is not the root's.
@@ -228,7 +228,8 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a call of a submodule is one node: those of ``torch.nn`` but `Sequential`."""
+        """Whether a call of a submodule is one node: true for modules of ``torch.nn`` except
+        `Sequential`."""
         own = (module_of(m) or "").startswith(("torch.nn", "torch.ao.nn"))
         return own and not isinstance(m, Sequential)
 
@@ -255,7 +256,7 @@ class Tracer(TracerBase):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """What becomes of a call of a submodule: a node for a leaf, else it is run."""
+        """Handles a call of a submodule: makes a node for a leaf, else runs it."""
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))) as scope:
             calls = self.num_calls.get(path, 0)
@@ -273,7 +274,7 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=False)
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
-        """What the reading of a parameter, buffer or submodule gives: proxies for parameters."""
+        """Handles the read of a parameter, buffer or submodule: returns proxies for parameters."""
         if isinstance(attr_val, Parameter):
             name = _name_of(attr_val, self.root.named_parameters())
         elif self.proxy_buffer_attributes and isinstance(attr_val, Tensor):
@@ -304,7 +305,7 @@ class Tracer(TracerBase):
         is_module: bool,
         concrete_args: Any = None,
     ) -> tuple[Callable[..., Any], list[Any]]:
-        """The function to run, and its arguments: an input for each but those that are given."""
+        """The function to run, and its arguments: an input for each argument that is not given."""
         analysed: Any = inspect.unwrap(root_fn)
         code = analysed.__code__
         total = code.co_argcount + code.co_kwonlyargcount
@@ -487,8 +488,8 @@ def _name_of(value: Any, named: Any) -> str | None:
 
 
 def _annotations(fn: Any) -> dict[str, Any]:
-    """The types that a function names; those of this package's are written as texts, and Any
-    where PyTorch says nothing.
+    """The annotations of a function. For functions of this package they are evaluated, and Any is
+    left out, where PyTorch has no annotation.
     """
     if not is_from_torch(fn):
         return inspect.get_annotations(fn)

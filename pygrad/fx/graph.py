@@ -61,7 +61,7 @@ def _snake_case(s: str) -> str:
 
 
 class _InsertPoint:
-    """Where nodes are inserted, until it is left."""
+    """The point where nodes are inserted, until the scope ends."""
 
     def __init__(self, graph: Graph, new_insert: Callable[[Node], None]) -> None:
         self.graph = graph
@@ -146,7 +146,7 @@ class Graph:
 
     @property
     def owning_module(self) -> GraphModule | None:
-        """The module whose graph this is."""
+        """The module that owns this graph."""
         return self._owning_module
 
     @owning_module.setter
@@ -224,8 +224,8 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """Copy a node of another graph into this one; `arg_transform` says what stands here for
-        the nodes among its arguments.
+        """Copy a node of another graph into this one; `arg_transform` maps the nodes among its
+        arguments to nodes of this graph.
         """
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
@@ -396,13 +396,13 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Erase what nobody uses and has no effect, also in graphs that are attributes.
+        """Erase unused nodes without effect, also in graphs that are attributes.
 
         Args:
-            is_impure_node: what has an effect; `Node.is_impure` if not given.
+            is_impure_node: whether a node has an effect; `Node.is_impure` if not given.
 
         Returns:
-            Whether something was erased.
+            True if a node was erased.
         """
         self.lint()
         changed = False
@@ -532,7 +532,7 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def process_outputs(self, out: Any) -> Any:
-        """The result of the function, given that of the graph."""
+        """Converts the graph's result to the function's result."""
         return self._codegen.process_outputs(out)
 
     @compatibility(is_backward_compatible=False)
@@ -577,7 +577,7 @@ def _is_registered(owner: Module, name: str) -> bool:
 
 
 def _check_target(owner: Module, node: Node) -> None:
-    """Raises if a module does not have what a node refers to."""
+    """Raises if a module does not have a node's target."""
     wanted, fits = ("a Callable", callable(node.target))
     if node.op != "call_function":
         wanted, fits = "a str", isinstance(node.target, str)

@@ -58,7 +58,7 @@ class _CodeOnlyModule(nn.Module):
 
 
 def _below(module: Any, path: list[str]) -> Any:
-    """The module at a path of names, with empty ones made where there are none."""
+    """The module at a path of names; makes empty modules where there are none."""
     for name in path:
         found = getattr(module, name, None)
         if found is None:
@@ -77,7 +77,7 @@ def _put(module: Any, name: str, value: Any) -> None:
 
 
 def _copy_attr(from_module: nn.Module, to_module: nn.Module, target: str) -> None:
-    """Give a module what another has at a dotted name, in empty modules if they are missing."""
+    """Copy an attribute with a dotted name to another module; makes missing modules on the way."""
     *path, name = target.split(".")
     source: Any = from_module
     place: Any = to_module
@@ -85,7 +85,7 @@ def _copy_attr(from_module: nn.Module, to_module: nn.Module, target: str) -> Non
         source, above = getattr(source, part), place
         place = getattr(above, part, None)
         if place is source:
-            return  # what holds it is there already
+            return  # a module on the way is shared already
         if place is None:
             place = nn.Module()
             setattr(above, part, place)
@@ -135,7 +135,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> nn.Module:
 def reduce_package_graph_module(
     importer: Any, body: dict[str, Any], generated_module_name: str
 ) -> nn.Module:
-    """The same, of a module in a package."""
+    """As `reduce_graph_module`, for a module in a package."""
     forward = importer.import_module(generated_module_name).forward
     return _deserialize_graph_module(forward, body)
 
@@ -219,12 +219,12 @@ class GraphModule(nn.Module):
     Changes of the graph show when it is assigned again, or after `recompile`.
 
     Args:
-        root: a module that has what the graph refers to, or a dict of it by dotted names.
-        graph: the graph, which is this module's from then on.
+        root: a module with the graph's targets, or a dict of targets by dotted names.
+        graph: the graph, which this module owns from then on.
         class_name: the name of its class.
 
     Raises:
-        RuntimeError: the graph refers to what `root` does not have.
+        RuntimeError: `root` lacks a target of the graph.
 
     Example:
         >>> import pygrad
@@ -242,7 +242,7 @@ class GraphModule(nn.Module):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
-        # Each has a forward of its own, so each has a class of its own.
+        # Each instance has its own forward, so each has its own class.
         base: Any = next(c for c in cls.__mro__ if c.__qualname__.split(".")[-1] != _IMPL)
 
         class GraphModuleImpl(base):  # type: ignore[misc]
@@ -273,7 +273,7 @@ class GraphModule(nn.Module):
                         f"Node {node} referenced target {node.target} but that target was not "
                         "provided in ``root``!"
                     )
-            # What holds others first, so that it does not replace them.
+            # Modules before their members, so that they do not replace them.
             for target in sorted([str(n.target) for n in named], key=lambda t: t.count(".")):
                 _assign_attr(root[target], self, target)
         else:
@@ -440,7 +440,7 @@ class GraphModule(nn.Module):
         expanded_def: bool = False,
         additional_meta: list[str] | None = None,
     ) -> str:
-        """The code of this module and of graph modules in it, with what `meta` has of shapes."""
+        """The code of this module and of graph modules in it, with the shapes in `meta`."""
         return _print_readable(
             self,
             self._get_name(),

@@ -1,4 +1,4 @@
-"""Lists and dicts that nobody changes: the arguments of a node, whose users are counted."""
+"""Immutable lists and dicts: the arguments of a node, whose users are counted."""
 
 from __future__ import annotations
 

@@ -107,12 +107,12 @@ class Interpreter:
             "pt2-logs)"
         )
         error.args = (text, *error.args[1:])
-        if isinstance(error, KeyError):  # whose text would be its repr
+        if isinstance(error, KeyError):  # a KeyError's text would be the repr
             raise RuntimeError(*error.args) from error
 
     @compatibility(is_backward_compatible=True)
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """Run the graph with the inputs of a list, which is emptied."""
+        """Run the graph with the inputs in a list, and empty the list."""
         inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
         if len(args_list) != len(inputs):
             detail = "extra" if len(args_list) > len(inputs) else "missing"
@@ -175,10 +175,9 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def fetch_attr(self, target: str) -> Any:
-        """What the module has at a dotted name.
+        """The attribute of the module with a dotted name.
 
-        Raises:
-            RuntimeError: nothing.
+        Raises: RuntimeError: there is no such attribute.
         """
         found: Any = self.module
         path = target.split(".")
@@ -256,7 +255,7 @@ class Transformer(Interpreter):
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the tracer makes of a call of a submodule: a node."""
+        """Records a call of a submodule as the tracer does: a node for a leaf."""
         module = self.fetch_attr(target)
         return self.tracer.call_module(module, module.forward, args, kwargs)
 

@@ -148,10 +148,10 @@ class Node:
     Attributes:
         op: ``placeholder``, ``get_attr``, ``call_function``, ``call_method``, ``call_module`` or
             ``output``.
-        target: what is called or read: a function, or the name of a method, module or attribute.
-        args, kwargs: with what; assigning to them keeps the account of users.
+        target: the called or read thing: a function, or the name of a method, module or attribute.
+        args, kwargs: the arguments; assigning to them updates `users`.
         users: the nodes that use the value, in order.
-        meta: what passes note about the node; copies of the node have it too.
+        meta: notes of passes about the node; copies of the node share them.
 
     Example:
         >>> import operator
@@ -260,7 +260,7 @@ class Node:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """The positional arguments; what is assigned is frozen and its nodes' users noted."""
+        """The positional arguments; assigned values are frozen, and their nodes' users updated."""
         return self._args
 
     @args.setter
@@ -390,7 +390,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str | None:
-        """Where the program made it, if the tracer was to record that."""
+        """The program's stack when the node was made, if the tracer recorded it."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -472,7 +472,7 @@ class Node:
         kwarg_types: dict[str, Any] | None = None,
         normalize_to_only_use_kwargs: bool = False,
     ) -> ArgsKwargsPair | None:
-        """Its arguments as the signature of what it calls orders them, defaults filled in.
+        """The arguments in the order of the callee's signature, with defaults filled in.
 
         Args:
             root: the module in which to look modules up.

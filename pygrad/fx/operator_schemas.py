@@ -1,4 +1,4 @@
-"""Signatures of what graphs call, and arguments put in their order."""
+"""Signatures of the callees of graphs, and arguments put in their order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ArgsKwargsPair(NamedTuple):
 
 
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """The signatures of a function, in a list; None where they are not known."""
+    """The signatures of a function, in a list; None if they are not known."""
     try:
         found = [inspect.signature(op)]
     except (TypeError, ValueError):
@@ -69,10 +69,11 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
 def _normalized(
     signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool
 ) -> ArgsKwargsPair | None:
-    """The arguments as this signature orders them; None if it has kinds that cannot be."""
+    """The arguments in the order of this signature; None if it has kinds of parameters that have no
+    order."""
     kinds = {p.kind for p in signature.parameters.values()}
     if kinds - {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}:
-        # a function that names its parameter as Python does a word of its own
+        # a parameter named after a keyword of Python
         if any(p.name != "from" for p in signature.parameters.values()):
             return None
     bound = signature.bind(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What depends on no input computed once, at the first call."""
+"""Computes the constant part of a graph once, at the first call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..node import Node, map_arg
 
 
 class FoldedGraphModule(GraphModule):
-    """A module with a graph of its constants, which is run once for what its own graph reads."""
+    """A module with a graph of its constants, which runs once before the module's own graph."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ def split_const_subgraphs(
 
     Args:
         module: it is traced if it is no `GraphModule`.
-        skip_folding_node_fn: which nodes to leave where they are.
+        skip_folding_node_fn: selects nodes to leave where they are.
         device_for_folded_attrs: the device of constants that are numbers.
     """
     traced = module if isinstance(module, GraphModule) else symbolic_trace(module)

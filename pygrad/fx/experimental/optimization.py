@@ -39,7 +39,7 @@ def _parent_name(target: str) -> tuple[str, str]:
 def matches_module_pattern(
     pattern: Iterable[type], node: Node, modules: dict[str, nn.Module]
 ) -> bool:
-    """Whether a node calls a module of the second class on what one of the first class gave."""
+    """Whether a node calls a module of the second class on the result of one of the first class."""
     if not node.args:
         return False
     for kind, each in zip(pattern, (node.args[0], node), strict=False):
@@ -117,7 +117,8 @@ def remove_dropout(model: nn.Module) -> nn.Module:
 def extract_subgraph(
     orig_module: nn.Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
 ) -> GraphModule:
-    """A module of some nodes of a graph, which takes what `inputs` give and gives `outputs`."""
+    """A module of some nodes of a graph, which takes the values of `inputs` and returns
+    `outputs`."""
     graph = Graph()
     known = {each: graph.placeholder(each.name) for each in inputs}
     for each in nodes:

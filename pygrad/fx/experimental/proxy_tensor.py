@@ -41,7 +41,7 @@ _CONSTANT_ELEMENTS: Final = 1
 
 
 class _ProxyTensor:
-    """What stands for a tensor in the graph, and its value if that is known to stay the same."""
+    """The proxy of a tensor in the graph, and the tensor's value if it is a known constant."""
 
     tensor: Tensor
     """The tensor itself, kept so that no other tensor gets its handle."""
@@ -51,7 +51,7 @@ class _ProxyTensor:
 
 
 def _place_of(tensor: Tensor) -> Any:
-    """What two tensors that are the same elements have in common."""
+    """A key that is equal for two tensors of the same elements."""
     if tensor.is_meta or not tensor.numel():
         return None
     shape, strides = tuple(tensor.shape), tuple(tensor.stride())
@@ -106,7 +106,7 @@ class PythonKeyTracer(Tracer):
             self._by_place[place] = noted
 
     def noted(self, tensor: Tensor) -> _ProxyTensor | None:
-        """What stands for a tensor, or for another one that is the same elements."""
+        """The proxy of a tensor, or of another tensor of the same elements."""
         found = self._by_handle.get(tensor._h)
         return found if found is not None else self._by_place.get(_place_of(tensor))
 
@@ -132,10 +132,9 @@ def get_proxy_slot(
     default: Any = _MISSING,
     transform: Callable[[Any], Any] = lambda found: found,
 ) -> Any:
-    """What stands for a tensor, after a function.
+    """The proxy of a tensor, transformed by a function.
 
-    Raises:
-        RuntimeError: nothing does, and there is no default.
+    Raises: RuntimeError: there is no proxy and no default.
     """
     found = tracer.noted(obj)
     if found is not None:
@@ -191,7 +190,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """It belongs to a tracer."""
+        """True: the mode belongs to a tracer."""
         return True
 
     def __torch_dispatch__(
@@ -203,7 +202,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 def maybe_handle_decomp(
     proxy_mode: ProxyTorchDispatchMode, op: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """What the table of a mode has in the place of an op; NotImplemented: nothing."""
+    """Calls the mode's decomposition of an op; NotImplemented if there is none."""
     function = proxy_mode.decomposition_table.get(op)
     if function is None:
         return NotImplemented
@@ -333,7 +332,7 @@ def decompose(
 
 
 def fake_signature(fn: Callable[..., Any], nargs: int) -> Callable[..., Any]:
-    """A function of so many plain arguments: arg0, arg1, ..."""
+    """A function of `nargs` plain arguments: arg0, arg1, ..."""
     names = ",".join(f"arg{at}" for at in range(nargs))
     made: Callable[..., Any] = eval(f"lambda {names}: fn({names})", {"fn": fn})
     return made

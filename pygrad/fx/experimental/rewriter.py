@@ -67,7 +67,7 @@ def _rewrite(fn: Any) -> Any:
 
 
 class RewritingTracer(Tracer):
-    """A tracer that rewrites what it traces."""
+    """A tracer that rewrites the traced module or function."""
 
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of the rewritten module or function."""

@@ -1,4 +1,4 @@
-"""Passes: what is done with graphs, each a module of its own."""
+"""Passes over graphs, each in its own module."""
 
 from . import (
     dialect,

@@ -16,7 +16,7 @@ from ..proxy import Proxy
 
 @compatibility(is_backward_compatible=True)
 class Partition:
-    """A part: its nodes, what it takes and gives by the names of nodes, its graph."""
+    """A part: its nodes, its inputs and outputs by the names of nodes, its graph."""
 
     def __init__(self, name: str) -> None:
         self.name: str = name
@@ -61,21 +61,21 @@ def split_module(
     partition_affix: str | None = None,
     tuple_return: bool = False,
 ) -> GraphModule:
-    """A module that does the same by submodules ``submod_0``, ``submod_1`` and so on.
+    """A module that does the same by calls of submodules ``submod_0``, ``submod_1`` and so on.
 
     Args:
-        m: whose graph is cut.
+        m: the module whose graph is cut.
         root_m: not used.
-        split_callback: gives the part of a node, usually a number.
-        qualname_map: filled with the old dotted names of what the parts have, by the new.
+        split_callback: returns the part of a node, usually a number.
+        qualname_map: filled with the old dotted names of the parts' attributes, by the new names.
         keep_original_order: call the parts in the order of their first nodes.
-        keep_original_node_name: let nodes have the names that they had.
-        keep_original_input_name: call the inputs of parts as what is given; else ``arg_0``.
+        keep_original_node_name: keep the names of nodes.
+        keep_original_input_name: name the inputs of parts after the given nodes; else ``arg_0``.
         partition_affix: put before the number of a part.
         tuple_return: let parts with one result give a tuple too.
 
     Raises:
-        RuntimeError: parts need each other in a circle.
+        RuntimeError: the parts depend on each other in a cycle.
     """
     split = _Split(m, bool(keep_original_node_name), keep_original_input_name)
     for node in m.graph.nodes:
@@ -129,7 +129,7 @@ class _Split:
                     using.dependencies.setdefault(defining.name)
 
     def order(self) -> list[str]:
-        """The parts, each behind those that it needs."""
+        """The parts, each behind the parts on which it depends."""
         ready = [name for name, part in self.parts.items() if not part.dependencies]
         done = []
         while ready:

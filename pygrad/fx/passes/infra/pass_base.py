@@ -1,4 +1,4 @@
-"""What a pass is: it takes a module, and says whether it changed it."""
+"""The base of passes: takes a module, and says whether it changed it."""
 
 from __future__ import annotations
 

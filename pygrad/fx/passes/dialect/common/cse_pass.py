@@ -31,10 +31,10 @@ def get_CSE_banned_ops() -> set[Any]:
 
 
 class CSEPass(PassBase):
-    """Of calls of one function with the same arguments, the first is kept and used for all.
+    """Merges calls of one function with the same arguments: the first replaces the others.
 
     Args:
-        banned_ops: ops of which every call is kept, as ``OpOverloadPacket`` or as other functions;
+        banned_ops: ops whose calls are all kept, as ``OpOverloadPacket`` or as other functions;
             see `get_CSE_banned_ops`. The pass does not know by itself which ops are random or
             write to their arguments.
 
@@ -57,7 +57,7 @@ class CSEPass(PassBase):
         self.banned_ops = banned_ops or set()
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """The module, or a new one where calls were put together."""
+        """The module, or a new one if calls were merged."""
         graph = Graph()
         replaced: dict[Node, Node] = {}
         made: dict[Any, Node] = {}
