@@ -52,8 +52,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Any) -> None:
         """Saves tensors (or None) for `backward`, which finds them in ``ctx.saved_tensors``.
 
-        The last call counts. What is saved is a snapshot: mutating a tensor afterwards changes
-        no gradient.
+        The last call counts. Saves snapshots: mutating a tensor afterwards changes no gradient.
 
         Example:
             >>> import pygrad as torch
@@ -188,13 +187,13 @@ class _FunctionBase:
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved, as it is kept: each takes hooks."""
+        """The saved tensors as `SavedTensor` objects, which take hooks."""
         if not self._address:
             return ()
         return graph._raw_saved_from(self, 0)  # type: ignore[arg-type]
 
     def maybe_clear_saved_tensors(self) -> None:
-        """Frees what was saved if the class says that it is looked at once only."""
+        """Frees the saved tensors if the class allows only one access."""
         if self._address and self._forward_cls.clear_saved_tensors_on_access:  # type: ignore[attr-defined]
             _C["_custom_saved"](self._address, True)
 
@@ -225,7 +224,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded)
         return object.__repr__(self)
 
     def name(self) -> str:
-        """The node's name: that of the Function's class and 'Backward'."""
+        """The node's name: the Function's class name and 'Backward'."""
         return type(self).__name__
 
     @property
@@ -256,7 +255,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded)
         return self._get_user_fn()(self, *args)
 
     def apply_boxed(self, *args: Any) -> Any:
-        """The same with the gradients as they are given, in a list."""
+        """As `apply`; the gradients come in a list."""
         return self._get_user_fn()(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
@@ -456,7 +455,7 @@ _NOTHING: Sequence[int] = ()
 
 
 def _marked(ctx: Any, attribute: str, marked: Any) -> tuple[Sequence[int], str]:
-    """What an attribute of ctx names, which is forgotten, as the engine takes it."""
+    """Removes an attribute of ctx and encodes its tensors for the engine."""
     if not isinstance(marked, tuple):
         raise RuntimeError(
             f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
@@ -471,7 +470,8 @@ def _finish(
     """The outputs with their history and, if an argument has one (`dual`), their tangents; those
     that are no tensors as they are.
     """
-    alive = ctx.to_save, ctx.non_differentiable, ctx.dirty_tensors  # until the engine has them
+    # keeps the tensors alive until the engine holds them
+    alive = ctx.to_save, ctx.non_differentiable, ctx.dirty_tensors
     saves = constant = dirty = _NOTHING
     odd = ""
     if alive[0] is not None:
@@ -488,7 +488,7 @@ def _finish(
     flags = separate, 2 if ctx._materialize and not ctx._materialize_constant else ctx._materialize
     words = [*counts, *flags, *inputs, *given, *dirty, *constant, *saves]
     if odd and ctx._address:
-        _C["_custom_finish"](ctx._address, words, odd)  # which raises
+        _C["_custom_finish"](ctx._address, words, odd)  # raises
     made = _end(ctx._address, words)
     results = tuple(map(_same_object, outputs, made)) if any(made) else outputs
     if dual:
@@ -505,7 +505,7 @@ on_outputs: Callable[[Any, tuple[Any, ...], Any], None] | None = None
 
 
 def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ...]) -> None:
-    """Calls jvp with the tangents of the arguments, and gives what it returns to the outputs."""
+    """Calls jvp with the tangents of the arguments, and attaches its results to the outputs."""
     if ctx.saved_for_forward is None:
         ctx.saved_for_forward = ()
     tangents = _C["_custom_tangents"](inputs, ctx.materialize_grads)
@@ -530,7 +530,7 @@ def _same_object(old: Any, made: int) -> Any:
     if not made:
         return old
     kind = type(old)
-    if is_overriding(old):  # a user's class, with what its objects know
+    if is_overriding(old):  # a user's class: keeps the attributes
         new = _new(kind)
         new._h = made
         vars(new).update(vars(old))
@@ -580,7 +580,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class InplaceFunction(Function):
-    """Kept for old programs: a Function whose instances know `inplace`."""
+    """Kept for old programs: a Function whose instances have `inplace`."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -597,7 +597,8 @@ def _cannot_nest(value: Any, accepted: str | None) -> ValueError:
 def _nested_map(
     condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None
 ) -> Callable[[Any], Any]:
-    """A function that applies `fn` to what fulfils a condition, in lists, tuples and dicts too."""
+    """A function that applies `fn` to the objects that fulfil a condition, in lists, tuples and
+    dicts too."""
 
     def mapped(obj: Any) -> Any:
         if condition(obj):
@@ -620,7 +621,8 @@ def _iter_filter(
     condition_msg: str | None = None,
     conversion: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any], Iterator[Any]]:
-    """A function that iterates over what fulfils the condition, inside lists, tuples and dicts."""
+    """A function that iterates over the objects that fulfil the condition, inside lists, tuples and
+    dicts."""
 
     def found(obj: Any) -> Iterator[Any]:
         if conversion is not None:
@@ -706,7 +708,7 @@ class NestedIOFunction(Function):
 
     @property
     def saved_tensors(self) -> Any:
-        """What was saved, in its structure."""
+        """The saved tensors, in their structure."""
         return _unflatten(super().saved_tensors, self._to_save_nested)
 
     def mark_dirty(self, *args: Any, **kwargs: Any) -> None:

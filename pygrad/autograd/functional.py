@@ -38,7 +38,7 @@ _OUTPUTS = "outputs of the user-provided function"
 
 
 def _tuple_of(value: Any, what: str, name: str | None) -> Tensors:
-    """One tensor or a tuple of them, as a tuple."""
+    """A tensor or a tuple of tensors, as a tuple."""
     is_tuple = isinstance(value, tuple)
     items: Tensors = value if is_tuple else (value,)
     for i, item in enumerate(items):
@@ -58,8 +58,8 @@ def _like(question: Any, values: Sequence[Any]) -> Any:
 
 
 def _point(given: Tensor, made: Tensor, create_graph: bool) -> Tensor:
-    """What a function gets for an input: what the engine made of it, or, if its class overrides
-    functions, what that makes.
+    """The tensor that the function gets for an input: the engine's `made`, or one that an
+    overriding class makes.
     """
     if kind_of(given) == K_OVERRIDING:
         return _grad_preprocess((given,), create_graph, True)[0]
@@ -75,7 +75,7 @@ def _derivative(
     strict: bool,
     vectorize: bool = False,
 ) -> tuple[Any, Tensors]:
-    """What a function returned, and what the engine finds of that: one tensor behind the other."""
+    """The function's result, and the engine's derivative of it, as a flat tuple of tensors."""
 
     def ask(service: Any, many: bool, outputs: Tensors, vector: Tensors | None) -> Any:
         flags = map(bool, (many, create_graph, strict, vectorize))
@@ -102,7 +102,7 @@ def _derivative(
 def _product(
     name: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
-    """What a function returned, without history unless that was asked for, and the product."""
+    """The function's result, without history unless `create_graph`, and the product."""
     output, found = _derivative(name, func, inputs, v, create_graph, strict)
     product = _like(output if name == "jvp" else inputs, found)
     if not create_graph:
@@ -139,7 +139,7 @@ def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None)
 
 
 def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
-    """Takes back what `_as_tuple` did, at one level or at two."""
+    """Undoes `_as_tuple`, at one level or at two."""
     outer = to_unpack
     if isinstance(to_unpack, tuple):
         outer, inner = to_unpack
@@ -222,7 +222,7 @@ def _autograd_grad(
     retain_graph: bool | None = None,
     is_grads_batched: bool = False,
 ) -> tuple[Any, ...]:
-    """`grad` of those outputs that have a history; None for inputs none of them depends on."""
+    """`grad` of the outputs that have a history; None for inputs on which none of them depends."""
     given = (None,) * len(outputs) if grad_outputs is None else grad_outputs
     pairs = zip(outputs, given, strict=True)
     rows = [(out, grad) for out, grad in pairs if out is not None and out.requires_grad]
@@ -261,7 +261,7 @@ def _fill_in_zeros(
     create_graph: bool,
     stage: str,
 ) -> tuple[Tensor, ...]:
-    """Gradients, with zeros for those that are not there; if strict, RuntimeError for these."""
+    """Replaces missing gradients by zeros; if strict, raises RuntimeError for them."""
     if stage not in _MISSING:
         raise RuntimeError(f"Invalid stage argument '{stage}' to _fill_in_zeros")
     filled = []
@@ -281,9 +281,9 @@ def _fill_in_zeros(
 
 
 def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *flags: bool) -> Any:
-    """What a function returned, and its Jacobian by the unit vectors of the points. These are
-    pushed forward as one batch; but a function that makes its inputs require grad, as for a
-    Hessian, cannot take one.
+    """The function's result, and its Jacobian by the unit vectors of the points. The unit vectors
+    are pushed forward as one batch; one by one for a Hessian, whose function makes its inputs
+    require grad, which a batch does not allow.
     """
     units = _C["_functional_units"](points, strategy, hessian, *map(bool, flags))
     output: Any = ()

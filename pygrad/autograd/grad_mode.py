@@ -212,7 +212,7 @@ class set_multithreading_enabled(_DecoratorContextManager):
 
 @builtin
 def is_multithreading_enabled() -> bool:
-    """What `set_multithreading_enabled` says in this thread: True by default.
+    """The setting of `set_multithreading_enabled` in this thread: True by default.
 
     Example:
         >>> import pygrad
@@ -246,7 +246,7 @@ class _force_original_view_tracking(_Switch):
 
 @builtin
 def _set_view_replay_enabled(enabled: bool) -> None:
-    """Switches what `is_view_replay_enabled` tells of."""
+    """Sets the switch that `is_view_replay_enabled` returns."""
     switch(VIEW_REPLAY, _must_be_bool("set_view_replay_enabled", "enabled", enabled))
 
 
@@ -264,11 +264,11 @@ def is_view_replay_enabled() -> bool:
 
 
 class _unsafe_preserve_version_counter(_DecoratorContextManager):
-    """What is written to tensors inside does not change their versions: at the end they are what
-    they were.
+    """Writes to the tensors within the scope do not change their versions: the former versions are
+    restored at the end.
 
     Args:
-        tensors: one tensor, or a tuple of them.
+        tensors: one tensor, or a tuple of tensors.
 
     Raises:
         AssertionError: anything else.

@@ -46,7 +46,7 @@ _BATCHED_FORWARD = (
 
 
 class GradcheckError(RuntimeError):
-    """What `gradcheck` and `gradgradcheck` found to be wrong.
+    """The error of a failed check of `gradcheck` or `gradgradcheck`.
 
     Example:
         >>> from pygrad.autograd.gradcheck import GradcheckError
@@ -77,12 +77,12 @@ def _known(function: Callable[..., Any] | None) -> Iterator[int]:
 
 
 def _caller(func: Callable[..., Any], points: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:
-    """A function of what the engine puts in the places of the points; None: the point itself."""
+    """A function of tensors that the engine puts in place of the points; None: the point itself."""
 
     def call(*tensors: Any) -> tuple[Any, ...]:
         pairs = zip(points, tensors, strict=True)
         results = _as_tuple(func(*(x if t is None else t for x, t in pairs)))
-        list(map(_requires_grad, results))  # what is no tensor has no such attribute
+        list(map(_requires_grad, results))  # fails for a result that is no tensor
         return results
 
     return call
@@ -96,7 +96,7 @@ def _check(
     batched: Callable[..., Any] | None = None,
     batched_forward: Callable[..., Any] | None = None,
 ) -> bool:
-    """Runs the engine's check; raises or returns what it found."""
+    """Runs the engine's check; raises or returns its verdict."""
     try:
         verdict = _verdict(
             _caller(func, points), batched, batched_forward, _tensors(points), *options
@@ -116,7 +116,7 @@ def _verdict(func: Any, batched: Any, batched_forward: Any, *options: Any) -> st
             verdict: str | None = _C["_gradcheck"](ident, *options, check, forward)
             return verdict
     except RuntimeError as error:
-        note = _C["_gradcheck_note"]()  # what the error means to the check
+        note = _C["_gradcheck_note"]()  # the check's message for this error
         if note is None:
             raise
         raise GradcheckError(note) from error
@@ -175,7 +175,7 @@ def _compare_batched_forward(
 def _pairs(
     single: Callable[[Any], Any], batched: Callable[[Any], Any], given: list[Any], note: str
 ) -> Iterator[tuple[Any, Any]]:
-    """What a function gives of a batch, each result beside the batch of those of single calls."""
+    """Yields each result of a function of a batch beside the stacked results of single calls."""
     singles = [single(each) for each in given]
     expected = [pygrad.stack(results) for results in zip(*singles, strict=True)]
     try:
@@ -216,11 +216,11 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of a function are what finite differences say.
+    """Compares the gradients of a function with finite differences.
 
-    The defaults are for float64 and complex128; a function is to be tried where it is smooth. Of a
-    complex function the imaginary parts of its outputs are checked, then the real parts; in forward
-    mode so are the parts of its inputs.
+    The defaults are for float64 and complex128; test a function where it is smooth. For complex
+    functions the imaginary parts of the outputs are checked, then the real parts; in forward mode
+    also the parts of the inputs.
 
     Args:
         func: takes the inputs, returns a tensor or a tuple of them.
@@ -297,13 +297,13 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether the gradients of a function's gradients are what finite differences say.
+    """Compares the gradients of a function's gradients with finite differences.
 
     Args:
         func: takes the inputs, returns a tensor or a tuple of them.
         inputs: a tensor or a tuple.
-        grad_outputs: what the first backward starts from; random if left out. Its own derivatives
-            are checked too, if it requires grad.
+        grad_outputs: the gradients from which the first backward starts; random if left out. Their
+            own derivatives are checked too, if they require grad.
         eps: the step of the finite differences.
         atol: the absolute tolerance.
         rtol: the relative tolerance.

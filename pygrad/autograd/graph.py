@@ -1,4 +1,4 @@
-"""The graph as objects: nodes, edges, what nodes saved, and hooks on all of these."""
+"""The graph as objects: nodes, edges, saved values of nodes, and hooks on all of these."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _nodes: dict[int, weakref.ref[Node]] = {}
 
 
 class _Recorded:
-    """What every node is, though users know it as a `Node`."""
+    """The base of all classes of nodes; users know it as `Node`."""
 
     __slots__ = ("__weakref__", "_address", "_held")
     _address: int
@@ -86,7 +86,7 @@ class _Recorded:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary that lives as long as the node, for its users. In anomaly mode it tells
+        """A dictionary for users that lives as long as the node. In anomaly mode it holds the place
         where the node was made.
         """
         ident, trace, parent = _C["_node_metadata"](self._address, 0)
@@ -103,7 +103,7 @@ class _Recorded:
 
     @property
     def requires_grad(self) -> bool:
-        """True: only what needs a gradient is recorded."""
+        """True: nodes exist only for results that require grad."""
         return True
 
     def _sequence_nr(self) -> int:
@@ -114,7 +114,7 @@ class _Recorded:
 
     @property
     def _input_metadata(self) -> tuple[_InputMetadata, ...]:
-        """What the gradient of each output must look like."""
+        """The required shape and dtype of each output's gradient."""
         found: list[_InputMetadata] = []
         while each := _C["_node_output"](self._address, len(found)):
             found.append(_InputMetadata(each[0], each[1:]))
@@ -159,7 +159,7 @@ class _Recorded:
             raise TypeError("_register_hook_dict expected a variable")
 
     def __call__(self, *grads: Any) -> Any:
-        """The gradient function by itself: the gradients of the outputs to those of the inputs."""
+        """Runs the gradient function alone: the outputs' gradients give the inputs' gradients."""
         for i, grad in enumerate(grads):
             if grad is not None and not isinstance(grad, calls._tensor_type):
                 raise TypeError(f"argument {i} is not a Variable")
@@ -183,10 +183,10 @@ class _Virtual(type):
 
 
 class Node(_Recorded, metaclass=_Virtual):
-    """One recorded operation. The same object each time while somebody holds it.
+    """One recorded operation. The same object while somebody holds it.
 
-    Its class is named for the operation, such as ExpBackward0. What the operation saved for its
-    gradient are the attributes ``_saved_*``; ``_raw_saved_*`` take hooks.
+    Its class is named for the operation, such as ExpBackward0. The attributes ``_saved_*`` are the
+    values that the operation saved for its gradient; ``_raw_saved_*`` take hooks.
 
     Example:
         >>> import pygrad
@@ -229,7 +229,7 @@ nested_outputs: Final[weakref.WeakKeyDictionary[Any, dict[int, Callable[[Any], N
 
 
 class SavedTensor:
-    """One tensor that a node saved, as it is kept. Found in a node's ``_raw_saved_*``."""
+    """A saved tensor of a node. Found in a node's ``_raw_saved_*``."""
 
     __slots__ = ("__weakref__", "_node", "_slot")
     _node: Node
@@ -268,12 +268,12 @@ class SavedTensor:
             drop_object(pair)
 
     def _packed(self) -> Any:
-        """What the hooks made of the tensor, with the unpack hook; None without hooks."""
+        """The pack hook's result with the unpack hook; None without hooks."""
         return held(_C["_node_packed"](self._node._address, self._slot))
 
     @property
     def data(self) -> Any:
-        """What is kept: a tensor without history, or what the pack hook returned."""
+        """The stored value: a tensor without history, or the pack hook's result."""
         packed = self._packed()
         if packed is not None:
             return packed[0]
@@ -286,7 +286,7 @@ class SavedTensor:
         return None if packed is None else packed[1]
 
     def unpack(self) -> Any:
-        """The saved tensor, by way of the unpack hook if there is one."""
+        """The saved tensor, passed through the unpack hook if there is one."""
         found = _C["_node_saved"](self._node._address, self._slot)
         return _itself(found) if checked else found
 
@@ -318,13 +318,13 @@ def _variable(self: Node) -> Any:
 
 
 def _raw_saved_from(node: Node, slot: int) -> tuple[SavedTensor, ...]:
-    """What stands in a slot and all after it."""
+    """The saved tensors of a node from a slot on."""
     return tuple(_raw_saved(node, k) for k in range(slot, _C["_node_saves"](node._address)))
 
 
 def _saved(node: Node, kind: str, place: int) -> Any:
-    """What a node saved, by kind and place: op_node_fields in autograd_services.c. PyTorch
-    shows integers as unsigned ones.
+    """A saved value of a node, by kind and place: op_node_fields in autograd_services.c. Integers
+    are shown unsigned, as in PyTorch.
     """
     found = _C["_node_field"](node._address, ord(kind), place)
     if checked:
@@ -360,7 +360,7 @@ _RAW: Final[dict[str, Any]] = {"t": _raw_saved, "*": _raw_saved_from}
 
 
 def _members(fields: str) -> dict[str, Any]:
-    """The attributes of a node class for what its nodes save."""
+    """The attributes of a node class that show its nodes' saved values."""
     members: dict[str, Any] = {}
     for field, kind, place in re.findall(r"(\w+):(.)(\d+)", fields):
         at = int(place)
@@ -380,7 +380,7 @@ def class_named(name: str) -> type[_Recorded]:
 
 
 def _class_of(name: str, fields: str) -> type[_Recorded]:
-    """The class of the nodes of one kind, which has attributes for what they save."""
+    """The class of the nodes of one kind, with attributes for their saved values."""
     found = class_named(name.rpartition(":")[2])
     members = _members(fields)
     if name.endswith("::AccumulateGrad"):
@@ -418,7 +418,7 @@ def adopt(node: Node) -> None:
 
 
 def running_node() -> Node | None:
-    """The node whose gradient function, hook or custom function runs."""
+    """The node whose gradient function, hook or custom function is running."""
     return _wrap(_C["_running_node"]())
 
 
@@ -491,11 +491,11 @@ def allow_mutation_on_saved_tensors() -> bool:
 
 
 class set_saved_tensor_mode:
-    """What happens to a saved tensor that was mutated: "snapshot" (the default) or "check".
+    """The treatment of saved tensors that are mutated: "snapshot" (the default) or "check".
 
     "snapshot" gives gradients as if nothing had been mutated. "check" is PyTorch's rule: backward
-    raises a RuntimeError; and an input that was saved is shown itself, not as a copy. Takes effect
-    at once for tensors saved from then on; as a context manager it ends with the scope.
+    raises a RuntimeError; and a saved input is shown itself, not as a copy. Takes effect at once
+    for tensors saved from then on; as a context manager it ends with the scope.
 
     Example:
         >>> import pygrad
@@ -640,7 +640,7 @@ def _short(tensor: Any) -> str:
 
 
 def _register_logging_hooks_on_whole_graph(t_outputs: Sequence[Any]) -> Callable[[], None]:
-    """Logs every node of a graph when it runs; returns what ends that."""
+    """Logs every node of a graph when it runs; returns a function that ends the logging."""
 
     def prehook(grad_outputs: Sequence[Any]) -> None:
         node = _wrap(_C["_running_node"]())
@@ -659,7 +659,7 @@ def _register_logging_hooks_on_whole_graph(t_outputs: Sequence[Any]) -> Callable
 
 
 def _logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
-    """What ``run()`` gives; every node of the graph is logged meanwhile, if somebody listens."""
+    """Returns ``run()``; meanwhile logs every node of the graph if debug logging is on."""
     if not log.isEnabledFor(logging.DEBUG):
         return run()
     unregister = _register_logging_hooks_on_whole_graph(outputs)

@@ -1,7 +1,7 @@
-"""What ran and how long it took: ops, backward nodes and ranges that the caller names.
+"""Records ops, backward nodes and named ranges with their times.
 
-The engine records the events while a profile is on; the clock is the host's
-`time.perf_counter_ns`. Off, it costs one branch a call.
+The engine records the events while a profile is on; the clock is the host's `time.perf_counter_ns`.
+While off, profiling costs one branch a call.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _running: profile | None = None
 
 
 class ProfilerActivity(enum.Enum):
-    """What a profile may record: here, what the CPU does."""
+    """The activities that a profile may record; here only the CPU's."""
 
     CPU = 0
     XPU = 1
@@ -61,7 +61,7 @@ class ProfilerActivity(enum.Enum):
 
 @builtin
 def kineto_available() -> bool:
-    """True: a profile has what PyTorch's has with its library of that name.
+    """True: a profile records as much as PyTorch's with its library Kineto.
 
     Example:
         >>> import pygrad
@@ -73,7 +73,7 @@ def kineto_available() -> bool:
 
 @builtin
 def _supported_activities() -> set[ProfilerActivity]:
-    """What a profile can record."""
+    """The activities that a profile can record."""
     return {ProfilerActivity.CPU}
 
 
@@ -124,7 +124,7 @@ def _of_events(
 
 
 class profile:
-    """Records what runs inside of the ``with`` block.
+    """Records the events inside the ``with`` block.
 
     Args:
         enabled: ``False`` makes it a no-op.
@@ -135,9 +135,9 @@ class profile:
         with_stack: keep the Python stack of each call.
         with_modules, use_kineto, use_cpu, experimental_config, acc_events,
             custom_trace_id_callback, post_processing_timeout_s, activity_filters: as PyTorch's
-            for a CPU; what would need another device or its tools raises.
+            for a CPU; values that need another device or its tools raise.
 
-    What other threads do meanwhile is not recorded.
+    Other threads are not recorded.
 
     Raises:
         AssertionError: no CPU.
@@ -339,14 +339,14 @@ class profile:
 
 
 def begin_async(name: str, tensors: Iterable[Tensor]) -> Callable[[], None]:
-    """Begins a range that lies beside the others, as what is done elsewhere meanwhile.
+    """Begins a range beside the others, for work done elsewhere meanwhile.
 
     Args:
         name: what the event is called.
         tensors: its inputs.
 
     Returns:
-        What ends it. Without a running profile it does nothing.
+        A function that ends the range. Without a running profile it does nothing.
     """
     if _running is None:
         return _nothing
@@ -408,7 +408,7 @@ class record_function:
 
 @builtin
 def _record_function_with_args_enter(name: str, *args: Any) -> record_function:
-    """Begins a range without a scope; what it returns ends it."""
+    """Begins a range without a scope; the result ends it."""
     return record_function(name).__enter__()
 
 
@@ -418,8 +418,8 @@ def _record_function_with_args_exit(handle: record_function) -> None:
 
 
 class emit_itt:
-    """Accepted for scripts written for Intel's tools. Without them, as in PyTorch, nobody receives
-    the ranges; those of a running :class:`profile` are in its trace.
+    """Accepted for scripts written for Intel's tools. Without the tools nobody receives the ranges,
+    as in PyTorch; a running :class:`profile` has them in its trace.
 
     Args:
         enabled: False makes it do nothing.
@@ -458,8 +458,8 @@ class emit_itt:
 
 
 class emit_nvtx(emit_itt):
-    """As :class:`emit_itt`, for NVIDIA's tools, which need CUDA: accepted inside of a
-    :class:`profile`, in whose trace the ranges are.
+    """As :class:`emit_itt`, for NVIDIA's tools, which need CUDA: accepted only inside a
+    :class:`profile`, whose trace has the ranges.
 
     Raises:
         AssertionError: no profile is running, so this is PyTorch's error without CUDA.

@@ -80,7 +80,7 @@ class _Timed:
 
     @property
     def cpu_time(self) -> float:
-        """Time of one call, what ran inside of it included."""
+        """Time of one call, including the events inside it."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
@@ -110,10 +110,10 @@ class FunctionEvent(_Timed):
         id: its number, unique in a profile.
         name: ``"aten::mul"``, ``"MulBackward0"`` or the name of the range.
         start_us, end_us: when it ran.
-        input_shapes: the sizes of each argument, ``[]`` for what is no tensor.
-        stack: where it was called, innermost first: ``"file.py(3): function"``.
+        input_shapes: the sizes of each argument, ``[]`` for one that is no tensor.
+        stack: the frames of the call, innermost first: ``"file.py(3): function"``.
         cpu_memory_usage: the bytes it left allocated (negative: freed).
-        sequence_nr: that of the backward node it made or is; -1 for none.
+        sequence_nr: the number of the backward node it made or is; -1 for none.
 
     >>> from pygrad.autograd.profiler_util import FunctionEvent
     >>> FunctionEvent(0, "aten::mul", 0, 10.0, 12.5).cpu_time_str
@@ -209,7 +209,7 @@ class FunctionEvent(_Timed):
 
     @property
     def key(self) -> str:
-        """By what averages are taken: the name."""
+        """The key of averages: the name."""
         return self.name
 
     @property
@@ -223,7 +223,7 @@ class FunctionEvent(_Timed):
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Its memory without that of the events inside of it."""
+        """Memory without the events inside."""
         return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
@@ -275,7 +275,7 @@ class FunctionEventAvg(_Timed):
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Adds an event, or a sum of the same key, to this one; returns this one."""
-        if self.key is None:  # the first gives what they have in common
+        if self.key is None:  # the first event gives the common fields
             for name in _COMMON:
                 setattr(self, name, getattr(other, name))
         elif self.key != other.key:
@@ -326,8 +326,8 @@ class EventList(list[Any]):
         return total
 
     def _populate_cpu_children(self) -> None:
-        """Makes each event the child of that event of its thread and node in whose time its own
-        lies, of the innermost. Events of other devices, and asynchronous ones, stand alone.
+        """Makes each event a child of the innermost event of its thread and node that encloses its
+        time. Asynchronous events, and events of other devices, stand alone.
         """
         whole = [e for e in self if not e.is_async and e.device_type is DeviceType.CPU]
         open_events: dict[tuple[int, int], list[FunctionEvent]] = {}

@@ -54,7 +54,8 @@ class _EngineBase:
         allow_unreachable: bool = False,
         accumulate_grad: bool = False,
     ) -> tuple[Any, ...]:
-        """The common part of `backward` (`accumulate_grad`) and `grad`; what the latter gives."""
+        """The common part of `backward` (`accumulate_grad`) and `grad`; returns the gradients of
+        `grad`."""
         found = differentiate(
             tuple(tensors),
             tuple(inputs) or None,
@@ -83,11 +84,11 @@ class VariableMeta(type):
 
 
 class Variable(metaclass=VariableMeta):
-    """Deprecated: tensors record what is done with them themselves. Returns a tensor.
+    """Deprecated: tensors record their operations themselves. Returns a tensor.
 
     Args:
         data: a tensor; without one, the result is empty.
-        requires_grad: whether the result requires grad; what `data` does makes no difference.
+        requires_grad: whether the result requires grad, regardless of `data`.
         volatile: has no effect, and warns.
 
     Raises:
