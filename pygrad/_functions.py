@@ -116,7 +116,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` was last given True."""
+    """Whether deterministic algorithms are on: see `use_deterministic_algorithms`."""
     return _debug_mode > 0
 
 

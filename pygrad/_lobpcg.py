@@ -17,8 +17,8 @@ _linalg = _ops.SPACES["linalg"]
 
 
 def _mean(A: Tensor) -> Tensor:
-    """The symmetric part of A. The iteration reads it, while eigh reads the lower triangle alone;
-    so the gradient of a single changed element is shared with its mirror image.
+    """The symmetric part of A. The iteration depends on it alone, even if one element was changed;
+    eigh would read only the lower triangle.
     """
     return (A + A.mT) / 2
 

@@ -1,5 +1,5 @@
-"""What scripts ask of PyTorch's compiler, which is not here; `pygrad.compile` gives back what it
-is given.
+"""Queries and settings of PyTorch's compiler, which pygrad lacks; `pygrad.compile` returns its
+argument.
 
 Example:
     >>> import pygrad as torch

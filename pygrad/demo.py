@@ -1,4 +1,5 @@
-"""Trains a network on real handwriting, draws what it learnt, and mutates saved tensors.
+"""Trains a network on real handwriting, draws the learnt weights and predictions, and mutates saved
+tensors.
 
 The code is PyTorch's but for its imports. Every random number comes from one seed, so the hash of
 the weights is the same each time.
@@ -141,7 +142,8 @@ def weights_sha256(model: nn.Module) -> str:
 
 
 def show_saved_tensors_are_snapshots() -> bool:
-    """Overwrite, between forward and backward, all that backward needs; say what became of it."""
+    """Overwrite every saved tensor between forward and backward, and print whether the gradient
+    changed."""
     print("\nwriting over saved tensors between forward and backward:")
     calm, mutated = _gradient(mutate=False), _gradient(mutate=True)
     same = torch.equal(calm, mutated)
@@ -176,7 +178,7 @@ INK, GRID, PALE, RIGHT, WRONG = "#222222", "#dddddd", "#9db8d9", "#1a7f37", "#c0
 
 
 def draw_predictions(digits: Digits, predicted: torch.Tensor, n_shown: int = 40) -> Image.Image:
-    """Test images with what was read in them: all mistakes first, as far as they fit."""
+    """Test images with their predicted digits: all mistakes first, as far as they fit."""
     truth, guess = digits.targets.tolist(), predicted.tolist()
     order = sorted(range(len(truth)), key=lambda i: truth[i] == guess[i])[:n_shown]
     columns, side, cell_w, cell_h = 10, 64, 80, 92

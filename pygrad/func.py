@@ -61,14 +61,14 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """What the module gives when its parameters and buffers are others.
+    """Calls the module with other parameters and buffers.
 
     Args:
-        module: what to call.
+        module: the module to call.
         parameter_and_buffer_dicts: tensors by name, or several dicts of them.
         args: a tuple of positional arguments, or one argument.
         kwargs: keyword arguments.
-        tie_weights: a tensor given for one name stands for all names that share one.
+        tie_weights: a tensor given for one name serves all names that share its parameter.
         strict: every name must be there, and no other.
 
     Raises:
@@ -134,10 +134,10 @@ def stack_module_state(
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """A function whose results do not lie where it wrote.
+    """A function whose results share no memory with arguments that it wrote to.
 
-    The function runs as it is, and what it writes to its arguments is written; but of results
-    that would share memory with an argument written to, the caller gets copies.
+    The function runs unchanged and its writes to arguments take effect; but results that would
+    share memory with an argument written to are copied.
 
     Args:
         func: any.

@@ -32,7 +32,7 @@ def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> 
 def _unique2(
     self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
-    """The same, and how often each is there."""
+    """As `_unique`, and also the number of occurrences."""
     found = _unique_of(self, sorted=sorted, return_inverse=True, return_counts=True)
     empty = found[1].new_empty(0)
     return (

@@ -75,8 +75,8 @@ class Future(Generic[T]):
         return self.wait()
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """A future of what the callback makes of this one when it is done: at once, if it is. What
-        the callback raises is told by that one's RuntimeError.
+        """A future of the callback's result for this one, called when it is done: at once, if it
+        is. An exception of the callback becomes the new future's RuntimeError.
         """
         following: Future[S] = Future()
         following._follows.append(self)
@@ -94,8 +94,8 @@ class Future(Generic[T]):
         return following
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
-        """Calls the function with this future when it is done: at once, if it is. What it raises is
-        told and dropped.
+        """Calls the function with this future when it is done: at once, if it is. Its exception is
+        reported and dropped.
         """
 
         def run(future: Future[T]) -> None:
@@ -107,7 +107,7 @@ class Future(Generic[T]):
         self._call_when_done(run)
 
     def _advance(self) -> None:
-        """Does what must be done in this thread before there can be a result."""
+        """Does the work that must be done in this thread before there can be a result."""
         for each in self._follows:
             each._advance()
 
@@ -119,7 +119,7 @@ class Future(Generic[T]):
         run(self)
 
     def set_result(self, result: T) -> None:
-        """Sets the result, and calls who waits for it.
+        """Sets the result, and calls the waiting callbacks.
 
         Raises:
             RuntimeError: it is set already.

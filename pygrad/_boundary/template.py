@@ -1,12 +1,14 @@
-"""The fast ways into the engine, written once: `make stubs` writes shapes.py from what stands here.
+"""The fast ways into the engine, written once: `make stubs` writes shapes.py from the templates
+here.
 
-A call costs about a microsecond, of which each frame of Python would be a tenth. So what every fast
-way does (asks whether the engine is free and this thread's, hands over a released handle, writes
-the slots, calls, and makes an object of the result) is one text here, with places for what differs,
-and stands in each of them as plain source, for tracebacks and debuggers to show.
+A call costs about a microsecond; each frame of Python would add a tenth. So the common steps of
+every fast way (test that the engine is free and this thread's, hand over a released handle, write
+the slots, call, make an object of the result) are one text here, with places for the differences.
+Each way in shapes.py is plain source, which tracebacks and debuggers show.
 
-Whose thread owns the engine and finds it free takes it, in this order: asking is a call, after
-which other threads may run; reading and writing a field is none. The slow way is for all else.
+A thread that owns the engine and finds it free takes it, in this order: `_mine` is a call, after
+which other threads may run; a read or a write of a field is none. All other cases take the slow
+way.
 """
 
 from __future__ import annotations

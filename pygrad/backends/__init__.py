@@ -1,4 +1,4 @@
-"""What PyTorch scripts ask and tell of back ends that are not here."""
+"""Queries and settings of back ends that pygrad lacks, for PyTorch scripts."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def get_opt_einsum() -> None:
 def set_flags(
     _enabled: bool | None = None, _strategy: str | None = None
 ) -> tuple[bool | None, str | None]:
-    """Sets both switches and returns what they were.
+    """Sets both switches and returns the former values.
 
     Raises:
         ValueError: for paths that would have to be calculated.

@@ -1,5 +1,5 @@
-"""The one device that is here. It has no streams: those of this module let programs written for
-devices that have some run on it.
+"""The only device. It has no streams: the streams of this module let programs written for devices
+with streams run on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import amp as amp
 
 
 class Stream:
-    """A stream whose work is done when it is asked for.
+    """A stream whose work is always done already.
 
     Example:
         >>> import pygrad
@@ -29,13 +29,13 @@ class Stream:
         pass
 
     def wait_stream(self, stream: Any) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def record_event(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def wait_event(self, event: Any) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
 
 class Event:
@@ -59,7 +59,7 @@ _default = _current = Stream()
 
 
 class StreamContext(AbstractContextManager[None]):
-    """A scope in which a stream is :func:`current_stream`; None chooses none."""
+    """A scope in which a stream is :func:`current_stream`; None changes nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -88,7 +88,7 @@ def stream(stream: Stream | None) -> StreamContext:
 
 @functools.cache
 def get_capabilities() -> Mapping[str, Any]:
-    """What is known of the processor; the engine asks for none of its instruction sets by name.
+    """Facts about the processor; the engine selects no instruction set by name.
 
     Example:
         >>> import pygrad

@@ -1,5 +1,5 @@
-"""CUDA as PyTorch shows it on a machine without: questions are answered, and what would need a
-device raises what PyTorch built without CUDA raises.
+"""CUDA as PyTorch without CUDA shows it: queries are answered, and functions that need a device
+raise the errors of PyTorch built without CUDA.
 
 Example:
     >>> import pygrad as torch

@@ -21,7 +21,7 @@ def stop() -> NoReturn:
 
 @contextlib.contextmanager
 def profile() -> Iterator[None]:
-    """Would profile what is inside of it.
+    """Would profile the code inside the scope.
 
     Raises:
         AssertionError: on entering, as there is no CUDA.

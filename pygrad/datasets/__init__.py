@@ -61,7 +61,7 @@ def _read() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 
 
 def _is_test(labels: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Which images are for testing: the fifth, tenth, ... of each digit."""
+    """A mask of the test images: the fifth, tenth, ... of each digit."""
     test = np.zeros(len(labels), dtype=bool)
     for digit in range(10):
         test[np.flatnonzero(labels == digit)[4::5]] = True

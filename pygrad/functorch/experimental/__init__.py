@@ -26,7 +26,7 @@ def chunk_vmap(
     randomness: str = "error",
     chunks: int = 2,
 ) -> Callable[..., Any]:
-    """`vmap` in so many parts of the batch, one after the other: less memory at a time.
+    """`vmap` in `chunks` parts of the batch, one after the other: needs less memory at a time.
 
     Raises: ValueError: `chunks` is less than 1, or what `vmap` raises.
 
