@@ -1,10 +1,10 @@
-"""What nested tensors of both layouts are: a tensor of the engine that has the elements of all
-entries, the *packed* one, and Python's account of where each entry lies.
+"""Nested tensors of both layouts: a tensor of the engine that has the elements of all entries, the
+*packed* tensor, and a record in Python of where each entry lies.
 
-So the engine records, differentiates and counts versions of the packed tensor, and an op that goes
-element by element is one call. Other ops are rules: functions of PyTorch's arguments, by the name
-of the op, that a layout has (`rule`). Every function of the package asks the class of its arguments
-first, by ``__torch_function__``; nothing else knows nested tensors.
+The engine records, differentiates and counts versions of the packed tensor, and an element-wise op
+is one call on it. Other ops are rules of a layout (`rule`): functions of PyTorch's arguments, by
+the name of the op. Every function of the package asks the class of its arguments first, by
+``__torch_function__``; nothing else knows nested tensors.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Nested(Tensor):
         raise NotImplementedError
 
     def _operand(self, name: str, others: Sequence[Any], alone: bool) -> Nested:
-        """The same tensor, as its packed one can stand beside those of others; `alone` there is no
-        other operand.
+        """This tensor in the form whose packed tensor fits beside those of `others`; `alone`: there
+        is no other operand.
         """
         return self
 
     def _may_be_of(self, shape: Sequence[int]) -> bool:
-        """Whether a tensor of this shape may be what is packed of the same entries."""
+        """Whether a packed tensor of the same entries may have this shape."""
         return shape == attributes.shape(self)
 
     def _entries(self, op: str) -> list[Tensor]:
@@ -61,7 +61,7 @@ class Nested(Tensor):
         return functools.partial(_dressed, type(self), self._parts)
 
     def _over_again(self, tensor: Tensor) -> Any:
-        """The same entries of another packed tensor: a view of it."""
+        """The same entries over another packed tensor: a view of it."""
         return over(type(self), tensor, self._parts)
 
     # ------------------------------------------------------------ description
@@ -75,7 +75,7 @@ class Nested(Tensor):
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions, that of the batch among them."""
+        """The number of dimensions, including the batch."""
         return self.dim()
 
     ndimension = property(lambda self: self.dim)
@@ -126,7 +126,7 @@ class Nested(Tensor):
 
     @classmethod
     def _describe(cls, parts: Any, metadata: Any) -> None:
-        """Says of a gradient what it must look like: nested, with these parts."""
+        """Marks a gradient's metadata as nested, with these parts."""
         metadata.is_nested_tensor = True
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
@@ -143,9 +143,9 @@ class Nested(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Runs an op on nested tensors: by a rule, or on what is packed."""
+        """Runs an op on nested tensors: by a rule, or on the packed tensor."""
         kwargs = kwargs or {}
-        if isinstance(func, ops.OpOverload):  # told as the functions that it runs
+        if isinstance(func, ops.OpOverload):  # handled as the function that it runs
             return func.overloadpacket._run(func, args, kwargs)
         what = _functions.known(func)
         self = first_among(args, kwargs)
@@ -181,7 +181,7 @@ _REFUSED: Final = frozenset(
 
 
 def first_among(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The first nested tensor among arguments, also in lists: there is one."""
+    """The first nested tensor among arguments, also in lists; there must be one."""
     for each in (*args, *kwargs.values()):
         if isinstance(each, Nested):
             return each
@@ -214,7 +214,7 @@ def rule(table: Rules, names: str) -> Callable[[F], F]:
 
 
 def packed(x: Nested) -> Tensor:
-    """What is packed as a plain tensor: a view, with the history."""
+    """The packed tensor as a plain one: a view, with the history."""
     with DisableTorchFunctionSubclass():
         return x.as_subclass(Tensor)
 
@@ -245,7 +245,7 @@ def twin(tensor: Tensor, like: Nested) -> Any:
 
 
 def _dressed(kind: type[Any], parts: Any, tensor: Any) -> Any:
-    """A packed tensor that the engine has handed out, nested; None and others as they are."""
+    """Wraps a packed tensor from the engine as nested; returns None and others unchanged."""
     return made_of(kind, tensor, parts) if type(tensor) is Tensor else tensor
 
 
@@ -257,7 +257,7 @@ def fits(value: Tensor, like: Nested) -> bool:
 def each_element(
     self: Nested, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Any
 ) -> Any:
-    """An op that goes element by element: on what is packed."""
+    """Runs an element-wise op on the packed tensors."""
     if isinstance(kwargs.get("out"), Tensor):
         raise NotImplementedError(f"aten.{name}: out= is not implemented for nested tensors")
     others = [each for each in args if isinstance(each, Tensor)]
@@ -274,7 +274,7 @@ def each_element(
 
 
 def _rewrapped(found: Any, like: Nested, name: str) -> Any:
-    """What an op gave of packed tensors, nested like these."""
+    """Wraps an op's packed results as nested tensors like `like`."""
     if isinstance(found, tuple):
         return type(found)([_rewrapped(each, like, name) for each in found])
     if type(found) is not Tensor:

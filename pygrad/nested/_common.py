@@ -1,4 +1,4 @@
-"""Rules that both layouts have: copies, conversions, comparisons, and what differentiates."""
+"""Rules of both layouts: copies, conversions, comparisons, and differentiation."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 
 
 def packed_clone(x: Nested) -> Tensor:
-    """A copy of what is packed, whose history is that of the nested tensor."""
+    """A copy of the packed tensor, with the nested tensor's history."""
     with DisableTorchFunctionSubclass():
         return Tensor.clone(x)
 
@@ -109,7 +109,7 @@ def cpu(input: Any, memory_format: Any = None) -> Any:
 
 @rule(JAGGED, "copy_")
 def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Writes the entries of another tensor, whose sizes are these, to this one."""
+    """Writes the entries of another tensor of the same sizes to this one."""
     if not isinstance(src, NestedTensor):
         raise RuntimeError("copy_ to a nested tensor is from one of the same sizes")
     mine, other = input._parts, src._parts
@@ -128,7 +128,7 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
 
 @both("new_empty new_zeros new_ones new_full")
 def new(input: Any, size: Any = (), *_: Any, **__: Any) -> Any:
-    """Raises RuntimeError: what is made like a nested tensor has other sizes."""
+    """Raises RuntimeError: a nested tensor has no other sizes."""
     raise RuntimeError("new_empty() not supported for NJT with shape != ()")
 
 
@@ -156,7 +156,7 @@ for _name, _op in _REFLECTED.items():
 
 @both("__setitem__ _setitem")
 def setitem(input: Any, index: Any, value: Any) -> None:
-    """Writes to an entry, or to what is named in it."""
+    """Writes to an entry, or to an indexed part of it."""
     items = index if isinstance(index, tuple) else (index,)
     if not items or not isinstance(items[0], int) or isinstance(items[0], bool):
         raise not_there("index_put_", input)
@@ -246,9 +246,9 @@ def numpy(input: Any, *_: Any, **__: Any) -> Any:
 
 
 def _packed_gradient(at: int, output: Any, grad: Any) -> Any:
-    """A gradient that a backward starts with, once it fits what it is of.
+    """A gradient from which a backward starts, checked against its output.
 
-    Raises: RuntimeError: it does not.
+    Raises: RuntimeError: it does not fit.
     """
     nested = isinstance(output, Nested)
     if grad is None:
@@ -294,7 +294,7 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """The backward of nested outputs, whose gradients are nested like them."""
+    """The backward of nested outputs, with nested gradients."""
     if grad_variables is None:
         grad_tensors = _gradients(_listed(tensors), grad_tensors)
     with DisableTorchFunctionSubclass():

@@ -1,5 +1,5 @@
-"""Custom functions of nested tensors: what their backward is given, and what they saved, is nested
-as the outputs and the saved tensors were.
+"""Custom functions of nested tensors: wraps the gradients and saved tensors of their backward as
+nested, like the outputs and the originals.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _OfNested(function.BackwardCFunction):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved."""
+        """The saved tensors."""
         found = super().saved_tensors
         return tuple(dress(t) for dress, t in zip(self._of_saved, found, strict=True))
 
@@ -45,7 +45,7 @@ class _OfNested(function.BackwardCFunction):
 
 @functools.cache
 def _kind_of(kind: Any) -> type[Any]:
-    """The class of such a ctx beside that of others of the same function."""
+    """The class of a ctx for nested tensors, derived from the function's ctx class."""
     return type(kind.__name__, (_OfNested, kind), {"__module__": kind.__module__})
 
 

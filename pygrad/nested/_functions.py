@@ -1,5 +1,5 @@
-"""Which op a function of the package is, by the name that rules of nested tensors have for it, and
-whether it goes element by element: what the table says, nothing is listed."""
+"""Looks up which op a function of the package is, by the name that rules of nested tensors use, and
+whether it is element-wise. All comes from the op table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT: Final = frozenset("complex equal allclose item glu gumbel_softmax _sample_
 
 
 class Known:
-    """What is known of a function: the name of its op, and how that treats elements."""
+    """Facts about a function: the name of its op, and whether it is element-wise."""
 
     __slots__ = ("each", "itself", "name", "native")
 
@@ -40,7 +40,7 @@ def _words(op: Any, space: str) -> frozenset[str]:
 
 @functools.cache
 def _of_table() -> dict[Any, Known]:
-    """By the function that is called, without what binds it."""
+    """The facts by unbound function."""
     known, by_name = {}, {op.name: op for op in _ops.TABLE}
     for op in _ops.TABLE:
         for space, functions in _ops.SPACES.items():
@@ -65,7 +65,7 @@ def _getters() -> dict[int, str]:
 
 
 def known(function: Any) -> Known:
-    """What is known of a function as ``__torch_function__`` gets it."""
+    """The facts about a function that ``__torch_function__`` receives."""
     inner = getattr(function, "__func__", function)
     found = _of_table().get(inner)
     if found is not None:

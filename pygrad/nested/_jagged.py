@@ -1,4 +1,4 @@
-"""Where the entries of a jagged tensor lie in its values: between offsets, along one dimension."""
+"""The places of a jagged tensor's entries in its values: between offsets, along one dimension."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _F = _ops.SPACES["torch"]
 
 
 class Jagged:
-    """Where the entries lie.
+    """The places of the entries.
 
     Attributes:
-        offsets: where each entry begins, and the last one ends.
-        lengths: how long each is, where they do not reach to the next; or None.
-        ragged: which dimension is ragged, counted with that of the batch.
-        least, most: the shortest and the longest entry as they were told; or None.
+        offsets: the begin of each entry, and the end of the last.
+        lengths: the length of each entry if there are gaps between entries; else None.
+        ragged: the ragged dimension, counted with the batch.
+        least, most: the given lengths of the shortest and the longest entry, or None.
         size: the ragged size.
     """
 
@@ -54,7 +54,7 @@ class Jagged:
         return self.ragged == other.ragged and self.size == other.size
 
     def at(self, ragged: int) -> Jagged:
-        """The same entries of a tensor that is ragged in another dimension."""
+        """The same entries of a tensor with another ragged dimension."""
         if ragged == self.ragged:
             return self
         moved = Jagged(self.offsets, self.lengths, ragged, self.least, self.most)
@@ -62,9 +62,9 @@ class Jagged:
         return moved
 
     def spans(self, total: int, op: str) -> list[tuple[int, int]]:
-        """Where each entry begins, and how long it is.
+        """The begin and the length of each entry.
 
-        Raises: RuntimeError: they do not lie within as many rows as there are.
+        Raises: RuntimeError: an entry exceeds the `total` rows.
         """
         known = self._looked_at()
         lengths = [length for _, length in known]
@@ -106,9 +106,9 @@ class Jagged:
         return min((n for _, n in self._looked_at()), default=0)
 
     def places(self, total: int, op: str) -> tuple[Tensor, Tensor]:
-        """Of each row of the values the entry it is of, and its place there.
+        """The entry of each row of the values, and the row's place in the entry.
 
-        Raises: RuntimeError: the offsets lie, or there are holes.
+        Raises: RuntimeError: the offsets are wrong, or there are gaps.
         """
         spans = self.spans(total, op)
         if self.lengths is not None:

@@ -1,4 +1,4 @@
-"""Rules of the jagged layout for what is named by its place: masks and indices."""
+"""Rules of the jagged layout for masks and indices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _F = _ops.SPACES["torch"]
 
 @rule(RULES, "masked_select")
 def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
-    """Of each entry the elements that a mask of the same offsets leaves."""
+    """The elements of each entry that a mask with the same offsets selects."""
     if out is not None:
         raise NotImplementedError("aten.masked_select: out= is not implemented for nested tensors")
     jagged = isinstance(input, NestedTensor) and isinstance(mask, NestedTensor)
@@ -40,9 +40,9 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
 
 
 def _rows(input: NestedTensor, indices: Sequence[Any], op: str) -> tuple[Any, ...]:
-    """Indices of entries and places in them, as those of the values.
+    """Converts indices of entries and places in them to indices of the values.
 
-    Raises: RuntimeError: a place is not within its entry, or the ragged dimension is not named.
+    Raises: RuntimeError: a place is outside its entry, or the ragged dimension is not indexed.
     """
     parts = input._parts
     if parts.ragged != 1 or parts.lengths is not None:
@@ -68,7 +68,7 @@ def _rows(input: NestedTensor, indices: Sequence[Any], op: str) -> tuple[Any, ..
 def index_put(
     input: NestedTensor, indices: Sequence[Any], values: Any, accumulate: bool = False
 ) -> Any:
-    """The same with other elements at places that are named by entry and place."""
+    """A copy with other elements at places indexed by entry and place."""
     rows = _rows(input, indices, "index_put")
     return nested(packed(input).index_put(rows, values, accumulate), input)
 

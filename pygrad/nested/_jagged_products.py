@@ -45,7 +45,7 @@ def matmul(input: Any, other: Any = None, *, mat2: Any = None, out: Any = None) 
 
 
 def _by(a: NestedTensor, b: Tensor) -> Any:
-    """By a matrix, or by one for each entry."""
+    """The product with a matrix, or with one for each entry."""
     ragged, n = a._parts.ragged, a.dim()
     if b.dim() == 2 and ragged != n - 1:
         return nested(_F["matmul"](packed(a), b), a)
@@ -63,7 +63,8 @@ def _joined(made: Sequence[Tensor], like: NestedTensor) -> Any:
 
 
 def _from_left(a: Tensor, b: NestedTensor) -> Any:
-    """A matrix, or one for each entry, by entries whose last dimension is ragged."""
+    """The product of a matrix, or one for each entry, and entries whose last dimension is
+    ragged."""
     n = b.dim()
     if b._parts.ragged != n - 1:
         return None
@@ -135,7 +136,7 @@ def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> Any:
 
 @rule(RULES, "embedding_bag")
 def embedding_bag(input: Any, weight: Any, offsets: Any = None, *args: Any, **options: Any) -> Any:
-    """Of each entry of numbers what becomes of the rows that they name."""
+    """Reduces the rows of `weight` that each entry's numbers name."""
     if not isinstance(input, NestedTensor) or input.dim() != 2 or input._parts.lengths is not None:
         raise RuntimeError("embedding_bag(): expects a nested tensor of two dimensions, no holes")
     weights = options.get("per_sample_weights")

@@ -192,7 +192,7 @@ def softmax(
 def log_softmax(
     input: NestedTensor, dim: int | None = None, *more: Any, dtype: Any = None, **_: Any
 ) -> Any:
-    """Its logarithm, over a dimension that is not ragged."""
+    """The logarithm of `softmax`, over a dimension that is not ragged."""
     dtype = next((each for each in more if type(each).__name__ == "dtype"), dtype)
     at = input._dim(-1 if dim is None else dim)
     for wrong, where in ((0, "across the batch"), (input._parts.ragged, "along the ragged")):

@@ -1,5 +1,5 @@
-"""Rules of the jagged layout for ops that change sizes and leave elements: on the values, whose
-dimensions are those of the nested tensor less that of the batch."""
+"""Rules of the jagged layout for ops that change sizes but not elements: they act on the values,
+whose dimensions are the nested tensor's without the batch."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _numbers(given: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _shape_given(op: str, shape: Sequence[Any], x: Any) -> tuple[Any, ...]:
-    """Sizes as an op was given them, also as those of another tensor.
+    """The sizes given to an op, also as another tensor.
 
-    Raises: TypeError: none. NotImplementedError: a dtype.
+    Raises: TypeError: there are no sizes. NotImplementedError: a dtype is given.
     """
     if not shape:
         raise TypeError(f'{op}() missing 1 required positional arguments: "size"')
@@ -70,7 +70,7 @@ def split_rule(table: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def without_holes(x: NestedTensor) -> Any:
-    """The same entries, each of which reaches to the next."""
+    """The same entries without gaps between them."""
     if x._parts.lengths is None:
         return x
     at, parts = x._parts.ragged - 1, x._parts
@@ -110,7 +110,7 @@ def select(input: NestedTensor, dim: int, index: int) -> Any:
 
 @rule(RULES, "__getitem__ _getitem")
 def getitem(input: NestedTensor, index: Any) -> Any:
-    """What stands between brackets: one thing after the other."""
+    """Indexing: applies the items one after the other."""
     items = list(index) if isinstance(index, tuple) else [index]
     used = sum(each is not None and each is not Ellipsis for each in items)
     x: Any = input
@@ -213,8 +213,8 @@ def squeeze(input: NestedTensor, dim: Any = None) -> Any:
 
 @rule(RULES, "view reshape view_as reshape_as")
 def view(input: NestedTensor, *shape: Any) -> Any:
-    """The entries in other sizes: that of the batch stays, and the ragged one is named by itself
-    or -1.
+    """The entries in other sizes. The batch size stays; the ragged size is named by itself or
+    -1.
     """
     shape = _shape_given("view", shape, input)
     sizes = list(_numbers(shape))
@@ -241,7 +241,7 @@ def view(input: NestedTensor, *shape: Any) -> Any:
 
 
 def _place_of(sizes: Sequence[Any], before: int) -> int | None:
-    """Where the ragged dimension stands among sizes that do not name it."""
+    """The index of the ragged dimension among sizes that do not name it."""
     n = 1
     for i, size in enumerate(sizes[1:], 1):
         if size == -1 and n == before:
@@ -288,7 +288,7 @@ def flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @rule(RULES, "unflatten")
 def unflatten(input: NestedTensor, dim: int, sizes: Sequence[int]) -> Any:
-    """One dimension as several."""
+    """Splits one dimension into several."""
     at, ragged = input._inner(dim, "unflatten"), input._parts.ragged
     moved = ragged + len(sizes) - 1 if at + 1 < ragged else ragged
     return nested(packed(input).unflatten(at, list(sizes)), input, moved)
@@ -306,7 +306,7 @@ def narrow(input: NestedTensor, dim: int, start: Any, length: int) -> Any:
 
 @split_rule(RULES)
 def split(input: NestedTensor, split_size: Any, dim: int) -> tuple[Any, ...]:
-    """Parts of so many places each."""
+    """Parts of `split_size` places each."""
     op = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = input._inner(dim, op)
     return tuple(nested(each, input) for each in packed(input).split(split_size, at))
@@ -314,7 +314,7 @@ def split(input: NestedTensor, split_size: Any, dim: int) -> tuple[Any, ...]:
 
 @rule(RULES, "chunk")
 def chunk(input: NestedTensor, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """So many parts; of the batch, tensors with entries of their own."""
+    """Splits into `chunks` parts; along the batch, each part has its own entries."""
     at = input._dim(dim)
     if at:
         inner = input._inner(dim, "chunk")
@@ -343,7 +343,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
 
 @rule(RULES, "stack")
 def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
-    """The same along a dimension of their own."""
+    """Joins tensors along a new dimension."""
     first = _like_each_other("stack", tensors, out)
     n = first.dim() + 1
     at = dim + n if dim < 0 else dim

@@ -207,12 +207,12 @@ def narrow(
     length: int | Tensor,
     layout: layout = strided,
 ) -> Any:
-    """Of each row of a tensor the part from a start, as long as is said.
+    """The part of each row of a tensor from a start with a length.
 
     Args:
         tensor: (batch, n, ...).
-        dim: 1 of the jagged layout, which is a view; 0 of the strided one, which is a copy.
-        start, length: a number, or of the jagged layout a tensor (batch,).
+        dim: 1 for the jagged layout, which is a view; 0 for the strided one, which is a copy.
+        start, length: a number, or for the jagged layout a tensor (batch,).
         layout: of the result.
 
     Raises:
@@ -244,10 +244,10 @@ def narrow(
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Any:
-    """Of each row of a tensor what a mask says, as a jagged tensor.
+    """The elements of each row of a tensor that a mask selects, as a jagged tensor.
 
     Args:
-        tensor: (batch, n). mask: bool, of sizes that go beside those.
+        tensor: (batch, n). mask: bool, broadcast to `tensor`.
 
     Raises:
         RuntimeError: not a strided tensor, or more than two dimensions.
@@ -308,7 +308,7 @@ def _nested_tensor_from_mask_left_aligned(t: Tensor, mask: Tensor) -> bool:
 def _nested_from_padded(
     padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False
 ) -> Any:
-    """A strided nested tensor of what a table of sizes leaves of a padded one."""
+    """A strided nested tensor of the leading parts of a padded tensor; a table gives the sizes."""
     if fuse_transform_0213:
         padded = padded.permute(0, 2, 1, 3)
         rows = [(b, a, *rest) for a, b, *rest in cpu_nested_shape_example.tolist()]
@@ -320,7 +320,7 @@ def _nested_from_padded(
 
 
 def _nested_from_padded_and_nested_example(padded: Tensor, nt_example: Any) -> Any:
-    """The same with the sizes of a nested tensor."""
+    """As `_nested_from_padded`, with the sizes of a nested tensor."""
     return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
 
@@ -354,5 +354,5 @@ def _nested_get_lengths(self: Any) -> Tensor | None:
 
 
 def _nested_get_ragged_idx(self: Any) -> int:
-    """Which dimension of a jagged tensor is ragged."""
+    """The index of a jagged tensor's ragged dimension."""
     return int(self._ragged_idx)

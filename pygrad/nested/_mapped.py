@@ -1,4 +1,4 @@
-"""vmap over nested tensors: the function is called for each entry; what it returns is nested."""
+"""vmap over nested tensors: calls the function for each entry; the results are nested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _column(leaf: Any, dim: int | None, size: int) -> Sequence[Any]:
 
 @contextmanager
 def _drawing(randomness: str, state: Any) -> Iterator[None]:
-    """What a call may draw: nothing, numbers of its own, or those of all others."""
+    """Sets the random numbers of a call: none allowed, its own, or the same for all calls."""
     if randomness == "error":
         with maps.without_draws():
             yield

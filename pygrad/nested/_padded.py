@@ -86,7 +86,7 @@ def _strided_padded(x: StridedNestedTensor, padding: float, size: Sequence[int] 
 
 
 def _widened(entry: Tensor, more: Sequence[int], padding: float) -> Tensor:
-    """So many more in each dimension, behind what is there."""
+    """Pads each dimension at its end by `more` elements."""
     if not any(more):
         return entry
     pads = [n for each in reversed(more) for n in (0, each)]
@@ -96,7 +96,7 @@ def _widened(entry: Tensor, more: Sequence[int], padding: float) -> Tensor:
 def jagged_padded(
     x: NestedTensor, padding: Any, size: Sequence[int] | None = None, op: str = "to_padded_tensor"
 ) -> Tensor:
-    """The same of a jagged tensor: of `size` the ragged dimension counts."""
+    """As `to_padded_tensor`, for a jagged tensor; only the ragged dimension of `size` matters."""
     values, parts = packed(x), x._parts
     at = parts.ragged - 1
     entries, within = parts.places(values.shape[at], op)
@@ -114,7 +114,7 @@ def jagged_padded(
 
 
 def jagged_of_padded(padded: Tensor, parts: Jagged, total: int, op: str) -> Any:
-    """The jagged tensor of these parts whose entries stand in a padded one."""
+    """The jagged tensor with these parts whose entries are in a padded tensor."""
     at = parts.ragged - 1
     entries, within = parts.places(total, op)
     values = padded.movedim(parts.ragged, 1)[entries, within].movedim(0, at)

@@ -1,4 +1,5 @@
-"""Sizes that are no single number: that of a ragged dimension, one for each entry of the batch."""
+"""Sizes that are no single number: a ragged dimension's size is one number for each entry of the
+batch."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ _ids: Final = itertools.count(1)
 
 
 class SymInt:
-    """The size of a ragged dimension: equal to that of every tensor with the same offsets, and to
-    no number.
+    """The size of a ragged dimension: equal to the size of every tensor with the same offsets, and
+    to no number.
 
     Example:
         >>> import pygrad as torch
@@ -23,7 +24,7 @@ class SymInt:
     """
 
     __slots__ = ("_ident", "_times")
-    is_symbolic_size = True  # one that `torch.Size` takes
+    is_symbolic_size = True  # `torch.Size` accepts it
 
     def __init__(self, node: int, times: int = 1) -> None:
         self._ident, self._times = node, times
@@ -82,7 +83,7 @@ _sizes: Final[dict[int, tuple[Any, SymInt]]] = {}
 
 
 def size_said_by(source: Any) -> SymInt:
-    """The ragged size of tensors with these offsets, or lengths: the same for the same object."""
+    """The ragged size of tensors with these offsets or lengths: one object for each `source`."""
     ident = id(source)
     found = _sizes.get(ident)
     if found is None or found[0]() is not source:

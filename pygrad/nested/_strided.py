@@ -25,7 +25,7 @@ Sizes = tuple[int, ...]
 
 
 class Strided:
-    """Where the entries lie in the buffer."""
+    """The places of the entries in the buffer."""
 
     __slots__ = ("offsets", "rank", "sizes", "strides")
 
@@ -107,7 +107,7 @@ class StridedNestedTensor(Nested):
         raise RuntimeError(_NO_SIZES.format("strides"))
 
     def dim(self) -> int:
-        """The number of dimensions, that of the batch among them."""
+        """The number of dimensions, including the batch."""
         return self._parts.rank + 1
 
     def numel(self) -> int:
@@ -272,12 +272,12 @@ def refuse_otherwise(x: Any, words: str) -> None:
 
 
 def in_order(x: Any) -> Any:
-    """The same entries, contiguous and one behind the other: itself if they are."""
+    """The same entries, contiguous and consecutive: `x` itself if it is so already."""
     return x if x.is_contiguous() else of_entries(x._entries("contiguous"), x._parts.rank)
 
 
 def laid_like(x: Any, like: Any) -> Any:
-    """The same entries, which lie in a buffer as those of another tensor do."""
+    """The same entries in a buffer with another tensor's layout."""
     if x._parts.lies_like(like._parts):
         return x
     other = like._parts
@@ -295,9 +295,9 @@ def each(function: Callable[..., Tensor], x: Any, *others: Any) -> Any:
 
 
 def rebuilt(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> Any:
-    """A nested tensor of what a file, or `torch._nested_view_from_buffer`, says of it.
+    """A nested tensor from its parts in a file or in `torch._nested_view_from_buffer`.
 
-    Raises: RuntimeError: an entry is not within the buffer.
+    Raises: RuntimeError: an entry is outside the buffer.
     """
     if buffer.dim() != 1:
         raise RuntimeError("given buffer must be 1-dimensional")
@@ -313,7 +313,7 @@ def rebuilt(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> 
 
 
 def check(parts: Strided, room: int) -> None:
-    """Raises: RuntimeError: an entry is not within a buffer of so many elements."""
+    """Raises: RuntimeError: an entry is outside a buffer of `room` elements."""
     if not len(parts.sizes) == len(parts.strides) == len(parts.offsets):
         raise RuntimeError("sizes, strides and offsets of a nested tensor are of as many entries")
     for size, stride, start in zip(parts.sizes, parts.strides, parts.offsets, strict=True):

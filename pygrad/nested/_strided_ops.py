@@ -88,7 +88,7 @@ def larger(input: Any, other: Any = None, *_: Any, **__: Any) -> Any:
 
 @rule(RULES, "copy_")
 def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Writes the entries of another tensor, whose sizes are these, to this one."""
+    """Writes the entries of another tensor of the same sizes to this one."""
     if not isinstance(src, StridedNestedTensor) or not isinstance(input, StridedNestedTensor):
         raise RuntimeError("get_nested_tensor_impl requires a NestedTensor.")
     if not src._parts.same(input._parts):
@@ -117,7 +117,7 @@ def fill_(input: Any, value: Any) -> Any:
 
 @rule(RULES, "all")
 def all_of(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether all elements are true, or those of each entry along a dimension."""
+    """Whether all elements are true, or all along a dimension of each entry."""
     if dim is None:
         return packed(in_order(input)).all()
     at = input._dim(dim)
@@ -288,6 +288,6 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 
 
 def over_rows(dense: Tensor) -> Any:
-    """A tensor as a nested one, whose entries are its rows."""
+    """A tensor as a nested tensor of its rows."""
     parts = Strided.in_order([tuple(dense.shape[1:])] * dense.shape[0], dense.dim() - 1)
     return over_buffer(dense.reshape(-1), parts)

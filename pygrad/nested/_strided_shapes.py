@@ -29,7 +29,7 @@ _ASK = "if you need this feature, please open an issue on github describing your
 
 
 def _with(x: StridedNestedTensor, parts: Strided) -> Any:
-    """Other sizes and strides over the same buffer."""
+    """The same buffer with other sizes and strides."""
     return over_buffer(packed(x), parts)
 
 
@@ -85,7 +85,7 @@ def _less(row: Sizes, at: int) -> Sizes:
 
 @rule(RULES, "__getitem__ _getitem")
 def getitem(input: StridedNestedTensor, index: Any) -> Any:
-    """What stands between brackets: the number of an entry, and what is taken of that."""
+    """Indexing: the number of an entry, then an index of the entry."""
     items = index if isinstance(index, tuple) else (index,)
     if not items or not isinstance(items[0], int) or isinstance(items[0], bool):
         raise not_there("slice.Tensor", input)
@@ -176,9 +176,9 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
 
 
 def _resized(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Sizes]:
-    """The sizes of each entry: -1 stands for what it has in that dimension.
+    """The new sizes of each entry; -1 keeps an entry's size in that dimension.
 
-    Raises: RuntimeError: they are not those of so many elements.
+    Raises: RuntimeError: the number of elements differs.
     """
     if not shape:
         raise RuntimeError("shape '[]' is invalid for a nested tensor")
@@ -219,7 +219,7 @@ def view(input: StridedNestedTensor, *shape: Any) -> Any:
 
 @rule(RULES, "reshape")
 def reshape(input: StridedNestedTensor, *shape: Any) -> Any:
-    """The same, or a copy where the entries are not in order."""
+    """As `view`, or a copy if the entries are not in order."""
     sizes = _numbers(_shape_given("reshape", shape, input))
     made = _resized(input, sizes, "reshape")
     whole = in_order(input)
@@ -251,7 +251,7 @@ def _columns(x: StridedNestedTensor, start: int, length: int) -> Any:
 
 @rule(RULES, "chunk")
 def chunk(input: StridedNestedTensor, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """So many equal parts of the last dimension."""
+    """`chunks` equal parts of the last dimension."""
     n = _last(input, dim, "Chunk")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
@@ -266,7 +266,7 @@ def chunk(input: StridedNestedTensor, chunks: int, dim: int = 0) -> tuple[Any, .
 
 @split_rule(RULES)
 def split(input: StridedNestedTensor, split_size: Any, dim: int) -> tuple[Any, ...]:
-    """Parts of so many places of the last dimension."""
+    """Parts of the last dimension with the sizes `split_size`."""
     if isinstance(split_size, int):
         raise not_there("split.Tensor", input)
     n = _last(input, dim, "split_with_sizes")
@@ -296,7 +296,7 @@ def narrow(input: StridedNestedTensor, dim: int, start: int, length: int) -> Any
 
 @rule(RULES, "cat concat concatenate")
 def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
-    """The entries of several, one after the other, or each beside those of its number."""
+    """Joins tensors: their entries one after the other, or the entries of the same number."""
     if out is not None:
         raise NotImplementedError("aten.cat: out= is not implemented for nested tensors")
     if not all(isinstance(t, StridedNestedTensor) for t in tensors):

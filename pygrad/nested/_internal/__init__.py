@@ -1,1 +1,1 @@
-"""Where PyTorch has its class of jagged tensors: programs name it for ``isinstance``."""
+"""PyTorch's module of the class of jagged tensors: programs name it for ``isinstance``."""

@@ -70,7 +70,7 @@ class NestedTensor(Nested):
         return packed(self)
 
     def offsets(self) -> Tensor:
-        """Where each entry begins, and the last one ends."""
+        """The begin of each entry, and the end of the last."""
         return self._parts.offsets
 
     def lengths(self) -> Tensor | None:
@@ -134,7 +134,7 @@ class NestedTensor(Nested):
         return self.shape if dim is None else self.shape[self._dim(dim)]
 
     def stride(self, dim: int | None = None) -> Any:
-        """The strides in elements; that of the batch is ragged."""
+        """The strides in elements; the batch has a ragged one."""
         inner = attributes.strides(self)
         all_of = (self._parts.size * inner[self._parts.ragged - 1], *inner)
         return all_of if dim is None else all_of[self._dim(dim)]
@@ -144,7 +144,7 @@ class NestedTensor(Nested):
         return self.stride()  # type: ignore[no-any-return]
 
     def dim(self) -> int:
-        """The number of dimensions, that of the batch among them."""
+        """The number of dimensions, including the batch."""
         return attributes.dim(self) + 1
 
     def numel(self) -> int:
@@ -272,8 +272,8 @@ class NestedTensor(Nested):
         return all(a == b or 1 in (a, b) for a, b in pairs)
 
     def _beside_values(self, name: str, dense: Tensor) -> Tensor:
-        """A tensor that is not nested, as it is beside the values: for each row that of its entry
-        and place.
+        """Expands a dense tensor to the rows of the values: row r gets the element of r's entry and
+        place.
         """
         n, ragged, parts = self.dim(), self._parts.ragged, self._parts
         if dense.dim() > n:
@@ -343,9 +343,9 @@ def _parts_of(values: Any, offsets: Any, lengths: Any, ragged: int) -> Jagged:
 
 
 def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Any:
-    """A tensor of what a file, or a copy, says of it.
+    """A tensor from its parts in a file or a copy.
 
-    Raises: TypeError, AssertionError: it is no tensor.
+    Raises: TypeError, AssertionError: the parts make no tensor.
     """
     if type(constructor_kwargs) is not dict or not isinstance(
         constructor_kwargs.get("values"), Tensor
@@ -380,7 +380,7 @@ def nested_view_from_values_offsets_lengths(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> NestedTensor:
-    """The same whose entries do not reach to each other."""
+    """As `nested_view_from_values_offsets`, for entries with gaps between them."""
     parts = _parts_of(values, offsets, lengths, ragged_idx)
     parts.least, parts.most = min_seqlen, max_seqlen
     return over(NestedTensor, values, parts)  # type: ignore[no-any-return]
@@ -435,7 +435,7 @@ def jagged_from_list(
 def jagged_from_tensor_and_lengths(
     tensor: Tensor, starts: Tensor, lengths: Tensor
 ) -> tuple[NestedTensor, Tensor, Tensor | None]:
-    """Of each row of a tensor the part from its start, as long as is said: a view."""
+    """The part of each row of a tensor from its start with its length: a view."""
     from ... import _ops
 
     batch, most = tensor.shape[0], tensor.shape[1]
