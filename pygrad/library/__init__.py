@@ -82,16 +82,15 @@ _BLOCKS: Final = {
 
 
 def fallthrough_kernel(*_: Any, **__: Any) -> Any:
-    """For `Library.impl`: at this key there is nothing to do."""
+    """A kernel for `Library.impl` that does nothing at its key."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
 class Library:
-    """Ops of one namespace, and what is added to them, for as long as this object lives.
+    """Ops of one namespace and functions added to them, for as long as this object lives.
 
-    Args:
-        ns: the namespace. kind: "DEF" to define ops of it, "FRAGMENT" for more of them, "IMPL" to
-            add functions to ops that there are. dispatch_key: of functions that are added.
+    Args: ns: the namespace. kind: "DEF" to define its ops, "FRAGMENT" to define more of them,
+    "IMPL" to add functions to existing ops. dispatch_key: the default key of added functions.
 
     Raises: ValueError: the kind is none of these, or the namespace is reserved.
     """
@@ -118,7 +117,7 @@ class Library:
         if kind == "DEF":
             _defined.add(ns)
             self._undo.append(partial(_defined.discard, ns))
-        # At exit too it runs while the modules still have their names; `__del__` might not.
+        # Runs at exit too, while the modules still have their names; `__del__` might not.
         self._destroy = finalize(self, _undo_all, self._undo)
 
     def __repr__(self) -> str:
@@ -329,7 +328,8 @@ def register_kernel(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Adds what an op runs on some types of devices; None: on all. The op may be made later.
+    """Adds the function that an op runs on some types of devices; None: on all. The op may be
+    defined later.
 
     Raises:
         ValueError: neither an op nor its name. RuntimeError: there is no such type of devices.
@@ -342,15 +342,15 @@ def register_kernel(
 
 
 def get_ctx() -> FakeContext:
-    """What a fake function may ask for: sizes that depend on data.
+    """The context of the running fake function, which makes sizes that depend on data.
 
-    Raises: RuntimeError: no fake function runs.
+    Raises: RuntimeError: no fake function is running.
     """
     return current_context()
 
 
 def triton_op(*_: Any, **__: Any) -> Any:
-    """Raises NotImplementedError: Triton compiles for accelerators, and there is none."""
+    """Raises NotImplementedError: Triton compiles for accelerators, and there is no accelerator."""
     raise NotImplementedError(
         "torch.library.triton_op: Triton compiles for accelerators; make the op with custom_op"
     )

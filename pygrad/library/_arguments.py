@@ -83,7 +83,7 @@ def _device(value: Any) -> device:
 
 
 def _member(kind: type, by_number: dict[int, Any]) -> Callable[[Any], Any]:
-    """Of an enumeration, whose members schemas have as numbers."""
+    """A check for members of an enumeration, which schemas have as numbers."""
 
     def check(value: Any) -> Any:
         if isinstance(value, kind):
@@ -226,7 +226,8 @@ def resolved(
 
 
 def _turn(overload: str) -> int:
-    """PyTorch asks overloads for tensors before those for numbers, and those that write last."""
+    """The rank of an overload in PyTorch's order: overloads for tensors before those for numbers,
+    and overloads that write last."""
     if overload.endswith("out"):
         return 3
     return 0 if overload == "default" else 1 if overload.startswith("Tensor") else 2
@@ -247,7 +248,7 @@ def split(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dic
 def by_argument(
     schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> dict[Argument, Any]:
-    """What was given for each argument, of those that something was given for."""
+    """The given values by argument of the schema."""
     named = {each: kwargs[each.name] for each in schema.arguments if each.name in kwargs}
     return dict(zip(schema.arguments, args, strict=False)) | named
 
@@ -257,8 +258,8 @@ def _default_of(argument: Argument) -> Any:
 
 
 def as_told(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The same without what the schema has as a default, from the last argument back: the functions
-    of an op may have defaults of their own, as PyTorch's.
+    """As `split`, without trailing values that equal the schema's defaults: an op's functions may
+    have defaults of their own, as in PyTorch.
     """
     args, kwargs = split(schema, values)
     open_ = [each for each in schema.arguments if not each.kwarg_only]

@@ -1,4 +1,4 @@
-"""How an op of a library is called, from the top: autocast, vmap, autograd, what it runs."""
+"""Calls of a library's op, from the top: autocast, vmap, autograd, the op's function."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _in_vmap() -> bool:
 
 
 def _above_autograd(kernels: dict[str, Callable[..., Any]]) -> Callable[..., Any] | None:
-    """What does an op with its gradient: a function for autograd, or a composition."""
+    """The function that computes an op with its gradient: one for autograd, or a composition."""
     own = kernels.get("Autograd") or kernels.get("AutogradCPU")
     if own is not None:
         return None if _here.below else own
@@ -88,8 +88,8 @@ def set_fallback_mode(mode: str) -> None:
 
 
 def _unregistered(entry: Entry, values: list[Any]) -> Any:
-    """An op without a rule for autograd: what its function runs is recorded, and a backward through
-    a result warns, also where nothing was.
+    """Calls an op without a rule for autograd: the ops that its function runs are recorded, and a
+    backward through a result warns, even if nothing was recorded.
     """
     made = run_below(entry, values)
     if fallback_mode() == "nothing" or not records(values):
@@ -258,8 +258,8 @@ def _node_name(entry: Entry) -> str:
 
 
 def _fitted(entry: Entry, found: Any, tree: _Tree, n_leaves: int) -> list[Any]:
-    """Gradients of arguments as those of the leaves of their tree; arguments that are as the schema
-    has them by default need none.
+    """Gradients of arguments, spread over the leaves of the arguments' tree. Arguments at their
+    schema's default need none.
     """
     n = sum(not argument.kwarg_only for argument in entry.schema.arguments)
     lists = [argument.type.kind_ == "ListType" for argument in entry.schema.arguments]

@@ -1,4 +1,4 @@
-"""Whether an op keeps to what its schema and rules say: `opcheck`."""
+"""Tests that an op conforms to its schema and rules: `opcheck`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._registry import entry_of, has_kernel, is_native
 
 
 class OpCheckError(Exception):
-    """An op is not what it says."""
+    """An op does not conform to its schema or rules."""
 
 
 def _copied(values: Any) -> Any:
@@ -35,13 +35,14 @@ def _storages(values: Any) -> set[int]:
 
 
 def _names(argument: Argument | None) -> set[str]:
-    """Those of what an argument or a result shares with others."""
+    """The alias names of an argument or a result."""
     info = argument.alias_info if argument is not None else None
     return set() if info is None else info.before_set | info.after_set
 
 
 def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
-    """Arguments change where the schema says so alone, and results share what it says."""
+    """Checks that only arguments marked as written change, and that results alias as the schema
+    says."""
     schema = op._schema
     for each in tensors_in([*args, *kwargs.values()]):
         each.requires_grad_(False)
@@ -75,7 +76,8 @@ def _same(now: Tensor, then: Tensor) -> bool:
 
 
 def _check_autograd(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
-    """What is recorded is so by a rule for autograd, and not by chance within the function."""
+    """Checks that results with history come from a rule for autograd, and not from ops recorded
+    within the function."""
     given = tensors_in([*args, *kwargs.values()])
     keys = ("AutogradCPU", "Autograd", "CompositeImplicitAutograd")
     if not any(each.requires_grad for each in given) or any(
@@ -102,8 +104,8 @@ def _check_autograd(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
 
 
 def _check_fake(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
-    """On tensors without elements it makes results of the same shapes and types, but for sizes that
-    depend on data.
+    """Checks that on tensors without elements the op makes results of the same shapes and types,
+    except for sizes that depend on data.
     """
     if is_native(op.name()):
         return

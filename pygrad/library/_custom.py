@@ -24,12 +24,13 @@ def custom_op(
     schema: str | None = None,
     tags: Any = None,
 ) -> Any:
-    """Makes an op of a function: what it does is not looked into by autograd, vmap and modes.
+    """Makes an op of a function. Autograd, vmap and modes do not look inside the op.
 
     Args:
         name: with a namespace, "mine::scale". fn: with annotations, unless there is a schema; or
             this is a decorator. mutates_args: the names of arguments that it writes to.
-        device_types: where it runs, None for everywhere. schema: "(Tensor x) -> Tensor".
+        device_types: the types of devices on which it runs, None for all.
+        schema: "(Tensor x) -> Tensor".
 
     Raises:
         ValueError: the name or an annotation is none that a schema may have. NotImplementedError:
@@ -61,7 +62,7 @@ def custom_op(
 
 
 class CustomOpDef:
-    """An op that `custom_op` made: a function, and the place of what else is known of it."""
+    """An op made by `custom_op`: a function, with methods that add rules."""
 
     def __init__(
         self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Any = None

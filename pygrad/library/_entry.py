@@ -1,4 +1,4 @@
-"""What is known of one overload of an op of a library."""
+"""The record of one overload of a library's op."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _ABSENT: Final = object()
 
 
 def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
-    """Sets a rule of an op, by a key where it has several; what it was comes back when the library,
-    if one is given, goes.
+    """Sets a rule of an op, under a key if the rule has several. The former value returns when the
+    library, if given, is destroyed.
     """
     if key is None:
         put_rule(vars(entry), rule, value, lib)

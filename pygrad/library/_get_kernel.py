@@ -1,4 +1,4 @@
-"""What an op runs for a key, to be called from what a library puts in its place."""
+"""An op's function for a key, for functions that a library puts in its place."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ._registry import entry_of, is_native
 
 
 class SafeKernelFunction:
-    """What an op runs for one key: see `get_kernel`."""
+    """An op's function for one key: see `get_kernel`."""
 
     def __init__(self, name: str, run: Callable[..., Any]) -> None:
         self._name, self._run = name, run
 
     def call_boxed(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
-        """Runs it, below autograd; modes and classes of tensors are not asked.
+        """Runs the function below autograd, without asking modes or classes of tensors.
 
         Raises: TypeError: the first argument is no set of keys.
         """
@@ -36,7 +36,7 @@ class SafeKernelFunction:
 
 
 def get_kernel(op: Any, dispatch_key: Any) -> SafeKernelFunction:
-    """What an op runs for a key now, whatever a library puts in its place later.
+    """An op's present function for a key, which stays the same if a library replaces it later.
 
     Args:
         op: an `OpOverload`, or a name such as "aten::add.Tensor". dispatch_key: "CPU" or "Meta";

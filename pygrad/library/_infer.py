@@ -58,7 +58,7 @@ _UNIONS: Final = (typing.Union, types.UnionType)
 
 
 def _name(kind: Any) -> str | None:
-    """What a schema calls a type, or None."""
+    """The schema's name of a type, or None."""
     if kind in (int | float | bool, int | float, int | float | complex | bool):
         return "Scalar"
     if isinstance(kind, collections.abc.Hashable) and kind in _PLAIN:

@@ -1,4 +1,5 @@
-"""What an op of a library runs: modes and classes of tensors are asked, then its function."""
+"""The call of a library's op below autograd: asks modes and classes of tensors, then runs the op's
+function."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from ._entry import Entry
 
 
 class FakeContext:
-    """What a fake function may ask for."""
+    """The context of a fake function."""
 
     def __init__(self, more: int = 0) -> None:
         self.more = more
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
-        """A size that depends on data: there are no symbols here, so the smallest.
+        """A size that depends on data: the smallest, as there are no symbolic sizes.
 
         Raises: ValueError: the smallest is less than 0.
         """
@@ -50,8 +51,8 @@ def current_context() -> FakeContext:
 
 
 def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any], more: int = 0) -> Any:
-    """What the op's fake function gives; one that writes, and returns nothing, needs none. Sizes
-    that depend on data are as small as may be, and by `more` larger.
+    """Runs the op's fake function. An op that writes and returns nothing needs none. Sizes that
+    depend on data get their minimum plus `more`.
 
     Raises: RuntimeError, NotImplementedError: it has none.
     """

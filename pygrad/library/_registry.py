@@ -112,7 +112,7 @@ def forget(entry: Entry) -> None:
 
 
 def find_entry(name: str) -> Entry | None:
-    """The op of a name such as 'mine::scale' or 'mine::scale.out', if there is one."""
+    """The op with a name such as 'mine::scale' or 'mine::scale.out', or None."""
     ns, short, overload = ops.names_in(name)
     return _entries.get((ns, short), {}).get(overload)
 
@@ -129,7 +129,7 @@ def entry_of(name: str) -> Entry:
 
 
 def kernels_of(name: str) -> dict[str, Callable[..., Any]]:
-    """What an op runs, by PyTorch's keys, also of one that is not made yet."""
+    """An op's functions by PyTorch's keys; the op may not be defined yet."""
     found = find_entry(name)
     return _early.setdefault(name, {}) if found is None else found.kernels
 
@@ -150,7 +150,7 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
             f"Library.impl: {name} is made of other operators: pygrad takes functions for those"
         )
     if key not in ("CPU", "Meta"):
-        return  # there are no such tensors
+        return  # pygrad has no tensors for the key
     if once("overriding"):
         warnings.warn(
             "Warning only once for all operators,  other operators may also be overridden.\n"
@@ -223,8 +223,8 @@ def check_name(qualname: str) -> None:
 
 
 def entry_to_add_to(name: str) -> Entry:
-    """The op of a name, for a rule of it. After a compiled library was refused, whose ops Python
-    adds rules to, one that does not exist is taken for one of it: the rule is kept by nobody.
+    """The op with a name, for adding a rule. Once a compiled library was refused, a missing op is
+    assumed to belong to one, and the rule is dropped.
 
     Raises:
         NotImplementedError: it is one of PyTorch's. RuntimeError: there is no such op, and no

@@ -1,4 +1,4 @@
-"""What is added to an op: its function for a device, its gradient, how vmap does it."""
+"""Rules added to ops: functions for devices, gradients, vmap."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LOOKING_UP: Final = ("register_autograd", "register_vmap", "register_autocast")
 
 
 def _entry(op: Any, what: str) -> Entry:
-    """The op that `what` adds a rule to.
+    """The op to which `what` adds a rule.
 
     Raises:
         ValueError: neither an op nor the name of one. AttributeError: there is none of the name.
@@ -55,7 +55,7 @@ def _entry(op: Any, what: str) -> Entry:
     check_name(op)
     if what in _LOOKING_UP and not ops.refused_libraries:
         ns, name, overload = ops.names_in(op)
-        getattr(getattr(getattr(ops, ns), name), overload)  # which raises PyTorch's error
+        getattr(getattr(getattr(ops, ns), name), overload)  # raises PyTorch's error
     return entry_to_add_to(op)
 
 
@@ -67,7 +67,7 @@ def _kept_by(entry: Entry, lib: Any) -> Any:
 def decorator(
     add: Callable[[Callable[..., Any]], None], func: Callable[..., Any] | None = None
 ) -> Any:
-    """What adds a function and gives it back; or, if there is one already, the function added."""
+    """A decorator that adds a function and returns it; or, given a function, adds that one."""
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         add(fn)
@@ -77,7 +77,7 @@ def decorator(
 
 
 def custom_of(op: Any, what: str) -> Entry | None:
-    """The op that `what` adds a rule to, if `custom_op` made it.
+    """The op to which `what` adds a rule, if `custom_op` made it, else None.
 
     Raises: ValueError: neither an op nor its name.
     """
@@ -94,7 +94,8 @@ def custom_of(op: Any, what: str) -> Entry | None:
 def custom_kernel(
     entry: Entry, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None
 ) -> Any:
-    """Adds what an op that `custom_op` made runs on some types of devices; None: on all."""
+    """Adds the function that an op made by `custom_op` runs on some types of devices; None: on
+    all."""
     keys = [key_of(each) for each in types_of(device_types or "default")]
 
     def add(fn: Callable[..., Any]) -> None:
@@ -113,7 +114,7 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:
-    """Adds what an op does on tensors without elements: it makes results of the right shapes.
+    """Adds an op's function for tensors without elements, which makes results of the right shapes.
 
     Raises:
         RuntimeError: there is one already, which is not to be overridden; or the op is a
@@ -152,7 +153,7 @@ def _refuse_second_fake(entry: Entry) -> None:
 
 
 def _place_of(function: Callable[..., Any]) -> str:
-    """The file and line of a function; what it is, if it is of C."""
+    """The file and line of a function; its repr if it is not written in Python."""
     code = getattr(function, "__code__", None)
     return repr(function) if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
@@ -255,10 +256,10 @@ def register_torch_dispatch(
     *,
     lib: Any = None,
 ) -> Any:
-    """Adds what a class with ``__torch_dispatch__``, of tensors or a mode, does with an op:
+    """Adds an op's handler for a class with ``__torch_dispatch__``, of tensors or a mode:
     ``func(cls_or_mode, func, types, args, kwargs)``.
 
-    Raises: RuntimeError: it has one for the class.
+    Raises: RuntimeError: the op has a handler for the class.
     """
     entry = _entry(op, "register_torch_dispatch")
 
