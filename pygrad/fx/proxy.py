@@ -1,4 +1,4 @@
-"""Proxies: values that note what is done with them as nodes of a graph."""
+"""Proxies: values that record the operations on them as nodes of a graph."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ScopeContextManager:
 
 
 class TraceError(ValueError):
-    """A program does what its trace cannot say, such as branching on a value."""
+    """The error of a program that a trace cannot express, such as one that branches on a value."""
 
 
 def _no_nodes(node: Node) -> Node:
@@ -71,7 +71,7 @@ def _no_nodes(node: Node) -> Node:
 
 @compatibility(is_backward_compatible=True)
 class TracerBase:
-    """What makes nodes of the operations on its proxies; a program may change how."""
+    """Makes nodes of the operations on its proxies; subclasses may change how."""
 
     graph: Graph
     record_stack_traces: bool = False
@@ -116,7 +116,7 @@ class TracerBase:
     def _filter_traceback_frames(
         self, user_stack_summary: traceback.StackSummary
     ) -> traceback.StackSummary:
-        """Of the frames those of the program, from its first ``forward`` on."""
+        """The frames of the program, from its first ``forward`` on."""
         frames = [f for f in user_stack_summary if not f.filename.startswith(_OWN_FILES)]
         at = next((i for i, frame in enumerate(frames) if frame.name == "forward"), len(frames))
         if self._record_forward_stack_traces_only:
@@ -252,7 +252,7 @@ def assert_fn(x: object) -> None:
 
 
 def _instruction(frame: types.FrameType) -> tuple[list[dis.Instruction], int]:
-    """The instructions of a frame's code, and which it is at."""
+    """The instructions of a frame's code, and the index of the current one."""
     found = list(dis.get_instructions(frame.f_code))
     return found, next(at for at, each in enumerate(found) if each.offset == frame.f_lasti)
 
@@ -270,9 +270,9 @@ def _is_asserted(frame: types.FrameType) -> bool:
 
 @compatibility(is_backward_compatible=True)
 class Proxy:
-    """A value that is not known, whose uses become nodes.
+    """An unknown value, whose uses become nodes.
 
-    Operators, methods, attributes and functions of ``torch`` give proxies again. Its truth, its
+    Operators, methods, attributes and functions of ``torch`` return proxies again. Its truth, its
     length and its elements are not known: `TraceError`.
     """
 
@@ -281,7 +281,7 @@ class Proxy:
 
     @compatibility(is_backward_compatible=True)
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
-        arm()  # functions of Python ask proxies from the first one on
+        arm()  # from the first proxy on, Python functions ask their arguments
         self.tracer = tracer if tracer is not None else GraphAppendingTracer(node.graph)
         self.node = node
 
@@ -302,7 +302,7 @@ class Proxy:
         for name, value in self.__dict__.items():
             try:
                 made.__dict__[name] = copy.deepcopy(value, memo)
-            except Exception:  # of what cannot be copied, the same
+            except Exception:  # objects that cannot be copied deeply are copied shallowly
                 made.__dict__[name] = copy.copy(value)
         return made
 
@@ -395,7 +395,7 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """A proxy of a parameter, whose shape is known: a program may branch on it."""
+    """A proxy of a parameter, with known shape: a program may branch on it."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param: nn.Parameter) -> None:
         super().__init__(node, tracer)

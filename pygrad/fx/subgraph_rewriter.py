@@ -27,7 +27,7 @@ class Match(NamedTuple):
 
 @dataclass
 class ReplacedPatterns:
-    """The same, with the nodes that are there now."""
+    """As `Match`, with the nodes that replaced the place."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -42,7 +42,8 @@ def _attribute(module: Module, name: str) -> Any:
 
 
 def _replace_attributes(gm: GraphModule, replacement: Module) -> None:
-    """Give a module what a replacement's nodes refer to; take out what none does any more."""
+    """Copy the attributes that a replacement's nodes read to the module; delete unused
+    submodules."""
     gm.delete_all_unused_submodules()
     if isinstance(replacement, GraphModule):
         replacement.graph.lint()
@@ -107,13 +108,13 @@ def replace_pattern_with_filters(
     replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:
-    """`replace_pattern`, with a say in which places, and by what.
+    """`replace_pattern` with filters of places and a callback for the replacement.
 
     Args:
-        match_filters: called with the place, the graph and the pattern; all must be true.
+        match_filters: called with the place, the graph and the pattern; all must return true.
         ignore_literals: arguments that are no nodes may differ.
-        replacement_callback: makes the replacement, given the same.
-        node_name_match: a node whose name has this in it is like any.
+        replacement_callback: makes the replacement, from the same arguments.
+        node_name_match: a node whose name contains this matches any node.
     """
     return _replace_pattern(
         gm,
@@ -177,7 +178,7 @@ def _replace_one(
     match: InternalMatch,
     replaced: dict[Node, Node],
 ) -> ReplacedPatterns:
-    """Replace one place; what earlier ones gave may be among its inputs."""
+    """Replace one place; results of earlier replacements may be among its inputs."""
     inputs = [n for n in replacement.nodes if n.op == "placeholder"]
     if len(match.placeholder_nodes) != len(inputs):
         raise AssertionError(
@@ -212,7 +213,8 @@ def _replace_one(
 
 
 def _insert_point(graph: Graph, match: InternalMatch) -> Node:
-    """Before the first user of what a place gives; behind the place if there is none."""
+    """The node before which to insert: the first user of a place's results, else the node behind
+    the place."""
     users = {user for node in match.returning_nodes for user in node.users}
     if users:
         return min(users)

@@ -27,17 +27,18 @@ should_preserve_node_meta = False
 
 
 class NodeSourceAction(Enum):
-    """What a pass did to a node."""
+    """Actions of a pass on a node."""
 
     CREATE = "create"
     REPLACE = "replace"
 
 
 class NodeSource:
-    """Of which node, by which pass, a node was made; and of which that one."""
+    """The origin of a node: the pass that made it, and the node from which it was made, with that
+    node's own origin."""
 
     class NodeInfo:
-        """What is kept of a node."""
+        """The kept facts about a node."""
 
         def __init__(self, name: str, target: str, graph_id: int) -> None:
             self.name = name
@@ -68,7 +69,7 @@ class NodeSource:
 
     @property
     def target(self) -> str:
-        """What it called."""
+        """The target that the node called."""
         return self.node_info.target if self.node_info else ""
 
     @property
@@ -80,7 +81,7 @@ class NodeSource:
         return "+".join(each.name.lower() for each in self.action)
 
     def print_readable(self, indent: int = 0) -> str:
-        """A line a node, those it was made of indented below it."""
+        """One line a node, with its sources indented below it."""
         if indent > 9:
             return ""
         text = (
@@ -143,7 +144,7 @@ def has_preserved_node_meta() -> bool:
 
 
 def set_stack_trace(stack: list[str]) -> None:
-    """Where new nodes are said to be from; an empty list for nowhere."""
+    """Sets the stack trace of new nodes; an empty list removes it."""
     if not should_preserve_node_meta:
         return
     if stack:
@@ -153,7 +154,7 @@ def set_stack_trace(stack: list[str]) -> None:
 
 
 def format_stack() -> list[str]:
-    """Where new nodes are said to be from, or the stack as it is."""
+    """The stack trace of new nodes, or the current stack."""
     if should_preserve_node_meta:
         return [current_meta.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])
@@ -175,7 +176,7 @@ def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
 
 
 def annotate_fn(annotation_dict: dict[str, Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: a function whose nodes have these entries in ``meta["custom"]``."""
+    """A decorator that adds entries to ``meta["custom"]`` of the function's nodes."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)

@@ -144,7 +144,7 @@ class _Split:
         return done
 
     def _module_at(self, node: Node) -> Module | None:
-        """What a node reads, if that is a module: parts have it themselves."""
+        """The module that a node reads, if any: parts have it as their own attribute."""
         if node.op != "get_attr":
             return None
         found = _get_attr_from_qualname(self.module, str(node.target))

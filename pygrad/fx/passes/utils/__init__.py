@@ -1,4 +1,4 @@
-"""What passes share."""
+"""Helpers shared by passes."""
 
 from . import fuser_utils, matcher_utils
 

@@ -8,9 +8,7 @@ from ...node import Node
 
 
 def validate_partition(partition: Collection[Node]) -> bool:
-    """Whether nodes can be made one without a circle: what they give leads back into none of them
-    by way of others.
-    """
+    """Whether nodes can be fused into one without a cycle: no path leaves them and returns."""
     inside = set(partition)
     waiting = [user for node in inside for user in node.users if user not in inside]
     seen: set[Node] = set()

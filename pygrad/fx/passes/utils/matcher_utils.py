@@ -115,8 +115,9 @@ class SubgraphMatcher:
     def _match_nodes(
         self, pn: Node, gn: Node, match: InternalMatch, node_name_match: str = ""
     ) -> bool:
-        """Whether what leads to a node of the graph is like what leads to one of the pattern;
-        notes which stands for which. Nodes whose names contain `node_name_match` are alike.
+        """Whether the operands of a graph's node match those of a pattern's node, recursively;
+        records the pairs of nodes in `match`. Nodes whose names contain `node_name_match` are
+        alike.
         """
         waiting: list[tuple[Any, Any]] = [(pn, gn)]
         while waiting:
@@ -137,7 +138,8 @@ class SubgraphMatcher:
     def _step(
         self, pn: Node, gn: Node, match: InternalMatch, node_name_match: str
     ) -> list[tuple[Any, Any]] | None:
-        """The arguments that must be alike for two nodes to be; None if they are not anyway."""
+        """The pairs of arguments that must match for two nodes to match; None if the nodes
+        differ."""
         if pn in match.nodes_map:
             return [] if match.nodes_map[pn] is gn else None
         if any(gn is each for each in match.nodes_map.values()) or not self._equal(
@@ -178,7 +180,7 @@ class SubgraphMatcher:
 
 
 def _in_full(schema: Any, node: Node) -> tuple[Any, ...]:
-    """All arguments of an op in the order of its schema, defaults for those that are not given."""
+    """All arguments of an op in the order of its schema, with defaults for missing ones."""
 
     def value(at: int, argument: Any) -> Any:
         if argument.name in node.kwargs:
@@ -196,7 +198,7 @@ def _inner(match: InternalMatch) -> list[Node]:
 
 
 def _apart(matches: list[InternalMatch]) -> list[InternalMatch]:
-    """Those that share no nodes with an earlier one."""
+    """The matches that share no nodes with an earlier one."""
     taken: set[Node] = set()
     kept = []
     for match in matches:
