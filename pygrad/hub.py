@@ -50,14 +50,14 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder for what is fetched: as `set_dir` said, or ``$TORCH_HOME/hub``, where that is
-    ``$XDG_CACHE_HOME/torch`` or ``~/.cache/torch`` by default.
+    """The folder for downloads: set by `set_dir`, or ``$TORCH_HOME/hub``; ``$TORCH_HOME`` is by
+    default ``$XDG_CACHE_HOME/torch`` or ``~/.cache/torch``.
     """
     return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Sets the folder for what is fetched.
+    """Sets the folder for downloads.
 
     Example:
         >>> import pygrad
@@ -134,7 +134,7 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """What a function of a repository's ``hubconf.py`` gives: a model as a rule.
+    """Calls a function of a repository's ``hubconf.py``, which as a rule returns a model.
 
     Args:
         repo_or_dir: a folder; or "owner/name" or "owner/name:ref" of GitHub.
@@ -143,12 +143,12 @@ def load(
         source: "github" or "local".
         trust_repo: whether the code may run: True, False (ask), "check" (ask once).
         force_reload: fetch it again.
-        verbose: tell that it was fetched before.
-        skip_validation: of no effect.
+        verbose: report that a cached copy is used.
+        skip_validation: no effect.
 
     Raises:
         ValueError: another source.
-        RuntimeError: there is no such function, or what it needs is missing.
+        RuntimeError: there is no such function, or a dependency is missing.
     """
     folder, described = _hubconf(repo_or_dir, source, trust_repo, force_reload, verbose)
     with _add_to_sys_path(folder):
@@ -320,16 +320,16 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """What `load` reads of a file that is fetched once.
+    """Downloads a file once, and loads it with `load`.
 
     Args:
-        url: where it is.
-        model_dir: the folder that it is put in; by default "checkpoints" of `get_dir`.
-        map_location: as of `load`.
-        progress: tell how many bytes came.
-        check_hash: whether the name ends in ``-`` and the beginning of its hash, which is checked.
-        file_name: its name here, if another than there.
-        weights_only: as of `load`.
+        url: the file's address.
+        model_dir: the folder for the file; by default "checkpoints" of `get_dir`.
+        map_location: as for `load`.
+        progress: report the number of bytes received.
+        check_hash: check the beginning of the file's hash, which follows ``-`` in its name.
+        file_name: the local name, if it differs from the remote one.
+        weights_only: as for `load`.
 
     Raises:
         RuntimeError: it has another hash.

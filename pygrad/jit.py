@@ -1,4 +1,4 @@
-"""What scripts ask of TorchScript, which is not here: functions and modules run as they are.
+"""TorchScript's interface for scripts; there is no compiler: functions and modules run unchanged.
 
 Example:
     >>> import pygrad as torch
@@ -26,10 +26,10 @@ _MARK = "_is_scripted"
 
 
 def script(obj: Any, *_: Any, **__: Any) -> Any:
-    """The function, class or module itself: what a compiled one computes is the same.
+    """Returns the function, class or module itself: a compiled one would compute the same.
 
-    It is marked, and so are the modules within it: `isinstance` takes them for a `ScriptModule`,
-    and a function for a `ScriptFunction`.
+    It is marked, and so are the modules within it: `isinstance` accepts them as a `ScriptModule`,
+    and a function as a `ScriptFunction`.
     """
     if isinstance(obj, Module):
         for module in obj.modules():
@@ -40,8 +40,8 @@ def script(obj: Any, *_: Any, **__: Any) -> Any:
 
 
 def trace(func: Any = None, *_: Any, **__: Any) -> Any:
-    """The function or module itself, which computes what it does for other inputs too; marked as
-    by `script`.
+    """Returns the function or module itself, which also works for other inputs; marked as by
+    `script`.
     """
     return script(func)
 
@@ -70,7 +70,8 @@ def freeze(mod: Any, *_: Any, **__: Any) -> Any:
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A future of what the function gives, which is called at once: what it raises is raised here.
+    """A future of the function's result. The function is called at once, and its errors are raised
+    here.
 
     Example:
         >>> import pygrad as torch
@@ -83,7 +84,7 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def wait(future: Any) -> Any:
-    """What a forked function gave."""
+    """The result of a forked function."""
     return future.wait()
 
 
@@ -100,7 +101,7 @@ globals().update(_functions)
 
 
 class _Marked(type):
-    """Lets what was marked pass `isinstance`."""
+    """Lets marked objects pass `isinstance`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if super().__instancecheck__(instance):
@@ -115,13 +116,13 @@ class ScriptModule(Module, metaclass=_Marked):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What `script` makes of a module in PyTorch."""
+    """PyTorch's class of scripted modules."""
 
 
 class ScriptFunction(metaclass=_Marked):
-    """What `script` makes of a function in PyTorch.
+    """PyTorch's class of scripted functions.
 
-    Raises: TypeError: an instance is made.
+    Raises: TypeError: on construction.
     """
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -129,11 +130,11 @@ class ScriptFunction(metaclass=_Marked):
 
 
 class TracerWarning(Warning):
-    """What a trace would warn of; nothing is traced, so nothing warns."""
+    """PyTorch's warning of traces; never raised, as nothing is traced."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
-        """Ignores those of PyTorch's own modules."""
+        """Ignores warnings of PyTorch's own modules."""
         warnings.filterwarnings("ignore", category=TracerWarning, module="torch.(?!jit)")
 
 

@@ -76,7 +76,7 @@ class OpOverload:
 
     @functools.cached_property
     def tags(self) -> list[Any]:
-        """What PyTorch notes of the op: `pygrad.Tag.pointwise`, `core`, ..."""
+        """PyTorch's tags of the op: `pygrad.Tag.pointwise`, `core`, ..."""
         return self.overloadpacket._tags_of(self._overloadname)
 
     @property
@@ -86,7 +86,7 @@ class OpOverload:
 
     @functools.cached_property
     def py_kernels(self) -> dict[Any, Callable[..., Any]]:
-        """What `py_impl` was given, by key."""
+        """The functions given to `py_impl`, by key."""
         return {}
 
     def py_impl(self, key: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -163,7 +163,7 @@ class OpOverloadPacket:
         return f"{self.namespace}::{self.__name__}"
 
     def overloads(self) -> list[str]:
-        """Their names: 'default' where PyTorch has none."""
+        """The names of the overloads: 'default' where PyTorch has no name."""
         native = native_lines().get(self.__name__)
         return list(native) if native else sorted(_overloads_of(self.__name__))
 
@@ -249,7 +249,7 @@ overriding.adopt_ops(OpOverload, OpOverloadPacket)
 
 
 class Tag:
-    """What PyTorch notes of an op: `pygrad.Tag.pointwise`."""
+    """A tag of PyTorch's for ops: `pygrad.Tag.pointwise`."""
 
     def __init__(self, name: str, value: int) -> None:
         self.name, self.value = name, value
@@ -297,7 +297,7 @@ for _value, _name in enumerate(_LETTERS):
 
 
 def _tags_of(letters: str) -> list[Any]:
-    """The tags of an op of PyTorch's. Almost all have one tag, whose absence has a letter."""
+    """The tags of an op of PyTorch. Almost all ops have one tag, so its absence has a letter."""
     return [
         getattr(Tag, name)
         for name, letter in _LETTERS.items()
@@ -321,7 +321,7 @@ def names_in(name: str) -> tuple[str, str, str]:
 
 
 def overload(name: str, overload_name: str) -> OpOverload:
-    """The one object of an overload of aten's."""
+    """The single object of an overload of aten."""
     found: OpOverload = getattr(getattr(aten, name), overload_name)
     return found
 
@@ -385,7 +385,7 @@ def _with_reduction(
 
 @functools.cache
 def _function_of(name: str) -> Callable[..., Any]:
-    """What a call of the op runs."""
+    """The function that a call of the op runs."""
     if name in _COMPOSED:
         return _COMPOSED[name]
     for word in _OFFERED:
@@ -707,12 +707,13 @@ def _named(called: str) -> OpOverload:
 
 
 def _name_of(op: _ops.Op) -> str:
-    """As aten has it: what is only in `linalg` or `special` says so in its name."""
+    """The op's name in aten, with a prefix for ops only in `linalg` or `special`."""
     return op.name if op.name in _COMES_TO else in_its_space(op)
 
 
 def in_its_space(op: _ops.Op | str) -> str:
-    """What aten calls an op that `linalg`, `special` or `fft` has: theirs, if given by name."""
+    """The name in aten of an op of `linalg`, `special` or `fft`; a name given as text means
+    theirs."""
     if isinstance(op, str):
         return next((_PREFIX[k] + op for k in _PREFIX if op in _ops.SPACES[k]), op)
     if op.words & {"torch", "method", "nn"}:
@@ -722,7 +723,7 @@ def in_its_space(op: _ops.Op | str) -> str:
 
 @functools.cache
 def _rows() -> dict[int, str]:
-    """The name of the op that begins at each row, of those that make tensors."""
+    """The name of the op that begins at each row, for ops that make tensors."""
     return {
         op.row: _name_of(op)
         for op in _ops.TABLE
@@ -775,7 +776,8 @@ _CHOSEN: Final[dict[str, Callable[[Sequence[Any]], str]]] = {
 
 
 def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
-    """What a policy is told of a call; None for a call that is no op of PyTorch's dispatcher."""
+    """The op that a policy is told for a call; None for a call that is no op of PyTorch's
+    dispatcher."""
     name = _rows().get(row)
     if name is None:
         return None
@@ -819,7 +821,7 @@ class _Ranges:
 
     @staticmethod
     def _record_function_enter_new(name: str, args: str | None = None) -> Any:
-        """Begins a range; what it returns ends it."""
+        """Begins a range; the result ends it."""
         return _profiler.record_function(name, args).__enter__()
 
     @staticmethod

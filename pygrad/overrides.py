@@ -101,16 +101,16 @@ def _get_overloaded_args(
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """Asks modes and values about a call of a function, and returns what the first says that is not
+    """Asks modes and values about a call of a function; returns the first answer other than
     NotImplemented.
 
     Args:
         public_api: the function that was called.
-        relevant_args: those of its arguments that may be asked.
+        relevant_args: the arguments that may be asked.
         args, kwargs: all of its arguments.
 
     Raises:
-        TypeError: nobody says anything.
+        TypeError: all return NotImplemented.
 
     Example:
         >>> import pygrad as torch
@@ -137,8 +137,8 @@ def handle_torch_function(
 def wrap_torch_function(
     dispatcher: Callable[_P, Iterable[Any]],
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """A decorator: the function may be overridden by those of its arguments that `dispatcher`,
-    called with all, returns.
+    """A decorator for a function that arguments may override; `dispatcher`, called with all
+    arguments, returns the relevant ones.
 
     Example:
         >>> import pygrad as torch
@@ -165,8 +165,8 @@ def wrap_torch_function(
 def redispatch_function(
     func: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any
 ) -> Any:
-    """Calls a function itself from the ``__torch_function__`` that was asked about it; what it
-    calls in turn asks again.
+    """Calls a function itself from the ``__torch_function__`` that was asked about it; functions
+    that it calls ask again.
 
     Example:
         >>> import pygrad as torch
@@ -182,7 +182,7 @@ def redispatch_function(
     kwargs = kwargs or {}
     behind = overriding.behind(func)
     if behind is not None:
-        if func.__name__ in _METHODS:  # the op of a method of Python has its name, and would ask
+        if func.__name__ in _METHODS:  # the op has the Python method's name, and would ask again
             with overriding.DisableTorchFunction():
                 return behind(*args, **kwargs)
         return behind(*args, **kwargs)
@@ -208,10 +208,10 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 class TorchFunctionMode:
-    """A scope in which a method is called in the place of every function of the package, also of
-    those that make tensors.
+    """A scope in which a method is called in the place of every function of the package, including
+    functions that make tensors.
 
-    Within it the next mode further out is asked, or the function runs.
+    Within the method the next outer mode is asked, or the function runs.
 
     Example:
         >>> import pygrad as torch
@@ -252,7 +252,7 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that calls what it is told of."""
+    """A mode that calls every function unchanged."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -283,7 +283,7 @@ def _pop_mode_temporarily() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _enable_torch_function() -> Iterator[None]:
-    """A scope in which types and modes are asked, even within one in which they are not."""
+    """A scope in which types and modes are asked, even within a scope that disables them."""
     before, _state.off = _state.off, overriding.ENABLED
     try:
         yield
@@ -341,7 +341,7 @@ _IGNORED_METHODS: Final = frozenset(
 
 
 def _members(place: str) -> Iterator[tuple[str, Any]]:
-    """The public names of a place, and what they are."""
+    """The public names of a place, with their objects."""
     if place == "torch.Tensor":
         names = {name for kind in Tensor.__mro__[:-1] for name in vars(kind)}
         for name in sorted(names):
@@ -369,7 +369,7 @@ def _is_overridable(place: str, name: str, found: Any) -> bool:
 
 @functools.cache
 def get_ignored_functions() -> set[Any]:
-    """Public functions that do not ask, or whose arguments are no tensors.
+    """Public functions that do not ask, or have no tensors as arguments.
 
     Example:
         >>> import pygrad as torch
@@ -442,8 +442,7 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
 
 
 def resolve_name(f: Any) -> str | None:
-    """The name under which users know a function that a ``__torch_function__`` got; None for one
-    that is not the package's.
+    """The public name of a function that a ``__torch_function__`` got; None for a foreign function.
 
     Example:
         >>> import pygrad as torch
@@ -472,7 +471,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """What gives a tensor that there is already: it stays of its class.
+    """Functions that return an existing tensor, which keeps its class.
 
     Example:
         >>> import pygrad as torch
@@ -509,7 +508,7 @@ def _testing(signature: inspect.Signature) -> Callable[..., int]:
 
 
 def _parameters_of(function: Any) -> inspect.Signature:
-    """The parameters, of a function with several forms those of the first."""
+    """The parameters of a function; of its first form if it has several."""
     inner = getattr(function, "__func__", function)
     if inner in _FUNCTIONS:
         op, space, name = _FUNCTIONS[inner]

@@ -83,7 +83,8 @@ class SobolEngine:
         if first and n == 1:
             drawn = self._first_point.to(dtype)
         else:
-            # The first point is not the engine's: those it makes are each a step from one before.
+            # The first point is not made by the engine, whose points are each a step from the one
+            # before.
             count, before = (n - 1, 0) if first else (n, self.num_generated - 1)
             drawn, self.quasi = _sobol_engine_draw(
                 self.quasi, count, self.sobolstate, self.dimension, before, dtype=dtype
@@ -164,5 +165,5 @@ def _numbers() -> Tensor:
 
 @builtin
 def _sobol_engine_initialize_state_(state: Tensor, dimension: int) -> Tensor:
-    """Writes the direction numbers of so many dimensions to a state."""
+    """Writes the direction numbers of `dimension` dimensions to a state."""
     return _C["_sobol_engine_initialize_state_"](state, dimension, _numbers())  # type: ignore[no-any-return]

@@ -227,7 +227,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Continues the default stream from a state; see `Generator.set_state` for what it raises."""
+    """Continues the default stream from a state; raises as `Generator.set_state` does."""
     default_generator.set_state(new_state)
 
 

@@ -25,7 +25,8 @@ __all__ += list(_ops.return_types)
 
 
 def pytree_register_structseq(cls: type[Any]) -> None:
-    """Makes a type of results a container of trees; those of this module are."""
+    """Registers a type of results as a container of trees; the types of this module are
+    registered."""
     from .utils import _pytree
 
     flatten, _, with_keys = NODES[tuple][1:]

@@ -42,6 +42,6 @@ _PathLike: TypeAlias = str | os.PathLike[str]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Storage":  # whose module is loaded when asked for
+    if name == "Storage":  # loads the module on first use
         return submodule("storage").UntypedStorage
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

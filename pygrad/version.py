@@ -1,4 +1,4 @@
-"""What pygrad is, and of which vendors' libraries it was built: of none."""
+"""pygrad's version and build; no vendor's libraries are part of it."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def tell_text(text: str) -> list[int]:
 # tensor, which is faster than to create and free one.
 
 _spares: Final[list[Any]] = []
-"""Unused objects, each with the handle of `_nothing`, so that code that finds one among Python's
+"""Unused objects. Each has the handle of `_nothing`, so that code that finds one among Python's
 objects can read it."""
 _nothing: Any = None
 _NOTHING = 0

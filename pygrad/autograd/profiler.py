@@ -342,7 +342,7 @@ def begin_async(name: str, tensors: Iterable[Tensor]) -> Callable[[], None]:
     """Begins a range beside the others, for work done elsewhere meanwhile.
 
     Args:
-        name: what the event is called.
+
         tensors: its inputs.
 
     Returns:
@@ -367,7 +367,7 @@ class record_function:
     """A range under a name of the caller's in the running profile; a decorator too.
 
     Args:
-        name: what the event is called.
+        name: the name of the event.
         args: a text that goes with it.
 
     >>> import pygrad

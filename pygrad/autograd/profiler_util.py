@@ -218,7 +218,7 @@ class FunctionEvent(_Timed):
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
-        """Its time without that of the events inside of it."""
+        """Time without the events inside."""
         return self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children)
 
     @property

@@ -138,12 +138,12 @@ def sum(input: Tensor, dim: Any = None, dtype: dtype | None = None) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
-    """The softmax over a dimension of what a COO tensor has there: what is left out is -inf."""
+    """The softmax over a dimension of a COO tensor's elements; missing elements count as -inf."""
     made: Tensor = _C["_sparse_softmax"](input, dim, False, dtype)
     return made
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
-    """Its logarithm."""
+    """The logarithm of `softmax`."""
     made: Tensor = _C["_sparse_softmax"](input, dim, True, dtype)
     return made

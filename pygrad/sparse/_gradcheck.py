@@ -13,8 +13,8 @@ from ._make import sparse_compressed_tensor, sparse_coo_tensor
 
 
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradcheck, or gradgradcheck, that takes functions of sparse tensors too: it is given their
-    values, and what the function returns as dense tensors.
+    """A gradcheck or gradgradcheck that also takes functions of sparse tensors: it checks the
+    function of their values, with dense results.
 
     Example:
         >>> import pygrad
@@ -74,7 +74,7 @@ def _maker(x: Any, masked: bool) -> Callable[[Any], Tensor] | None:
 
 
 def _filled(x: Tensor) -> Tensor:
-    """The same with all elements, zeros where they were left out."""
+    """The tensor with all elements, and zeros for missing ones."""
     x = x.detach()
     block = None
     if x.layout in (sparse_bsr, sparse_bsc):

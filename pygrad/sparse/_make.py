@@ -54,16 +54,16 @@ def sparse_coo_tensor(
     is_coalesced: bool | None = None,
     layout: layout | None = None,
 ) -> Tensor:
-    """A COO tensor of the places and the values of its elements; what is not there is zero.
+    """A COO tensor with the given places and values of elements; missing elements are zero.
 
     Args:
         indices: a row for each sparse dimension, a column for each element.
-        values: an element each, or with more dimensions a row each.
-        size: the sizes; the least that hold it all, if left out. Alone, it makes a tensor without
+        values: one value for each element, or with more dimensions one row.
+        size: the sizes; the smallest that fit, if left out. Alone, it makes a tensor without
             elements.
         dtype, device, requires_grad: as for `tensor`.
-        check_invariants: check too that what is called coalesced is.
-        is_coalesced: the columns are in order, and none is there twice.
+        check_invariants: also check a claim of `is_coalesced`.
+        is_coalesced: the columns are sorted and distinct.
 
     Raises:
         RuntimeError: the arguments do not fit each other.
@@ -111,7 +111,7 @@ def sparse_compressed_tensor(
         compressed_indices: where each row, or column, begins and the last one ends.
         plain_indices: the column, or row, of each element.
         values: an element each; of BSR and BSC a block each.
-        size: the sizes; the least that hold it all, if left out.
+        size: the sizes; the smallest that fit, if left out.
         layout: which of the four.
 
     Raises:

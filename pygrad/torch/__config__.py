@@ -9,7 +9,7 @@ from .torch_version import __version__
 
 
 def _record() -> dict[str, str]:
-    """What is recorded of the build, by the first word of each line."""
+    """The record of the build, by the first word of each line."""
     lines = Path(pygrad.__file__).with_name("core.build.txt").read_text().splitlines()
     return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
 

@@ -1,4 +1,4 @@
-"""The release of PyTorch whose behaviour pygrad has, in a form that programs compare."""
+"""The version of PyTorch that pygrad follows, in a form that programs compare."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _Key = tuple[Any, ...]
 
 
 def _key(version: str) -> _Key | None:
-    """What orders a version as PEP 440 does; None where it is none.
+    """The sort key of a version by PEP 440; None if it is no such version.
 
-    A development release comes before what it leads to, then pre-releases, the release, and
-    post-releases; a local label comes after none.
+    A development release comes before its pre-releases, these before the release, then
+    post-releases; a local label comes after its absence.
     """
     found = _FORM.fullmatch(version)
     if found is None:

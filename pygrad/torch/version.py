@@ -1,4 +1,4 @@
-"""`pygrad.version` with PyTorch's version: the release whose behaviour pygrad has."""
+"""`pygrad.version` with the version of PyTorch that pygrad follows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`pygrad.autograd` as PyTorch has it: `graph.allow_mutation_on_saved_tensors` is a context
-manager, `autograd.torch` is what some programs reach torch by, and all else is the same.
+manager, and `autograd.torch` exists for programs that reach torch by it. All else is the same.
 """
 
 from __future__ import annotations

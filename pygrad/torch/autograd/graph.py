@@ -22,7 +22,7 @@ else:
 
 
 class _Handle:
-    """What a graph holds for a saved tensor. The tensor lives as long as its handle."""
+    """A graph's placeholder for a saved tensor. The tensor lives as long as its handle."""
 
 
 class _Saved:
@@ -39,14 +39,14 @@ class _Saved:
 
 
 class _AllowMutationOnSavedContext:
-    """What `allow_mutation_on_saved_tensors` keeps: which saved tensors are still as they were, and
-    which were written to.
+    """The state of `allow_mutation_on_saved_tensors`: the saved tensors that are unchanged, and
+    those that were written to.
 
     Attributes:
         tid_to_weakhandle: the handle that stands for a tensor, which is known by its place in the
             engine, the address of its first element and its version. It lives as long as a graph
             holds it.
-        sid_to_tid: by address and version, which tensors were saved.
+        sid_to_tid: the saved tensors by address and version.
     """
 
     def __init__(self) -> None:
@@ -57,13 +57,13 @@ class _AllowMutationOnSavedContext:
     @property
     def cloned(self) -> WeakKeyDictionary[_Handle, Any]:
         """The old values of saved tensors that were written to."""
-        _boundary.drain_if_idle()  # and with what is gone go its handles
+        _boundary.drain_if_idle()  # frees handles of dead graphs
         saved = self._saved.items()
         return WeakKeyDictionary({handle: s.values for handle, s in saved if s.mutated()})
 
     @property
     def original(self) -> WeakKeyDictionary[_Handle, Any]:
-        """The saved tensors that were not."""
+        """The saved tensors that were not written to."""
         _boundary.drain_if_idle()
         saved = self._saved.items()
         return WeakKeyDictionary({handle: s.tensor for handle, s in saved if not s.mutated()})
