@@ -98,7 +98,8 @@ def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
 
 def _is_overlaid(name: str) -> bool:
     """Whether a file of the dialect stands for a module of pygrad; looks in the package's path if
-    it is loaded, else says True."""
+    it is loaded, else says True.
+    """
     path = getattr(sys.modules.get(name.rpartition(".")[0]), "__path__", None)
     return path is None or _has_file(name, path)
 

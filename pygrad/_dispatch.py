@@ -205,7 +205,8 @@ def kernel_of(name: str, device: str) -> Callable[..., Any]:
 
 def _run_kernel(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Runs the function that a library has put in an op's place; NotImplemented if there is none
-    for such tensors."""
+    for such tensors.
+    """
     name = func.name()
     mine = kernels.get(name)
     if mine is None:

@@ -30,7 +30,8 @@ def submodule(name: str) -> Any:
 
 def function_like(theirs: Any) -> Any:
     """The package's function with the name of one of PyTorch's, where both are loaded; None if
-    PyTorch has no name for it or pygrad lacks the name."""
+    PyTorch has no name for it or pygrad lacks the name.
+    """
     torch_overrides = sys.modules.get("torch.overrides")
     name = torch_overrides.resolve_name(theirs) if torch_overrides is not None else None
     try:

@@ -101,7 +101,8 @@ def _script() -> None:
 
 def _first_path(path: str) -> None:
     """Puts a path at the head of `sys.path` as Python does for a program, in place of the entry of
-    `-m pygrad`."""
+    `-m pygrad`.
+    """
     if not sys.flags.safe_path:
         sys.path[0] = path
 

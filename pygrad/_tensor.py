@@ -489,7 +489,8 @@ class Tensor(Methods):
     @property
     def volatile(self) -> bool:
         """False, with a warning: the attribute was replaced by `no_grad`. Setting it does
-        nothing."""
+        nothing.
+        """
         message = "volatile was removed (Variable.volatile is always False)"
         warnings.warn(message, UserWarning, stacklevel=2)
         return False

@@ -686,7 +686,8 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
 
 def _push(func: Function, primals: Any, tangents: Sequence[Tensor], has_aux: bool) -> Any:
     """Returns outputs, their tangents by leaf (None if there is none), the structure, and the
-    auxiliary output."""
+    auxiliary output.
+    """
     leaves, spec = flatten(primals)
     with forward_ad._set_fwd_grad_enabled(True), forward_ad.dual_level():
         duals = [_dual(x, t) for x, t in zip(leaves, tangents, strict=True)]

@@ -143,7 +143,8 @@ def weights_sha256(model: nn.Module) -> str:
 
 def show_saved_tensors_are_snapshots() -> bool:
     """Overwrite every saved tensor between forward and backward, and print whether the gradient
-    changed."""
+    changed.
+    """
     print("\nwriting over saved tensors between forward and backward:")
     calm, mutated = _gradient(mutate=False), _gradient(mutate=True)
     same = torch.equal(calm, mutated)

@@ -713,7 +713,8 @@ def _name_of(op: _ops.Op) -> str:
 
 def in_its_space(op: _ops.Op | str) -> str:
     """The name in aten of an op of `linalg`, `special` or `fft`; a name given as text means
-    theirs."""
+    theirs.
+    """
     if isinstance(op, str):
         return next((_PREFIX[k] + op for k in _PREFIX if op in _ops.SPACES[k]), op)
     if op.words & {"torch", "method", "nn"}:
@@ -777,7 +778,8 @@ _CHOSEN: Final[dict[str, Callable[[Sequence[Any]], str]]] = {
 
 def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
     """The op that a policy is told for a call; None for a call that is no op of PyTorch's
-    dispatcher."""
+    dispatcher.
+    """
     name = _rows().get(row)
     if name is None:
         return None

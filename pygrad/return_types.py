@@ -26,7 +26,8 @@ __all__ += list(_ops.return_types)
 
 def pytree_register_structseq(cls: type[Any]) -> None:
     """Registers a type of results as a container of trees; the types of this module are
-    registered."""
+    registered.
+    """
     from .utils import _pytree
 
     flatten, _, with_keys = NODES[tuple][1:]

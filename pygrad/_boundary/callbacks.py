@@ -133,7 +133,8 @@ def tell_text(text: str) -> list[int]:
 
 _spares: Final[list[Any]] = []
 """Unused objects. Each has the handle of `_nothing`, so that code that finds one among Python's
-objects can read it."""
+objects can read it.
+"""
 _nothing: Any = None
 _NOTHING = 0
 
@@ -158,7 +159,8 @@ _ALONE: Final = _alone()
 
 def lend(handles: Sequence[int]) -> list[Any]:
     """The tensors of handles whose references are ours; uses the existing object of a tensor that
-    has one."""
+    has one.
+    """
     lent: list[Any] = []
     for handle in handles:
         ref = _known_refs.get(handle)
@@ -305,7 +307,8 @@ class _Face:
 
 def _notes_of(tensor: Any) -> Any:
     """The kept part of an object: its attributes, and its class if the class handles the tensor's
-    ops."""
+    ops.
+    """
     hosted = _memory[tensor._h + _FORM] & _HOSTED
     return _Face(tensor) if hosted else tensor.__dict__
 
@@ -381,7 +384,8 @@ services[NAME] = lambda ident, _: tell_text(_name(held(ident)))
 
 def answer(values: Sequence[Any]) -> list[int]:
     """The handles of a callback's results, for the engine. Passes on the type's name of a result
-    that is no tensor."""
+    that is no tensor.
+    """
     _keep.extend(values)
     handles, odd = encode(values)
     if odd:

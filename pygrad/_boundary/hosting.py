@@ -1,5 +1,6 @@
 """Entry into and exit from callbacks of the engine: the running thread, and the error that a
-callback leaves."""
+callback leaves.
+"""
 
 from __future__ import annotations
 

@@ -451,7 +451,8 @@ def overridable(function: F) -> F:
 
 def created(function: F) -> F:
     """As `overridable`, for a function that makes tensors: only modes are asked, and overrides are
-    off within it."""
+    off within it.
+    """
     when_armed(functools.partial(put_gate, function, creates=True))
     return function
 
@@ -574,7 +575,8 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
 
 class _Module:
     """The object to which `disabled` is bound, as a builtin is to its module, so that it does not
-    bind again."""
+    bind again.
+    """
 
     __slots__ = ()
 

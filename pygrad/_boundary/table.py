@@ -13,7 +13,8 @@ _ask_row, _ask_status_name = asking("pg_describe"), asking("pg_status_name")
 
 def intern(name: str) -> int:
     """The engine's id for a keyword. The engine reads 256 bytes, more than any keyword of the table
-    has."""
+    has.
+    """
     return int(holding(_intern, name[:256].encode() + b"\0"))
 
 

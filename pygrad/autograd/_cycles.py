@@ -156,7 +156,8 @@ class _Graph:
 
     def alive(self, faces: dict[int, list[Any]]) -> set[int]:
         """Everything with a reference from outside these objects and each other, and all that it
-        reaches."""
+        reaches.
+        """
         words, above = self.words, self.above
         none: list[Any] = []
         found = {

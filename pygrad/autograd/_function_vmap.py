@@ -271,7 +271,8 @@ def _generated(
 
     def through(method: Any, ctx: Any, saved_dims: Any, values: Any, dims: Any) -> Any:
         """Maps a method of `cls` over the tensors saved by its forward and one value for each
-        dim."""
+        dim.
+        """
         given_dims = tuple(None if v is None else d for v, d in zip(values, dims, strict=True))
 
         def inner(saved: Any, values: Any) -> Any:

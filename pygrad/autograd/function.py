@@ -598,7 +598,8 @@ def _nested_map(
     condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None
 ) -> Callable[[Any], Any]:
     """A function that applies `fn` to the objects that fulfil a condition, in lists, tuples and
-    dicts too."""
+    dicts too.
+    """
 
     def mapped(obj: Any) -> Any:
         if condition(obj):
@@ -622,7 +623,8 @@ def _iter_filter(
     conversion: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any], Iterator[Any]]:
     """A function that iterates over the objects that fulfil the condition, inside lists, tuples and
-    dicts."""
+    dicts.
+    """
 
     def found(obj: Any) -> Iterator[Any]:
         if conversion is not None:

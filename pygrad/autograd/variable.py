@@ -55,7 +55,8 @@ class _EngineBase:
         accumulate_grad: bool = False,
     ) -> tuple[Any, ...]:
         """The common part of `backward` (`accumulate_grad`) and `grad`; returns the gradients of
-        `grad`."""
+        `grad`.
+        """
         found = differentiate(
             tuple(tensors),
             tuple(inputs) or None,

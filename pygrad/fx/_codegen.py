@@ -89,7 +89,8 @@ class PythonCode:
 
 class _PyTreeInfo(NamedTuple):
     """The argument names of a traced function, and the structures of its arguments and its
-    result."""
+    result.
+    """
 
     orig_args: list[str]
     in_spec: Any

@@ -21,7 +21,8 @@ _PREFIXES: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 
 def dialect() -> Any:
     """The module that ``torch`` means in generated code: the dialect, or an engine of the user's
-    own."""
+    own.
+    """
     return submodule("torch") if _ROOT == "pygrad" else pygrad
 
 
@@ -97,7 +98,8 @@ def _same(found: Any, function: Any) -> bool:
 
 def resolved(name: str) -> Any:
     """The object that generated code finds under a name that begins with ``torch``; None if there
-    is none."""
+    is none.
+    """
     found = dialect()
     for part in name.split(".")[1:]:
         try:

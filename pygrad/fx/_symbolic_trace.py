@@ -229,7 +229,8 @@ class Tracer(TracerBase):
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a call of a submodule is one node: true for modules of ``torch.nn`` except
-        `Sequential`."""
+        `Sequential`.
+        """
         own = (module_of(m) or "").startswith(("torch.nn", "torch.ao.nn"))
         return own and not isinstance(m, Sequential)
 

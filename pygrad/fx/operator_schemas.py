@@ -70,7 +70,8 @@ def _normalized(
     signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool
 ) -> ArgsKwargsPair | None:
     """The arguments in the order of this signature; None if it has kinds of parameters that have no
-    order."""
+    order.
+    """
     kinds = {p.kind for p in signature.parameters.values()}
     if kinds - {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}:
         # a parameter named after a keyword of Python

@@ -43,7 +43,8 @@ def _attribute(module: Module, name: str) -> Any:
 
 def _replace_attributes(gm: GraphModule, replacement: Module) -> None:
     """Copy the attributes that a replacement's nodes read to the module; delete unused
-    submodules."""
+    submodules.
+    """
     gm.delete_all_unused_submodules()
     if isinstance(replacement, GraphModule):
         replacement.graph.lint()
@@ -214,7 +215,8 @@ def _replace_one(
 
 def _insert_point(graph: Graph, match: InternalMatch) -> Node:
     """The node before which to insert: the first user of a place's results, else the node behind
-    the place."""
+    the place.
+    """
     users = {user for node in match.returning_nodes for user in node.users}
     if users:
         return min(users)

@@ -35,7 +35,8 @@ class NodeSourceAction(Enum):
 
 class NodeSource:
     """The origin of a node: the pass that made it, and the node from which it was made, with that
-    node's own origin."""
+    node's own origin.
+    """
 
     class NodeInfo:
         """The kept facts about a node."""

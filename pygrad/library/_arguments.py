@@ -227,7 +227,8 @@ def resolved(
 
 def _turn(overload: str) -> int:
     """The rank of an overload in PyTorch's order: overloads for tensors before those for numbers,
-    and overloads that write last."""
+    and overloads that write last.
+    """
     if overload.endswith("out"):
         return 3
     return 0 if overload == "default" else 1 if overload.startswith("Tensor") else 2

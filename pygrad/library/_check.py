@@ -42,7 +42,8 @@ def _names(argument: Argument | None) -> set[str]:
 
 def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     """Checks that only arguments marked as written change, and that results alias as the schema
-    says."""
+    says.
+    """
     schema = op._schema
     for each in tensors_in([*args, *kwargs.values()]):
         each.requires_grad_(False)
@@ -77,7 +78,8 @@ def _same(now: Tensor, then: Tensor) -> bool:
 
 def _check_autograd(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     """Checks that results with history come from a rule for autograd, and not from ops recorded
-    within the function."""
+    within the function.
+    """
     given = tensors_in([*args, *kwargs.values()])
     keys = ("AutogradCPU", "Autograd", "CompositeImplicitAutograd")
     if not any(each.requires_grad for each in given) or any(

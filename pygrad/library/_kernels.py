@@ -1,5 +1,6 @@
 """The call of a library's op below autograd: asks modes and classes of tensors, then runs the op's
-function."""
+function.
+"""
 
 from __future__ import annotations
 

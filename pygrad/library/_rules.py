@@ -95,7 +95,8 @@ def custom_kernel(
     entry: Entry, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None
 ) -> Any:
     """Adds the function that an op made by `custom_op` runs on some types of devices; None: on
-    all."""
+    all.
+    """
     keys = [key_of(each) for each in types_of(device_types or "default")]
 
     def add(fn: Callable[..., Any]) -> None:

@@ -1,5 +1,6 @@
 """Looks up which op a function of the package is, by the name that rules of nested tensors use, and
-whether it is element-wise. All comes from the op table."""
+whether it is element-wise. All comes from the op table.
+"""
 
 from __future__ import annotations
 

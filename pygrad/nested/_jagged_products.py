@@ -64,7 +64,8 @@ def _joined(made: Sequence[Tensor], like: NestedTensor) -> Any:
 
 def _from_left(a: Tensor, b: NestedTensor) -> Any:
     """The product of a matrix, or one for each entry, and entries whose last dimension is
-    ragged."""
+    ragged.
+    """
     n = b.dim()
     if b._parts.ragged != n - 1:
         return None

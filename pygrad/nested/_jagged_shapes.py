@@ -1,5 +1,6 @@
 """Rules of the jagged layout for ops that change sizes but not elements: they act on the values,
-whose dimensions are the nested tensor's without the batch."""
+whose dimensions are the nested tensor's without the batch.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Sizes that are no single number: a ragged dimension's size is one number for each entry of the
-batch."""
+batch.
+"""
 
 from __future__ import annotations
 

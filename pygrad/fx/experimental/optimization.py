@@ -118,7 +118,8 @@ def extract_subgraph(
     orig_module: nn.Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
 ) -> GraphModule:
     """A module of some nodes of a graph, which takes the values of `inputs` and returns
-    `outputs`."""
+    `outputs`.
+    """
     graph = Graph()
     known = {each: graph.placeholder(each.name) for each in inputs}
     for each in nodes:

@@ -139,7 +139,8 @@ class SubgraphMatcher:
         self, pn: Node, gn: Node, match: InternalMatch, node_name_match: str
     ) -> list[tuple[Any, Any]] | None:
         """The pairs of arguments that must match for two nodes to match; None if the nodes
-        differ."""
+        differ.
+        """
         if pn in match.nodes_map:
             return [] if match.nodes_map[pn] is gn else None
         if any(gn is each for each in match.nodes_map.values()) or not self._equal(
