@@ -48,16 +48,14 @@ KINDS: Final[dict[type, int]] = {
     layout: K_NAME,
     memory_format: K_NAME,
 }
-"""What each type is to the engine; subclasses are added when first seen."""
+"""The kind of each type; subclasses are added when first seen."""
 
 overrides: Callable[[type], bool] = lambda kind: False  # noqa: E731
-"""Whether values of a type are asked before a call that gets them: what `overriding` says, which
-needs this module.
-"""
+"""Whether a type overrides calls; set by `overriding`, which needs this module."""
 
 
 class Overridden(Exception):
-    """An argument is to be asked before the call; nothing has happened yet."""
+    """An argument overrides the call and must be asked first; nothing has happened yet."""
 
 
 I64_MIN, I64_MAX = -(1 << 63), (1 << 63) - 1
@@ -121,7 +119,7 @@ def refuse_foreign(value: Any) -> None:
 
 
 def name_of(kind: type) -> str:
-    """The name of a type as errors tell it: of one written in C with its module."""
+    """The name of a type in errors: with its module if it is written in C."""
     builtin = kind.__flags__ & _MADE_AT_RUN_TIME or kind.__module__ == "builtins"
     return kind.__name__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
 
@@ -130,7 +128,7 @@ _MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 def is_numpy_scalar(value: Any) -> bool:
-    """Whether it is a number that NumPy made, and no array."""
+    """Whether the value is a NumPy scalar, not an array."""
     return (
         type(value).__module__ == "numpy"
         and hasattr(value, "dtype")
@@ -142,11 +140,11 @@ _as_double = struct.Struct("<d").pack
 _as_doubles = struct.Struct("<2d").pack
 _as_word = struct.Struct("<q").unpack
 WORDS: Final = [struct.Struct(f"<{n}q") for n in range(33)]
-"""By their number: integers in a row."""
+"""Packers of n consecutive integers, by n."""
 
 
 make_block: Callable[[int], tuple[Any, int]] | None = None
-"""So many bytes of the engine's memory, and their address; `blocks` says how."""
+"""Allocates bytes of the engine's memory, with their address; set by `blocks`."""
 
 
 class Blob:
@@ -166,7 +164,7 @@ class Blob:
         self.apart: list[Any] = []
 
     def add(self, raw: bytes) -> int:
-        """The address that these bytes will have."""
+        """Appends bytes; returns their address."""
         at = self.at
         if len(raw) & 7:
             raw += bytes(-len(raw) & 7)
@@ -231,7 +229,7 @@ def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
         ) << 62
     if kinds <= {K_BOOL}:
         return e.BOOLS, blob.words([int(item) for item in value])
-    if kinds <= {K_INT, K_TENSOR, K_BOOL, K_OTHER}:  # NumPy's arrays of one int, say
+    if kinds <= {K_INT, K_TENSOR, K_BOOL, K_OTHER}:  # for example NumPy's arrays of one int
         try:
             return e.INTS, blob.words([item.__index__() for item in value])
         except (TypeError, AttributeError):
@@ -248,14 +246,14 @@ _PYTHON_DTYPES: Final = {
     bool: e.CODE_BOOL,
     complex: e.CODE_COMPLEX128,
 }
-"""What Python's types of numbers are as dtypes."""
+"""The dtypes of Python's types of numbers."""
 
 
 def _plain_kind(value: Any, blob: Blob) -> int:
-    """The kind of a value that is not asked.
+    """The kind of a value, ignoring overrides unless the blob asks.
 
     Raises:
-        Overridden: it is to be.
+        Overridden: the value overrides, and the blob asks.
     """
     kind = kind_of(value)
     if kind != K_OVERRIDING:
@@ -270,7 +268,7 @@ def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
     """The tag and slot of one value.
 
     Raises:
-        Overridden: it is to be asked before.
+        Overridden: the value must be asked first.
     """
     if kind is None or kind == K_OVERRIDING:
         kind = _plain_kind(value, blob)

@@ -16,12 +16,12 @@ MODE: Final = host.layout["mode_dispatch"]
 """The bit of a thread's modes that has the engine ask for every op."""
 ASKED: Final = host.layout["host_dispatch"]
 LATER, TENSOR, TENSORS, NUMBER, NOTHING, FIRST = range(6)
-"""How an answer begins: there is none (yet), a tensor, several, a number, None; several of which
-the first is the result.
+"""First words of an answer: none (yet), a tensor, several, a number, None; several with the first
+as the result.
 """
 INPLACE, AT_LAST, OUT, GRADIENT, RECORDED = 1, 2, 4, 8, 16
-"""How it was asked: of an op in place, for the second time, with ``out=``; of a gradient function,
-by the name of its node.
+"""Bits of a question: an op in place, asked for the second time, with ``out=``; a gradient
+function, by the name of its node; recorded.
 """
 _C_INT, _C_ENUM, _C_WORDS, _C_PLACES = 32, 33, 34, 35
 
@@ -31,9 +31,9 @@ class _Absent:
 
 
 MISSING: Final = _Absent()
-"""It was left out."""
+"""An argument that was left out."""
 UNKNOWN: Final = _Absent()
-"""It is one that only C knows."""
+"""An argument that only C can represent."""
 
 
 class Enum(int):
@@ -77,7 +77,7 @@ def _many(tag: int, n: int, at: int) -> Any:
 
 
 def _value(tag: int, n: int, word: int) -> Any:
-    """One argument as Python has it."""
+    """Decodes one argument."""
     if tag == constants.TENSOR:
         return _tensor(word)
     if tag in (constants.INT, _C_INT):
@@ -134,7 +134,7 @@ def parameters_last(words: Sequence[int]) -> bool:
 
 
 def has_places(words: Sequence[int]) -> bool:
-    """Whether C gave places for several results."""
+    """Whether C passed places for several results."""
     return _C_PLACES in words[4::3]
 
 

@@ -84,7 +84,7 @@ def is_inference(self: Tensor) -> bool:
 
 
 def output_nr(self: Tensor) -> int:
-    """Which output of its grad_fn this tensor is."""
+    """The index of this tensor among the outputs of its grad_fn."""
     return ints[(self._h + _OUTPUT_NR) >> 2]
 
 
@@ -128,7 +128,7 @@ _items_told = False
 
 
 def item(self: Tensor) -> Any:
-    """The one element as a Python number."""
+    """The single element as a Python number."""
     h = self._h
     # neither lazy, batched nor of a special form
     if (
@@ -151,7 +151,9 @@ def item(self: Tensor) -> Any:
 
 
 def tell_items(told: bool) -> None:
-    """Whether the engine hears of all elements that are read as numbers, so that it can ask."""
+    """Sets whether every read of an element as a number goes through the engine, so that it can ask
+    modes.
+    """
     global _items_told
     _items_told = told
 
@@ -170,4 +172,4 @@ QUICK: Final[dict[str, Any]] = {
     "_drop_grad": drop_grad,
     "item": item,
 }
-"""By the names that the class Tensor has for them."""
+"""The functions by their names in the class Tensor."""

@@ -31,10 +31,10 @@ Runner = Callable[[int, list[int], int], list[int]]
 """(id, handles, number of grad_inputs) -> handles."""
 
 objects: Final[dict[int, Any]] = {}
-"""What the engine knows by a number: hooks, pairs of hooks, what was packed, dictionaries."""
+"""Objects that the engine knows by number: hooks, pairs of hooks, packed values, dictionaries."""
 shown: Final[dict[int, Any]] = {}
-"""Those that are elsewhere while the garbage collector looks at them, by weak references to what
-has them as its `thing`: autograd/_cycles.py.
+"""Objects held elsewhere while the garbage collector runs: weak references to boxes that have them
+as `thing`; see autograd/_cycles.py.
 """
 runners: Final[dict[int, Runner]] = {}
 _ids = itertools.count(1)
@@ -56,8 +56,8 @@ _NOTED: Final = host.layout["noted"]
 _FORM, _HOSTED, _memory = host.layout["form"], host.layout["form_hosted"], host.memory
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
-"""By the kind of a callback that runs nothing of the user's: a function of the id and the
-words that the engine has sent.
+"""Functions of callbacks that run no user code, by kind: they take the id and the words that the
+engine has sent.
 """
 
 
@@ -72,7 +72,7 @@ add_callable = keep_object
 
 
 def keep_watched(thing: Any) -> int:
-    """As `keep_object`, for an object that a node will hold and that is freed with the node."""
+    """Like `keep_object`, for an object that a node will hold and that is freed with the node."""
     ident = next(_ids)
     objects[ident] = thing
     _watched.add(ident)
@@ -80,7 +80,7 @@ def keep_watched(thing: Any) -> int:
 
 
 def drop_object(ident: int) -> None:
-    """Forgets an object that the engine needs no more."""
+    """Forgets an object that the engine no longer needs."""
     objects.pop(ident, None)
     if _watched:
         _watched.discard(ident)
@@ -140,12 +140,13 @@ _NOTHING = 0
 
 
 def adopt_tensor(kind: type) -> None:
-    """Tells this module the Tensor class, which needs this module first."""
+    """Passes the Tensor class to this module, on which it depends itself."""
     global _tensor_type, _nothing, _NOTHING
     _tensor_type = kind
     _nothing = calls.invoke(calls.ROWS["_empty"], 0, ([0], None), {})
     _NOTHING = _nothing._h
-    _ints[_NOTHING >> 2] += 1 << 30  # one for each that ever waits, which so need not be counted
+    # one reference for each future spare, so that they need not be counted
+    _ints[_NOTHING >> 2] += 1 << 30
 
 
 def _alone() -> int:
@@ -204,7 +205,7 @@ def take_back(
 
     Args:
         lent: the list, which has our only references; it is emptied.
-        results: what the callback returned, which the engine has after it.
+        results: the callback's results, which the engine keeps.
         release: takes the handles of objects that are not needed.
     """
     while lent:
@@ -233,8 +234,8 @@ def take_back(
 
 
 def keep_face(tensor: Any) -> None:
-    """Sees to it that callbacks to come get this object of an engine's tensor, or, when it is gone,
-    one with its attributes.
+    """Makes later callbacks receive this object of an engine's tensor, or one with its attributes
+    when it is gone.
     """
     handle = tensor._h
     if (tensor.__dict__ or _memory[handle + _FORM] & _HOSTED) and not _ints[(handle + _NOTED) >> 2]:
@@ -245,7 +246,7 @@ def keep_face(tensor: Any) -> None:
 
 
 def note(tensor: Any) -> int:
-    """A number that `is_noted` as long as anybody has the engine's tensor."""
+    """A number that `is_noted` while the engine's tensor exists."""
     at = (tensor._h + _NOTED) >> 2
     if not _ints[at]:
         _ints[at] = keep_watched(())
@@ -253,13 +254,13 @@ def note(tensor: Any) -> int:
 
 
 def is_noted(ident: int) -> bool:
-    """Whether the engine's tensor that got this number lives, and so anybody has it."""
+    """Whether the engine's tensor with this number still exists."""
     release.drain_if_idle()
     return ident in objects or ident in shown
 
 
 def _put_aside(tensor: Any, release: Callable[[int], None]) -> None:
-    """Keeps the attributes of an object that is about to go, if the engine has its tensor."""
+    """Keeps the attributes of a dying object if the engine still has its tensor."""
     keep_face(tensor)
     handle = tensor._h
     if _ints[handle >> 2] > 1:
@@ -269,8 +270,8 @@ def _put_aside(tensor: Any, release: Callable[[int], None]) -> None:
 
 
 def _last_words(tensor: Any, handle: int) -> None:
-    """Keeps the attributes of an object that goes before its tensor. Not where it goes as garbage
-    in a cycle, to which its attributes may lead.
+    """Keeps the attributes of an object that dies before its tensor, but not of an object that dies
+    as garbage in a cycle, to which the attributes may lead.
     """
     ident, notes = _ints[(handle + _NOTED) >> 2], tensor.__dict__
     if _memory[handle + _FORM] & _HOSTED:
@@ -296,7 +297,7 @@ class _Face:
         ]
 
     def put_on(self, tensor: Any) -> Any:
-        """An object like that one was, of the same tensor."""
+        """Makes an object with the kept class and fields over the same tensor."""
         made = _new(self.kind)
         made._h, tensor._h = tensor._h, 0
         made.__dict__ = self.notes
@@ -322,7 +323,7 @@ def _is_set(field: Any, tensor: Any) -> bool:
 
 
 class _Dying:
-    """Counts references as `_last_words` does."""
+    """Measures the reference count that `_last_words` sees."""
 
     count = 0
 
@@ -343,7 +344,7 @@ _DYING: Final = _Dying.count
 
 
 def _revived(tensor: Any) -> Any:
-    """The tensor, with the attributes of an object that it had."""
+    """The tensor with the kept attributes of its former object."""
     ident = _ints[(tensor._h + _NOTED) >> 2]
     notes = held(ident)
     if type(notes) is _Face:
@@ -443,8 +444,8 @@ def _run_hook(ident: int, handle: int) -> int:
         _keep.append(result)
         return result._h  # type: ignore[no-any-return]
     finally:
-        _lock.free = None  # as the engine is while it asks
-        _result[0] = _HEAD  # as if nothing had been called: see `call2`
+        _lock.free = None  # the state of the lock while the engine asks
+        _result[0] = _HEAD  # restores the state before any call: see `call2`
 
 
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
@@ -499,7 +500,7 @@ def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
 
 
 _returned: Final[dict[int, list[Any]]] = {}
-"""What functions that were applied returned, until the engine asks for it."""
+"""Results of applied functions, until the engine asks for them."""
 
 
 def _run_apply(ident: int, handles: list[int], _: int) -> list[int]:

@@ -49,7 +49,7 @@ _keywords: dict[str, int] = {}
 
 
 holders: Final[list[dict[str, Any]]] = [globals()]
-"""The globals of modules that have for their own what changes here: see `_tell`."""
+"""Globals of modules with own copies of the variables that change here: see `_tell`."""
 
 
 def _tell(**found: Any) -> None:
@@ -59,7 +59,7 @@ def _tell(**found: Any) -> None:
 
 
 def adopt_tensor(kind: type) -> None:
-    """Tells this module the Tensor class, which needs this module first."""
+    """Passes the Tensor class to this module, on which it depends itself."""
     _tell(_tensor_type=kind, _make=functools.partial(object.__new__, kind))
     KINDS[kind] = K_TENSOR
     of_engines[kind] = __name__.partition(".")[0]
@@ -79,7 +79,7 @@ NAMED_RESULTS: Final[dict[int, Callable[[Sequence[Any]], Any]]] = {}
 
 
 _PACK = [struct.Struct(f"<QQq{n}q").pack_into for n in range(17)]
-"""By the number of arguments: header, tags, first released handle, slots."""
+"""Packers by number of arguments: header, tags, first released handle, slots."""
 _ONE_RELEASED = 1 << 56
 
 
@@ -110,9 +110,9 @@ _PLAIN: Final = {
     K_LIST: (0, "q"),
     K_INDEX: (0, "q"),
 }
-"""Of the kinds that plans know, the tag, 0 where the value tells, and how a slot is packed."""
+"""The tag and the slot's format of each kind that plans know; tag 0 if it depends on the value."""
 _OUTER: Final = {"out", "requires_grad"}
-"""Keywords that say what becomes of the result."""
+"""Keywords that affect the result."""
 
 
 class _Plan:
@@ -138,7 +138,7 @@ class _Plan:
 
 
 _plans: Final[dict[tuple[Any, ...], _Plan | None]] = {}
-"""By the types of the arguments and the names of keywords; None for those that have no plan."""
+"""Plans by the types of the arguments and the names of keywords; None if there is no plan."""
 
 
 def _plan(key: tuple[Any, ...], args: Sequence[Any], kwargs: dict[str, Any]) -> _Plan | None:
@@ -222,7 +222,7 @@ def invoke(
                 if _released:
                     dead, n_dead = _pop(), 1
                 plan.pack(_memory, _frame, row, plan.counts, mode, n_dead, tags, dead, *slots)
-            except struct.error:  # another list than those, or an int too large for the engine
+            except struct.error:  # another kind of list, or an int too large for the engine
                 if n_dead:
                     _memory[_N_RELEASE] = 0
                     _released.append(dead)
@@ -239,7 +239,8 @@ def invoke(
                         out = _make()
                         out._h = r
                         if tensors and not tensors[0] and args:
-                            if r == slots[0]:  # of an in-place op: the reference goes with `out`
+                            # an in-place op's result: the reference goes with `out`
+                            if r == slots[0]:
                                 return args[0]
                             meta = _unsigned[(r + _META) >> 2]
                             if meta and _unsigned[(meta + _BASE) >> 2]:
@@ -355,7 +356,7 @@ def _cross_with(
     kwargs: dict[str, Any],
     mode: int = 0,
 ) -> Any:
-    """Calls the engine with the frame as it is written, and makes the result."""
+    """Calls the engine with the written frame, and makes the result."""
     try:
         call()
         r = _result[0]
@@ -398,7 +399,7 @@ def _intern(name: str) -> int:
 
 
 def _gather_varargs(args: Sequence[Any]) -> Sequence[Any]:
-    """x.view(1, 2, ..., 20): more sizes than slots, as one tuple."""
+    """Gathers sizes into one tuple: x.view(1, 2, ..., 20) has more sizes than there are slots."""
     n = sum(not isinstance(a, int) for a in args[:2])
     return (*args[:n], tuple(args[n:]))
 
@@ -412,7 +413,7 @@ def _out_or(result: Tensor, kwargs: dict[str, Any]) -> Tensor:
 
 
 def wrap(handle: int) -> Tensor:
-    """A Tensor that owns the reference the engine gave with a handle."""
+    """A Tensor that takes over the reference which the engine passed with a handle."""
     out = _new(_tensor_type)
     out._h = handle
     return out  # type: ignore[no-any-return]
@@ -472,19 +473,19 @@ def known(tensor: Any) -> Any:
 
 
 revived: Callable[[Any], Any] = lambda tensor: tensor  # noqa: E731
-"""What `callbacks` does, which needs this module."""
+"""Set by `callbacks`, which needs this module."""
 
 
 def share(handle: int) -> Tensor:
-    """A Tensor for a handle that somebody else owns: with a reference of its own, counted without
-    a call.
+    """A Tensor with an own reference to a handle that another owner keeps; counted without a
+    call.
     """
     retain((handle,))
     return wrap(handle)
 
 
 def retain(handles: Sequence[int]) -> None:
-    """Counts one more reference to each tensor of some handles, 0 for none, without a call."""
+    """Counts one more reference to each tensor of `handles`, without a call; 0 is skipped."""
     e.holding(_retain, handles)
 
 
@@ -544,7 +545,7 @@ def _rearranged(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
 
 
 def _tell_base(views: Sequence[Any], base: Any) -> None:
-    """Views of a tensor know its very object; of an op either all results are views or none."""
+    """Sets the base object of views; either all results of an op are views or none is."""
     for view in views:
         if view is None:
             return
@@ -599,7 +600,7 @@ def _tensors(handles: list[int], row: int, kwargs: dict[str, Any]) -> Any:
 # which other threads may run; a read or a write of a field is none. All other cases take the slow
 # way.
 
-# The parameters of call2 stand 16 bytes apart: head, released handle, two arguments.
+# The parameters of call2 are 16 bytes apart: head, released handle, two arguments.
 _slot, _double_slot = e.result_slot, e.double_slot
 _call2, _call2_long, _call2_places = e.call2, e.call2_long, e.call2_places
 _LONG_HEAD: Final = e.LONG << 48
@@ -678,8 +679,8 @@ def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
 
 
 def keep_arguments(keeps: bool) -> None:
-    """Says whether `known` finds the tensors that calls are given, which it does while the engine
-    asks a mode for each op.
+    """Sets whether `known` finds the tensors given to calls, as it does while the engine asks a
+    mode for each op.
     """
     global _last_way
     _last_way = _remembering if keeps else call_op
@@ -712,7 +713,7 @@ def _watched(
 def _remembering(
     row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
 ) -> Any:
-    """`call_op`, where the engine hands arguments back: `known` finds their very objects."""
+    """`call_op`, for when the engine passes arguments back: `known` finds their objects."""
     for value in (*args, *kwargs.values()):
         for each in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(each, _tensor_type) and known(each) is each:
@@ -723,7 +724,7 @@ def _remembering(
 overriding.on_modes = _direct
 call_op: Final = invoke
 _last_way: Callable[..., Any] = call_op
-"""Where calls go that nobody asks for or intercepts."""
+"""The route of calls without modes and interceptors."""
 
 
 def _never() -> bool:

@@ -34,12 +34,12 @@ _BYTES_FORM = layout["bytes_form"]
 
 
 def references_to(address: int) -> int:
-    """How many hold a tensor or node."""
+    """The number of references to a tensor or node."""
     return ints[address >> 2]
 
 
 def is_batched(h: int) -> bool:
-    """Whether vmap has batched it."""
+    """Whether vmap has batched the tensor."""
     return memory[h + _FLAGS] >= BATCHED
 
 
@@ -49,17 +49,17 @@ def is_lazy(h: int) -> bool:
 
 
 def is_sparse(h: int) -> bool:
-    """Whether its elements are in other tensors, beside their places."""
+    """Whether the elements are in other tensors, with their places."""
     return memory[h + _FORM] & SPARSE != 0
 
 
 def has_form(h: int) -> bool:
-    """Whether its memory, if it has any, need not be its elements: meta, sparse, hosted."""
+    """Whether the memory may differ from the elements: meta, sparse, hosted."""
     return memory[h + _FORM] != 0
 
 
 def is_hidden(h: int) -> bool:
-    """Whether its memory holds no elements, which its class has, by ``__torch_dispatch__``."""
+    """Whether the class has the elements, by ``__torch_dispatch__``, and the memory has none."""
     return memory[h + _FORM] & HOSTED != 0 and ints[(_bytes_at(h) + _BYTES_FORM) >> 2] != 0
 
 
@@ -102,7 +102,7 @@ def release_grad_at(at: int) -> None:
     """Takes the gradient from its place in a tensor's meta, an index of `unsigned`."""
     handle, unsigned[at] = unsigned[at], 0
     if handle:
-        released.append(handle)  # no call comes between, and so no handler of a signal
+        released.append(handle)  # no call comes between the two, so no signal handler runs
 
 
 def base_of(h: int) -> int:
@@ -117,7 +117,7 @@ def storage_of(h: int) -> int:
 
 
 def dual_levels() -> int:
-    """How many levels of forward mode are entered."""
+    """The number of entered levels of forward mode."""
     return ints[DUAL_LEVELS]
 
 
@@ -130,12 +130,12 @@ def bytes_of(storage: int) -> int:
 
 
 def exports_of(storage: int) -> int:
-    """How many show a storage to others, and whether it is pinned."""
+    """The number of exports of a storage, and whether it is pinned."""
     return ints[(storage + _EXPORTS) >> 2]
 
 
 def pins_of(storage: int) -> int:
-    """The number of addresses that pin a storage, which are part of its exports."""
+    """The number of addresses that pin a storage; they count among its exports."""
     return ints[(storage + _PINS) >> 2]
 
 
@@ -170,7 +170,7 @@ def elements_at(at: int, n_bytes: int) -> memoryview:
 
 
 def write_at(at: int, raw: Any) -> None:
-    """Writes bytes into a block that the engine gave out."""
+    """Writes bytes into a block that the engine allocated."""
     memory[at : at + len(raw)] = raw
 
 

@@ -1,4 +1,4 @@
-"""The host: the engine's binary in a wasmtime store, and all that is asked of such a host.
+"""The host: the engine's binary in a wasmtime store, and the interface of a host.
 
 Another host would offer the same: `call`, `call2` and their `_long` forms, which let other threads
 run; the parameters' `slots` and the results in them; `trap_slot`; `asking` for exports of one
@@ -45,7 +45,7 @@ _store, _end_of_store = new_store()
 # ------------------------------------------------------------------ calls from the engine
 
 idle: list[Generator[int, Any, None]] = []
-"""Generators that wait for a callback: those of outer ones are busy while inner ones run."""
+"""Generators that wait for a callback; outer ones are busy while inner ones run."""
 _resumed: Iterator[int] = map(next, iter(idle.pop, None))
 """Resumes a generator for each item. Nothing here but the generators is Python code."""
 
@@ -64,13 +64,13 @@ def _plain_is_null() -> bool:
 
 _resume_host = functools.partial(next, _resumed, 0)
 _host_callback = _Plain(_resume_host)
-"""What wasmtime calls, and takes a trap or NULL from. What escapes from a generator, ctypes prints,
-and the engine was told in advance that the callback failed; but in a callback with an answer a
-random address would be left. Of C's four parameters it takes none: the caller is who clears them
-away.
+"""The callback of wasmtime, which expects a trap or NULL. ctypes prints an exception that escapes
+from a generator, and the engine was told in advance that the callback failed; but a callback with
+an answer would then return a random address. It takes none of C's four parameters: the caller
+removes them.
 """
 if not _plain_is_null():
-    # This one fails where Python's recursion ends at the inner call.
+    # This form fails if Python's recursion limit is reached at the inner call.
     _host_callback = _Answering(ctypes.PYFUNCTYPE(None)(_resume_host))
 _host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
 
@@ -136,7 +136,7 @@ _exports["_initialize"](_store)  # type: ignore[operator]
 # ------------------------------------------------------------------ memory
 
 # The whole 4 GiB that wasmtime reserves: the base never moves, so these views never go stale. Only
-# addresses that the engine gave out are read.
+# addresses from the engine are read.
 base_address: Final = ctypes.addressof(_memory.data_ptr(_store).contents)
 _whole = (ctypes.c_char * (1 << 32)).from_address(base_address)
 memory: Final = memoryview(_whole).cast("B")
@@ -158,7 +158,7 @@ def text_at(address: int) -> str:
 
 _slot = (_bindings.wasmtime_val_raw_t * 4)()
 slots: Final = memoryview(_slot).cast("B")
-"""Where the parameters of `call2` go, 16 bytes each; the first is also the result's place."""
+"""The parameters of `call2`, 16 bytes each; the first is also the result's place."""
 result_slot: Final = slots.cast("q")
 double_slot: Final = slots.cast("d")
 _trap = ctypes.POINTER(_bindings.wasm_trap_t)()
@@ -204,7 +204,7 @@ def _public_call(name: str, n_parameters: int) -> Callable[[], None]:
 
 _aside = (_bindings.wasmtime_val_raw_t * 1)()
 _answer: Final = memoryview(_aside).cast("B").cast("I")
-"""What `asking` uses instead of the slots, which may hold a result to be read."""
+"""The slot of `asking`, apart from the slots, which may hold a result to be read."""
 
 
 _public_only: Final = os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1"
@@ -268,7 +268,7 @@ if _public_only:
     call2_places: tuple[Any, ...] = ()
 else:
     call, call_long = _raw_call(ctypes.PyDLL, "pg_call", 1), _raw_call(ctypes.CDLL, "pg_call", 1)
-    # A tuple handed over as it is takes less time than `partial` does to make one.
+    # Passing a ready tuple takes less time than `partial` takes to build one.
     _call2, _call2_long = (
         _raw_call(ctypes.PyDLL, "pg_call2", 4),
         _raw_call(ctypes.CDLL, "pg_call2", 4),

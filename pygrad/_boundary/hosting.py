@@ -31,29 +31,32 @@ def _plain_clock(event: int) -> int:
 
 
 clock: Callable[[int], int] = _plain_clock
-"""Nanoseconds, for the profiler; told which event begins, or -1."""
+"""Returns nanoseconds, for the profiler; gets the number of an event that begins, or -1."""
 
 HostCallback = Callable[[int, int, list[int]], list[int]]
 """(kind, callback id, handles) -> handles; may raise."""
 
 on_host_call: HostCallback | None = None
 on_hook: Callable[[int, int], int] | None = None
-"""The same for a hook on one gradient, the most frequent: (callback id, handle) -> handle or 0."""
+"""The function for a hook on one gradient, the most frequent callback: (callback id, handle) ->
+handle or 0.
+"""
 _host_error: BaseException | None = None
 
 
 def _hosting() -> Generator[int, Any, None]:
-    """Runs a callback for the engine each time it is resumed; the engine's frame says which. An
+    """Runs a callback for the engine each time it is resumed; the engine's frame names it. An
     exception waits in `_host_error` until the crossing ends, and ends the generator.
 
-    What the engine passed as parameters stands in the frame too, and reading it there takes less
-    than ctypes needs for four arguments.
+    The engine's parameters are in the frame too; reading them there takes less time than four
+    arguments take in ctypes.
 
-    No function, but a generator, because a function cannot catch what a handler of a signal, say
-    of Ctrl-C, raises before its first line; that is where handlers run of signals which came while
-    the engine was busy. A generator is resumed where it stopped, within `try`. Outside of it, and
-    from putting itself among the idle to waiting, it calls nothing and does not jump back: there
-    no handler runs. An exception that escaped all the same would end in `_host_callback`.
+    This is a generator and no function, because a function cannot catch an exception that a signal
+    handler, for example of Ctrl-C, raises before the function's first line; and there the handlers
+    run of signals that came while the engine was busy. A generator is resumed where it stopped,
+    within `try`. Outside of the `try`, and between putting itself among the idle and waiting, it
+    calls nothing and does not jump back, so no handler runs. An exception that escaped anyway would
+    end in `_host_callback`.
     """
     global _host_error
     me = yield 0
@@ -102,7 +105,9 @@ def _hosting() -> Generator[int, Any, None]:
 
 
 FEW_IDLE: Final = 4
-"""So many wait, in case handlers of signals call the engine, or raise, before there are more."""
+"""The number of waiting generators, in case signal handlers call the engine, or raise, before more
+are made.
+"""
 
 
 def _make_host() -> None:
@@ -122,7 +127,7 @@ def failure(code: int) -> BaseException:
     name = status_names[-code]
     if name == "host":
         error, _host_error = _host_error, None
-        while len(idle) < FEW_IDLE:  # that error ended one
+        while len(idle) < FEW_IDLE:  # the error ended one generator
             _make_host()
         return error if error is not None else RuntimeError("pygrad: a callback was interrupted")
     return _errors.BY_NAME[name](text_at(unsigned[MESSAGE]))

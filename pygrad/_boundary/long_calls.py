@@ -47,8 +47,8 @@ _TAG, _RESULT = e.RESULT_TAG, e.RESULT
 
 
 def command(row: int) -> Callable[[Any], Any]:
-    """A function of a tensor for a backward, which may take long. After one that was short the
-    next keeps the GIL.
+    """A function of a tensor for a backward, which may take long. After a short backward the next
+    keeps the GIL.
     """
     head = _head(row, e.LONG, e.TENSOR)
     ints, work = e.ints, e.WORK
@@ -88,10 +88,10 @@ def command(row: int) -> Callable[[Any], Any]:
 
 
 def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]], Any]:
-    """A function (int, ints) -> list of ints, or anything else, for an op of these.
+    """A function (int, ints) -> list of ints, or any other result, for an op with these arguments.
 
     Args:
-        handles: tensors come as their handles, which the caller then owns, 0 for None.
+        handles: return tensors as handles, which the caller then owns; 0 for None.
     """
     head, at = _head(row, e.LONG, e.INT, e.INTS), e.DATA
     long = "effort:walk" in table.rows[row][0]
@@ -115,7 +115,7 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
             if r != _DESCRIBED:
                 try:
                     e.collect_pending()
-                except UserWarning:  # made an error by a filter: nobody gets the results
+                except UserWarning:  # a filter made it an error: the results are dropped
                     if handles:
                         _released.extend(filter(None, found))
                     raise

@@ -32,7 +32,9 @@ from .ownership import farewell, holding
 _first: Final = [GRAD]
 """The modes that a thread begins with."""
 _words: Final = {0: _first}
-"""That, and each thread's word, by its ident: of one that ended, until another gets its ident."""
+"""The word of each thread, by ident, and `_first`; a dead thread's word stays until another thread
+gets its ident.
+"""
 here_now: Final = _ints[MODES : MODES + 1]
 """The modes in the frame, as its one item."""
 _numbers = itertools.count()
@@ -52,7 +54,9 @@ class _Farewell:
 
 
 class _OfThread(threading.local):
-    """The word of a thread while another's is in the frame, and its number: 0 is the first."""
+    """The word of a thread while another's is in the frame, and the thread's number; 0 is the
+    first.
+    """
 
     def __init__(self) -> None:
         self.word = _words[get_ident()] = _first.copy()
@@ -65,9 +69,9 @@ _word_in_frame = _own.word
 
 
 def _swap() -> None:
-    """Puts the modes of the engine's new owner into the frame; where it was interrupted, anew."""
+    """Puts the modes of the engine's new owner into the frame; repeated if it was interrupted."""
     global _word_in_frame
-    word, number = _own.word, _own.number  # a thread's first look makes these
+    word, number = _own.word, _own.number  # created on a thread's first access
     if _word_in_frame is not word:
         _word_in_frame[0] = _ints[MODES]
         _ints[MODES] = word[0]
@@ -120,7 +124,7 @@ def put(word: int) -> int:
 
 
 def switch(bit: int, on: object) -> int:
-    """Sets or clears one bit; returns all the modes as they were."""
+    """Sets or clears one bit; returns the former modes."""
     while get_ident() != owner.ident:
         _own_frame()
     was = _ints[MODES]
@@ -136,7 +140,7 @@ def switch_on_everywhere(bit: int) -> None:
 
 
 def begin_without(bit: int) -> None:
-    """Threads that will begin have the bit no more."""
+    """Clears the bit for threads that start later."""
     _first[0] &= ~bit
 
 

@@ -23,11 +23,11 @@ _OPERANDS: Final = {
     "addmv": "mat vec",
     "addr": "vec1 vec2",
 }
-"""The ops that had such forms, and what they call their tensors after the first."""
+"""The ops with old forms, and the names of their tensors after the first."""
 
 
 def names() -> tuple[str, ...]:
-    """The ops that had such forms."""
+    """The ops with old forms."""
     return tuple(_OPERANDS)
 
 

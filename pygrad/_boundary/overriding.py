@@ -55,7 +55,7 @@ def _run_disabled(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any 
 
 
 class _Switch:
-    """A scope in which a thread's types, or its modes as well, are not asked."""
+    """A scope in which a thread's types, and optionally its modes, are not asked."""
 
     _off = ENABLED
 
@@ -80,15 +80,15 @@ class DisableTorchFunction(_Switch):
 
 
 modes_anywhere = False
-"""Whether any thread has a mode."""
+"""True while any thread has a mode."""
 on_modes: Callable[[], None] = lambda: None  # noqa: E731
-"""Called when that changes."""
+"""Called when `modes_anywhere` changes."""
 _with_modes: Final[list[None]] = []
 _counting: Final = threading.RLock()
 
 
 def push_mode(mode: Any) -> None:
-    """Lets a mode be asked first of all that this thread calls."""
+    """Makes a mode the first one that calls of this thread ask."""
     global modes_anywhere
     arm()
     state.modes.append(mode)
@@ -100,7 +100,7 @@ def push_mode(mode: Any) -> None:
 
 
 def pop_mode() -> Any:
-    """Takes the innermost mode away, and returns it.
+    """Removes and returns the innermost mode.
 
     Raises:
         RuntimeError: there is none.
@@ -126,7 +126,7 @@ def has_modes() -> bool:
 
 
 def is_overriding(value: Any) -> bool:
-    """Whether a value is to be asked, if its type is seen for the first time too."""
+    """Whether a value's type overrides; also for a type seen for the first time."""
     return kind_of(value) == K_OVERRIDING
 
 
@@ -153,8 +153,8 @@ def found_in(values: Iterable[Any]) -> list[Any]:
 
 
 def found_among(values: Iterable[Any], kind_of: Callable[[Any], type] = type) -> list[Any]:
-    """As `found_in`, for functions written in Python: looks at the values alone, and includes plain
-    tensors, which have a ``__torch_function__`` too.
+    """Like `found_in`, for functions written in Python: looks at the values alone, and includes
+    plain tensors, which have a ``__torch_function__`` too.
     """
     found: list[Any] = []
     for value in values:
@@ -173,13 +173,13 @@ def _insert(value: Any, found: list[Any], kind_of: Callable[[Any], type]) -> Non
 
 
 def asks(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[bool, Sequence[Any]]:
-    """Whether types or a mode are to be asked about a call, and the values that are."""
+    """Whether a call must ask types or a mode, and the values to ask."""
     found = overloaded(args, kwargs)
     return bool(found or (modes_anywhere and has_modes())), found
 
 
 def overloaded(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
-    """`found_in` the arguments of a call, if this thread's types are to be asked."""
+    """`found_in` the arguments of a call; empty if this thread has switched types off."""
     if state.off != ENABLED:
         return []
     return found_in((*args, *kwargs.values()) if kwargs else args)
@@ -192,9 +192,9 @@ class _Public:
     """A function as users know it.
 
     Attributes:
-        function: the object that they have. name: of it in errors. native: whether PyTorch has it
-        in C++, which shows in the form of arguments and errors. method: of tensors alone.
-        operator: where it fails the other operand may know more.
+        function: the public object. name: its name in errors. native: whether PyTorch has it in
+        C++, which affects the form of arguments and errors. method: only a method of tensors.
+        operator: on failure Python asks the other operand.
     """
 
     __slots__ = ("function", "method", "name", "native", "operator", "parameters")
@@ -243,9 +243,9 @@ def _parameters(function: Any) -> inspect.Signature | None:
 
 
 NAMES: Final[dict[Any, str]] = {}
-"""Of functions that stand for another method of the class Tensor, its name: of operators."""
+"""Names of functions that stand for another method of the class Tensor, such as operators."""
 _PREFIXED: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
-"""What names of PyTorch's C++ functions begin with, by their modules."""
+"""Prefixes of PyTorch's C++ functions, by module."""
 _IN_PYTHON: Final = frozenset(
     "__array__ __array_wrap__ __contains__ __deepcopy__ __dir__ __dlpack__ __dlpack_device__ "
     "__floordiv__ __format__ __ipow__ __len__ __pow__ __rdiv__ __reduce_ex__ __repr__ __reversed__ "
@@ -296,10 +296,10 @@ def public(function: Any) -> Any:
 
 
 def method_of(mode: Any, name: str) -> Any:
-    """A mode's method.
+    """The method of a mode.
 
     Raises:
-        RuntimeError: it is one of the class.
+        RuntimeError: it is a classmethod.
     """
     method = getattr(mode, name)
     if getattr(method, "__self__", None) is not mode:
@@ -420,13 +420,13 @@ _op_types: tuple[type, ...] = ()
 
 
 def adopt_ops(*kinds: type) -> None:
-    """Tells this module the classes of ``torch.ops.aten.add`` and of its overloads."""
+    """Passes the classes of ``torch.ops.aten.add`` and of its overloads to this module."""
     global _op_types
     _op_types = kinds
 
 
 def adopt_tensor(kind: type) -> None:
-    """Tells this module the Tensor class."""
+    """Passes the Tensor class to this module."""
     global _tensor_type
     _tensor_type = kind
 
@@ -441,8 +441,8 @@ _arming: Final = threading.RLock()
 
 
 def overridable(function: F) -> F:
-    """A decorator of a function written in Python that types and modes may override; it is the same
-    function.
+    """A decorator for a function written in Python that types and modes may override; returns the
+    same function.
     """
     announced.add(function)
     when_armed(functools.partial(put_gate, function))
@@ -450,15 +450,15 @@ def overridable(function: F) -> F:
 
 
 def created(function: F) -> F:
-    """As `overridable`, for a function that makes tensors: only modes are asked, and overrides are
-    off within it.
+    """Like `overridable`, for a function that makes tensors: only modes are asked, and overrides
+    are off within it.
     """
     when_armed(functools.partial(put_gate, function, creates=True))
     return function
 
 
 def when_armed(run: Callable[[], None]) -> None:
-    """Calls a function when types or modes are first seen, or now if they have been."""
+    """Calls a function when the first overriding type or mode appears, or now if it has."""
     if _armed:
         run()
     else:
@@ -466,7 +466,7 @@ def when_armed(run: Callable[[], None]) -> None:
 
 
 def arm() -> None:
-    """Puts gates in front of all that was announced: a type that overrides, or a mode, is there."""
+    """Puts gates in front of all announced functions: the first overriding type or mode exists."""
     global _armed
     if _armed:
         return
@@ -478,12 +478,12 @@ def arm() -> None:
 
 
 def is_armed() -> bool:
-    """Whether functions written in Python ask."""
+    """Whether functions written in Python have gates."""
     return _armed
 
 
 _PLAIN: Final[set[type]] = set()
-"""Types of which none is asked; filled when they are seen."""
+"""Types that do not override; filled when they are seen."""
 _plain: Final = _PLAIN.issuperset
 
 
@@ -540,7 +540,7 @@ def behind(function: Any) -> Any:
 
 
 WRAPPER: Final = type(property().__get__)
-"""The class of what stands for an attribute: ``Tensor.grad.__get__``."""
+"""The class of an attribute's getter: ``Tensor.grad.__get__``."""
 
 
 def put_gates_on(kind: type, name: str, attribute: property) -> None:
@@ -570,7 +570,7 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
     get, put, drop = attribute.fget, attribute.fset, attribute.fdel
     gates = [gated(f, what) for f, what in zip((get, put, drop), told, strict=True)]
     attribute.__init__(*gates, attribute.__doc__)  # type: ignore[misc]
-    setattr(kind, name, attribute)  # so that no compiled access has the function of before
+    setattr(kind, name, attribute)  # drops compiled accesses with the former function
 
 
 class _Module:
@@ -582,11 +582,13 @@ class _Module:
 
 
 disabled: Final = MethodType(_run_disabled, _Module())
-"""As a class's ``__torch_function__``: its values are plain tensors, or no tensors at all."""
+"""The ``__torch_function__`` of a class that does not override: its values are plain tensors, or no
+tensors.
+"""
 
 
 def _overrides(kind: type) -> bool:
-    """Whether values of a type are to be asked, of a type that was not seen before."""
+    """Whether values of a new type must be asked."""
     try:
         found = kind.__torch_function__  # type: ignore[attr-defined]
     except AttributeError:

@@ -3,11 +3,11 @@
 `lock` is made of plain fields, because an exception of a signal's handler may come between any two
 lines: see `_Lock`.
 
-Threads that wait stand in a queue. A thread's short calls are quick while it has the turn: it then
-takes the engine without a look at the queue. So whoever has to wait takes the turn away; the next
-call of its owner is a slow one, which finds the queue, wakes the first in it and stands behind. A
-thread that waits gets the engine after one call of each thread before it. While a callback runs
-within a call, its thread keeps the engine.
+Waiting threads form a queue. A thread's short calls are quick while it has the turn: it then takes
+the engine without a look at the queue. A thread that has to wait therefore takes the turn away; the
+owner's next call is a slow one, which finds the queue, wakes its first thread and joins the end. A
+waiting thread gets the engine after one call of each thread before it. While a callback runs within
+a call, its thread keeps the engine.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class _Lock:
     holds the lock, and waiters see when that object no longer does.
 
     Attributes:
-        free: None while a frame is written or a call runs. Else `key`: the owner's calls need not
-            ask; or False: they do.
+        free: None while a frame is written or a call runs. Else `key`, with which the owner's
+            calls are quick; or False, with which they are slow.
         key: an object that each new owner makes, so that a thread sees whether it has been the
             owner all the time since it looked.
-        held: what keeps other threads out beyond a short call: a frame of `holding`, or the
-            generator that runs a callback. None: nothing does.
+        held: the object that keeps other threads out beyond a short call: a frame of `holding`, or
+            the generator that runs a callback; else None.
         user: the thread that holds the lock, or held it last.
         ident: the thread whose modes are in the engine's frame.
         turn: the thread whose short calls are quick, 0 for none; None while that changes.
@@ -63,7 +63,7 @@ class _Lock:
         return f"<pygrad engine lock user={self.user} count={count} waiting={len(self.waiting)}>"
 
     def is_mine(self) -> bool:
-        """Whether this thread is inside of the engine: in a callback, say."""
+        """Whether this thread is inside the engine, for example in a callback."""
         return self.held is not None and self.user == get_ident()
 
 
@@ -71,10 +71,10 @@ class _Waiter:
     """A thread's place in the queue.
 
     Attributes:
-        ident: the thread's; a signal's handler that comes while it waits may wait too.
+        ident: the thread's ident; a signal handler of a waiting thread may wait too.
         alarm: a lock that is released to wake the thread.
-        looks: how often it looked and had to go on waiting.
-        passed: how often of these the engine was free, for somebody before it.
+        looks: the number of looks after which it went on waiting.
+        passed: the number of these at which the engine was free, for a thread before it.
     """
 
     __slots__ = ("alarm", "ident", "looks", "passed")
@@ -96,15 +96,15 @@ class _Waiter:
 lock: Final = _Lock()
 _turn: Final = threading.RLock()
 mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
-"""Whether this thread owns the engine: the fastest way to ask."""
+"""Whether this thread owns the engine: the fastest test."""
 _turn.acquire()
 
 
 def _turn_to(ident: int, turn: Any = _turn) -> None:
-    """Gives the turn to a thread that has the engine, or, as anybody may, to nobody: 0.
+    """Gives the turn to a thread that has the engine; or, as any thread may, to nobody: 0.
 
-    Another thread, or a signal's handler, that comes between the two calls may give the turn too;
-    acquiring what it has left acquired would wait for ever.
+    Another thread, or a signal handler, that runs between the two calls may give the turn too;
+    acquiring a lock that it has left acquired would wait forever.
     """
     lock.turn = None
     try:
@@ -117,25 +117,27 @@ def _turn_to(ident: int, turn: Any = _turn) -> None:
 
 
 on_new_owner: Callable[[], None] = lambda: None  # noqa: E731
-"""Called when another thread than before has taken the engine; if interrupted, once more."""
+"""Called when a different thread has taken the engine; called again if interrupted."""
 before_use: Final[list[Callable[[], None]]] = []
-"""What is to be called before the engine is used again; each takes itself away when it is done."""
+"""Functions to call before the engine is used again; each removes itself when it is done."""
 
 _Before = tuple[Any, Any, tuple[bytes, bytes] | None]
-"""What `holding` puts back: `held`, `free`, and what this thread was writing, if a finalizer or a
-signal's handler has come in the middle of that.
+"""The state that `holding` restores: `held`, `free`, and the frame that this thread was writing if
+a finalizer or a signal handler interrupted it.
 """
 _IN_USE: Final = object()
 _FORK: Final = object()
 _SOON: Final = 5e-5
 _LATER: Final = 1e-3
-"""Seconds between two looks of a thread that waits, at first and at most, if nobody wakes it."""
+"""Seconds between two looks of a waiting thread that nobody wakes, at first and at most."""
 _PATIENCE: Final = 100
-"""How often a thread looks on while the engine is free for one before it, which may have ended."""
+"""The number of looks for which a thread tolerates a free engine with another thread before it in
+the queue, which may have ended.
+"""
 
 
 def holding(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
-    """Calls a function with the engine taken for this thread, when whoever uses it is done.
+    """Calls a function with the engine taken for this thread, once the present user is done.
 
     Args:
         wait: False: if another thread uses the engine, return `_IN_USE` at once.
@@ -168,7 +170,7 @@ def _give_back(before: _Before) -> None:
 
 
 def _take(token: Any, wait: bool = True) -> _Before | None:
-    """Takes the engine for this thread and whatever the token is of; None: another has it."""
+    """Takes the engine for this thread under a token; None: another thread has it."""
     if host.unusable is not None:
         raise trapped()
     me, waiter = get_ident(), None
@@ -195,7 +197,7 @@ def _take(token: Any, wait: bool = True) -> _Before | None:
             try:
                 lock.waiting.remove(waiter)
             except ValueError:
-                pass  # somebody lost patience, or this thread was not there yet
+                pass  # the queue was cleared, or this thread was not in it yet
     saved = None
     if free is None:
         saved = bytes(slots), bytes(memory[frame:FRAME_END])
@@ -260,9 +262,9 @@ call_long, call2_long = _passing(host.call_long), _passing(host.call2_long)
 
 
 def _left_behind(token: Any) -> bool:
-    """Frees the engine if it is held for nothing that runs: an exception came before the end.
+    """Frees the engine if nothing running holds it any more: an exception prevented the release.
 
-    Returns: whether it was.
+    Returns: whether the engine was freed.
     """
     if token is None:
         user = lock.user
@@ -296,7 +298,7 @@ _users: Final = {get_ident(): weakref.ref(threading.current_thread())}
 
 
 def used_by_one() -> bool:
-    """Whether of the threads that run one alone has called the engine."""
+    """Whether only one of the running threads has called the engine."""
     if len(_users) == 1:
         return True
     frames = sys._current_frames()
@@ -320,7 +322,7 @@ _before_fork_held: Final[list[_Before]] = []
 
 
 def _before_fork() -> None:
-    """Waits for other threads, which a child does not have: its engine must not be in use."""
+    """Waits until no thread uses the engine: the child process does not have the other threads."""
     if host.unusable is None:
         before = _take(_FORK)
         assert before is not None
@@ -343,8 +345,8 @@ process.hear(process.after_fork_in_child, _after_fork_in_child)
 
 
 def trapped() -> _errors.EngineError:
-    """The error for a call that the engine did not survive, then and ever after."""
+    """The error for the call that broke the engine, and for all later calls."""
     if host.unusable is None:
         host.unusable = host.reason_of_trap()
-    _turn_to(0)  # every call asks `_take`, which refuses
+    _turn_to(0)  # makes every call go through `_take`, which refuses
     return _errors.EngineError(f"pygrad: the engine is unusable: {host.unusable}")

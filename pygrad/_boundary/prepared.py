@@ -34,8 +34,8 @@ _END: Final = _NAMES + 16 * 4
 
 
 class Prepared:
-    """A call of an op that returns nothing, its frame written once in memory of its own: the lists
-    stay, the numbers may be set anew.
+    """A call of an op without results, whose frame is written once in own memory: the lists stay,
+    the numbers may be changed.
     """
 
     __slots__ = ("_at", "_block", "_long", "_numbers_at", "_pack_numbers", "_row")
@@ -51,8 +51,8 @@ class Prepared:
         """Writes the frame.
 
         Args:
-            lists: the positional arguments, each of handles, which the caller keeps alive.
-            names, numbers: the keywords. What is a float or a bool now must be so later.
+            lists: the positional arguments: lists of handles, which the caller keeps alive.
+            names, numbers: the keywords. A float must stay a float, a bool a bool.
             long: let other threads run meanwhile.
         """
         handles = [handle for items in lists for handle in items]
@@ -76,7 +76,7 @@ class Prepared:
         self.set(numbers)
 
     def set(self, numbers: Sequence[float]) -> None:
-        """Gives later calls other numbers."""
+        """Sets the numbers of later calls."""
         self._pack_numbers(_memory, self._numbers_at, *numbers)
 
     def run(self) -> None:

@@ -42,7 +42,9 @@ def _load_module(engine: wasmtime.Engine) -> wasmtime.Module:
 compiler: Final = _make_engine()
 module: Final = _load_module(compiler)
 of_engines: Final[weakref.WeakKeyDictionary[type, str]] = weakref.WeakKeyDictionary()
-"""The classes of what belongs to an engine, of each of them, with its package's name."""
+"""The classes of objects that belong to an engine, for all engines, with the engine's package
+name.
+"""
 _stores: Final[dict[int, tuple[weakref.ref[CodeType], wasmtime.Store]]] = {}
 
 

@@ -46,9 +46,9 @@ return {slow}
 """The crossing itself.
 
 Places:
-    guard: what else must hold. write: the slots but the second, where a released handle goes.
-    mark: takes the mark of a view from the result. base: tells the result what it is a view of.
-    otherwise: what becomes of any other result. slow: what takes everything.
+    guard: further conditions. write: fills the slots except the second, which is for a released
+    handle. mark: clears the view bit of the result. base: sets the result's base.
+    otherwise: handles any other result. slow: the call for all other cases.
 """
 
 _SLOTS: Final = """\
@@ -59,8 +59,8 @@ _slot[4] = {first}
 
 
 def _filled(text: str, **places: str) -> str:
-    """The text with its places filled, each line of a filling indented as its place is; a line
-    with nothing but an empty place goes.
+    """The text with its places filled: each line of a filling gets the place's indentation; a line
+    with only an empty place is dropped.
     """
 
     def fill(line: str) -> str:
