@@ -17,7 +17,7 @@ _swap_module_params_on_conversion: bool = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Whether converting a module gives it new parameters, rather than the old ones new data."""
+    """Sets whether converting a module makes new parameters, or gives the old ones new data."""
     global _overwrite_module_params_on_conversion
     _overwrite_module_params_on_conversion = value
 

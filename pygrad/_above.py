@@ -66,7 +66,7 @@ PLACES: Final = {
     }.items()
     for name in names.split()
 }
-"""Where each name is."""
+"""The module of each name."""
 
 
 if not TYPE_CHECKING:

@@ -17,7 +17,7 @@ def _named(function: Function, name: str, module: str, doc: str) -> tuple[str, F
 
 
 def answers(module: str, table: dict[str, Any]) -> dict[str, Function]:
-    """A function a name, which returns the value whatever it is asked; a type is called for it.
+    """A function for each name that returns a fixed value; a type as the value is called.
 
     Example:
         >>> answers("pygrad.cuda", {"device_count": 0})["device_count"]()
@@ -36,9 +36,9 @@ def answers(module: str, table: dict[str, Any]) -> dict[str, Function]:
 
 
 def refusals(module: str, names: str, error: type[Exception], message: str) -> dict[str, Function]:
-    """A function for each of the names, which raises; a {} in the message stands for its name.
+    """A function for each name that raises; {} in the message stands for the name.
 
-    Of a name with a capital letter it is a class, which has no instances.
+    A name with a capital letter becomes a class, which cannot be instantiated.
 
     Example:
         >>> refusals("pygrad.cuda", "init", AssertionError, "no CUDA")["init"]()

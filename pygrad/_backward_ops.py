@@ -1,9 +1,9 @@
 """Backward ops of PyTorch's dispatcher, as ``aten.convolution_backward``: their functions, and the
-gradient functions of nodes that are told as one of them.
+mapping of nodes to them.
 
-A dispatch mode, or the class of a wrapper, is asked for these in a backward, where the engine's
-gradient functions read elements themselves. Most functions run the forward op anew and ask autograd
-for its gradient, which gives the engine's bits.
+In a backward, a dispatch mode or the class of a wrapper is asked for these ops, because the
+engine's gradient functions would read elements themselves. Most functions run the forward op anew
+and differentiate it by autograd, which gives the engine's bits.
 """
 
 from __future__ import annotations
@@ -128,8 +128,9 @@ def _max_pool_backward(
     indices: Tensor,
     nd: int = 2,
 ) -> Tensor:
-    """The gradient of max_pool2d, all of which the indices say."""
-    planes = self.masked_fill(self.new_ones((), dtype=bool_), 0.0).flatten(-nd)  # in the graph
+    """The gradient of max_pool2d, computed from the indices alone."""
+    # zeros with history
+    planes = self.masked_fill(self.new_ones((), dtype=bool_), 0.0).flatten(-nd)
     grad: Tensor = planes.scatter_add(-1, indices.flatten(-nd), grad_output.flatten(-nd))
     return grad.reshape(self.shape)
 
@@ -401,7 +402,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "log_sigmoid_backward": lambda g, self, buffer: g * (-self).sigmoid(),
     "gelu_backward": _gelu_backward,
 }
-"""Functions by the name of the op; among them a forward op that gives what its gradient needs."""
+"""Functions by the name of the op, including a forward op whose results its gradient needs."""
 
 
 # ------------------------------------------------------------------ gradient functions as ops
@@ -446,8 +447,8 @@ _CALLS: Final = {
     "NativeGroupNorm": f"native_group_norm_backward(g, input, {_NORM}, weight, N, C, HxW, group, "
     "mask3)",
 }
-"""By node: the op, and its arguments by the names under which the node saved them. `g` is the first
-gradient that came, `mask3` says which of three are wanted.
+"""The op of each node, and its arguments by the names under which the node saved them. `g` is the
+first incoming gradient; `mask3` tells which of three gradients are wanted.
 """
 
 
@@ -483,7 +484,7 @@ _STEPS: Final[dict[str, Callable[[Any, Tensor], Tensor]]] = {
     "Im2Col": _fold,
     "Col2Im": lambda node, g: _nn["unfold"](g, *_window(node)),
 }
-"""By node: what is told as several ops."""
+"""Nodes whose gradient is several ops."""
 
 
 _NORMS: Final = {"NativeLayerNorm", "NativeBatchNorm"}

@@ -21,18 +21,20 @@ _OF_PYTHON: Final = frozenset(
     "chain_matmul einsum meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique "
     "unique_consecutive unravel_index".split()
 )
-"""What of the table's functions of `torch` is Python there."""
+"""Functions of the table that PyTorch's `torch` has in Python."""
 _OF_NN: Final = frozenset(
     "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d "
     "conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity gelu hardshrink "
     "linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle "
     "pixel_unshuffle prelu scaled_dot_product_attention softplus softshrink".split()
 )
-"""What of those of `nn.functional` is none, beside the in-place ones."""
+"""Functions of the table that are builtins in PyTorch's `nn.functional`, besides the in-place
+ones.
+"""
 
 
 def is_builtin(space: str, name: str) -> bool:
-    """Whether PyTorch's function of a namespace is one."""
+    """Whether PyTorch's function of a namespace is a builtin."""
     if space == "nn":
         return name in _OF_NN or name.endswith("_")
     if space == "torch":
@@ -81,7 +83,7 @@ class Builtin(staticmethod):  # type: ignore[type-arg]  # it has no parameters w
     def __repr__(self) -> str:
         return f"<built-in method {self.__name__} of {self.__module__}>"
 
-    def __reduce__(self) -> str:  # where it is found
+    def __reduce__(self) -> str:  # pickled by name
         return self.__qualname__
 
 

@@ -44,12 +44,14 @@ def _create_module(self: ExtensionFileLoader, spec: ModuleSpec) -> ModuleType:
 
 
 def explain() -> None:
-    """Makes the import errors of such modules name the reason, until `explain_no_more`."""
+    """Makes the import errors of modules that need torch name the reason, until
+    `explain_no_more`.
+    """
     loader: Any = ExtensionFileLoader
     loader.create_module = _create_module
 
 
 def explain_no_more() -> None:
-    """Gives the import errors of such modules their own messages again."""
+    """Restores the import errors of such modules."""
     loader: Any = ExtensionFileLoader
     loader.create_module = _load

@@ -1,4 +1,4 @@
-"""The older form of ops of a program's own, by functions that are told the name of an op.
+"""The older API for ops of a program's own: functions that take the name of an op.
 
 Example:
     >>> import pygrad as torch

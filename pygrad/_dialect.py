@@ -24,7 +24,7 @@ BESIDE: Final = "functorch"
 
 
 class _Alias(Loader):
-    """Loads a module under one more name: gives out the one there is, which stays as it was."""
+    """Loads an existing module under another name, unchanged."""
 
     def __init__(self, name: str, original: ModuleType) -> None:
         self._name = name
@@ -153,10 +153,10 @@ def missing(module: str, name: str) -> Exception:
 
 
 def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a module of the dialect: a module of pygrad shows as
-    the dialect has it, anything else as it is, and what is there already is put into the module.
+    """The ``__getattr__`` and ``__dir__`` of a module of the dialect: submodules of pygrad appear
+    as the dialect's, other names unchanged. Existing names are copied into the module.
 
-    To others the module is known as torch's.
+    The module's `__name__` is torch's.
     """
     original = importlib.import_module(original_name(package))
     here = sys.modules[package]
@@ -224,13 +224,13 @@ def _is_public(name: str) -> bool:
 
 
 def stand_for_torch() -> None:
-    """Gives every module of the dialect that is loaded its name in torch, and classes theirs."""
+    """Gives every loaded module of the dialect, and its classes, their names in torch."""
     sys.modules[TORCH] = sys.modules[DIALECT]
     _show_as_torch(TORCH)
 
 
 def stand_aside() -> None:
-    """Takes the dialect from PyTorch's names again."""
+    """Removes the dialect from PyTorch's names."""
     for name in [n for n in sys.modules if n.partition(".")[0] in (TORCH, BESIDE)]:
         if sys.modules[name] is sys.modules.get(f"{ORIGINAL}.{name}"):
             del sys.modules[name]

@@ -69,13 +69,13 @@ def _keep_arguments() -> None:
 
 
 def _lifted(tensor: Any) -> Any:
-    """A tensor of a program's data, of which the modes of this thread are told."""
+    """A new tensor of a program's data, after this thread's modes have seen it."""
     found = handled(ops.aten.lift_fresh.default, (tensor,), {}) if _here.modes else tensor
     return tensor if found is NotImplemented else found
 
 
 def unseen(function: Callable[[Any], Any], value: Any) -> Any:
-    """The result of a function of a tensor or a number, of which no mode is told."""
+    """Calls a function of a tensor or a number without telling modes."""
     if not _here.modes:
         return function(value)
     with without_modes():
@@ -124,7 +124,7 @@ def without_modes() -> Iterator[list[Any]]:
 
 
 class disabled:
-    """`torch._C._DisableTorchDispatch`: nobody is asked while it is there, no class and no mode."""
+    """`torch._C._DisableTorchDispatch`: while an instance lives, no class and no mode is asked."""
 
     def __init__(self) -> None:
         _here.disabled += 1
@@ -156,8 +156,8 @@ def run_unasked(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 # ------------------------------------------------------------------ functions of libraries
 
 kernels: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
-"""What libraries have put in the place of PyTorch's own ops, by the names of their overloads, then
-by the type of device."""
+"""Functions that libraries have put in the place of PyTorch's own ops, by the names of their
+overloads, then by the type of device."""
 
 
 def put_kernel(name: str, device: str, function: Callable[..., Any]) -> Callable[[], None]:
@@ -247,7 +247,7 @@ def host_tensor(tensor: Any, hidden: bool = False) -> Any:
 
 
 def _extent(sizes: Sequence[int], strides: Sequence[int], offset: int) -> int:
-    """How many elements a storage has up to the last of such a tensor."""
+    """The number of elements of a storage up to the last one of a tensor with this geometry."""
     if 0 in sizes:
         return offset
     return offset + 1 + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True))
@@ -372,7 +372,7 @@ _ENUMERATIONS: Final = {
     "ScalarType": ("dtype", "self_dtype", "input_dtype"),
     "MemoryFormat": ("memory_format",),
 }
-"""By type, the arguments that are members of an enumeration in C."""
+"""Arguments that are members of an enumeration in C, by type."""
 
 
 def _as_list(kind: Any, value: Any, of_row: bool) -> Any:
@@ -517,7 +517,9 @@ def _trimmed(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], 
 
 
 _BY_VALUE: Final = {"bernoulli": (1, "float"), "masked_fill": (2, "Scalar")}
-"""Where an op has a tensor or a number, and the overload that takes a number."""
+"""The index of an op's argument that is a tensor or a number, and the overload that takes a
+number.
+"""
 
 
 def _order(name: str, values: Sequence[Any]) -> list[str]:
@@ -547,7 +549,9 @@ def fitted(
     absent: dict[str, str] | None = None,
     several: bool = False,
 ) -> Called | None:
-    """The overload of an op of PyTorch's that takes these values, and gives several results."""
+    """The overload of an op of PyTorch that takes these values, and has several results if
+    wanted.
+    """
     if name not in native_lines():
         return None
     for overload in _order(name, values):
@@ -587,7 +591,7 @@ def _as_softmax(name: str) -> Callable[[list[Any]], Called | None]:
 
 
 def _steps(index: Sequence[int], x: Any) -> Iterator[tuple[Any, ...]]:
-    """A subscript as ops, one after the other: each with its arguments behind the first."""
+    """A subscript as a sequence of ops, each with its arguments after the first."""
     width, items, at = {NONE: 1, ELLIPSIS: 1, SLICE: 4}, [], 0
     while at < len(index):
         n = width.get(index[at], 2)
@@ -873,7 +877,7 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
         {},
     ),
 }
-"""By the name of an op here: what PyTorch's dispatcher sees."""
+"""The op that PyTorch's dispatcher sees, by the name of the op here."""
 _ONLY_AT_LAST: Final = {
     "_getitem",
     "__getitem__",
@@ -888,7 +892,7 @@ _ONLY_AT_LAST: Final = {
     "contiguous",
     "square",
 }
-"""Those that are composite: told only where they are one loop here."""
+"""Composite ops: asked only where they are one loop here."""
 
 
 @functools.cache
@@ -949,7 +953,7 @@ _SILENT: Final = {
 
 
 def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | Composed | None:
-    """The call that the engine's question describes; None: nobody is asked."""
+    """The call that the engine's question describes; None: the question is not passed on."""
     named: dict[str, Any] | None = None
     absent: dict[str, str] = {}
     if row >= 0:
@@ -1013,8 +1017,8 @@ def _of_one_dtype(called: Called) -> Called:
 
 
 def _placed(called: Called) -> Called:
-    """The call of a function that makes tensors, which says where: PyTorch's functions for Python
-    tell the device, where no tensor does, and that the memory is not pinned.
+    """Completes the call of a function that makes tensors: PyTorch's Python functions pass the
+    device, where no tensor does, and that the memory is not pinned.
     """
     name, overload, args, kwargs = called
     arguments = ops.schema_of(name, overload).arguments
@@ -1059,7 +1063,7 @@ def _overloaded(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
 def handled_by_rule(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Callable[..., Any]]
 ) -> Any:
-    """As `handled`, with rules by class that precede the handlers of classes."""
+    """Like `handled`, with rules by class that precede the handlers of classes."""
     if not (_here.modes or _overloaded(args, kwargs)):
         return NotImplemented
     return handled(func, args, kwargs, rules)
@@ -1220,7 +1224,7 @@ def _answered(words: list[int]) -> list[int]:
         return _composed(called())
     func = ops.overload(called[0], called[1])
     result = handled(func, called[2], called[3])
-    if result is NotImplemented:  # no class is there to be asked
+    if result is NotImplemented:  # there is no class to ask
         return [asked.LATER, 1]
     if len(func._schema.returns) > 1 and _gives_one(words):
         return _first_of(result)
@@ -1230,7 +1234,7 @@ def _answered(words: list[int]) -> list[int]:
 
 
 def _first_of(result: Any) -> list[int]:
-    """Several results where the op here gives one: its node keeps the others."""
+    """Answers with several results where the op here returns one: its node keeps the others."""
     if isinstance(result, (tuple, list)) and all(isinstance(each, Tensor) for each in result):
         return [asked.FIRST, len(result), *_handles(result)]
     first = result[0] if isinstance(result, (tuple, list)) and result else result
@@ -1238,7 +1242,7 @@ def _first_of(result: Any) -> list[int]:
 
 
 def _gives_one(words: Sequence[int]) -> bool:
-    """Whether the op has one result here."""
+    """Whether the op returns one result here."""
     return not asked.has_places(words) if words[0] < 0 else _row_gives_one(words[0])
 
 

@@ -137,7 +137,7 @@ C_NAMES: Final = {
     uint32: "unsigned int",
     uint64: "long unsigned int",
 }
-"""As PyTorch's messages have them from its compiler."""
+"""Names of C types in PyTorch's messages, from its compiler."""
 
 
 _DEVICE_TYPES: Final = (
@@ -182,8 +182,9 @@ def _device_named(text: str) -> tuple[str, int | None]:
 
 
 switches_of_devices: Final[list[Callable[[Any], bool]]] = []
-"""What lets tensors be made on a device and tells whether they were made on meta: the first
-engine's, since devices are of none. It raises for a device that is not there."""
+"""Functions that allow tensors on a device and return whether they were made on meta before. They
+belong to the first engine, since devices belong to no engine. Raise for a device that pygrad lacks.
+"""
 
 
 class _Entered(threading.local):
@@ -292,7 +293,7 @@ class _Named:
 
 
 class layout(_Named):
-    """How elements are laid out: ``strided``, or only some of them, as ``sparse_coo``."""
+    """The layout of elements: ``strided``, or a sparse one such as ``sparse_coo``."""
 
 
 class memory_format(_Named):
@@ -310,10 +311,10 @@ LAYOUTS: Final = {
     each.name: each
     for each in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 }
-"""By their names."""
+"""Layouts by name."""
 contiguous_format: Final = memory_format("contiguous_format")
 legacy_contiguous_format: Final = contiguous_format
-"""Its name in older programs."""
+"""An older name of `contiguous_format`."""
 preserve_format: Final = memory_format("preserve_format")
 channels_last: Final = memory_format("channels_last")
 channels_last_3d: Final = memory_format("channels_last_3d")
@@ -384,7 +385,7 @@ class Size(tuple[int, ...]):
 
 
 size_of: Final = functools.partial(tuple.__new__, Size)
-"""A Size of what is known to be ints."""
+"""A Size of known ints, unchecked."""
 
 
 _FLOATS: Final = {

@@ -1,14 +1,14 @@
 """Several engines in a process: each is the package once more, with a memory of its own.
 
-The modules are executed anew under a private name, ``pygrad@1`` and so on, and find each other and
-not those of the first: all their imports are relative, and their builtins have an ``__import__`` of
-their own. So every registry, class, view of memory and lock is an engine's by construction, and a
-call costs what it costs with one engine. Shared is what stands for no engine: the compiled binary,
-dtypes and errors.
+The modules are executed anew under a private name, ``pygrad@1`` and so on, and import each other
+instead of those of the first engine: all their imports are relative, and their builtins have an own
+``__import__``. So every registry, class, view of memory and lock belongs to one engine by
+construction, and a call costs the same as with one engine. Shared are modules that belong to no
+engine: the compiled binary, dtypes and errors.
 
-The import system has only a `_Face` of each, for pickle and typing, which look modules up by name.
-What keeps an engine alive is whoever has something of it: a tensor has its class, that its methods,
-those the names of their module, and these the builtins, which have all modules.
+The import system has only a `_Face` of each module, for pickle and typing, which look modules up by
+name. Any object of an engine keeps it alive: a tensor has its class, the class its methods, these
+the globals of their module, and these the builtins, which have all modules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Floats of 8 bits, which files have and tensors here do not: read as float32, with the same
-numbers, where `utils.serialization.config.load.float8` says so.
+"""8-bit floats, which files may have and tensors here cannot: read as float32, with the same
+numbers, if `utils.serialization.config.load.float8` is set.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def _number(byte: int, fraction: int, bias: int) -> float:
 
 
 def decoded(raw: Any, name: str, what: str = "a tensor") -> Any:
-    """The numbers of bytes of such a type.
+    """The numbers that bytes denote in such a type.
 
     Args:
-        raw: a tensor of uint8. name: of the type. what: how an error calls the tensor.
+        raw: a tensor of uint8. name: the type's name. what: the tensor's name in errors.
 
     Raises:
         NotImplementedError: `config.load.float8` is not "float32".

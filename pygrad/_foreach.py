@@ -60,7 +60,7 @@ _SCHEMAS: Final = f"""
     copy_(list self, list src, any non_blocking=False)
     zero_(list self)
 """
-"""By name: which arguments have an item for each tensor of the first list."""
+"""The ops by name; arguments of kind list have an item for each tensor of the first list."""
 
 _WORDS: Final = {
     "list": "tuple of Tensors",
@@ -201,11 +201,11 @@ _OWN: Final[dict[str, Callable[..., Any]]] = {
     "powsum": _power_sum,
 }
 _BY_KEYWORD: Final = {"alpha", "value"}
-"""What the op of a tensor takes by name."""
+"""Keyword arguments of the op of a tensor."""
 
 
 def _single(name: str, in_place: bool) -> Callable[..., Any]:
-    """The op of one tensor."""
+    """The op of a single tensor."""
     if not in_place:
         return _OWN.get(name) or _f[name]
     if name in ("maximum", "minimum"):

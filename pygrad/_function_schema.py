@@ -65,7 +65,7 @@ class SchemaType:
 
 _SHOWN: Final = {"number": "Scalar"}
 _INTS: Final = {"ScalarType", "Layout", "MemoryFormat", "SymInt"}
-"""What PyTorch's types of arguments call int."""
+"""Types of arguments that PyTorch represents as int."""
 _KINDS: Final = {
     "Tensor": "TensorType",
     "int": "IntType",
@@ -297,7 +297,7 @@ def _default(text: str, kind: SchemaType) -> Any:
 
 
 def _typed(value: Any, kind: SchemaType) -> Any:
-    """A value as one of a type: an int as a float, a name as a device."""
+    """Converts a value to a type: an int to a float, a name to a device."""
     if isinstance(value, list):
         return [_typed(each, kind) for each in value]
     if kind.kind_ == "FloatType" and type(value) is int:
@@ -312,7 +312,7 @@ _ESCAPE: Final = r"\\\g<0>"
 
 
 def _shown(value: Any) -> str:
-    """A default as PyTorch prints it: floats with the digits that tell them apart."""
+    """The text of a default as PyTorch prints it: floats with enough digits to distinguish them."""
     if isinstance(value, float):
         digits = f"{value or 0.0:.17g}"
         return digits + "." * digits.lstrip("-").isdigit()
@@ -389,7 +389,7 @@ def native_lines() -> dict[str, dict[str, tuple[str, str]]]:
 
 @functools.cache
 def native_schema(name: str, overload: str) -> FunctionSchema:
-    """The schema of one overload of an op of PyTorch's."""
+    """The schema of one overload of an op of PyTorch."""
     return parse_schema(f"aten::{native_lines()[name][overload][1]}")
 
 

@@ -121,7 +121,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` was last told to warn only."""
+    """Whether `use_deterministic_algorithms` was last given `warn_only`."""
     return _debug_mode == 1
 
 
@@ -301,7 +301,7 @@ def _subscripts(labels: Iterable[Any]) -> str:
 
 
 def einsum(*args: Any) -> Tensor:
-    """The sum of products that an equation tells, as ``einsum("ij,jk->ik", a, b)``.
+    """The sum of products that an equation describes, as ``einsum("ij,jk->ik", a, b)``.
 
     Without an equation each operand is followed by the list of its labels, numbers below 52 or
     ``...``; the last list, if one is left, has those of the result.
@@ -323,7 +323,7 @@ def einsum(*args: Any) -> Tensor:
                 [2., 4.]])
     """
     if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (list, tuple)):
-        return _einsum(args[0], *args[1])  # so are types told that override it
+        return _einsum(args[0], *args[1])  # the form in which overriding types see the call
     return _einsum(*args)
 
 
@@ -387,7 +387,7 @@ def _type(value: Any) -> str:
 @overridable
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums products over dimensions of `a` and `b`: the last `dims` of a with the first of b, or
-    those in a pair of lists.
+    the dimensions in a pair of lists.
 
     Args:
         a: the left operand.

@@ -1,7 +1,7 @@
-"""Functions of PyTorch's compilers, exporters and devices that need none of these for a true
-answer: decorators that change nothing, switches without effect, queries.
+"""Functions of PyTorch's compilers, exporters and devices that work without them: decorators that
+change nothing, switches without effect, queries.
 
-They stand among the stand-ins: see `_stand_ins`.
+`_stand_ins` uses them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _subject(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 def _itself(name: str) -> Function:
-    """A decorator, with or without arguments, that gives back what it decorates."""
+    """A decorator, with or without arguments, that returns the decorated function."""
 
     def decorator(*given: Any, **named: Any) -> Any:
         function = _subject(given, named)
@@ -174,8 +174,8 @@ _TABLE: Final[dict[str, list[tuple[Callable[[str], Function], str]]]] = {
     "torch._jit_internal": [
         (_itself, "_copy_to_script_wrapper _drop _overload _overload_method"),
     ],
-    # Bytes are resized with the numbers of PyTorch's kernels for AVX2, and torchvision asks for
-    # these before it resizes bytes as they are.
+    # torchvision asks for this before it resizes bytes directly; they are resized with the numbers
+    # of PyTorch's AVX2 kernels.
     "torch.backends.cpu": [(_always("AVX2"), "get_cpu_capability")],
     "torch.compiler": [
         (_itself, "assume_constant_result nested_compile_region wrap_numpy"),
@@ -214,7 +214,7 @@ _QUESTIONS: Final = {
     **dict.fromkeys("is_available is_built is_compiled is_initialized is_supported".split(), False),
     "device_count": 0,
 }
-"""What is asked of any device or back end that is not here."""
+"""Queries of any absent device or back end."""
 
 
 def find(module: str, name: str) -> Function | None:

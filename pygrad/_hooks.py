@@ -64,13 +64,12 @@ class RemovableHandle:
 
 
 class EngineHandle(RemovableHandle):
-    """The handle of a hook that the engine holds: ``remove()`` takes it away; also a context
-    manager.
+    """The handle of a hook that the engine holds: ``remove()`` removes it; also a context manager.
 
     Args:
-        owner: the tensor or node that the hook is on, or what else `remove` knows it by.
+        owner: the tensor or node of the hook, or another key for `remove`.
         ident: the hook's number.
-        remove: tells the engine, given the owner and the number; the engine keeps a hook that a
+        remove: removes the hook, given the owner and the number; the engine keeps a hook that a
             running hook removes until the hooks of that tensor or node have run.
     """
 
@@ -95,11 +94,12 @@ class EngineHandle(RemovableHandle):
         return made
 
     def __reduce__(self) -> Any:
-        """A deep copy or a pickle is a handle of nothing: the hook stays where it is."""
+        """A deep copy or a pickle refers to no hook: the hook stays in place."""
         return RemovableHandle, (OrderedDict(),)
 
 
-EngineHandle.__name__ = EngineHandle.__qualname__ = "RemovableHandle"  # as which it prints
+# the class's name in its repr
+EngineHandle.__name__ = EngineHandle.__qualname__ = "RemovableHandle"
 # Where users know them, and pickle finds them.
 RemovableHandle.__module__ = EngineHandle.__module__ = f"{__package__}.utils.hooks"
 

@@ -289,7 +289,7 @@ def _span(tensor: Tensor) -> Tensor:
 
 
 def _with_attributes(tensor: Any, attributes: dict[str, Any]) -> Any:
-    """A tensor just made, with its attributes, those in slots too."""
+    """Sets the attributes of a new tensor, including slots."""
     slots = set(copyreg._slotnames(type(tensor)))  # type: ignore[attr-defined]
     for name in slots.intersection(attributes):
         setattr(tensor, name, attributes.pop(name))
@@ -322,7 +322,7 @@ class _Reduction(threading.local):
     """How this thread pickles tensors."""
 
     form: Callable[[Tensor], Any] | None = None
-    """Set while `save` writes PyTorch's files, which keep storages apart and shared."""
+    """Set while `save` writes PyTorch's files, which store storages separately and share them."""
 
 
 reduction: Final = _Reduction()

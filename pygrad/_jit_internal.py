@@ -43,7 +43,7 @@ def _marked(function: F, mark: str) -> F:
 
 
 def export(fn: F) -> F:
-    """Marks a method that is to be compiled even if nothing calls it."""
+    """Marks a method to be compiled even if nothing calls it."""
     return _marked(fn, FunctionModifiers.EXPORT)
 
 
@@ -114,7 +114,7 @@ def is_ignored_fn(fn: Any) -> bool:
 
 
 def should_drop(fn: Any) -> bool:
-    """Whether a mark says that compiled code raises instead of calling a function."""
+    """Whether a mark makes compiled code raise instead of calling a function."""
     return bool(get_torchscript_modifier(fn) == FunctionModifiers.UNUSED)
 
 
@@ -139,7 +139,7 @@ def boolean_dispatch(
     module_name: str,
     func_name: str,
 ) -> Callable[..., Any]:
-    """A function that is one of two, as an argument says.
+    """A function that calls one of two, chosen by an argument.
 
     Example:
         >>> from pygrad._jit_internal import boolean_dispatch
@@ -174,13 +174,13 @@ def _qualified_name(obj: Any, mangle_name: bool = True) -> str:
 
 
 def _overload(func: F) -> F:
-    """Notes a form of a function."""
+    """Records an overload of a function."""
     _overloaded_fns.setdefault(_qualified_name(func), []).append(func)
     return func
 
 
 def _overload_method(func: F) -> F:
-    """Notes a form of a method."""
+    """Records an overload of a method."""
     names = _overloaded_methods.setdefault(_qualified_name(func), {})
     names.setdefault(func.__qualname__.rpartition(".")[0], []).append(func)
     return func
@@ -213,7 +213,7 @@ def is_dict(ann: Any) -> bool:
 
 
 def is_union(ann: Any) -> bool:
-    """Whether an annotation is of one of several types."""
+    """Whether an annotation is a union."""
     import types
 
     return ann is typing.Union or get_origin(ann) in (typing.Union, types.UnionType)

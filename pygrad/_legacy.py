@@ -42,7 +42,7 @@ def _no_combination(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
 
 
 def _sizes(args: tuple[Any, ...]) -> list[int]:
-    """Sizes given one by one, each a number or a tensor of one."""
+    """Sizes given as separate arguments, each an int or a one-element tensor."""
     sizes = []
     for i, size in enumerate(args):
         if isinstance(size, bool) or not hasattr(size, "__index__"):
@@ -138,7 +138,7 @@ def legacy_tensor(
 
 class tensortype(type):
     """The class of ``FloatTensor`` and its like: calling one makes a tensor of its dtype, and
-    ``isinstance`` asks for that dtype.
+    ``isinstance`` tests for that dtype.
     """
 
     dtype: dtype
@@ -185,7 +185,7 @@ def legacy_name(tensor: Tensor) -> str:
 
 
 def dtype_named(kind: Any) -> dtype:
-    """The dtype that a dtype, a legacy type or its name, such as 'torch.FloatTensor', stands for.
+    """The dtype of a dtype, a legacy type or its name, such as 'torch.FloatTensor'.
 
     Raises:
         ValueError: no such name. TypeError: anything else.

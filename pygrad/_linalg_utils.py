@@ -1,4 +1,4 @@
-"""Small helpers of linear algebra that libraries import, and names that are no more."""
+"""Small helpers of linear algebra that libraries import, and removed names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_sparse(A: Any) -> bool:
 
 
 def get_floating_dtype(A: Tensor) -> dtype:
-    """The floating type in which a matrix is computed with: its own, if it has one."""
+    """The floating type for computing with a matrix: its own, if it is floating."""
     return A.dtype if A.dtype in (float32, float64) or A.is_floating_point() else float32
 
 

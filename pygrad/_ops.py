@@ -68,7 +68,7 @@ class Op:
 
 
 def _read_table() -> list[Op]:
-    """The ops in table order; rows of one name that stand together are overloads of one op."""
+    """The ops in table order; consecutive rows of one name are overloads of one op."""
     ops: list[Op] = []
     for row, (words, schema) in enumerate(e.describe()):
         name = schema[: schema.index("(")]

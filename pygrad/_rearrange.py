@@ -57,7 +57,7 @@ def _words(side: str) -> list[str]:
 
 
 def _parsed(side: str) -> list[Group]:
-    """The dimensions of one side, each the names that it is made of."""
+    """The dimensions of one side, each a group of names."""
     if "." in side:
         if "..." not in side:
             raise ValueError("Expression may contain dots only inside ellipsis (...)")
@@ -137,7 +137,7 @@ def _spread(groups: list[Group], dots: Group) -> list[Group]:
 
 
 def _bind(groups: list[Group], shape: Sequence[int], sizes: dict[str, int]) -> dict[str, int]:
-    """The size of each name, from the tensor's and those given."""
+    """The size of each name, from the tensor's sizes and the given ones."""
     bound, first = dict(sizes), 0
     for group, size in zip(groups, shape, strict=True):
         numbers = {name: f"d{first + k}" for k, name in enumerate(group)}
@@ -172,9 +172,9 @@ def rearrange(
     """A tensor with its dimensions reordered, split and joined as a pattern says.
 
     Args:
-        tensor: or several, which are stacked first.
-        pattern: the names of the dimensions that are, and of those wanted: ``"a b -> b a"``.
-        axes_lengths: sizes of names in brackets that the tensor's do not tell.
+        tensor: a tensor, or several, which are stacked first.
+        pattern: the names of the present and of the wanted dimensions: ``"a b -> b a"``.
+        axes_lengths: sizes of names in brackets that do not follow from the tensor's.
 
     Raises:
         ValueError: the pattern is none, or does not fit the number of dimensions.

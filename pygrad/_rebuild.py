@@ -37,7 +37,7 @@ def _extent(size: Sequence[int], stride: Sequence[int]) -> int:
 
 
 def _placed(storage: Any, kind: dtype, offset: int, size: Any, stride: Any) -> Tensor:
-    """A tensor of these elements of a storage, which is not changed."""
+    """A tensor over these elements of a storage; the storage is never resized."""
     untyped = storage.untyped()
     if offset >= 0 and all(n >= 0 for n in (*size, *stride)):  # else `set_` raises
         if (offset + _extent(size, stride)) * kind.itemsize > max(
@@ -50,7 +50,7 @@ def _placed(storage: Any, kind: dtype, offset: int, size: Any, stride: Any) -> T
 
 
 def _with_bits(tensor: Tensor, metadata: Any) -> Tensor:
-    """The tensor, its elements still to be conjugated or negated as the file says."""
+    """Marks the tensor's elements as lazily conjugated or negated, as recorded in the file."""
     if not metadata:
         return tensor
     if metadata.get("conj"):
@@ -90,7 +90,7 @@ _numbers: Final[WeakKeyDictionary[Any, dict[str, Tensor]]] = WeakKeyDictionary()
 
 
 def _decoded(storage: Any, name: str) -> Tensor:
-    """The numbers of a storage of 8-bit floats: once, so that views of it share them."""
+    """The decoded numbers of a storage of 8-bit floats, kept so that views share them."""
     found = _numbers.setdefault(storage, {})
     if name not in found:
         found[name] = decoded(storage.untyped()._view(uint8), name)
@@ -130,15 +130,15 @@ def _rebuild_parameter_with_state(
 
 
 _unfilled: ContextVar[list[Callable[[], Tensor]] | None] = ContextVar("unfilled", default=None)
-"""While storages wait for their bytes: what makes each sparse tensor of them."""
+"""Makers of sparse tensors, while storages wait for their bytes."""
 
 
 @contextmanager
 def before_the_bytes() -> Iterator[list[Callable[[], Tensor]]]:
     """A scope in which storages have no bytes yet, so that places in sparse tensors mean nothing.
 
-    It gives a list of functions, to be called when the bytes are there: each raises if the places
-    are none of its tensor.
+    Yields a list of functions to call when the bytes are there: each raises if the places are wrong
+    for its tensor.
     """
     makers: list[Callable[[], Tensor]] = []
     token = _unfilled.set(makers)
@@ -300,7 +300,7 @@ def _as_type(made: Any, kind: type, state: Any) -> Any:
 
 
 def _get_obj_state(obj: Any) -> Any:
-    """Attributes that are no part of a tensor: the dict, or a pair with those in slots."""
+    """The attributes of an object: its dict, or a pair of dict and slots."""
     own = getattr(type(obj), "__getstate__", None)
     if own not in (None, object.__getstate__):
         return obj.__getstate__()

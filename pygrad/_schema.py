@@ -53,7 +53,7 @@ def arguments(schema: str) -> list[Argument]:
 
 
 def results(schema: str) -> list[tuple[str, str]]:
-    """(type, name) of each result; the name is empty where the schema gives none."""
+    """(type, name) of each result; the name is empty if the schema has none."""
     text = schema.rpartition("-> ")[2]
     if not text.startswith("("):
         return [(text, "")]
@@ -86,17 +86,17 @@ def _value(text: str) -> Any:
 
 
 class Signature(inspect.Signature):
-    """The signature of a table function, worked out when somebody first looks at it.
+    """The signature of a table function, built on first access.
 
-    Importing the package makes a thousand of these, and hardly any is ever read.
+    Importing the package makes a thousand of these, and almost none is ever read.
     """
 
     _source: tuple[str, bool, bool, bool]
 
     @classmethod
     def of(cls, schema: str, method: bool, has_out: bool, bound: bool) -> Signature:
-        """The signature of one schema, as a function or as a method, with or without ``out=``; if
-        `bound` of a function that has one argument more before them.
+        """The signature of one schema, as a function or as a method, with or without ``out=``;
+        `bound`: a function with an extra first argument.
         """
         made = object.__new__(cls)
         made._source = schema, method, has_out, bound

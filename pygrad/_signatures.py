@@ -43,7 +43,7 @@ CLASSES: Final[tuple[type, ...]] = (
     optim.Adam,
     optim.AdamW,
 )
-"""What the JavaScript front makes by these names with these arguments."""
+"""Classes that the JavaScript front constructs with these signatures."""
 METHODS: Final = {
     nn.Module: (
         "named_modules modules parameters named_parameters buffers named_buffers register_buffer "

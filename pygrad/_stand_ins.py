@@ -57,7 +57,7 @@ _INSTEAD: Final = {
     "write the op as a torch.autograd.Function",
     "torch.xpu": "there is no such device; guard it by torch.xpu.is_available()",
 }
-"""What to do instead of what is below a name; the longest name that fits counts."""
+"""Alternatives to missing names; the longest prefix of a name counts."""
 
 
 def refusal(name: str) -> str:
@@ -99,7 +99,7 @@ def _blocks() -> dict[str, str]:
 
 
 _packages: Final[dict[str, list[str]]] = {}
-"""Which are packages, with those of their submodules whose names they give to something else."""
+"""Packages, with the submodules whose name PyTorch uses for something else."""
 
 
 def is_module(name: str) -> bool:
@@ -218,13 +218,13 @@ def _refuse(name: str) -> typing.NoReturn:
 
 
 def is_stand_in(value: Any) -> bool:
-    """Whether it stands for a class or function that pygrad does not have."""
+    """Whether the value is a stand-in for a class or function that pygrad lacks."""
     return (getattr(value, "__doc__", None) or "").startswith("A stand-in: ")
 
 
 def _base(name: str) -> type:
-    """A class by its full name: one of Python, of PyTorch's names, or none; `object` where it is of
-    a package that is not installed.
+    """A class by its full name, from Python or PyTorch; `object` if there is none or its package is
+    not installed.
     """
     module, _, short = name.rpartition(".")
     home = f"{ORIGINAL}.{module}" if module.partition(".")[0] == TORCH else module or "builtins"
@@ -248,7 +248,7 @@ def _make_class(module: str, short: str, entry: _Entry) -> type:
             """Never called."""
 
         def __init_subclass__(cls: type, **_: Any) -> None:
-            """Whatever the class that stands here would do."""
+            """Does nothing."""
 
         body.update(__new__=__new__, __init__=__init__, __init_subclass__=__init_subclass__)
         body["__class_getitem__"] = classmethod(types.GenericAlias)
@@ -385,10 +385,10 @@ _asked_before: Final[dict[str, Any]] = {}
 
 
 class _Loader:
-    """Makes a module of PyTorch's that pygrad has not."""
+    """Makes a module that PyTorch has and pygrad lacks."""
 
     def create_module(self, spec: Any) -> ModuleType:
-        """An empty one, under PyTorch's name."""
+        """An empty module under PyTorch's name."""
         return ModuleType(spec.name.removeprefix(f"{ORIGINAL}."))
 
     def get_code(self, fullname: str) -> None:

@@ -1,5 +1,5 @@
-"""torch.Stream and torch.Event: queues of a device's work. A CPU has none, so that all is done when
-it is asked for, and nothing waits.
+"""torch.Stream and torch.Event: queues of a device's work. A CPU has none: work is done when it is
+requested, and nothing waits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Stream:
 
     @property
     def device_type(self) -> int:
-        """The number that PyTorch gives the kind of device."""
+        """PyTorch's number of the kind of device."""
         return _KINDS[self.device.type]
 
     def query(self) -> bool:
@@ -54,10 +54,10 @@ class Stream:
         return True
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def wait_event(self, event: Event) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def wait_stream(self, stream: Stream) -> None:
         """Raises: it would record an event."""
@@ -123,10 +123,10 @@ class Event:
         return True
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def record(self, stream: Stream | None = None) -> None:
         """Raises: a CPU has no events."""

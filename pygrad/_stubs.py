@@ -153,7 +153,7 @@ def _overloads(op: _ops.Op, space: str) -> list[str]:
 
 
 def is_the_tables(name: str, space: str) -> bool:
-    """Whether the name means the table's function, not one that Python code put in its place."""
+    """Whether the name means the table's function, not a Python function in its place."""
     if space == "torch":
         return vars(pygrad).get(name) is _ops.SPACES["torch"][name]
     if space == "method":
@@ -239,7 +239,7 @@ def stub(space: str) -> str:
 
 
 def main() -> None:
-    """Writes every stub, and what else is made of the table or of templates."""
+    """Writes every stub, and the other files generated from the table or from templates."""
     template.write()
     for space, name in FILES.items():
         (FOLDER / name).write_text(stub(space), encoding="utf-8")

@@ -58,7 +58,7 @@ else:
 
 
 class Tensor(Methods):
-    """A multi-dimensional array that records what is done with it.
+    """A multi-dimensional array that records the operations on it.
 
     Made by `pygrad.tensor`, `pygrad.zeros` and the other creation functions, and by every op.
 
@@ -101,14 +101,16 @@ class Tensor(Methods):
             h = self._h
         except AttributeError:
             return  # never got a handle
-        self._h = 0  # first: the garbage collector may come while this object is going
+        self._h = 0  # first, because the garbage collector may run while this object dies
         if watched:
             look_at_last(self, h)
         else:
-            released.append(h)  # to a list: the one call after which nobody looks for signals
+            released.append(h)  # a list's append: the one call after which no signal is checked
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """A class that answers for ops below autograd is not asked above it, unless it says so."""
+        """Disables ``__torch_function__`` of a class that handles ops below autograd, unless it
+        defines both.
+        """
         super().__init_subclass__(**options)
         method = getattr(cls.__torch_function__, "__func__", None)
         if (
@@ -138,7 +140,7 @@ class Tensor(Methods):
         return as_leaf(out) if require_grad else out
 
     def as_subclass(self, cls: type[_T]) -> _T:
-        """This tensor as one of another class: a view of it, with its history.
+        """A view of this tensor with another class and the same history.
 
         Raises:
             TypeError: no class of tensors.
@@ -169,8 +171,8 @@ class Tensor(Methods):
 
         Returns:
             NotImplemented if one of the types is not a base of this class. PyTorch's own functions,
-            which ask plain tensors of this package too, get what ours of the same name returns,
-            and NotImplemented if there is none.
+            which ask plain tensors of this package too, get the result of pygrad's function of the
+            same name, or NotImplemented if there is none.
 
         Example:
             >>> import pygrad
@@ -229,7 +231,7 @@ class Tensor(Methods):
         return attributes.shape(self)
 
     def size(self, dim: int | None = None) -> Any:
-        """All sizes, or the one of a dimension."""
+        """All sizes, or the size of one dimension."""
         shape = self.shape
         if dim is None:
             return shape
@@ -301,14 +303,14 @@ class Tensor(Methods):
         return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating one."""
+        """Whether the dtype is floating."""
         return self.dtype.is_floating_point
 
     is_cuda = is_quantized = is_mps = is_nested = is_xpu = False
 
     @property
     def is_meta(self) -> bool:
-        """Whether it is on the device meta, and so has a shape and strides but no elements."""
+        """Whether it is on the device meta: it has a shape and strides but no elements."""
         return attributes.is_absent(self)
 
     @property
@@ -373,7 +375,7 @@ class Tensor(Methods):
         return (other if assign else self.copy_(other)).detach()
 
     def new(self, *args: Any, **kwargs: Any) -> Tensor:
-        """A tensor of this one's dtype: of sizes, uninitialised, or of data, as the legacy
+        """A tensor of this one's dtype, from sizes (uninitialised) or data, as the legacy
         constructor `Tensor` makes it.
 
         Example:
@@ -393,7 +395,7 @@ class Tensor(Methods):
         return calls.remember(self) if requires_grad else self
 
     def _mark(self, requires_grad: bool) -> Tensor:
-        """As `requires_grad_`, for a new tensor within a function mapped by vmap."""
+        """Like `requires_grad_`, for a new tensor within a function mapped by vmap."""
         if not requires_grad:
             return _C["_set_requires_grad"](self, False)  # type: ignore[no-any-return]
         return calls.remember(_C["_set_requires_grad"](self))  # type: ignore[no-any-return]
@@ -559,7 +561,7 @@ class Tensor(Methods):
         symint_visitor_fn: Callable[[Any], Any] | None = None,
         tensor_visitor_fn: Callable[[Any], Any] | None = None,
     ) -> Tensor | None:
-        """As `_view_func`, for a base of any geometry."""
+        """Like `_view_func`, for a base of any geometry."""
         return _above.view_func(  # type: ignore[no-any-return]
             self, new_base, symint_visitor_fn, tensor_visitor_fn, unsafe=True
         )
@@ -570,7 +572,7 @@ class Tensor(Methods):
 
     @property
     def data(self) -> Tensor:
-        """The same elements, without history and with a version counter of its own."""
+        """A view of the elements without history, with an own version counter."""
         found = self
         if answers_for_ops(self):  # the class handles ops
             found = self.detach()
@@ -701,7 +703,7 @@ class Tensor(Methods):
     # ------------------------------------------------------------ Python numbers
 
     def item(self) -> Any:
-        """The one element as a Python number."""
+        """The single element as a Python number."""
         return attributes.item(self)
 
     def __bool__(self) -> bool:
@@ -719,7 +721,7 @@ class Tensor(Methods):
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
     def _scalar(self) -> Any:
-        """The one element for Python's conversions; within a graph PyTorch warns of them."""
+        """The single element for Python's conversions; within a graph PyTorch warns of them."""
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if self.requires_grad and get_modes() & GRAD:
@@ -996,7 +998,7 @@ class Tensor(Methods):
         raise NotImplementedError("share_memory_: storages cannot be shared by processes")
 
     def is_nonzero(self) -> bool:
-        """Whether the one element is not zero."""
+        """Whether the single element is not zero."""
         return bool(self)
 
     def dim_order(self, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
@@ -1032,7 +1034,7 @@ _NO_ROOM: Final = "value cannot be converted to type {} without overflow"
 
 
 def _real_of(value: Any, kind: str) -> Any:
-    """A number that is converted to a real type of C, of which complex ones may have no room."""
+    """A number converted to a real type of C, which cannot hold some complex numbers."""
     if not isinstance(value, complex):
         return value
     if value.imag:
@@ -1041,18 +1043,18 @@ def _real_of(value: Any, kind: str) -> Any:
 
 
 def _reflected(op: str, self: Tensor, other: Any) -> Tensor:
-    """The op with `other` first; NotImplemented if it takes no such thing."""
+    """The op with `other` first; NotImplemented if it does not take such an operand."""
     if kind_of(other) > (K_COMPLEX if op != "matmul" else K_TENSOR):
         return NotImplemented  # type: ignore[no-any-return]
     return invoke(_ROW[op], 0, (other, self), {})  # type: ignore[no-any-return]
 
 
 def drop_grads(tensors: Iterable[Tensor]) -> None:
-    """`_drop_grad` of many, which takes the engine once."""
+    """Like `_drop_grad` for many tensors, taking the engine once."""
     tensors = list(tensors)
     try:
         _boundary.holding(_take_grads, tensors)
-    except ValueError:  # one is uninitialized, and has no gradient either
+    except ValueError:  # one is uninitialized and has no gradient
         drop_grads([tensor for tensor in tensors if tensor._has_grad()])
 
 
@@ -1063,7 +1065,7 @@ def _take_grads(tensors: list[Tensor]) -> None:
 
 
 def as_leaf(tensor: Any) -> Any:
-    """A tensor that was just made, marked as one that requires grad."""
+    """Marks a new tensor as one that requires grad."""
     if not attributes.dtype_of(tensor)._inexact:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return tensor._mark(True)
@@ -1073,10 +1075,10 @@ _KINDS_OF_TENSORS: Final = (K_TENSOR, K_OVERRIDING)
 
 
 def _look_at(cls: Any) -> None:
-    """Finds out how tensors of a class are to be treated.
+    """Registers a class of tensors.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is no class of tensors.
     """
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
@@ -1090,7 +1092,7 @@ def _look_at(cls: Any) -> None:
 
 
 def _of_class(cls: type, tensor: Tensor) -> Any:
-    """A tensor of another class in the place of one that was just made."""
+    """Moves a new tensor's handle to an object of another class."""
     out: Any = object.__new__(cls)
     out._h, tensor._h = tensor._h, 0
     return out
@@ -1116,7 +1118,7 @@ def slots_of(tensor: Any) -> dict[str, Any]:
 
 
 def answers_for_ops(tensor: Any) -> bool:
-    """Whether the class of a tensor answers for ops, as its ``__torch_dispatch__`` says."""
+    """Whether the tensor's class handles ops, by its ``__torch_dispatch__``."""
     return tensor.__torch_dispatch__ is not Tensor.__torch_dispatch__
 
 
@@ -1200,8 +1202,8 @@ _NAMED: Final = frozenset(
     "add sub mul div remainder matmul ne lt le gt ge "
     "__rand__ __ror__ __rxor__ __ifloordiv__".split()
 )
-"""Ops whose operators are told to ``__torch_function__`` as the method of their name, ``x + y`` as
-`add`; others as what they are.
+"""Ops whose operators ``__torch_function__`` sees as the method of their name, ``x + y`` as `add`;
+other operators appear under their own names.
 """
 
 
@@ -1315,7 +1317,7 @@ _ASKED_BY_NONE: Final = frozenset(
     "__delitem__ __array_wrap__ as_subclass".split()
 )
 _NAMED_BY_OTHERS: Final = frozenset("__neg__ __pos__ __abs__ __str__".split())
-"""Methods that are told as another, which they call."""
+"""Methods that overriding types see as another method, which they call."""
 _ASKED_PRIVATE: Final = frozenset("_base _grad _grad_fn _cdata _version _typed_storage".split())
 
 

@@ -157,7 +157,7 @@ def _vector_str(
     formatter1: _Formatter,
     formatter2: _Formatter | None = None,
 ) -> str:
-    """The text of a vector, in lines of no more characters than the options say."""
+    """The text of a vector, in lines of at most the width that the options set."""
     width = formatter1.width() + 2
     if formatter2 is not None:
         width += formatter2.width() + 1

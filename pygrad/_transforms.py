@@ -53,7 +53,7 @@ _Levels: TypeAlias = "Sequence[tuple[int, int, str]]"
 
 
 def _whole(tensor: Tensor, of: _Levels) -> Tensor:
-    """All slices of a tensor at these levels, the dimension of the outermost first."""
+    """All slices of a tensor at these levels, the outermost dimension first."""
     for number, size, _ in reversed(of):
         tensor = _C["_vmap_remove"](tensor, number, size, 0)
     return tensor
@@ -109,8 +109,8 @@ class _Frame:
 
 @contextmanager
 def _inside(reverse: bool) -> Iterator[_Frame]:
-    """Inside a transform: a level, in which some things are refused; where the transform is one
-    of `reverse` mode, hooks for saved tensors too.
+    """Enters a transform: a level that refuses some operations; in `reverse` mode it also refuses
+    hooks for saved tensors.
     """
     with entered(0, "transform") as number:
         frame = _Frame(number, reverse)
@@ -127,7 +127,9 @@ def _inside(reverse: bool) -> Iterator[_Frame]:
 
 
 def _owned(leaves: dict[int, Tensor]) -> None:
-    """Tells the transform around about leaves: no part of anyone's graph but their own's."""
+    """Passes leaves to the enclosing transform: they belong to no graph but their own
+    transform's.
+    """
     if levels.transforms:
         levels.transforms[-1].leaves.update(leaves)
 
@@ -135,7 +137,7 @@ def _owned(leaves: dict[int, Tensor]) -> None:
 def _graph_of(wholes: Sequence[Tensor]) -> Iterator[Any]:
     """The nodes that tensors depend on."""
     todo = [whole.grad_fn for whole in wholes]
-    seen: set[Any] = set()  # which keeps them alive, so that none has the address of another
+    seen: set[Any] = set()  # keeps the nodes alive, so that no address is reused
     while todo:
         node = todo.pop()
         if node is not None and node not in seen:
@@ -295,7 +297,7 @@ class _Aliases:
         record: bool,
         n: int = -1,
     ) -> list[Tensor]:
-        """As `leaves_of`, for whole tensors; `n` rows of cotangents come stacked."""
+        """Like `leaves_of`, for whole tensors; `n` rows of cotangents come stacked."""
         pairs = [(y, g) for y, g in zip(wholes, given, strict=True) if y.requires_grad]
         found: Sequence[Any] = [None] * len(self.leaves)
         if pairs and n:
@@ -320,7 +322,7 @@ def _plainly(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 unseen: Callable[[Callable[[Any], Any], Any], Any] = _plainly
-"""The result of a function of a tensor, of which no mode is told; `_dispatch` says it."""
+"""Calls a function of a tensor without telling modes; set by `_dispatch`."""
 
 
 def _alias(whole: Tensor) -> Tensor:
@@ -412,13 +414,13 @@ def _check_tensors(name: str, leaves: Sequence[Any]) -> None:
 
 
 def grad_and_value(func: Function, argnums: argnums_t = 0, has_aux: bool = False) -> Function:
-    """A function that gives the gradient of `func` and its value.
+    """A function that returns the gradient of `func` and its value.
 
     Args:
-        func: returns a scalar tensor, or that and anything else if `has_aux`.
-        argnums: by which positional argument, or arguments, to differentiate; each a tensor or
+        func: returns a scalar tensor; with `has_aux`, a pair of a scalar tensor and anything.
+        argnums: the positional argument, or arguments, by which to differentiate; each a tensor or
             nested containers of tensors.
-        has_aux: the value then is the pair that `func` returned.
+        has_aux: the value is the pair that `func` returned.
 
     Raises:
         RuntimeError: `func` returns no scalar; an argnum that is not there.
@@ -465,12 +467,12 @@ def grad_and_value(func: Function, argnums: argnums_t = 0, has_aux: bool = False
 
 
 def grad(func: Function, argnums: argnums_t = 0, has_aux: bool = False) -> Function:
-    """A function that gives the gradient of `func`; nests to any order, and in `vmap`.
+    """A function that returns the gradient of `func`; nests to any order, and in `vmap`.
 
     Args:
-        func: returns a scalar tensor, or that and anything else if `has_aux`.
-        argnums: by which positional argument, or arguments, to differentiate.
-        has_aux: give the gradient and what `func` returned beside the scalar.
+        func: returns a scalar tensor; with `has_aux`, a pair of a scalar tensor and anything.
+        argnums: the positional argument, or arguments, by which to differentiate.
+        has_aux: return the gradient and the second item of the pair.
 
     Raises:
         RuntimeError: `func` returns no scalar; an argnum that is not there.
@@ -574,7 +576,9 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def _bases(leaves: Sequence[Tensor], first: int, last: int) -> list[Tensor]:
-    """Rows `first` to `last` of the standard basis of all leaves together, as one batch each."""
+    """Rows `first` to `last` of the standard basis of all leaves together, one batch for each
+    leaf.
+    """
     n, found = last - first, []
     for leaf in leaves:
         rows = _F["zeros"]((n, leaf.numel()), dtype=leaf.dtype)
@@ -600,13 +604,14 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Function:
-    """A function that gives the Jacobian of `func`, by reverse mode: a product an output element.
+    """A function that returns the Jacobian of `func`, by reverse mode: one product for each output
+    element.
 
     Args:
         func: takes and returns tensors, or nested containers of them.
         argnums: by which positional argument, or arguments.
         has_aux: `func` returns its outputs and anything else, which comes second.
-        chunk_size: for how many output elements memory is taken at once; all by default.
+        chunk_size: the number of output elements for which memory is taken at once; all by default.
 
     Example:
         >>> import pygrad
@@ -650,7 +655,7 @@ def jacrev(
 
 
 def _mapped_leaves(product: _Product, rows: list[Tensor]) -> list[Tensor]:
-    """The gradients for a batch of cotangents, as one batch each."""
+    """The gradients for a batch of cotangents, one batch for each leaf."""
     found: list[Tensor] = vmap(lambda *given: product.leaves_of(given))(*rows)
     return found
 
@@ -789,13 +794,14 @@ def jvp(
 def jacfwd(
     func: Function, argnums: argnums_t = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Function:
-    """A function that gives the Jacobian of `func`, by forward mode: a product an input element.
+    """A function that returns the Jacobian of `func`, by forward mode: one product for each input
+    element.
 
     Args:
         func: takes and returns tensors, or nested containers of them.
         argnums: by which positional argument, or arguments.
         has_aux: `func` returns its outputs and anything else, which comes second.
-        randomness: what random ops in `func` do for the directions: see `vmap`.
+        randomness: the behaviour of random ops in `func` for the directions: see `vmap`.
 
     Example:
         >>> import pygrad
@@ -841,7 +847,7 @@ def jacfwd(
 
 
 def hessian(func: Function, argnums: argnums_t = 0) -> Function:
-    """A function that gives the Hessian of `func`: forward mode over reverse mode.
+    """A function that returns the Hessian of `func`: forward mode over reverse mode.
 
     Example:
         >>> import pygrad

@@ -1,7 +1,7 @@
 """Nested containers flattened into leaves and rebuilt: the one implementation in the package.
 
-`flatten` asks the registry of `Node`s what a container is made of; what has no node, None included,
-is a leaf. `utils._pytree` has the functions that programs call, under PyTorch's names.
+`flatten` asks the registry of `Node`s for a container's children; an object without a node, None
+included, is a leaf. `utils._pytree` has the functions that programs call, under PyTorch's names.
 """
 
 from __future__ import annotations
@@ -94,11 +94,11 @@ class Node(NamedTuple):
 
 REGISTERING: Final = threading.RLock()
 NODES: Final[dict[Any, Node]] = {}
-"""By type; one entry, that of the function ``namedtuple``, is for all classes it makes."""
+"""The nodes by type; one entry, the function ``namedtuple``, is for all classes that it makes."""
 
 
 def is_namedtuple_class(cls: Any) -> bool:
-    """Whether a class was made by ``namedtuple``, or looks as if."""
+    """Whether a class was made by ``namedtuple``, or looks like one."""
     return (
         isinstance(cls, type)
         and issubclass(cls, tuple)
@@ -350,7 +350,7 @@ class TreeSpec:
 
 
 class LeafSpec(TreeSpec):
-    """The structure of a leaf. ``spec.is_leaf()`` tells one, this class is deprecated."""
+    """The structure of a leaf. Deprecated: use ``spec.is_leaf()``."""
 
     __slots__ = ()
 

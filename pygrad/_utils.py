@@ -1,5 +1,5 @@
 """Helpers that libraries import: lists of tensors as one vector, devices by number, properties of
-classes; how files make tensors again.
+classes, rebuilding tensors from files.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Iterable[Tensor]) -> tuple[T
 
 
 def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """Lists of tensors of one type, each of about as many bytes as the limit at most."""
+    """Splits tensors by type into lists whose bytes do not exceed the limit, unless a single tensor
+    does.
+    """
     waiting: defaultdict[str, tuple[list[Tensor], int]] = defaultdict(lambda: ([], 0))
     for each in tensors:
         kind = each.type()
@@ -102,7 +104,7 @@ def _element_size(dtype: _Dtype) -> int:
 
 
 def _handle_complex(tensor: Any) -> Any:
-    """A complex tensor as pairs of real numbers, any other as it is."""
+    """A complex tensor as pairs of real numbers; others unchanged."""
     complex_one = isinstance(tensor, Tensor) and tensor.is_complex()
     return _f["view_as_real"](tensor) if complex_one else tensor
 
@@ -197,7 +199,7 @@ def classproperty(func: Any) -> _ClassPropertyDescriptor:
 
 
 def _dummy_type(name: str) -> type:
-    """A class that stands for one that is not built in: no object of it can be made."""
+    """A class in place of one that is not built in; it cannot be instantiated."""
 
     def refuse(cls: Any, *args: Any, **kwargs: Any) -> Any:
         where = cls if isinstance(cls, type) else type(cls)
@@ -243,7 +245,7 @@ class CallbackRegistry(Generic[P]):
 
 
 class KeyErrorMessage(str):
-    """A text that KeyError shows as it is, lines and all."""
+    """A text that KeyError shows unquoted, with its lines."""
 
     __slots__ = ()
 
@@ -272,7 +274,7 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> None:
-        """Raises an exception of the same type that tells all."""
+        """Raises an exception of the same type with the full traceback in its text."""
         kind: Any = self.exc_type
         text = f"Caught {kind.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if kind is KeyError:
@@ -281,13 +283,13 @@ class ExceptionWrapper:
             raise kind(message=text)
         try:
             error = kind(text)
-        except Exception:  # it wants other arguments
+        except Exception:  # the type needs other arguments
             raise RuntimeError(text) from None
         raise error
 
 
 def render_call(fn: Callable[..., Any], args: Any, kwargs: Any) -> str:
-    """A call of a function, as text: tensors as "tensor(...)" tells them."""
+    """The text of a call, with tensors as "tensor(...)"."""
     name = getattr(fn, "__qualname__", None) or str(fn)
     parts = [*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())]
     return f"torch.{name}({', '.join(parts)})"

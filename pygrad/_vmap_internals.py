@@ -80,7 +80,7 @@ def _vmap(
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
-    """Deprecated: `pygrad.vmap` is there.
+    """Deprecated: use `pygrad.vmap`.
 
     Example:
         >>> import pygrad, warnings

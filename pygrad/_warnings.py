@@ -20,7 +20,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def once(what: str) -> bool:
-    """Whether the warning of this name is to be given now."""
+    """Whether to give the warning with this name now."""
     if what in _given and not _always:
         return False
     _given.add(what)

@@ -1,9 +1,9 @@
 """`install` and `uninstall`: ``import torch`` gives the dialect, here and in child processes.
 
-Four things are changed, and put back: `sys.modules` has the dialect under PyTorch's names, a
-folder with a `torch` of a few lines and its metadata comes early in `sys.path` and in
-``PYTHONPATH``, public classes say that they are in `torch`, as their texts and pickles show, and
-errors of compiled modules that need PyTorch's libraries say so.
+Four things are changed, and restored by `uninstall`: `sys.modules` has the dialect under PyTorch's
+names; a folder with a `torch` of a few lines and its metadata comes early in `sys.path` and in
+``PYTHONPATH``; the `__module__` of public classes is in `torch`, which shows in their texts and
+pickles; and errors of compiled modules that need PyTorch's libraries name the reason.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ __all__ = [
 
 
 class _EnableTorchFunction:
-    """Types and modes are asked as long as it is there, even where that is switched off."""
+    """While an instance lives, types and modes are asked, even where they are switched off."""
 
     def __init__(self) -> None:
         self._before, _overriding.state.off = _overriding.state.off, _overriding.ENABLED
@@ -111,7 +111,7 @@ def _is_alias_of(arg0: Any, arg1: Any) -> bool:
 
 @builtin
 def _dispatch_isTensorSubclassLike(tensor: Tensor) -> bool:
-    """Whether ops on a tensor are another's to answer: its class's, or a transform's."""
+    """Whether another handler answers ops on a tensor: its class or a transform."""
     return answers_for_ops(tensor) or _header.is_batched(tensor._h)
 
 
@@ -162,7 +162,7 @@ _is_view_replay_enabled = _grad_mode.is_view_replay_enabled
 
 @builtin
 def _log_api_usage_once(event: str) -> None:
-    """Nobody is told, as in PyTorch unless a logger is set."""
+    """Does nothing, as PyTorch does without a logger."""
 
 
 @builtin
@@ -312,7 +312,8 @@ def _will_engine_execute_node(node: Any) -> bool:
 
 
 class _WeakTensorRef:
-    """Knows a tensor of the engine without keeping it: whoever has it counts, objects or not.
+    """A weak reference to an engine's tensor: it expires with the tensor, which may live without
+    Python objects.
 
     Args:
         tensor: the tensor.
@@ -337,19 +338,19 @@ class _WeakTensorRef:
         self._number = _callbacks.note(tensor)
 
     def expired(self) -> bool:
-        """Whether nobody has the tensor any more."""
+        """Whether the tensor is freed."""
         return not _callbacks.is_noted(self._number)
 
 
 @builtin
 def _set_cached_tensors_enabled(enabled: bool) -> None:
-    """Whether tensors that a cache has are known as such, also those added before."""
+    """Sets whether marks of cached tensors count, including earlier marks."""
     _ENGINE["_set_caching"](enabled)
 
 
 @builtin
 def _add_cached_tensor(t: Tensor) -> None:
-    """Tells that a cache has a tensor for calls to come: as a gradient, backward may keep its
+    """Marks a tensor that a cache keeps for later calls: as a gradient, backward may keep its
     memory as ``.grad`` though the cache has it too.
 
     Raises:
@@ -360,13 +361,13 @@ def _add_cached_tensor(t: Tensor) -> None:
 
 @builtin
 def _remove_cached_tensor(t: Tensor) -> None:
-    """Takes that back."""
+    """Removes the mark."""
     _ENGINE["_set_cached"](t, False)
 
 
 @builtin
 def _is_cached_tensor(t: Tensor) -> bool:
-    """Whether a cache has the tensor, and that counts."""
+    """Whether the tensor is marked as cached and marks count."""
     return bool(_ENGINE["_is_cached"](t))
 
 

@@ -22,7 +22,7 @@ def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
     """The error of an attempt to use hooks while they are disabled; None while they are allowed."""
     message: str | None = _C["_saved_hooks_disable"](None)
     if message is not None:
-        _C["_saved_hooks_disable"](message)  # as it was
+        _C["_saved_hooks_disable"](message)  # restores it
     return message
 
 

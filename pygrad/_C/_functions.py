@@ -76,7 +76,7 @@ class DelayedError(_Applied):
 
 
 class UndefinedGrad(_Applied):
-    """Called on a tensor, gives one like it through which undefined gradients pass alone.
+    """Returns an alias of a tensor through which only undefined gradients pass.
 
     Example:
         >>> import pygrad
@@ -105,7 +105,7 @@ _NAME = re.compile(r"[A-Z]\w*Backward\d+|CopySlices|AccumulateGrad|Error|Undefin
 
 
 def __getattr__(name: str) -> Any:
-    """The class of the nodes of a name, which are in no graph yet perhaps."""
+    """The class of nodes with a name, even if no graph has such a node yet."""
     if not _NAME.fullmatch(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     return graph.class_named(name)

@@ -608,7 +608,7 @@ def _check_signature(schema: FunctionSchema, func: Callable[..., Any]) -> None:
 
 
 def get_op(qualname: str) -> ops.OpOverload:
-    """The op of a name such as 'mine::scale'.
+    """The op with a name such as 'mine::scale'.
 
     Raises: ValueError: there is none.
     """
@@ -634,7 +634,7 @@ def _find_custom_op(qualname: str, also_check_torch_library: bool = False) -> Cu
 
 
 def custom_op_from_existing(op: ops.OpOverload) -> CustomOp:
-    """An op of `pygrad.library` as one of this form."""
+    """Wraps an op of `pygrad.library` in this older API."""
     lib = library.Library(op.namespace, "FRAGMENT")
     name = op.name().partition("::")[2]
     return CustomOp(lib, op.namespace, op._schema, name, op, _private_access=True)

@@ -1,3 +1,3 @@
-"""PyTorch's compiler, which is not here, but for the class of a compiled module."""
+"""PyTorch's compiler, of which pygrad has only the class of a compiled module."""
 
 from .eval_frame import OptimizedModule as OptimizedModule

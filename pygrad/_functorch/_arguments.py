@@ -40,7 +40,7 @@ def _check_kind(argnums: Any) -> None:
 
 
 def _slice_argnums(args: tuple[Any, ...], argnums: argnums_t, as_tuple: bool = True) -> Any:
-    """The arguments at these places; of one number, a tuple of one or that argument.
+    """The arguments at these places; for a single number, a tuple of one or the argument itself.
 
     Example:
         >>> _slice_argnums(("a", "b"), -1), _slice_argnums(("a", "b"), 0, as_tuple=False)

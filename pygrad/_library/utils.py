@@ -34,7 +34,7 @@ def parse_namespace(qualname: str) -> tuple[str, str]:
 
 
 def lookup_op(qualname: str) -> ops.OpOverload:
-    """The op of a name such as 'aten::add.Tensor'.
+    """The op with a name such as 'aten::add.Tensor'.
 
     Raises: AttributeError: there is none.
     """
@@ -45,7 +45,7 @@ def lookup_op(qualname: str) -> ops.OpOverload:
 
 
 def is_builtin(op: ops.OpOverload) -> bool:
-    """Whether an op is one of PyTorch's own."""
+    """Whether an op belongs to PyTorch."""
     return op.namespace in ("aten", "prim", "prims")
 
 
@@ -69,13 +69,13 @@ def is_functional_schema(schema: Any, *, allow_valid_view: bool = False) -> bool
 
 
 def is_tensor_like_type(typ: SchemaType) -> bool:
-    """Whether a type is a tensor, or perhaps one."""
+    """Whether a type is Tensor or an optional Tensor."""
     inner = typ.getElementType() if typ.kind() == "OptionalType" else typ
     return inner.kind() == "TensorType"
 
 
 def is_tensorlist_like_type(typ: SchemaType) -> bool:
-    """Whether a type is a list of tensors, or perhaps one."""
+    """Whether a type is a list of tensors, or an optional one."""
     inner = typ.getElementType() if typ.kind() == "OptionalType" else typ
     return inner.kind() == "ListType" and is_tensor_like_type(inner.getElementType())
 

@@ -31,6 +31,7 @@ def _load_pygrad() -> ModuleType:
 
 
 _pygrad = _load_pygrad()
-# Until then this module stands for torch; afterwards the dialect does, and so the import gives it.
+# Until now this module stands for torch; install() replaces it by the dialect, which the import
+# then returns.
 del sys.modules[__name__]
 _pygrad.install()
