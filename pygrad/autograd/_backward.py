@@ -51,13 +51,13 @@ def differentiate(
     rows: int = 0,
     accumulate: bool = False,
 ) -> Any:
-    """The engine's `_grad`, of tensors and edges, logging each node if somebody listens.
+    """The engine's `_grad`, of tensors and edges; logs each node if debug logging is on.
 
     Args:
         inputs: all leaves if None.
-        rows: so many backwards, one for each row of `grads` (-1: as many as those have, which then
-            have to fit), or without those for each element of the one output; their results come
-            stacked.
+        rows: the number of backwards: one for each row of `grads` (-1: their number of rows, which
+            must agree), or without `grads` one for each element of the single output; the results
+            are stacked.
         accumulate: into the inputs, instead of returning the gradients.
     """
     for flag in (retain, create_graph, allow_unused, materialize):
@@ -72,14 +72,14 @@ def differentiate(
     for seed in seeds:
         if isinstance(seed, Tensor):
             if callbacks.objects:
-                callbacks.keep_face(seed)  # which hooks on the roots get
+                callbacks.keep_face(seed)  # hooks on the roots receive it
         elif seed is not None:
             odd.append(seed)
     how = (retain, create_graph, into, allow_unused, materialize, rows)
     for each in odd:
         refuse_foreign(each)
     if odd:
-        _C["_grad"](of, at, (), places, type(odd[0]).__name__, *how)  # which raises
+        _C["_grad"](of, at, (), places, type(odd[0]).__name__, *how)  # raises
     if not graph.log.isEnabledFor(logging.DEBUG):
         return walk(_engine_grad(of, at, seeds, places, *how))
     unregister = graph._register_logging_hooks_on_whole_graph(outputs)

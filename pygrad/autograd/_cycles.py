@@ -45,7 +45,7 @@ class _Box:
 
 
 class _Canary:
-    """Garbage, so that the collector tells when it has found all garbage."""
+    """Garbage whose finalization shows that the collector has found all garbage."""
 
     __slots__ = ("__weakref__", "itself")
 
@@ -54,9 +54,9 @@ class _Canary:
 
 
 _places: Final[list[weakref.ref[Any]]] = []
-"""Whose `_held` shows what they hold, while a collection runs."""
+"""Objects whose `_held` refers to the things they hold, while a collection runs."""
 _canaries: Final[list[weakref.ref[_Canary]]] = []
-"""Of the collection that runs."""
+"""The canaries of the running collection."""
 
 
 def _ignore(_: Any) -> None:
@@ -66,7 +66,7 @@ def _ignore(_: Any) -> None:
 
 
 def _leads_on(thing: Any, depth: int = 3) -> bool:
-    """Whether a tensor or node may be reached from an object, other than by the globals of a
+    """Whether a tensor or node may be reached from an object, other than through the globals of a
     module: not from a function without a closure, nor from numbers.
     """
     kind = type(thing)
@@ -88,7 +88,7 @@ def _leads_on(thing: Any, depth: int = 3) -> bool:
 
 
 def _kinds(kind: type[Any]) -> set[type[Any]]:
-    """A class and all that are derived from it."""
+    """A class and all its subclasses."""
     found = {kind}
     below: type[Any]
     for below in kind.__subclasses__():
@@ -97,13 +97,13 @@ def _kinds(kind: type[Any]) -> set[type[Any]]:
 
 
 def _objects_of_the_engine() -> dict[int, list[Any]]:
-    """Every Python object of a tensor or node, by address: each has one reference."""
+    """Every Python object of a tensor or node, by address; each holds one reference."""
     found: dict[int, list[Any]] = {}
     for address, ref in list(graph._nodes.items()):
         node = ref()
         if node is not None:
             found.setdefault(address, []).append(node)
-    handle = vars(_tensor.Tensor)["_h"]  # parameters without a tensor have another
+    handle = vars(_tensor.Tensor)["_h"]  # uninitialized parameters override it
     tensors = {kind for kind in _kinds(_tensor.Tensor) if kind._h is handle}
     for each in gc.get_objects():
         if type(each) in tensors and (address := getattr(each, "_h", 0)):
@@ -218,7 +218,7 @@ def _hold(faces: dict[int, list[Any]], wanted: set[int]) -> bool:
 def _show() -> None:
     global _rest_until
     if not _boundary.used_by_one():
-        return  # the objects of others may be on their way into the engine, or out of it
+        return  # other threads' objects may be on their way into the engine, or out of it
     begun = time.monotonic()
     if begun < _rest_until:
         return
@@ -236,7 +236,7 @@ def _show() -> None:
     except BaseException:
         _hide()
         raise
-    _boundary.lock.free = False  # and so the next call comes by
+    _boundary.lock.free = False  # makes the next call run `before_use`
     if large:
         end = time.monotonic()
         _rest_until = end + 3 * (end - begun)

@@ -1,7 +1,8 @@
-"""A custom Function under vmap: by its `vmap` method, or by a rule generated from its others.
+"""A custom Function under vmap: by its `vmap` method, or by a rule generated from its other
+methods.
 
-The generated rule is a Function of its own whose forward, backward and jvp map those of the first:
-what is saved for backward and what comes in is batched again, each by the dimension it had.
+The generated rule is a Function of its own whose forward, backward and jvp map those of the
+original: saved and incoming values are batched again, each along its former dimension.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class VmapInfo(NamedTuple):
 
 @contextmanager
 def _lowered() -> Iterator[VmapInfo]:
-    """Inside, the highest level is as if it had not been entered."""
+    """A scope in which the highest level counts as not entered."""
     number, size, randomness = highest = levels.stack.pop()
     switch(1 << (LEVELS + number), False)
     try:
@@ -162,7 +163,7 @@ def _by_method(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class _Ctx:
-    """The ctx that the first Function sees, inside a level: attributes go to the real one."""
+    """The ctx of the original Function, inside a level; attributes go to the real ctx."""
 
     def __init__(self, ctx: Any, number: int = 0, saved: Sequence[Any] | None = None) -> None:
         vars(self).update(_real=ctx, _number=number, _saved=saved, _dims={})
@@ -184,7 +185,7 @@ class _Ctx:
         self._save("save_for_backward", tensors)
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """As `save_for_backward`, for jvp."""
+        """Like `save_for_backward`, for jvp."""
         self._save("save_for_forward", tensors)
 
     def mark_non_differentiable(self, *tensors: Any) -> None:

@@ -16,7 +16,7 @@ from .graph import _wrap
 _C, _F = _ops.C, _ops.SPACES["torch"]
 _Visit = Callable[[Any], Any] | None
 _SOURCE: Final = "_slice_source"
-"""Where a view of `slice_inverse` has what that was told."""
+"""The attribute in which a view of `slice_inverse` keeps its arguments."""
 
 
 def view_func(
@@ -84,7 +84,7 @@ def _of_type(x: Tensor, like: Tensor) -> Tensor:
 
 
 def _signed(n: int) -> int:
-    """A number as it was before it was shown without a sign."""
+    """Converts a number that is shown unsigned to its signed value."""
     return n - (1 << 64) if n >> 63 else n
 
 
@@ -103,7 +103,7 @@ class _Step:
         return [_signed(n) for n in getattr(self._node, f"_saved_{name}")]
 
     def symbolic(self, name: str) -> Any:
-        """As `number`, where PyTorch has a symbolic number, which a visitor may change."""
+        """Like `number`, where PyTorch has a symbolic number, which a visitor may change."""
         return self._visit(self.number(name))
 
     def sizes(self) -> list[Any]:
@@ -136,7 +136,7 @@ _STEPS: Final[dict[str, Callable[[Tensor, _Step], Any]]] = {
     "ViewAsRealBackward0": lambda x, s: _F["view_as_real"](x),
     "ViewAsComplexBackward0": lambda x, s: _F["view_as_complex"](x),
 }
-"""By the name of its node, an op done once more."""
+"""Replays of ops by the names of their nodes."""
 
 
 def _sliced(x: Tensor, s: _Step) -> Any:

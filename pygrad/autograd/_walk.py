@@ -56,7 +56,7 @@ def walk(step: Any) -> Any:
 
 
 def in_fresh_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function that runs on a stack of its own, in this thread's context."""
+    """Runs a function on a stack of its own, in this thread's context; returns its result."""
     context, modes = contextvars.copy_context(), get()
     outcome: list[tuple[Any, BaseException | None]] = []
 

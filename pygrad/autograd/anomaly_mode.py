@@ -1,8 +1,8 @@
-"""Anomaly mode: a backward that fails says where the forward was that led to it.
+"""Anomaly mode: a backward that fails shows the place of the forward that led to it.
 
-The engine asks for a trace whenever it records a node while the mode is on, and names it again when
-that node's backward fails; the traces are kept here by id, as callbacks are. What the mode costs
-while it is off is one branch a node.
+The engine asks for a trace whenever it records a node while the mode is on, and names the trace
+again when that node's backward fails; the traces are kept here by id, like callbacks. While off,
+the mode costs one branch a node.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PLUMBING: Final = {
         "autograd/anomaly_mode.py",
     )
 }
-"""Files whose frames lead from the user's call to the engine, and say nothing to the user."""
+"""Files whose frames lead from the user's call to the engine, and do not help the user."""
 
 
 _BOUNDARY: Final = str(_PACKAGE / "_boundary") + os.sep
@@ -51,7 +51,7 @@ def _caller() -> FrameType | None:
 
 
 def _note_trace(_ident: int, _words: list[int]) -> list[int]:
-    """The stack as it is now, without the source lines, which are read if it is ever shown."""
+    """Records the current stack, without the source lines, which are read only if it is shown."""
     stack = traceback.StackSummary.extract(traceback.walk_stack(_caller()), lookup_lines=False)
     stack.reverse()
     return [callbacks.add_callable(stack)]
@@ -135,7 +135,8 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Turns anomaly mode on or off: at once when called, until the end of a ``with`` if used so.
+    """Turns anomaly mode on or off: at once if called, until the end of the block if used in
+    ``with``.
 
     Args:
         mode: on or off.

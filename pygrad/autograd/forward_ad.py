@@ -1,4 +1,4 @@
-"""Forward mode: tangents that are computed beside values, and so directional derivatives."""
+"""Forward mode: tangents computed beside values, which gives directional derivatives."""
 
 from __future__ import annotations
 

@@ -85,11 +85,11 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Says which inputs `forward` wrote to; each must be an output too."""
+        """Marks inputs that `forward` wrote to; each must also be an output."""
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Says which outputs have no gradient; `backward` still gets a zero for each."""
+        """Marks outputs without a gradient; `backward` still gets zeros for each."""
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -147,7 +147,7 @@ class _FunctionBase:
 
     @property
     def _materialize_non_diff_grads(self) -> bool:
-        """Whether that is so of outputs which have no gradient, too."""
+        """Whether missing gradients of non-differentiable outputs are made zeros, too."""
         return self._materialize_constant
 
     @_materialize_non_diff_grads.setter
@@ -255,7 +255,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded)
         return self._get_user_fn()(self, *args)
 
     def apply_boxed(self, *args: Any) -> Any:
-        """As `apply`; the gradients come in a list."""
+        """Like `apply`; the gradients come in a list."""
         return self._get_user_fn()(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
@@ -374,7 +374,7 @@ class Function(_SingleLevelFunction):
         """Calls `forward` on these arguments and records the call as one node of the graph.
 
         Raises:
-            RuntimeError: what `forward` marked or saved does not fit what it returned.
+            RuntimeError: the marks or saved tensors do not fit the outputs.
         """
         separate = cls.setup_context is not _SingleLevelFunction.setup_context
         if separate:
@@ -501,7 +501,7 @@ def _finish(
 
 
 on_outputs: Callable[[Any, tuple[Any, ...], Any], None] | None = None
-"""What nested tensors do with a ctx, the outputs and what was saved, once there are any."""
+"""Set by nested tensors: handles a ctx, its outputs and its saved tensors."""
 
 
 def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ...]) -> None:
@@ -536,7 +536,7 @@ def _same_object(old: Any, made: int) -> Any:
         vars(new).update(vars(old))
     else:
         new = calls.wrap(made)
-    new._b = old  # an input stands as a view of itself
+    new._b = old  # the base of a returned input is the input
     return new
 
 
@@ -544,7 +544,7 @@ def _same_object(old: Any, made: int) -> Any:
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a `backward` that cannot be differentiated: doing so raises RuntimeError.
+    """Makes a `backward` that cannot be differentiated: an attempt raises RuntimeError.
 
     Example:
         >>> import pygrad as torch
@@ -722,9 +722,9 @@ class NestedIOFunction(Function):
         self.non_differentiable = tuple(_iter_tensors((args, kwargs)))
 
     def forward_extended(self, *input: Any) -> None:
-        """To be defined by the user."""
+        """Defined by the user."""
         raise NotImplementedError
 
     def backward_extended(self, *grad_output: Any) -> None:
-        """To be defined by the user."""
+        """Defined by the user."""
         raise NotImplementedError

@@ -53,7 +53,7 @@ def _tuple_of(value: Any, what: str, name: str | None) -> Tensors:
 
 
 def _like(question: Any, values: Sequence[Any]) -> Any:
-    """Values as the question was put: a tuple of tensors, or one."""
+    """Values in the form of the argument: a tuple of tensors, or one tensor."""
     return values if isinstance(question, tuple) else values[0]
 
 
@@ -119,10 +119,10 @@ def _as_tuple_nocheck(x: Any) -> tuple[Any, ...]:
 
 
 def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> Any:
-    """Whether an argument is a tuple, and it as one; without names, the tuple alone.
+    """Whether an argument is a tuple, and the argument as a tuple; without names, the tuple alone.
 
     Raises:
-        TypeError: there is something else than tensors in it.
+        TypeError: an item is no tensor.
     """
     if arg_name is None and fn_name is None:
         return _as_tuple_nocheck(inp)
@@ -336,8 +336,8 @@ def _matrix(
     vectorize: bool,
     strategy: str,
 ) -> Any:
-    """The Jacobian of a function, or (its Hessian) of its gradient: [output][input], as these
-    were.
+    """The Jacobian of a function, or (its Hessian) of its gradient: [output][input], in the form of
+    the arguments.
     """
     points, of_gradient = _tuple_of(inputs, "inputs", name), name == "hessian"
 

@@ -120,8 +120,7 @@ class _Switch(_DecoratorContextManager):
 
 
 class set_grad_enabled(_Switch):
-    """Turns recording on or off: at once when called, and until the end of a ``with`` when used
-    so.
+    """Turns recording on or off: at once if called, until the end of the block if used in ``with``.
 
     Args:
         mode: whether operations are recorded.
@@ -145,11 +144,11 @@ class set_grad_enabled(_Switch):
 
 
 class inference_mode(_DecoratorContextManager):
-    """Nothing is recorded inside, not even with enable_grad, and tensors made inside never are:
-    they can be used later where nothing is saved for backward, and written to inside only.
+    """Nothing is recorded inside, not even with enable_grad, and tensors made inside are never
+    recorded: outside they cannot be saved for backward or written to.
 
     Args:
-        mode: False switches inference mode off within it; a function is decorated.
+        mode: False switches inference mode off inside; a function is decorated.
 
     Example:
         >>> import pygrad
@@ -183,7 +182,7 @@ class inference_mode(_DecoratorContextManager):
 
 
 class set_multithreading_enabled(_DecoratorContextManager):
-    """Accepted and remembered: backward runs on the calling thread whatever it says.
+    """Accepted and remembered: backward always runs on the calling thread.
 
     Args:
         mode: whether backward might use more threads, if there were any.
@@ -224,12 +223,12 @@ def is_multithreading_enabled() -> bool:
 
 
 class _force_original_view_tracking(_Switch):
-    """Whether views made from now on know how they were made: at once when called, and until the
-    end of a ``with`` when used so. When its base is written to, such a view is recorded anew by
-    the nodes of its own ops; any other by one as_strided.
+    """Sets whether new views record the ops that made them: at once if called, until the end of the
+    block if used in ``with``. After a write to its base, such a view is recorded anew by the nodes
+    of its own ops; any other view by one as_strided.
 
     Args:
-        mode: whether they do.
+        mode: whether views record their ops.
 
     Example:
         >>> import pygrad

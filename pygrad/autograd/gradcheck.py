@@ -126,8 +126,8 @@ def _verdict(func: Any, batched: Any, batched_forward: Any, *options: Any) -> st
 
 
 def _compare_batched_backward(*given: Any) -> tuple[Any, ...]:
-    """Two gradients by one batched backward, beside two by single ones: of the outputs that come
-    before a None by the inputs behind it.
+    """Two gradients by one batched backward, beside two by single ones: gradients of the outputs
+    before the None by the inputs after it.
     """
     at = next(i for i, t in enumerate(given) if t is None)
     recorded, wanted = given[:at], given[at + 1 :]
@@ -451,9 +451,9 @@ def get_numerical_jacobian_wrt_specific_input(
 
     Args:
         fn: takes the inputs as arguments.
-        input_idx: which of them.
-        inputs: what it is called with.
-        outputs: what it returned.
+        input_idx: the index of the input.
+        inputs: its arguments.
+        outputs: its results.
         eps: the step.
         input: the tensor to differentiate by, instead of that input.
         is_forward_ad: whether complex outputs of a real input are allowed.

@@ -171,7 +171,7 @@ class _Recorded:
 
 
 class _Virtual(type):
-    """All nodes are instances of `Node`, though none is made of it."""
+    """Makes all nodes instances of `Node`, although none is created from it."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return issubclass(type(instance), _Recorded if cls is Node else cls)
@@ -225,7 +225,7 @@ class _InputMetadata:
 nested_outputs: Final[weakref.WeakKeyDictionary[Any, dict[int, Callable[[Any], None]]]] = (
     weakref.WeakKeyDictionary()
 )
-"""Of nodes that nested tensors have shown, what these say of their outputs."""
+"""Descriptions of the outputs of nodes of nested tensors, by node and output."""
 
 
 class SavedTensor:
@@ -309,7 +309,7 @@ def _raw_saved(node: Node, slot: int) -> SavedTensor:
 _classes: dict[str, type[_Recorded]] = {}
 """The classes of nodes, by the engine's names without their namespaces."""
 _kinds: dict[int, type[_Recorded]] = {}
-"""The same by the engine's number of the kind."""
+"""The classes by the engine's number of the kind."""
 
 
 def _variable(self: Node) -> Any:
@@ -335,12 +335,12 @@ def _saved(node: Node, kind: str, place: int) -> Any:
 
 
 checked = False
-"""Whether tensors were ever saved in "check" mode: then inputs come back themselves."""
+"""True once tensors were saved in "check" mode: then inputs come back as themselves."""
 
 
 def _itself(value: Any) -> Any:
-    """The very object that stands for a tensor of which the engine has given no copy. Slow where
-    only the garbage collector knows it.
+    """The existing object of a tensor that the engine has not copied. Slow where only the garbage
+    collector knows it.
     """
     if isinstance(value, (tuple, list)):
         return type(value)(map(_itself, value))
@@ -391,8 +391,8 @@ def _class_of(name: str, fields: str) -> type[_Recorded]:
 
 
 def _wrap(address: int) -> Node | None:
-    """The object of a node, the same one while it lives; takes over the reference that came with
-    the address.
+    """The object of a node, one while it lives; takes over the reference that came with the
+    address.
     """
     if not address:
         return None
@@ -479,8 +479,8 @@ def _arrival(place: Any) -> Node | None:
 def allow_mutation_on_saved_tensors() -> bool:
     """Always True: tensors saved for backward are snapshots, so mutating them is safe.
 
-    Nothing needs to be switched on. The dialect of PyTorch, where this is a context manager, is
-    `pygrad.torch`.
+    Nothing needs to be switched on. In `pygrad.torch`, PyTorch's dialect, this is a context
+    manager.
 
     Example:
         >>> import pygrad
@@ -529,8 +529,8 @@ class set_saved_tensor_mode:
 
 
 def increment_version(tensor: Any) -> None:
-    """Adds one to the version of a tensor, or of each of several: it was mutated in a way the
-    engine did not see.
+    """Adds one to the version of a tensor, or of each of several, after a mutation that the engine
+    did not see.
 
     Example:
         >>> import pygrad

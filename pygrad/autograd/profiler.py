@@ -96,7 +96,7 @@ def _stack() -> list[str]:
 
 
 def _warn_of_device(name: str | None, use_cuda: bool) -> None:
-    """Says that no other device is here to be profiled, as PyTorch does."""
+    """Warns that no other device can be profiled, as PyTorch does."""
     if use_cuda:
         warnings.warn(
             "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` "
@@ -245,7 +245,7 @@ class profile:
             fields = json.loads(text)
             parent = fields.pop("parent")
             name = fields["name"]
-            if name.startswith(STEP + "#"):  # the steps of a loop are one line of a table
+            if name.startswith(STEP + "#"):  # one line of a table for all steps of a loop
                 fields["name"] = STEP + "*"
             is_of_backward = fields["scope"] == 1 or name.startswith(_EVALUATION)
             event = FunctionEvent(
@@ -285,8 +285,8 @@ class profile:
         metadata: dict[str, str] | None = None,
         use_python_export: bool = False,
     ) -> None:
-        """Writes the events as JSON (see :meth:`EventList.export_chrome_trace`), by Python's part
-        whatever `use_python_export` says.
+        """Writes the events as JSON (see :meth:`EventList.export_chrome_trace`); always in Python,
+        whatever `use_python_export` is.
         """
         self.function_events.export_chrome_trace(path, metadata)
 
@@ -458,7 +458,7 @@ class emit_itt:
 
 
 class emit_nvtx(emit_itt):
-    """As :class:`emit_itt`, for NVIDIA's tools, which need CUDA: accepted only inside a
+    """Like :class:`emit_itt`, for NVIDIA's tools, which need CUDA: accepted only inside a
     :class:`profile`, whose trace has the ranges.
 
     Raises:

@@ -428,7 +428,7 @@ class EventList(list[Any]):
         return text
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
-        """Writes one line a stack, outermost call first, and its microseconds: the input of
+        """Writes one line for each stack, outermost call first, with its microseconds: the input of
         flame-graph tools.
 
         Raises:

@@ -1,4 +1,4 @@
-"""`Variable`, which once held a tensor to differentiate: kept for scripts that still say it."""
+"""`Variable`, which once held a tensor to differentiate: kept for scripts that still use it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class _EngineBase:
     """The engine as `Variable._execution_engine` shows it."""
 
     def queue_callback(self, callback: Any, /) -> None:
-        """Calls a function, without arguments, when the backward that is running has walked its
-        graph. A callback may queue others; if one raises, so does the backward, at once.
+        """Queues a function without arguments, called when the running backward has walked its
+        graph. A callback may queue others; if one raises, the backward raises at once.
 
         Raises:
             RuntimeError: outside of any backward.
