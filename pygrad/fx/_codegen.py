@@ -1,4 +1,4 @@
-"""Graphs written as Python: a line a node, values let go after their last use."""
+"""Graphs written as Python: one line for each node; values are freed after their last use."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _format_target(base: str, target: str) -> str:
 
 
 def _with_supported(method: Callable[..., str], *args: Any, **kwargs: Any) -> str:
-    """A call with those arguments that an override has: older ones lack some."""
+    """Calls an override with the arguments that it accepts: older ones lack some."""
     known = inspect.signature(method).parameters
     return method(*args, **{key: value for key, value in kwargs.items() if key in known})
 
@@ -269,7 +269,7 @@ class _Notes:
         return f': "{text}"' if kind is Tensor else f': "{kind.__name__}({text})"'
 
     def origin(self, node: Node) -> str:
-        """A comment of where the node is from, unless the one before it said so."""
+        """A comment with the origin of the node, unless it equals the one before."""
         if node.op in ("placeholder", "output"):
             return ""
         found = [f"{key}: {node.meta[key]}" for key in self._keys if key in node.meta]
@@ -494,7 +494,7 @@ class _Writer:
 
 
 class _BoxedCodeGen(CodeGen):
-    """A function that takes one list, and empties it."""
+    """A function that takes one list and empties it."""
 
     def gen_fn_def(
         self,

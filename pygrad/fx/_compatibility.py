@@ -12,7 +12,7 @@ _MARKED_WITH_COMPATIBILITY: Final[dict[Any, None]] = {}
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[T], T]:
-    """A decorator that notes whether a function or class is promised to stay as it is."""
+    """A decorator that records whether a function or class is promised to stay compatible."""
 
     def mark(marked: T) -> T:
         _MARKED_WITH_COMPATIBILITY.setdefault(marked)

@@ -16,7 +16,7 @@ from .._tensor import Tensor
 
 _ROOT: Final = pygrad.__name__
 _PREFIXES: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
-"""What PyTorch's own functions of these modules are called by, before their names."""
+"""Prefixes of the names of PyTorch's own functions of these modules."""
 
 
 def dialect() -> Any:
@@ -43,7 +43,7 @@ def torch_name(module: str) -> str:
 
 
 def module_of(thing: Any) -> str | None:
-    """PyTorch's name of the module that something says it is from."""
+    """PyTorch's name of the module in an object's `__module__`."""
     module = getattr(thing, "__module__", None)
     return torch_name(module) if isinstance(module, str) else None
 
@@ -78,7 +78,7 @@ def type_repr(obj: Any) -> str:
 
 
 def is_tensor_method(function: Any) -> bool:
-    """Whether this is a method of `Tensor`, or reads or writes one of its properties."""
+    """Whether this is a method of `Tensor`, or an accessor of one of its properties."""
     name = getattr(function, "__name__", "")
     if name in ("__get__", "__set__", "__delete__"):
         return True

@@ -55,7 +55,7 @@ class _Namespace:
         self._base_count: dict[str, int] = {}
 
     def create_name(self, candidate: str, obj: Any) -> str:
-        """A name like the candidate; if an object is given, the one that it has or gets.
+        """A free name like the candidate; if an object is given, its existing or new name.
 
         Example:
             >>> from pygrad.fx.graph import _Namespace
@@ -91,7 +91,7 @@ class _Namespace:
         return name
 
     def associate_name_with_obj(self, name: str, obj: Any) -> None:
-        """Note a name that was created as an object's."""
+        """Record a created name as an object's."""
         if self._obj_to_name.setdefault(obj, name) is not name:
             raise AssertionError("obj is already associated")
 

@@ -33,7 +33,7 @@ class _Patch:
 
 
 class _Patcher:
-    """The patches of one trace; undone in the other order, since some names are patched twice."""
+    """The patches of one trace; undone in reverse order, since some names are patched twice."""
 
     def __init__(self) -> None:
         self.patches_made: list[_Patch] = []
@@ -94,7 +94,7 @@ class _Patcher:
 
 
 _current: list[_Patcher] = []
-"""Those of the traces that run, one within the other."""
+"""The patchers of the running traces, one within the other."""
 
 
 @contextmanager

@@ -27,7 +27,7 @@ class _EvalCacheLoader:
     def cache(
         self, src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None
     ) -> str:
-        """Keep a source, and give the name of the file that it stands for."""
+        """Keep a source, and return its file name."""
         key = f"{MARK}.{self.next_id}"
         self.next_id += 1
         if co_fields and "co_filename" in co_fields:
@@ -38,7 +38,7 @@ class _EvalCacheLoader:
         return key
 
     def get_source(self, module_name: str) -> str | None:
-        """The source of that name, as a loader gives it."""
+        """The source with that name, for `linecache`."""
         return self.eval_cache.get(module_name)
 
 
@@ -103,7 +103,7 @@ def import_block(globals: dict[str, Any]) -> str:
 
 _PACKAGE: Final = Path(__file__).parent.parent
 _OF_OPS: Final = (str(_PACKAGE / "_boundary") + os.sep, str(_PACKAGE / "_tensor.py"))
-"""Where the functions of ops are."""
+"""The files of ops' functions."""
 
 
 class _WrappedCall:

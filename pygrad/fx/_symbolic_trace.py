@@ -59,7 +59,7 @@ def _proxies_in(*values: Any) -> list[Proxy]:
 
 
 class ProxyableClassMeta(type):
-    """The metaclass of classes of which a trace notes that an object is made.
+    """The metaclass of classes whose construction a trace records.
 
     Example:
         >>> import pygrad
@@ -108,7 +108,7 @@ PH: Final = PHBase()
 
 
 class PHWithMeta(PHBase):
-    """As `PHBase`, with attributes that are copied to the input's node."""
+    """Like `PHBase`, with attributes that are copied to the input's node."""
 
     def __init__(self, ph_key: str | None = None) -> None:
         super().__init__()
@@ -484,7 +484,7 @@ _default_tracer.append(Tracer)
 
 
 def _name_of(value: Any, named: Any) -> str | None:
-    """The name with which a value is among named ones."""
+    """The name of a value among named ones, or None."""
     return next((name for name, each in named if each is value), None)
 
 
@@ -557,10 +557,10 @@ def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids:
 
 @compatibility(is_backward_compatible=True)
 def wrap(fn_or_name: F) -> F:
-    """Let traces note the calls of a function of this module, instead of running it.
+    """Let traces record the calls of a function of this module, instead of running it.
 
-    Called at the top level of a module, with a function or the name of one, builtins among them;
-    or as a decorator.
+    Called at the top level of a module, with a function or a function's name, also a builtin's; or
+    used as a decorator.
 
     Raises:
         NotImplementedError: called within a function.

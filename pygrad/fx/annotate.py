@@ -1,4 +1,4 @@
-"""Types of values, told to a trace."""
+"""Annotations of values with types, for a trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .proxy import Proxy
 
 
 def annotate(val: Any, type: Any) -> Any:
-    """Note the type of a proxy's value; anything else is given back as it is.
+    """Record the type of a proxy's value; any other value is returned unchanged.
 
     Raises:
         RuntimeError: it has a type already.

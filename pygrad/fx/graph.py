@@ -79,7 +79,7 @@ class _InsertPoint:
 
 
 class _node_list:
-    """The nodes of a graph in order, which may be added and erased while one goes through them."""
+    """The nodes of a graph in order; nodes may be added and erased during iteration."""
 
     def __init__(self, graph: Graph, direction: Literal["_prev", "_next"] = "_next") -> None:
         if direction not in ("_next", "_prev"):
@@ -155,7 +155,7 @@ class Graph:
 
     @property
     def nodes(self) -> _node_list:
-        """The nodes in order; `reversed` goes the other way."""
+        """The nodes in order; `reversed` iterates backwards."""
         return _node_list(self)
 
     # --- the order of nodes, numbered when it is asked for ---
@@ -183,7 +183,7 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes with this op, and this target if one is given, in order."""
+        """The nodes with this op and, if given, this target, in order."""
         if op == "call_function" and target is None:
             raise AssertionError("target must not be None for call_function op")
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
@@ -198,11 +198,11 @@ class Graph:
 
         Args:
             g: the other graph.
-            val_map: which node stands for which, filled here; what it has already is not copied.
-            return_output_node: give the other graph's output node too.
+            val_map: maps old to new nodes, filled here; nodes already in it are not copied.
+            return_output_node: also return the other graph's output node.
 
         Returns:
-            What stands for the other graph's result; None if it has none.
+            The new value of the other graph's result; None if it has none.
         """
         for node in g.nodes:
             if node in val_map:
@@ -354,7 +354,9 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """Insert behind this node; without a node at the end. Several come in reverse order."""
+        """Insert behind this node; without a node at the end. Several nodes come in reverse
+        order.
+        """
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
@@ -365,7 +367,7 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def erase_node(self, to_erase: Node) -> None:
-        """Take out a node that nobody uses.
+        """Take out an unused node.
 
         Raises:
             RuntimeError: it has users, or is another graph's.
@@ -489,11 +491,11 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def lint(self) -> None:
-        """Check that nodes are this graph's, in order and named apart, and that their targets are
-        to be had.
+        """Check that the nodes are this graph's, in order and with distinct names, and that their
+        targets exist.
 
         Raises:
-            RuntimeError: they are not; it says which.
+            RuntimeError: a check fails; names the node.
         """
         names: set[str] = set()
         seen: set[Node] = set()

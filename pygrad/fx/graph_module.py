@@ -42,15 +42,15 @@ _PRINTED_WHOLE: Final = (
     nn.BatchNorm2d,
     nn.BatchNorm3d,
 )
-"""Modules whose text makes them anew."""
+"""Modules whose repr is a constructor call."""
 
 
 _default_tracer: Final[list[type]] = []
-"""The tracer, which needs this module and says itself that it is there."""
+"""The tracer's class, which needs this module and registers itself here."""
 
 
 class _CodeOnlyModule(nn.Module):
-    """The attributes of a module, and one function, of which to make the module again."""
+    """The attributes of a module, and one function, from which to rebuild the module."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> nn.Module:
 def reduce_package_graph_module(
     importer: Any, body: dict[str, Any], generated_module_name: str
 ) -> nn.Module:
-    """As `reduce_graph_module`, for a module in a package."""
+    """Like `reduce_graph_module`, for a module in a package."""
     forward = importer.import_module(generated_module_name).forward
     return _deserialize_graph_module(forward, body)
 
@@ -298,7 +298,7 @@ class GraphModule(nn.Module):
 
     @property
     def graph(self) -> Graph:
-        """The graph; assigning one writes the code anew."""
+        """The graph; assigning one rewrites the code."""
         return self._graph
 
     @graph.setter
@@ -318,7 +318,7 @@ class GraphModule(nn.Module):
 
     @compatibility(is_backward_compatible=True)
     def recompile(self) -> PythonCode:
-        """Write the code from the graph as it is now."""
+        """Write the code from the present graph."""
         codegen = self._graph._codegen
         if isinstance(codegen, _PyTreeCodeGen):
             self._in_spec = codegen.pytree_info.in_spec
@@ -363,7 +363,7 @@ class GraphModule(nn.Module):
 
     @compatibility(is_backward_compatible=True)
     def delete_submodule(self, target: str) -> bool:
-        """Take out the module at a dotted name; whether there was one."""
+        """Take out the module at a dotted name; returns whether there was one."""
         *path, name = target.split(".")
         place: Any = self
         for part in path:

@@ -1,4 +1,4 @@
-"""Graphs run node by node, and graphs made from graphs so."""
+"""Runs graphs node by node, and makes graphs from graphs that way."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Interpreter:
 
     @staticmethod
     def _explain(node: Node, error: Exception) -> None:
-        """Says in an error's message which node raised it."""
+        """Adds the node that raised an error to its message."""
         text = f"While executing {node.format_node()}"
         text = f"{error.args[0]}\n\n{text}" if error.args else text
         text += (
@@ -129,7 +129,7 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def run_node(self, n: Node) -> Any:
-        """Run one node: call the method that is named as its op."""
+        """Run one node: call the method with the name of its op."""
         with self._set_current_node(n):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             return getattr(self, n.op)(n.target, args, kwargs)
@@ -177,7 +177,8 @@ class Interpreter:
     def fetch_attr(self, target: str) -> Any:
         """The attribute of the module with a dotted name.
 
-        Raises: RuntimeError: there is no such attribute.
+        Raises:
+            RuntimeError: there is no such attribute.
         """
         found: Any = self.module
         path = target.split(".")
@@ -209,7 +210,7 @@ class Interpreter:
 
 @compatibility(is_backward_compatible=True)
 class Transformer(Interpreter):
-    """Makes a graph from a graph: methods give proxies, and `transform` the new module.
+    """Makes a graph from a graph: methods return proxies, and `transform` the new module.
 
     Example:
         >>> import pygrad

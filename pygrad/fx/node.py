@@ -1,4 +1,4 @@
-"""Nodes: one step of a graph, in a list that is linked both ways, and the walk over arguments."""
+"""Nodes: the steps of a graph, in a doubly linked list, and the walk over arguments."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _is_random(function: Any) -> bool:
 
 
 def _function_is_impure(function: Any, impure_random: bool) -> bool:
-    """Whether a call of it does more than give a value, as far as is known."""
+    """Whether a call of the function is known to do more than return a value."""
     if isinstance(function, OpOverloadPacket) and function not in _side_effectful_functions:
         function = getattr(function, "default", function)
     if isinstance(function, OpOverload):
@@ -211,7 +211,7 @@ class Node:
 
     @property
     def next(self) -> Node:
-        """The node after this one; after the last comes the root of the list."""
+        """The node after this one; after the last, the root of the list."""
         return self._next
 
     @property
@@ -327,7 +327,7 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Use another node wherever one is among the arguments."""
+        """Replace a node among the arguments by another one."""
         for hook in getattr(self.graph.owning_module, "_replace_hooks", None) or ():
             hook(old=old_input, new=new_input.name, user=self)
         self._replace_input_with(old_input, new_input)
@@ -344,8 +344,8 @@ class Node:
 
         Args:
             replace_with: the other one.
-            delete_user_cb: whether a user is to be changed; all are if not given.
-            propagate_meta: copy `meta`, which the other must have none of yet.
+            delete_user_cb: whether to change a user; all are changed if not given.
+            propagate_meta: copy `meta`; the other's must be empty.
 
         Returns:
             The users that were changed.
@@ -454,7 +454,7 @@ class Node:
 
     @compatibility(is_backward_compatible=False)
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it is not to be eliminated though nobody uses its value."""
+        """Whether the node must not be eliminated even if its value is unused."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_module":

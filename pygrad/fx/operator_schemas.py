@@ -12,7 +12,7 @@ from ._names import is_from_torch, node_name
 
 
 class ArgsKwargsPair(NamedTuple):
-    """Positional arguments, and those by name."""
+    """Positional and keyword arguments."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]

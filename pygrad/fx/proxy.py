@@ -44,7 +44,7 @@ class Scope:
 
 
 class ScopeContextManager:
-    """Turns a scope into another one, until it is left."""
+    """Sets a scope to another one until the block ends."""
 
     def __init__(self, scope: Scope, current_scope: Scope) -> None:
         self._before = scope.module_path, scope.module_type
@@ -94,7 +94,7 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Insert a node into the graph, with notes of where it is from."""
+        """Insert a node into the graph, with its origin recorded."""
         if kind == "call_function" and self.check_mutable_operations and callable(target):
             check_for_mutable_operation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
@@ -139,7 +139,9 @@ class TracerBase:
         type_expr: Any = None,
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
-        """Insert a node for a call with these arguments, proxies among them, and give its proxy."""
+        """Insert a node for a call with these arguments, which may be proxies, and return its
+        proxy.
+        """
         node = self.create_node(
             kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr
         )
@@ -190,7 +192,7 @@ class TracerBase:
 
     @compatibility(is_backward_compatible=True)
     def to_bool(self, obj: Proxy) -> bool:
-        """Whether a proxy is true, which a trace cannot know unless a program says.
+        """The truth of a proxy, unknown to a trace unless a program overrides this.
 
         Raises:
             TraceError: always.
@@ -199,7 +201,7 @@ class TracerBase:
 
     @compatibility(is_backward_compatible=True)
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """The elements of a proxy, which a trace cannot know unless a program says.
+        """The elements of a proxy, unknown to a trace unless a program overrides this.
 
         Raises:
             TraceError: always.
@@ -217,7 +219,7 @@ class TracerBase:
 
     @compatibility(is_backward_compatible=True)
     def keys(self, obj: Proxy) -> Any:
-        """The keys of a proxy: another proxy, unless a program says."""
+        """The keys of a proxy: another proxy, unless a program overrides this."""
         return Attribute(obj, "keys")()
 
 

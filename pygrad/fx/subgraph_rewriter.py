@@ -27,7 +27,7 @@ class Match(NamedTuple):
 
 @dataclass
 class ReplacedPatterns:
-    """As `Match`, with the nodes that replaced the place."""
+    """Like `Match`, with the nodes that replaced the place."""
 
     anchor: Node
     nodes_map: dict[Node, Node]

@@ -26,7 +26,7 @@ Dyn: Final = _DynType()
 
 
 class TensorType:
-    """A tensor of these sizes, `Dyn` where one is not known.
+    """A tensor with these sizes; `Dyn` where one is not known.
 
     Example:
         >>> from pygrad.fx.tensor_type import Dyn, TensorType, is_consistent
@@ -65,7 +65,7 @@ def is_consistent(t1: Any, t2: Any) -> bool:
 
 
 def is_more_precise(t1: Any, t2: Any) -> bool:
-    """Whether the first says all that the second says."""
+    """Whether the first type implies the second."""
     if t1 == t2 or t2 == Dyn:
         return True
     if isinstance(t1, TensorType) and isinstance(t2, TensorType):

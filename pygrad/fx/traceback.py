@@ -1,4 +1,4 @@
-"""Notes that new nodes take over while a graph is made from another."""
+"""Metadata that new nodes take over while a graph is made from another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COPIED_FIELDS: Final = (
     "nn_module_stack torch_fn source_fn_stack original_aten recompute ac_graph_id "
     "has_backward_hook from_node quantization_tag _numeric_debug_handle custom partitioner_tag"
 ).split()
-"""What a node takes over of the one that is run."""
+"""The fields that a node takes over from the node that is run."""
 
 current_meta: dict[str, Any] = {}
 should_preserve_node_meta = False
@@ -94,7 +94,7 @@ class NodeSource:
     __repr__ = print_readable
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The node source as plain values."""
         return {
             "name": self.name,
             "target": self.target,
@@ -129,7 +129,7 @@ class NodeSource:
 
 @contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """Within it new nodes take over notes of the node that is run."""
+    """A scope in which new nodes take over the metadata of the node that is run."""
     global should_preserve_node_meta, current_meta
     before = should_preserve_node_meta, current_meta.copy()
     try:
@@ -140,7 +140,7 @@ def preserve_node_meta(enable: bool = True) -> Iterator[None]:
 
 
 def has_preserved_node_meta() -> bool:
-    """Whether that is so now."""
+    """Whether new nodes take over metadata now."""
     return should_preserve_node_meta
 
 
@@ -192,7 +192,7 @@ def annotate_fn(annotation_dict: dict[str, Any]) -> Callable[[Callable[P, R]], C
 
 @contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
-    """Let new nodes take over the notes of this one, and say that they were made of it."""
+    """Let new nodes take over this node's metadata, and record it as their source."""
     global current_meta
     if not (should_preserve_node_meta and node.meta):
         yield
@@ -208,7 +208,7 @@ def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
 
 
 def get_current_meta() -> dict[str, Any]:
-    """The notes that new nodes take over."""
+    """The metadata that new nodes take over."""
     return current_meta
 
 

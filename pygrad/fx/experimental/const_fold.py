@@ -58,7 +58,7 @@ def _parameter(value: Any) -> Parameter:
 
 
 def get_unique_attr_name_in_module(mod_traced: Module, name: str) -> str:
-    """A name like this one that a module has no attribute of."""
+    """A name derived from this one that is no attribute of the module."""
     name = re.sub("[^0-9a-zA-Z_]+", "_", name)
     name = f"_{name}" if name[0].isdigit() else name
     while hasattr(mod_traced, name):

@@ -37,7 +37,7 @@ from ..proxy import Proxy
 
 _MISSING: Final = object()
 _CONSTANT_ELEMENTS: Final = 1
-"""How many elements a tensor has at most whose value is known while the function is traced."""
+"""The most elements of a tensor whose value is known while the function is traced."""
 
 
 class _ProxyTensor:
@@ -80,11 +80,11 @@ class PythonKeyTracer(Tracer):
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
-        """Parameters are read as they are."""
+        """Returns parameters unchanged."""
         return attr_val
 
     def create_arg(self, a: Any) -> Any:
-        """The argument of a node; a parameter that the root has not becomes one of it."""
+        """The argument of a node; a parameter that the root lacks is added to it."""
         if isinstance(a, tuple) and type(a) in return_types.all_return_types:
             return self.create_arg(tuple(a))
         if not isinstance(a, Parameter):
@@ -111,7 +111,7 @@ class PythonKeyTracer(Tracer):
         return found if found is not None else self._by_place.get(_place_of(tensor))
 
     def unwrap_proxy(self, e: Any) -> Any:
-        """The proxy of a tensor that has one; anything else as it is."""
+        """The proxy of a tensor that has one; anything else unchanged."""
         found = self.noted(e) if isinstance(e, Tensor) else None
         return e if found is None else found.proxy
 
@@ -134,7 +134,8 @@ def get_proxy_slot(
 ) -> Any:
     """The proxy of a tensor, transformed by a function.
 
-    Raises: RuntimeError: there is no proxy and no default.
+    Raises:
+        RuntimeError: there is no proxy and no default.
     """
     found = tracer.noted(obj)
     if found is not None:
@@ -217,10 +218,10 @@ def proxy_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Note a call of an op in the graph of a mode, and carry it out.
+    """Records a call of an op in the graph of a mode, and runs it.
 
     Raises:
-        RuntimeError: its result is a number that the arguments of the function decide.
+        RuntimeError: its result is a number that depends on the function's arguments.
     """
     tracer = proxy_mode.tracer
     leaves, spec = pytree.tree_flatten((args, kwargs))
@@ -279,7 +280,7 @@ def _is_small(out: Any) -> bool:
 
 
 def get_innermost_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """The mode that notes ops now, or None."""
+    """The mode that records ops now, or None."""
     for mode in reversed(mode_stack()):
         if isinstance(mode, ProxyTorchDispatchMode):
             return mode
@@ -287,7 +288,7 @@ def get_innermost_proxy_mode() -> ProxyTorchDispatchMode | None:
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """The mode that notes ops now, or None."""
+    """The mode that records ops now, or None."""
     return get_innermost_proxy_mode()
 
 
@@ -298,7 +299,7 @@ def get_torch_dispatch_modes() -> list[Any]:
 
 @contextmanager
 def disable_proxy_modes_tracing() -> Iterator[ProxyTorchDispatchMode | None]:
-    """Within it nothing is noted."""
+    """A scope in which nothing is recorded."""
     mine = get_innermost_proxy_mode()
     above = []
     while mine is not None:
@@ -316,7 +317,7 @@ def disable_proxy_modes_tracing() -> Iterator[ProxyTorchDispatchMode | None]:
 def decompose(
     decomposition_table: Mapping[Any, Callable[..., Any]] | None,
 ) -> Iterator[Mapping[Any, Callable[..., Any]]]:
-    """Within it, the mode that notes ops calls these functions instead of ops, by overload.
+    """A scope in which the recording mode calls these functions instead of ops, by overload.
 
     Raises:
         AssertionError: there is no such mode.
@@ -364,7 +365,7 @@ def wrap_key(
 def dispatch_trace(
     root: Any, tracer: Tracer, concrete_args: tuple[Any, ...] | None = None
 ) -> GraphModule:
-    """The module of a function that is traced by a tracer. All ops stay, used or not."""
+    """Traces a function to a module. All ops stay, used or not."""
     graph: Graph = tracer.trace(root, concrete_args)  # type: ignore[arg-type]
     name = type(root).__name__ if isinstance(root, Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
@@ -384,23 +385,23 @@ def make_fx(
     proxy_module_inputs: bool = False,
     _disable_torch_fn_metadata_mode: bool = False,
 ) -> Callable[..., GraphModule]:
-    """A function that runs `f` on its arguments and gives the graph of the ops that it called.
+    """A function that runs `f` on its arguments and returns the graph of the ops that it called.
 
     Args:
-        f: of tensors, or of containers of tensors. Arguments that are no tensors are fixed.
+        f: a function of tensors, or of containers of tensors. Other arguments are fixed.
         decomposition_table: functions that are called instead of ops, by `OpOverload`.
         tracing_mode: "real".
-        record_stack_traces: whether nodes note where they are from.
+        record_stack_traces: whether nodes record the stack of their call.
 
     Returns:
-        A function of the arguments of `f`. The module that it gives takes arguments of the same
-        structure. Tensors that `f` has from elsewhere are its attributes.
+        A function of the arguments of `f`. The module that it returns takes arguments of the same
+        structure; tensors that `f` captures are its attributes.
 
     Raises:
         AssertionError: no such tracing mode.
         NotImplementedError: tracing_mode "fake" or "symbolic", as there are no fake tensors and no
             symbols; pre_dispatch; record_module_stack; proxy_module_inputs.
-        RuntimeError: from the function: `f` asks for a number that its arguments decide.
+        RuntimeError: from the function: `f` reads a number that depends on its arguments.
 
     Example:
         >>> import pygrad as torch
@@ -470,7 +471,7 @@ def get_isolated_graphmodule(
     tracing_mode: str = "real",
     decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
 ) -> GraphModule:
-    """The graph of a call, of which a trace that is under way notes nothing."""
+    """The graph of a call, which a running trace does not record."""
     wrapped, leaves = wrapper_and_args_for_make_fx(func, args, kwargs)
     with disable_proxy_modes_tracing():
         return make_fx(wrapped, decomposition_table, tracing_mode)(leaves)

@@ -1,4 +1,4 @@
-"""Functions rewritten before they are traced: an ``assert`` becomes a call that a trace notes."""
+"""Functions rewritten before they are traced: an ``assert`` becomes a call that a trace records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AST_Rewriter(ast.NodeTransformer):
     """Rewrites the source of a function; derive to rewrite more."""
 
     def rewrite(self, fn: Any) -> FunctionType:
-        """The function of the rewritten source, with the globals of the old one."""
+        """The function compiled from the rewritten source, with the old function's globals."""
         fn = inspect.unwrap(getattr(fn, "__func__", fn))
         tree = self.visit(ast.parse(textwrap.dedent("".join(inspect.getsourcelines(fn)[0]))))
         names: dict[str, Any] = copy.copy(fn.__globals__)

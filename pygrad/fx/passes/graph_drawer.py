@@ -1,4 +1,4 @@
-"""Pictures of graphs, which need a program that is not here."""
+"""Pictures of graphs, for which pygrad lacks the program."""
 
 from __future__ import annotations
 

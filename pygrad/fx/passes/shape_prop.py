@@ -14,10 +14,10 @@ from ..node import Node, map_aggregate
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph and notes ``tensor_meta`` and ``type`` of each node in its `meta`.
+    """Runs a graph and stores ``tensor_meta`` and ``type`` of each node in its `meta`.
 
     Raises:
-        RuntimeError: a node fails; it says which.
+        RuntimeError: a node fails; names the node.
 
     Example:
         >>> import pygrad
@@ -35,7 +35,7 @@ class ShapeProp(Interpreter):
             raise NotImplementedError("ShapeProp: pygrad has no fake tensors; use device meta")
 
     def run_node(self, n: Node) -> Any:
-        """The value of a node, noted."""
+        """Runs a node and records its value's metadata."""
         try:
             result = super().run_node(n)
         except Exception as error:

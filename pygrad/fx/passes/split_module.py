@@ -72,7 +72,7 @@ def split_module(
         keep_original_node_name: keep the names of nodes.
         keep_original_input_name: name the inputs of parts after the given nodes; else ``arg_0``.
         partition_affix: put before the number of a part.
-        tuple_return: let parts with one result give a tuple too.
+        tuple_return: let parts with one result also return a tuple.
 
     Raises:
         RuntimeError: the parts depend on each other in a cycle.
@@ -111,7 +111,7 @@ class _Split:
         node._fx_partition = name  # type: ignore[attr-defined]  # which programs read
 
     def find_uses(self) -> None:
-        """Note which values parts take from each other."""
+        """Record the values that parts take from each other."""
         for user in self.module.graph.nodes:
             if user.op in ("placeholder", "get_attr"):
                 continue

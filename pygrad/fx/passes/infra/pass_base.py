@@ -1,4 +1,4 @@
-"""The base of passes: takes a module, and says whether it changed it."""
+"""The base of passes: a pass takes a module, and returns it with whether it changed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _name(function: Any) -> str:
 
 
 def pass_result_wrapper(fn: Any) -> Any:
-    """A function that changes a module in place, or gives another, as a pass."""
+    """Turns a function that changes a module in place, or returns another, into a pass."""
     if fn is None:
         return None
 
@@ -77,7 +77,7 @@ def _topological_sort_passes(passes: list[Pass], constraints: list[Constraint]) 
 
 
 def this_before_that_pass_constraint(this: Pass, that: Pass) -> Constraint:
-    """The constraint that one pass comes before another."""
+    """The constraint that pass `this` comes before pass `that`."""
 
     def allows(a: Pass, b: Pass) -> bool:
         return a != that or b != this

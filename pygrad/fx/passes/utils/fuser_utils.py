@@ -1,4 +1,4 @@
-"""Sets of nodes that may become one."""
+"""Sets of nodes that may be fused into one."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _KEPT: Final = frozenset(["placeholder", "get_attr", "output"])
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """The ops of PyTorch's list that give another result each time, or write to an argument.
+    """The ops of PyTorch's list that return another result each time, or write to an argument.
 
     Example:
         >>> import pygrad as torch
@@ -84,7 +84,7 @@ class CSEPass(PassBase):
 
 
 def _key(value: Any) -> Any:
-    """Arguments by which calls are compared: structures as they are, and 1 is neither 1.0 nor
+    """The arguments in a form for comparing calls: keeps structures, and 1 is neither 1.0 nor
     True.
     """
     if isinstance(value, (list, tuple)):
