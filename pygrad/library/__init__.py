@@ -78,7 +78,7 @@ _BLOCKS: Final = {
     "FRAGMENT": "TORCH_LIBRARY_FRAGMENT",
     "IMPL": "TORCH_LIBRARY_IMPL",
 }
-"""How PyTorch's messages call the kinds."""
+"""Names of the kinds in PyTorch's messages."""
 
 
 def fallthrough_kernel(*_: Any, **__: Any) -> Any:
@@ -89,8 +89,9 @@ def fallthrough_kernel(*_: Any, **__: Any) -> Any:
 class Library:
     """Ops of one namespace and functions added to them, for as long as this object lives.
 
-    Args: ns: the namespace. kind: "DEF" to define its ops, "FRAGMENT" to define more of them,
-    "IMPL" to add functions to existing ops. dispatch_key: the default key of added functions.
+    Args:
+        ns: the namespace. kind: "DEF" to define its ops, "FRAGMENT" to define more of them, "IMPL"
+            to add functions to existing ops. dispatch_key: the default key of added functions.
 
     Raises: ValueError: the kind is none of these, or the namespace is reserved.
     """
@@ -150,8 +151,8 @@ class Library:
         allow_override: bool = True,
     ) -> None:
         """Adds a function to an op, for a key such as "CPU", "Autograd", "Meta" or
-        "CompositeImplicitAutograd". The op may be made later, or be one of PyTorch's own: then the
-        function runs in its place, below autograd, for "CPU" or "Meta".
+        "CompositeImplicitAutograd". The op may be defined later, or be one of PyTorch's own: then
+        the function runs in its place, below autograd, for "CPU" or "Meta".
 
         Raises:
             TypeError: `fn` is no function. RuntimeError: there is one already, which is not to be
@@ -228,7 +229,7 @@ def _check_key(key: str) -> None:
 
 
 def _with_keys(fn: Callable[..., Any], key: str) -> Callable[..., Any]:
-    """A function that is told first for which key it runs."""
+    """A function that receives the key for which it runs as its first argument."""
     keys = _DispatchKeySet(key)
     return lambda *args, **kwargs: fn(keys, *args, **kwargs)
 

@@ -29,7 +29,7 @@ def _one_of(*classes: type) -> Callable[[Any], Any]:
 
 
 def _item(value: Any) -> Any:
-    """The number of a tensor that has one element, or a number."""
+    """The number in a one-element tensor, or a number itself."""
     if isinstance(value, Tensor):
         if value.numel() != 1:
             raise _Misfit
@@ -110,7 +110,7 @@ _VALUES: Final[dict[str, Callable[[Any], Any]]] = {
     "Layout": _member(layout, {0: strided}),
     "MemoryFormat": _member(memory_format, {0: contiguous_format}),
 }
-"""By type, what makes an argument of a value; other types take anything."""
+"""Converters of values to arguments, by type; other types take anything."""
 
 
 def _value(kind: SchemaType, value: Any) -> Any:
@@ -139,7 +139,7 @@ def _value(kind: SchemaType, value: Any) -> Any:
 def matched(schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """All arguments in the order of a schema, each of its type.
 
-    Raises: RuntimeError: they do not fit, in PyTorch's words.
+    Raises: RuntimeError: they do not fit; the message is PyTorch's.
     """
     name, rest, values, n = schema.name, dict(kwargs), [], len(args) + len(kwargs)
     if n > len(schema.arguments):
@@ -238,7 +238,7 @@ def _turn(overload: str) -> int:
 
 
 def split(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Values in the schema's order as arguments in order, and those by keyword."""
+    """Splits values in the schema's order into positional and keyword arguments."""
     pairs = list(zip(schema.arguments, values, strict=True))
     return (
         [value for argument, value in pairs if not argument.kwarg_only],
@@ -259,7 +259,7 @@ def _default_of(argument: Argument) -> Any:
 
 
 def as_told(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """As `split`, without trailing values that equal the schema's defaults: an op's functions may
+    """Like `split`, without trailing values that equal the schema's defaults: an op's functions may
     have defaults of their own, as in PyTorch.
     """
     args, kwargs = split(schema, values)

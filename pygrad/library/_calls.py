@@ -67,7 +67,7 @@ def run(entry: Entry, values: list[Any]) -> Any:
 
 
 _fallback: Final = ["warn"]
-"""What to make of an op without a rule for autograd: "warn" at a backward, or "nothing"."""
+"""The handling of ops without a rule for autograd: "warn" at a backward, or "nothing"."""
 
 
 @builtin
@@ -143,7 +143,7 @@ def records(values: Any) -> bool:
 
 
 class below_autograd:
-    """Calls go past autograd while it is there: `torch._C._AutoDispatchBelowAutograd`."""
+    """While an instance lives, calls skip autograd: `torch._C._AutoDispatchBelowAutograd`."""
 
     def __init__(self) -> None:
         _here.below += 1

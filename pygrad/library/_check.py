@@ -69,7 +69,7 @@ def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
 
 
 _UNSAFE: Final = ("aten::_unsafe_view", "aten::unsafe_split.Tensor")
-"""Ops whose schemas conceal that they make views."""
+"""Ops that make views although their schemas do not say so."""
 
 
 def _same(now: Tensor, then: Tensor) -> bool:
@@ -187,14 +187,14 @@ def opcheck(
     """Checks an op on arguments: one of a library, or of PyTorch's own.
 
     Args:
-        test_utils: of "test_schema", "test_autograd_registration" and "test_faketensor". Those of
-            PyTorch that compile are refused.
+        test_utils: some of "test_schema", "test_autograd_registration" and "test_faketensor".
+            PyTorch's tests that compile are refused.
 
-    Returns: what each check found: "SUCCESS", or without `raise_exception` an error. Of arguments
-        without elements there is nothing to check.
+    Returns: the result of each check: "SUCCESS", or without `raise_exception` an error. Arguments
+        without elements are not checked.
 
     Raises:
-        OpCheckError: the op is not what it says. ValueError: it is no op, or there is no such
+        OpCheckError: a check fails. ValueError: it is no op, or there is no such
             check. NotImplementedError: a check that compiles.
 
     Example:

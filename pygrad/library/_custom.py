@@ -108,7 +108,7 @@ class CustomOpDef:
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Within it, the function for a type of device is used or not."""
+        """A scope in which the function for a type of device is enabled or disabled."""
         key = _rules.KEYS.get(device_type, device_type.upper())
         was = set(self._entry.disabled)
         (self._entry.disabled.discard if enabled else self._entry.disabled.add)(key)

@@ -13,9 +13,9 @@ class Entry:
     """One overload of an op of a library.
 
     Attributes:
-        kernels: what it runs, by PyTorch's keys. autograd: backward and setup_context. fake, vmap,
-            autocast: what else was added. by_class: what classes with __torch_dispatch__ do.
-        called: the name of a custom op's function. refusal: what to say without a function.
+        kernels: its functions by PyTorch's keys. autograd: backward and setup_context. fake, vmap,
+            autocast: other rules. by_class: handlers of classes with __torch_dispatch__.
+        called: the name of a custom op's function. refusal: the error without a function.
     """
 
     def __init__(self, ns: str, schema: FunctionSchema, tags: Sequence[Any]) -> None:
@@ -63,7 +63,7 @@ def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
 
 
 def put_rule(rules: dict[str, Any], name: str, value: Any, lib: Any) -> None:
-    """Sets one of these, until the library, if one is given, goes."""
+    """Sets a rule until the library, if given, is destroyed."""
     was = rules.get(name, _ABSENT)
 
     def put_back() -> None:

@@ -34,7 +34,7 @@ SUPPORTED_RETURN_TYPES: Final[dict[Any, str]] = {
     bool: "bool",
     int | float | bool: "Scalar",
 }
-"""What an op may return, and how a schema calls it."""
+"""The types that an op may return, with their names in schemas."""
 
 
 def tuple_to_list(tuple_type: Any) -> Any:
@@ -77,7 +77,7 @@ def _name(kind: Any) -> str | None:
 
 
 _LISTED: Final = ("Tensor", "SymInt", "float", "bool", "str", "complex")
-"""What there are lists of."""
+"""The types of list elements in schemas."""
 
 
 def _types() -> Iterator[tuple[Any, str]]:
@@ -149,11 +149,11 @@ def infer_schema(
     op_name: str | None = None,
     tags: Any = (),
 ) -> str:
-    """The schema that annotations tell.
+    """The schema that a function's annotations describe.
 
     Args:
         mutates_args: the names of arguments that are written to; "unknown": all tensors may be.
-        op_name: stands before the schema.
+        op_name: put before the schema.
         tags: a tag or several; `Tag.inplace` and `Tag.out`, which mark arguments, are refused.
 
     Raises: ValueError: an annotation is absent, or of a type that no schema has.

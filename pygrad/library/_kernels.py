@@ -82,8 +82,8 @@ def run_fake(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any], more: in
 
 
 watchers: Final[list[Callable[..., Any]]] = []
-"""Who sees the ops of libraries before modes do, innermost last: called with the op, its arguments
-and what runs it."""
+"""Functions that see ops of libraries before modes do, innermost last: called with the op, its
+arguments and the function that runs it."""
 
 
 def run_below(entry: Entry, values: Sequence[Any]) -> Any:
@@ -133,9 +133,9 @@ def _run_on_meta(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 
 
 COMPOSITES: Final = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
-"""The keys of what runs on any device, the first that there is."""
+"""The keys of functions for any device, in order of preference."""
 _RUNS: Final = ("CPU", *COMPOSITES)
-"""Those of what runs on tensors with elements."""
+"""The keys of functions for tensors with elements."""
 
 
 def _checked(
@@ -168,7 +168,7 @@ def _checked(
 
 
 def _count_writes(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Tells that arguments were written to, also where NumPy did it."""
+    """Increments the versions of written arguments, for writes by NumPy too."""
     given = by_argument(entry.schema, args, kwargs).items()
     increment_version(tensors_in(value for argument, value in given if argument.is_write))
 

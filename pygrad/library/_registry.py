@@ -70,7 +70,7 @@ class _Packet(ops.OpOverloadPacket):
 
 
 _early: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
-"""What ops that are not made yet will run."""
+"""Functions of ops that are not defined yet."""
 _entries: Final[dict[tuple[str, str], dict[str, Entry]]] = {}
 _packets: Final[dict[tuple[str, str], _Packet]] = {}
 
@@ -164,7 +164,7 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
 
 @builtin
 def exists(name: str) -> bool:
-    """Whether there is an op of a name such as 'aten::add.Tensor'."""
+    """Whether there is an op with a name such as 'aten::add.Tensor'."""
     ns, short, overload = ops.names_in(name)
     packet = getattr(getattr(ops, ns), short, None)
     return packet is not None and overload in packet.overloads()
@@ -207,7 +207,7 @@ def computes(name: str, key: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Whether an op is one of PyTorch's own."""
+    """Whether an op belongs to PyTorch."""
     ns, short, overload = ops.names_in(name)
     return ns == "aten" and overload in native_lines().get(short, ())
 

@@ -60,7 +60,7 @@ def _entry(op: Any, what: str) -> Entry:
 
 
 def _kept_by(entry: Entry, lib: Any) -> Any:
-    """The library that a rule goes with: none, of an op that `custom_op` made."""
+    """The library whose end removes a rule; None for an op made by `custom_op`."""
     return None if entry.is_custom else lib
 
 
@@ -202,8 +202,8 @@ def register_autograd(
 
 
 def _is_functional(schema: FunctionSchema, views: bool) -> bool:
-    """Whether an op writes to no argument and returns something, but no view, or only the one of
-    its only tensor if `views` are allowed.
+    """Whether an op writes to no argument and returns something that is no view; with `views`, the
+    result may be a view of the only tensor.
     """
     if schema.is_mutable or not schema.returns:
         return False
@@ -238,7 +238,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
-    """Says which type an op's arguments become under autocast.
+    """Sets the type to which autocast converts an op's arguments.
 
     Raises: RuntimeError: there is no such type of devices. ValueError: it has no autocast.
     """
