@@ -54,7 +54,7 @@ def jagged_attention(
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, *how: Any) -> Tensor:
-    """The attention of one entry: (heads, length, features), or without heads."""
+    """The attention of one entry: (heads, length, features), or without the heads."""
     mask, dropout, causal, scale, grouped = how
     made: Tensor = _NN["scaled_dot_product_attention"](
         q.unsqueeze(0),

@@ -37,8 +37,8 @@ class Nested(Tensor):
     # ------------------------------------------------------------ what a layout says
 
     def _fit(self, name: str, value: Any, is_self: bool = False) -> Any:
-        """Another operand of an op that goes element by element, the first or a later one, as it
-        stands beside the packed tensor of this one.
+        """Another operand of an element-wise op, the first or a later one, in the form that fits
+        beside this tensor's packed one.
         """
         raise NotImplementedError
 
@@ -53,11 +53,11 @@ class Nested(Tensor):
         return shape == attributes.shape(self)
 
     def _entries(self, op: str) -> list[Tensor]:
-        """Its entries, each a view."""
+        """The entries, each a view."""
         raise NotImplementedError
 
     def _dressing(self) -> Callable[[Any], Any]:
-        """A function that gives a packed tensor these entries."""
+        """A function that wraps a packed tensor as nested with these entries."""
         return functools.partial(_dressed, type(self), self._parts)
 
     def _over_again(self, tensor: Tensor) -> Any:
@@ -172,12 +172,12 @@ _OF_PACKED: Final = frozenset(
     "requires_grad requires_grad.__set__ requires_grad_ retains_grad untyped_storage "
     "is_floating_point is_complex data_ptr storage_offset retain_grad name volatile".split()
 )
-"""What is written in Python about the tensor itself: said of the packed one."""
+"""Methods written in Python about the tensor itself: they act on the packed tensor."""
 _REFUSED: Final = frozenset(
     "__array__ __dlpack__ __dlpack_device__ apply_ map_ map2_ dim_order set_ storage "
     "_typed_storage share_memory_ data.__set__ real.__set__ imag.__set__ lu".split()
 )
-"""What is written in Python and would read the packed tensor as one that is not nested."""
+"""Methods written in Python that would read the packed tensor as a plain one."""
 
 
 def first_among(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -220,7 +220,7 @@ def packed(x: Nested) -> Tensor:
 
 
 def over(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
-    """A nested tensor over one that somebody else has: a view of it."""
+    """A nested tensor over another owner's tensor: a view of it."""
     with DisableTorchFunctionSubclass():
         made: Any = tensor.as_subclass(kind)
     made._parts = parts
@@ -228,7 +228,7 @@ def over(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
 
 
 def made_of(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
-    """A nested tensor in the place of a packed one that was just made."""
+    """A nested tensor that takes over a new packed tensor."""
     out: Any = object.__new__(kind)
     out._h, tensor._h = tensor._h, 0
     out._b = getattr(tensor, "_b", None)
@@ -237,7 +237,7 @@ def made_of(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
 
 
 def twin(tensor: Tensor, like: Nested) -> Any:
-    """Another object of the very tensor of the engine, nested."""
+    """A second, nested object for the same tensor of the engine."""
     out: Any = object.__new__(type(like))
     calls.retain((tensor._h,))
     out._h, out._b, out._parts = tensor._h, None, like._parts

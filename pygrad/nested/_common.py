@@ -76,7 +76,7 @@ def packed_clone(x: Nested) -> Tensor:
 
 @both("data")
 def data(input: Any) -> Any:
-    """The same elements, without history."""
+    """The elements without history."""
     with DisableTorchFunctionSubclass():
         return made_of(type(input), Tensor.data.__get__(input), input._parts)
 
@@ -196,13 +196,13 @@ def numel(input: Any) -> int:
 
 @both("size")
 def size(input: Any, dim: int | None = None) -> Any:
-    """The sizes, or one of them."""
+    """All sizes, or one."""
     return input.size(dim)
 
 
 @both("stride")
 def stride(input: Any, dim: int | None = None) -> Any:
-    """The strides, or one of them."""
+    """All strides, or one."""
     return input.stride(dim)
 
 
@@ -220,7 +220,7 @@ def dim(input: Any) -> int:
 
 @both("item")
 def item(input: Any) -> Any:
-    """The one element."""
+    """The single element."""
     if input.numel() != 1:
         raise RuntimeError(f"a Tensor with {input.numel()} elements cannot be converted to Scalar")
     return packed(input.contiguous()).reshape(()).item()
@@ -273,10 +273,10 @@ def _sizes(x: Any) -> Any:
 
 
 def _gradients(outputs: Sequence[Any], given: Any) -> Any:
-    """The gradients of several outputs, looked at."""
+    """The gradients of several outputs, checked."""
     listed = [None] * len(outputs) if given is None else list(_listed(given))
     if len(listed) != len(outputs):
-        return given  # which the engine refuses
+        return given  # the engine refuses it
     found = [_packed_gradient(i, *each) for i, each in enumerate(zip(outputs, listed, strict=True))]
     return None if given is None else found
 

@@ -50,7 +50,7 @@ class Jagged:
         return size_said_by(self.offsets if self.lengths is None else self.lengths)
 
     def same(self, other: Jagged) -> bool:
-        """Whether tensors of these parts have the same ragged size, at the same dimension."""
+        """Whether the parts have the same ragged size, at the same dimension."""
         return self.ragged == other.ragged and self.size == other.size
 
     def at(self, ragged: int) -> Jagged:
@@ -98,11 +98,11 @@ class Jagged:
         return self._spans  # type: ignore[no-any-return]
 
     def longest(self) -> int:
-        """The longest entry, whatever `most` says."""
+        """The length of the longest entry, whatever `most` is."""
         return max((n for _, n in self._looked_at()), default=0)
 
     def shortest(self) -> int:
-        """The shortest entry, whatever `least` says."""
+        """The length of the shortest entry, whatever `least` is."""
         return min((n for _, n in self._looked_at()), default=0)
 
     def places(self, total: int, op: str) -> tuple[Tensor, Tensor]:

@@ -157,7 +157,7 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, *args: Any, **op
 
 @rule(RULES, "one_hot")
 def one_hot(input: NestedTensor, num_classes: int = -1) -> Any:
-    """Ones where numbers say, along a dimension more."""
+    """One-hot vectors of the numbers, along a new last dimension."""
     return nested(_NN["one_hot"](packed(input), num_classes), input)
 
 

@@ -1,5 +1,5 @@
-"""Rules of the jagged layout for reductions: over dimensions that are not ragged on the values,
-over the ragged one of each entry with a padding that changes nothing."""
+"""Rules of the jagged layout for reductions: over dimensions that are not ragged they act on the
+values; over the ragged dimension on the padded entries, with a neutral padding."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PADDINGS: dict[str, Callable[[Tensor], Any]] = {
     "min": _highest,
     "argmin": _highest,
 }
-"""By the name of a reduction, what it does not mind."""
+"""The neutral padding of each reduction."""
 
 
 def _reduced(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -> Any:
@@ -122,7 +122,7 @@ def summed(
 def averaged(
     input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """The mean over dimensions: of the ragged one over as many as each entry has."""
+    """The mean over dimensions; over the ragged one each entry is divided by its own length."""
     return _reduced("mean", input, dim, keepdim, dtype=dtype)
 
 
@@ -130,7 +130,7 @@ def averaged(
 def multiplied(
     input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """The product over one dimension, or of all."""
+    """The product over one dimension, or of all elements."""
     return _reduced("prod", input, dim, keepdim, dtype=dtype)
 
 
@@ -169,7 +169,7 @@ _extreme("min", "minimum")
 def softmax(
     input: NestedTensor, dim: int | None = None, *more: Any, dtype: Any = None, **_: Any
 ) -> Any:
-    """The softmax over a dimension, the ragged one too."""
+    """The softmax over a dimension, also the ragged one."""
     dtype = next((each for each in more if type(each).__name__ == "dtype"), dtype)
     at = input._dim(-1 if dim is None else dim)
     if at == 0:

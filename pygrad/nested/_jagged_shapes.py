@@ -25,7 +25,7 @@ def nested(values: Tensor, like: NestedTensor, ragged: int | None = None) -> Any
 
 
 def _numbers(given: Sequence[Any]) -> tuple[Any, ...]:
-    """Sizes or dimensions, one by one or in a list."""
+    """Sizes or dimensions, given separately or in a list."""
     one = len(given) == 1 and isinstance(given[0], (list, tuple))
     return tuple(given[0]) if one else tuple(given)
 
@@ -97,7 +97,7 @@ def unbind(input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @rule(RULES, "select")
 def select(input: NestedTensor, dim: int, index: int) -> Any:
-    """An entry, or of each entry one place of a dimension that is not ragged."""
+    """An entry; or one place of a dimension that is not ragged, for each entry."""
     at = input._dim(dim)
     if at == 0:
         values, along = packed(input), input._parts.ragged - 1
@@ -178,7 +178,7 @@ def permute(input: NestedTensor, *dims: Any) -> Any:
 
 @rule(RULES, "movedim moveaxis")
 def movedim(input: NestedTensor, source: Any, destination: Any) -> Any:
-    """Some dimensions at other places."""
+    """Moves dimensions to other places."""
     sources = [input._dim(d) for d in _numbers((source,))]
     places = [input._dim(d) for d in _numbers((destination,))]
     rest = iter([d for d in range(input.dim()) if d not in sources])
@@ -274,7 +274,7 @@ def _as_wide_as(dense: Tensor, like: Any) -> Any:
 
 @rule(RULES, "flatten")
 def flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Some dimensions as one: none of them the batch's or ragged."""
+    """Merges dimensions, neither the batch's nor the ragged one."""
     first, last = input._dim(start_dim), input._dim(end_dim)
     ragged = input._parts.ragged
     if first > last:
@@ -338,7 +338,7 @@ def chunk(input: NestedTensor, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 @rule(RULES, "cat concat concatenate")
 def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
-    """Jagged tensors of the same offsets, one beside the other."""
+    """Concatenates jagged tensors with the same offsets."""
     return _joined("cat", tensors, dim, out)
 
 

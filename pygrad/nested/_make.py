@@ -1,4 +1,6 @@
-"""How nested tensors are made: of lists, of one tensor, of values and offsets, and of masks."""
+"""Makers of nested tensors: from lists, from one tensor, from values and offsets, and from
+masks.
+"""
 
 from __future__ import annotations
 
@@ -112,11 +114,11 @@ def as_nested_tensor(
     device: device | str | None = None,
     layout: layout | None = None,
 ) -> Any:
-    """A nested tensor of tensors, with their history; of one tensor, over its own elements.
+    """A nested tensor of tensors, with their history; from one tensor, over its own elements.
 
     Args:
-        ts: the entries, of one rank; or one tensor, whose first dimension is that of the batch. A
-            nested one of the same layout is given back, or converted.
+        ts: the entries, of one rank; or one tensor, whose first dimension is the batch. A nested
+            tensor of the same layout is returned, converted if necessary.
         dtype, device: of the result.
         layout: `torch.strided`, which is taken if left out, or `torch.jagged`.
 
@@ -169,18 +171,18 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> Any:
-    """A jagged tensor over values in which the entries lie one behind the other: a view of them.
+    """A jagged tensor over values that hold the entries one after the other: a view of them.
 
     Args:
-        values: the entries, along `jagged_dim` less that of the batch.
-        offsets: (batch + 1,): where each begins, and the last one ends.
-        lengths: (batch,): how long each is; without `offsets` they lie one behind the other.
+        values: the entries, along dimension `jagged_dim` - 1.
+        offsets: (batch + 1,): the begin of each entry, and the end of the last.
+        lengths: (batch,): the length of each entry; without `offsets` they are consecutive.
         jagged_dim: the ragged dimension of the result; 1 if left out.
         min_seqlen, max_seqlen: the shortest and the longest, if they are known.
 
     Raises:
-        RuntimeError: neither `offsets` nor `lengths` is given. What is not within the values is
-            found when an op needs the entries.
+        RuntimeError: neither `offsets` nor `lengths` is given. Entries outside the values are
+            detected when an op needs the entries.
 
     Example:
         >>> import pygrad as torch
@@ -320,7 +322,7 @@ def _nested_from_padded(
 
 
 def _nested_from_padded_and_nested_example(padded: Tensor, nt_example: Any) -> Any:
-    """As `_nested_from_padded`, with the sizes of a nested tensor."""
+    """Like `_nested_from_padded`, with the sizes of a nested tensor."""
     return _nested_from_padded(padded, nt_example._nested_tensor_size())
 
 
@@ -332,7 +334,7 @@ def _nested_view_from_buffer(
 
 
 def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Tensor, Tensor]:
-    """The strides and beginnings of entries that lie one behind the other."""
+    """The strides and offsets of consecutive entries."""
     parts = Strided.in_order([tuple(row) for row in nested_size.tolist()])
     strides = tensor([list(each) for each in parts.strides], dtype=int64)
     return strides.reshape(nested_size.shape), tensor(list(parts.offsets), dtype=int64)

@@ -23,11 +23,11 @@ def to_padded_tensor(
     output_size: Sequence[int] | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The entries one above the other in one tensor, and behind each a padding: a copy.
+    """A copy of the entries in one tensor, each padded at its ends.
 
     Args:
-        input: nested. padding: what stands where an entry has nothing.
-        output_size: the sizes of the result; the least that hold all if left out.
+        input: nested. padding: the value behind an entry's ends.
+        output_size: the sizes of the result; the smallest that fit if left out.
         out: the tensor to write to.
 
     Raises:
@@ -96,7 +96,7 @@ def _widened(entry: Tensor, more: Sequence[int], padding: float) -> Tensor:
 def jagged_padded(
     x: NestedTensor, padding: Any, size: Sequence[int] | None = None, op: str = "to_padded_tensor"
 ) -> Tensor:
-    """As `to_padded_tensor`, for a jagged tensor; only the ragged dimension of `size` matters."""
+    """Like `to_padded_tensor`, for a jagged tensor; only the ragged dimension of `size` matters."""
     values, parts = packed(x), x._parts
     at = parts.ragged - 1
     entries, within = parts.places(values.shape[at], op)

@@ -52,7 +52,7 @@ class SymInt:
     __rmul__ = __mul__
 
     def _at_least(self, other: Any) -> bool:
-        """A ragged size may be anything, but is taken for one that is not 0 or 1."""
+        """Compares a ragged size, whose value is unknown but assumed not to be 0 or 1."""
         if isinstance(other, SymInt) and other._ident == self._ident:
             return self._times >= other._times
         if isinstance(other, int) and other <= 2:
@@ -80,7 +80,7 @@ class SymInt:
 
 
 _sizes: Final[dict[int, tuple[Any, SymInt]]] = {}
-"""By the id of a tensor of offsets, or of lengths: that tensor, weakly, and the size it says."""
+"""The ragged sizes, by the id of the tensor of offsets or lengths, with a weak reference to it."""
 
 
 def size_said_by(source: Any) -> SymInt:
@@ -100,5 +100,5 @@ def _forget(ident: int, ref: Any) -> None:
 
 
 def shape_of(sizes: Any) -> Size:
-    """Sizes of which one is ragged, as a shape."""
+    """A shape of sizes, one of which is ragged."""
     return tuple.__new__(Size, sizes)

@@ -37,7 +37,7 @@ class Strided:
 
     @classmethod
     def in_order(cls, sizes: Sequence[Sizes], rank: int | None = None) -> Strided:
-        """Entries one behind the other, each contiguous."""
+        """The parts of consecutive, contiguous entries."""
         offsets, at = [], 0
         for each in sizes:
             offsets.append(at)
@@ -47,15 +47,15 @@ class Strided:
         return cls(sizes, [contiguous_strides(size) for size in sizes], offsets, rank)
 
     def same(self, other: Strided) -> bool:
-        """Whether tensors of these parts have the same sizes."""
+        """Whether the parts have the same sizes."""
         return self.sizes == other.sizes and self.rank == other.rank
 
     def lies_like(self, other: Strided) -> bool:
-        """Whether the entries of both lie in the same places of their buffers."""
+        """Whether the entries of both are at the same places of their buffers."""
         return self.strides == other.strides and self.offsets == other.offsets
 
     def is_in_order(self, numel: int) -> bool:
-        """Whether the entries are contiguous, one behind the other, and fill the buffer."""
+        """Whether the entries are contiguous and consecutive, and fill the buffer."""
         plain = Strided.in_order(self.sizes, self.rank)
         if sum(map(math.prod, self.sizes)) != numel:
             return False
@@ -66,7 +66,7 @@ class Strided:
         )
 
     def regular(self, dim: int) -> int | None:
-        """The size that all entries have in a dimension of theirs; None: it is ragged."""
+        """The size of a dimension if all entries have the same; None: it is ragged."""
         found = {sizes[dim] for sizes in self.sizes}
         return found.pop() if len(found) == 1 else 0 if not found else None
 
@@ -115,7 +115,7 @@ class StridedNestedTensor(Nested):
         return sum(map(math.prod, self._parts.sizes))
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the entries are, and lie one behind the other."""
+        """Whether the entries are contiguous and consecutive."""
         return self._parts.is_in_order(attributes.numel(self))
 
     def __len__(self) -> int:
@@ -245,7 +245,7 @@ def _indented(text: str) -> str:
 
 
 def entries_of(buffer: Tensor, parts: Strided, apart: bool = False) -> list[Tensor]:
-    """The entries, each a view of the buffer: of one op, or each of one of its own."""
+    """The entries as views of the buffer: by one common op, or each by its own."""
     if parts.sizes and not apart and parts.is_in_order(buffer.shape[0]):
         pieces = buffer.split([math.prod(each) for each in parts.sizes])
         return [p.view(s) for p, s in zip(pieces, parts.sizes, strict=True)]
@@ -288,7 +288,7 @@ def laid_like(x: Any, like: Any) -> Any:
 
 
 def each(function: Callable[..., Tensor], x: Any, *others: Any) -> Any:
-    """A function of one entry, or of one of each of several tensors, done with all."""
+    """Applies a function to each entry, or to the corresponding entries of several tensors."""
     lists = [t._entries("unbind") for t in (x, *others)]
     made = [function(*entry) for entry in zip(*lists, strict=True)]
     return of_entries(made, made[0].dim() if made else x._parts.rank) if made else x.clone()

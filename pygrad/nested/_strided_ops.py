@@ -82,7 +82,7 @@ def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 @rule(RULES, "max min")
 def larger(input: Any, other: Any = None, *_: Any, **__: Any) -> Any:
-    """Raises NotImplementedError: only of two tensors there is such a thing, as `maximum`."""
+    """Raises NotImplementedError: only `maximum` of two tensors is supported."""
     raise not_there("max.dim", input)
 
 

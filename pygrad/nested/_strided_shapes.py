@@ -57,7 +57,7 @@ def unbind(input: StridedNestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @rule(RULES, "select")
 def select(input: StridedNestedTensor, dim: int, index: int) -> Any:
-    """An entry, or of each entry one place of a dimension."""
+    """An entry; or one place of a dimension, for each entry."""
     at, parts = input._dim(dim), input._parts
     if at == 0:
         batch = len(parts.sizes)
@@ -219,7 +219,7 @@ def view(input: StridedNestedTensor, *shape: Any) -> Any:
 
 @rule(RULES, "reshape")
 def reshape(input: StridedNestedTensor, *shape: Any) -> Any:
-    """As `view`, or a copy if the entries are not in order."""
+    """Like `view`, or a copy if the entries are not in order."""
     sizes = _numbers(_shape_given("reshape", shape, input))
     made = _resized(input, sizes, "reshape")
     whole = in_order(input)
@@ -281,7 +281,7 @@ def split(input: StridedNestedTensor, split_size: Any, dim: int) -> tuple[Any, .
 
 @rule(RULES, "narrow")
 def narrow(input: StridedNestedTensor, dim: int, start: int, length: int) -> Any:
-    """Some of the entries: a view."""
+    """A range of the entries: a view."""
     at = input._dim(dim)
     if at != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {at}")

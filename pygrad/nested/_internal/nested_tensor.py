@@ -1,4 +1,4 @@
-"""The jagged layout: values in which the entries lie one behind the other, and offsets.
+"""The jagged layout: values that hold the entries one after the other, and offsets.
 
 Example:
     >>> import pygrad as torch
@@ -27,9 +27,9 @@ class NestedTensor(Nested):
     """A nested tensor of the layout `torch.jagged`: one dimension is ragged.
 
     Args:
-        values: the entries, one behind the other along a dimension.
-        offsets: int64 or int32, (batch + 1,): where each begins, and the last one ends.
-        lengths: (batch,): how long each is, if they do not reach to the next.
+        values: the entries, one after the other along a dimension.
+        offsets: int64 or int32, (batch + 1,): the begin of each entry, and the end of the last.
+        lengths: (batch,): the length of each entry, if there are gaps between entries.
 
     Raises:
         AssertionError: the arguments do not fit each other.
@@ -66,7 +66,7 @@ class NestedTensor(Nested):
     # ------------------------------------------------------------ parts
 
     def values(self) -> Tensor:
-        """The entries, one behind the other: a view."""
+        """The entries, one after the other: a view."""
         return packed(self)
 
     def offsets(self) -> Tensor:
@@ -74,7 +74,7 @@ class NestedTensor(Nested):
         return self._parts.offsets
 
     def lengths(self) -> Tensor | None:
-        """How long each entry is, where they do not reach to the next; or None."""
+        """The length of each entry if there are gaps between entries; else None."""
         return self._parts.lengths
 
     @property
@@ -114,7 +114,7 @@ class NestedTensor(Nested):
 
     @property
     def shape(self) -> Size:
-        """The sizes, of which one is ragged."""
+        """The sizes, one of which is ragged."""
         inner, parts = attributes.shape(self), self._parts
         at = parts.ragged - 1
         return shape_of((parts.batch, *inner[:at], parts.size, *inner[at + 1 :]))
@@ -130,7 +130,7 @@ class NestedTensor(Nested):
         return tuple(self.shape)
 
     def size(self, dim: int | None = None) -> Any:
-        """All sizes, or the one of a dimension."""
+        """All sizes, or the size of one dimension."""
         return self.shape if dim is None else self.shape[self._dim(dim)]
 
     def stride(self, dim: int | None = None) -> Any:
@@ -156,7 +156,7 @@ class NestedTensor(Nested):
         return n // rows * sum(length for _, length in parts._looked_at()) if rows else 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the values are, and the entries reach to each other."""
+        """Whether the values are contiguous and there are no gaps between the entries."""
         return self._parts.lengths is None and packed(self).is_contiguous()
 
     def _is_contiguous_or_false(self) -> bool:
@@ -265,7 +265,7 @@ class NestedTensor(Nested):
         return self._beside_values(name, value)
 
     def _stands_beside(self, other: Any) -> bool:
-        """Whether another one's sizes are these, or go beside them as sizes of 1 do."""
+        """Whether the other tensor's sizes equal these, or broadcast with them."""
         if not self._parts.same(other._parts) or self.dim() != other.dim():
             return False
         pairs = zip(self.shape, other.shape, strict=True)
@@ -355,7 +355,7 @@ def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Any:
 
 
 def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
-    """The ragged size that offsets, or lengths, say."""
+    """The ragged size that belongs to offsets or lengths."""
     return size_said_by(tensor) * coeff
 
 
@@ -380,7 +380,7 @@ def nested_view_from_values_offsets_lengths(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> NestedTensor:
-    """As `nested_view_from_values_offsets`, for entries with gaps between them."""
+    """Like `nested_view_from_values_offsets`, for entries with gaps between them."""
     parts = _parts_of(values, offsets, lengths, ragged_idx)
     parts.least, parts.most = min_seqlen, max_seqlen
     return over(NestedTensor, values, parts)  # type: ignore[no-any-return]
@@ -389,7 +389,7 @@ def nested_view_from_values_offsets_lengths(
 def jagged_from_list(
     tensors: Sequence[Tensor], offsets: Tensor | None, dtype: Any = None, device: Any = None
 ) -> tuple[NestedTensor, Tensor]:
-    """A jagged tensor of copies of its entries, and its offsets: those given, or new ones.
+    """A jagged tensor of copies of its entries, and its offsets: the given ones, or new ones.
 
     Raises: RuntimeError: there are none, or they do not fit each other.
     """
