@@ -289,7 +289,7 @@ class ExceptionWrapper:
 
 
 def render_call(fn: Callable[..., Any], args: Any, kwargs: Any) -> str:
-    """The text of a call, with tensors as "tensor(...)"."""
+    """The text of a call, with arguments by their repr."""
     name = getattr(fn, "__qualname__", None) or str(fn)
     parts = [*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())]
     return f"torch.{name}({', '.join(parts)})"

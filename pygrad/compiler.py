@@ -26,7 +26,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:
-    """As :func:`pygrad.compile`."""
+    """Like :func:`pygrad.compile`."""
     return _compile(*args, **kwargs)
 
 

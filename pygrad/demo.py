@@ -29,7 +29,7 @@ except ImportError as error:
 
 BATCH_SIZE = 32
 LEARNING_RATE = 2e-3
-# A little noise on the training images, for want of more of them.
+# A little noise on the training images, because there are few.
 NOISE = 0.1
 
 

@@ -24,7 +24,9 @@ _unique_of = _ops.SPACES["torch"]["unique"]
 
 @builtin
 def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
-    """The distinct elements, and where each element went: empty if not asked for."""
+    """The distinct elements, and the place of each original element among them, empty if not asked
+    for.
+    """
     return _unique2(self, sorted, return_inverse)[:2]
 
 
@@ -32,7 +34,7 @@ def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> 
 def _unique2(
     self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
-    """As `_unique`, and also the number of occurrences."""
+    """Like `_unique`, and also the number of occurrences."""
     found = _unique_of(self, sorted=sorted, return_inverse=True, return_counts=True)
     empty = found[1].new_empty(0)
     return (
@@ -53,8 +55,8 @@ def unique_dim(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> Any:
-    """The distinct slices of a dimension, where each went, and how often each is there, all of them
-    whatever is asked for. PyTorch has it in `torch._VF` alone.
+    """The distinct slices of a dimension, the place of each original slice among them, and their
+    numbers of occurrences; all three whatever is asked for. PyTorch has it in `torch._VF` alone.
 
     Example:
         >>> import pygrad

@@ -25,7 +25,7 @@ class Future(Generic[T]):
     """A result that one part of a program sets and others wait for.
 
     Args:
-        devices: of no effect: results of the CPU need nobody to wait for a device.
+        devices: no effect: results of the CPU need no waiting for a device.
 
     Example:
         >>> import pygrad
@@ -50,7 +50,7 @@ class Future(Generic[T]):
         return self._done
 
     def wait(self) -> T:
-        """The result, once it is there.
+        """Waits for the result and returns it.
 
         Raises:
             The error that was set instead.
@@ -64,7 +64,7 @@ class Future(Generic[T]):
         return self._value  # type: ignore[no-any-return]
 
     def value(self) -> T:
-        """The result, which is there.
+        """The result, which must be set.
 
         Raises:
             RuntimeError: it is not.
@@ -152,7 +152,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A future that is done when all of these are; its result is the list of them.
+    """A future that is done when all of these are; its result is their list.
 
     Example:
         >>> import pygrad
@@ -184,5 +184,5 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: list[Future[Any]]) -> list[Any]:
-    """The results of all, once they are there; raises the first error."""
+    """Waits for all results and returns them; raises the first error."""
     return [future.wait() for future in collect_all(futures).wait()]

@@ -182,7 +182,7 @@ def help(
     *,
     source: str = "github",
 ) -> Any:
-    """The docstring of such a function."""
+    """The docstring of a function of a repository's ``hubconf.py``."""
     _, described = _hubconf(github, source, trust_repo, force_reload, True)
     return _entry(described, model).__doc__
 

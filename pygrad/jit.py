@@ -26,7 +26,7 @@ _MARK = "_is_scripted"
 
 
 def script(obj: Any, *_: Any, **__: Any) -> Any:
-    """Returns the function, class or module itself: a compiled one would compute the same.
+    """Returns the function, class or module itself: its compiled form would compute the same.
 
     It is marked, and so are the modules within it: `isinstance` accepts them as a `ScriptModule`,
     and a function as a `ScriptFunction`.

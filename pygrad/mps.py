@@ -1,4 +1,4 @@
-"""Apple's devices, which are not here."""
+"""Apple's devices, which pygrad lacks."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class OpOverload:
         return {}
 
     def py_impl(self, key: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Notes a function for a key of the dispatcher, which here has none."""
+        """Stores a function for a key of the dispatcher, which pygrad does not use."""
 
         def keep(function: Callable[..., Any]) -> Callable[..., Any]:
             self.py_kernels[key] = function
@@ -111,13 +111,15 @@ class OpOverload:
         return "c" in self._letters
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
-        """The op as the ops that autograd sees; NotImplemented for one that is no composite."""
+        """Runs the op as the ops that autograd sees; NotImplemented for an op that is no
+        composite.
+        """
         if not self._can_decompose():
             return NotImplemented
         return self.overloadpacket._run(self, args, kwargs)
 
     def redispatch(self, keyset: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """The same as a call."""
+        """Calls the op."""
         return self(*args, **kwargs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -291,7 +293,7 @@ _LETTERS: Final = {
     "reduction": "e",
     "view_copy": "y",
 }
-"""All tags in their order, and what they are in the file of PyTorch's ops: see `native_lines`."""
+"""All tags in order, with their letters in the file of PyTorch's ops: see `native_lines`."""
 for _value, _name in enumerate(_LETTERS):
     setattr(Tag, _name, Tag(_name, _value))
 
@@ -307,7 +309,7 @@ def _tags_of(letters: str) -> list[Any]:
 
 @functools.cache
 def schema_of(name: str, overload: str) -> FunctionSchema:
-    """The schema of an overload; of an op that PyTorch's dispatcher has not, the row's own."""
+    """The schema of an overload; the row's own for an op that PyTorch's dispatcher lacks."""
     if overload in native_lines().get(name, ()):
         return native_schema(name, overload)
     return parse_schema(f"aten::{name}(...) -> Tensor".replace("(...)", "(Tensor self)"))
@@ -355,7 +357,7 @@ def _takes_numbers(name: str, at: int) -> bool:
 
 
 def _of_numbers(name: str, schema: FunctionSchema, args: Sequence[Any]) -> Sequence[Any]:
-    """Numbers for tensors, as tensors where the op's function takes those alone."""
+    """Converts numbers to tensors where the op's function takes only tensors."""
     return [
         _ops.SPACES["torch"]["scalar_tensor"](each, dtype=_DTYPES[type(each)])
         if type(each) in _DTYPES
@@ -367,7 +369,7 @@ def _of_numbers(name: str, schema: FunctionSchema, args: Sequence[Any]) -> Seque
 
 
 _DTYPES: Final = {bool: bool_, int: int64, float: float64, complex: complex128}
-"""Of numbers that are tensors."""
+"""The dtypes of numbers that become tensors."""
 
 
 def _with_reduction(
@@ -499,7 +501,7 @@ def _fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size
 
 _FORWARD: Final = ("backward", "ortho", "forward")
 _BACKWARD: Final = ("forward", "ortho", "backward")
-"""What `norm` is called that scales by nothing, one by the root of n, and one by n."""
+"""Names of `norm` that scales by nothing, by the root of n, and by n."""
 
 
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
@@ -547,7 +549,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "_safe_softmax": _safe_softmax,
     "_native_batch_norm_legit": _batch_norm_legit,
 }
-"""Ops that have no row: what Python composes, and what only the dispatcher has."""
+"""Ops without a row: composed in Python, or only in the dispatcher."""
 
 
 _OPERAND: Final = {
@@ -607,7 +609,7 @@ _CALLED: Final = {
     "clamp.default": "clip",
     "_scaled_dot_product_flash_attention_for_cpu.default": "scaled_dot_product_attention",
 }
-"""What other names of the table come to."""
+"""The ops to which other names of the table come."""
 _COMES_TO: Final = {name: called for called, names in _CALLED.items() for name in names.split()}
 _ELSEWHERE: Final = (
     "_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
@@ -680,11 +682,11 @@ def _nobody(*_: Any) -> Any:
 
 
 asked_first: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _nobody
-"""What a mode or a class makes of an op that the engine does not have; `_dispatch` says it."""
+"""Asks a mode or a class about an op that the engine lacks; set by `_dispatch`."""
 lifted: Callable[[Tensor], Tensor] = _itself
-"""What modes make of a new tensor of a program's data; `_dispatch` says it."""
+"""Shows modes a new tensor of a program's data; set by `_dispatch`."""
 finder: Callable[[str, str], OpOverloadPacket | None] | None = None
-"""What `pygrad.library` has: the op of a library by its name."""
+"""Finds a library's op by its name; set by `pygrad.library`."""
 aten: Final = _Namespace("aten")
 
 
@@ -749,7 +751,7 @@ _SUBSCRIPTS: Final = {
     _index.SLICE: "slice.Tensor",
     _index.NONE: "unsqueeze.default",
 }
-"""What a subscript is told as: by the first of these that is in it."""
+"""The op of a subscript: the first of these kinds that it contains."""
 
 
 def _subscript(args: Sequence[Any]) -> str:
@@ -773,7 +775,7 @@ _CHOSEN: Final[dict[str, Callable[[Sequence[Any]], str]]] = {
     "linear": lambda args: "mm.default" if len(args) < 3 or args[2] is None else "addmm.default",
     "_getitem": _subscript,
 }
-"""Ops whose arguments decide."""
+"""Ops whose overload depends on the arguments."""
 
 
 def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
@@ -801,7 +803,7 @@ def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Op
 loaded_libraries: Final[set[str]] = set()
 """The paths of compiled libraries of ops: always none."""
 refused_libraries: Final[set[str]] = set()
-"""The paths of those that a program asked for in vain."""
+"""The paths of compiled libraries that a program tried to load."""
 
 
 def load_library(path: Any) -> None:

@@ -58,9 +58,9 @@ _R = TypeVar("_R")
 
 @builtin
 def has_torch_function(relevant_args: Iterable[Any], /) -> bool:
-    """Whether one of some values is to be asked about a call that gets them, or a mode is.
+    """Whether a mode, or one of the values, must be asked about a call with these values.
 
-    For functions of one's own that others may override, before `handle_torch_function`.
+    For functions of a user's own that others may override, before `handle_torch_function`.
 
     Example:
         >>> import pygrad as torch
@@ -293,8 +293,8 @@ def _enable_torch_function() -> Iterator[None]:
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """A scope within ``__torch_dispatch__`` in which ops are recorded as where the call came from.
-    (``__torch_dispatch__`` may always be called from within one.)
+    """A scope within ``__torch_dispatch__`` in which ops are recorded as at the call's origin.
+    (``__torch_dispatch__`` may always be called within one.)
 
     Example:
         >>> import pygrad
@@ -325,7 +325,7 @@ _PLACES: Final = {
     "torch.fft": "fft",
     "torch.special": "special",
 }
-"""PyTorch's names of what has functions that can be overridden, and where it is here."""
+"""PyTorch's names of places with overridable functions, and pygrad's places."""
 _IGNORED: Final = frozenset(
     "as_strided can_cast fill normal promote_types rand_like randn_like randint_like result_type "
     "vander".split()
@@ -395,7 +395,7 @@ _FUNCTIONS: Final = {
     for space, functions in _ops.SPACES.items()
     for name in op.names(space)
 }
-"""Of each function of the table its op, namespace and name."""
+"""The op, namespace and name of each function of the table."""
 
 
 def _takes_tensors(found: Any) -> bool:

@@ -95,10 +95,10 @@ class SobolEngine:
         return drawn if out is None else out.resize_as_(drawn).copy_(drawn)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next 2**m points, of a sequence that has then given a power of two of them.
+        """The next 2**m points; the total drawn is then a power of two.
 
         Raises:
-            ValueError: it would not.
+            ValueError: it is not.
 
         Example:
             >>> import pygrad

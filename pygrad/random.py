@@ -39,7 +39,9 @@ __all__ = [
 _C: Final = _ops.C
 _U64: Final = (1 << 64) - 1
 _unowned: Final[list[int]] = []
-"""Ids whose Generator died: freed when the next one is made, as finalisers run amid calls, too."""
+"""Ids of dead Generators, freed when the next one is made, because finalisers also run amid
+calls.
+"""
 
 
 def _entropy() -> int:
@@ -116,7 +118,7 @@ class Generator(GeneratorArgument):
         return _C["_generator_state"](self)  # type: ignore[no-any-return]
 
     def set_state(self, new_state: Tensor, /) -> Generator:
-        """Continues from a state that `get_state` gave, here or in PyTorch, and returns self.
+        """Continues from a state of `get_state`, from here or PyTorch, and returns self.
 
         Raises:
             TypeError: not a tensor of uint8.
@@ -129,7 +131,7 @@ class Generator(GeneratorArgument):
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator that will give the same numbers."""
+        """A new generator that will draw the same numbers."""
         return Generator().set_state(self.get_state())
 
     def get_offset(self) -> int:

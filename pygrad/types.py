@@ -21,7 +21,7 @@ __all__ = ["Device", "FileLike", "Number", "Size", "Tensor", "device", "dtype"]
 Number: TypeAlias = int | float | bool
 Device: TypeAlias = device | str | int | None
 FileLike: TypeAlias = Any
-"""A name of a file, or what reads and writes as one."""
+"""A name of a file, or an object that reads and writes like one."""
 IntLikeType: TypeAlias = int
 FloatLikeType: TypeAlias = float
 BoolLikeType: TypeAlias = bool

@@ -1,4 +1,4 @@
-"""Intel's devices, which are not here."""
+"""Intel's devices, which pygrad lacks."""
 
 from __future__ import annotations
 

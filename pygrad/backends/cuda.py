@@ -1,4 +1,4 @@
-"""CUDA's back end, which is not here: its switches can be set, and have nothing to switch."""
+"""CUDA's back end, which pygrad lacks: its switches can be set, and have no effect."""
 
 from __future__ import annotations
 

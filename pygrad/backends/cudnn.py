@@ -1,6 +1,6 @@
-"""cuDNN, which is not here: its switches can be set, and have nothing to switch.
+"""cuDNN, which pygrad lacks: its switches can be set, and have no effect.
 
-Results are the same bits on every run and machine, whatever `deterministic` says.
+Results are bitwise equal on every run and machine, whatever `deterministic` is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def flags(
     fp32_precision: str = "none",
     depthwise_kernel: str = "auto",
 ) -> Iterator[None]:
-    """A scope in which the switches are set so.
+    """A scope with these settings of the switches.
 
     Example:
         >>> import pygrad

@@ -1,4 +1,4 @@
-"""Intel's MKL, which is not here."""
+"""Intel's MKL, which pygrad lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""oneDNN, which is not here: its switches can be set, and have nothing to switch."""
+"""oneDNN, which pygrad lacks: its switches can be set, and have no effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def flags(
     allow_tf32: bool = True,
     fp32_precision: str = "none",
 ) -> Iterator[None]:
-    """A scope in which the switches are set so.
+    """A scope with these settings of the switches.
 
     Example:
         >>> import pygrad

@@ -1,4 +1,4 @@
-"""Apple's back end, which is not here."""
+"""Apple's back end, which pygrad lacks."""
 
 from __future__ import annotations
 

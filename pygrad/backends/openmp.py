@@ -1,4 +1,4 @@
-"""OpenMP, which is not here."""
+"""OpenMP, which pygrad lacks."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ class Event:
         """Nothing."""
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def wait(self, stream: Any = None) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
 
 _default = _current = Stream()

@@ -35,7 +35,9 @@ _ANSWERS: dict[str, Any] = {
     **dict.fromkeys("set_rng_state set_rng_state_all set_stream".split()),
     "get_gencode_flags": "",
 }
-"""What each returns; a manual seed, and the rest of the last line but one, does nothing."""
+"""The result of each function; a manual seed, and the functions of the last line but one, do
+nothing.
+"""
 _UNCOMPILED = """
     init current_device synchronize current_stream default_stream get_device_name
     get_device_properties get_device_capability mem_get_info ipc_collect get_rng_state initial_seed

@@ -1,4 +1,4 @@
-"""CUDA's own profiler, which is not here; `autograd.profiler` is."""
+"""CUDA's own profiler, which pygrad lacks; `autograd.profiler` exists."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """torch.sparse: tensors that hold only some of their elements, in the layouts COO, CSR, CSC, BSR
 and BSC, and functions of them.
 
-The engine has the tensors (wasm_core/ops/sparse); what is here names them as PyTorch does.
+The engine has the tensors (wasm_core/ops/sparse); this module gives them PyTorch's names.
 
 Example:
     >>> import pygrad

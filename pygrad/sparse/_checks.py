@@ -41,7 +41,7 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def disable() -> None:
-        """Does so no more."""
+        """Stops checking them."""
         _C["_sparse_invariants"](False)
 
     def __enter__(self) -> None:

@@ -14,7 +14,7 @@ _f = _ops.SPACES["torch"]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
-    """The product of matrices of which one is sparse at least; the gradient of a sparse one is
+    """The product of matrices, at least one of them sparse; the gradient of a sparse factor is
     sparse, at its places.
 
     Example:

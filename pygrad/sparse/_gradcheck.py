@@ -48,7 +48,7 @@ def _dense(value: Any, masked: bool) -> Any:
 
 
 def _maker(x: Any, masked: bool) -> Callable[[Any], Tensor] | None:
-    """A function of values that gives a tensor like x of them, and of None the values of x."""
+    """A function that makes a tensor like x from values; for None it returns x's values."""
     if not isinstance(x, Tensor) or not x.requires_grad or x.layout is strided:
         return None
     if not masked:

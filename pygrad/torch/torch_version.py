@@ -26,8 +26,8 @@ _Key = tuple[Any, ...]
 def _key(version: str) -> _Key | None:
     """The sort key of a version by PEP 440; None if it is no such version.
 
-    A development release comes before its pre-releases, these before the release, then
-    post-releases; a local label comes after its absence.
+    A development release comes before the version that it precedes; then come pre-releases, the
+    release, and post-releases; a local label comes after its absence.
     """
     found = _FORM.fullmatch(version)
     if found is None:

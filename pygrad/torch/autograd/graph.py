@@ -43,9 +43,8 @@ class _AllowMutationOnSavedContext:
     those that were written to.
 
     Attributes:
-        tid_to_weakhandle: the handle that stands for a tensor, which is known by its place in the
-            engine, the address of its first element and its version. It lives as long as a graph
-            holds it.
+        tid_to_weakhandle: the handle of a tensor, by the tensor's handle in the engine, the address
+            of its first element and its version. It lives as long as a graph holds it.
         sid_to_tid: the saved tensors by address and version.
     """
 
@@ -69,14 +68,14 @@ class _AllowMutationOnSavedContext:
         return WeakKeyDictionary({handle: s.tensor for handle, s in saved if not s.mutated()})
 
     def clear(self) -> None:
-        """Forgets all of them, after which their graph is of no use."""
+        """Forgets all saved tensors; their graph cannot be used afterwards."""
         self._saved.clear()
         self.tid_to_weakhandle.clear()
         self.sid_to_tid.clear()
 
     def _pack(self, tensor: Any) -> _Handle:
-        """A handle for a tensor, the same one as long as the tensor is not written to."""
-        # Not `data_ptr`: nobody will read there.
+        """A handle for a tensor, the same until the tensor is written to."""
+        # Not `data_ptr`, which pins the storage: the address is only compared.
         place, version = header.place_of(tensor), tensor._version
         tid = (tensor._h, place, version)
         self.sid_to_tid[place, version].add(tid)
