@@ -1,8 +1,8 @@
 """Programs as graphs: traced, changed, written as Python again and run.
 
-`symbolic_trace` runs a program with proxies that note what is done with them. The `Graph` is a list
-of nodes, which a program can change; a `GraphModule` is a module whose ``forward`` is written from
-its graph.
+`symbolic_trace` runs a program with proxies that record its operations. The `Graph` is a list of
+nodes, which a program can change; a `GraphModule` is a module whose ``forward`` is written from its
+graph.
 
 Example:
     >>> import pygrad as torch

@@ -87,7 +87,7 @@ class ProxyableClassMeta(type):
 
 
 def _patch_function(fn: Any, nargs: int) -> FunctionType:
-    """A function with ``*args`` and ``**kwargs`` as plain parameters, for which proxies stand."""
+    """A function with ``*args`` and ``**kwargs`` as plain parameters, which get proxies."""
     code = fn.__code__.replace(
         co_argcount=nargs,
         co_posonlyargcount=0,
@@ -585,7 +585,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     """The graph of a module or a function, as a module.
 
     Args:
-        root: what is traced.
+        root: the module or function to trace.
         concrete_args: arguments that are no inputs; see `Tracer.trace`.
 
     Raises:

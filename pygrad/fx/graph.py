@@ -247,10 +247,10 @@ class Graph:
         """Insert a node at the insert point.
 
         Args:
-            op: what kind; see `Node`.
-            target: what is called or read.
-            args, kwargs: with what.
-            name: what its value should be called; made of the target if not given.
+            op: the kind; see `Node`.
+            target: the called or read thing.
+            args, kwargs: the arguments.
+            name: the name of its value; derived from the target if not given.
             type_expr: the type of its value, for annotations in the code.
         """
         if args and not isinstance(args, tuple):

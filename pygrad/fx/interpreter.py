@@ -22,7 +22,7 @@ class Interpreter:
     """Runs a graph. Override `call_function` and the like to do something else, or more.
 
     Args:
-        module: whose graph it is, and which has what that refers to.
+        module: the module with the graph and its attributes.
         garbage_collect_values: let values go after their last use.
         graph: another graph than the module's.
 
@@ -71,10 +71,10 @@ class Interpreter:
         Args:
             args: its inputs.
             initial_env: values of nodes, which are not run.
-            enable_io_processing: take and give what the module does; else what the graph does.
+            enable_io_processing: take and return the module's values; else the graph's.
 
         Raises:
-            Exception: what a node raised, with the node in its message.
+            Exception: a node's error, with the node in its message.
         """
         self.env = initial_env if initial_env is not None else {}
         if enable_io_processing:

@@ -476,7 +476,7 @@ class Node:
 
         Args:
             root: the module in which to look modules up.
-            normalize_to_only_use_kwargs: give them all by name.
+            normalize_to_only_use_kwargs: return all of them by name.
 
         Returns:
             The pair of arguments; None where the signature is not known.

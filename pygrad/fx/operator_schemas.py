@@ -28,7 +28,7 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
 
 
 def create_type_hint(x: Any) -> Any:
-    """The type that lists and tuples of types stand for.
+    """The type that lists and tuples of types represent.
 
     Example:
         >>> from pygrad.fx.operator_schemas import create_type_hint

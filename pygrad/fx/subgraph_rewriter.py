@@ -19,7 +19,7 @@ Filter = Callable[[InternalMatch, Graph, Graph], bool]
 
 
 class Match(NamedTuple):
-    """A place where a pattern was: the node with which it ended, and which stood for which."""
+    """A place of a pattern: the node with which it ended, and the map of its nodes."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -75,13 +75,12 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
     """Replace each place of a graph that is like a pattern.
 
     Args:
-        gm: whose graph it is.
-        pattern: a function, or module, whose graph is looked for; its parameters stand for
-            anything.
+        gm: the module with the graph.
+        pattern: a function, or module, with the graph to find; its parameters match anything.
         replacement: a function, or module, of the same parameters.
 
     Returns:
-        The places. Of those that share nodes only the first is replaced.
+        The places. If places share nodes, only the first is replaced.
 
     Example:
         >>> import pygrad as torch

@@ -1,3 +1,3 @@
-"""PyTorch's experiments with graphs, of which few are here."""
+"""A few of PyTorch's experiments with graphs."""
 
 from __future__ import annotations

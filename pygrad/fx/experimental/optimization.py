@@ -68,11 +68,11 @@ def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> nn.
 
     Args:
         model: in evaluation mode.
-        inplace: its layers may be replaced; else those of a copy are.
+        inplace: replace the model's own layers, not a copy's.
         no_trace: it has a graph already.
 
-    Layers whose output others take too, that are called more than once, or whose normalization
-    has no running statistics stay as they are.
+    Layers stay unchanged whose output has other users, that are called more than once, or whose
+    normalization has no running statistics.
 
     Example:
         >>> import pygrad

@@ -1,7 +1,7 @@
 """Graphs of the ops that a function calls: below autograd, with all transforms carried out.
 
-`make_fx` runs a function on real arguments under a mode that is told each op, and notes the ops of
-``torch.ops.aten`` in a graph. Gradients and `vmap` within the function leave their ops there too.
+`make_fx` runs a function on real arguments under a dispatch mode, which records the ops of
+``torch.ops.aten`` in a graph. Gradients and `vmap` within the function also leave their ops there.
 
 Example:
     >>> import pygrad as torch
@@ -61,7 +61,7 @@ def _place_of(tensor: Tensor) -> Any:
 class PythonKeyTracer(Tracer):
     """Makes the graph. Tensors from outside become attributes of its module.
 
-    Modules are no nodes: what they compute is traced.
+    Modules are no nodes: their computations are traced.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class PythonKeyTracer(Tracer):
         return self.create_node("get_attr", name, (), {})
 
     def note(self, tensor: Tensor, proxy: Proxy, constant: Tensor | None = None) -> None:
-        """Lets a proxy stand for a tensor from now on."""
+        """Makes a proxy represent a tensor from now on."""
         noted = _ProxyTensor(proxy, constant)
         noted.tensor = tensor
         self._by_handle[tensor._h] = noted
@@ -117,12 +117,12 @@ class PythonKeyTracer(Tracer):
 
 
 def has_proxy_slot(obj: Any, tracer: PythonKeyTracer) -> bool:
-    """Whether something in the graph stands for a tensor."""
+    """Whether a proxy in the graph represents a tensor."""
     return isinstance(obj, Tensor) and tracer.noted(obj) is not None
 
 
 def set_proxy_slot(obj: Tensor, tracer: PythonKeyTracer, proxy: Any) -> None:
-    """Let a proxy stand for a tensor."""
+    """Makes a proxy represent a tensor."""
     tracer.note(obj, proxy.proxy if isinstance(proxy, _ProxyTensor) else proxy)
 
 
@@ -148,13 +148,14 @@ def get_proxy_slot(
 def track_tensor_tree(
     inner_res: Any, proxy_res: Any, *, constant: Any, tracer: PythonKeyTracer
 ) -> Any:
-    """Let the proxy of a result, or of its elements, stand for the tensors in it; the result.
+    """Makes the proxy of a result, or of its elements, represent the tensors in it; returns the
+    result.
 
     Args:
         inner_res: a tensor, or a container of tensors.
         proxy_res: its proxy.
         constant: its value if that is known, of the same structure.
-        tracer: whose proxies they are.
+        tracer: the tracer of the proxies.
     """
     if isinstance(inner_res, Tensor):
         proxy_res.node.meta["tensor_meta"] = metadata_of(inner_res)
@@ -345,7 +346,7 @@ def wrap_key(
     tracer: PythonKeyTracer,
     pre_dispatch: bool = False,
 ) -> Callable[..., Any]:
-    """A function of proxies that runs `f` on these arguments, for which the proxies stand."""
+    """A function of proxies that runs `f` on these arguments, which the proxies represent."""
     leaves, _ = pytree.tree_flatten(tensors)
 
     @functools.wraps(f)

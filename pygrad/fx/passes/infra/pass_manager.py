@@ -145,7 +145,7 @@ class PassManager:
         """Run the passes.
 
         Raises:
-            Exception: what a pass raised, with those that ran before it.
+            Exception: a pass's error, with the names of the passes before it.
         """
         if not self._validated:
             self.solve_constraints()

@@ -14,7 +14,7 @@ from .fuser_utils import validate_partition
 
 @dataclass
 class InternalMatch:
-    """A place: which of its nodes stands for which of the pattern."""
+    """A place in a graph, with its mapping of the pattern's nodes to its own."""
 
     anchors: list[Node]
     nodes_map: dict[Node, Any] = field(default_factory=dict)
