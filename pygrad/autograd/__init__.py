@@ -135,7 +135,7 @@ def backward(
 
     Args:
         tensors: the roots, of any shapes.
-        grad_tensors: what each root's gradient starts from, of its shape; None where it has one
+        grad_tensors: the starting gradient of each root, of its shape; None for a root of one
             element.
         retain_graph: keep the saved tensors for another backward; default `create_graph`.
         create_graph: record the backward itself, for higher derivatives. Warns, once, that a
@@ -193,15 +193,15 @@ def grad(
 
     Args:
         outputs: the roots.
-        inputs: what to differentiate by, leaves or not.
-        grad_outputs: what each root's gradient starts from; None where it has one element.
+        inputs: the tensors by which to differentiate, leaves or not.
+        grad_outputs: the starting gradient of each root; None for a root of one element.
         retain_graph: keep the saved tensors; default `create_graph`.
         create_graph: record the backward itself.
         only_inputs: deprecated and ignored.
-        allow_unused: give None for an input the outputs do not depend on, instead of raising.
+        allow_unused: return None for an input on which no output depends, instead of raising.
         is_grads_batched: the first dimension of every gradient in `grad_outputs` is a batch; a
             backward runs for each of its rows, and the results are stacked.
-        materialize_grads: give zeros instead of None.
+        materialize_grads: return zeros instead of None.
 
     Returns:
         A tuple with a tensor an input, of its shape; for a dict of inputs, a dict.

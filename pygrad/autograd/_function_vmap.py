@@ -95,7 +95,7 @@ def apply(
 
     Args:
         base: `Function`, which knows this module.
-        plainly: what applies `cls` where nothing is mapped.
+        plainly: applies `cls` where nothing is mapped.
 
     Raises:
         RuntimeError: `cls` has no `setup_context`, no rule, or two; or its `vmap` does not return

@@ -1,8 +1,8 @@
 """The host's part of a backward: it runs custom functions where the engine stops for them.
 
-A backward that comes to a custom node returns what to run: the engine's task, the node's address,
-whether to record, and a gradient an output. The function runs with nothing of the engine on the
-stack; what it gave goes to the engine with the next crossing. So backwards inside backwards nest
+A backward that reaches a custom node returns the next step: the engine's task, the node's address,
+whether to record, and one gradient for each output. The function runs with nothing of the engine on
+the stack; its results go to the engine with the next crossing. So backwards inside backwards nest
 as deep as Python does, and Python's own depth starts anew in a fresh thread every few levels.
 """
 
@@ -100,7 +100,7 @@ def _run(step: list[int]) -> Any:
 
 
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
-    """Runs a custom function that stands inside another node, where the engine calls for it."""
+    """Runs a custom function inside another node, when the engine calls for it."""
     grads = callbacks.lend(handles)
     given = callbacks.held(ident).apply(*grads)
     results = given if isinstance(given, tuple) else (given,)

@@ -57,7 +57,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """Leaves the level, which forgets every tangent made in it.
 
     Args:
-        level: what `enter_dual_level` returned; the current level by default.
+        level: the result of `enter_dual_level`; the current level by default.
 
     Raises:
         RuntimeError: that is not the last level entered.

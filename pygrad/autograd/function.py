@@ -246,7 +246,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded)
         return vjp
 
     def apply(self, *args: Any) -> Any:
-        """The gradients of forward's arguments, from those of its outputs."""
+        """Computes the gradients of forward's arguments from the gradients of its outputs."""
         kind = self._forward_cls
         if kind.vjp is _NONE and not kind.boxed_grads_call:
             return kind.backward(self, *args)
@@ -259,7 +259,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded)
         return self._get_user_fn()(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
-        """The tangents of forward's outputs, from those of its arguments."""
+        """Computes the tangents of forward's outputs from the tangents of its arguments."""
         return self._forward_cls.jvp(self, *args)
 
 
@@ -295,7 +295,7 @@ class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=Fun
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """A gradient for each argument of forward (None where there is none) from one for each
+        """Computes a gradient for each argument of forward (None for no gradient) from one for each
         output.
         """
         raise NotImplementedError(
@@ -307,7 +307,7 @@ class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=Fun
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """A tangent for each output of forward (None where there is none) from one for each
+        """Computes a tangent for each output of forward (None for no tangent) from one for each
         argument.
         """
         raise NotImplementedError(
@@ -467,8 +467,8 @@ def _marked(ctx: Any, attribute: str, marked: Any) -> tuple[Sequence[int], str]:
 def _finish(
     ctx: Any, inputs: list[int], outputs: tuple[Any, ...], separate: bool, dual: int
 ) -> tuple[Any, ...]:
-    """The outputs with their history and, if an argument has one (`dual`), their tangents; those
-    that are no tensors as they are.
+    """The outputs with their history and, if an argument has a tangent (`dual`), their tangents;
+    outputs that are no tensors are unchanged.
     """
     # keeps the tensors alive until the engine holds them
     alive = ctx.to_save, ctx.non_differentiable, ctx.dirty_tensors

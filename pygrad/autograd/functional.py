@@ -1,9 +1,9 @@
 """Products with Jacobians and Hessians, and the matrices themselves, of functions of tensors.
 
 A function here takes tensors and returns one, or a tuple. Every entry point works on copies of its
-inputs (views of them, if the result is to be differentiated further), so what the function captures
-by other means is a constant. Answers come back as the questions were put: a tensor for a tensor, a
-tuple for a tuple. The engine makes the copies, and the answer of what the function returned.
+inputs (views of them, if the result is to be differentiated further), so values that the function
+captures are constants. Results have the form of the arguments: a tensor for a tensor, a tuple for a
+tuple. The engine makes the copies and the derivatives.
 """
 
 from __future__ import annotations
@@ -399,8 +399,8 @@ def jvp(
 ) -> tuple[Any, Any]:
     """The product of the function's Jacobian and a vector, ``J @ v``.
 
-    The backward is linear in what it starts from, so its own derivative by that is the product
-    wanted: two backwards, no forward mode.
+    The backward is linear in its starting gradients, so its derivative by those is the product: two
+    backwards, no forward mode.
 
     Args:
         func: takes tensors, returns a tensor or a tuple of them.

@@ -304,7 +304,7 @@ class enforce_grad_layout_policy(_DecoratorContextManager):
     layout in which backward made it, which saves a copy.
 
     Args:
-        enable: False lets any layout stand, at once and until the end of a ``with``.
+        enable: False accepts any layout, at once and until the end of a ``with``.
 
     Example:
         >>> import pygrad

@@ -1,7 +1,7 @@
 """Gradients checked against finite differences: of functions, and of their gradients.
 
-The engine does the checks (wasm_core/walk/gradcheck.c): the first that fails raises, and says which
-output, which input, and both Jacobians. What is here calls the functions for it.
+The engine does the checks (wasm_core/walk/gradcheck.c): the first failing check raises, and names
+the output and the input, with both Jacobians. This module calls the functions for the engine.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def gradcheck(
         True; False if a check failed and `raise_exception` is.
 
     Raises:
-        GradcheckError: a check failed; says which output and input, with both Jacobians.
+        GradcheckError: a check failed; names the output and the input, with both Jacobians.
         ValueError: no input requires grad.
         AssertionError: the arguments do not go together.
 
@@ -413,7 +413,7 @@ def get_numerical_jacobian(
     Args:
         fn: takes the inputs as one tuple.
         inputs: what it is called with.
-        target: the tensors to differentiate by, those of the inputs by default.
+        target: the tensors by which to differentiate, the inputs' by default.
         eps: the step.
         grad_out: must be 1.
 

@@ -183,7 +183,7 @@ class _Virtual(type):
 
 
 class Node(_Recorded, metaclass=_Virtual):
-    """One recorded operation. The same object while somebody holds it.
+    """One recorded operation. Its object stays the same while Python refers to it.
 
     Its class is named for the operation, such as ExpBackward0. The attributes ``_saved_*`` are the
     values that the operation saved for its gradient; ``_raw_saved_*`` take hooks.
@@ -413,7 +413,7 @@ def _wrap(address: int) -> Node | None:
 
 
 def adopt(node: Node) -> None:
-    """Makes an object stand for the node at its address, as long as it lives."""
+    """Makes an object represent the node at its address, as long as the object lives."""
     _nodes[node._address] = weakref.ref(node)
 
 
@@ -583,7 +583,7 @@ def register_multi_grad_hook(
     """Calls a function once a backward, with the gradients of several tensors.
 
     Args:
-        tensors: whose gradients.
+        tensors: the tensors of the gradients.
         fn: in mode "all", called with a list of all of them, None for those that this backward
             does not compute, once the last is known; in mode "any", with the first that is known.
         mode: "all" or "any".
@@ -670,5 +670,5 @@ def _logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
 
 
 def _engine_run_backward(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """`Variable._execution_engine.run_backward`, and each node is logged if somebody listens."""
+    """`Variable._execution_engine.run_backward`; logs each node if debug logging is on."""
     return _above.Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)

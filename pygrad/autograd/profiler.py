@@ -368,7 +368,7 @@ class record_function:
 
     Args:
         name: the name of the event.
-        args: a text that goes with it.
+        args: a text stored with the event.
 
     >>> import pygrad
     >>> with pygrad.autograd.profiler.profile() as prof:

@@ -401,7 +401,7 @@ class EventList(list[Any]):
             max_src_column_width, max_name_column_width, max_shapes_column_width: where longer
                 text is cut.
             header: a line above the table.
-            top_level_events_only: leave out what ran inside of another event.
+            top_level_events_only: leave out events inside another event.
             time_unit: ``"s"``, ``"ms"`` or ``"us"`` for all times; each its own by default.
         """
         events: Iterable[Any] = self
