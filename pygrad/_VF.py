@@ -1,4 +1,4 @@
-"""`torch._VF`: functions of PyTorch's C++ part, of which `torch` has some in another form."""
+"""`torch._VF`: functions of PyTorch's C++ part; `torch` has some of them in another form."""
 
 from __future__ import annotations
 

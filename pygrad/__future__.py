@@ -1,4 +1,4 @@
-"""Ways of converting modules that PyTorch means to take in the future; each is off at first.
+"""Ways of converting modules that PyTorch plans for the future; all are off at first.
 
 Example:
     >>> import pygrad as torch
@@ -28,8 +28,8 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Whether modules are converted, and state dicts loaded, by `torch.utils.swap_tensors`: the
-    parameters stay the objects they are, also where their class changes.
+    """Sets whether modules are converted, and state dicts loaded, by `torch.utils.swap_tensors`:
+    the parameters stay the same objects, even if their class changes.
     """
     global _swap_module_params_on_conversion
     _swap_module_params_on_conversion = value

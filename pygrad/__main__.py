@@ -1,4 +1,4 @@
-"""``python -m pygrad``: see `_run`, which is apart because `__main__` becomes the program's."""
+"""``python -m pygrad``: see `_run`, a separate module because `__main__` becomes the program's."""
 
 from ._run import main
 

@@ -1,9 +1,9 @@
 """Late references to modules of a higher layer: the only place where the package looks up.
 
-A method of `Tensor` may need what is itself made of tensors: storages, graphs, transforms. It says
-``_above.elements_of(...)``; the name is looked up when first used, in the same instance of the
-package, and is an attribute of this module from then on. `tests/test_layers.py` has who uses which
-module so, and sees that nobody does who could as well import it.
+A method of `Tensor` may need things that are themselves made of tensors: storages, graphs,
+transforms. It calls ``_above.elements_of(...)``; the name is looked up on first use, in the same
+instance of the package, and is an attribute of this module from then on. `tests/test_layers.py`
+lists the modules that may use this, and checks that none of them could import the name instead.
 """
 
 from __future__ import annotations

@@ -513,7 +513,7 @@ def of_node(
     that calls several ops; None if PyTorch has no such op.
 
     Args:
-        node: the node, whose saved values are at hand.
+        node: the node, with its saved values.
         g: the incoming gradients.
         wanted: which of its inputs need a gradient.
     """

@@ -1,9 +1,9 @@
 """Functions that are builtins in PyTorch: as class attributes they do not bind, here either.
 
-A class that says ``conv = torch.conv2d`` calls what PyTorch has in C++ with the arguments alone,
-and a function of Python with the object before them. So a function of the op table that is such a
-builtin is a method of its `Namespace`, as PyTorch's are of a type, which costs a call nothing; and
-one that Python composes is a `Builtin`, which makes no frame of its own.
+In a class, ``conv = torch.conv2d`` calls a C++ function of PyTorch with the arguments alone, and a
+Python function with the object before them. So a function of the op table that is such a builtin is
+a method of its `Namespace`, as PyTorch's builtins are methods of a type, which costs a call
+nothing; and a builtin that Python composes is a `Builtin`, which adds no frame.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _is_left_to_options(argument: Argument) -> bool:
 
 
 def divisions(given: list[Argument], out: str) -> list[str]:
-    """The parameters, once for each number of arguments that stand before the options object."""
+    """The parameters, once for each number of arguments before the options object."""
     positional = [each for each in given if not each.keyword_only]
     behind = [each for each in given if each.keyword_only]
     record, may_lack = _record(behind, out)

@@ -1,4 +1,4 @@
-"""How `pygrad.torch` finds its names and submodules, and how `torch` comes to mean it.
+"""Lookup of the names and submodules of `pygrad.torch`, and its installation as `torch`.
 
 A module of the dialect is a file of `pygrad/torch`, or the module of pygrad of that name. Where
 `pygrad.install()` is in force, every one of them is ``torch.x`` too: the same object.
@@ -190,7 +190,7 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
 
 
 def _imported(name: str) -> ModuleType:
-    """A module of the dialect; by its name in torch too, where the dialect stands for that."""
+    """A module of the dialect; under its name in torch too, if the dialect stands for torch."""
     module = importlib.import_module(name)
     return importlib.import_module(torch_name(name)) if is_installed() else module
 

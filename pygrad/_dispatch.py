@@ -1142,7 +1142,7 @@ def _handles(values: Sequence[Any]) -> list[int]:
 def _answer(schema: FunctionSchema, result: Any) -> list[int]:
     """A result as words for the engine.
 
-    Raises: RuntimeError: it is not what the schema says.
+    Raises: RuntimeError: it does not fit the schema.
     """
     returns = schema.returns
     if not returns:

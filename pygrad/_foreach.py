@@ -1,7 +1,7 @@
-"""``torch._foreach_*``: an op done to each tensor of a list, in a call.
+"""``torch._foreach_*``: an op applied to each tensor of a list, in one call.
 
-One description says how the lists of a call are paired. The op itself is that of a single tensor,
-so numbers, gradients and errors are its own.
+One description says how the lists of a call are paired. The op itself is the single tensor's, with
+its numbers, gradients and errors.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def get_num_threads() -> int:
 
 @builtin
 def set_num_threads(num: int) -> None:
-    """Accepts any positive number; the engine has one thread all the same."""
+    """Accepts any positive number; the engine always has one thread."""
     if not isinstance(num, int) or num < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
 
@@ -99,7 +99,7 @@ def get_num_interop_threads() -> int:
 
 @builtin
 def set_num_interop_threads(num: int) -> None:
-    """Accepts any positive number; ops run one after the other all the same."""
+    """Accepts any positive number; ops always run one after the other."""
     if not isinstance(num, int):
         raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
     if num < 1:
@@ -111,7 +111,7 @@ _debug_mode = 0
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Noted, for the question whether it is on: every algorithm here is deterministic."""
+    """Remembered for queries: every algorithm here is deterministic."""
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
@@ -149,7 +149,7 @@ def get_deterministic_debug_mode() -> int:
 
 @builtin
 def set_flush_denormal(mode: bool) -> bool:
-    """False: numbers too small for a full significand are never taken for zero here."""
+    """False: subnormal numbers are never flushed to zero here."""
     return False
 
 
@@ -157,7 +157,9 @@ _precision = "highest"
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Noted, for `get_float32_matmul_precision`: products of float32 are computed in float32."""
+    """Remembered for `get_float32_matmul_precision`: float32 products are always computed in
+    float32.
+    """
     global _precision
     if precision in ("highest", "high", "medium"):
         _precision = precision
@@ -288,7 +290,7 @@ def set_printoptions(
 
 
 def _subscripts(labels: Iterable[Any]) -> str:
-    """The letters of an equation that stand for a list of labels."""
+    """The letters of an equation for a list of labels."""
     letters = string.ascii_uppercase + string.ascii_lowercase
     text = ""
     for label in labels:
@@ -304,7 +306,7 @@ def einsum(*args: Any) -> Tensor:
     """The sum of products that an equation describes, as ``einsum("ij,jk->ik", a, b)``.
 
     Without an equation each operand is followed by the list of its labels, numbers below 52 or
-    ``...``; the last list, if one is left, has those of the result.
+    ``...``; a last list, if present, has the labels of the result.
 
     Args:
         args: the equation and the operands, singly or in a list; or operands with their labels.
@@ -351,7 +353,7 @@ overridable(_einsum)
 
 @overridable
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The places that indices into a flattened tensor of a shape stand for.
+    """Converts indices into a flattened tensor of a shape to indices of each dimension.
 
     Args:
         indices: of an integer dtype.
@@ -417,7 +419,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     Args:
         A: (*, m, n).
         pivot: only True, as in PyTorch on the CPU.
-        get_infos: give LU, pivots and info, with names; else the first two.
+        get_infos: return LU, pivots and info, with names; else the first two.
         out: where to put them.
 
     Raises:

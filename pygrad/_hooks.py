@@ -18,8 +18,8 @@ class RemovableHandle:
     """Removes an entry from a dictionary of hooks, as PyTorch's handle of the same name does.
 
     Args:
-        hooks_dict: where the hook stands, by id.
-        extra_dict: other dictionaries from which the id goes too.
+        hooks_dict: the dictionary of the hook, by id.
+        extra_dict: other dictionaries from which to remove the id.
     """
 
     next_id = 0
@@ -100,7 +100,7 @@ class EngineHandle(RemovableHandle):
 
 # the class's name in its repr
 EngineHandle.__name__ = EngineHandle.__qualname__ = "RemovableHandle"
-# Where users know them, and pickle finds them.
+# The module that users know, where pickle finds the classes.
 RemovableHandle.__module__ = EngineHandle.__module__ = f"{__package__}.utils.hooks"
 
 
@@ -154,7 +154,7 @@ class _OfDictionary:
 
 
 def tensor_hooks(tensor: Any) -> Any:
-    """The dictionary that was set; or the hooks on a tensor's gradient by their handles' ids; or
+    """The dictionary that was set; else the hooks on a tensor's gradient by their handles' ids; or
     None.
     """
     hooks = [(ident, held(ident)) for ident in _ops.C["_hooks_of"](tensor)]

@@ -67,7 +67,7 @@ def _numbers(tensor: Tensor) -> list[Any]:
 
 
 def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the elements stand in order without gaps."""
+    """Whether the elements are in order without gaps."""
     step = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if stride != step and size != 1:

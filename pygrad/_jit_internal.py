@@ -1,4 +1,4 @@
-"""Marks that TorchScript reads, which change nothing here, and questions about types."""
+"""Marks for TorchScript, which have no effect here, and queries about types."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _is_exception(obj: Any) -> bool:
 
 
 class BroadcastingListCls:
-    """``BroadcastingList2[int]``: a list of two ints, for which one int may stand."""
+    """``BroadcastingList2[int]``: a list of two ints, or one int for both."""
 
     def __getitem__(self, types: Any) -> None:
         return None

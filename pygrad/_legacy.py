@@ -97,8 +97,8 @@ def legacy_tensor(
     (an alias), as PyTorch still has them.
 
     Args:
-        kind: the dtype; that of another tensor, or the default one, if None.
-        layout: COO for what `legacy_sparse` makes.
+        kind: the dtype; if None, another tensor's or the default one.
+        layout: COO for the tensors of `legacy_sparse`.
 
     Raises:
         TypeError: other arguments, or a tensor of another dtype.

@@ -1,7 +1,8 @@
-"""The largest or smallest eigenpairs of a symmetric matrix, by the name that programs ask for it.
+"""The largest or smallest eigenpairs of a symmetric matrix, under the name of PyTorch's iterative
+method.
 
-PyTorch iterates towards them; here they are taken out of all of them, which is exact and has a
-gradient, also where there is a second matrix.
+PyTorch iterates towards them; here they are selected from all eigenpairs, which is exact and
+differentiable, also with a second matrix.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def lobpcg(
         A: (*, m, m), symmetric.
         k: how many; by default as many as X has columns, or 1.
         B: (*, m, m), positive definite; none: the identity.
-        X: (*, m, n): where PyTorch begins; its size alone matters.
+        X: (*, m, n): PyTorch's starting point; only its size matters here.
         n: its columns, if it is not given.
         largest: which end of the spectrum; the default is the largest.
         iK, niter, tol, method, tracker: of the iteration, so of no effect, like all `ortho_...`.

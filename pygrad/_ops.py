@@ -1,7 +1,6 @@
 """Functions and methods made from the op table that the binary carries.
 
-Nothing here lists ops: a row's words say in which namespaces it is offered, its schema what it
-takes.
+Nothing here lists ops: a row's words name the namespaces that offer it, its schema the arguments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The package itself, for its own modules: ``from .._package import pygrad``.
 
-Whoever imports it may come before the names it will use: they are looked up when they are used.
+A module may import it before the names that it will use exist: they are looked up when they are
+used.
 """
 
 from __future__ import annotations

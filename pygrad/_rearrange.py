@@ -1,7 +1,7 @@
 """rearrange: a tensor's dimensions by names, reordered, split and joined.
 
-``"a (b c) -> (a c) b"``: what stands in one pair of brackets is one dimension, the last name in it
-the fastest; ``1`` or ``()`` is a dimension of one element, ``...`` stands for any number of them.
+``"a (b c) -> (a c) b"``: names in one pair of brackets form one dimension, the last name the
+fastest; ``1`` or ``()`` is a dimension of one element, ``...`` any number of dimensions.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _sides(pattern: str, sizes: dict[str, int]) -> tuple[list[Group], list[Group
 
 
 def _spread(groups: list[Group], dots: Group) -> list[Group]:
-    """The groups with names for the dimensions that the dots stand for."""
+    """The groups with names for the dimensions of the ellipsis."""
     spread: list[Group] = []
     for group in groups:
         if group == _BARE:
@@ -169,7 +169,7 @@ def _bind(groups: list[Group], shape: Sequence[int], sizes: dict[str, int]) -> d
 def rearrange(
     tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, **axes_lengths: int
 ) -> Tensor:
-    """A tensor with its dimensions reordered, split and joined as a pattern says.
+    """Reorders, splits and joins a tensor's dimensions according to a pattern.
 
     Args:
         tensor: a tensor, or several, which are stacked first.

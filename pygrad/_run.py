@@ -4,8 +4,8 @@
     python -m pygrad -m module [args]
     python -m pygrad -c code [args]
 
-``import torch`` gives the dialect there and in every process that the program starts. All else is
-as Python has it: `sys.argv`, `sys.path`, `__main__`, tracebacks and exit codes.
+``import torch`` gives the dialect there and in every process that the program starts. The rest is
+as in Python: `sys.argv`, `sys.path`, `__main__`, tracebacks and exit codes.
 """
 
 from __future__ import annotations

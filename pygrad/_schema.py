@@ -130,7 +130,7 @@ def _parameters(schema: str, method: bool, has_out: bool) -> list[inspect.Parame
 def plain_type(argument: Argument) -> tuple[str, bool]:
     """The schema's type without annotations of aliases and lengths, and whether None may be given.
 
-    ``int[2]`` is ``int|int[]``: one number stands for as many.
+    ``int[2]`` is ``int|int[]``: one number is repeated.
     """
     text = re.sub(r"\([a-z!]+\)", "", argument.type)
     expands = re.search(r"\[\d+\]", text) is not None
@@ -140,9 +140,7 @@ def plain_type(argument: Argument) -> tuple[str, bool]:
 
 
 def spreads(given: list[Argument], method: bool) -> bool:
-    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument stands
-    behind.
-    """
+    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument follows."""
     rest = given[1:] if method else given
     if not rest or rest[0].keyword_only or rest[0].type not in ("int[]", "SymInt[]"):
         return False

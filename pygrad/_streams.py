@@ -97,7 +97,7 @@ class Event:
         enable_timing: whether :meth:`elapsed_time` is to be asked for.
 
     Raises:
-        RuntimeError: a device that is not here; a recording, which a CPU does not make.
+        RuntimeError: a device that pygrad lacks; a recording, which a CPU does not make.
 
     Example:
         >>> import pygrad

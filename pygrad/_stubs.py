@@ -1,10 +1,9 @@
 """Writes the type stubs that follow from the op table: ``python -m pygrad._stubs`` (``make
 stubs``), the TypeScript declarations of `_declarations` and the signatures of `_signatures`.
 
-The binary describes its ops; the stubs are only that description in Python's grammar, so that a
-type checker and an editor know what the table makes at import. `__init__.py` and `_tensor.py` take
-theirs in from `_functions_table.pyi` and `_methods_table.pyi`; the other namespaces have a stub of
-their own.
+The binary describes its ops; the stubs are that description in Python's grammar, so that type
+checkers and editors know the functions made at import. `__init__.py` and `_tensor.py` include
+`_functions_table.pyi` and `_methods_table.pyi`; the other namespaces have a stub of their own.
 """
 
 from __future__ import annotations

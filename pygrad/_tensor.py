@@ -1,7 +1,7 @@
 """The Tensor class: a handle of the engine, with PyTorch's attributes, operators and protocols.
 
-Methods that are ops come from the op table (`_ops`); what stands here is what Python itself asks
-of an object. Attributes that describe a tensor are read from the engine's memory without a call.
+Methods that are ops come from the op table (`_ops`); this module has the rest of Python's object
+protocol. Attributes that describe a tensor are read from the engine's memory without a call.
 """
 
 from __future__ import annotations
@@ -447,7 +447,7 @@ class Tensor(Methods):
         _C["_set_grad_dtype"](self, value)
 
     def _drop_grad(self) -> None:
-        """Takes the gradient from the engine's hands, to be released with the next call."""
+        """Removes the gradient; its handle is released with the next call."""
         attributes.drop_grad(self)
 
     def _has_grad(self) -> bool:
@@ -604,7 +604,7 @@ class Tensor(Methods):
         """Adds d(self)/d(leaf) to the ``.grad`` of every leaf of the graph.
 
         Args:
-            gradient: what to multiply with, of this tensor's shape; not needed for one element.
+            gradient: the factor, of this tensor's shape; not needed for one element.
             retain_graph: keep saved tensors for another backward; default `create_graph`.
             create_graph: record the backward itself, for higher derivatives.
             inputs: the only tensors to accumulate into.
@@ -786,7 +786,7 @@ class Tensor(Methods):
     # ------------------------------------------------------------ text, copies
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        """The text that PyTorch prints; `tensor_contents` stands in the place of the elements."""
+        """The text that PyTorch prints; `tensor_contents` replaces the elements."""
         if header.is_batched(self._h) or get_modes() >> (LEVELS + 1):
             return _above.show(self)
         plain = type(self).__dict__.get("_shown_as")
@@ -970,7 +970,7 @@ class Tensor(Methods):
         argument.
 
         Args:
-            source: the tensor or storage; a storage grows to what is asked for.
+            source: the tensor or storage; a storage grows to the requested size.
             storage_offset: the place of the first element, in elements.
             size, stride: the geometry; all of a storage by default.
 

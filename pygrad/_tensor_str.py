@@ -1,7 +1,7 @@
-"""The parts of which texts of tensors are made, for objects that print as tensors do.
+"""The parts of texts of tensors, for objects that print like tensors.
 
 The engine prints tensors by itself (`report/print.c`). These are PyTorch's functions for programs
-that print parts of a tensor, or numbers in the form of one; what both print is the same.
+that print parts of a tensor, or numbers in a tensor's format; both print the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Transforms of functions: gradients, products with Jacobians and the Jacobians, as functions.
 
-A transform calls the function on aliases of its arguments and differentiates with respect to
-those, so transforms nest in each other and in `vmap`. Inside `vmap`, an alias is made of all the
-slices at once: one gradient then holds that of every slice. A result is part of the caller's graph
-only where the function, or an argument, was.
+A transform calls the function on aliases of its arguments and differentiates with respect to those,
+so transforms nest in each other and in `vmap`. Inside `vmap`, one alias is made of all the slices:
+one gradient then holds every slice's gradient. A result is part of the caller's graph only if the
+function, or an argument, was.
 """
 
 from __future__ import annotations
@@ -723,7 +723,7 @@ class _TangentMap:
         return self.product.aliases.gradients(self.product.wholes, cotangents, True, True)
 
     def leaves_of(self, tangents: Sequence[Tensor]) -> list[Tensor]:
-        """The tangents of the outputs' leaves, for those of the inputs'."""
+        """Maps tangents of the inputs' leaves to tangents of the outputs' leaves."""
         return self._transposed.leaves_of(tangents)
 
 
@@ -861,8 +861,8 @@ def hessian(func: Function, argnums: argnums_t = 0) -> Function:
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The outputs of `func`, and its derivative there as a function of the direction.
 
-    The function runs once. The derivative stays that of this run: nothing that is written, drawn or
-    counted later changes it.
+    The function runs once. The derivative belongs to this run: nothing written, drawn or counted
+    later changes it.
 
     Args:
         func: takes tensors, or nested containers of them, and returns tensors and anything else.

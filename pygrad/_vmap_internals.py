@@ -26,7 +26,7 @@ def _vmap(
         func: takes tensors, returns a tensor or a tuple of them.
         in_dims: which dimension of each input to map over, None for an input that is the same for
             all.
-        out_dims: where the mapped dimension goes in each output.
+        out_dims: the place of the mapped dimension in each output.
         allow_none_pass_through: let None among the outputs of a tuple be.
 
     Raises:

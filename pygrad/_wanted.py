@@ -21,13 +21,13 @@ def used(name: str) -> None:
 
 
 def looked_up(name: str) -> None:
-    """A name was looked up that is not there."""
+    """Counts the lookup of a missing name."""
     if TRACES:
         _counts["not found", name] += 1
 
 
 def refused(error: BaseException) -> None:
-    """A call of an op failed: perhaps for a keyword that it does not have."""
+    """Counts a failed call of an op, perhaps because of an unknown keyword."""
     found = _KEYWORD.match(str(error))
     if found:
         _counts["no keyword", f"{found[1]}({found[2]}=)"] += 1

@@ -280,12 +280,12 @@ def _check_trust(owner: str, name: str, place: str, trust_repo: Any) -> None:
 def download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """Fetches a file; it stands under its name when it is whole.
+    """Fetches a file; it gets its name when it is complete.
 
     Args:
         url: where it is; "file:" works too.
         dst: its name here.
-        hash_prefix: how the hexadecimal SHA-256 of its bytes begins.
+        hash_prefix: the beginning of the hexadecimal SHA-256 of its bytes.
         progress: tell how many there are.
 
     Raises:

@@ -1,9 +1,9 @@
-"""Names of the ops as PyTorch's dispatcher has them: ``torch.ops.aten.mm.default``.
+"""PyTorch's dispatcher names of the ops: ``torch.ops.aten.mm.default``.
 
-They are what a policy of selective checkpointing is told and lists. A call from Python is told as
-one op: the one that PyTorch's dispatcher sees, and where that sees several, the one that does the
-work (``linear`` is addmm or mm, ``matmul`` mm, mv, dot or bmm); an op that PyTorch composes of many
-has its own name. Aliases and reshapes have the name of what they come to.
+Policies of selective checkpointing receive and list them. A call from Python counts as one op: the
+one that PyTorch's dispatcher sees, or, if it sees several, the one that does the work (``linear``
+is addmm or mm, ``matmul`` mm, mv, dot or bmm); an op that PyTorch composes of many has its own
+name. Aliases and reshapes have the name of the op to which they come.
 
 Example:
     >>> import pygrad as torch
@@ -36,7 +36,7 @@ class OpOverload:
 
     Attributes:
         overloadpacket: the op. namespace: the library, "aten" of PyTorch's own. _schema: its
-            arguments and results. py_kernels: what `py_impl` was given, by key.
+            arguments and results. py_kernels: the functions given to `py_impl`, by key.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_overloadname", "overloadpacket")
@@ -152,7 +152,7 @@ def _found(namespace: str, name: str, overload: str) -> OpOverload:
 
 
 class OpOverloadPacket:
-    """An op of all overloads, each of which is an attribute of it."""
+    """An op with all its overloads as attributes."""
 
     namespace = "aten"
     _in_python = False
@@ -331,7 +331,7 @@ def overload(name: str, overload_name: str) -> OpOverload:
 def _in_order(
     schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Keywords of arguments that may stand in order do, as rows may name them otherwise."""
+    """Moves keywords of positional arguments into their places, as rows may name them otherwise."""
     placed, rest = list(args), dict(kwargs)
     for argument in [each for each in schema.arguments if not each.kwarg_only][len(placed) :]:
         if argument.name in rest:
@@ -779,7 +779,7 @@ _CHOSEN: Final[dict[str, Callable[[Sequence[Any]], str]]] = {
 
 
 def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
-    """The op that a policy is told for a call; None for a call that is no op of PyTorch's
+    """The op that represents a call to a policy; None for a call that is no op of PyTorch's
     dispatcher.
     """
     name = _rows().get(row)

@@ -2,7 +2,7 @@
 
 A class with a ``__torch_function__(func, types, args, kwargs)`` is asked whenever a function of the
 package gets one of its values: subclasses of `Tensor`, and any other class as well. `func` is the
-function as its users have it, so that a dictionary can say what is done for which.
+public function, so a dictionary can map functions to handlers.
 
 Example:
     >>> import pygrad as torch

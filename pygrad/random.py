@@ -1,7 +1,7 @@
 """Generators of random numbers: PyTorch's CPU stream, number for number.
 
-After the same seed every random function here gives what PyTorch gives on the CPU, and a state
-saved by one library continues in the other. A function that is given no ``generator`` draws from
+After the same seed every random function here draws the numbers that PyTorch draws on the CPU, and
+a state saved by one library continues in the other. A function without a ``generator`` draws from
 `default_generator`.
 
 Example:

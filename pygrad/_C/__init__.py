@@ -84,7 +84,7 @@ class _EnableTorchFunction:
 
 @builtin
 def _get_default_device() -> str:
-    """The device of tensors whose device is not given: always "cpu", as in PyTorch.
+    """The default device of tensors: always "cpu", as in PyTorch.
 
     Example:
         >>> import pygrad
@@ -250,7 +250,7 @@ def _get_function_stack_at(idx: int) -> Any:
 
 @builtin
 def _current_graph_task_id() -> int:
-    """A number of the backward that is running, -1 outside of any.
+    """The number of the running backward, -1 outside a backward.
 
     Example:
         >>> import pygrad
@@ -277,10 +277,10 @@ def _current_autograd_node() -> graph.Node | None:
 
 @builtin
 def _current_graph_task_execution_order() -> list[graph.Node]:
-    """All nodes of the backward that is running, in the order in which they run.
+    """All nodes of the running backward, in the order in which they run.
 
     Raises:
-        RuntimeError: outside of any; where more threads might be used.
+        RuntimeError: outside a backward; or more threads are allowed.
     """
     addresses = _ENGINE["_task_order"]()
     nodes = [node for node in map(graph._wrap, addresses) if node is not None]
@@ -296,10 +296,10 @@ def _current_graph_task_execution_order() -> list[graph.Node]:
 
 @builtin
 def _will_engine_execute_node(node: Any) -> bool:
-    """Whether the backward that is running runs a node.
+    """Whether the running backward will run a node.
 
     Raises:
-        RuntimeError: outside of any; for what is no node; for a leaf of a running `grad`.
+        RuntimeError: outside a backward; no node; or a leaf of a running `grad`.
     """
     if not isinstance(node, graph.Node):
         raise RuntimeError(

@@ -39,14 +39,14 @@ def _saved_tensors_hooks_is_enabled() -> bool:
 
 
 def _saved_tensors_hooks_disable(error_message: str, fail_if_non_empty: bool = True) -> None:
-    """Refuses hooks with this message until they are enabled; and at once, if there are some."""
+    """Refuses hooks with this message until they are enabled; raises at once if there are some."""
     if not fail_if_non_empty:
         raise NotImplementedError("_saved_tensors_hooks_disable: fail_if_non_empty=False")
     _C["_saved_hooks_disable"](error_message)
 
 
 def _saved_tensors_hooks_enable() -> None:
-    """Allows them again."""
+    """Allows hooks again."""
     _C["_saved_hooks_disable"](None)
 
 

@@ -1,5 +1,5 @@
-"""Dispatch keys, by their names, and sets of them, which libraries put together when they are
-imported; nothing here is dispatched by keys, so that excluding or including some changes nothing.
+"""Dispatch keys by name, and sets of them, which libraries build when they are imported. Nothing
+here is dispatched by keys, so excluding or including some changes nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEYS: Final = frozenset(kind + device for kind in _KINDS for device in ("", *DEV
 
 
 class DispatchKeySet:
-    """A set of keys, made of one and joined by ``|``.
+    """A set of keys, built from single keys and joined by ``|``.
 
     Example:
         >>> import pygrad.torch as torch

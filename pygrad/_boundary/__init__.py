@@ -1,7 +1,7 @@
-"""The boundary: all that passes between Python and the engine's memory, and nothing else.
+"""The boundary: everything that passes between Python and the engine's memory, and nothing else.
 
 From the bottom up: `constants`, `process`, `host`, `frame`, `ownership`, `table`, `hosting`,
-`release`. What other modules of the package need of these stands here.
+`release`. This module exports the names that the rest of the package needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Classification of Python values as arguments: a kind, and a tag and a slot of the frame.
 
-What an argument may be is the engine's business: it is told what each value is, and of what it
-cannot know, the name for an error.
+The engine decides which arguments are allowed: it gets each value, or for an unknown value the
+type's name for an error.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def grad(self: Tensor) -> Any:
 
 
 def drop_grad(self: Tensor) -> None:
-    """Takes the gradient from the engine's hands, to be released with the next call."""
+    """Removes the gradient; its handle is released with the next call."""
     self._g = None
     meta = unsigned[(self._h + _META) >> 2]
     if meta:

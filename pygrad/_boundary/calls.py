@@ -186,9 +186,9 @@ def invoke(
     """Calls the op that starts at `row` in the table.
 
     Args:
-        function: what the user has called, for ``__torch_function__``; None: nobody is asked.
+        function: the called function, for ``__torch_function__``; None: no type is asked.
 
-    Raises: whatever the engine says, with PyTorch's type and message.
+    Raises: the engine's error, with PyTorch's type and message.
     """
     slots: list[Any] = [*args]
     if kwargs:

@@ -1,4 +1,4 @@
-"""The modes of a thread: whether calls are recorded, inference mode, and the like.
+"""The modes of a thread: recording, inference mode and the like.
 
 The frame holds the modes of one thread, its owner, as a word of bits, and the thread's number, by
 which the engine knows its hooks for saved tensors and its profile. A call by another thread first
@@ -42,7 +42,7 @@ owner: Final = ownership.lock
 
 
 class _Farewell:
-    """Dies with its thread, whose ident the next thread may get."""
+    """An object that dies with its thread; the next thread may get the same ident."""
 
     __slots__ = ("ident",)
 

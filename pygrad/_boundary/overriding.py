@@ -399,7 +399,7 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], found: Sequence[Any]) -> Any:
-    """Asks about a call of a function, by the called object or its public stand-in.
+    """Asks about a call of a function, named by the called object or its public stand-in.
 
     Raises:
         TypeError: all return NotImplemented; an operator's call returns NotImplemented instead.

@@ -1,7 +1,7 @@
-"""Ops of a program's own as older programs make them: an op first, then each of its functions.
+"""Custom ops in the API of older programs: an op first, then each of its functions.
 
-PyTorch calls this form deprecated: `pygrad.library.custom_op` does the same in one step. An op made
-here refuses to record until it has been told both what backward needs and what it does.
+PyTorch deprecates this API: `pygrad.library.custom_op` does the same in one step. An op made here
+refuses to record until it has both the function that saves for backward and the gradient.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The private package of PyTorch's function transforms, of which libraries import `vmap`."""
+"""The private package of PyTorch's function transforms, from which libraries import `vmap`."""

@@ -69,7 +69,7 @@ def sdp_kernel(
 
 @dataclass(frozen=True, eq=False)
 class SDPAParams:
-    """The arguments of an attention, of which ``can_use_flash_attention`` and its like are asked.
+    """The arguments of an attention, for ``can_use_flash_attention`` and its like.
 
     Example:
         >>> import pygrad

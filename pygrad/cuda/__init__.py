@@ -89,7 +89,7 @@ class device:
     """Would choose a device for the ops inside of it.
 
     Raises:
-        RuntimeError: on entering, as there is none; but for a number below 0, which means none.
+        RuntimeError: on entering with a number above -1, as there is no device.
     """
 
     def __init__(self, device: Any) -> None:

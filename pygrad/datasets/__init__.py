@@ -50,7 +50,7 @@ class Digits(TensorDataset):
 def _read() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (1797, 8, 8) of 0..16 and labels (1797,), both uint8.
 
-    In the file the images stand digit by digit and pixel by pixel, (64, 1797), as that is smaller.
+    The file has the images digit by digit and pixel by pixel, (64, 1797), which is smaller.
     """
     with resources.files(__name__).joinpath("digits.npz").open("rb") as file:
         arrays = np.load(file)

@@ -1,4 +1,4 @@
-"""The elder of `func`: the same transforms, and modules as functions of their parameters.
+"""The predecessor of `func`: the same transforms, and modules as functions of their parameters.
 
 Example:
     >>> import pygrad, warnings

@@ -266,7 +266,7 @@ def define(
 ) -> Any:
     """Makes an op: ``define("mine::sin", "(Tensor x) -> Tensor")``.
 
-    The older form, ``define(lib, "sin(Tensor x) -> Tensor")``, decorates what the op runs; then
+    The older form, ``define(lib, "sin(Tensor x) -> Tensor")``, decorates the op's function; then
     `more` may have the schema's `alias_analysis`.
 
     Raises: ValueError: the name is none, or a schema.

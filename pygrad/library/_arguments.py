@@ -196,7 +196,7 @@ _OF_NUMBERS: Final = frozenset(
 
 
 def _is_wrapped(schema: FunctionSchema, argument: Argument, value: Any) -> bool:
-    """Whether a number stands for a tensor."""
+    """Whether a number takes a tensor's place."""
     return (
         argument.type.name == "Tensor"
         and isinstance(value, (int, float, complex))

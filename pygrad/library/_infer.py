@@ -38,7 +38,7 @@ SUPPORTED_RETURN_TYPES: Final[dict[Any, str]] = {
 
 
 def tuple_to_list(tuple_type: Any) -> Any:
-    """The type of lists that may stand for a type of tuples.
+    """The type of lists that may replace a type of tuples.
 
     Example:
         >>> from pygrad.library._infer import tuple_to_list

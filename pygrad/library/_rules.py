@@ -43,7 +43,7 @@ def _entry(op: Any, what: str) -> Entry:
     """The op to which `what` adds a rule.
 
     Raises:
-        ValueError: neither an op nor the name of one. AttributeError: there is none of the name.
+        ValueError: neither an op nor an op's name. AttributeError: there is no such op.
     """
     if hasattr(op, "_entry"):
         found: Entry = op._entry

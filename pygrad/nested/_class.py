@@ -61,7 +61,7 @@ class Nested(Tensor):
         return functools.partial(_dressed, type(self), self._parts)
 
     def _over_again(self, tensor: Tensor) -> Any:
-        """The same entries over another packed tensor: a view of it."""
+        """A view of another packed tensor with this tensor's entries."""
         return over(type(self), tensor, self._parts)
 
     # ------------------------------------------------------------ description

@@ -48,7 +48,7 @@ _PADDINGS: dict[str, Callable[[Tensor], Any]] = {
 def _reduced(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -> Any:
     """A reduction over some dimensions.
 
-    Raises: RuntimeError: over those that cannot be reduced together.
+    Raises: RuntimeError: these dimensions cannot be reduced together.
     """
     method = _M[op]
     dims = [] if dim is None else sorted({x._dim(d) for d in _listed(dim)})

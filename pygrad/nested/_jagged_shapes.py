@@ -71,7 +71,7 @@ def split_rule(table: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def without_holes(x: NestedTensor) -> Any:
-    """The same entries without gaps between them."""
+    """The entries without gaps between them."""
     if x._parts.lengths is None:
         return x
     at, parts = x._parts.ragged - 1, x._parts

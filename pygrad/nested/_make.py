@@ -40,10 +40,10 @@ def nested_tensor(
     """A nested tensor with copies of its entries, a leaf.
 
     Args:
-        tensor_list: the entries: tensors, or what `torch.tensor` takes, all of one rank.
-        dtype: of the result; that of the first entry if left out.
+        tensor_list: the entries: tensors, or data for `torch.tensor`, all of one rank.
+        dtype: the result's dtype; the first entry's if left out.
         layout: `torch.strided`, which is taken if left out, or `torch.jagged`.
-        device: of the result. requires_grad: whether it is recorded what is done with it.
+        device: the result's device. requires_grad: whether operations on it are recorded.
         pin_memory: not possible without an accelerator.
 
     Raises:

@@ -1,7 +1,7 @@
-"""The strided layout: a buffer, and of each entry its sizes, its strides and where it begins.
+"""The strided layout: a buffer, with the sizes, strides and offset of each entry.
 
-Any dimension but that of the batch may be ragged. An op that does not go element by element is done
-entry by entry, as PyTorch does it on the CPU.
+Any dimension except the batch may be ragged. An op that is not element-wise runs entry by entry, as
+in PyTorch on the CPU.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class StridedNestedTensor(Nested):
         return (n, self._parts.rank) if n else (0,)
 
     def _nested_tensor_storage_offsets(self) -> Tensor:
-        """int64, (batch,): where each entry begins in the buffer."""
+        """int64, (batch,): the begin of each entry in the buffer."""
         from .._creation import tensor
 
         return tensor(list(self._parts.offsets), dtype=int64)
@@ -272,12 +272,12 @@ def refuse_otherwise(x: Any, words: str) -> None:
 
 
 def in_order(x: Any) -> Any:
-    """The same entries, contiguous and consecutive: `x` itself if it is so already."""
+    """The entries contiguous and consecutive: `x` itself if they are so already."""
     return x if x.is_contiguous() else of_entries(x._entries("contiguous"), x._parts.rank)
 
 
 def laid_like(x: Any, like: Any) -> Any:
-    """The same entries in a buffer with another tensor's layout."""
+    """The entries in a buffer with another tensor's layout."""
     if x._parts.lies_like(like._parts):
         return x
     other = like._parts

@@ -29,7 +29,7 @@ _ASK = "if you need this feature, please open an issue on github describing your
 
 
 def _with(x: StridedNestedTensor, parts: Strided) -> Any:
-    """The same buffer with other sizes and strides."""
+    """A tensor over the same buffer with other sizes and strides."""
     return over_buffer(packed(x), parts)
 
 

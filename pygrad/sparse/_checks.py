@@ -15,8 +15,8 @@ class check_sparse_tensor_invariants:
     """Checks every sparse tensor that is made within it: a context, a decorator, or by `enable` and
     `disable` from now on.
 
-    What operations rely on (indices within the sizes, compressed indices that do not turn back) is
-    always checked here; this adds that a tensor called coalesced is.
+    Invariants on which operations rely (indices within the sizes, compressed indices that never
+    decrease) are always checked here; this adds a check of tensors claimed to be coalesced.
 
     Example:
         >>> import pygrad

@@ -108,7 +108,7 @@ def sparse_compressed_tensor(
     """A tensor of compressed rows (CSR, BSR) or columns (CSC, BSC).
 
     Args:
-        compressed_indices: where each row, or column, begins and the last one ends.
+        compressed_indices: the begin of each row, or column, and the end of the last.
         plain_indices: the column, or row, of each element.
         values: an element each; of BSR and BSC a block each.
         size: the sizes; the smallest that fit, if left out.

@@ -2,11 +2,10 @@
 
 All of `pygrad` under PyTorch's names, submodules included: ``from pygrad.torch.autograd import
 Function``, ``import pygrad.torch.nn.functional as F``. Nothing is listed here: a name is looked up
-in `pygrad`, and a submodule is the very module of `pygrad` of that name, unless a file of this
-folder stands for it. One thing is different: `autograd.graph.allow_mutation_on_saved_tensors`, in
-pygrad a function that returns True, is PyTorch's context manager. What programs ask to know what
-they run on is answered as PyTorch answers it: `__name__` is "torch", and `__version__` the release
-whose behaviour pygrad has.
+in `pygrad`, and a submodule is the module of `pygrad` with that name, unless this folder has a file
+for it. One thing is different: `autograd.graph.allow_mutation_on_saved_tensors`, in pygrad a
+function that returns True, is PyTorch's context manager. Queries about the library are answered as
+in PyTorch: `__name__` is "torch", and `__version__` the version of PyTorch that pygrad follows.
 
 Example:
     >>> import pygrad.torch as torch

@@ -12,7 +12,7 @@ from types import ModuleType
 
 
 def _load_pygrad() -> ModuleType:
-    """The package that this file belongs to, wherever it lies."""
+    """The package to which this file belongs, wherever it is."""
     init = Path(__file__).parents[2] / "__init__.py"
     found = PathFinder.find_spec("pygrad")
     if "pygrad" not in sys.modules and (found is None or found.origin != str(init)):

@@ -28,7 +28,7 @@ def chunk_vmap(
 ) -> Callable[..., Any]:
     """`vmap` in `chunks` parts of the batch, one after the other: needs less memory at a time.
 
-    Raises: ValueError: `chunks` is less than 1, or what `vmap` raises.
+    Raises: ValueError: `chunks` is less than 1. Also the errors of `vmap`.
 
     Example:
         >>> import pygrad as torch

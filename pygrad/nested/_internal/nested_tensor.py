@@ -181,7 +181,7 @@ class NestedTensor(Nested):
     def _inner(self, dim: int, op: str) -> int:
         """A dimension of each entry that is not ragged, counted in the values.
 
-        Raises: RuntimeError: it is that of the batch, or ragged.
+        Raises: RuntimeError: it is the batch, or ragged.
         """
         at = self._dim(dim)
         if at == 0:

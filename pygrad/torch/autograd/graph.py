@@ -113,7 +113,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
 
     Raises:
         RuntimeError: within another such scope.
-        AssertionError: from a backward outside, through what was recorded within.
+        AssertionError: from a backward outside, through a graph recorded within.
 
     Example:
         >>> import pygrad.torch as torch
