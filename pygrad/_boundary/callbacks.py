@@ -98,14 +98,14 @@ def held(ident: int) -> Any:
 
 
 def handles_of(tensors: Sequence[Any]) -> list[int]:
-    """Handles that stay valid until the engine has taken references of its own."""
+    """Handles that stay valid until the engine has taken its own references."""
     _keep.extend(tensors)
     return [0 if tensor is None else tensor._h for tensor in tensors]
 
 
 def encode(values: Sequence[Any]) -> tuple[list[int], str]:
-    """Values for the engine: the handles of tensors (0 None, 1 anything else), and the type of the
-    first that is none.
+    """Encodes values for the engine: the handles of tensors (0 None, 1 anything else), and the
+    type's name of the first value that is neither.
     """
     tensor = _tensor_type
     handles = [v._h if isinstance(v, tensor) else 0 if v is None else 1 for v in values]

@@ -659,7 +659,7 @@ def _again(row: int, args: tuple[Any, ...]) -> Any:
     return _other(r, row, args)
 
 
-# ------------------------------------------------------------------ calls seen from outside
+# ------------------------------------------------------------------ interceptors
 
 
 _watchers: Final[list[Callable[..., Any]]] = []

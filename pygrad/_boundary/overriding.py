@@ -103,7 +103,7 @@ def pop_mode() -> Any:
     """Removes and returns the innermost mode.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: there is no mode.
     """
     global modes_anywhere
     if not state.modes:
@@ -117,7 +117,7 @@ def pop_mode() -> Any:
     return mode
 
 
-# ------------------------------------------------------------------ who is asked
+# ------------------------------------------------------------------ values to ask
 
 
 def has_modes() -> bool:
@@ -185,7 +185,7 @@ def overloaded(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> lis
     return found_in((*args, *kwargs.values()) if kwargs else args)
 
 
-# ------------------------------------------------------------------ what they are told
+# ------------------------------------------------------------------ functions and arguments as handlers see them
 
 
 class _Public:

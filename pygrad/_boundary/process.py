@@ -65,7 +65,7 @@ def new_store() -> tuple[wasmtime.Store, CodeType]:
     return store, code
 
 
-# ------------------------------------------------------------------ what engines hear of
+# ------------------------------------------------------------------ events for engines
 
 before_fork: Final[list[Any]] = []
 after_fork: Final[list[Any]] = []
