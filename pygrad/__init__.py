@@ -299,8 +299,8 @@ from .sparse._make import (
 
 
 def pg_live_count() -> Any:
-    """Live tensors and nodes of the engine: returns to where it was when everything made since is
-    gone.
+    """The number of live tensors and nodes of the engine: returns to its former value when
+    everything made since is freed.
     """
     return _boundary.live_count()
 
@@ -308,8 +308,8 @@ def pg_live_count() -> Any:
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        """Modules that few programs ask for, when first asked for: `datasets` needs NumPy, which
-        takes long to import.
+        """Imports rarely used modules on first use: `datasets` needs NumPy, which takes long to
+        import.
         """
         if name in _LATE:
             return _submodule(name)

@@ -46,7 +46,7 @@ __all__ = [
 def custom_op(qualname: str, func_or_schema: Any = None) -> Any:
     """Makes an op of a schema, or of the annotations of a function; it decorates the function.
 
-    Raises: ValueError: the name, the function or its schema is none that such an op may have.
+    Raises: ValueError: the name, the function or its schema is not allowed for such an op.
     """
     ns, _ = parse_qualname(qualname)
     validate_namespace(ns)

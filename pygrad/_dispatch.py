@@ -94,7 +94,7 @@ def push_mode(mode: Any) -> None:
 def pop_mode() -> Any:
     """Takes away the mode that was pushed last.
 
-    Raises: AssertionError: there is none.
+    Raises: AssertionError: there is no mode.
     """
     if not _here.modes:
         raise AssertionError("Trying to pop a mode off an empty stack")
@@ -220,7 +220,7 @@ def _run_kernel(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return mine[device](*args, **kwargs) if device in mine else NotImplemented
 
 
-# ------------------------------------------------------------------ tensors of classes that answer
+# ------------------------------------------------------------------ tensors of classes that handle ops
 
 
 disabled_dispatch: Final = Tensor.__torch_dispatch__
@@ -321,12 +321,12 @@ def make_wrapper(
     return out._mark(True) if requires_grad else calls.remember(out)
 
 
-# ------------------------------------------------------------------ what was asked
+# ------------------------------------------------------------------ decoding of questions
 
 _FORMATS: Final = (contiguous_format, preserve_format, channels_last, channels_last_3d)
 
 
-# ------------------------------------------------------------------ which overload it is
+# ------------------------------------------------------------------ choice of the overload
 
 Called = tuple[str, str, list[Any], dict[str, Any]]
 """Name, overload, args and kwargs."""

@@ -1,8 +1,8 @@
 """Numbers that the engine shares with its hosts, for the JavaScript front: ``web/enumerations.js``.
 
-The binary tells them by name (pg_layout in wasm_core/boundary/pg.h). Python reads them when it
-loads the binary. The JavaScript front needs some before it has one, so `make stubs` writes them
-down for it.
+The binary has them by name (pg_layout in wasm_core/boundary/pg.h). Python reads them when it loads
+the binary. The JavaScript front needs some before it has a binary, so `make stubs` writes them to a
+file.
 """
 
 from __future__ import annotations

@@ -363,7 +363,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         A tensor of the shape of `indices` for each dimension.
 
     Raises:
-        TypeError: `shape` is none. ValueError: it is negative, or an index lies beyond it.
+        TypeError: `shape` is no shape. ValueError: it is negative, or an index lies beyond it.
 
     Example:
         >>> import pygrad

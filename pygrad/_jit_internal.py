@@ -123,7 +123,7 @@ def is_scripting() -> bool:
     return False
 
 
-# ------------------------------------------------------------------ forms of one function
+# ------------------------------------------------------------------ overloads
 
 _overloaded_fns: dict[str, list[Any]] = {}
 _overloaded_methods: dict[str, dict[str, list[Any]]] = {}

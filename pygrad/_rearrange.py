@@ -177,7 +177,7 @@ def rearrange(
         axes_lengths: sizes of names in brackets that do not follow from the tensor's.
 
     Raises:
-        ValueError: the pattern is none, or does not fit the number of dimensions.
+        ValueError: the pattern is invalid, or does not fit the number of dimensions.
         TypeError: a size is no integer.
         DimensionBindError: sizes do not fit.
 

@@ -26,11 +26,11 @@ from .utils.hooks import warn_if_has_hooks
 
 _F, _C = _ops.SPACES["torch"], _ops.C
 
-# ------------------------------------------------------------------ made again
+# ------------------------------------------------------------------ rebuilding
 
 
 def _extent(size: Sequence[int], stride: Sequence[int]) -> int:
-    """How many elements lie between the first and the last of a tensor, both counted."""
+    """The number of elements from the first to the last of a tensor, both included."""
     if 0 in size:
         return 0
     return 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=False))
@@ -168,7 +168,7 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
 
 
 def _take_first_places(name: str, first: Tensor, second: Tensor, *rest: Any) -> None:
-    """Writes valid indices where a sparse tensor keeps them: its first places, row by row."""
+    """Fills a sparse tensor's indices with valid ones: its first places, row by row."""
     if name == "torch.sparse_coo":
         sizes = tuple(rest[0])[: first.size(0)]
         places = _F["arange"](first.size(1)).remainder(max(1, prod(sizes)))
@@ -340,14 +340,16 @@ def get_tensor_metadata(tensor: Tensor) -> dict[str, bool]:
 
 
 def stored(storage: UntypedStorage, kind: dtype) -> Any:
-    """A storage as files name it: typed, if PyTorch has a class of storages for the type."""
+    """A storage in the form of PyTorch's files: typed, if PyTorch has a storage class for the
+    type.
+    """
     if storage_class(kind) is None:
         return storage
     return TypedStorage(wrap_storage=storage, dtype=kind, _internal=True)
 
 
 def _plain(tensor: Tensor) -> Any:
-    """How to make a tensor again, without its attributes."""
+    """The function and arguments that rebuild a tensor, without its attributes."""
     warn_if_has_hooks(tensor)
     if header.is_hidden(tensor._h):
         place = tuple(tensor.size()), tensor.stride(), tensor.storage_offset()
@@ -388,8 +390,8 @@ def _sparse_parts(tensor: Any) -> tuple[Any, ...]:
 
 
 def reduced(tensor: Tensor) -> Any:
-    """How to make a tensor again, as PyTorch's files have it: by its storage, which is pickled
-    with it and shared with all others that share it.
+    """The function and arguments that rebuild a tensor, in the form of PyTorch's files: by its
+    storage, which is pickled with it and shared with all other users.
     """
     state = _get_obj_state(tensor)
     if issubclass(type(tensor), Parameter):  # tensors only marked as parameters have another class

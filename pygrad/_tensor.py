@@ -615,7 +615,7 @@ class Tensor(Methods):
         if inputs is None and create_graph is False and not _log.isEnabledFor(_DEBUG):
             step: Any = False
             if _objects and type(gradient) is Tensor:
-                keep_face(gradient)  # which hooks on this tensor get
+                keep_face(gradient)  # hooks on this tensor receive it
             if retain_graph is None or retain_graph is False:
                 if gradient is None:
                     step = _backward(self)
@@ -811,7 +811,7 @@ class Tensor(Methods):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not overriding.is_armed() and overriding.is_overriding(self):
-            return self.__deepcopy__(memo)  # which asks from now on
+            return self.__deepcopy__(memo)  # armed now: the method asks
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
         if not self.is_leaf:
@@ -1208,7 +1208,7 @@ other operators appear under their own names.
 
 
 def _refuse(name: str) -> Callable[..., None]:
-    """The setter, or deleter, of an attribute that has none, with PyTorch's words."""
+    """A setter or deleter that raises PyTorch's error for a read-only attribute."""
 
     def refuse(self: Tensor, value: Any = None) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")

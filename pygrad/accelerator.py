@@ -25,7 +25,7 @@ class device_index:
     """Would choose an accelerator for the ops inside the scope; None chooses none.
 
     Raises:
-        RuntimeError: on entering with a number, as there is none.
+        RuntimeError: on entering with a number: there is no accelerator.
     """
 
     def __init__(self, device: int | None) -> None:

@@ -246,8 +246,8 @@ def _check_trust(owner: str, name: str, place: str, trust_repo: Any) -> None:
     """Asks whether a repository's code may run, and remembers the answer.
 
     Raises:
-        ValueError: the answer, or the argument, is none.
-        Exception: it may not.
+        ValueError: the answer, or the argument, is invalid.
+        Exception: the code may not run.
     """
     if trust_repo not in (None, True, False, "check"):
         raise ValueError(f"trust_repo should be True, False or 'check', but got {trust_repo}")

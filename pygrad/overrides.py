@@ -53,7 +53,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-# ------------------------------------------------------------------ functions of one's own
+# ------------------------------------------------------------------ a user's own functions
 
 
 @builtin
@@ -313,7 +313,7 @@ def enable_reentrant_dispatch() -> Iterator[None]:
         yield
 
 
-# ------------------------------------------------------------------ which functions there are
+# ------------------------------------------------------------------ lists of functions
 
 _PLACES: Final = {
     "torch": "",

@@ -507,7 +507,7 @@ def _types_of(value: Any) -> Any:
     return [type(each) for each in value] if isinstance(value, (list, tuple)) else type(value)
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ refusals
 
 
 def parse_qualname(qualname: str) -> tuple[str, str]:
@@ -610,7 +610,7 @@ def _check_signature(schema: FunctionSchema, func: Callable[..., Any]) -> None:
 def get_op(qualname: str) -> ops.OpOverload:
     """The op with a name such as 'mine::scale'.
 
-    Raises: ValueError: there is none.
+    Raises: ValueError: there is no such op.
     """
     ns, name = parse_qualname(qualname)
     found: ops.OpOverload | None = getattr(getattr(getattr(ops, ns), name, None), "default", None)

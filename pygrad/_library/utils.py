@@ -22,7 +22,7 @@ from .._function_schema import Argument, FunctionSchema, SchemaType, parse_schem
 def parse_namespace(qualname: str) -> tuple[str, str]:
     """The namespace and the name of 'mine::scale'.
 
-    Raises: ValueError: it is none of both.
+    Raises: ValueError: it is no such name.
     """
     parts = qualname.split("::", 1)
     if len(parts) != 2:
@@ -36,7 +36,7 @@ def parse_namespace(qualname: str) -> tuple[str, str]:
 def lookup_op(qualname: str) -> ops.OpOverload:
     """The op with a name such as 'aten::add.Tensor'.
 
-    Raises: AttributeError: there is none.
+    Raises: AttributeError: there is no such op.
     """
     ns, name = parse_namespace(qualname)
     short, _, overload = name.partition(".")
@@ -81,12 +81,12 @@ def is_tensorlist_like_type(typ: SchemaType) -> bool:
 
 
 def has_kwarg_only_args(schema: FunctionSchema) -> bool:
-    """Whether some arguments have no place."""
+    """Whether some arguments are keyword-only."""
     return any(each.kwarg_only for each in schema.arguments)
 
 
 def has_kwarg_only_tensors(schema: FunctionSchema) -> bool:
-    """Whether some tensors have no place."""
+    """Whether some tensor arguments are keyword-only."""
     return any(each.kwarg_only and _has_tensors(each.type) for each in schema.arguments)
 
 

@@ -110,9 +110,9 @@ class disable_saved_tensors_hooks(contextlib.ContextDecorator):
     """Within the scope, or the function it decorates, saved tensors hooks are refused or bypassed.
 
     Args:
-        error_message: what the RuntimeError says that `saved_tensors_hooks` raises within, and
-            this scope itself if there are hooks where it begins. Without a message nothing is
-            raised: within the scope tensors are saved as if there were no hooks around it.
+        error_message: the text of the RuntimeError that `saved_tensors_hooks` raises within, and
+            that entering the scope raises if there are hooks. Without a message nothing is
+            raised: within the scope tensors are saved without the hooks around it.
 
     Example:
         >>> import pygrad

@@ -207,7 +207,7 @@ class _FunctionBase:
 
 
 class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded):
-    """The node of a custom function in the graph, which is the ctx of its methods too."""
+    """The node of a custom function in the graph, which is also the ctx of its methods."""
 
     _forward_cls: Any
     _type = 0
@@ -264,7 +264,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded)
 
 
 class FunctionMeta(type):
-    """Gives every Function class the class of its nodes."""
+    """Gives every Function class its class of nodes."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         members = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
@@ -396,7 +396,7 @@ def _is_setup_context_defined(fn: Any) -> bool:
 
 
 def _in_order(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Arguments by name at their places after ctx; defaults do not fill places between them."""
+    """Puts keyword arguments at their places after ctx; defaults do not fill gaps."""
     code = forward.__code__
     names = code.co_varnames[1 : code.co_argcount]
     placed = dict(enumerate(args))
@@ -446,7 +446,7 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
 
 
 def _name_type(kind: Any) -> int:
-    """The engine's type of a class of nodes."""
+    """Registers a class of nodes with the engine, and returns its type."""
     kind._type = _C["_custom_type"](kind.__name__)
     return kind._type  # type: ignore[no-any-return]
 
@@ -540,7 +540,7 @@ def _same_object(old: Any, made: int) -> Any:
     return new
 
 
-# ------------------------------------------------------------------ once
+# ------------------------------------------------------------------ once_differentiable
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

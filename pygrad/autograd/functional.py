@@ -111,7 +111,7 @@ def _product(
     return output, product
 
 
-# ------------------------------------------------------------------ what libraries take of it
+# ------------------------------------------------------------------ helpers that libraries import
 
 
 def _as_tuple_nocheck(x: Any) -> tuple[Any, ...]:

@@ -68,7 +68,7 @@ def _tensors(values: Iterable[Any]) -> list[Any]:
 
 @contextmanager
 def _known(function: Callable[..., Any] | None) -> Iterator[int]:
-    """The engine's number for a function meanwhile; 0 for none."""
+    """Gives a function a number in the engine for the scope; 0 for None."""
     ident = 0 if function is None else callbacks.keep_object(function)
     try:
         yield ident

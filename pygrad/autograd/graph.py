@@ -371,7 +371,7 @@ def _members(fields: str) -> dict[str, Any]:
 
 
 def class_named(name: str) -> type[_Recorded]:
-    """The class of the nodes of this name, which may not have been seen."""
+    """The class of the nodes with this name, created if it has not been seen."""
     found = _classes.get(name)
     if found is None:
         members = {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__}
@@ -432,7 +432,7 @@ def node_of(tensor: Any) -> Node | None:
 
 @builtin
 def _get_sequence_nr() -> int:
-    """The number that the next node gets."""
+    """The sequence number of the next node."""
     return int(_C["_node_sequence"](0))
 
 

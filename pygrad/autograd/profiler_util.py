@@ -432,7 +432,7 @@ class EventList(list[Any]):
         flame-graph tools.
 
         Raises:
-            ValueError: `metric` is none of the four.
+            ValueError: an unknown `metric`.
         """
         if metric not in _METRICS:
             raise ValueError(f"metric should be one of: {list(_METRICS)!s}")

@@ -61,4 +61,4 @@ def is_available() -> bool:
 
 
 def version() -> None:
-    """There is none."""
+    """None: there is no cuDNN."""

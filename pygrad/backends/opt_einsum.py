@@ -18,7 +18,7 @@ def is_available() -> bool:
 
 
 def get_opt_einsum() -> None:
-    """There is none."""
+    """None: pygrad does not use the package."""
 
 
 def set_flags(

@@ -89,7 +89,7 @@ class device:
     """Would choose a device for the ops inside of it.
 
     Raises:
-        RuntimeError: on entering with a number above -1, as there is no device.
+        RuntimeError: on entering, unless the number is below 0: there is no device.
     """
 
     def __init__(self, device: Any) -> None:

@@ -125,7 +125,9 @@ def _parse_stack_trace(
 
 
 def _format_target(base: str, target: str) -> str:
-    """The expression of a dotted name below another; parts that are no identifiers by getattr."""
+    """The expression of a dotted name below another; uses getattr for parts that are no
+    identifiers.
+    """
     for part in target.split("."):
         base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
     return base
@@ -138,7 +140,7 @@ def _with_supported(method: Callable[..., str], *args: Any, **kwargs: Any) -> st
 
 
 class CodeGen:
-    """How a graph is written as a function. Derived classes may change its first and last line."""
+    """The writer of a graph as a function. Derived classes may change the first and last line."""
 
     @staticmethod
     def _sym_repr(x: Any) -> str:
@@ -229,13 +231,13 @@ def _colored(name: str, text: str) -> str:
 
 
 def _argument_line(argument: str) -> str:
-    """A parameter on a line of its own, its comment behind the comma."""
+    """A parameter on its own line, with its comment behind the comma."""
     code, mark, comment = argument.partition("#")
     return f"    {code.rstrip()},  # {comment.lstrip()}\n" if mark else f"    {argument},\n"
 
 
 def _result_text(value: Any, descs: Sequence[str] | None, text: Callable[[Any], str]) -> str:
-    """The expression that is returned; with descriptions a line an element."""
+    """The returned expression; with descriptions, one line for each element."""
     if descs is None or not isinstance(value, (list, tuple)):
         return text(value)
     left, right = "()" if isinstance(value, tuple) else "[]"

@@ -239,7 +239,7 @@ class Tracer(TracerBase):
         """The dotted name of a submodule of the root.
 
         Raises:
-            NameError: it is none.
+            NameError: it is no submodule.
         """
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)

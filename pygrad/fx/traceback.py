@@ -163,7 +163,7 @@ def format_stack() -> list[str]:
 
 @contextmanager
 def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
-    """Within it new nodes have these entries in ``meta["custom"]``."""
+    """A scope in which new nodes have these entries in ``meta["custom"]``."""
     before = copy.copy(current_meta.get("custom"))
     meta = current_meta
     meta["custom"] = {**(before or {}), **annotation_dict}

@@ -127,7 +127,7 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Makes an op of a schema, "name(Tensor x) -> Tensor"; returns its name.
 
-        Raises: ValueError, RuntimeError: the schema is none, or the op is there already.
+        Raises: ValueError, RuntimeError: the schema is invalid, or the op exists already.
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
@@ -269,7 +269,7 @@ def define(
     The older form, ``define(lib, "sin(Tensor x) -> Tensor")``, decorates the op's function; then
     `more` may have the schema's `alias_analysis`.
 
-    Raises: ValueError: the name is none, or a schema.
+    Raises: ValueError: the name is invalid, or a schema.
     """
     if isinstance(qualname, Library):
         return decorator(lambda fn: qualname.impl(qualname.define(schema, *more, **options), fn))

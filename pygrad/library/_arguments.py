@@ -16,7 +16,7 @@ from ..random import Generator
 
 
 class _Misfit(Exception):
-    """A value that is none of a type."""
+    """A value that does not fit a type."""
 
 
 def _one_of(*classes: type) -> Callable[[Any], Any]:
@@ -114,9 +114,9 @@ _VALUES: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _value(kind: SchemaType, value: Any) -> Any:
-    """A value as an argument of a type.
+    """Converts a value to an argument of a type.
 
-    Raises: _Misfit: it is none.
+    Raises: _Misfit: it does not fit.
     """
     if kind.kind_ == "OptionalType":
         return None if value is None else _value(kind.getElementType(), value)
@@ -234,7 +234,7 @@ def _turn(overload: str) -> int:
     return 0 if overload == "default" else 1 if overload.startswith("Tensor") else 2
 
 
-# ------------------------------------------------------------------ as a function has them
+# ------------------------------------------------------------------ as a function takes them
 
 
 def split(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -80,7 +80,7 @@ def fallback_mode() -> str:
 def set_fallback_mode(mode: str) -> None:
     """Sets `fallback_mode`.
 
-    Raises: RuntimeError: it is none of the two.
+    Raises: RuntimeError: an unknown mode.
     """
     if mode not in ("warn", "nothing"):
         raise RuntimeError(f"Unsupported AutogradFallbackMode: {mode}")

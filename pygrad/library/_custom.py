@@ -33,7 +33,7 @@ def custom_op(
         schema: "(Tensor x) -> Tensor".
 
     Raises:
-        ValueError: the name or an annotation is none that a schema may have. NotImplementedError:
+        ValueError: the name or an annotation is not allowed in a schema. NotImplementedError:
             tensors by keyword alone.
     """
     space, found, short = name.partition("::")

@@ -43,7 +43,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> SafeKernelFunction:
             for an op of a library, any that it has a function for.
 
     Raises:
-        RuntimeError: there is no such op. ValueError: `op` is none, or there is no such key.
+        RuntimeError: there is no such op. ValueError: `op` is no op, or there is no such key.
         NotImplementedError: the op has nothing for the key.
 
     Example:

@@ -120,7 +120,7 @@ def find_entry(name: str) -> Entry | None:
 def entry_of(name: str) -> Entry:
     """The op of a name.
 
-    Raises: RuntimeError: there is none.
+    Raises: RuntimeError: there is no such op.
     """
     found = find_entry(name)
     if found is None:

@@ -26,9 +26,9 @@ def types_of(types: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def key_of(kind: str) -> str:
-    """The key of a type of devices, or of itself.
+    """The key of a type of devices; a key is returned unchanged.
 
-    Raises: RuntimeError: it is none.
+    Raises: RuntimeError: it is neither.
     """
     if kind in KEYS or kind in _ALL_KEYS:
         return KEYS.get(kind, kind)
@@ -214,12 +214,12 @@ def _is_functional(schema: FunctionSchema, views: bool) -> bool:
 
 
 def has_keyword_tensors(schema: FunctionSchema) -> bool:
-    """Whether some tensors have no place."""
+    """Whether some tensor arguments are keyword-only."""
     return any(each.kwarg_only and "Tensor" in each.type.shown() for each in schema.arguments)
 
 
 def refuse_keyword_tensors(what: str, schema: FunctionSchema) -> None:
-    """Raises NotImplementedError for a schema with tensors that have no place."""
+    """Raises NotImplementedError for a schema with keyword-only tensor arguments."""
     if has_keyword_tensors(schema):
         raise NotImplementedError(
             f"{what} with kwarg-only Tensor args. In the original definition of the op, please "

@@ -34,7 +34,7 @@ class Nested(Tensor):
     kind: ClassVar[Any] = None
     _parts: Any
 
-    # ------------------------------------------------------------ what a layout says
+    # ------------------------------------------------------------ for layouts to define
 
     def _fit(self, name: str, value: Any, is_self: bool = False) -> Any:
         """Another operand of an element-wise op, the first or a later one, in the form that fits
@@ -139,7 +139,7 @@ class Nested(Tensor):
         with DisableTorchFunctionSubclass():
             return Tensor.register_hook(self, of_packed)
 
-    # ------------------------------------------------------------ the one way of an op
+    # ------------------------------------------------------------ the path of every op
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

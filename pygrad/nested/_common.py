@@ -242,7 +242,7 @@ def numpy(input: Any, *_: Any, **__: Any) -> Any:
     return input.shape
 
 
-# ------------------------------------------------------------------ what differentiates
+# ------------------------------------------------------------------ differentiation
 
 
 def _packed_gradient(at: int, output: Any, grad: Any) -> Any:

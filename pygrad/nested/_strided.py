@@ -90,7 +90,7 @@ class StridedNestedTensor(Nested):
     def size(self, dim: int | None = None) -> Any:
         """The size of a dimension.
 
-        Raises: RuntimeError: it is ragged, or none is named. IndexError: there is none.
+        Raises: RuntimeError: it is ragged, or not given. IndexError: there is no such dimension.
         """
         if dim is None:
             raise RuntimeError(_NO_SIZES.format("sizes"))

@@ -12,8 +12,8 @@ _C = _ops.C
 
 
 class check_sparse_tensor_invariants:
-    """Checks every sparse tensor that is made within it: a context, a decorator, or by `enable` and
-    `disable` from now on.
+    """Checks every sparse tensor made within the scope: a context manager, a decorator, or a switch
+    by `enable` and `disable`.
 
     Invariants on which operations rely (indices within the sizes, compressed indices that never
     decrease) are always checked here; this adds a check of tensors claimed to be coalesced.

@@ -172,7 +172,7 @@ def track_tensor_tree(
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
-    """Within it, each op becomes a node of a graph, and is carried out."""
+    """A mode in which each op is recorded as a node of a graph, and run."""
 
     def __init__(
         self,

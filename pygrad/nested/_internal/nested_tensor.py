@@ -168,7 +168,7 @@ class NestedTensor(Nested):
     def _dim(self, dim: int) -> int:
         """A dimension counted from the first.
 
-        Raises: IndexError: there is none.
+        Raises: IndexError: there is no such dimension.
         """
         n = self.dim()
         if not -n <= dim < n:
@@ -391,7 +391,7 @@ def jagged_from_list(
 ) -> tuple[NestedTensor, Tensor]:
     """A jagged tensor of copies of its entries, and its offsets: the given ones, or new ones.
 
-    Raises: RuntimeError: there are none, or they do not fit each other.
+    Raises: RuntimeError: there are no tensors, or they do not fit each other.
     """
     from ... import _ops
     from ..._creation import tensor

@@ -51,7 +51,7 @@ def _topological_sort_passes(passes: list[Pass], constraints: list[Constraint]) 
     """The passes in an order that all constraints allow.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: there is no such order.
     """
     if not constraints:
         return passes
