@@ -220,7 +220,7 @@ def _run_kernel(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return mine[device](*args, **kwargs) if device in mine else NotImplemented
 
 
-# ------------------------------------------------------------------ tensors of classes that handle ops
+# ------------------------------------------------------------------ classes that handle ops
 
 
 disabled_dispatch: Final = Tensor.__torch_dispatch__
@@ -321,7 +321,7 @@ def make_wrapper(
     return out._mark(True) if requires_grad else calls.remember(out)
 
 
-# ------------------------------------------------------------------ decoding of questions
+# ------------------------------------------------------------------ arguments of questions
 
 _FORMATS: Final = (contiguous_format, preserve_format, channels_last, channels_last_3d)
 

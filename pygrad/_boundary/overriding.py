@@ -185,7 +185,7 @@ def overloaded(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> lis
     return found_in((*args, *kwargs.values()) if kwargs else args)
 
 
-# ------------------------------------------------------------------ functions and arguments as handlers see them
+# ------------------------------------------------------------------ functions for handlers
 
 
 class _Public:
