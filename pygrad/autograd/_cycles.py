@@ -45,7 +45,7 @@ class _Box:
 
 
 class _Canary:
-    """Garbage whose finalization shows that the collector has found all garbage."""
+    """Garbage whose weak reference is cleared once the collector has found all garbage."""
 
     __slots__ = ("__weakref__", "itself")
 
