@@ -54,7 +54,7 @@ class Jagged:
         return self.ragged == other.ragged and self.size == other.size
 
     def at(self, ragged: int) -> Jagged:
-        """These parts with another ragged dimension."""
+        """The parts with another ragged dimension."""
         if ragged == self.ragged:
             return self
         moved = Jagged(self.offsets, self.lengths, ragged, self.least, self.most)
