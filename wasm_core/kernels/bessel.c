@@ -12,12 +12,12 @@
 static const double epsilon = 2.220446049250313e-16, euler = 0.57721566490153286;
 enum { MOST_TERMS = 60 };
 
-/* Of orders 0 and 1. */
+/* J and Y of orders 0 and 1 at one x. */
 typedef struct {
   double j[2], y[2];
 } Bessel;
 
-/* For x in (0, 25]: Miller's backward recurrence [3.6(iii)], from an order where J is nothing
+/* For x in (0, 25]: Miller's backward recurrence [3.6(iii)], from an order whose J is negligible
  * beside J0; the scale is found by J0 + 2 J2 + 2 J4 + ... = 1 [10.12.4], and Y by Neumann's series
  * [10.23.16, 10.23.17]. */
 static Bessel bessel_near(double x) {
@@ -42,8 +42,8 @@ static Bessel bessel_near(double x) {
                    ((l - 1) * j1 - y1 / sum - j0 / x) * (2 / MATHS_PI)}};
 }
 
-/* Hankel's expansions for large x [10.17.3, 10.17.4]: of J and Y of an order, when the sine and
- * cosine of x - order pi / 2 - pi / 4 are given. */
+/* J and Y of one order by Hankel's expansions for large x [10.17.3, 10.17.4], given the sine and
+ * cosine of x - order pi / 2 - pi / 4. */
 static void hankel(int order, double x, double sine, double cosine, double *j, double *y) {
   double sums[2] = {1, 0}, term = 1;
   for (int k = 1; k < MOST_TERMS && fabs(term) > epsilon / 4; k++) {

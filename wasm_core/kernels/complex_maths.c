@@ -106,7 +106,7 @@ Z complex_pow(Z a, Z b) {
   return complex_exp(complex_mul_f64(b, complex_log(a)));
 }
 
-/* The larger real part goes first; see PyTorch's: a real part of infinity alone tells. */
+/* The larger real part goes first. As in PyTorch, only a real part can count as infinite here. */
 Z complex_logaddexp(Z a, Z b) {
   Z most = real_part(a) < real_part(b) ? b : a, least = real_part(a) < real_part(b) ? a : b;
   if (real_part(most) != real_part(most) || real_part(least) != real_part(least))
@@ -150,7 +150,7 @@ Z complex_cosh(Z z) {
   return z_of(cosh(x) * cos(y), x == 0 ? x * y : sinh(x) * sin(y));
 }
 
-/* With t = tan y and s = sinh x, (cosh x (1 + t^2) s + i t) / (1 + (1 + t^2) s^2). */
+/* With t = tan y and s = sinh x: (cosh x (1 + t^2) s + i t) / (1 + (1 + t^2) s^2). */
 Z complex_tanh(Z z) {
   double x = real_part(z), y = imaginary_part(z);
   if (fabs(x) > 20) {
@@ -173,7 +173,8 @@ Z complex_tan(Z z) { return over_i(complex_tanh(times_i(z))); }
 static Z root_below(Z z) { return complex_sqrt(z_of(1 - real_part(z), -imaginary_part(z))); }
 static Z root_above(Z z) { return complex_sqrt(z_of(1 + real_part(z), imaginary_part(z))); }
 
-/* Where z^2 is much larger than 1: log(2 |z|), and the parts of z small enough for roots. */
+/* Whether z^2 is much larger than 1, so that the result is made of log(2 |z|) and the angle of z.
+ * The parts of other z are small enough for the roots. */
 static bool is_huge(Z z) {
   return fabs(real_part(z)) > 0x1p510 || fabs(imaginary_part(z)) > 0x1p510;
 }

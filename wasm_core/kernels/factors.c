@@ -33,7 +33,7 @@ static double greater(double a, double b) { return b > a || b != b ? b : a; }
 static double sign_of(double d) { return isnan(d) ? d : (d > 0) - (d < 0); }
 
 static double magnitude_c128(complex_f64 z) { return hypot(real_part(z), imaginary_part(z)); }
-/* Within a factor of two of it. */
+/* |re| + |im|: the magnitude within a factor of two. */
 static double size_c128(complex_f64 z) { return fabs(real_part(z)) + fabs(imaginary_part(z)); }
 static complex_f64 rounded_c128(complex_f64 z, bool to_float) {
   return complex_of(rounded(real_part(z), to_float), rounded(imaginary_part(z), to_float));
@@ -41,7 +41,7 @@ static complex_f64 rounded_c128(complex_f64 z, bool to_float) {
 
 /* ------------------------------------------------------------ eigenvalues, of either type */
 
-/* Rows and columns lo to hi of a matrix that is triangular before and behind them. */
+/* The active rows and columns, lo to hi, of a matrix that is triangular before and behind them. */
 typedef struct {
   int64_t lo, hi;
 } Active;
@@ -49,7 +49,8 @@ typedef struct {
 static double larger(double a, double b) { return a > b ? a : b; }
 static double lesser(double a, double b) { return a < b ? a : b; }
 
-/* Of length 1, the largest number real; those of a real value are. */
+/* Scales x to length 1 and, unless it is real already, turns it so that its largest number is
+ * real. */
 static void normalize(complex_f64 *x, int64_t n, bool is_real) {
   double most = 0, sum = 0;
   int64_t at = 0;
@@ -69,7 +70,8 @@ static void normalize(complex_f64 *x, int64_t n, bool is_real) {
   x[at] = size;
 }
 
-/* A vector of the matrix of which isolate and equalize, below, made another. */
+/* Turns a vector of the balanced matrix into one of the original: undoes isolate and equalize
+ * below. */
 static void restore_rows(complex_f64 *x, int64_t n, Active part, const double *scales) {
   for (int64_t i = part.lo; i <= part.hi; i++) x[i] = x[i] * scales[i];
   for (int64_t step = 0; step < n; step++) {
@@ -147,7 +149,7 @@ static void NAME(exchange)(NUMBER *x, NUMBER *y) {
   *y = held;
 }
 
-/* (x, y) turned by the angle of cosine c and sine s. */
+/* Turns (x, y) by the angle with cosine c and sine s. */
 static void NAME(turn)(NUMBER *x, NUMBER *y, double c, double s, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     NUMBER held = c * x[i] - s * y[i];
@@ -158,7 +160,7 @@ static void NAME(turn)(NUMBER *x, NUMBER *y, double c, double s, int64_t n) {
 
 /* ------------------------------------------------------------ LU and triangular solving */
 
-/* The column with `times` a column of L taken from it, from row `from` on. */
+/* Subtracts `times` a column of L from a column, from row `from` on. */
 static void NAME(reduce)(NUMBER *y, NUMBER times, const NUMBER *x, int64_t from, int64_t m,
                          bool to_float) {
   for (int64_t i = from; i < m; i++)
@@ -247,7 +249,7 @@ static int32_t NAME(cholesky)(void *a, int64_t n) {
 #define TURNED(z) (hermitian ? CONJ(z) : (z))
 #define ON_DIAGONAL(z) (hermitian ? (NUMBER)REAL(z) : (z))
 
-/* Exchanges rows and columns i < j of what is left from column i on. */
+/* Exchanges rows and columns i < j of the remaining matrix, from column i on. */
 static void NAME(exchange_both)(NUMBER *a, int64_t n, int64_t i, int64_t j, bool hermitian) {
   for (int64_t k = j + 1; k < n; k++) NAME(exchange)(&AT(k, i), &AT(k, j));
   for (int64_t k = i + 1; k < j; k++) {
@@ -268,7 +270,8 @@ static double NAME(greatest_below)(const NUMBER *a, int64_t n, int64_t k, int64_
   return most;
 }
 
-/* That of the greatest beside the diagonal in a row of what is left from column k on. */
+/* The size of the greatest number beside the diagonal in a row of the remaining matrix, from column
+ * k on. */
 static double NAME(greatest_beside)(const NUMBER *a, int64_t n, int64_t k, int64_t row) {
   double most = 0;
   for (int64_t j = k; j < row; j++) most = greater(most, SIZE(AT(row, j)));
@@ -276,7 +279,7 @@ static double NAME(greatest_beside)(const NUMBER *a, int64_t n, int64_t k, int64
   return most;
 }
 
-/* Takes the pivot at k out of the rest, and leaves the column of L. */
+/* Eliminates with the pivot at k, and leaves the column of L. */
 static void NAME(take_one)(NUMBER *a, int64_t n, int64_t k, bool hermitian) {
   NUMBER *x = &AT(k, k);
   int64_t below = n - k - 1;
@@ -288,7 +291,7 @@ static void NAME(take_one)(NUMBER *a, int64_t n, int64_t k, bool hermitian) {
   for (int64_t j = 1; j <= below; j++) x[j] = DIV(x[j], x[0]);
 }
 
-/* The same with the block at k and k + 1. */
+/* Eliminates with the block of two at k and k + 1, and leaves its columns of L. */
 static void NAME(take_two)(NUMBER *a, int64_t n, int64_t k, bool hermitian) {
   NUMBER corner = AT(k + 1, k), across = TURNED(corner);
   NUMBER second = DIV(AT(k + 1, k + 1), corner), first = DIV(AT(k, k), across);
@@ -337,7 +340,7 @@ static int32_t NAME(ldl)(void *matrix, int32_t *pivots, int64_t n, bool hermitia
   return info;
 }
 
-/* The sum of the products of x with column `column` of L^T below row k, at which a block ends. */
+/* The sum of the products of x with column `column` of L^T, below row k, where a block ends. */
 static NUMBER NAME(below)(const NUMBER *a, int64_t n, int64_t k, int64_t column, const NUMBER *x,
                           bool hermitian) {
   NUMBER sum = 0;
@@ -584,15 +587,15 @@ static void NAME(swap_both)(NUMBER *a, int64_t n, int64_t i, int64_t j) {
   for (int64_t k = 0; k < n; k++) NAME(exchange)(a + k * n + i, a + k * n + j);
 }
 
-/* Whether row i has zeros beside its diagonal from column lo to hi; or column i, of rows. */
+/* Whether row i (or column i) has only zeros beside its diagonal, from lo to hi. */
 static bool NAME(is_alone)(const NUMBER *a, int64_t n, int64_t i, Active part, bool column) {
   for (int64_t k = part.lo; k <= part.hi; k++)
     if (k != i && a[column ? i * n + k : k * n + i] != 0) return false;
   return true;
 }
 
-/* Rows and columns exchanged so that what is before and behind the active part is triangular;
- * scales[i] is what row i was exchanged with. */
+/* Exchanges rows and columns so that the matrix is triangular before and behind the active part.
+ * scales[i] is the row with which row i was exchanged. */
 static Active NAME(isolate)(NUMBER *a, int64_t n, double *scales) {
   Active part = {0, n - 1};
   for (int64_t i = part.hi; i >= 0 && part.hi > 0; i--) {
@@ -635,7 +638,8 @@ static void NAME(equalize)(NUMBER *a, int64_t n, Active part, double *scales) {
   }
 }
 
-/* Rows from `at` on of columns from to to reflected, or columns of rows; v has `count`. */
+/* Reflects rows from `at` on, of columns from `from` to `to`; or columns, of rows below `to`. v has
+ * `count` numbers. */
 static void NAME(reflect_rows)(NUMBER *a, int64_t n, int64_t at, int64_t from, int64_t to,
                                const NUMBER *v, NUMBER tau, int64_t count) {
   for (int64_t c = from; c < to; c++) NAME(reflect)(a + c * n + at, v, CONJ(tau), count);
@@ -650,7 +654,7 @@ static void NAME(reflect_columns)(NUMBER *a, int64_t n, int64_t at, int64_t to, 
   }
 }
 
-/* The active part becomes zero below what is beside the diagonal; z is turned along, unless
+/* Makes the active part zero below its subdiagonal. Applies the same reflections to z, unless
  * NULL. */
 static void NAME(hessenberg)(NUMBER *a, int64_t n, Active part, NUMBER *z, NUMBER *v) {
   for (int64_t k = part.lo; k + 1 < part.hi; k++) {
@@ -668,7 +672,7 @@ static void NAME(hessenberg)(NUMBER *a, int64_t n, Active part, NUMBER *z, NUMBE
 
 #define AT(i, j) h[(j) * n + (i)]
 
-/* Whether what is beside the diagonal before row k is as nothing (Ahues and Tisseur, 1997). */
+/* Whether the number below the diagonal in column k - 1 is negligible (Ahues and Tisseur, 1997). */
 static bool NAME(is_split)(const NUMBER *h, int64_t n, int64_t k) {
   double below = SIZE(AT(k, k - 1)), tiny = DBL_MIN / DBL_EPSILON * (double)n;
   if (below <= tiny) return true;
@@ -686,8 +690,8 @@ static bool NAME(is_split)(const NUMBER *h, int64_t n, int64_t k) {
 
 enum { SHIFTS_c128 = 1 };
 
-/* Where a step of QR on rows lo to hi begins, and with which column v: of H - shift, with the
- * eigenvalue of the last two rows that is nearer to the last number. */
+/* The row where a QR step on rows lo to hi begins; v is the first column of H - shift there. The
+ * shift is the eigenvalue of the last two rows that is nearer to the last diagonal number. */
 static int64_t NAME(begin)(const NUMBER *h, int64_t n, int64_t lo, int64_t hi, int tries,
                            NUMBER v[3]) {
   NUMBER shift = AT(hi, hi);
@@ -718,8 +722,9 @@ static int64_t NAME(begin)(const NUMBER *h, int64_t n, int64_t lo, int64_t hi, i
 
 enum { SHIFTS_f64 = 2 };
 
-/* The same with the first column of (H - shift) (H - the other), the eigenvalues of the last two
- * rows; the nearer to the last number for both, if they are real. */
+/* The real case, with two shifts: v is the first column of (H - shift) (H - other). The shifts are
+ * the eigenvalues of the last two rows; if these are real, the nearer to the last number serves for
+ * both. */
 static int64_t NAME(begin)(const NUMBER *h, int64_t n, int64_t lo, int64_t hi, int tries,
                            NUMBER v[3]) {
   double a = AT(hi - 1, hi - 1), b = AT(hi - 1, hi), c = AT(hi, hi - 1), d = AT(hi, hi);
@@ -779,7 +784,8 @@ static void NAME(split_pair)(NUMBER *h, int64_t n, int64_t k, NUMBER *z) {
 
 #endif
 
-/* One step of the implicit QR iteration on rows lo to hi, of which the rest is turned along. */
+/* One step of the implicit QR iteration on rows lo to hi. The remaining columns, and z, are turned
+ * along. */
 static void NAME(sweep)(NUMBER *h, int64_t n, int64_t lo, int64_t hi, int tries, NUMBER *z) {
   NUMBER v[3] = {0, 0, 0};
   int64_t first = NAME(begin)(h, n, lo, hi, tries, v);
@@ -793,7 +799,8 @@ static void NAME(sweep)(NUMBER *h, int64_t n, int64_t lo, int64_t hi, int tries,
       memset(&AT(k, k - 1), 0, (size_t)count * sizeof *h);
       AT(k, k - 1) = beta;
     } else if (k > lo) {
-      AT(k, k - 1) = MUL(AT(k, k - 1), 1 - CONJ(tau)); /* what else it makes there is as nothing */
+      AT(k, k - 1) = MUL(AT(k, k - 1), 1 - CONJ(tau)); /* other numbers that it makes there are
+                                                        * negligible */
     }
     NAME(reflect_rows)(h, n, k, k, n, v, tau, count);
     NAME(reflect_columns)(h, n, k, end, v, tau, count);
@@ -801,7 +808,7 @@ static void NAME(sweep)(NUMBER *h, int64_t n, int64_t lo, int64_t hi, int tries,
   }
 }
 
-/* H becomes triangular, but for blocks of two with a pair of eigenvalues if it is real. */
+/* Makes H triangular; a real H keeps blocks of two, one for each pair of complex eigenvalues. */
 static bool NAME(schur)(NUMBER *h, int64_t n, Active part, NUMBER *z) {
   int64_t steps = 30 * (part.hi - part.lo + 10);
   for (int64_t hi = part.hi; hi >= part.lo;) {
@@ -823,7 +830,7 @@ static bool NAME(schur)(NUMBER *h, int64_t n, Active part, NUMBER *z) {
   return true;
 }
 
-/* The eigenvalues that stand on the diagonal. */
+/* Reads the eigenvalues from the diagonal. */
 static void NAME(diagonal_values)(const NUMBER *h, int64_t n, complex_f64 *values) {
   for (int64_t k = 0; k < n; k++) {
     values[k] = AT(k, k);
@@ -839,8 +846,8 @@ static void NAME(diagonal_values)(const NUMBER *h, int64_t n, complex_f64 *value
 }
 #undef AT
 
-/* The vector x of T for values[k], T upper triangular but for blocks of two, where a pair of values
- * stands. */
+/* The eigenvector x of T for values[k]. T is upper triangular but for blocks of two, one for each
+ * pair of complex eigenvalues. */
 static void NAME(triangular_vector)(const NUMBER *t, const complex_f64 *values, int64_t n,
                                     int64_t k, complex_f64 *x) {
   const complex_f64 value = values[k];
@@ -891,7 +898,7 @@ static void NAME(vectors_of)(const NUMBER *t, const NUMBER *z, const complex_f64
   }
 }
 
-/* room: Z, a reflector, and a vector of complex numbers. */
+/* `room` holds Z, a reflector, and a vector of complex numbers. */
 static bool NAME(eig)(void *a, complex_f64 *values, complex_f64 *vectors, int64_t n, void *room,
                       double *scales) {
   NUMBER *h = a, *z = vectors ? room : NULL, *rest = (NUMBER *)room + n * n;

@@ -1,8 +1,8 @@
 /* Decompositions of single matrices in columns, of double and of complex_f64.
  *
- * A matrix of m rows lies in columns: element (i, j) at a[i + j * m]. What is written here as a
- * transpose is the conjugate one, and all work in place unless they say otherwise. Both types have
- * the functions of one table, which stands for the type; pointers are to its numbers. */
+ * A matrix of m rows lies in columns: element (i, j) at a[i + j * m]. Transposes in these comments
+ * are conjugate ones. Functions work in place unless they say otherwise. Each type has one table of
+ * functions; pointers are to numbers of that type. */
 #ifndef PG_FACTORS_H
 #define PG_FACTORS_H
 
@@ -40,16 +40,17 @@ typedef struct {
   /* A = Q R, where Q is the product of reflections 1 - tau v v^T, one for each of the lesser of m
    * and n: R in place of the upper triangle, below it each v less its head, which is 1. */
   void (*geqrf)(void *a, int64_t m, int64_t n, void *taus);
-  /* The same with zeros below R; q (m x width): the first columns of Q, unless NULL. */
+  /* QR with zeros below R; q (m x width): the first columns of Q, unless NULL. */
   void (*qr)(void *a, int64_t m, int64_t n, void *q, int64_t width, void *taus);
   /* A = U S V^T, m >= n: s in descending order, u (m x width); v (n x n) is the identity before. */
   void (*svd)(void *a, double *s, void *u, void *v, int64_t m, int64_t n, int64_t width);
-  /* A = V diag(values) V^T of the triangle that is read, the least value first; V in place, if
-   * wanted. NaN if it does not settle. beside: n; room: 2 n, and n x n more for vectors. */
+  /* A = V diag(values) V^T of the upper or lower triangle, the least value first; V in place, if
+   * wanted. NaN if the iteration does not converge. beside: n; room: 2 n, and n x n more for
+   * vectors. */
   void (*eigh)(void *a, double *values, int64_t n, bool upper, bool vectors, double *beside,
                void *room);
   /* A V = V diag(values), as LAPACK normalizes V: columns of length 1 whose largest number is real.
-   * vectors may be NULL. False if it does not settle. room: n x n + 3 n; scales: n. */
+   * vectors may be NULL. False if the iteration does not converge. room: n x n + 3 n; scales: n. */
   bool (*eig)(void *a, complex_f64 *values, complex_f64 *vectors, int64_t n, void *room,
               double *scales);
 } Factorizations;

@@ -20,7 +20,7 @@
 #include "ground/inline.h"
 #include "kernels/simd.h"
 
-/* Before a loop over the elements of a butterfly, whose number is mostly a constant. */
+/* Goes before a loop over the elements of a butterfly, whose count is mostly a constant. */
 #ifdef __clang__
 #define EACH _Pragma("clang loop unroll(full)")
 #pragma clang diagnostic ignored "-Wpass-failed"
@@ -47,16 +47,16 @@ INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t abs64(int64_t a) { return a < 0 ? -a : a; }
 INLINE ptrdiff_t min_index(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
-/* What a plan begins with. Places count reals from the end of the tables of roots. */
+/* The header of a plan. Places count reals from the end of the tables of roots. */
 typedef struct Plan {
-  int64_t n;      /* of the caller */
+  int64_t n;      /* the caller's length */
   int64_t length; /* of the complex transform: n, or n / 2 for reals of even length */
   int64_t padded; /* of the convolution that stands for it, or 0 */
   int64_t turns;  /* roots of the passes */
   int64_t chirp;  /* exp(-pi i j^2 / length), of a convolution */
-  int64_t kernel; /* the spectrum of what it convolves with */
+  int64_t kernel; /* the spectrum of the sequence that it is convolved with */
   int64_t halves; /* exp(-2 pi i k / n), with which the halves of a real line are joined */
-  int64_t reals;  /* all of them */
+  int64_t reals;  /* the number of reals in the plan */
   int64_t tabled; /* bytes of the tables */
   int32_t kind, n_passes;
   uint8_t radix[PASSES_MAX];
@@ -89,7 +89,7 @@ static int64_t passes_cost(int64_t n, const uint8_t *radix, int count) {
   return n * each;
 }
 
-/* The length of a convolution that stands for a transform of n. */
+/* The length of a convolution that computes a transform of n. */
 static int64_t padded_length(int64_t n) {
   static const int64_t heads[] = {1, 3, 5, 9, 15, 25};
   int64_t best = INT64_MAX;
@@ -101,7 +101,7 @@ static int64_t padded_length(int64_t n) {
   return best;
 }
 
-/* The length to convolve with instead of transforming n at once, or 0. */
+/* The length of a convolution to use instead of passes over n, or 0. */
 static int64_t convolved(int64_t n) {
   uint8_t radix[PASSES_MAX];
   int64_t padded = padded_length(n), cost = INT64_MAX;
@@ -111,7 +111,8 @@ static int64_t convolved(int64_t n) {
   return 2 * passes_cost(padded, radix, count) + 24 * n < cost ? padded : 0;
 }
 
-/* Reals that the roots of all passes take: those of a prime first, then powers for each p < m. */
+/* The number of reals for the roots of all passes: those of a prime first, then powers for each p <
+ * m. */
 static int64_t turns_of(int64_t n, const uint8_t *radix, int count) {
   int64_t reals = 0;
   for (int i = 0; i < count; i++) {
@@ -121,7 +122,7 @@ static int64_t turns_of(int64_t n, const uint8_t *radix, int count) {
   return reals;
 }
 
-/* Roots of unity of one order as products of two, of a whole number of strides and the rest. */
+/* Roots of unity of one order, each the product of two: a whole number of strides, and the rest. */
 typedef struct Roots {
   int64_t order;
   int shift;
@@ -154,12 +155,12 @@ static Plan lay_out(FftKind kind, int64_t n) {
   return p;
 }
 
-/* Whether real lines are transformed by branches: see there. */
+/* Whether real lines are transformed by branches; see "real lines of odd length". */
 static bool is_branched(const Plan *p) {
   return p->kind != FFT_COMPLEX && p->n % 2 == 1 && !p->padded;
 }
 
-/* The planes in which a plan works, and their rows. */
+/* The number of planes in which a plan works, and their rows. */
 static int64_t planes_of(const Plan *p) { return is_branched(p) ? 10 : 4; }
 static int64_t rows_of(const Plan *p) {
   return is_branched(p) ? p->length / 2 + 1 : max64(p->padded, p->length + 1);
@@ -285,7 +286,8 @@ INLINE void NAME(butterfly)(int r, VEC *re, VEC *im, const REAL *roots) {
     }                                                                       \
   }
 
-/* Vectors along s, which has room for one. The last overlaps the one before it. */
+/* Passes with vectors along s, which must hold at least one. The last vector overlaps the one
+ * before it. */
 INLINE void NAME(pass_across)(int r, PLANES x, PLANES y, ptrdiff_t m, ptrdiff_t s,
                               const REAL *roots, const REAL *turns) {
   VEC re[PRIME_MAX], im[PRIME_MAX];
@@ -363,13 +365,13 @@ PASS_OF(4, 4)
 PASS_OF(5, 5)
 PASS_OF(odd, r)
 
-/* What a pass takes of the roots before the next one takes its. */
+/* The roots of the pass after one of radix r. */
 static const REAL *NAME(turns_after)(const REAL *turns, int r, ptrdiff_t m) {
   return turns + (r % 2 == 1 ? 2 * r : 0) + 2 * (r - 1) * m;
 }
 
-/* All passes from `first` on, whose roots these are, of lines of that length; the result is in *x,
- * and *y is free. */
+/* All passes from `first` on, with their roots, over lines of that length. The result is in *x, and
+ * *y is free. */
 static void NAME(passes_from)(const Plan *plan, int first, const REAL *turns, ptrdiff_t length,
                               PLANES *x, PLANES *y, ptrdiff_t lines) {
   ptrdiff_t m = length, s = lines;
@@ -453,8 +455,9 @@ static void NAME(transform)(const Plan *plan, const REAL *reals, PLANES *x, PLAN
 
 /* ---- real lines of even length ------------------------------------------- */
 
-/* Of a = Z[k] and b = Z[half - k], the spectra of a line's even and odd elements as real and
- * imaginary parts, twice element k of the line's spectrum; or the way back, without a factor. */
+/* Forward: makes twice element k of a line's spectrum of a = Z[k] and b = Z[half - k], where Z is
+ * the transform of the line's even elements as real and odd ones as imaginary parts. Back: the
+ * inverse, without a factor. */
 INLINE void NAME(join)(bool back, VEC ar, VEC ai, VEC br, VEC bi, VEC c, VEC s, VEC *re, VEC *im) {
   VEC er = ar + br, ei = ai - bi, dr = ar - br, di = ai + bi;
   if (back) {
@@ -508,8 +511,9 @@ static void NAME(join_halves)(PLANES x, PLANES y, const REAL *by, ptrdiff_t half
 
 /* ---- real lines of odd length -------------------------------------------- */
 
-/* A pass over reals gives a branch of reals and pairs of branches, of which one is the other
- * conjugated and backwards. So half of the complex ones are done, and the reals go on alike. */
+/* A pass over reals gives one real branch and pairs of complex branches, of which one is the other
+ * conjugated and reversed. So only half of the complex branches are computed, and the real one is
+ * passed on in the same way. */
 
 /* The working memory: the spectrum, reals, and fewer of them at the next level; see places_of. */
 typedef struct {
@@ -564,7 +568,7 @@ static NOINLINE void NAME(branch)(int r, const REAL *from, REAL *fewer, PLANES t
     }
 }
 
-/* The way back. */
+/* The inverse of `branch`. */
 static NOINLINE void NAME(unbranch)(int r, PLANES from, const REAL *fewer, REAL *to, ptrdiff_t m,
                                     ptrdiff_t lines, const REAL *roots, const REAL *turns) {
   VEC re[PRIME_MAX / 2 + 1], im[PRIME_MAX / 2 + 1];
@@ -602,8 +606,8 @@ static NOINLINE void NAME(unbranch)(int r, PLANES from, const REAL *fewer, REAL 
     }
 }
 
-/* Elements of branches to their places in a spectrum, of which this level has each `apart` elements
- * one; or `back`. */
+/* Moves elements of branches to their places in a spectrum, where this level has every `apart`-th
+ * element; or back. */
 static void NAME(place_branches)(bool back, int r, PLANES z, PLANES spectrum, ptrdiff_t m,
                                  ptrdiff_t apart, ptrdiff_t lines) {
   ptrdiff_t half = r / 2, n = r * m;
@@ -618,7 +622,7 @@ static void NAME(place_branches)(bool back, int r, PLANES z, PLANES spectrum, pt
     }
 }
 
-/* w.reals to w.spectrum. */
+/* Transforms w.reals into w.spectrum. */
 static void NAME(branch_all)(const Plan *p, const REAL *turns, NAME(halves) w, ptrdiff_t lines) {
   ptrdiff_t m = (ptrdiff_t)p->length, apart = 1;
   for (int i = 0; i < p->n_passes; i++) {
@@ -637,7 +641,7 @@ static void NAME(branch_all)(const Plan *p, const REAL *turns, NAME(halves) w, p
   memset(w.spectrum.im, 0, (size_t)lines * sizeof(REAL));
 }
 
-/* The way back; gives where the reals are. */
+/* The inverse of `branch_all`; returns where the reals are. */
 static REAL *NAME(unbranch_all)(const Plan *p, const REAL *turns, NAME(halves) w, ptrdiff_t lines) {
   const REAL *at[PASSES_MAX + 1] = {turns};
   ptrdiff_t m = (ptrdiff_t)p->length, length = 1, apart = m;
@@ -662,12 +666,12 @@ static REAL *NAME(unbranch_all)(const Plan *p, const REAL *turns, NAME(halves) w
 
 /* ---- lines in memory ----------------------------------------------------- */
 
-/* Where lines lie, in reals: the imaginary part after the real one, elements, lines. */
+/* Distances in reals: from a real part to its imaginary part, between elements, between lines. */
 typedef struct {
   ptrdiff_t im, step, line;
 } SPAN;
 
-/* The first `rows` elements of lines into planes, which are one if lines are real. */
+/* Copies the first `rows` elements of lines into planes; lines of reals need one plane only. */
 static void NAME(gather)(const REAL *from, SPAN f, PLANES to, ptrdiff_t rows, ptrdiff_t lines) {
   VEC a, b;
   if (lines >= LANES && f.im == 1 && f.line == 2) {
@@ -732,7 +736,8 @@ static void NAME(gather)(const REAL *from, SPAN f, PLANES to, ptrdiff_t rows, pt
     }
 }
 
-/* The way back, times `scale`; real parts alone where the others would be in their place. */
+/* Copies planes back into lines, times `scale`. With im == 0, real parts overwrite imaginary
+ * ones. */
 static void NAME(scatter)(PLANES from, ptrdiff_t rows, ptrdiff_t lines, REAL scale, REAL *to,
                           SPAN t) {
   VEC by = SPLAT(scale), a, b;
@@ -837,7 +842,8 @@ static void NAME(plan_passes)(const Plan *p, const Roots *roots, REAL *turns) {
   }
 }
 
-/* The chirp, and the spectrum of its conjugate around zero, over the length for the way back. */
+/* Computes the chirp, and the spectrum of its conjugate around zero, divided by its length for the
+ * inverse transform. */
 static void NAME(plan_chirp)(const Plan *p, const Roots *roots, REAL *reals, REAL *work) {
   int64_t n = p->length, padded = p->padded, square = 0;
   REAL *chirp = reals + p->chirp, *kernel = reals + p->kernel;

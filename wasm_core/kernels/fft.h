@@ -26,14 +26,14 @@
 typedef enum FftKind {
   FFT_COMPLEX,  /* n complex numbers to as many, forward or backward */
   FFT_TO_HALF,  /* n reals to the first n / 2 + 1 of their spectrum, forward */
-  FFT_FROM_HALF /* n / 2 + 1 complex numbers, as if the others were the conjugates that make the
-                   result real, to n reals, backward; imaginary parts that cannot be are not read */
+  FFT_FROM_HALF /* n / 2 + 1 complex numbers to n reals, backward; the other numbers are the
+                   conjugates that make the result real; imaginary parts that must be zero are not read */
 } FftKind;
 
 typedef struct FftLines {
   int64_t count;
   int64_t in_step, in_line;   /* from element to element of a line, from line to line */
-  int64_t out_step, out_line; /* the same of the output */
+  int64_t out_step, out_line; /* as above, of the output */
 } FftLines;
 
 /* Bytes of a plan, and of the memory in which up to `lines` lines of a call are transformed or,

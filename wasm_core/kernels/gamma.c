@@ -1,4 +1,4 @@
-/* The gamma function's logarithm and what is made of it, in double; see special.h. */
+/* The gamma function's logarithm and functions made of it, in double; see special.h. */
 #include <math.h>
 #include <stdbool.h>
 

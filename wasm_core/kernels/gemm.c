@@ -48,21 +48,22 @@ INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
-/* Steps in each block of the inner dimension but the last: equal shares, in fours. */
+/* The depth of each block of the inner dimension but the last: equal shares, in multiples of
+ * four. */
 static int64_t depth_block(int64_t k) {
   int64_t blocks = (k + DEPTH_MAX - 1) / DEPTH_MAX;
   return blocks == 0 ? 0 : round_up((k + blocks - 1) / blocks, 4);
 }
 
-/* Whether the product is done without packing and without scratch. */
+/* Whether the product is computed without packing and without scratch. */
 static int is_tiny(int64_t m, int64_t n, int64_t k) {
   int64_t work = m == 1 || n == 1 ? TINY_VECTOR : TINY_WORK;
   if (m > 1 && n > 1 && k <= SHALLOW) return 1;
   return k <= TINY_DEPTH && m <= work && n <= work && m * n * k <= work;
 }
 
-/* Whether B, its rows b_rs_bytes apart, is as good where it lies as packed: m / 4
- * strips read it. Long strides lose, for they fall on few sets of the cache. */
+/* Whether B, with rows b_rs_bytes apart, is read in place rather than packed: m / 4 strips read it.
+ * Long strides lose, for they fall on few sets of the cache. */
 static int reads_in_place(int64_t m, int64_t k, int64_t b_rs_bytes) {
   return m <= DIRECT_ROWS || (b_rs_bytes <= DIRECT_STRIDE && b_rs_bytes * k <= PANELS_BYTES);
 }
@@ -123,7 +124,7 @@ typedef struct {
   int64_t rs, cs;
 } OPERAND;
 
-/* Where a product goes: at = alpha * product + beta * at. */
+/* The destination of a product: at = alpha * product + beta * at. */
 typedef struct {
   REAL *at;
   int64_t rs, cs;
@@ -148,7 +149,7 @@ INLINE void NAME(merge_vector)(REAL *c, VEC sum, REAL alpha, REAL beta) {
   STORE(c, out);
 }
 
-/* C = beta * C, the product of nothing. */
+/* C = beta * C: a product with k == 0. */
 static void NAME(scale)(int64_t m, int64_t n, TARGET c) {
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < n; j++) {
@@ -185,9 +186,9 @@ INLINE void NAME(sum_tile)(ptrdiff_t k, const REAL *strip, const REAL *panel, pt
   }
 }
 
-/* The sums of whole tiles side by side, whose panels are `panel_step` apart, merged with c,
- * whose rows or columns are contiguous. The target is behind a pointer so that it holds no
- * registers across the sums. */
+/* Sums whole tiles side by side, whose panels are `panel_step` apart, and merges them into c, whose
+ * rows or columns are contiguous. The target is passed by pointer so that it holds no registers
+ * across the sums. */
 static NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *strip,
                                           const REAL *panel, ptrdiff_t panel_step, ptrdiff_t ld,
                                           const TARGET *to) {
@@ -219,7 +220,7 @@ static NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const RE
   }
 }
 
-/* The same for a tile that is cut off, or whose columns are not contiguous. */
+/* Sums and merges one tile that is cut off, or that c holds without contiguous rows or columns. */
 static NOINLINE void NAME(multiply_odd_tile)(int64_t rows, int64_t cols, ptrdiff_t k,
                                              const REAL *strip, const REAL *panel, ptrdiff_t ld,
                                              TARGET c) {
@@ -342,7 +343,7 @@ static void NAME(multiply_tiled)(int64_t m, int64_t n, int64_t k, OPERAND a, OPE
 
 /* ---- matrix times vector ------------------------------------------------- */
 
-/* `at` itself if contiguous, else n elements gathered into `room`. */
+/* Returns `at` itself if contiguous, else its n elements gathered into `room`. */
 static const REAL *NAME(contiguous)(REAL *room, ptrdiff_t n, const REAL *at, int64_t stride) {
   if (stride == 1) return at;
   for (ptrdiff_t i = 0; i < n; i++, at += (ptrdiff_t)stride) room[i] = *at;

@@ -34,7 +34,7 @@ void gemm_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, in
 float dot_f32(int64_t n, const float *x, int64_t xs, const float *y, int64_t ys);
 double dot_f64(int64_t n, const double *x, int64_t xs, const double *y, int64_t ys);
 
-/* The same product in wrapping integer arithmetic; needs no scratch. */
+/* Products in wrapping integer arithmetic; no scratch. */
 #define GEMM_INTEGERS(X)    \
   X(i64, int64_t, uint64_t) \
   X(i32, int32_t, uint32_t) \

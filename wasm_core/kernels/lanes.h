@@ -1,5 +1,5 @@
-/* The exponential of what is at most 0, without branches or calls, so that a loop over it
- * becomes vectors.
+/* The exponential of numbers up to 0, without branches or calls, so that a loop over it becomes
+ * vectors.
  *
  * Every step is strict arithmetic, the same bits on every host. */
 #ifndef PG_LANES_H
@@ -7,11 +7,11 @@
 
 #include "kernels/maths32.h"
 
-/* Where exp_down is 0 from. No constant to those who use it, so that the limit is one
- * instruction, which lets NaN be. */
+/* The argument below which exp_down is 0. Declared, not defined, here: an unknown limit compiles to
+ * one instruction that keeps NaN. */
 extern const float exp_down_limit;
 
-/* exp(x) = 2^k exp(r), |r| <= log(2) / 2, within 1 unit in the last place; what is subnormal is
+/* exp(x) = 2^k exp(r), |r| <= log(2) / 2, within 1 unit in the last place; subnormal results are
  * 0. */
 static inline float exp_down(float x) {
   /* adding it rounds to an integer; in the low bits stands the exponent of 2^k */

@@ -1,9 +1,9 @@
-/* How compilers are to make vectors of loops. */
+/* Pragmas that tell compilers how to vectorise loops. */
 #ifndef PG_LOOPS_H
 #define PG_LOOPS_H
 
-/* WIDE_LOOP: four vectors at a time, where people wait for a loop of few operations; BYTES_LOOP:
- * a vector of the bytes that are among its operands. */
+/* WIDE_LOOP: four vectors at a time, for hot loops of few operations; BYTES_LOOP: a vector of the
+ * bytes that are among its operands. */
 #if defined(__clang__)
 #define VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #define WIDE_LOOP _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")

@@ -1,8 +1,8 @@
 /* The maths functions of element-wise loops, one place for all, by the type of their argument.
  *
  * A float argument takes the float version, a complex one that of complex_maths.h, all else the
- * double one. What only exists in double (special.c) is for loops that compute in double whatever
- * the tensor's type. */
+ * double one. Functions that exist in double only (special.c) serve loops that compute in double
+ * for every tensor type. */
 #ifndef PG_MATHS_H
 #define PG_MATHS_H
 
@@ -17,7 +17,7 @@
 
 #define MATHS1(name, x) _Generic((x), float: name##f, default: name)(x)
 #define MATHS2(name, x, y) _Generic((x), float: name##f, default: name)(x, y)
-/* By the function of floats, of doubles and of complex numbers. */
+/* Chooses among the functions for floats, doubles and complex numbers. */
 #define MATHS_OF(x, of_float, of_double, of_complex) \
   _Generic((x), float: of_float, complex_f64: of_complex, default: of_double)(x)
 #define m_exp(x) MATHS_OF(x, exp_f32, exp, complex_exp)
@@ -77,7 +77,7 @@ static inline double maths_rsqrt_f64(double x) { return 1 / sqrt(x); }
 #define m_sgn(x) ((T)(((x) > 0) - ((x) < 0)))
 #define m_isfinite(x) ((T)((x) - (x) == 0))
 #define m_isnan(x) ((x) != (x))
-/* Of a complex number either part may be infinite; integers are finite and real. */
+/* A complex number is infinite if either part is. Integers are finite and real. */
 static inline bool maths_isinf(double x) { return (x - x != 0) & (x == x); }
 static inline bool maths_isinf_complex(complex_f64 z) {
   return maths_isinf(real_part(z)) || maths_isinf(imaginary_part(z));

@@ -26,8 +26,8 @@ static inline float copysign_f32(float size, float sign) {
   return bits_to_f32((f32_to_bits(size) & 0x7fffffff) | (f32_to_bits(sign) & INT32_MIN));
 }
 
-/* Limits are written `x > 89 ? 89.5f : x`, not with one number twice: compilers make a minimum
- * of that, which minds signs of zero and NaN and costs eight instructions where x86 runs
+/* Limits are written `x > 89 ? 89.5f : x`, not with one number twice: compilers make a minimum of
+ * that, which must respect signs of zero and NaN and costs eight instructions where x86 runs
  * WebAssembly. */
 
 /* max(x, 0), where -0 and NaN stay: no float is between 0 and the number here. */
@@ -121,8 +121,8 @@ static inline float log_f32(float x) {
   return x >= 0 ? y : NAN;
 }
 
-/* As log_f32, of another base: log(x) = e unit + log(m) scale, high and low, where products of
- * the high ones are exact. */
+/* A logarithm of another base: log(x) = e unit + log(m) scale. Factors come as high and low parts;
+ * products of the high parts are exact. */
 static inline float log_scaled_f32(float x, float unit, float unit_low, float scale,
                                    float scale_low) {
   float tiny = x < 1.17549435e-38f ? 8388608.0f : 1;

@@ -66,7 +66,7 @@ static const double i_terms[2][3][TERMS] = {
     },
 };
 
-/* exp(x) K of both orders, the same for x from 1 to 2, 4, 8, 16 and 32. */
+/* exp(x) K of both orders, likewise for x from 1 to 2, 4, 8, 16 and 32. */
 static const double k_terms[2][5][TERMS] = {
     {
         {0.9582100532948965,     -0.1424779101288281,    0.032358201064965,

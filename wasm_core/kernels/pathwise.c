@@ -16,8 +16,8 @@ static double polynomial(const double *c, int n, double x) {
 }
 
 /* digamma. Poles have the sign that the formulas below expect of them. Its terms are of type T as
- * PyTorch's are, and logarithms rounded to the nearest, as its library nearly always does:
- * differences of two values leave little else. */
+ * PyTorch's are. Logarithms are rounded to the nearest, as PyTorch's library nearly always rounds
+ * them: a difference of two values leaves little but that rounding. */
 #define PSI(name, T)                                                                       \
   static T name(T x) {                                                                     \
     static const double series[] = {1. / 12,  -1. / 120,      1. / 252, -1. / 240,         \
@@ -53,7 +53,7 @@ static double gamma_near_zero(double a, double x) {
 }
 
 static double gamma_of_large(double a, double x) {
-  if (0.9f * a <= x && x <= 1.1f * a) { /* what is below is 0 / 0 at x == a */
+  if (0.9f * a <= x && x <= 1.1f * a) { /* the formula below is 0 / 0 at x == a */
     double scale = 1 + 24 * a * (1 + 12 * a), square = a * a;
     double sum = 1440 * square + 6 * x * (53 - 120 * x) - 65 * x * x / a + a * (107 + 3600 * x);
     return scale * sum / (1244160 * square * square);
@@ -66,7 +66,8 @@ static double gamma_of_large(double a, double x) {
   return -stirling * (x * slope) / root;
 }
 
-/* Coefficients by the power of log(x / a): of log(a) in the numerator, then in the denominator. */
+/* Coefficients by the power of log(x / a); in a row those of log(a) in the numerator, then in the
+ * denominator. */
 static const double gamma_fit[3][8] = {
     {0.16009398, -0.094634809, 0.025146376, -0.0030648343, 1, 0.32668115, 0.10406089, 0.0014179084},
     {0.53487893, 0.1298071, 0.065735949, -0.0015649758, 0.16639465, 0.020070113, -0.0035938915,
@@ -89,8 +90,8 @@ double pathwise_gamma(double a, double x) {
 
 /* The series of x near 0, in the type T of the operands.
  *
- * By a: F(x) = x^a sum over k of (1 - b) ... (k - b) x^k / (k! (a + k)), but for a factor. The
- * other is by b. */
+ * The first function is the derivative by a: F(x) = x^a sum over k of (1 - b) ... (k - b) x^k / (k!
+ * (a + k)), but for a factor. The second is that by b. */
 #define BETA_NEAR_ZERO(T)                                                          \
   static T beta_near_zero_##T(T x, T a, T b) {                                     \
     T factor = psi_##T(a) - psi_##T(a + b) - (T)log((double)x), term = 1, sum = 0; \
@@ -141,7 +142,7 @@ static double beta_of_large(double x, double a, double b) {
          (first + 0.5 * log_a * second);
 }
 
-/* Of numerator and denominator, by the powers of u, a and b below. */
+/* Coefficients of the numerator and of the denominator, by the powers of u, a and b below. */
 static const double beta_fit[2][3][3][4] = {
     {{{1.003668233, -0.01061107488, -0.0657888334, 0.01201642863},
       {0.6336835991, -0.3557432599, 0.05486251648, -0.001465281033},
@@ -172,7 +173,7 @@ static double fit(const double c[3][3][4], double u, double a, double b) {
   return polynomial(by_u, 3, u);
 }
 
-/* The operands are of type T, and so are the terms that PyTorch computes in it. */
+/* The operands are of type T, as are the terms that PyTorch computes in that type. */
 #define PATHWISE_DIRICHLET(name, T)                                                            \
   T name(T x_, T alpha_, T total_) {                                                           \
     double x = (double)x_, alpha = (double)alpha_, total = (double)total_;                     \

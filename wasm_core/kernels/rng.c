@@ -241,7 +241,7 @@ static inline Dd dd_add(Dd a, Dd b) {
   return dd_ordered(high.hi, high.lo + low.lo);
 }
 
-/* As dd_add, where |a| >= 2 |b| or a is 0. */
+/* a + b, where |a| >= 2 |b| or a is 0; cheaper than dd_add. */
 static inline Dd dd_plus(Dd a, Dd b) {
   Dd high = dd_ordered(a.hi, b.hi);
   return dd_ordered(high.hi, high.lo + (a.lo + b.lo));
@@ -650,14 +650,14 @@ static int64_t rounded(int64_t v, int digits) {
   return value < 0x1p63 ? (int64_t)value : INT64_MIN;
 }
 
-/* The distance of `digits`-bit floats at |v|. */
+/* The distance between `digits`-bit floats at |v|. */
 static int64_t spacing(int64_t v, int digits) {
   uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
   int log2 = 63 - __builtin_clzll(size | 1);
   return (int64_t)1 << (log2 - digits + 1);
 }
 
-/* The bound itself, or the next such float inside if the bound would round outwards. */
+/* The bound itself if a float holds it, or else the next such float inside. */
 static int64_t low_bound(int64_t low, int digits) {
   int64_t above = (int64_t)((uint64_t)low + 1), up = rounded(above, digits);
   return up < low ? up + spacing(above, digits) : low;
@@ -690,7 +690,7 @@ bool rng_bernoulli_one_f32(Rng *r, float p) { return unit32(rng_u32(r)) < p; }
 
 bool rng_bernoulli_one_f64(Rng *r, double p) { return unit64(rng_u64(r)) < p; }
 
-/* As the x86 conversion does it: INT64_MIN where the number of trials is out of range. */
+/* Converts like x86: INT64_MIN where the number of trials is out of range. */
 static inline int64_t trials_as_int(double trials) {
   return trials < 0x1p63 ? (int64_t)trials : INT64_MIN;
 }

@@ -38,7 +38,7 @@ typedef struct Rng {
   uint32_t words[RNG_STATE_WORDS]; /* mt19937 state, not yet tempered */
   uint32_t next;                   /* index of the word to draw next */
   int32_t left;                    /* draws until the state is renewed; next + left <= 625 */
-  uint64_t seed;                   /* what rng_seed was given */
+  uint64_t seed;                   /* the argument of rng_seed */
   double spare_f64;                /* second sample of the last serial normal, if has_spare_f64 */
   float spare_f32;                 /* only carried: torch's CPU kernels do not use it */
   bool has_spare_f64, has_spare_f32;
@@ -58,7 +58,7 @@ bool rng_state_import(Rng *r, const uint8_t bytes[RNG_STATE_BYTES]);
 void rng_uniform_f32(Rng *r, float *out, int64_t n, double from, double to);
 void rng_uniform_f64(Rng *r, double *out, int64_t n, double from, double to);
 
-/* normal_(mean, std) of a contiguous tensor, and of any other one. */
+/* normal_(mean, std) of a contiguous tensor, and of all others. */
 void rng_normal_f32(Rng *r, float *out, int64_t n, double mean, double std);
 void rng_normal_f64(Rng *r, double *out, int64_t n, double mean, double std);
 void rng_normal_serial_f32(Rng *r, float *out, int64_t n, double mean, double std);

@@ -1,9 +1,9 @@
 /* Four-lane and two-lane vectors of 128 bits, in the GCC and Clang vector
  * extensions: wasm SIMD128 under emscripten, SSE or NEON natively.
  *
- * Operators (+ - * / & | ^ comparisons) come with the types; what lives here is
- * what they lack: loads and stores at any alignment, splats, lane shuffles.
- * Nothing here knows a tensor; every lane is computed strictly, without fma. */
+ * Operators (+ - * / & | ^ comparisons) come with the types; this header adds the rest: loads and
+ * stores at any alignment, splats, lane shuffles. Nothing here knows a tensor; every lane is
+ * computed strictly, without fma. */
 #ifndef PG_SIMD_H
 #define PG_SIMD_H
 
@@ -18,14 +18,14 @@ typedef uint8_t u8x16 __attribute__((vector_size(16)));
 /* Lanes of a then b, picked by constant indices. */
 #define SIMD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
-/* Before a function that is to be small, in a file that is built for speed. */
+/* Goes before a function to be compiled small, in a file that is built for speed. */
 #ifdef __clang__
 #define SMALL __attribute__((minsize))
 #else
 #define SMALL
 #endif
 
-/* Before a loop over few vectors: one after the other, so that they stay in registers. */
+/* Goes before a loop over few vectors, which then keeps them in registers, one after the other. */
 #ifdef __clang__
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
@@ -63,13 +63,13 @@ static inline void f64x2_store(double *to, f64x2 v) { memcpy(to, &v, sizeof v); 
 static inline void i32x4_store(int32_t *to, i32x4 v) { memcpy(to, &v, sizeof v); }
 static inline void u8x16_store(uint8_t *to, u8x16 v) { memcpy(to, &v, sizeof v); }
 
-/* The same scalar in every lane. */
+/* A vector with one scalar in every lane. */
 static inline f32x4 f32x4_splat(float x) { return (f32x4){x, x, x, x}; }
 static inline f64x2 f64x2_splat(double x) { return (f64x2){x, x}; }
 static inline i32x4 i32x4_splat(int32_t x) { return (i32x4){x, x, x, x}; }
 
-/* By lanes a < b ? b : a and b < a ? b : a, so that a NaN in a stays, in one instruction: what
- * compilers make of the operators is up to eight, if b is constant. */
+/* a < b ? b : a and b < a ? b : a in each lane, so that a NaN in a stays, in one instruction.
+ * Compilers make up to eight of the operators, if b is constant. */
 static inline f32x4 f32x4_larger(f32x4 a, f32x4 b) {
 #ifdef __wasm_simd128__
   return __builtin_wasm_pmax_f32x4(a, b);
@@ -140,7 +140,7 @@ static inline void f64x2_unzip(f64x2 a, f64x2 b, f64x2 *first, f64x2 *second) {
   *second = SIMD_SHUFFLE(a, b, 1, 3);
 }
 
-/* The way back: pairs of lanes of a and b. */
+/* The inverse of the above: pairs of lanes of a and b. */
 static inline void f32x4_zip(f32x4 a, f32x4 b, f32x4 *low, f32x4 *high) {
   *low = SIMD_SHUFFLE(a, b, 0, 4, 1, 5);
   *high = SIMD_SHUFFLE(a, b, 2, 6, 3, 7);
@@ -151,7 +151,7 @@ static inline void f64x2_zip(f64x2 a, f64x2 b, f64x2 *low, f64x2 *high) {
   *high = SIMD_SHUFFLE(a, b, 1, 3);
 }
 
-/* The last lane first. */
+/* Reverses the lanes. */
 static inline f32x4 f32x4_reversed(f32x4 v) { return SIMD_SHUFFLE(v, v, 3, 2, 1, 0); }
 static inline f64x2 f64x2_reversed(f64x2 v) { return SIMD_SHUFFLE(v, v, 1, 0); }
 

@@ -21,7 +21,7 @@ double m_logaddexp(double a, double b) {
 double m_logaddexp2(double a, double b) {
   if (isinf(a) && a == b) return a;
   if (isnan(a) || isnan(b)) return NAN;
-  /* 1 / log 2 is a sum of two numbers: the result may be little beside what is added up */
+  /* 1 / log 2 is a sum of two numbers: the result may be much smaller than the terms of this sum */
   double soft = log1p(exp2(-fabs(a - b)));
   Twofold y = twofold_product(soft, 1.4426950408889634);
   return (fmax(a, b) + y.high) + (y.low + soft * 2.0355273740931033e-17);

@@ -31,7 +31,7 @@ double m_bessel_y1(double x);
 double m_airy_ai(double x);
 /* The families of families.c; n is a whole number. */
 double m_bessel_i_over(double n, double x); /* I(n) / x^n, whose derivative is x I(n+1) / x^(n+1) */
-double m_bessel_ie_over(double n, double x);   /* exp(-|x|) times that */
+double m_bessel_ie_over(double n, double x);   /* exp(-|x|) times the above */
 double m_spherical_j_over(double n, double x); /* j(n) / x^n, its derivative -x j(n+1) / x^(n+1) */
 double m_gaussian_slope(double n, double x);   /* the n-th derivative of exp(-x^2) */
 double m_erfcx_integral(double n,

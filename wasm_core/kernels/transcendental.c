@@ -1,13 +1,13 @@
-/* The loops of float that people wait for: exp, sigmoid and its kin, tanh, erf, gelu, sin, cos,
- * relu, mish, rows of softmax.
+/* The hot loops of float: exp, sigmoid and its kin, tanh, erf, gelu, sin, cos, relu, mish, rows of
+ * softmax.
  *
  * A processor looks ahead some hundred instructions, which is less than the chain of one
- * exponential, so a chain is cut into passes over blocks that stay in the first-level cache.
- * Each element's bits follow from that element alone: where a whole block allows a shorter way,
- * the shorter way is what each of its elements would take among others too. Errors in units in
- * the last place, proven by tests/test_accuracy.py: what is computed in double 0.51, sin and cos
- * 0.6, exp and tanh 1, erf 1.1, sinh and cosh 1.2, sigmoid 2, silu 2.4, gelu 3.5 (near -2
- * PyTorch's has 38, and beyond -6 no digit). */
+ * exponential, so a chain is cut into passes over blocks that stay in the first-level cache. Each
+ * element's bits follow from that element alone: where a whole block allows a shorter way, that way
+ * gives the bits that each of its elements has in any other block. Errors in units in the last
+ * place, proven by tests/test_accuracy.py: functions computed in double 0.51, sin and cos 0.6, exp
+ * and tanh 1, erf 1.1, sinh and cosh 1.2, sigmoid 2, silu 2.4, gelu 3.5 (near -2 PyTorch's has 38,
+ * and beyond -6 no digit). */
 #include "kernels/transcendental.h"
 
 #include <stdbool.h>
@@ -23,14 +23,15 @@
 
 /* Blocks are multiples of LANES, so that no loop has a second body for a rest. */
 #define EACH(n) FLAT_FOR_float for (size_t i = 0; i < ((n) & ~(size_t)(LANES - 1)); i++)
-/* Four vectors at `l` of moving pointers: engines add up an address anew, but for a constant. */
+/* Four vectors at `l` of moving pointers: engines compute each address anew unless the offset is a
+ * constant. */
 #define FOUR_VECTORS UNROLLED for (size_t l = 0; l < LANES; l += 4)
 
 enum { PART = LOOP_PART };
 
 const float exp_down_limit = -88;
 
-/* y = wide, four at a time, as n may be rounded up to. */
+/* Narrows s->wide to y, four numbers at a time; n is rounded up. */
 static NOINLINE void narrow(float *y, size_t n, const LoopScratch *s) {
   typedef float f32x2 __attribute__((vector_size(8)));
   const f32x2 none = {0, 0};
@@ -43,24 +44,24 @@ static NOINLINE void narrow(float *y, size_t n, const LoopScratch *s) {
   }
 }
 
-/* The elements of a block that begins at `at`; a multiple of LANES. */
+/* The size of the block that begins at `at`. */
 static size_t part_size(size_t at, size_t n) { return n - at < PART ? n - at : PART; }
 
 static inline float magnitude(float x) { return bits_to_f32(f32_to_bits(x) & INT32_MAX); }
 static inline f32x4 f32x4_magnitude(f32x4 x) { return (f32x4)((i32x4)x & INT32_MAX); }
-/* By lanes chosen ? a : b, with the sign of x. */
+/* chosen ? a : b in each lane, with the sign of x. */
 static inline f32x4 choose_signed(i32x4 chosen, f32x4 a, f32x4 b, f32x4 x) {
   i32x4 bits = ((i32x4)a & chosen) | ((i32x4)b & ~chosen);
   return (f32x4)((bits & INT32_MAX) | ((i32x4)x & INT32_MIN));
 }
 
-/* 2^k for a float that ends in the bits of 127 + k: what else was in the bits is shifted out. */
+/* 2^k for a float that ends in the bits of 127 + k; the shift drops its other bits. */
 static inline float power_of(float shifted) {
   return bits_to_f32((int32_t)((uint32_t)f32_to_bits(shifted) << 23));
 }
 
-/* Adding it rounds to an integer in the low bits, where it stands as the exponent of a float,
- * plus `bias`. */
+/* Adding this rounds to an integer, which stands in the low bits as the exponent of a float, plus
+ * `bias`. */
 #define TO_INTEGER(bias) (12582912.0f + 127 + (bias))
 
 /* exp(r) - 1 for |r| <= log(2) / 2. */
@@ -73,9 +74,9 @@ static inline float expm1_part(const LoopScratch *s, size_t i) {
   return expm1_of_rest(s->part[0][i]);
 }
 
-/* x = k log 2 + r: part[0] = r, and part[1] ends in the bits of k. NaN stays. The limits are no
- * constants, so that they become one instruction that minds neither zeros nor NaN. limit: low,
- * high, TO_INTEGER, and a factor for x within them. */
+/* x = k log 2 + r: part[0] = r, and part[1] ends in the bits of k. NaN stays. limit: low, high,
+ * TO_INTEGER, and a factor for x within them. The limits are not constants: so each comparison is
+ * one instruction, without care for zeros or NaN. */
 static NOINLINE void reduce(const float *x, size_t n, const float *limit, LoopScratch *s) {
   const float low = limit[0], high = limit[1], to_integer = limit[2], factor = limit[3];
   EACH(n) {
@@ -151,7 +152,7 @@ void value_hardtanh_f32(char *const *p, size_t n, const double *k, LoopScratch *
 
 #define QUOTIENT_FAR 268435456.0
 
-/* wide = the rests; whether all quotients are near. */
+/* Writes the remainders to s->wide; true if all quotients are near. */
 static NOINLINE bool divide_near(const float *a, const float *b, size_t n, LoopScratch *s) {
   const double far = QUOTIENT_FAR;
   int64_t limit, below = -1;
@@ -194,15 +195,16 @@ void value_exp_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   }
 }
 
-/* --- sigmoid: 1 / (1 + e), e = exp(-z), and what is made of it --- */
+/* --- sigmoid: 1 / (1 + e), e = exp(-z), and functions made of it --- */
 
-/* By this the sum is scaled, so that what is subnormal comes from a division. Beyond the limits
+/* SCALE multiplies the sum, so that subnormal results come from a division. Beyond the limits
  * sigmoid is 1 or 0. */
 enum { BELOW = 30 };
 #define SCALE 9.31322575e-10f
 static const volatile float logistic_limit[2] = {-108.8f, 40};
 
-/* parts: z + k log 2, and k - BELOW in the low bits as the exponent of a float. */
+/* Fills part[0] with z + k log 2, and part[1] with k - BELOW in the low bits as the exponent of a
+ * float. */
 static inline void reduce_logistic(LoopScratch *s, float z, size_t i, float low, float high) {
   const float to_integer = TO_INTEGER(-BELOW);
   float v = z < low ? low : z;
@@ -212,9 +214,9 @@ static inline void reduce_logistic(LoopScratch *s, float z, size_t i, float low,
   s->part[1][i] = shifted;
 }
 
-/* As tanh(r / 2) = q / p for |r| <= log(2) / 2, e = 2^k n / m with n = p - q, m = p + q costs no
+/* Since tanh(r / 2) = q / p for |r| <= log(2) / 2, e = 2^k n / m with n = p - q, m = p + q needs no
  * division of its own. p is such that m and n stay just below a power of 2, where rounding is
- * finest; n is had from m, so that both lose the same. */
+ * finest; n is computed from m, so that both lose the same. */
 static inline float sigmoid_part(const LoopScratch *s, size_t i) {
   float r = s->part[0][i], square = r * r, p = 106.5f + 10.65f * square,
         q = r * (53.25f + 0.8875f * square), m = p + q;
@@ -222,7 +224,7 @@ static inline float sigmoid_part(const LoopScratch *s, size_t i) {
   return scaled / (scaled + (m - (q + q)) * power_of(s->part[1][i]));
 }
 
-/* v / (1 + e); for v < cut 0, or NaN for infinity. Neither the numerator nor the quotient may be
+/* v / (1 + e); for v < cut 0, or NaN for infinity. Keeps the numerator and the quotient from being
  * subnormal. */
 static inline float ratio_part(const LoopScratch *s, size_t i, float v, float cut) {
   float power = power_of(s->part[1][i]),
@@ -231,7 +233,7 @@ static inline float ratio_part(const LoopScratch *s, size_t i, float v, float cu
   return one * (far ? v : 1) / sum * (far ? 1 : v);
 }
 
-/* A loop over blocks: z, made of x as v, is reduced, then VALUE is made. */
+/* A loop over blocks: reduces z, an expression of x as v, then computes VALUE. */
 #define LOGISTIC(name, operand, Z, VALUE)                                \
   void name(char *const *p, size_t n, const double *k, LoopScratch *s) { \
     const float low = logistic_limit[0], high = logistic_limit[1];       \
@@ -253,8 +255,8 @@ static inline float ratio_part(const LoopScratch *s, size_t i, float v, float cu
     }                                                                    \
   }
 
-/* What gelu by tanh has the sigmoid of, x (1 + tanh t) / 2 being x sigmoid(2 t), and x times its
- * derivative. */
+/* The argument of the sigmoid in gelu by tanh, since x (1 + tanh t) / 2 = x sigmoid(2 t); and x
+ * times its derivative. */
 #define GELU_Z(v) ((v) * (1.59576912f + 0.0713548163f * ((v) * (v))))
 #define GELU_Z_SLOPE(v) ((v) * (1.59576912f + 0.214064449f * ((v) * (v))))
 /* (x sigmoid(z))' = s + s (1 - s) x z' */
@@ -269,8 +271,8 @@ LOGISTIC(grad_gelu_tanh_f32, 2, GELU_Z(v), g[i] * slope(sigmoid_part(s, i), GELU
  * are the same. */
 #define SIGMOID_NEAR 80
 
-/* part[0] = x + k log 2, part[1] its square, part[2] = k as what is added to the bits of a float
- * that is to be multiplied by 2^k. */
+/* part[0] = x + k log 2, part[1] its square, part[2] = k as the number to add to a float's bits to
+ * multiply it by 2^k. */
 static NOINLINE bool reduce_sigmoid(const float *x, size_t n, LoopScratch *s) {
   const float to_integer = 12582912.0f, *end = x + n;
   float *rest = s->part[0];
@@ -287,7 +289,7 @@ static NOINLINE bool reduce_sigmoid(const float *x, size_t n, LoopScratch *s) {
   return is_within(most, SIGMOID_NEAR);
 }
 
-/* As sigmoid_part. */
+/* sigmoid_part without a scale, after reduce_sigmoid. */
 static NOINLINE void sigmoid_near(float *y, size_t n, const LoopScratch *s) {
   const float *rest = s->part[0], *end = rest + n;
   for (; rest < end; y += LANES, rest += LANES) FOUR_VECTORS {
@@ -310,8 +312,8 @@ void value_sigmoid_f32(char *const *p, size_t n, const double *k, LoopScratch *s
   }
 }
 
-/* --- softplus, log sigmoid: max(z, 0) + log(1 + e), e = exp(-|z|) with what rounding it and the
- * sum lost --- */
+/* --- softplus, log sigmoid: max(z, 0) + log(1 + e), e = exp(-|z|), corrected for the rounding of e
+ * and of the sum --- */
 
 /* part[0] = log(1 + exp(-|factor x|)) */
 static NOINLINE void soft_part(const float *x, size_t n, float factor, LoopScratch *s) {
@@ -329,7 +331,7 @@ static NOINLINE void soft_part(const float *x, size_t n, float factor, LoopScrat
   EACH(n) s->part[0][i] = log_sum_f32(s->part[0][i], s->part[1][i]);
 }
 
-/* k: beta, and above what factor x the result is x. */
+/* k: beta, and the threshold of beta x above which the result is x. */
 void value_softplus_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   const float factor = (float)k[0], threshold = (float)k[1];
   float *y = (float *)(void *)p[0];
@@ -355,7 +357,7 @@ void value_logsigmoid_f32(char *const *p, size_t n, const double *k, LoopScratch
   }
 }
 
-/* --- mish: x n / (n + 1), n = e + e^2 / 2, e = exp(x) with what rounding it lost --- */
+/* --- mish: x n / (n + 1), n = e + e^2 / 2, e = exp(x), corrected for its rounding --- */
 
 void value_mish_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   static const float limit[4] = {-104.5f, 20, 12582912.0f, 1};
@@ -444,12 +446,12 @@ void value_erf_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
 
 /* --- gelu: x Phi(x) --- */
 
-/* Where |x| < 2, Phi(x) = (x + 2) / 4 + x r, r a polynomial in w = 4 - x^2: near -2, where Phi
- * is small, both are. `gelu`, by vectors of x: w, its square, (x + 2) / 4 and the upper half of
- * r. */
+/* Where |x| < 2, Phi(x) = (x + 2) / 4 + x r with r a polynomial in w = 4 - x^2: near -2 both terms
+ * are small, like Phi. `gelu` holds for each vector of x: w, its square, (x + 2) / 4 and the upper
+ * half of r. */
 
-/* Whether all x are near, of which a bit tells; two at a time, by the units for integers, which
- * are idle here. */
+/* Whether all |x| are below 2, which one bit of each shows. Tests two at a time in the integer
+ * units, which are idle here. */
 static NOINLINE bool gelu_begin(const float *x, size_t n, LoopScratch *s) {
   uint64_t bits = 0, pairs[2];
   float *to = s->gelu;
@@ -478,15 +480,15 @@ static NOINLINE void gelu_near(float *y, const float *x, size_t n, const LoopScr
     }
 }
 
-/* Where Phi(-t) is 0. */
+/* The t from which on Phi(-t) is 0. */
 #define GELU_FAR 14.4f
 static inline float up_to_far(float t) {
   int32_t bits = f32_to_bits(t), most = f32_to_bits(GELU_FAR);
   return bits_to_f32(bits < most ? bits : most);
 }
 
-/* exp(-x^2 / 2): r and k as `reduce` leaves them. The square is taken of a head whose square is
- * exact and of the rest. */
+/* Reduces exp(-x^2 / 2) to r and k as `reduce` does. Squares a head, whose square is exact, apart
+ * from the rest. */
 static NOINLINE void reduce_gauss(const float *x, size_t n, LoopScratch *s) {
   const float to_integer = TO_INTEGER(24);
   EACH(n) {
@@ -509,7 +511,7 @@ static inline float tail_below(float t, float square) {
   return high * square + (1.67323664f * t + 1);
 }
 
-/* The power times a polynomial in 1 / |x| that is |x| Phi(-|x|) exp(x^2 / 2) for |x| >= 2. */
+/* gelu for |x| >= 2: the power times a polynomial in 1 / |x| that is |x| Phi(-|x|) exp(x^2 / 2). */
 static NOINLINE void gelu_far(float *y, const float *x, size_t n, LoopScratch *s) {
   reduce_gauss(x, n, s);
   EACH(n) {
@@ -522,7 +524,7 @@ static NOINLINE void gelu_far(float *y, const float *x, size_t n, LoopScratch *s
   }
 }
 
-/* Those that are not near, which are few, are done apart. */
+/* Collects the elements with |x| >= 2, which are few, to be computed apart. */
 static size_t gelu_pick_far(const float *x, size_t n, LoopScratch *s) {
   size_t far = 0;
   for (size_t i = 0; i < n; i += 64) {
@@ -552,8 +554,8 @@ void value_gelu_erf_f32(char *const *p, size_t n, const double *k, LoopScratch *
   }
 }
 
-/* Phi(x) + x phi(x) - 1/2 is odd: y = g times it by a polynomial in x^2 about 8, where |x| <=
- * GELU_SLOPE_NEAR. */
+/* Phi(x) + x phi(x) - 1/2 is odd: y = g times the slope, by a polynomial in x^2 about 8, where |x|
+ * <= GELU_SLOPE_NEAR. */
 #define GELU_SLOPE_NEAR 4
 static NOINLINE void gelu_slope_near(float *y, const float *g, const float *x, size_t n) {
   for (const float *end = x + n; x < end; x += LANES, g += LANES, y += LANES) FOUR_VECTORS {
@@ -616,7 +618,7 @@ static NOINLINE void wave(float *y, const float *x, size_t n, double half, LoopS
   narrow(y, n, s);
 }
 
-/* y = factor g sin or cos of x, if there is a g. */
+/* y = sin or cos of x; for a gradient, factor g times that. */
 static void waves(char *const *p, size_t n, double half, const float *x, float factor,
                   LoopScratch *s) {
   float *y = (float *)(void *)p[0];
@@ -652,7 +654,7 @@ static inline float power_or_none(int32_t k) {
   return bits_to_f32((k < -127 ? 0 : k + 127) * 8388608);
 }
 
-/* VALUE of the function of |x|, f. What rounding lost of r and of BY_EVEN is taken along. */
+/* VALUE of f, the function of |x|. Includes the rounding errors of r and of BY_EVEN. */
 #define HYPERBOLIC(fn, operand, BY_EVEN, BY_ODD, LOST, VALUE)                                     \
   void fn(char *const *p, size_t n, const double *k, LoopScratch *s) {                            \
     static const volatile float limit = 89.5f;                                                    \
@@ -693,7 +695,7 @@ HYPERBOLIC(value_cosh_f32, 1, sum, difference, SUM_LOST, f)
 HYPERBOLIC(grad_sinh_f32, 2, sum, difference, SUM_LOST, g[i] * f)
 HYPERBOLIC(grad_cosh_f32, 2, difference, sum, DIFFERENCE_LOST, g[i] * copysign_f32(f, x[i]))
 
-/* --- what is computed in double, value and gradient: a loop over blocks, and what gx is g times
+/* --- functions computed in double: loops over blocks for values, and for gradients g times a slope
  * --- */
 
 #ifdef __clang__
@@ -702,8 +704,8 @@ HYPERBOLIC(grad_cosh_f32, 2, difference, sum, DIFFERENCE_LOST, g[i] * copysign_f
 #define PAIRS VECTOR_LOOP
 #endif
 
-/* A loop over blocks: ARGUMENT of the operands a and b, its function as a pass of its own,
- * RESULT of that, v, and of the operands. */
+/* A loop over blocks: ARGUMENT of the operands a and b, then its function as a separate pass, then
+ * RESULT of that function's value v and of the operands. */
 #define WIDE_HEAD(fn, operands)                                        \
   void fn(char *const *p, size_t n, const double *k, LoopScratch *s) { \
     float *y = (float *)(void *)p[0];                                  \
@@ -726,7 +728,7 @@ HYPERBOLIC(grad_cosh_f32, 2, difference, sum, DIFFERENCE_LOST, g[i] * copysign_f
   WIDE_HEAD(value_##name##_f32, operands)                  \
   WIDE_LOOP_OF(ARGUMENT) pass(m, s);                       \
   WIDE_LOOP_OF(RESULT) WIDE_TAIL
-/* g times the slope at b, which is what the gradient keeps. */
+/* g times the slope at b, the operand that the gradient keeps. */
 #define WIDE_GRAD(name, SLOPE)    \
   WIDE_HEAD(grad_##name##_f32, 2) \
   WIDE_LOOP_OF(a *(SLOPE)) WIDE_TAIL
@@ -784,10 +786,10 @@ static inline void reduce_vector(f32x4 x, f32x4 low, f32x4 shift, float *rest, f
   f32x4_store(power, shifted);
 }
 
-/* limits[0]: exp_down_limit; limits[1]: the shift. The difference is compared with the limit: the
- * shift plus the limit rounds to the shift if that is large. Cranelift adds up each address anew,
- * but for a constant: so the pointers move. The loop takes the maximum of the next row on the way,
- * by lanes but for the rest of four, where it would only wait for memory. */
+/* limits[0]: exp_down_limit; limits[1]: the shift. Compares the difference with the limit, because
+ * the shift plus the limit rounds to the shift if that is large. The pointers move because
+ * Cranelift computes each address anew unless the offset is a constant. The loop also takes the
+ * maximum of the next row, but for its last n % 4 elements: else it would only wait for memory. */
 static NOINLINE f32x4 reduce_down(const float *x, size_t n, const float *next, f32x4 most,
                                   LoopScratch *s) {
   const f32x4 low = s->limits[0], shift = s->limits[1];
@@ -808,7 +810,7 @@ static NOINLINE f32x4 reduce_down(const float *x, size_t n, const float *next, f
   return most;
 }
 
-/* exp of four elements of the parts, as exp_down has it. */
+/* exp of four elements of the parts, with the arithmetic of exp_down. */
 static inline f32x4 exp_vector(const float *rest, const float *power) {
   f32x4 r = f32x4_load(rest), square = r * r;
   f32x4 q = (0.00138145597f * r + 0.00836873558f) * square + (0.0416683899f * r + 0.166665205f);
@@ -870,7 +872,7 @@ void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, fl
   }
 }
 
-/* NaN is passed over, or stays. */
+/* NaN may be passed over or stay. */
 float max_row_f32(const float *x, size_t n) {
   f32x4 most[4];
   float result = -INFINITY;

@@ -7,8 +7,8 @@
 
 #include "kernels/simd.h"
 
-/* Where a loop keeps a block between its passes: memory of the caller's, whose contents are
- * nobody's before and after. */
+/* The memory in which a loop keeps a block between its passes. The caller provides it; its contents
+ * mean nothing before and after. */
 enum { LOOP_PART = 256 };
 typedef struct {
   _Alignas(16) float part[3][LOOP_PART];
@@ -60,18 +60,17 @@ OWN_LOOP(grad_gelu_erf_f32)
 OWN_LOOP(grad_gelu_tanh_f32)
 #undef OWN_LOOP
 
-/* fmod of the first *m of n pairs, which is a block or all; in the scratch. */
+/* fmod of the first *m of n pairs, a block or all of them; the result is in the scratch. */
 const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m, LoopScratch *s);
-/* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may
- * be NULL. On the way next_most of the scratch becomes the largest of the row `next`, as
- * max_row_f32 has it. Calls pass four pointers in registers: the fifth is the one that nothing
- * waits for. */
+/* Rows, of any length. y = exp(x - shift), where no x is above shift; returns the sum. y may be
+ * NULL. Sets next_most of the scratch to the maximum of the row `next`, as max_row_f32 computes it.
+ * Calls pass four pointers in registers: the fifth, `next`, is never waited for. */
 float exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
                   const float *next);
 /* y = g - exp(x) factor, where no x is above 0. */
 void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor,
                           LoopScratch *s);
-/* The largest; whether NaN counts is left open. */
+/* The maximum; whether NaN counts is left open. */
 float max_row_f32(const float *x, size_t n);
 
 #endif

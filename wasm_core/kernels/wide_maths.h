@@ -1,8 +1,8 @@
 /* Maths functions for float loops that compute in double, without branches or calls, so that the
  * loops become vectors.
  *
- * Arguments are floats; relative errors are below 2^-30, so that what is narrowed to float again
- * is within 0.51 units in the last place. The polynomials are near-minimax fits. */
+ * Arguments are floats; relative errors are below 2^-30, so that results narrowed to float are
+ * within 0.51 units in the last place. The polynomials are near-minimax fits. */
 #ifndef PG_WIDE_MATHS_H
 #define PG_WIDE_MATHS_H
 
@@ -21,11 +21,10 @@ static inline double bits_to_f64(uint64_t bits) {
   return x;
 }
 
-/* Adding it rounds to an integer in the low bits. */
+/* Adding this rounds to an integer in the low bits. */
 #define WIDE_TO_INTEGER 6755399441055744.0
 #define WIDE_ONE ((uint64_t)1023 << 52)
-/* Below it odd functions are two terms of their series, above it nothing is lost to a sum with
- * 1. */
+/* Below this, odd functions are two terms of their series; above, a sum with 1 loses nothing. */
 #define WIDE_TINY 3.8e-6
 
 /* x = k pi / 2 + r, for |x| up to 2^20: sin r / cos r, or -cos r / sin r for odd k. */
@@ -45,7 +44,7 @@ static inline double wide_tan(double x) {
 
 #define WIDE_HALF_PI 1.5707963267948966
 
-/* By a polynomial where |x| <= 1; pi / 2 less that of 1 / x beyond. */
+/* A polynomial where |x| <= 1; beyond, pi / 2 minus the atan of 1 / x. */
 static inline double wide_atan(double x) {
   int far = fabs(x) > 1;
   double t = far ? 1 / x : x, z = t * t, square = z * z, fourth = square * square;
@@ -59,8 +58,7 @@ static inline double wide_atan(double x) {
   return far ? copysign(WIDE_HALF_PI, x) - part : part;
 }
 
-/* atan2(a, b) is made of the atan of the lesser by the larger, which for what is alike is 0 or
- * 1. */
+/* atan2(a, b) starts from the atan of the lesser by the larger; equal operands give 0 or 1. */
 static inline double wide_incline(double a, double b) {
   double rise = fabs(a), run = fabs(b), least = rise < run ? rise : run,
          most = rise < run ? run : rise;
