@@ -799,8 +799,7 @@ static void NAME(sweep)(NUMBER *h, int64_t n, int64_t lo, int64_t hi, int tries,
       memset(&AT(k, k - 1), 0, (size_t)count * sizeof *h);
       AT(k, k - 1) = beta;
     } else if (k > lo) {
-      AT(k, k - 1) = MUL(AT(k, k - 1), 1 - CONJ(tau)); /* other numbers that it makes there are
-                                                        * negligible */
+      AT(k, k - 1) = MUL(AT(k, k - 1), 1 - CONJ(tau)); /* others there are negligible */
     }
     NAME(reflect_rows)(h, n, k, k, n, v, tau, count);
     NAME(reflect_columns)(h, n, k, end, v, tau, count);

@@ -26,8 +26,9 @@
 typedef enum FftKind {
   FFT_COMPLEX,  /* n complex numbers to as many, forward or backward */
   FFT_TO_HALF,  /* n reals to the first n / 2 + 1 of their spectrum, forward */
-  FFT_FROM_HALF /* n / 2 + 1 complex numbers to n reals, backward; the other numbers are the
-                   conjugates that make the result real; imaginary parts that must be zero are not read */
+  FFT_FROM_HALF /* n / 2 + 1 complex numbers to n reals, backward; the others are taken as the
+                   conjugates that make the result real, and imaginary parts that must be zero
+                   are not read */
 } FftKind;
 
 typedef struct FftLines {

@@ -8,8 +8,8 @@
 
 /* ------------------------------------------------------------ casts */
 
-/* A parameter's cast, which the whole of a step shares: one node, whose gradient is one sum. One
- * made without a history is of no use where there is to be one. */
+/* A parameter's cast, shared by a whole step: one node, whose gradient is one sum. Used only in the
+ * grad mode in which it was made. */
 typedef struct Kept {
   struct Kept *next;
   Tensor *of, *cast; /* owned */
@@ -44,7 +44,7 @@ static Tensor *kept_cast(Tensor *t, DType to) {
   return cast;
 }
 
-/* Numbers of the host, and float64, stay as they are. */
+/* Host numbers, float64 and batched tensors are never cast. */
 static bool may_be_cast(const Tensor *t) {
   return t && dtype_is_float((DType)t->dtype) && t->dtype != DT_F64 && !is_wrapped(t) &&
          !(t->flags & FLAG_BATCHED);
@@ -57,7 +57,7 @@ static Tensor *cast_to(Tensor *t, DType to) {
 
 /* ------------------------------------------------------------ policies */
 
-/* The type for n tensors; DT_NONE, with PyTorch's error, if a type of 16 bits is another than
+/* The type for n tensors. DT_NONE, with PyTorch's error, for a 16-bit type other than
  * autocast's. */
 static DType widest(DType d, int n, Tensor *const *t) {
   for (int i = 0; i < n && d != DT_NONE; i++) {
@@ -129,7 +129,8 @@ bool autocast_prepare(Call *c) {
 
 /* ------------------------------------------------------------ entries from C */
 
-/* The policy of the op that enters, which functions name by a literal. */
+/* The policy of the op that enters. Functions name ops by literals, so the cache goes by
+ * address. */
 static AutocastPolicy policy_of(const char *op) {
   enum { KNOWN = 512 };
   static struct {
@@ -147,7 +148,7 @@ static AutocastPolicy policy_of(const char *op) {
   return policy;
 }
 
-/* An op whose arguments were cast, until it is left. Who watches else is told as ever. */
+/* An op whose arguments were cast, until it is left. The watcher below is told as usual. */
 typedef struct Within {
   struct Within *outer;
   const Watcher *by;

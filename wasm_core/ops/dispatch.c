@@ -1,15 +1,15 @@
 /* Ops that the host answers in the engine's place, below the tape: PyTorch's __torch_dispatch__.
  *
- * At the door of an op, and before a row runs, the host is asked with the name and the arguments;
- * nothing is recorded meanwhile. It may answer with results of its own. If the call is to be
- * recorded, the op runs as well, and the answer takes the place of what it gives: its node, its
- * output, its tangent, its place among views. Where the answer is for an op that is composite in
- * PyTorch, the host says LATER: then the op runs, and the ops that it is made of are asked for; only
- * if none was is the op one loop here, and the host is asked for it all the same.
+ * At the door of an op, and before a row runs, the engine asks the host with the name and the
+ * arguments; nothing is recorded meanwhile. The host may answer with results of its own. If the
+ * call is to be recorded, the op runs as well, and the answer takes the place of its result: node,
+ * output number, tangent, place among views. For an op that is composite in PyTorch the host says
+ * LATER: then the op runs, and the host is asked for the ops within. If there are none, because the
+ * op is one loop here, the host is asked for the op itself after all.
  *
- * Elements that the host alone has are hidden: their memory is there, and holds zeros. To ask for
- * its address (tensor_data) is noted in `hidden_reads`, and whoever did it, an op or a gradient
- * function, is an error in the end, unless the host has answered for the results. */
+ * Elements that only the host has are hidden: their memory exists, and holds zeros. A request for
+ * its address (tensor_data) is noted in `hidden_reads`. It is an error of the op or gradient
+ * function in the end, unless the host has answered for the results. */
 #include "ops/dispatch.h"
 
 #include <string.h>
@@ -23,16 +23,16 @@
 #include "tape/forward.h"
 #include "tape/host.h"
 
-/* What the host is told of a call. */
+/* The kind of a question to the host. */
 enum { ASK_INPLACE = 1, ASK_AT_LAST = 2, ASK_OUT = 4, ASK_GRADIENT = 8, ASK_RECORDED = 16 };
-/* How its answer begins; no word at all says LATER too. */
+/* The first word of an answer; no word at all means LATER too. */
 enum {
   ANSWER_LATER,
   ANSWER_TENSOR,
   ANSWER_TENSORS,
   ANSWER_NUMBER,
   ANSWER_NONE,
-  ANSWER_FIRST /* tensors, of which the op here gives the first and keeps the others */
+  ANSWER_FIRST /* tensors: the first is the result, the others are for the node to save */
 };
 enum { HEAD = 4, WORDS_AN_ARGUMENT = 3, MOST_WORDS = 2048 };
 
@@ -43,17 +43,17 @@ typedef struct Question {
   bool tracked;
   bool answered, ran, let_be, one;
   Tensor *const *given; /* the tensors among the arguments */
-  Node **histories;     /* of those, before the call */
+  Node **histories;     /* their nodes before the call */
   int n_given;
-  int64_t count;  /* how many answers there were before */
-  int32_t n;      /* tensors that came as results; -1: a number */
-  int32_t n_kept; /* behind those, what the node is to keep */
+  int64_t count;  /* the number of answers before the call */
+  int32_t n;      /* the number of results that are tensors; -1: a number */
+  int32_t n_kept; /* how many follow for the node to save */
   Tensor **v;
   Result number;
-  Tensor **places;   /* of results to be filled, or NULL */
-  HiddenReads reads; /* before */
+  Tensor **places;   /* for the results, or NULL */
+  HiddenReads reads; /* the state before the call */
   bool found;        /* the body read hidden elements */
-  Rng *source;       /* what the op draws from, if it does, and where that stood */
+  Rng *source;       /* the op's generator, if it draws, and its states */
   Rng before, after;
 } Question;
 
@@ -127,7 +127,7 @@ static bool is_given(const Question *q, const Tensor *t) {
 }
 
 static bool take_answer(Question *q, int n, const int64_t *words) {
-  q->let_be = q->let_be || (n > 1 && words[0] == ANSWER_LATER); /* the host wants none of it */
+  q->let_be = q->let_be || (n > 1 && words[0] == ANSWER_LATER); /* the host declines for good */
   if (n <= 0 || words[0] == ANSWER_LATER) return false;
   const int64_t *found = words + 1;
   q->answered = true;
@@ -143,7 +143,7 @@ static bool take_answer(Question *q, int n, const int64_t *words) {
     q->n = words[0] == ANSWER_FIRST && came ? 1 : came;
     q->n_kept = came - q->n;
     for (int i = 0; i < q->n; i++) n_plain += q->v[i] && !(q->v[i]->form & FORM_HOSTED);
-    for (int i = 0; i < q->n; i++) /* a view that nobody recorded may be written to all the same */
+    for (int i = 0; i < q->n; i++) /* unrecorded views may be written to all the same */
       if (recording && q->v[i] && q->v[i]->meta && q->v[i]->meta->base &&
           q->v[i]->meta->view_origin == VIEW_NO_GRAD)
         q->v[i]->meta->view_origin = q->n > 1 ? VIEW_MULTI_OUTPUT : VIEW_PLAIN;
@@ -151,7 +151,7 @@ static bool take_answer(Question *q, int n, const int64_t *words) {
   return true;
 }
 
-/* True: it is answered, or the host raised. */
+/* True: the host has answered, or raised. */
 static bool ask(Question *q, int how) {
   int64_t *out = scratch_array(MOST_WORDS, sizeof *out);
   int n = 0;
@@ -188,10 +188,10 @@ static Question *question(int64_t row, const char *name, int how, int n,
 
 /* ------------------------------------------------------------ taking over */
 
-/* What the op gave, r, is w from now on. */
+/* Puts the host's tensor w in the place of r, which the op returned. */
 static Tensor *taken_over(Question *q, Tensor *w, Tensor *r) {
   if (failed() || !w || !r || w == r) return failed() ? NULL : w;
-  if (is_given(q, r)) return tensor_requires_grad(r) ? r : w; /* with the history it has */
+  if (is_given(q, r)) return tensor_requires_grad(r) ? r : w; /* keeps the history that it has */
   bool hosted = w->form & FORM_HOSTED;
   if (!hosted && (is_given(q, w) || tensor_requires_grad(w))) w = t_detach(w);
   else if (is_given(q, w)) return w;
@@ -220,7 +220,7 @@ static Tensor *taken_over(Question *q, Tensor *w, Tensor *r) {
   return failed() ? NULL : w;
 }
 
-/* Formulas that make anew, of ops, what they keep beside. */
+/* Whether a node's formula recomputes with ops the extra results that it saves. */
 static bool makes_anew(const Node *n) {
   static const char *const names[] = {"NativeLayerNormBackward0", "NativeBatchNormBackward0",
                                       "LogSoftmaxBackward0"};
@@ -229,7 +229,7 @@ static bool makes_anew(const Node *n) {
   return false;
 }
 
-/* Whether a node leads to an argument at once, not by way of another that the op has made. */
+/* Whether an edge leads to an argument directly, not through another node that the op made. */
 static bool leads_to_given(const Question *q, const Node *to) {
   bool given = !to;
   for (int i = 0; i < q->n_given && !given; i++) {
@@ -240,15 +240,15 @@ static bool leads_to_given(const Question *q, const Node *to) {
   return given;
 }
 
-/* Whether a node keeps what is a tensor of the host's, or was given. */
+/* Whether a saved value is a tensor of the host's, an argument or a number of the host. */
 static bool is_known(const Question *q, const Tensor *v) {
   bool known = !v || v->form & FORM_HOSTED || v->flags & FLAG_WRAPPED;
   for (int k = 0; !known && k < q->n_given; k++) known = tensor_same_memory(v, q->given[k]);
   return known;
 }
 
-/* What a node keeps that the op computed is, in order, what the op of PyTorch's gives and the op here
- * does not: r has its n results. */
+/* Fills the node's save slots, in order, from the extra results of PyTorch's op. r has the n
+ * results of the op here. */
 static void keep_answered(const Question *q, Node *node, int n, Tensor *const *r) {
   int at = 0;
   for (int k = 0; k < q->n + q->n_kept; k++) {
@@ -259,14 +259,15 @@ static void keep_answered(const Question *q, Node *node, int n, Tensor *const *r
   }
 }
 
-/* What an op computed itself of a tensor of the host's is nothing that a gradient can be made of. */
+/* Refuses a node whose gradient would need elements that the op computed itself from a hosted
+ * tensor, or steps that the host was not asked for. */
 static void check_saves(const Question *q, const Node *n) {
   bool hosted = false;
   for (int i = 0; i < q->n_given; i++) hosted = hosted || q->given[i]->form & FORM_HOSTED;
   bool direct = true, whole = q->words[2] & ASK_AT_LAST || n->n_edges > 1;
   for (int i = 0; hosted && i < n->n_edges; i++) {
     const Node *to = n->edges[i].node;
-    /* a conversion may be several steps, none of which keeps anything */
+    /* a conversion may be several steps, none of which saves anything */
     while (!whole && to && !to->n_saves && to->n_edges == 1 && !leads_to_given(q, to))
       to = to->edges[0].node;
     direct = direct && leads_to_given(q, to);
@@ -284,7 +285,7 @@ static void check_saves(const Question *q, const Node *n) {
            node_stem(n));
 }
 
-/* What was recorded for r is to be that of w. */
+/* Refuses a tensor w of the host's that could not take over r's history. */
 static void check_history(const Question *q, Tensor *w, Tensor *r) {
   if (w && r && tensor_requires_grad(r) && !tensor_requires_grad(w))
     fail(ERR_NOT_IMPLEMENTED,
@@ -292,7 +293,7 @@ static void check_history(const Question *q, Tensor *w, Tensor *r) {
          (const char *)(uintptr_t)q->words[1]);
 }
 
-/* The results of an op that ran are those of the host from now on. */
+/* Puts the host's results in the place of those of an op that ran. */
 static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   Node *node = NULL;
   for (int i = 0; i < n; i++) {
@@ -309,13 +310,14 @@ static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   for (int i = 0; i < n; i++) check_history(q, w[i], r[i]);
 }
 
-/* The host and the op draw the same numbers, and what they draw from ends as if one had. */
+/* Rewinds the generator, so that the host and the op draw the same numbers. It ends as if only one
+ * had drawn. */
 static void draw_anew(Question *q) {
   q->after = *q->source;
   *q->source = q->before;
 }
 
-/* The op runs: where it is answered for, nobody is asked of what it is made of. */
+/* Begins to run the op. If the host has answered already, it is not asked for the ops within. */
 static void body_begins(Question *q) {
   q->ran = true;
   if (!q->answered) return;
@@ -334,8 +336,8 @@ static void body_ends(Question *q) {
   *q->source = q->after;
 }
 
-/* The host is asked at last, for what the body has made; false: it does not answer, and what the
- * body read of hidden elements stands. */
+/* Asks the host for the op itself, after its body. False: no answer, and hidden elements that the
+ * body read stay noted. */
 static bool ask_at_last(Question *q) {
   draw_anew(q);
   if (!ask(q, ASK_AT_LAST)) *q->source = q->after;
@@ -346,8 +348,8 @@ static bool ask_at_last(Question *q) {
   return q->answered;
 }
 
-/* After a body that nobody had answered for: whether the ops it is made of were asked for, all that
- * need elements. */
+/* After a body without an answer: whether the host answered for the ops within, so that nothing
+ * else read hidden elements. */
 static bool is_made_of_ops(const Question *q, int n, Tensor *const *r) {
   bool given = n_answers != q->count && (hidden_reads != READS_FOUND || q->reads == READS_FOUND);
   for (int i = 0; i < n; i++) given = given || !r[i] || is_given(q, r[i]);
@@ -395,7 +397,7 @@ static void argument_words(const Argument *v, int64_t *w) {
   }
 }
 
-/* The op whose function is entered next on behalf of a question that stands. */
+/* The op that may enter next without a question, because its question is already asked. */
 static const char *passing;
 
 static int32_t enter(const char *op, int n, const Argument *v) {
@@ -425,7 +427,7 @@ static void leave(int32_t entry) {
 
 static const Watcher dispatcher = {enter, leave};
 
-/* The function runs for its node, or because nobody has answered yet. */
+/* Whether the op's function runs: to record its node, or because the host has not answered yet. */
 static bool runs_body(void) {
   Question *q = innermost;
   if (failed() || (q->answered && !q->tracked)) return false;
@@ -434,7 +436,7 @@ static bool runs_body(void) {
   return true;
 }
 
-/* Whether there is an answer, after the body if it was needed, which gave n results. */
+/* Whether there is an answer, after the body if one was needed. r has the body's n results. */
 static bool is_answered(Question *q, int n, Tensor *const *r) {
   innermost = q->below;
   body_ends(q);
@@ -484,7 +486,7 @@ static void value_words(const Value *v, int64_t *w) {
   }
 }
 
-/* Whether r, which the op has made itself, is of a tensor of the host's. */
+/* Whether r is a plain tensor that the op made of a tensor of the host's. */
 static bool concerns_hosted(const Question *q, const Tensor *r) {
   bool hosted = false;
   for (int i = 0; i < q->n_given; i++) hosted = hosted || q->given[i]->form & FORM_HOSTED;
@@ -496,7 +498,8 @@ static bool put_bytes(Tensor *dst, Tensor *src) {
          (tensor_write_begin(dst, true) && tensor_copy_data(dst, src));
 }
 
-/* The op runs for its node after the host has answered: in place on what was there before. */
+/* Runs the op for its node after the host has answered. In place, it runs on the values from before
+ * the call; the host's are put back after it. */
 static void run_answered(Call *c, Question *q, void (*run)(Call *c), Tensor *self, Tensor *before,
                          uint32_t version) {
   Tensor *after = before ? tensor_snapshot(self) : NULL;
@@ -510,15 +513,15 @@ static void run_answered(Call *c, Question *q, void (*run)(Call *c), Tensor *sel
   if (error == OK && !(self->flags & FLAG_INFERENCE)) tensor_set_version(self, version + 1);
 }
 
-/* The node of the last op in place on a tensor, or on what it is a view of. */
+/* The node of the last in-place op on a tensor or on its base. */
 static Node *written_by(const Tensor *self) {
   const Tensor *base = self->meta ? self->meta->base : NULL;
   Node *n = base ? base->grad_fn : self->grad_fn;
   return n && n->inner ? n->inner : n;
 }
 
-/* A tensor's place in the graph, to be given back where an op on it is refused when its nodes are
- * there: one of those may keep the tensor, which would keep them. */
+/* A tensor's place in the graph, restored if an op on the tensor fails after its nodes were made: a
+ * node that saves the tensor would keep itself alive. */
 typedef struct {
   Tensor *of;
   Node *node;
@@ -540,8 +543,8 @@ static void leave_place(PlaceInGraph was) {
   node_release(was.node);
 }
 
-/* The host has written to self: the node of that keeps a copy of what it was before, and what it
- * is now where it keeps the result. */
+/* After the host wrote to self: lets the node save a copy of the old values and, if it saves its
+ * result, the new ones. */
 static void keep_written(Question *q, Tensor *self, Tensor *before, const Node *was) {
   Node *n = written_by(self);
   if (failed() || !n || n == was) return;
@@ -549,8 +552,8 @@ static void keep_written(Question *q, Tensor *self, Tensor *before, const Node *
   check_saves(q, n);
 }
 
-/* The tensors that a call gave: a list of its own, as calls of the host's have theirs in the same
- * place. */
+/* The tensors that a call returned, as a list of their own: calls of the host reuse the call's
+ * list. */
 static Tensors results(const Call *c) {
   const Result *r = &c->result;
   const int n = result_count(r);
@@ -559,7 +562,7 @@ static Tensors results(const Call *c) {
   return (Tensors){all ? n : 0, all};
 }
 
-/* Where the op ran, it made these. */
+/* Returns the host's answer as the call's result. `made` has the op's results, if it ran. */
 static void give(Call *c, Question *q, Tensors made) {
   bool one = q->ran ? c->result.tag == TAG_TENSOR : q->one;
   if (q->n < 0) {
@@ -646,8 +649,8 @@ Tensor *op_hosted(Tensor *t, bool hidden) {
   return t;
 }
 
-/* What an op says of zeros that are no elements, as that a matrix is singular, is no error of the
- * program's; what the host raised is. */
+/* Replaces an error that an op raised about hidden zeros, such as a singular matrix. Errors of the
+ * host stay. */
 void elements_refused(const char *what) {
   if (status_now == ERR_HOST) return;
   status_clear();
@@ -657,7 +660,7 @@ void elements_refused(const char *what) {
        what);
 }
 
-/* What the host makes of a call of one op on tensors; NULL: it has no answer. */
+/* Asks the host to call one op on tensors; NULL: no answer. */
 static Question *asked_by_name(const char *op, int n, Tensor *const *v) {
   int64_t words[2][WORDS_AN_ARGUMENT];
   for (int i = 0; i < n; i++)
@@ -671,8 +674,8 @@ static Tensor *asked(const char *op, int n, Tensor *const *v) {
   return q && q->n > 0 ? q->v[0] : NULL;
 }
 
-/* The host is told which gradients came, which are wanted, and what the node saved, by which it sees
- * whether the node concerns it. */
+/* Asks the host for a gradient. The host is told which gradients came, which are wanted and what
+ * the node saved; by the last it sees whether the node concerns it. */
 bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi) {
   const int n_in = n->n_outputs ? n->n_outputs : 1;
   int64_t words[3][WORDS_AN_ARGUMENT] = {{0}};

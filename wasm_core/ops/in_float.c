@@ -1,4 +1,4 @@
-/* Half types by way of float; see in_float.h. */
+/* Ops of half types computed in float; see in_float.h. */
 #include "ops/in_float.h"
 
 #include <string.h>
@@ -26,12 +26,12 @@ Tensor **gradients_in_float(int n, Tensor **g) {
 
 /* ------------------------------------------------------------ before the call */
 
-/* Numbers of the host and what has no fractions go with any type. */
+/* Whether t takes part in the choice of a type. Numbers of the host and integers do not. */
 static bool decides(const Tensor *t) {
   return t && dtype_is_inexact((DType)t->dtype) && !is_wrapped(t);
 }
 
-/* The one type of all that decide, else DT_NONE. */
+/* The common type of all tensors that decide, else DT_NONE. */
 static DType common_type(int n, Place *p) {
   DType d = DT_NONE;
   for (int i = 0; i < n; i++) {
@@ -61,7 +61,7 @@ static void replace_list(InFloat *f, Tensors *list) {
   list->v = all;
 }
 
-/* The function is entered once more, which is the same entry to who watches. */
+/* Marks that the function is entered a second time; watchers see one entry. */
 static bool begin(void) {
   widened = stand_in;
   computes_in_float = !failed();
@@ -109,9 +109,9 @@ bool in_float_as(InFloat *f, Tensor **x, DType *dtype) {
   return begin();
 }
 
-/* ------------------------------------------------------------ after it */
+/* ------------------------------------------------------------ after the call */
 
-/* What the function wrote to its arguments. */
+/* Copies what the function wrote to stand-ins back to its arguments. */
 static void end(InFloat *f) {
   computes_in_float = entered_again = false;
   for (int i = 0; i < f->n && !failed(); i++)

@@ -1,15 +1,15 @@
-/* Ops that have no loops of the half types: they compute in float, and round once, at the end.
+/* Ops without loops of the half types: they compute in float, and round once, at the end.
  *
  *     Tensor *t_softmax(Tensor *x, int64_t dim) {
  *       OP_ENTERED(t_softmax, "softmax", x, dim);
  *       IN_FLOAT(t_softmax(x, dim), x);
  *
- * If the tensors named behind the call are of one half type, each becomes, in its variable, a float
- * copy that stands in for it in the graph; the call is made with those, and what it gives in float
- * is narrowed. The node that the call made becomes the narrowed tensor's: it has saved the half
- * tensors themselves, and gets half gradients, which are widened before its formula sees them.
- * Integers, bools and numbers of the host stay as they are; half types beside others are the
- * function's own to promote or to refuse. */
+ * If the tensors named behind the call are of one half type, each variable gets a float copy that
+ * stands in for its tensor in the graph. The call is made with these copies, and its float results
+ * are narrowed. A narrowed tensor takes over the node that the call made: that node has saved the
+ * half tensors themselves, and gets half gradients, which are widened before its formula sees them.
+ * Integers, bools and numbers of the host stay as they are. Half types mixed with others are left
+ * for the function to promote or refuse. */
 #ifndef PG_IN_FLOAT_H
 #define PG_IN_FLOAT_H
 
@@ -17,9 +17,9 @@
 
 enum { IN_FLOAT_MAX = 9 };
 typedef struct {
-  DType half;                                   /* what results are narrowed to */
-  int n;                                        /* of what follows */
-  Tensor *was[IN_FLOAT_MAX], *is[IN_FLOAT_MAX]; /* those whose stand-ins may be written to */
+  DType half;                                   /* the type of the results */
+  int n;                                        /* the length of these: */
+  Tensor *was[IN_FLOAT_MAX], *is[IN_FLOAT_MAX]; /* tensors, and their writable stand-ins */
 } InFloat;
 
 INLINE bool is_half(const Tensor *t) { return t && dtype_is_half((DType)t->dtype); }
@@ -31,20 +31,21 @@ INLINE bool any_is_half(Tensors list) {
 #define IS_HALF(x) (is_half(TENSOR_OF(x)) || any_is_half(LIST_OF(x)))
 #define ELSE_IF() ||
 
-/* Whether t has elements, of a half type, which the kernel refuses: the error is set. */
+/* Whether the kernel refuses t, which has elements of a half type; sets the error then. */
 static inline bool refuses_half(const Tensor *t, const char *kernel) {
   return t && t->numel && dtype_is_half((DType)t->dtype) && !no_kernel(kernel, (DType)t->dtype);
 }
 
 /* Replaces the tensors; false, with nothing done, if they are not of one half type. */
 bool in_float(InFloat *f, int n, Place *places);
-/* The same where x is taken as `dtype` if that is given, which it then no longer is. */
+/* in_float for one tensor, which is cast to `dtype` first if that is given; *dtype is then
+ * DT_NONE. */
 bool in_float_as(InFloat *f, Tensor **x, DType *dtype);
 bool in_float_mixed(InFloat *f, int n, Place *places);
 bool made_in_float(InFloat *f, DType *dtype);
 Tensor *narrowed(InFloat *f, Tensor *y);
 void narrow_all(InFloat *f, int n, Tensor **out);
-/* For gradients. */
+/* in_float for gradients. */
 Tensor **gradients_in_float(int n, Tensor **g);
 
 #define IN_FLOAT_BEGIN(...)                                                \
@@ -59,7 +60,7 @@ Tensor **gradients_in_float(int n, Tensor **g);
     narrow_all(&float_, n, out);        \
     return;                             \
   }
-/* The first tensor decides: others may be of float beside it. */
+/* The first tensor decides; the others may be float. */
 #define IN_FLOAT_MIXED_BEGIN(x, ...)     \
   InFloat float_;                        \
   if (__builtin_expect(IS_HALF(x), 0) && \
@@ -71,12 +72,12 @@ Tensor **gradients_in_float(int n, Tensor **g);
     narrow_all(&float_, n, out);              \
     return;                                   \
   }
-/* For what is made of a dtype. */
+/* For a function that makes a tensor of a dtype. */
 #define MADE_IN_FLOAT(dtype, call)                                                   \
   InFloat float_;                                                                    \
   if (__builtin_expect(dtype_is_half(dtype), 0) && made_in_float(&float_, &(dtype))) \
   return narrowed(&float_, call)
-/* For a function of x with a dtype for the result, which x is brought to first. */
+/* For a function of x with a dtype for the result, to which x is cast first. */
 #define IN_FLOAT_AS(dtype, call, x)                                                            \
   InFloat float_;                                                                              \
   if (__builtin_expect((x) && dtype_is_half((dtype) == DT_NONE ? (DType)(x)->dtype : (dtype)), \

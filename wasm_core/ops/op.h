@@ -1,5 +1,5 @@
-/* The ops as C functions, for code composed of ops: gradients and composites. Those that rows of
- * the table alone call are declared by themselves: see declare.py.
+/* The ops as C functions, for code composed of ops: gradients and composites. Functions that only
+ * rows call are declared by declare.py.
  *
  * Every function checks its arguments, computes, records itself on the tape when grad_mode is on
  * and an argument needs a gradient, and returns tensors of the temporary pool (see tensor.h).
@@ -13,8 +13,8 @@
 #include "ops/in_float.h"
 #include "tape/graph.h"
 
-/* --- for the checks of any op --- */
-/* Whether nothing is to be done: an error is set, or one of up to three tensors is missing. */
+/* --- checks of every op --- */
+/* Whether there is nothing to do: an error is set, or one of up to three tensors is missing. */
 #define blocked(...) BLOCKED_BY(__VA_ARGS__, blocked3, blocked2, blocked1, 0)(__VA_ARGS__)
 #define BLOCKED_BY(a, b, c, name, ...) name
 static inline bool blocked1(const Tensor *a) { return failed() || !a; }
@@ -22,15 +22,15 @@ static inline bool blocked2(const Tensor *a, const Tensor *b) { return failed() 
 static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) {
   return failed() || !a || !b || !c;
 }
-/* "Float": what PyTorch's messages call the type of t. */
+/* "Float": the name of t's type in PyTorch's messages. */
 static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
 
-/* A function of the values of sparse tensors, and of two of them. */
+/* A function of a sparse tensor's values, and one of two such tensors' values. */
 typedef Tensor *EachValue(const void *with, Tensor *values);
 typedef Tensor *EachPair(const void *with, Tensor *a, Tensor *b);
 
-/* --- element-wise ops: made of the names in their rows, so that a change of a formula is none of
- * this header's --- */
+/* --- element-wise ops: declared from the names in their rows, so that a change of a formula does
+ * not touch this header --- */
 #include "elementwise_functions.h"
 
 /* --- arithmetic with options (arithmetic.c) --- */
@@ -45,7 +45,7 @@ Tensor *t_pow(Tensor *a, Tensor *b);
 Tensor *t_square(Tensor *x);
 Tensor *t_clamp_min(Tensor *x, Tensor *min);
 Tensor *t_clamp_max(Tensor *x, Tensor *max);
-/* A copy of x held above a number, a bound that gradients pass and tangents do not. */
+/* A copy of x clamped to a number from below. Gradients pass the bound, tangents do not. */
 Tensor *t_held_above(Tensor *x, double bound);
 Tensor *t_mul_f(Tensor *a, double b); /* b as a host number: never changes a floating dtype */
 Tensor *t_div_f(Tensor *a, double b);
@@ -126,14 +126,14 @@ Tensor *t_unsqueeze(Tensor *x, int64_t dim);
 Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides,
                      int64_t offset);
 Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t d0, int64_t d1);
-/* Zeros laid out like a base, and g added where the base's view of this geometry lies. */
+/* Zeros laid out like a base, with g added at the view of the base that has this geometry. */
 Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes,
                          Ints base_strides);
 
 /* --- sums, products, truth (sums.c); dims.n == -1 or 0: all --- */
 #define ALL_DIMS ((Ints){-1, 0})
 #define ONE_DIM(d) ((Ints){1, (const int64_t[]){d}})
-/* As from a row with dims, given or not. */
+/* The dims of a row's argument; absent dims become an empty list. */
 static inline Ints listed_dims(Ints d) { return d.n < 0 ? (Ints){0, 0} : d; }
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype);
 Tensor *t_sum_all(Tensor *x);
@@ -169,14 +169,14 @@ Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype);
 
 /* --- statistics (statistics.c) --- */
 typedef enum { SPREAD_VAR, SPREAD_STD, SPREAD_VAR_MEAN, SPREAD_STD_MEAN } SpreadKind;
-/* and the mean */
+/* out: the variance or its root, and the mean */
 void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim,
               Tensor *out[2]);
 Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append);
 
 /* --- slopes (slopes.c) --- */
-/* How far neighbours are apart: one number for all dimensions, a number for each, or the
- * coordinates of each. A list that is not given has n == -1. */
+/* The distances of neighbours: one number for all dimensions, a number for each, or the coordinates
+ * of each. A list that is not given has n == -1. */
 typedef struct {
   double all;
   Floats each;
@@ -189,7 +189,7 @@ typedef struct {
 /* --- norms (vector_norm.c) --- */
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
 Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* NULL: zeros */
-/* The tangent of a - b from those of a and b, one of which may be NULL, a zero. */
+/* The tangent of a - b from those of a and b. One of them may be NULL, for zero. */
 Tensor *difference_tangent(Tensor *of_a, Tensor *of_b);
 
 /* --- order (sort.c) --- */
@@ -260,28 +260,28 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]); /* 
 /* --- layouts (structure.c) --- */
 bool layout_named(const char *name, Layout *found); /* fails if there is none */
 
-/* --- sparse tensors made and made into others (convert.c) --- */
+/* --- sparse tensors, and conversions of layouts (convert.c) --- */
 Tensor *t_coalesce(Tensor *x);
 Tensor *t_sparse_mask(Tensor *x, Tensor *mask);
-Tensor *t_to_dense(Tensor *x, DType dtype, bool masked); /* x itself if it is */
-Tensor *t_sparse_filled(Tensor *x);   /* with all its elements, zeros where they were left out */
-Tensor *t_sparse_elements(Tensor *x); /* where each of the values stands among x's elements */
-/* `block` and `dense` as far as they are given: n and dense -1; op is who asks. */
+Tensor *t_to_dense(Tensor *x, DType dtype, bool masked); /* x itself if it is dense */
+Tensor *t_sparse_filled(Tensor *x);   /* x with every element stored, zeros included */
+Tensor *t_sparse_elements(Tensor *x); /* the place of each value among x's elements */
+/* `block` and `dense` are optional: n or dense is -1 then. op: for messages. */
 Tensor *t_to_layout(Tensor *x, Layout layout, Ints block, int64_t dense, const char *op);
-/* --- of indices and values (make.c) --- */
-/* COO of a column of `indices` and a row of `values` for each element. */
+/* --- sparse tensors of indices and values (make.c) --- */
+/* A COO tensor with a column of `indices` and a row of `values` for each element. */
 Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                      bool coalesced);
 Tensor *t_sparse_resize_as_(Tensor *x, Tensor *like);
-/* --- what ops give where an argument is sparse (results.c) --- */
-/* Of functions that keep zeros: of the values that f
- * gives of values; the second is recorded by who calls. */
+/* --- ops with a sparse argument (results.c) --- */
+/* Sparse tensors with the values that f gives. t_sparse_each records; for the others the caller
+ * does. */
 Tensor *t_sparse_each(Tensor *x, EachValue *f, const void *with);
 Tensor *t_sparse_values_each(Tensor *x, EachValue *f, const void *with);
 Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f,
-                       const void *with);            /* as a product; the same */
-Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d); /* the same */
-Tensor *t_sparse_sum_values(Tensor *x, DType dtype); /* the same */
+                       const void *with); /* at common places, as in a product */
+Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d);
+Tensor *t_sparse_sum_values(Tensor *x, DType dtype); /* dense; the caller records */
 Tensor *t_sum_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype);
 Tensor *t_sparse_sum_to(Tensor *x, int ndim, const int64_t *sizes);
 Tensor *t_sparse_clone(Tensor *x);
@@ -299,10 +299,10 @@ Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
 Tensor *t_sparse_any(Tensor *x, Ints dims, bool every);
 Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 
-/* --- products of sparse matrices that are no mm (multiply.c) --- */
+/* --- products of sparse matrices other than mm (multiply.c) --- */
 Tensor *t_sparse_bmm(Tensor *a, Tensor *b);
 
-/* --- parts of sparse tensors, and joined ones (parts.c) --- */
+/* --- parts of sparse tensors, and joins (parts.c) --- */
 Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index);
 Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step);
 Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index);

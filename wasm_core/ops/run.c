@@ -56,7 +56,8 @@ static const Tensor *find_sparse(const Call *c) {
 
 static bool has_sparse(const Call *c) { return unusual_tensors && find_sparse(c); }
 
-/* Whether no argument is sparse, or the row takes such; what shows memory shows none of it. */
+/* Whether no argument is sparse, or the row takes sparse arguments. Rows that show memory (ADDRESS)
+ * refuse them. */
 static NOINLINE bool takes_sparse(const Call *c) {
   bool shows = row_has(c->row, ADDRESS);
   if (c->row->sparse || (c->row->batch == BATCH_itself && !shows)) return true;
@@ -67,7 +68,7 @@ static NOINLINE bool takes_sparse(const Call *c) {
   return !t;
 }
 
-/* The same where one of them is sparse. */
+/* move_result where self or r is sparse. */
 static bool move_sparse(Tensor *self, Tensor *r) {
   if (is_sparse(self) != is_sparse(r))
     return fail(ERR_RUNTIME, "a result of layout %s cannot be written to a tensor of layout %s",
@@ -221,8 +222,8 @@ static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
          dtype_c_name((DType)r->dtype), dtype_c_name((DType)out->dtype));
 }
 
-/* Whether an element-wise op has made real numbers of complex ones: those may be had as complex
- * numbers too, and in all real types. */
+/* Whether an element-wise op has made real numbers of complex ones. Then out= may be complex, or of
+ * any real type. */
 static bool is_part_of_complex(const Call *c, const Tensor *r) {
   const Tensor *x = row_has(c->row, DIRECT) && c->n_args && c->v[0].tag == TAG_TENSOR ? c->v[0].t
                                                                                       : NULL;
@@ -351,7 +352,7 @@ static NOINLINE void refuse_complex(const Call *c, DType d) {
   else fail(c->row->no_complex_status, "%s", text);
 }
 
-/* Whether an argument is complex, which the row refuses. */
+/* Whether an argument is complex; sets the row's error if so. */
 static bool refuses_complex(const Call *c) {
   for (const Value *v = c->v; v < c->v + c->n_args; v++) {
     DType d = v->tag == TAG_TENSOR  ? (DType)v->t->dtype
@@ -372,7 +373,7 @@ static ScalarKind kind_of(const Value *v) {
                                                       : SCALAR_BY_VALUE;
 }
 
-/* What an argument was, if it is a Scalar that was given. A default stays a number like any. */
+/* The kind of number that was given for a Scalar. A default counts as a plain number. */
 static ScalarKind scalar_kind(const Arg *a, const Value *v, bool first) {
   bool scalar = a->type == ARG_SCALAR ||
                 (a->type == ARG_TENSOR_OR_SCALAR && v->tag != TAG_TENSOR && !first);
@@ -381,7 +382,7 @@ static ScalarKind scalar_kind(const Arg *a, const Value *v, bool first) {
   return absent ? SCALAR_BY_VALUE : kind;
 }
 
-/* The node of the result learns what numbers the call was given. */
+/* Notes in the result's node which kinds of numbers the call was given. */
 static NOINLINE void note_scalars(const Call *c) {
   bool made = c->result.tag == TAG_TENSOR || (c->result.tag == TAG_TENSORS && c->result.n);
   Tensor *y = made && !failed() ? result_tensor(&c->result, 0) : NULL;
@@ -404,7 +405,8 @@ static void run_call(Call *c) {
   if (__builtin_expect(scalars_read, 0)) note_scalars(c);
 }
 
-/* What a row's function makes before it comes to a door of its own, as the door says. */
+/* The form of the tensors that a row's function makes before it comes to a door of its own; by the
+ * rule of the door. */
 static int32_t form_of_call(const Call *c) {
   const Tensor *t;
   int32_t form = form_made;

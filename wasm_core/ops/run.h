@@ -1,22 +1,21 @@
-/* How a bound call is run: see run.c. */
+/* Running a bound call; see run.c. */
 #ifndef PG_RUN_H
 #define PG_RUN_H
 
 #include "call/call.h"
 #include "tape/graph.h"
 
-/* The nodes of a comparison done in place, which has no derivative. */
+/* The nodes of an in-place comparison, which has no derivative. */
 struct InPlaceNodes {
   NodeType with_number, with_tensor;
 };
 
-/* Runs the row, in place or into out= as the call says, as if nothing were batched. Failure is the
- * status. */
+/* Runs the row plainly, in place or into out=, without regard to vmap. Errors are in the status. */
 void call_plain(Call *c);
 /* After an in-place call computed r, of self's shape: moves the values and the history. */
 void inplace_finish(const Call *c, Tensor *self, Tensor *r);
-/* Dropout that drops nothing gives back its input, which it does not touch: in place no rule
- * holds for it. */
+/* Whether the call is dropout that drops nothing. It returns its input untouched, so rules of
+ * in-place ops do not apply. */
 bool drops_nothing(const Call *c);
 
 #endif

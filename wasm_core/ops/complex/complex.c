@@ -1,11 +1,11 @@
-/* Complex numbers and their parts: views of one as the other, conjugates and negatives that wait to
- * be computed, and what turns complex numbers into real ones.
+/* Complex numbers and their parts: views of one as the other, lazy conjugates and negatives, and
+ * functions from complex to real numbers.
  *
- * A gradient of a complex input is PyTorch's: of a real loss L it is dL/d(re) + i dL/d(im), the
- * conjugate Wirtinger derivative times two. For a function that is analytic that is the incoming
- * gradient times the conjugate of the derivative: such formulas are those of real numbers, and get
- * what they saved conjugated (see saved in tape/saved.c). What is not analytic is here and in the
- * decompositions of linalg, and reads with saved_plain. */
+ * The gradient of a complex input is PyTorch's: for a real loss L it is dL/d(re) + i dL/d(im),
+ * twice the conjugate Wirtinger derivative. For an analytic function this is the incoming gradient
+ * times the conjugate of the derivative: such functions have the formulas of real numbers, and
+ * `saved` gives them conjugated values (tape/saved.c). Functions that are not analytic are here and
+ * in the decompositions of linalg, and read with saved_plain. */
 #include <string.h>
 
 #include "complex_rows.h"
@@ -25,7 +25,7 @@ static bool is_lazy(const Tensor *t) {
   return t && (t->flags & FLAGS_LAZY) && !(t->flags & FLAG_BATCHED);
 }
 
-/* The computed form of x, with its place in the graph. An op that returns it returns x. */
+/* The computed form of x, with x's place in the graph. An op that returns it returns x. */
 Tensor *lazy_computed(Tensor *x) {
   if (!is_lazy(x)) return x;
   Tensor *y = tensor_computed(x);
@@ -35,16 +35,16 @@ Tensor *lazy_computed(Tensor *x) {
   return y;
 }
 
-/* A lazy argument while its op runs. `kept` shares the bytes of what stands in for it: a write
- * leaves them to it. */
+/* A lazy argument while its op runs. `kept` is a snapshot of the stand-in, by which a write
+ * shows. */
 typedef struct {
   Tensor *lazy, *stand_in, *kept;
-  Value *of_call; /* where it was read; NULL: it was given as it is */
-  Value was;      /* there */
+  Value *of_call; /* the Value of a call that held it; NULL: it was passed itself */
+  Value was;      /* its former content */
 } Settled;
 
-/* The lazy arguments of an op under way. When the op ends, what it wrote to the stand-ins is written
- * to the arguments. The watcher is called as for any op. */
+/* The lazy arguments of an op under way. When the op ends, what it wrote to stand-ins is written to
+ * the arguments. The watcher below is told as usual. */
 typedef struct Within {
   struct Within *outer;
   const Watcher *by;
@@ -58,7 +58,8 @@ static int32_t enter(const char *op, int n, const Argument *v) {
   return watcher ? watcher->enter(op, n, v) : -1;
 }
 
-/* Statistics are written without a version, and no history knows of it. */
+/* Writes what the op wrote to a stand-in. Running statistics are written without a version and
+ * without history. */
 static void write_through(const Settled *s) {
   const bool version = tensor_version(s->stand_in) != 0;
   if (!version && tensor_same_memory(s->stand_in, s->kept)) return;
@@ -94,7 +95,7 @@ static Tensor *settled(Within *w, Tensor *x) {
   if (!is_lazy(x)) return x;
   Tensor *y = lazy_computed(x);
   w->of[w->n++] = (Settled){.lazy = x, .stand_in = y, .kept = y ? tensor_snapshot(y) : NULL};
-  if (x == inplace_self) inplace_self = y; /* what is asked of it */
+  if (x == inplace_self) inplace_self = y; /* ops compare it with their argument */
   return y;
 }
 
@@ -105,7 +106,7 @@ static void settle_list(Within *w, Tensors *list) {
   list->v = all;
 }
 
-/* Puts stand-ins for the lazy tensors of an argument into the call, while its function runs. */
+/* Puts stand-ins for the lazy tensors of a Value into the call, while its function runs. */
 static void settle_value(Within *w, Value *v) {
   const Value was = *v;
   const int32_t before = w->n;
@@ -179,7 +180,7 @@ Tensor *t_neg_view(Tensor *x) {
   return blocked(x) ? NULL : flagged(x, FLAG_NEG, &NegViewBackward0);
 }
 
-/* ------------------------------------------------------------ what waits, computed */
+/* ------------------------------------------------------------ lazy tensors, computed */
 
 Tensor *t_resolve_conj(Tensor *x) {
   ANY_ENTERED(t_resolve_conj, "resolve_conj", x);
@@ -262,8 +263,7 @@ Tensor *t_view_as_complex(Tensor *x) {
   return make_view(x, v, n, VIEW_PLAIN);
 }
 
-/* The real or the imaginary parts; of what waits for its conjugate the latter wait for their
- * negatives. */
+/* The real or the imaginary parts. The imaginary parts of a lazy conjugate are lazy negatives. */
 static Tensor *part(Tensor *x, int64_t which) {
   Tensor *plain = x->flags & FLAG_CONJ ? t_conj(x) : x;
   Tensor *y = t_select(t_view_as_real(plain), -1, which);
@@ -282,8 +282,7 @@ Tensor *t_imag(Tensor *x) {
   return part(x, 1);
 }
 
-/* t as a view of its like was made of it: `lens` of tape/slices.h. Its elements from the first of
- * its storage on, if that changes their type. */
+/* x seen through `lens` (tape/slices.h). LENS_COMPLEX shows all of x's storage. */
 Tensor *t_through(Tensor *x, int lens) {
   if (blocked(x) || !lens) return failed() ? NULL : x;
   if (lens & LENS_REAL) x = t_view_as_real(x);
@@ -313,7 +312,7 @@ MAKE_LOOP(polar_f32_loop, complex_f32, float,
           complex_of((float)((double)a * cos((double)b)), (float)((double)a * sin((double)b))))
 MAKE_LOOP(polar_f64_loop, complex_f64, double, complex_of(a *cos(b), a *sin(b)))
 
-/* Both of one floating type, as PyTorch checks it. */
+/* Checks that both have one floating type, with PyTorch's errors. */
 static bool check_parts(const char *op, const Tensor *a, const Tensor *b) {
   if (dtype_complex((DType)a->dtype) == DT_NONE || dtype_complex((DType)b->dtype) == DT_NONE ||
       is_complex(a) || is_complex(b))
@@ -350,8 +349,8 @@ Tensor *t_complex(Tensor *real, Tensor *imag) {
   return y && real->dtype == DT_F16 ? t_to(y, DT_C32) : y;
 }
 
-/* y = r (cos t + i sin t):  r' = Re(conj(g) (cos t + i sin t)),  t' = Re(conj(g) i y). By name the
- * node has kept y, as PyTorch's has, which takes r for positive. */
+/* y = r (cos t + i sin t):  r' = Re(conj(g) (cos t + i sin t)),  t' = Re(conj(g) i y). The node
+ * saves y only to show it: PyTorch's formula uses y, and takes r for positive. */
 GRAD_PARTS(PolarBackward0, "- - result") {
   Tensor *r = saved(n, 0), *t = saved(n, 1), *c = t_mul(g[0], t_complex(t_cos(t), t_neg(t_sin(t))));
   if (needs(n, 0)) gi[0] = t_real(c);

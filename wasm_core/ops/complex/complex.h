@@ -4,11 +4,11 @@
 
 #include "tape/slices.h"
 
-/* x seen as a view of lens `lens` (tape/slices.h) sees its base; recorded. */
+/* x seen through the lens with which a view sees its base (tape/slices.h); recorded. */
 Tensor *t_through(Tensor *x, int lens);
-/* x, or if it is lazy its numbers, computed, with its place in the graph. */
+/* x itself, or a computed copy of a lazy x with its place in the graph. */
 Tensor *lazy_computed(Tensor *x);
-/* Tells the door and the tape how lazy tensors are computed and made. */
+/* Tells the door and the tape how to compute and make lazy tensors. */
 void complex_begin(void);
 
 #endif

@@ -46,8 +46,8 @@ static bool check_device(const Call *c, int k) {
   return false;
 }
 
-/* t, which nobody has seen, in the layout that argument k names; a sparse one of nothing but zeros
- * leaves them all out. */
+/* Converts a fresh t to the layout that argument k names. A sparse tensor of zeros stores no
+ * elements. */
 static Tensor *in_layout(const Call *c, int k, Tensor *t) {
   Layout l = LAYOUT_STRIDED;
   const char *name = arg_str(c, k);
@@ -75,7 +75,7 @@ int32_t device_form(const Call *c, int k, int32_t otherwise) {
   return !arg_given(c, k) ? otherwise : arg_str(c, k)[0] == 'm' ? FORM_META : 0;
 }
 
-/* Where no device is named, it is that of out= or of the tensor that the new one is to be like. */
+/* Without a device, options mean the device of out= or of the tensor to imitate. */
 bool options_begin(const Call *c, int k) {
   if (failed()) return false;
   const Value *like = c->out.tag == TAG_TENSOR ? &c->out : c->v;
@@ -86,7 +86,7 @@ bool options_begin(const Call *c, int k) {
     return needs_elements(c->row->name);
   if (form > 0) {
     form_made = form;
-    unusual_tensors++; /* so that doors look, though there may be no such tensor yet */
+    unusual_tensors++; /* makes doors look, though there may be no such tensor yet */
   }
   return form >= 0;
 }
@@ -327,7 +327,7 @@ static Tensor *check_ends(Tensor *start, Tensor *end, int64_t steps, DType dtype
   return tensor_empty(1, &steps, dtype);
 }
 
-/* An end of a range of this type: integers are cut before they are divided. */
+/* An end of a range of this type: integers are truncated first. */
 static double end_as(const Tensor *t, DType dtype) {
   double v = tensor_get_f(t, 0);
   return dtype_is_float(dtype) ? v : trunc(v);
@@ -388,20 +388,20 @@ Tensor *t_logspace(Tensor *start, Tensor *end, int64_t steps, double base, DType
 
 static int64_t within(int64_t v, int64_t most) { return v < 0 ? 0 : v > most ? most : v; }
 
-/* Of row i of a triangle: the first column and the one past the last. */
+/* The columns [from, to) of row i of a triangle. */
 static void triangle_row(int64_t i, int64_t cols, int64_t offset, bool lower, int64_t *from,
                          int64_t *to) {
   *from = lower ? 0 : within(i + offset, cols);
   *to = lower ? within(i + offset + 1, cols) : cols;
 }
 
-/* The elements of rows first .. last; no more are counted than would be too many anyway. */
+/* The number of elements in rows [first, last). Stops counting once there are too many. */
 static int64_t triangle_count(int64_t first, int64_t last, int64_t cols, int64_t offset,
                               bool lower) {
   int64_t count = 0, from, to;
   for (int64_t i = first, run; i < last && count < UINT32_MAX; i += run) {
     triangle_row(i, cols, offset, lower, &from, &to);
-    /* full rows stand together */
+    /* full rows are adjacent */
     run = to - from < cols ? 1 : lower ? last - i : (last < 1 - offset ? last : 1 - offset) - i;
     count = run > UINT32_MAX ? UINT32_MAX : count + run * (to - from);
   }

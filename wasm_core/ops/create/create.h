@@ -4,9 +4,9 @@
 
 #include "call/call.h"
 
-/* The options start at argument k, in the order of OPTIONS in ops/create/create.def. */
+/* The options begin at argument k, in the order of OPTIONS in ops/create/create.def. */
 DType option_dtype(const Call *c, int k, DType absent);
-/* What `t` makes, on the device that the options name; checked, requires_grad set. */
+/* Evaluates `t` on the device that the options name, checks the options and sets requires_grad. */
 #define made(c, k, t) (options_begin(c, k) ? options_end(c, k, t) : NULL)
 bool options_begin(const Call *c, int k);
 Tensor *options_end(const Call *c, int k, Tensor *t);

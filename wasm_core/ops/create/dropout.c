@@ -13,7 +13,7 @@
 
 enum { PLAIN = 0, CHANNELS = DROP_CHANNELS, ALPHA = DROP_ALPHA };
 
-/* Of x's layout, or (N, C, 1, ...). */
+/* Bernoulli noise of x's layout; for channels, of sizes (N, C, 1, ...). */
 static Tensor *noise_for(Tensor *x, int kind, double p) {
   int64_t sizes[MAX_DIM];
   if (!(kind & CHANNELS)) return random_bernoulli(tensor_empty_like(x, (DType)x->dtype), 1 - p, 0);
@@ -65,7 +65,7 @@ Tensor *t_feature_alpha_dropout(Tensor *x, double p, bool training) {
   return drop(x, p, training, ALPHA | CHANNELS);
 }
 
-/* As nn.functional checks it. */
+/* The check of nn.functional. */
 static bool check_probability(double p) {
   if (p >= 0 && p <= 1) return true;
   fail(ERR_VALUE, "dropout probability has to be between 0 and 1, but got %s", number_text(p));

@@ -1,7 +1,7 @@
 /* Generators, and the fills of rng.h spread over tensors of any layout, dtype and history.
  *
  * Elements are drawn in the order of memory, as rng.h asks, run after run; a fill checks its
- * arguments before the first draw. What the streams are is rng.c's business. */
+ * arguments before the first draw. The streams themselves are in rng.c. */
 #include "ops/create/random.h"
 #include "create_rows.h"
 #include "ops/view/view.h"
@@ -138,7 +138,8 @@ struct Draw {
                                                [DT_I16] = name##_i16, [DT_I8] = name##_i8,   \
                                                [DT_U8] = name##_u8,   [DT_BOOL] = name##_bool};
 
-/* What is drawn for half types is that of float, but for integers of as many bits as they hold. */
+/* Half types are drawn as float. Only random_() draws integers of as many bits as the type
+ * holds. */
 #define HALF_FILL(s, DIGITS)                                                                  \
   static void random_##s(const Draw *d, void *out, int64_t n) {                               \
     float *o = out;                                                                           \
@@ -146,7 +147,7 @@ struct Draw {
   }
 HALF_FILL(f16, 11)
 HALF_FILL(bf16, 8)
-/* Block by block: what fills none is drawn after them, and only once. */
+/* Fills whole blocks, then the last 16 elements as a block if a rest is left. */
 static void normal_half(const Draw *d, void *out, int64_t n) {
   enum { BLOCK = 16 };
   float *o = out;
@@ -169,7 +170,7 @@ ALL_FILLS(randint, TWO_BOUNDS)
 
 enum { RUN = 256 };
 
-/* A run whose elements lie apart goes through a block on the stack. */
+/* Elements that lie apart are drawn to a block on the stack first. */
 static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
   const Draw *d = ctx;
   if (st[0] == d->width) {
@@ -247,11 +248,11 @@ Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
   return fill_uniform(x, from, to, gen);
 }
 
-/* in_blocks: as the fill of a contiguous tensor goes. */
+/* in_blocks: with the fill of contiguous tensors. */
 static Tensor *fill_normal(Tensor *x, bool in_blocks, double mean, double std, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(std >= 0)) return fail(ERR_RUNTIME, "normal expects std >= 0.0, but found std %g", std);
-  Tensor *parts = parts_of(x); /* each of half the variance */
+  Tensor *parts = parts_of(x); /* each with half the variance */
   if (parts) return fill_normal(parts, in_blocks, mean, std / sqrt(2), gen) ? x : NULL;
   return fill(x, in_blocks ? normal_fills : normal_serial_fills, "normal_kernel_cpu", gen,
               (Draw){.a = mean, .b = std});
@@ -356,7 +357,7 @@ static bool round_bounds(const Tensor *x, int64_t *low, int64_t *high) {
   return x->dtype == DT_F64 ? rng_randint_bounds_f64(low, high) : rng_randint_bounds_f32(low, high);
 }
 
-/* The unsigned types that have no fills of their own: what is drawn for int64, cast. */
+/* Unsigned types without fills of their own: drawn as int64, then cast. */
 static bool drawn_wide(DType d) { return d == DT_U16 || d == DT_U32 || d == DT_U64; }
 
 static Tensor *fill_from_wide(Tensor *x, int64_t low, int64_t high, int32_t gen) {
@@ -386,13 +387,13 @@ Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
   return fill(x, randint_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low, .high = high});
 }
 
-/* All that the dtype holds without a gap. */
+/* Draws from all integers that the dtype holds without a gap. */
 static Tensor *random_words(Tensor *x, int32_t gen) {
   OP_ENTERED(random_words, "random_", x, gen);
   return fill(x, random_fills, "random_kernel_cpu", gen, (Draw){.a = 0});
 }
 
-/* From low to the last number of the dtype. The least int64 stands for no bound at all. */
+/* Draws from low to the last number of the dtype. The least int64 stands for no bound at all. */
 static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
   OP_ENTERED(random_integers_from, "random_", x, low, gen);
   if (blocked(x)) return NULL;
@@ -419,7 +420,7 @@ static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
   return fill(x, random_from_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low});
 }
 
-/* the number that a tensor stands for in randint_like */
+/* the number in the tensor argument of randint_like */
 int64_t random_high(Tensor *high) {
   if (blocked(high)) return 0;
   if (high->ndim) fail(ERR_RUNTIME, "high must be a scalar tensor and on CPU");
@@ -483,7 +484,7 @@ static void coins_loop(char **p, const int64_t *st, int64_t n, const void *ctx) 
   })
 }
 
-/* Each x is 1 with the probability that p, which broadcasts to x, has there. */
+/* Sets each x to 1 with the probability at its place in p, which broadcasts to x. */
 static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   OP_ENTERED(random_bernoulli_each, "bernoulli_", x, p, gen);
   if (blocked(x) || !p || !check_overlap_internal(x)) return NULL;
@@ -514,15 +515,15 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
 
 /* ------------------------------------------------------------ factories */
 
-/* out, given these sizes; its strides stay where it has them already. */
+/* Gives out these sizes. Its strides stay if it has the sizes already. */
 static Tensor *resized(Tensor *out, int ndim, const int64_t *sizes) {
   if (failed() || sizes_numel(ndim, sizes) < 0) return NULL;
   if (sizes_equal(out->ndim, out->sizes, ndim, sizes)) return out;
   return tensor_resize(out, ndim, sizes) ? out : NULL;
 }
 
-/* What factories fill: out=, resized without a word, or a new tensor. Options stand from argument k
- * on. */
+/* The tensor that a factory fills: out=, resized without a warning, or a new one. Options begin at
+ * argument k. */
 Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
   DType dtype = option_dtype(c, k, absent);
   if (failed()) return NULL;
@@ -530,7 +531,7 @@ Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
   return made(c, k, out ? resized(out, sizes.n, sizes.v) : t_empty(sizes, dtype, NULL));
 }
 
-/* As argument 0; memory_format stands after the options */
+/* A tensor like argument 0; memory_format follows the options. */
 Tensor *random_like(Call *c, int k) {
   Tensor *x = arg_tensor(c, 0);
   if (blocked(x)) return NULL;
@@ -539,7 +540,7 @@ Tensor *random_like(Call *c, int k) {
 
 /* ------------------------------------------------------------ ops in place */
 
-/* Values that were drawn depend on nothing: every input gets zeros. */
+/* Drawn values depend on nothing: every input gets a zero gradient. */
 static void grad_zeros(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++)
     if (needs(n, i)) gi[i] = t_zeros_like(g[0]);
@@ -565,7 +566,7 @@ DRAWN(RandomBackward2)
 
 NO_DERIVATIVE(bernoulli)
 
-/* The node of an op in place on x, whose values may depend on p (or NULL). */
+/* The node of an in-place op on x, whose values may depend on p (or NULL). */
 static Node *drawn_node(const NodeType *type, Tensor *x, Tensor *p) {
   return dtype_is_float(tensor_dtype(x)) ? node_new(type, 0, 0, x, p, NULL) : NULL;
 }
@@ -580,7 +581,7 @@ static Tensor *drawn(Tensor *x, Node *n, const Tensor *filled) {
   return x;
 }
 
-/* An op in place on x: its signature, what it records, and the fill. */
+/* An in-place op on x: its signature, what it records, and the fill. */
 #define IN_PLACE(signature, Type, filled)                \
   Tensor *signature {                                    \
     if (blocked(x) || !check_inplace(x)) return NULL;    \
@@ -623,8 +624,8 @@ static bool check_spread(Tensor *std) {
 }
 
 /* z * std + mean with z of the standard normal distribution; a factor or summand that is NULL is
- * left out. A result for out= is drawn as out itself would be, but apart from it: it may be one
- * of the operands. */
+ * left out. A result for out= is drawn in out's layout, but apart from out, which may be an
+ * operand. */
 static Tensor *spread(Tensor *mean, Tensor *std, double std_number, int32_t gen,
                       const Tensor *out) {
   const Tensor *lead = mean && mean->ndim ? mean : std ? std : mean;
@@ -755,8 +756,8 @@ static bool check_rows(const Sampler *s, const char *p, int64_t rows, int64_t ro
   return check_weights(worst, true);
 }
 
-/* Without replacement the k greatest weights over exponential numbers win, and those are drawn
- * in the order of memory of the weights; rng.c does rows that follow each other. */
+/* Without replacement the k greatest weights over exponential numbers win. The latter are drawn in
+ * the order of memory of the weights; rng.c handles rows that follow each other. */
 static Tensor *draw_unique(Tensor *w, Tensor *y, int64_t k, int32_t gen) {
   Tensor *sorted[2] = {NULL, NULL};
   Tensor *q = fill(tensor_empty_like(w, tensor_dtype(w)), exponential_fills, "exponential_cpu", gen,

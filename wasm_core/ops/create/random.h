@@ -11,7 +11,7 @@
 
 /* --- generators --- */
 Rng *random_generator(int32_t id);  /* NULL with the error set if there is none of that id */
-Rng *random_source(int32_t id);     /* the same for a draw; an error where vmap allows none */
+Rng *random_source(int32_t id);     /* likewise for a draw; an error where vmap allows none */
 int32_t random_generator_new(void); /* seeded as PyTorch's; 0 on OOM */
 void random_generator_free(int32_t id);
 void random_seed(int32_t id, int64_t seed);

@@ -1,8 +1,8 @@
 /* Draws by rejection, an element at a time: poisson, binomial, gamma, Dirichlet; and the
  * derivatives of the last two by their parameters (kernels/pathwise.h).
  *
- * All draw uniforms and serial normals of double from the stream, whatever the dtype, in the
- * logical order of elements. */
+ * All of these draw uniforms and serial normals of double from the stream, whatever the dtype, in
+ * the logical order of elements. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -194,8 +194,8 @@ static double gamma_by_rejection(Rng *r, double shifted) {
   }
 }
 
-/* Below 1, a draw for 1 more is scaled. f32: PyTorch computes with the concentration in its type;
- * the third is a float's for any. */
+/* Below 1, draws with 1 more and scales. f32: PyTorch computes with a float32 concentration in
+ * float32; its third is a float for every type. */
 static double next_gamma(Rng *r, double concentration, bool f32) {
   const double third = (double)(1.0f / 3);
   if (concentration == 0) return 0;
@@ -208,7 +208,7 @@ static double next_gamma(Rng *r, double concentration, bool f32) {
 GRAD(StandardGammaBackward0, "self result")
 { gi[0] = t_mul(g[0], t_standard_gamma_grad(saved(n, 0), saved(n, 1))); }
 
-/* Never below the least normal number; so a NaN becomes that. */
+/* Results are at least the least normal number; a NaN becomes that. */
 Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
   OP_ENTERED(t_standard_gamma, "_standard_gamma", concentration, gen);
   if (blocked(concentration)) return NULL;
@@ -236,7 +236,7 @@ Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
 
 /* ------------------------------------------------------------ Dirichlet */
 
-/* v, no less than `least` and no more than `most`; a NaN is the least. */
+/* v clamped to [least, most]; a NaN becomes `least`. */
 static double within(double v, double least, double most) {
   v = v > least ? v : least;
   return v < most ? v : most;
@@ -285,7 +285,7 @@ SAME3(dirichlet_loops_f64, double, double, pathwise_dirichlet(a, b, c))
 static const Loops dirichlet_loops[1] = {{TABLE_FLOAT(dirichlet_loops)}};
 LOOPS_END
 
-/* Of operands of one floating type; contiguous, whatever they are. */
+/* The derivative of draws, contiguous. The operands must share one floating type. */
 static Tensor *derivative(const Loops *loops, const char *kernel, int k, Tensor **in) {
   for (int i = 1; i < k; i++)
     if (in[i]->dtype != in[0]->dtype)

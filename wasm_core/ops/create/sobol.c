@@ -2,7 +2,7 @@
  * the recurrence of I. A. Antonov and V. M. Saleev, 1979, and scrambled as by A. B. Owen, 1998.
  *
  * A sequence is given by its direction numbers, BITS of them a dimension (the state), and by the
- * point it has come to (quasi), both int64. The numbers to begin with are data of the host's. */
+ * point it has come to (quasi), both int64. The host provides the initial numbers. */
 #include "create_rows.h"
 #include "ground/memory.h"
 #include "ops/op.h"
@@ -26,7 +26,7 @@ static bool check_point(const Tensor *quasi, int64_t dimension) {
   return !failed();
 }
 
-/* Points number from `at` on. There are 2^BITS, and that many may be passed over. */
+/* Checks that n points follow number `at`. There are 2^BITS points. */
 static bool check_points(int64_t at, int64_t n) {
   const int64_t all = INT64_C(1) << BITS;
   if (at >= 0 && at < all && n < all - at) return true;
@@ -38,7 +38,7 @@ static Tensor *plain(Tensor *x) { return WITHOUT_GRAD(t_contiguous(x)); }
 static Tensor *copy(Tensor *x) { return WITHOUT_GRAD(t_clone_format(x, FORMAT_CONTIGUOUS)); }
 static int64_t *integers(const Tensor *t) { return (int64_t *)(void *)tensor_data(t); }
 
-/* What was computed apart, as the new values of x. */
+/* Writes values computed apart to x. */
 static Tensor *written(Tensor *x, Tensor *values) {
   if (blocked(x, values) || !tensor_copy_data(x, values)) return NULL;
   tensor_bump_version(x);
@@ -47,13 +47,13 @@ static Tensor *written(Tensor *x, Tensor *values) {
 
 /* ------------------------------------------------------------ points */
 
-/* To point number at + 1: the direction numbers of the lowest bit of `at` that is not set. */
+/* Steps to point number at + 1: applies the direction numbers of the lowest clear bit of `at`. */
 static void step(int64_t *quasi, const int64_t *state, int64_t dimension, int64_t at) {
   int bit = __builtin_ctzll(~(uint64_t)at);
   for (int64_t d = 0; d < dimension; d++) quasi[d] ^= state[d * BITS + bit];
 }
 
-/* n points behind number `at`, (n, dimension) in [0, 1), and the last of them as numbers. */
+/* n points after number `at`, (n, dimension) in [0, 1), and the last of them as integers. */
 bool t_sobol_engine_draw(Tensor *quasi, int64_t n, Tensor *state, int64_t dimension, int64_t at,
                          DType dtype, Tensor **out) {
   OP_ENTERED_AS(t_sobol_engine_draw(quasi, n, state, dimension, at, dtype, out),
@@ -89,7 +89,7 @@ Tensor *t_sobol_engine_ff_(Tensor *quasi, int64_t n, Tensor *state, int64_t dime
   Tensor *now = copy(quasi), *directions = plain(state);
   if (!now || !directions) return NULL;
   if (tensor_absent(now)) return written(quasi, now);
-  /* Point k has the direction numbers of the bits of its Gray code. */
+  /* Point k combines the direction numbers of the bits of its Gray code. */
   int64_t codes = (at ^ at >> 1) ^ ((at + n) ^ (at + n) >> 1);
   const int64_t *v = integers(directions);
   for (int bit = 0; bit < BITS; bit++)
@@ -100,9 +100,9 @@ Tensor *t_sobol_engine_ff_(Tensor *quasi, int64_t n, Tensor *state, int64_t dime
 
 /* ------------------------------------------------------------ states */
 
-/* What the host packed: of each dimension but the first, by how much (halved) its polynomial is
- * above the one before, a byte; then of each the first numbers but 1, lowest bit first. Number k is
- * odd and below 2^(k + 1): k bits tell it. */
+/* Initial direction numbers as the host packs them, for each dimension but the first. `gaps`: a
+ * byte each, half the difference of its polynomial from the one before. `bits`: its first numbers,
+ * lowest bit first. Number k is odd and below 2^(k + 1), so it takes k bits. */
 typedef struct {
   const uint8_t *gaps, *bits;
   int64_t n, n_bits, at;
@@ -155,8 +155,8 @@ Tensor *t_sobol_engine_initialize_state_(Tensor *state, int64_t dimension, Tenso
   return written(state, now);
 }
 
-/* Multiplies all numbers, as vectors of bits, by a lower triangular matrix a dimension, whose
- * diagonal counts as ones. */
+/* Multiplies all numbers, as vectors of bits, by one lower triangular matrix for each dimension.
+ * The diagonals count as ones. */
 Tensor *t_sobol_engine_scramble_(Tensor *state, Tensor *matrices, int64_t dimension) {
   OP_ENTERED(t_sobol_engine_scramble_, "_sobol_engine_scramble_", state, matrices, dimension);
   if (blocked(state, matrices) || !check_state(state, dimension)) return NULL;

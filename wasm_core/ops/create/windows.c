@@ -1,7 +1,7 @@
 /* The windows of spectral analysis: of torch.signal.windows, and by older names of torch.
  *
- * Argument 0 of the call is the length, its options stand from `options` on. The steps of a window
- * that is not symmetric are those of one with an element more. */
+ * Argument 0 of the call is the length; the options begin at argument `options`. A window that is
+ * not symmetric has the steps of a window with one element more. */
 #include <math.h>
 #include <string.h>
 
@@ -12,16 +12,16 @@
 #include "ops/op.h"
 #include "ops/view/copy.h"
 
-/* How a window is made: from the options of a call, or unrecorded. */
+/* How to make a window: from the options of a call, or unrecorded. */
 typedef struct {
   const Call *c;
-  int options; /* where they begin */
+  int options; /* the first option */
   int64_t n;   /* its length */
   bool recorded;
-  DType dtype, half; /* half: what the window is rounded to, or DT_NONE */
+  DType dtype, half; /* half: the type to which the window is rounded, or DT_NONE */
 } Window;
 
-/* False with the error set for what windows cannot be. */
+/* Sets up w. False with the error set for options that windows do not take. */
 static bool begin_as(Window *w, const Call *c, int options, const char *name, DType dtype) {
   *w = (Window){c, options, arg_int(c, 0), true, dtype, DT_NONE};
   const char *layout = arg_str(c, options + 1);
@@ -41,7 +41,7 @@ static bool begin(Window *w, const Call *c, int options, const char *name) {
   return begin_as(w, c, options, name, d == DT_NONE ? dtype_default() : d);
 }
 
-/* What a window is computed from requires grad if the window is to. */
+/* An input of the window's formula, which requires grad if the window is to. */
 static Tensor *source(const Window *w, Tensor *t) {
   return w->recorded ? made(w->c, w->options, t) : t;
 }
@@ -52,7 +52,7 @@ static Tensor *placed(const Window *w, Tensor *t) {
 }
 static Tensor *ones(const Window *w) { return source(w, t_ones((Ints){1, &w->n}, w->dtype)); }
 
-/* As many numbers as the window has, of which each is `step` from the next. */
+/* One number for each element of the window, `step` apart. */
 static Tensor *line(const Window *w, double start, double step) {
   Tensor *first = tensor_wrapped_f(start * step),
          *last = tensor_wrapped_f((start + (double)w->n - 1) * step);

@@ -1,4 +1,4 @@
-/* Activations with options, checks or structure of their own; plain ones are rows of
+/* Activations with options, checks or structure of their own. Plain ones are rows of
  * ops/elementwise/elementwise.def. */
 #include <string.h>
 
@@ -54,7 +54,7 @@ Tensor *t_softsign(Tensor *x) {
   return failed() || !x ? NULL : t_div(x, t_add(t_abs(x), tensor_wrapped_i(1)));
 }
 
-/* PyTorch's kernel leaves exp(-|x|) to the node. */
+/* PyTorch's kernel gives the node exp(-|x|) too. */
 Tensor *t_log_sigmoid(Tensor *x) {
   Tensor *y = t_logsigmoid(x);
   if (!y || !y->grad_fn) return y;
@@ -68,8 +68,7 @@ Tensor *t_tanhshrink(Tensor *x) {
   return failed() || !x ? NULL : t_sub(x, t_tanh(x));
 }
 
-/* x' = g where x > 0, r g elsewhere: r is the noise drawn in training, the mean of its bounds
- * otherwise. */
+/* x' = g where x > 0, r g elsewhere: r is noise in training, else the mean of its bounds. */
 GRAD_OF(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b", false,
         "RreluWithNoiseBackward1") {
   Tensor *x = saved(n, 0), *noise = saved(n, 1);
@@ -78,8 +77,8 @@ GRAD_OF(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b", fals
                           : t_where(t_gt(x, tensor_wrapped_f(0)), g[0], t_mul_f(g[0], slope));
 }
 
-/* A factor for each element: 1 where x > 0, else uniform, drawn one after the other as PyTorch
- * does. */
+/* A factor for each element: 1 where x > 0, else uniform noise, drawn element by element like
+ * PyTorch's. */
 static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
   Tensor *noise = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
   Rng *rng = vmap_may_draw() ? random_generator(0) : NULL;

@@ -25,7 +25,7 @@ LOOPS(ANY_COMPLEX, 3, add3, (W)a + m_mul((W)c, (W)b))
 LOOPS(NUMBER_COMPLEX, 3, sub3, (W)a - m_mul((W)c, (W)b))
 LOOPS_END
 
-/* The rules of PyTorch for alpha; true if it fits. */
+/* Whether alpha is allowed; PyTorch's errors. */
 static bool check_alpha(DType d, const Tensor *alpha) {
   if (alpha->dtype == DT_BOOL && d != DT_BOOL)
     return fail(ERR_RUNTIME, "Boolean alpha only supported for Boolean results.");
@@ -77,7 +77,7 @@ typedef struct {
 static Tensor *scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
-  if (alpha && dtype_is_complex((DType)alpha->dtype)) { /* more than a node's number says */
+  if (alpha && dtype_is_complex((DType)alpha->dtype)) { /* a node's number is real */
     b = t_mul(b, alpha);
     alpha = NULL;
   }
@@ -91,7 +91,7 @@ static Tensor *scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
   return set_history(run(f == 1 ? op->two : op->three, &(Tensors){f == 1 ? 2 : 3, in}, d, NULL), n);
 }
 
-/* The same where an operand is sparse. */
+/* `scaled` with a sparse operand. */
 static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b, Tensor *alpha,
                                       bool negated) {
   ANY_ENTERED_AS(scaled_sparse(type, a, b, alpha, negated), negated ? "sub" : "add", a, b, alpha);
@@ -160,7 +160,7 @@ Tensor *t_add_f(Tensor *a, double b) {
 
 /* ------------------------------------------------------------ division */
 
-/* Division and remainder that round down, as Python's, of mod = fmod(a, b); without branches,
+/* Division and remainder that round down, like Python's, from mod = fmod(a, b); without branches,
  * for vectors. */
 #define FLOOR_DIV(T)                                                               \
   static inline T floor_div_##T(T a, T b, T mod) {                                 \
@@ -253,14 +253,14 @@ GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor")
 
 typedef struct {
   Tensor *by;
-  const char *mode; /* NULL: of floor_divide */
+  const char *mode; /* NULL: floor_divide */
 } Division;
 static Tensor *quotient_of_values(const void *with, Tensor *values) {
   const Division *k = with;
   return k->mode ? t_div_mode(values, k->by, k->mode) : t_floor_divide(values, k->by);
 }
 
-/* A quotient of zero is zero, whatever it is divided by; PyTorch says nothing of x / 0 here. */
+/* Divides the stored values: a zero stays zero. PyTorch reports no x / 0 here. */
 static Tensor *rounded_quotient_sparse(Tensor *a, Tensor *b, const char *mode) {
   if (blocked(a, b)) return NULL;
   if (is_sparse(b) || b->ndim)
@@ -389,7 +389,8 @@ GRAD_EACH(PowBackward0, "self | exponent:x")
                  : t_mul(g[0], t_mul_f(t_pow(saved(n, 0), tensor_wrapped_f(k - 1)), k));
 }
 
-/* The base, conjugated as what is saved: a negative one lies on the cut of the logarithm. */
+/* The base, conjugated like saved values. A negative real base must lie on the same side of the
+ * logarithm's cut. */
 static Tensor *saved_base(Node *n, const Tensor *g) {
   Tensor *a = saved(n, 0);
   if (!a || !g || is_wrapped(a) || !dtype_is_complex((DType)g->dtype)) return a;
@@ -435,14 +436,14 @@ static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
   return set_history(pow_values(a, b, d), n);
 }
 
-/* PyTorch lays out some results as if their operand were contiguous. */
+/* The operand of ops whose results PyTorch lays out as if the operand were contiguous. */
 static Tensor *plain_contiguous(Tensor *x) { return WITHOUT_GRAD(t_contiguous(x)); }
 
 static Tensor *pow_of_values(const void *with, Tensor *values) {
   return t_pow(values, (Tensor *)(uintptr_t)with);
 }
 
-/* Powers of sparse tensors that keep zeros. */
+/* Powers of sparse tensors with exponents that keep zeros. */
 static Tensor *pow_sparse(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   if (is_sparse(b) || !is_wrapped(b) || dtype_is_complex((DType)b->dtype))
@@ -477,13 +478,13 @@ Tensor *t_square(Tensor *x) {
   return blocked(x) ? NULL : t_pow(x, tensor_wrapped_i(2));
 }
 
-/* An operand of float_power: in double, or complex with doubles. */
+/* An operand of float_power, in double or complex double. */
 static Tensor *wide_power(Tensor *x, DType d) {
   if (!is_wrapped(x)) return t_to(x, d);
   return d == DT_C128 ? tensor_wrapped_c(tensor_get_c(x, 0)) : tensor_wrapped_f(number_f(x));
 }
 
-/* Both in double; in place only what is double already. */
+/* Computes in double. In place, the base must be double already. */
 Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
   OP_ENTERED(t_float_power, "float_power", a, b, inplace);
   if (blocked(a, b)) return NULL;
@@ -504,8 +505,9 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
 
 /* ------------------------------------------------------------ selection */
 
-/* By width alone: the condition, then the two values; or what is filled, where, with what.
- * Compilers make few vectors of a choice by bytes, but many of bits. */
+/* Selection by width alone. Operands are the condition and two values, or for fills the old value,
+ * the mask and the new value. Compilers vectorise a choice between bytes badly, and a choice
+ * between bits well. */
 #define SELECT(fn, BITS, C, A, B)                                                      \
   static void fn##_##BITS(char *const *q, size_t n, const double *k, LoopScratch *s) { \
     uint##BITS##_t *o = (uint##BITS##_t *)(void *)q[0];                                \
@@ -591,14 +593,14 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
   save(n, 0, mask);
   Tensor *in[3] = {destination ? x : plain_contiguous(x), mask, cast_plain(value, d)};
   if (blocked(in[0], in[2])) return NULL;
-  /* an element that may be written */
+  /* the value may be an element of the destination */
   if (destination && in[2]->storage == destination->storage) in[2] = tensor_snapshot(in[2]);
   return set_history(run_raw(fill[dtype_bytes(d)], 3, in, d), n);
 }
 
 /* ------------------------------------------------------------ bounds */
 
-/* NaN stays NaN, be it the value or a bound. */
+/* NaN stays NaN, in a value or a bound. */
 LOOPS_BEGIN
 #define AT_LEAST(a, b) ((((a) < (b)) | ((b) != (b))) ? (b) : (a))
 #define AT_MOST(a, b) ((((a) > (b)) | ((b) != (b))) ? (b) : (a))
@@ -642,8 +644,8 @@ GRAD_EACH(ClampMaxBackward1, "self - max")
 
 static bool is_number(const Tensor *edge) { return edge && is_wrapped(edge); }
 
-/* x between min and max, of which one may be NULL; `one_edge`: by a node that knows the other
- * alone. */
+/* x between min and max, one of which may be NULL. `one_edge`: the node has an edge for the other
+ * bound only. */
 static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Tensor *x, Tensor *min,
                        Tensor *max, bool one_edge) {
   Tensor *in[3] = {x, min ? min : max, min && max ? max : NULL};
@@ -708,7 +710,7 @@ static inline bool near_zero_c128(complex_f64 z) { return complex_abs(z) < 0.5; 
 #define NEAR_ZERO(x) \
   _Generic((x), float: near_zero_f32, complex_f64: near_zero_c128, default: near_zero_f64)(x)
 LOOPS_BEGIN
-/* From the nearer end, so that weight 1 gives b exactly. */
+/* Starts from the nearer end, so that weight 1 gives b exactly. */
 LOOPS(REAL_COMPLEX, 3, lerp_loops, NEAR_ZERO(c) ? a + m_mul(c, b - a) : b - m_mul(b - a, (T)1 - c))
 LOOPS(NUMBER_COMPLEX, 4, addcmul_loops, (W)a + m_mul(m_mul((W)d, (W)b), (W)c))
 LOOPS(REAL_COMPLEX, 4, addcdiv_loops, a + m_div(m_mul(d, b), c))
@@ -807,7 +809,7 @@ Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
                   value);
 }
 
-/* ------------------------------------------------------------ odd ones */
+/* ------------------------------------------------------------ other functions */
 
 LOOPS_BEGIN
 LOOPS(ANY, 2, heaviside_loops, a == 0 ? b : (T)(a > 0))
@@ -937,7 +939,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   return set_history(y, n);
 }
 
-/* Infinities become the largest finite numbers of the type where nothing else is asked for. */
+/* Infinities become the largest finite numbers of the type unless other numbers are given. */
 typedef struct {
   double nan, posinf, neginf;
   bool has_posinf, has_neginf;
@@ -990,7 +992,7 @@ Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan
     return fail(ERR_RUNTIME, "atol must be greater than or equal to zero, but got %g", atol);
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
-    if (a->dtype == DT_BOOL || a->dtype == DT_U8) { /* which have no differences below 0 */
+    if (a->dtype == DT_BOOL || a->dtype == DT_U8) { /* no differences below 0 otherwise */
       a = cast_plain(a, DT_I64);
       b = cast_plain(b, DT_I64);
     }

@@ -1,5 +1,5 @@
-/* Bessel functions, modified ones, the spherical one of order 0 and Airy's, in double. None has a
- * gradient. */
+/* Bessel functions, modified ones, the spherical one of order 0 and Airy's, in double. No
+ * gradients. */
 #include <math.h>
 
 #include "elementwise_rows.h"

@@ -1,9 +1,9 @@
 /* Element-wise ops: promotion, destinations, the running of loops, and the rows of
  * ops/elementwise/elementwise.def.
  *
- * A row becomes a loop a dtype, an op that records itself, and a gradient: one fused loop when only
- * first derivatives are asked for, op calls otherwise. Loops see contiguous blocks only: strided
- * and broadcast operands pass through buffers that stay in the first-level cache. */
+ * A row becomes a loop for each dtype, an op that records itself, and a gradient: one fused loop in
+ * a first-order backward, op calls otherwise. Loops see contiguous blocks only: strided and
+ * broadcast operands pass through buffers that stay in the first-level cache. */
 #include "ops/elementwise/elementwise.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static DType wider(DType a, DType b) {
 
 DType default_complex(void) { return dtype_to_complex(dtype_default()); }
 
-/* The default type of a host number's kind, which is all that it contributes. */
+/* The default type of a host number's kind; a number contributes no more. */
 static DType wrapped_dtype(const Tensor *t) {
   if (dtype_is_complex((DType)t->dtype)) return default_complex();
   return dtype_is_float((DType)t->dtype) ? dtype_default() : (DType)t->dtype;
@@ -32,7 +32,7 @@ static DType outrank(DType high, DType low) {
   if (high == DT_NONE) return low;
   if (low == DT_NONE || dtype_kind(high) >= dtype_kind(low)) return high;
   if (dtype_is_float(high)) return dtype_to_complex(high);
-  if (dtype_is_complex(low)) return low; /* bare types too, which have no common type with it */
+  if (dtype_is_complex(low)) return low; /* also bare types, which have no common type with it */
   return dtype_promote(high, low);
 }
 
@@ -51,16 +51,16 @@ DType result_dtype(int n, Tensor *const *t) {
   return outrank(dimensioned, outrank(zero_dim, number));
 }
 
-/* What a row of elementwise.def says beside its formula; see there. */
+/* The properties that a row of elementwise.def adds behind its formula; see there. */
 typedef struct {
-  const char *kernel;  /* what refuses a dtype, if not "name_cpu" */
+  const char *kernel;  /* the kernel named in dtype errors, if not "name_cpu" */
   const char *refusal; /* the whole message, if it names no kernel */
-  /* Names of the nodes of the forms with a number on the left and on the right (NULL: the same),
-   * and what the latter keeps. */
+  /* Names of the nodes if a number is on the left or on the right (NULL: the plain name), and the
+   * fields of the latter. */
   const char *left, *right, *of_right;
   bool wide;                     /* takes no half type */
   bool rounds;                   /* its numbers become a half type */
-  Tensor *(*complex)(Tensor *x); /* the op of complex numbers, where that is another function */
+  Tensor *(*complex)(Tensor *x); /* the op for complex numbers, if it is another function */
 } Facts;
 
 static NOINLINE DType refuse_dtype(DType d, const char *op, const Facts *facts) {
@@ -70,7 +70,7 @@ static NOINLINE DType refuse_dtype(DType d, const char *op, const Facts *facts) 
   return DT_NONE;
 }
 
-/* The dtype an op of this domain computes in for operands of common type d; DT_NONE with an
+/* The dtype in which an op of this domain computes operands of common type d; DT_NONE with an
  * error. */
 static DType domain_dtype(Domain domain, DType d, const char *op, const Facts *facts) {
   static const uint8_t taken[] = {/* the kinds, as bits */
@@ -117,7 +117,7 @@ INLINE bool lies_alike(const Tensor *a, const Tensor *b) {
   return true;
 }
 
-/* The destination may be written directly if no operand overlaps it otherwise than element by
+/* The destination, if it may be written directly: no operand may overlap it, unless element by
  * element. */
 static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t *sizes,
                                 DType dtype) {
@@ -136,15 +136,14 @@ static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t
   return tensor_alias(d, ndim, d->sizes, d->strides, d->offset);
 }
 
-/* The stride of dimension i of a result of `ndim` dimensions, as a broadcast operand has it; 0:
- * none. */
+/* The stride of a broadcast operand in dimension i of a result of `ndim` dimensions; 0: none. */
 static int64_t stride_at(const Tensor *t, int ndim, const int64_t *sizes, int i) {
   int k = i - (ndim - t->ndim);
   return k < 0 || (t->sizes[k] == 1 && sizes[i] != 1) ? 0 : t->strides[k];
 }
 
-/* Above zero if j, which would lie outside i, should lie inside it; below zero if not; the first
- * operand that can tell decides. */
+/* Above zero if dimension j, now outside i, should lie inside it; below zero if not. The first
+ * operand with different strides decides. */
 static int swap_wanted(int n, Tensor *const *t, int ndim, const int64_t *sizes, int i, int j) {
   for (int k = 0; k < n; k++) {
     int64_t a = stride_at(t[k], ndim, sizes, i), b = stride_at(t[k], ndim, sizes, j);
@@ -155,8 +154,8 @@ static int swap_wanted(int n, Tensor *const *t, int ndim, const int64_t *sizes, 
   return 0;
 }
 
-/* A dense tensor whose dimensions lie in memory as the operands' do: PyTorch's insertion sort,
- * the innermost first, which passes over dimensions that no operand can compare. */
+/* A dense tensor with the operands' order of dimensions: PyTorch's insertion sort from the
+ * innermost on, which passes over dimensions that no operand can compare. */
 static Tensor *empty_in_order(int n, Tensor *const *t, int ndim, const int64_t *sizes,
                               DType dtype) {
   int order[MAX_DIM];
@@ -205,7 +204,7 @@ typedef struct {
   Loop *cast;        /* memory to buffer, or for the result buffer to memory */
   int64_t bytes;     /* of the loop's element */
   bool same;         /* memory holds the loop's type */
-  const char *splat; /* the one element that fills the buffer now */
+  const char *splat; /* the one element that fills the buffer at present */
   int64_t splat_n;
 } Side;
 
@@ -213,14 +212,14 @@ typedef struct {
   Flat *loop;
   const double *k;
   int n;
-  bool by_lanes; /* the loop takes multiples of LANES only */
-  int64_t block; /* the elements that a buffer holds */
+  bool by_lanes; /* the loop takes only multiples of LANES */
+  int64_t block; /* the number of elements in a buffer */
   Side side[ITER_MAX];
-  char (*buffers)[BLOCK * 8]; /* one an operand; keep what is in them from block to block */
+  char (*buffers)[BLOCK * 8]; /* one for each operand; contents stay from block to block */
 } Blocks;
 
-/* n elements in contiguous memory, at n_p places; a rest that fills no LANES is handled in a
- * place of its own. */
+/* Runs a loop over n elements of contiguous memory, at n_p addresses. A rest shorter than LANES
+ * goes through a padded copy. */
 static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *const *p,
                      size_t bytes_out, size_t bytes, size_t n) {
   size_t whole = by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
@@ -244,7 +243,7 @@ static void run_block(const Blocks *b, char *const *p, size_t n) {
            (size_t)b->side[b->n - 1].bytes, n);
 }
 
-/* Fills a buffer with n times an element of four bytes, and some more. */
+/* Fills a buffer with an element of four bytes, n times rounded up. */
 static void splat_4(char *buffer, const char *from, int64_t n) {
   const i32x4 v = i32x4_splat(*(const int32_t *)(const void *)from);
   TOOK(EACH_SPLAT);
@@ -252,7 +251,7 @@ static void splat_4(char *buffer, const char *from, int64_t n) {
     UNROLLED for (int l = 0; l < 64; l += 16) memcpy(buffer + l, &v, sizeof v);
 }
 
-/* Brings m elements to a buffer; a broadcast element is brought once. */
+/* Copies m elements to a buffer; a broadcast element only once. */
 static void gather(Side *s, char *buffer, char *from, int64_t stride, int64_t m) {
   if (stride == 0 && s->splat == from && s->splat_n >= m) return;
   _Alignas(8) char one[8];
@@ -293,13 +292,13 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
   }
 }
 
-/* Blocks of rows that are too short to be run one by one. */
+/* Rows too short to be run one by one, as blocks. */
 typedef struct {
   Blocks *blocks;
   int64_t n, strides[ITER_MAX]; /* of a row */
 } Rows;
 
-/* Fills each of the rows with the element that stands for it. */
+/* Fills each row with its one element. */
 #define SPREAD_ROWS(T)                                                                    \
   static void spread_rows_##T(char *to, const char *from, int64_t outer, int64_t rows,    \
                               int64_t n) {                                                \
@@ -311,8 +310,8 @@ typedef struct {
 SPREAD_ROWS(int32_t)
 SPREAD_ROWS(int64_t)
 
-/* Brings `rows` rows of n elements to a buffer; one that is broadcast to all rows is there from
- * the block before. */
+/* Copies `rows` rows of n elements to a buffer. A row that is broadcast to all rows is still there
+ * from the block before. */
 static void gather_rows(Side *s, char *buffer, char *from, int64_t outer, int64_t inner,
                         int64_t rows, int64_t n) {
   if (outer == 0 && s->splat == from && s->splat_n >= rows * n) return;
@@ -327,7 +326,7 @@ static void gather_rows(Side *s, char *buffer, char *from, int64_t outer, int64_
   s->splat_n = rows * n;
 }
 
-/* A Loop of iter.h over rows: as run_blocks, with a whole number of rows for a block. */
+/* A Loop of iter.h over rows: like run_blocks, with whole rows in each block. */
 static void run_rows(char **p, const int64_t *outer, int64_t n_rows, const void *ctx) {
   const Rows *rows = ctx;
   Blocks *b = rows->blocks;
@@ -354,7 +353,7 @@ static void run_rows(char **p, const int64_t *outer, int64_t n_rows, const void 
   }
 }
 
-/* Operands that have to be walked, with short innermost rows several at a time. */
+/* Runs operands that have to be walked; short innermost rows go several at a time. */
 static void run_walked(Blocks *b, Iter *it) {
   int last = it->ndim - 1;
   if (last < 1 || it->sizes[last] >= SHORT) {
@@ -369,7 +368,8 @@ static void run_walked(Blocks *b, Iter *it) {
   TOOK(EACH_ROWS);
 }
 
-/* One element, or many places that are one, as sums' gradients are. */
+/* Whether all places are one element: a single one, or a broadcast one like the gradient of a
+ * sum. */
 static bool is_one(const Tensor *t) {
   if (t->numel == 1) return true;
   for (int i = 0; i < t->ndim; i++)
@@ -377,8 +377,8 @@ static bool is_one(const Tensor *t) {
   return true;
 }
 
-/* The common case, all contiguous and of the result's shape or a single element, needs no
- * sorting. */
+/* Runs the common case, which needs no sorting: all contiguous, with the result's shape or a single
+ * element. */
 static bool run_simple(Blocks *b, Tensor *const *t) {
   char *p[ITER_MAX];
   int64_t strides[ITER_MAX];
@@ -399,15 +399,15 @@ static bool overlaps_destination(const Tensor *t) {
   return destination && t->storage == destination->storage && !check_apart(destination, t, true);
 }
 
-/* The form of a result of these, which a row may hand over before any door. */
+/* The form of a result of these operands. Rows may call this before any door. */
 static NOINLINE int32_t form_among(int n, Tensor *const *in) {
   for (int i = 0; i < n; i++)
     if (tensor_absent(in[i])) return in[i]->form & FORM_ABSENT;
   return form_made;
 }
 
-/* Bytes that snapshots share may be left to them when the write to all of a storage begins, so
- * operands that are the destination are read through snapshots of their own. */
+/* When the write to a whole storage begins, its bytes may be left to the snapshots that share them.
+ * So operands that are the destination are read through snapshots of their own. */
 Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
                   const double *k) {
   static const double no_numbers[3];
@@ -423,7 +423,7 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
                          : result_for(n, t + 1, out);
   if (!t[0] || tensor_absent(t[0])) return t[0];
   _Alignas(16) char buffers[ITER_MAX][BLOCK * 8];
-  Blocks b; /* of its many sides only those that there are */
+  Blocks b; /* only the sides in use are initialised */
   b.loop = loop;
   b.k = k ? k : no_numbers;
   b.n = n + 1;
@@ -444,8 +444,8 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
   return t[0];
 }
 
-/* Operands of the loop's own type, alike, contiguous, and nothing to write into: no more to
- * find out. */
+/* Runs the simplest case: operands of the loop's type, equally laid out and contiguous, and no
+ * destination. */
 static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType out,
                          const double *k) {
   static const double no_numbers[3];
@@ -475,14 +475,15 @@ INLINE Flat *loop_of(const Loops *loops, DType type) {
 #undef PLACE
   return places[type] ? ((Flat *const *)&loops->f32)[places[type] - 1] : NULL;
 }
-/* The type in which a table computes d. */
+/* The type in which a table computes elements of type d. */
 static DType loop_dtype(const Loops *loops, DType d) {
   if (loop_of(loops, d)) return d;
   if (dtype_is_complex(d)) return DT_C128;
   return !dtype_is_float(d) ? DT_I64 : d != DT_F64 && loops->f32 ? DT_F32 : DT_F64;
 }
 
-/* Casts what a block could not: numbers that must wrap around or be cut to d first. */
+/* Casts operands that the loop could not cast: numbers that must first wrap around or lose digits
+ * as a d. */
 static void fit_operands(int n, Tensor *const *in, DType d, Tensor **t) {
   for (int i = 0; i < n; i++) {
     bool widens = in[i] && (dtype_is_inexact(d) || dtype_promote((DType)in[i]->dtype, d) == d);
@@ -496,7 +497,8 @@ static Flat *find_loop(const Loops *loops, DType type, DType d) {
   return loop || no_kernel("elementwise_cpu", d) ? loop : NULL;
 }
 
-/* Gradients may run loops over what they are given and no op saw. */
+/* Whether an operand is sparse, with the error. Gradients may run loops on tensors that no op has
+ * checked. */
 static bool refuses_sparse(int n, Tensor *const *in) {
   for (int i = 0; i < n; i++)
     if (is_sparse(in[i])) return !refuse_layout("elementwise", in[i]);
@@ -551,12 +553,12 @@ static Tensor *unary_values(const void *with, Tensor *values) {
   return unary(k->op, values, k->n_params, k->p);
 }
 
-/* Whether what is left out stays left out. */
+/* Whether f(0) is 0, so that elements that are not stored stay so. */
 static bool keeps_zeros(Tensor *zero) { return zero && tensor_get_c(zero, 0) == 0; }
 
 static const Unary unary_neg;
 
-/* Of a sparse tensor the function of its values; as PyTorch, it is made coalesced unless the
+/* Applies a function to the values of a sparse tensor. Like PyTorch, coalesces it unless the
  * function is linear. */
 static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, const double *p) {
   ANY_ENTERED_AS(unary_sparse(u, x, n_params, p), u->name, x);
@@ -573,7 +575,7 @@ static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, co
   return renamed(t_sparse_each(x, unary_values, &k), u->node->name);
 }
 
-/* The three numbers of a loop for elements of type d. */
+/* The host numbers of a loop, rounded to d if the row says so. */
 static const double *loop_params(const Unary *u, DType d, const double *p, double *as_half) {
   if (!p || !u->facts.rounds || !dtype_is_half(d)) return p;
   for (int i = 0; i < 3; i++) {
@@ -584,8 +586,8 @@ static const double *loop_params(const Unary *u, DType d, const double *p, doubl
   return as_half;
 }
 
-/* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does
- * not), then the host numbers. */
+/* The node saves first what the gradient here needs (PyTorch saves some results beyond that), then
+ * host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
   SPARSE_GIVES(unary_sparse(u, x, n_params, p), x);
   Floats params = {n_params, p};
@@ -621,7 +623,7 @@ static Tensor *t_polygamma_of(Tensor *n, Tensor *x) {
   return blocked(n, x) ? NULL : t_polygamma_at(x, tensor_get_f(n, 0), 0, 0);
 }
 
-/* The first-order gradient as one loop over g and what was kept. */
+/* The first-order gradient as one loop over g and the saved tensor. */
 static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, const double *p) {
   Tensor *in[2] = {g, kept ? kept : g};
   if (blocked(in[0], in[1])) return NULL;
@@ -654,7 +656,7 @@ static const double *node_params(const Node *n, double *p) {
 #define FIELDS_P_KEEP_X(schema) "self | " schema
 #define FIELDS_P_KEEP_X_ALONE(schema) "self"
 #define FIELDS_P_KEEP_X_FIRST(schema) "self | threshold:x"
-/* By what is kept for either gradient. */
+/* Field names by the tensors that either gradient needs. */
 #define FIELDS2_Y(k) \
   ((k) & KEEP_A ? (k) & KEEP_B ? "self other result" : "self - result" : "- other result")
 #define FIELDS2(k)                                               \
@@ -664,7 +666,7 @@ static const double *node_params(const Node *n, double *p) {
    : (k) & KEEP_A      ? "self"                                  \
                        : "")
 
-/* The gradient's loop, over g and the one tensor kept, by whichever name. */
+/* The loop of a gradient, over g and the one saved tensor, named x and y. */
 #define GRAD1(fn, A, WRAP, V)                                   \
   FLAT_HEAD(fn, A, A, WRAP) FLAT_IN(1) FLAT_IN(2) FLAT_FOR(A) { \
     T g = i1_[i], x = i2_[i], y = x;                            \
@@ -672,7 +674,8 @@ static const double *node_params(const Node *n, double *p) {
     o_[i] = (A)(V);                                             \
   }                                                             \
   }
-/* What may follow a derivative, as a field of the op and as one of its node's type. */
+/* The words behind a derivative: each as an initialiser of Facts (OP_) and of the node type
+ * (NODE_). */
 #define OP_ .kernel = NULL
 #define OP_KERNEL(name) .kernel = name
 #define OP_NO_HALF .wide = true
@@ -719,9 +722,9 @@ LOOPS_BEGIN
 #include "ops/elementwise/elementwise.def"
 LOOPS_END
 
-/* A gradient g f'(x) as a node of its own, which PyTorch has for some activations; x is what f
- * kept. Its derivatives are the same of what arrives at it, and the curve: that times g f''(x),
- * zero if there is none. */
+/* A gradient g f'(x) as a node of its own, which PyTorch has for some activations. x is what f
+ * saved. The node's gradients are h f'(x) for h at the node, and h g times the curve f''(x), zero
+ * if there is none. */
 typedef struct {
   NodeType type;
   const Unary *unary;
@@ -783,7 +786,7 @@ SECOND(elu, "Elu", "grad_output self_or_result | alpha:f scale:x input_scale:x i
 SECOND(softplus, "Softplus", "grad_output self | beta:x threshold:x", 2,
        WHERE(GE(MUL(x, P0), P1), C(0),
              MUL(MUL(g, P0), MUL(SIGMOID(MUL(x, P0)), SIGMOID(MUL(x, H(-p[0])))))))
-/* (2 - x^2) exp(-x^2/2): the Gaussian at x / sqrt(2) less half of its second derivative. */
+/* (2 - x^2) exp(-x^2/2): the Gaussian at x / sqrt(2) minus half of its second derivative. */
 SECOND(gelu_erf, "Gelu", "grad_output self | approximate:tnone", 0,
        MUL(MUL(g, C(1 / MATHS_SQRT_2PI)),
            SUB(FAMILY(gaussian_slope, 0, MUL(x, C(MATHS_SQRT_HALF))),
@@ -823,14 +826,14 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
 typedef struct {
   const char *name;
   Domain domain;
-  int keep_a, keep_b; /* what the gradient of a, of b, needs */
+  int keep_a, keep_b; /* the saved tensors that the gradient of a, of b, needs */
   const Loops *value, *grad_a, *grad_b;
   const NodeType *node;
   Facts facts;
 } Binary;
 static const Binary binary_mul, binary_div, binary_ldexp_of;
 
-/* Of bools, which are 0 or 1 to them, whatever their bytes are. */
+/* Loops of bools, whose bytes may be any and count as 0 and 1. */
 #define TRUTH_LOOP(fn, VALUE)                                                       \
   static void fn(char *const *p, size_t n, __attribute__((unused)) const double *k, \
                  __attribute__((unused)) LoopScratch *s) {                          \
@@ -860,7 +863,7 @@ static Tensor *pair_values(const void *with, Tensor *a, Tensor *b) {
   return run(k->loops, &(Tensors){2, (Tensor *[2]){a, b}}, k->d, NULL);
 }
 
-/* The products and quotients of sparse tensors; recorded as those of others. */
+/* Products and quotients of sparse tensors; recorded like those of dense ones. */
 static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
   ANY_ENTERED_AS(binary_sparse(op, a, b), op->name, a, b);
   if (blocked(a, b)) return NULL;
@@ -902,8 +905,8 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
 
-/* One operand's first-order gradient as one loop over g and what was kept; g stands in for the
- * rest. */
+/* The first-order gradient of one operand as one loop over g and the saved tensors. g stands in for
+ * missing ones. */
 static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Tensor *b,
                                     Tensor *y) {
   if (blocked(g) || !dtype_is_float((DType)g->dtype)) return NULL;
@@ -912,8 +915,8 @@ static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Te
   return run(loops, &(Tensors){4, in}, (DType)g->dtype, NULL);
 }
 
-/* An integer operand among floating ones: functions of it belong to the gradient's type, not the
- * default one. */
+/* Casts an integer operand to the gradient's type, so that functions of it do not get the default
+ * type. */
 static Tensor *floating(Tensor *t, Tensor *g) {
   return t && g && !dtype_is_inexact((DType)t->dtype) && !is_wrapped(t)
              ? cast_plain(t, (DType)g->dtype)

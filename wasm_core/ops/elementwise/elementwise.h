@@ -1,8 +1,8 @@
-/* What element-wise ops share: promotion, destinations, loops and the running of them.
+/* Shared by element-wise ops: promotion, destinations, loops, and running loops.
  *
- * A loop sees contiguous arrays of its own type only. `run` brings operands that are strided,
- * broadcast or of another type to it a block at a time, so an op needs one loop for float,
- * double and int64 each, or fewer. */
+ * A loop sees contiguous arrays of its own type only. `run` copies strided, broadcast and
+ * differently typed operands to buffers a block at a time, so an op needs at most one loop each for
+ * float, double and int64. */
 #ifndef PG_ELEMENTWISE_H
 #define PG_ELEMENTWISE_H
 
@@ -27,7 +27,7 @@ enum {
   ROOM = 32,
   KEEP_XY = KEEP_X | KEEP_Y
 };
-/* KEEP_X whose numbers are shown in another way; see FIELDS_. */
+/* Variants of KEEP_X whose nodes show numbers in other ways; see FIELDS_. */
 enum {
   KEEP_X_NONE = KEEP_X,
   KEEP_X_TANH = KEEP_X,
@@ -37,12 +37,12 @@ enum {
   KEEP_X_BUFFER = KEEP_X | ROOM
 };
 
-/* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating type,
- * WIDE too and computes in double; REAL refuses integers, REAL_WIDE too and computes in double;
- * NUMBER takes all but bool, ANY all; INTEGER and INTEGRAL refuse floating types, INTEGER bool as
- * well; TRUTH takes all as true or false. Integers are computed in int64. OWN: the loop of float,
- * REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c. ..._COMPLEX takes
- * complex numbers too, whose gradient is composed of ops. */
+/* The dtypes that an op takes, and its loops. FLOAT makes integers the default floating type; WIDE
+ * too, and computes in double. REAL refuses integers; REAL_WIDE too, and computes in double. NUMBER
+ * takes all but bool, ANY all. INTEGER and INTEGRAL refuse floating types, INTEGER also bool. TRUTH
+ * takes all as true or false. Integers are computed in int64. OWN: the float loop is in
+ * transcendental.c; for REAL_OWN and FLOAT_OWNS that of the gradient too. ..._COMPLEX takes complex
+ * numbers too, with gradients composed of ops. */
 enum { TAKES_COMPLEX = 1 << KIND_COMPLEX };
 typedef enum {
   FLOAT,
@@ -75,29 +75,29 @@ typedef enum {
 
 /* a float whose loops are not vectorised; one whose loops take four vectors at a time */
 typedef float single, quick;
-/* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are
- * three host numbers. For float and bytes n is a multiple of LANES. */
+/* Computes n elements: p[0] is the result, which may be one of the operands p[1], ...; k are three
+ * host numbers. For float and bytes n is a multiple of LANES. */
 typedef void Flat(char *const *p, size_t n, const double *k, LoopScratch *s);
 
-/* The loops of an op; a type that has none is computed in double, int64 or complex_f64. */
+/* The loops of an op. A type without one is computed in double, int64 or complex_f64. */
 typedef struct {
   /* u8, b8: for uint8 and bool where they are common; bools have any bytes */
   Flat *f32, *f64, *i64, *u8, *b8, *c64, *c128;
 } Loops;
 
-/* Where an in-place or out= call wants the result; taken by the first element-wise op of a
- * `direct` row. */
+/* The tensor for the result of an in-place or out= call. The first element-wise op of a DIRECT row
+ * takes it. */
 extern Tensor *destination;
 extern const InPlaceNodes eq_in_place, ne_in_place, lt_in_place, le_in_place, gt_in_place,
     ge_in_place;
 
-/* A result for operands t[0..n): broadcast shape, PyTorch's layout for it, or the destination. */
+/* A result for operands t[0..n): broadcast shape and PyTorch's layout; or the destination. */
 Tensor *result_for(int n, Tensor *const *t, DType dtype);
 /* x as `dtype` without history. */
 Tensor *cast_plain(Tensor *x, DType dtype);
-/* The operands of an op on type d. As in PyTorch those of an op on a half type become it first, where
- * loops would take what float has of them; but a number by which elements are multiplied or divided,
- * `factor`, stays as it is. */
+/* The operands of an op on type d. Operands of an op on a half type are cast to it first, like
+ * PyTorch's, since loops would else take them as float. `factor`: a number b that multiplies or
+ * divides is not cast. */
 typedef struct {
   Tensor *in[2];
 } Operands;
@@ -109,11 +109,11 @@ static inline Operands operands(DType d, Tensor *a, Tensor *b, bool factor) {
  * bool. Nothing is recorded. */
 Tensor *run(const Loops *loops, const Tensors *in, DType d, const double *k);
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
-/* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE: as
- * in memory), cast from and to memory, for a result of type `out`. */
+/* Runs a loop on operands of type `inner` with a result of type `outer` (DT_NONE: as in memory),
+ * with casts from and to memory. The result tensor has type `out`. */
 Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
                   const double *k);
-/* The ops of complex numbers that have real namesakes (complex.c). */
+/* Complex variants of real ops (complex.c). */
 Tensor *abs_of_complex(Tensor *x);
 Tensor *angle_of_complex(Tensor *x);
 Tensor *sgn_of_complex(Tensor *x);
@@ -174,17 +174,17 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 #define LOOPS_INTEGER(M, fn, V) SMALL M(fn##_i64, int64_t, uint64_t, V)
 #define LOOPS_INTEGRAL(M, fn, V) LOOPS_INTEGER(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
 #define LOOPS_NUMBER(M, fn, V) LOOPS_FLOAT(M, fn, V) LOOPS_INTEGER(M, fn, V)
-/* The same without vectors, for what branches. */
+/* Loops without vectors, for values with branches. */
 #define LOOPS_SERIAL(M, fn, V)         \
   SMALL M(fn##_f32, single, single, V) \
   SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
 #define LOOPS_ANY(M, fn, V) LOOPS_NUMBER(M, fn, V)
-/* The same numbers sooner, where the operation is so small that the loop costs more. */
+/* The same values, faster, for operations so small that the loop costs more. */
 #define LOOPS_ANY_QUICK(M, fn, V) \
   M(fn##_f32, quick, quick, V) SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
 #define TABLE_ANY_QUICK TABLE_NUMBER
 #define LOOPS_TRUTH(M, fn, V) LOOPS_ANY(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
-/* Of complex numbers: in double, and in float where the operation is a few of C's. */
+/* Complex loops: in double, and in float for operations of a few C operators. */
 #define LOOPS_Z(M, fn, V) SMALL M(fn##_c128, complex_f64, complex_f64, V)
 #define LOOPS_ZS(M, fn, V) LOOPS_Z(M, fn, V) SMALL M(fn##_c64, complex_f32, complex_f32, V)
 #define LOOPS_FLOAT_COMPLEX(M, fn, V) LOOPS_FLOAT(M, fn, V) LOOPS_Z(M, fn, V)

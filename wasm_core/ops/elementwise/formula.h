@@ -2,18 +2,18 @@
  *
  * Include with FORMULA_SCALAR defined: the macros are C arithmetic on values of type T, which is
  * floating. With FORMULA_TAPE: they are op calls on tensors, so that the derivative can be
- * differentiated again. Constants are C(k); the host numbers of a UNARY_P row are P0, P1, P2, what
- * is computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d where
+ * differentiated again. Constants are C(k); the host numbers of a UNARY_P row are P0, P1, P2, and
+ * numbers computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d where
  * PyTorch's derivative has x in its history though it is locally constant in x; OF_KIND(r, c) is r
  * for real numbers and c for complex ones, where RIGHT_HALF(x) is x or -x, whichever has no
  * negative real part; NODE(d, name, numbers) is d as one node of its own, second_<name>, of real
  * numbers; a derivative that PyTorch lacks is REFUSE(its name).
  *
- * What is differentiated again must be finite in the branch that WHERE leaves out, and its
- * derivatives too: 0 times inf is NaN. So an operand there is itself a WHERE, or the formula is of a
- * FAMILY(name, n, x), whose derivative is of the next one (kernels/families.c). SMOOTH(d, e) is d in
- * the fused loop; of real numbers on the tape it is e, the same number in such functions. NEAR(x) is
- * x, but 0 far out, where what it multiplies is nothing and its own powers are infinite. */
+ * A formula that is differentiated again must be finite in the branch that WHERE leaves out, as
+ * must its derivatives: 0 times inf is NaN. So an operand there is itself a WHERE, or the formula
+ * uses a FAMILY(name, n, x), whose derivative is the next member (kernels/families.c). SMOOTH(d, e)
+ * is d in the fused loop; for real numbers on the tape it is e, the same number by such functions.
+ * NEAR(x) is x, but 0 far out, where its factor is zero and its powers are infinite. */
 #undef C
 #undef P0
 #undef P1
@@ -156,7 +156,7 @@
 #define XLOG1PY(a, b) FUNCTION2(xlog1py, a, b)
 #define POLYGAMMA(n, a) FUNCTION2(polygamma_of, n, a)
 #define ZETA(a, b) FUNCTION2(zeta, a, b)
-/* Of gelu's approximation; see its row. */
+/* The constants of gelu's approximation; see its row. */
 #define GELU_C 0.79788456080286535588
 #define GELU_K 0.044715
 #define GELU_TANH TANH(MUL(C(GELU_C), ADD(x, MUL(C(GELU_K), MUL(x, MUL(x, x))))))

@@ -1,8 +1,8 @@
-/* Orthogonal polynomials of a degree, by their recurrences, in the type of the operands. None has
- * a gradient.
+/* Orthogonal polynomials of a degree, by their recurrences, in the type of the operands. No
+ * gradients.
  *
- * Degrees lose their fraction; of a negative degree, of NaN and of infinity the value is 0. High
- * degrees are computed in double, and where there is a formula not step by step. */
+ * Degrees lose their fraction. For a negative degree, NaN or infinity the value is 0. High degrees
+ * are computed in double, and by a formula where there is one. */
 #include <math.h>
 
 #include "elementwise_rows.h"
@@ -13,8 +13,8 @@ enum { HIGH = 1000 };
 static bool at_end(double x) { return x == 1 || x == -1; }
 static double sign_at(double x, int64_t n) { return x < 0 && n % 2 ? -1 : 1; }
 
-/* Values at a degree from x alone, NAN where there is no formula: in [-1, 1] those of Chebyshev's
- * are ratios of waves (Abramowitz and Stegun 22.3.15 and 16), with limits at the ends. */
+/* Values from x and the degree alone, NAN without a formula. In [-1, 1] Chebyshev's polynomials are
+ * ratios of sines and cosines (Abramowitz and Stegun 22.3.15 and 16), with limits at the ends. */
 static double known_t(double x, int64_t n) {
   return at_end(x) ? sign_at(x, n) : cos((double)n * acos(x));
 }
@@ -40,8 +40,8 @@ static double unknown(double x, int64_t n) {
   return NAN;
 }
 
-/* X(name, the value at degree 1, that at degree k + 1 from p at k and q at k - 1, at any degree)
- * K(n) is the integer n as a T. */
+/* X(name, the value at degree 1, the value at degree k + 1 from p at k and q at k - 1, a formula
+ * for any degree). K(n) is the integer n as a T. */
 #define RECURRENCES(X)                                                          \
   X(CHEBYSHEV_T, x, 2 * x * p - q, known_t)                                     \
   X(CHEBYSHEV_U, 2 * x, 2 * x * p - q, known_u)                                 \
@@ -53,7 +53,7 @@ static double unknown(double x, int64_t n) {
   X(LEGENDRE_P, x, (K(2 * k + 1) * x * p - K(k) * q) / K(k + 1), known_p)
 
 #define K(n) ((T)(n))
-/* p at the degree, unless a NaN comes first, which stays */
+/* p at the degree; stops at a NaN */
 #define STEPS(FIRST, NEXT)                         \
   T q = 1, p = FIRST;                              \
   for (int64_t k = 1; k < degree && p == p; k++) { \
@@ -69,7 +69,7 @@ static double unknown(double x, int64_t n) {
     STEPS(FIRST, NEXT)                                  \
     return p;                                           \
   }
-/* a: where, or if k_[0] is not 0 what is moved from [0, 1] to there; b: the degree. */
+/* a: x, moved from [0, 1] to [-1, 1] if k_[0] is not 0; b: the degree. */
 #define LOOP(name, A, FIRST, NEXT)                                                             \
   static SMALL void name##_##A(char *const *to, size_t n, const double *k_, LoopScratch *s_) { \
     typedef A T;                                                                               \
@@ -103,7 +103,7 @@ static const char *const names[][2] = {
     [HERMITE_H] = {"hermite_polynomial_h"},   [HERMITE_HE] = {"hermite_polynomial_he"},
     [LAGUERRE_L] = {"laguerre_polynomial_l"}, [LEGENDRE_P] = {"legendre_polynomial_p"}};
 
-/* shifted: of 2 x - 1 */
+/* shifted: at 2 x - 1 */
 Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree) {
   OP_ENTERED_AS(t_polynomial(which, shifted, x, degree), names[which][shifted], x, degree);
   if (blocked(x, degree)) return NULL;

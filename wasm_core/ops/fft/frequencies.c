@@ -32,7 +32,7 @@ Tensor *t_rfftfreq(int64_t n, double spacing, DType dtype) {
   return t_mul_f(numbers(0, length, dtype), 1 / ((double)n * spacing));
 }
 
-/* Rolled by half of each size, rounded down or up; dims.n < 0: all dimensions. */
+/* Rolls x by half of each size, rounded down or up; dims.n < 0: all dimensions. */
 static Tensor *shifted(Tensor *x, Ints dims, bool up) {
   int64_t shifts[MAX_DIM], own[MAX_DIM];
   if (blocked(x)) return NULL;

@@ -1,4 +1,4 @@
-/* Short-time Fourier transforms and the way back, composed of other ops as PyTorch's are. */
+/* Short-time Fourier transforms and their inverses, composed of other ops like PyTorch's. */
 #include <string.h>
 
 #include "fft_rows.h"
@@ -9,8 +9,8 @@
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
 
-/* Arguments of a call, with what stands for those that are absent. Rows of both have them in the
- * order n_fft, hop_length, win_length, window, center. */
+/* Arguments of a call, with defaults for absent ones. Rows of stft and istft have them in the order
+ * n_fft, hop_length, win_length, window, center. */
 typedef struct {
   const Call *c;
   int64_t n, hop, length; /* of a transform, between frames, of the window */
@@ -32,12 +32,12 @@ static void add_flag(Text *t, const Call *c, const char *name, int k) {
 
 static bool is_complex(const Tensor *t) { return t && dtype_is_complex(tensor_dtype(t)); }
 
-/* As PyTorch writes the type of a tensor: complex types are younger than its legacy names. */
+/* PyTorch's text for the type of a tensor; complex types have no legacy name. */
 static const char *type_text(const Tensor *t) {
   return textf(is_complex(t) ? "CPU%sType" : "torch.%sTensor", legacy(t));
 }
 
-/* What both say of a call before they say what is wrong with it. */
+/* Adds the arguments with which both begin their error messages. */
 static void add_frames(Text *t, const Frames *f) {
   text_format(t, ", n_fft=%lld, hop_length=%lld, win_length=%lld, window=", (Shown)f->n,
               (Shown)f->hop, (Shown)f->length);
@@ -77,7 +77,7 @@ static bool check_stft(const Frames *f, const Tensor *x) {
   if (!dtype_is_float(tensor_dtype(x)) && !is_complex(x))
     refuse_stft(f, x, "a tensor of floating point or complex values");
   else if (x->ndim > 2 || x->ndim < 1) refuse_stft(f, x, "a 1D or 2D tensor");
-  else if (f->n <= 0 || f->n > length) /* which PyTorch shows so */
+  else if (f->n <= 0 || f->n > length) /* PyTorch shows win_length here */
     refuse_stft(f, x,
                 textf("0 < n_fft < %lld, but got n_fft=%lld", (Shown)length, (Shown)f->length));
   else if (f->hop <= 0)
@@ -92,7 +92,7 @@ static bool check_stft(const Frames *f, const Tensor *x) {
   return !failed();
 }
 
-/* Both ends of a signal continued by half a transform. */
+/* Extends both ends of a signal by half a transform. */
 static Tensor *centered(Tensor *x, int64_t n, const char *mode) {
   int64_t extended[MAX_DIM], pads[] = {n >> 1, n >> 1};
   if (blocked(x)) return NULL;
@@ -201,7 +201,7 @@ static bool check_istft(const Frames *f, const Tensor *x, bool onesided) {
   return !failed();
 }
 
-/* (batch, frequencies, frames) to frames of signals (batch, frames, n). */
+/* (batch, frequencies, frames) to the frames of signals, (batch, frames, n). */
 static Tensor *signals(const Frames *f, Tensor *x, bool onesided) {
   const Call *c = f->c;
   int64_t norm = arg_bool(c, ISTFT_NORMALIZED) ? NORM_BY_ROOT_N : NORM_BY_N;
@@ -228,7 +228,7 @@ Tensor *t_istft(Call *c, Tensor *x) {
   if (!is_complex(x))
     return fail(ERR_RUNTIME, "istft requires a complex-valued input tensor matching the output "
                              "from stft with return_complex=True.");
-  if (x->ndim < 2) /* sizes of its view as reals */
+  if (x->ndim < 2) /* numbers of its view as reals */
     return fail(ERR_INDEX,
                 "Dimension out of range (expected to be in range of [%d, %d], but got %d)",
                 -x->ndim - 1, x->ndim, -x->ndim - 2);

@@ -1,8 +1,8 @@
-/* Discrete Fourier transforms: three primitives, and what torch.fft composes of them.
+/* Discrete Fourier transforms: three primitives, and the functions of torch.fft composed of them.
  *
  * The primitives transform the dimensions that are listed, the last of them as its kind says and
- * the others as complex ones. Their results lie as PyTorch's do: batch dimensions as the input has
- * them, those transformed innermost. */
+ * the others as complex ones. Results are laid out like PyTorch's: batch dimensions in the input's
+ * order, transformed ones innermost. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ typedef struct {
   void (*plan)(FftKind kind, int64_t n, void *plan, void *work);
   void (*run)(const void *plan, bool backward, const char *in, char *out, FftLines lines,
               double scale, void *work);
-  /* Fills the part of a real line's spectrum that the rest repeats, conjugated. */
+  /* Fills the second half of a real line's spectrum with the conjugates of the first. */
   void (*mirror)(char *line, int64_t n, int64_t step);
 } Kernels;
 
@@ -47,7 +47,7 @@ KERNELS_OF(f64, double)
 static const Kernels *const kernels[DT_COUNT] = {
     [DT_F32] = &of_f32, [DT_F64] = &of_f64, [DT_C64] = &of_f32, [DT_C128] = &of_f64};
 
-/* All dimensions of two tensors but one, those that both have in one piece made one. */
+/* All dimensions of two tensors but one; adjacent ones in both are merged. */
 typedef struct {
   int n;
   int64_t sizes[MAX_DIM], in[MAX_DIM], out[MAX_DIM]; /* the innermost last */
@@ -74,10 +74,11 @@ static Lines lines_of(const Tensor *in, const Tensor *out, int dim) {
   return l;
 }
 
-/* Done to lines that are equally far apart. */
+/* A function of lines that are equally far apart. */
 typedef void Group(const void *context, const char *in, char *out, FftLines lines);
 
-/* Calls `group` for all lines along a dimension; sizes of the others are the same. */
+/* Calls `group` on all lines along a dimension. The other dimensions of both tensors have the same
+ * sizes. */
 static void each_group(const Lines *l, Tensor *in, Tensor *out, int dim, Group *group,
                        const void *context) {
   int inner = l->n - 1, d = inner;
@@ -111,7 +112,7 @@ static void transform_group(const void *context, const char *in, char *out, FftL
   t->by->run(t->plan, t->backward, in, out, lines, t->scale, t->work);
 }
 
-/* Transforms one dimension of `in` into `out`, whose other dimensions have the same sizes; n is the
+/* Transforms one dimension of `in` into `out`. The other dimensions have the same sizes; n is the
  * length of the longer lines. False with the error set. */
 static bool transform_dim(FftKind kind, bool backward, Tensor *in, Tensor *out, int dim, int64_t n,
                           double scale) {
@@ -131,7 +132,7 @@ static bool transform_dim(FftKind kind, bool backward, Tensor *in, Tensor *out, 
 
 /* ------------------------------------------------------------ several dimensions */
 
-/* What a transform of so many elements is multiplied by. */
+/* The factor of a transform with this number of elements. */
 static double scale_of(int64_t normalization, double elements) {
   return normalization == NORM_BY_N        ? 1 / elements
          : normalization == NORM_BY_ROOT_N ? 1 / sqrt(elements)
@@ -147,7 +148,7 @@ static void sort_by_strides(const Tensor *x, int n, int64_t *dims) {
     }
 }
 
-/* An empty result: batch dimensions of x, then `dims` as they stand. */
+/* An empty result: batch dimensions in x's order, then `dims` as listed. */
 static Tensor *result_for(const Tensor *x, const int64_t *sizes, Ints dims, DType dtype) {
   int64_t order[MAX_DIM], strides[MAX_DIM], step = 1;
   bool listed[MAX_DIM] = {false};
@@ -180,7 +181,7 @@ static double elements_of(const int64_t *sizes, Ints dims) {
   return n;
 }
 
-/* A list of dimensions of x that C may change; NULL if one is none of x's. */
+/* A copy of a list of dimensions, wrapped; NULL if x lacks one. */
 static int64_t *own_dims(const Tensor *x, Ints dims) {
   int64_t *own = scratch_array(dims.n ? dims.n : 1, sizeof *own);
   for (int i = 0; own && i < dims.n; i++)
@@ -271,7 +272,7 @@ Tensor *t_fft_c2c(Tensor *x, Ints dims, int64_t normalization, bool forward) {
   return set_history(WITHOUT_GRAD(c2c_data(x, dims, normalization, forward)), n);
 }
 
-/* Zeros behind a dimension, to a length. */
+/* Adds zeros behind a dimension, up to a length. */
 static Tensor *lengthened(Tensor *x, int64_t dim, int64_t length) {
   int64_t pads[2 * MAX_DIM] = {0};
   if (blocked(x) || x->sizes[dim] >= length) return x;
@@ -305,7 +306,7 @@ Tensor *t_fft_r2c(Tensor *x, Ints dims, int64_t normalization, bool onesided) {
   return set_history(WITHOUT_GRAD(r2c_data(x, dims, normalization, onesided)), n);
 }
 
-/* All elements but those that are their own mirror image stand for two. */
+/* Doubles the elements, which stand for two each, but for those that are their own mirror image. */
 static Tensor *doubled(Tensor *half, int64_t dim, int64_t n) {
   if (blocked(half)) return NULL;
   int64_t sizes[MAX_DIM], rows = half->sizes[dim];
@@ -337,7 +338,7 @@ Tensor *t_fft_c2r(Tensor *x, Ints dims, int64_t normalization, int64_t length) {
 
 /* ------------------------------------------------------------ arguments */
 
-/* How a mode that is named scales one direction; -1 with the error set. */
+/* The scaling of one direction by the mode's name; -1 with the error set. */
 static int64_t normalization(const char *norm, bool forward) {
   if (!norm || strcmp(norm, "backward") == 0) return forward ? NORM_NONE : NORM_BY_N;
   if (strcmp(norm, "forward") == 0) return forward ? NORM_BY_N : NORM_NONE;
@@ -346,7 +347,7 @@ static int64_t normalization(const char *norm, bool forward) {
   return -1;
 }
 
-/* x in a type that can be transformed: integers in the default one. */
+/* x in a type that can be transformed; integers become the default one. */
 static Tensor *promoted(Tensor *x, bool complex) {
   if (blocked(x)) return NULL;
   DType d = tensor_dtype(x);
@@ -364,7 +365,7 @@ static bool check_length(int64_t n) {
   return false;
 }
 
-/* What out= must be like; messages name the function, or the primitive that writes there. */
+/* Checks out=. Messages name the function, or the primitive that writes there. */
 static bool check_out(const Call *c, const Tensor *x, const char *name, const char *primitive) {
   if (blocked(x) || c->out.tag != TAG_TENSOR) return !failed();
   bool complex = primitive[strlen(primitive) - 1] == 'c';
@@ -380,7 +381,7 @@ static bool check_out(const Call *c, const Tensor *x, const char *name, const ch
   return !failed();
 }
 
-/* Sizes given for dimensions: x cut or filled with zeros to them. */
+/* x cut or filled with zeros to the sizes given for some dimensions. */
 static Tensor *resized(Tensor *x, Ints dims, const int64_t *sizes) {
   int64_t pads[2 * MAX_DIM] = {0};
   bool longer = false;
@@ -399,10 +400,10 @@ static int64_t wrapped_dim(const Tensor *x, int64_t dim) {
 
 /* ------------------------------------------------------------ one dimension of torch.fft */
 
-/* Arguments behind the input: n, dim, norm. */
+/* The arguments after the input: n, dim, norm. */
 typedef struct {
   int64_t dim, n, normalization;
-  bool given; /* n is */
+  bool given; /* n is given */
 } Along;
 
 /* False with the error set. */
@@ -422,7 +423,7 @@ static Tensor *cut(const Along *a, Tensor *x, int64_t n) {
   return a->given ? resized(x, ONE_DIM(a->dim), &n) : x;
 }
 
-/* A view, or written to out=, which must have its type. */
+/* The conjugate as a view. out= must have its type. */
 static Tensor *conjugated(const Call *c, Tensor *y) {
   if (!blocked(y) && c->out.tag == TAG_TENSOR && c->out.t->dtype != y->dtype)
     return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(c->out.t), legacy(y));
@@ -472,7 +473,7 @@ Tensor *t_fft_from_half(const Call *c, Tensor *x, bool forward) {
 
 /* ------------------------------------------------------------ several dimensions of torch.fft */
 
-/* Dimensions and the sizes that they are to have. */
+/* Dimensions and their wanted sizes. */
 typedef struct {
   int n;
   int64_t dims[MAX_DIM], sizes[MAX_DIM];
@@ -491,7 +492,7 @@ static bool read_dims(const Tensor *x, Ints dims, Shape *s) {
   return true;
 }
 
-/* Arguments behind the input: s, dim, norm. */
+/* Reads the arguments after the input: s, dim, norm. */
 static bool read_shape(const Call *c, const Tensor *x, Shape *s) {
   if (blocked(x)) return false;
   Ints sizes = arg_ints(c, 1), dims = arg_ints(c, 2);
@@ -520,7 +521,8 @@ static bool check_any(const Shape *s, const char *name) {
   return !failed();
 }
 
-/* The same for half a spectrum: its last size is that of the half, *length that of the whole. */
+/* read_shape for half a spectrum: the last size becomes that of the half, *length that of the
+ * whole. */
 static bool read_half_shape(const Call *c, const Tensor *x, const char *name, Shape *s,
                             int64_t *length) {
   if (!read_shape(c, x, s) || !check_any(s, name)) return false;
@@ -582,7 +584,7 @@ Tensor *t_fftn_from_half(const Call *c, Tensor *x, bool forward) {
 Tensor *t_ihfftn(const Call *c, Tensor *x) {
   OP_ENTERED_AS(t_ihfftn(c, x), "fft_ihfftn", x, c);
   Shape s;
-  bool complex = !blocked(x) && dtype_is_complex(tensor_dtype(x)); /* which the primitive refuses */
+  bool complex = !blocked(x) && dtype_is_complex(tensor_dtype(x)); /* refused by the primitive */
   x = complex ? x : promoted(x, false);
   if (!read_shape(c, x, &s) || !check_any(&s, "ihfftn")) return NULL;
   x = resized(x, dims_of(&s), s.sizes);

@@ -1,8 +1,7 @@
-/* Rows of a table by their numbers: embedding, and embedding_bag, which reduces the rows of each
- * bag.
+/* Rows of a table by number: embedding, and embedding_bag, which reduces the rows of each bag.
  *
- * The gradient of the table is dense, and summed in the order of the indices, or sparse with a row
- * for each index. Row padding_idx gets none. */
+ * The gradient of the table is dense, and summed in the order of the indices; or it is sparse with
+ * a row for each index. Row padding_idx gets none. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ static bool indices_fit(const Tensor *indices, const char *op) {
   return false;
 }
 
-/* The indices as contiguous int64 numbers, which nobody reads if they are absent. */
+/* The indices as contiguous int64 numbers; not to be read if the indices are absent. */
 static const int64_t *index_numbers(Tensor *indices) {
   Tensor *t = WITHOUT_GRAD(tensor_settled(t_contiguous(t_to(indices, DT_I64))));
   return t ? (const int64_t *)(const void *)tensor_data(t) : NULL;
@@ -40,7 +39,7 @@ static bool within_rows(const int64_t *v, int64_t n, int64_t rows) {
   return true;
 }
 
-/* The same, each one of `rows`; NULL with the error. */
+/* Like index_numbers, with each index checked to be below `rows`; NULL with the error. */
 static const int64_t *row_numbers(Tensor *indices, int64_t rows) {
   const int64_t *v = index_numbers(indices);
   if (tensor_absent(indices)) return v;
@@ -56,8 +55,8 @@ static int64_t *count_rows(const int64_t *v, int64_t n, int64_t rows) {
   return counts;
 }
 
-/* What the gradient of each looked-up row is multiplied by: 0 for the padding, 1 / frequency if
- * asked for; NULL if it is 1 for all. Shape of the indices, and a last dimension of one. */
+/* The factor for the gradient of each looked-up row: 0 for the padding, 1 / frequency if asked for.
+ * NULL if all are 1. Has the shape of the indices and a last dimension of one. */
 static Tensor *row_factors(Tensor *indices, int64_t rows, int64_t padding, bool by_frequency,
                            DType d) {
   if (tensor_absent(indices)) return NULL;
@@ -116,12 +115,12 @@ static Table saved_table(Node *n) {
 }
 
 #define TABLE_FIELDS "indices | weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b sparse:b"
-/* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent is looked up
- * without factors. */
+/* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent takes no
+ * factors. */
 GRAD_AND_TANGENT(EmbeddingBackward0, TABLE_FIELDS) { gi[0] = table_gradient(g[0], saved_table(n)); }
 TANGENT(EmbeddingBackward0) { return t_embedding(t[0], saved(n, 0), -1, false, false); }
 
-/* That is linear in g: its gradient looks up what it added to. */
+/* The dense gradient is linear in g: its gradient looks up the rows to which g was added. */
 GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS)
 {
   Table t = saved_table(n);
@@ -131,7 +130,7 @@ GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS)
   if (factors) gi[0] = t_mul(gi[0], factors);
 }
 
-/* Vectors by hand: a compiler that minds the size takes a loop's rest element by element, under
+/* Vectors by hand: a compiler that saves size would do the rest of a loop element by element, under
  * masks. */
 static void add_row_f32(float *out, const float *in, float factor, int64_t width) {
   int64_t j = 0;
@@ -251,7 +250,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
   return weight;
 }
 
-/* max_norm and norm_type at k and k + 1, of the weight of a layer. */
+/* Renormalizes a layer's weight by max_norm and norm_type, arguments k and k + 1. */
 static void renorm_unrecorded(Call *c, int k, Tensor *weight, Tensor *indices) {
   WITHOUT_GRAD_BLOCK {
     if (arg_given(c, k)) t_embedding_renorm_(weight, indices, arg_float(c, k), arg_float(c, k + 1));
@@ -297,14 +296,13 @@ typedef struct {
   int64_t n, n_bags, padding;
   BagMode mode;
   bool by_frequency, sparse;
-  bool one_by_one; /* a maximum, or with padding: PyTorch has a loop of its own for those */
+  bool one_by_one; /* a maximum, or with padding: PyTorch has a separate loop for these */
   Tensor *bag;     /* int64: the bag of each index */
   Tensor *factors; /* (n, 1): 0 for an index that does not count, 1 / size of its bag for a mean */
   Tensor *sizes;   /* int64: of each bag; zeros for a sum, as PyTorch's are */
 } Bags;
 
-/* Which bag each index is in: the last bag goes on to the end, whatever an extra last offset
- * says. */
+/* Finds the bag of each index. The last bag reaches to the end, even with an extra last offset. */
 static bool assign_bags(Bags *b, const int64_t *offsets) {
   DType d = (DType)b->weight->dtype;
   b->bag = tensor_zeros(1, &b->n, DT_I64);
@@ -326,7 +324,7 @@ static bool assign_bags(Bags *b, const int64_t *offsets) {
   return true;
 }
 
-/* One row for each index: g of its bag, times its factor. */
+/* A row for each index: g of its bag, times its factor. */
 static Tensor *bag_rows(Tensor *g, Tensor *bag, Tensor *factors) {
   return t_mul(t_index_select(g, 0, bag), factors);
 }
@@ -335,10 +333,10 @@ static Tensor *as_column(Tensor *weights) {
   return blocked(weights) ? NULL : t_unsqueeze(weights, 1);
 }
 
-/* sum, mean: dweight[index] += factor * weight of the index * g of its bag; dweights = factor *
- * (g . row). max: dweight at the largest of each bag and column += g. Saved: indices, bags,
- * factors, weight, weights, places of the largest (PyTorch has the sizes of bags there
- * otherwise), empty bags, offsets, sizes of bags. */
+/* sum, mean: dweight[index] += factor * weight of the index * g of its bag; dweights = factor * (g
+ * . row). max: dweight at the maximum of each bag and column += g. Saved: indices, bags, factors,
+ * weight, weights, rows of the maxima (else the sizes of bags, like PyTorch), empty bags, offsets,
+ * sizes of bags. */
 GRAD(EmbeddingBagBackward0,
      "indices result1 - weight per_sample_weights result3 - offsets result2 | "
      "weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b mode:i sparse:b")
@@ -352,7 +350,7 @@ GRAD(EmbeddingBagBackward0,
     return;
   }
   Tensor *rows = bag_rows(g[0], saved(n, 1), saved(n, 2)), *weights = saved(n, 4);
-  if (forward_produces(n)) t.by_frequency = t.sparse = false; /* which a tangent knows nothing of */
+  if (forward_produces(n)) t.by_frequency = t.sparse = false; /* unknown to a tangent */
   if (needs(n, 0)) gi[0] = table_gradient(weights ? t_mul(rows, as_column(weights)) : rows, t);
   if (n->n_edges > 1 && needs(n, 1))
     gi[1] = t_sum(t_mul(rows, t_embedding(saved(n, 3), t.indices, -1, false, false)),
@@ -377,8 +375,8 @@ static Tensor *sum_bags(const Bags *b) {
   return y;
 }
 
-/* The largest of each bag in each column, the first of equals; `from` its row, `empty` where
- * there is none. */
+/* The maximum of each bag in each column, the first of equals. `from`: its row; `empty`: true
+ * without one. */
 static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
   DType d = (DType)b->weight->dtype;
   int64_t sizes[2] = {b->n_bags, b->weight->sizes[1]}, width = sizes[1];
@@ -505,7 +503,7 @@ static bool bag_values_fit(const Bags *b, const int64_t *offsets, int64_t n_offs
   return !failed();
 }
 
-/* Bags of `width` indices each. */
+/* The offsets of bags with `width` indices each. */
 static Tensor *even_offsets(int64_t n_bags, int64_t width) {
   Tensor *t = tensor_empty(1, &n_bags, DT_I64);
   for (int64_t i = 0; t && i < n_bags && !tensor_absent(t); i++)
@@ -513,7 +511,7 @@ static Tensor *even_offsets(int64_t n_bags, int64_t width) {
   return t;
 }
 
-/* Indices after the last bag count for nothing. */
+/* Drops the indices after the last bag. */
 static bool leave_out(Bags *b, int64_t n) {
   if (n == b->n) return true;
   b->n = n;
@@ -522,8 +520,8 @@ static bool leave_out(Bags *b, int64_t n) {
   return !failed();
 }
 
-/* Where the bags of b begin: given, or a row of the input each. `ends`: the last offset is the
- * end of the last bag; but PyTorch's loop of its own goes on to the end of the input. */
+/* Sets the offsets of b: as given, or one bag for each row of the input. `ends`: the last offset is
+ * the end of the last bag; but PyTorch's separate loop goes on to the end of the input. */
 static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   int64_t n = offsets ? offsets->numel : input->sizes[0];
   if (ends && n == 0)

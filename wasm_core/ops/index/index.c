@@ -1,8 +1,8 @@
 /* Advanced indexing: x[i, :, j] read and written through index tensors and masks.
  *
- * A Plan says where the indexed dims of x go in the result (PyTorch's and NumPy's rule: where
- * they stood if adjacent, to the front otherwise) and holds the offset of each place. Nothing is
- * written before every index has been checked. Slices, numbers and None are index_subscript.c's. */
+ * A Plan says where the indexed dims of x go in the result (PyTorch's and NumPy's rule: in their
+ * place if adjacent, else to the front) and holds the offset of each place. Nothing is written
+ * before every index has been checked. index_subscript.c has slices, numbers and None. */
 #include "ops/index/index.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 /* One index and the dims of x that it takes: one for numbers, its rank for a mask. */
 typedef struct {
-  Tensor *index; /* int64 or int32; of a mask, the offsets of what it lets through */
+  Tensor *index; /* int64 or int32; for a mask, the offsets of its true elements */
   int dim, span;
   bool mask;
 } Entry;
@@ -25,8 +25,8 @@ typedef struct {
 typedef struct {
   int n_entries, index_ndim;
   Entry entries[MAX_DIM];
-  int64_t index_sizes[MAX_DIM]; /* the entries broadcast together */
-  int ndim, first;              /* of the result; where its index dims begin */
+  int64_t index_sizes[MAX_DIM]; /* the broadcast shape of the entries */
+  int ndim, first;              /* of the result; the first of its index dims */
   int64_t sizes[MAX_DIM];
   int64_t x_strides[MAX_DIM]; /* x's strides for the result's dims, 0 for the index dims */
   Places places;
@@ -144,8 +144,8 @@ static Tensor *out_of_bounds(int64_t value, int column, int64_t size) {
               (long long)value, column, (long long)size);
 }
 
-/* The offset of each place from x's first element; PyTorch numbers the indexed dims alone in its
- * message. */
+/* The offset of each place from x's first element. In its message, PyTorch numbers the indexed dims
+ * alone. */
 static Tensor *offsets_of(const Plan *plan, const Tensor *x) {
   Tensor *at = tensor_zeros(plan->index_ndim, plan->index_sizes, DT_I64);
   for (int i = 0, column = 0; i < plan->n_entries; column += plan->entries[i++].span) {
@@ -158,7 +158,7 @@ static Tensor *offsets_of(const Plan *plan, const Tensor *x) {
   return at;
 }
 
-/* The shapes; plan_places then finds the places, and says which index is out of bounds. */
+/* Computes the shapes. plan_places then computes the places, and reports indices out of bounds. */
 static bool plan_shape(Plan *plan, Tensor *x, Tensors indices) {
   plan->n_entries = plan->index_ndim = plan->ndim = 0;
   if (blocked(x)) return false;
@@ -192,8 +192,8 @@ static int64_t index_stride(const Plan *plan, const Tensor *t, int d) {
   return t->sizes[own] == 1 && plan->index_sizes[d] != 1 ? 0 : inner * t->strides[own];
 }
 
-/* Stride in dim d of what is read together: x first, then the indices, reshaped to have x's free
- * dims with size one; 0 where it does not vary. */
+/* The stride in dim d of an operand of the read: 0 is x, then the indices, reshaped to have x's
+ * free dims with size one. 0 where it does not vary. */
 static int64_t operand_stride(const Plan *plan, int operand, int d) {
   if (operand == 0) return plan->x_strides[d];
   const Tensor *t = plan->entries[operand - 1].index;
@@ -204,7 +204,7 @@ static int64_t operand_stride(const Plan *plan, int operand, int d) {
                  : index_stride(plan, t, plan->index_ndim - 1);
 }
 
-/* Whether dim a should be outside dim b: 1 yes, -1 no, 0 nobody can tell. */
+/* Whether dim a belongs outside dim b: 1 yes, -1 no, 0 undecided. */
 static int compare_dims(const Plan *plan, int a, int b) {
   for (int k = 0; k <= plan->n_entries; k++) {
     int64_t sa = operand_stride(plan, k, a), sb = operand_stride(plan, k, b);
@@ -215,8 +215,8 @@ static int compare_dims(const Plan *plan, int a, int b) {
   return 0;
 }
 
-/* The result lies as its operands do, as after PyTorch's sorting of dimensions: perm from the
- * fastest on. */
+/* A result with the layout that PyTorch's sorting of dimensions gives. perm: dims from the
+ * innermost on. */
 static Tensor *empty_result(const Plan *plan, DType dtype) {
   int perm[MAX_DIM], n = plan->ndim;
   for (int i = 0; i < n; i++) perm[i] = n - 1 - i;
@@ -279,9 +279,9 @@ Tensor *t_index(Tensor *x, Tensors indices) {
   return set_history(places_read(plan.places, y) ? y : NULL, n);
 }
 
-/* ------------------------------------------------------------ with a mask of what is meant */
+/* ------------------------------------------------------------ with a mask */
 
-/* Indices that lie outside are brought to the ends: who masks them out need not care. */
+/* Clamps indices to the bounds, since those outside may be masked out. */
 static bool clamped(Tensor *x, Tensors indices, Tensor **out) {
   static const char *const op = "_unsafe_masked_index";
   if (too_many(indices)) return false;
@@ -297,7 +297,7 @@ static bool clamped(Tensor *x, Tensors indices, Tensor **out) {
   return !failed();
 }
 
-/* What x without elements would give if all its indices were masked out. */
+/* The result for an empty x, with all indices masked out. */
 static Tensor *nothing_but(Tensor *x, Tensors indices, Tensor *fill) {
   int64_t sizes[MAX_DIM];
   Tensor *zeros[MAX_DIM];
@@ -369,8 +369,8 @@ Tensor *t_unsafe_masked_index_put_accumulate(Tensor *x, Tensor *mask, Tensors in
 
 /* ------------------------------------------------------------ writing */
 
-/* y[i] = v: dy passes where nothing was put; v gets what stands at its places. y[i] += v: dy
- * passes whole. */
+/* y[i] = v: dy passes where nothing was put; v gets the gradient at its places. y[i] += v: all of
+ * dy passes. */
 GRAD_AND_TANGENT(IndexPutBackward0, "indices* | accumulate:b") {
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
@@ -403,7 +403,7 @@ static bool fills_mask(Tensors indices, const Tensor *value) {
   return mask && value->numel == 1;
 }
 
-/* The value as x takes it, or the error for one that may not be put there. */
+/* The value in x's type, or the error if it may not be put there. */
 static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Tensor *value,
                          bool accumulate) {
   bool fills = !accumulate && fills_mask(indices, value);
@@ -427,7 +427,7 @@ static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Ten
               legacy(x), legacy(value));
 }
 
-/* x[indices] (+)= value, the history apart. */
+/* x[indices] (+)= value, without history. */
 static bool put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   Plan plan;
   if (blocked(x, value)) return false;
@@ -439,7 +439,7 @@ static bool put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
          places_write(x, plan.places, accumulate ? PUT_ADD : PUT_SET, value);
 }
 
-/* The same on y, which holds x's elements and is nobody else's. */
+/* Puts into y, a fresh tensor with x's elements, and records that. */
 static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   if (blocked(x, value)) return NULL;
   Node *n = put_node(x, indices, value, accumulate);
@@ -484,9 +484,9 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
 
 /* ------------------------------------------------------------ masks */
 
-/* Rows of indices of the elements that are not zero, as many as there are and y has room for; -1
- * on failure. Offsets under strides that count one dimension each, of the whole mask, give the
- * columns one after the other. */
+/* Writes rows of indices of the elements that are not zero, as many as y has room for; returns
+ * their number, -1 on failure. mask_offsets with a stride of 1 in one dimension alone gives a
+ * column. */
 static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   if (blocked(y)) return -1;
   if (tensor_absent(y)) return y->sizes[0];
@@ -503,8 +503,8 @@ static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   return rows;
 }
 
-/* One row for each element that is not zero, its indices; laid out column by column, as PyTorch
- * does. */
+/* One row of indices for each element that is not zero; laid out column by column, like
+ * PyTorch's. */
 Tensor *t_nonzero(Tensor *x) {
   OP_ENTERED(t_nonzero, "nonzero", x);
   Tensor *mask = mask_plain(x);
@@ -514,7 +514,7 @@ Tensor *t_nonzero(Tensor *x) {
   return nonzero_rows(x, mask, count, y) < 0 ? NULL : y;
 }
 
-/* The first `size` of these rows, filled up if there are fewer. */
+/* The first `size` rows of nonzero; `fill` if there are fewer. */
 Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill) {
   OP_ENTERED(t_nonzero_static, "nonzero_static", x, size, fill);
   Tensor *mask = mask_plain(x);
@@ -543,7 +543,7 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
   return sizes_broadcast(ndim, sizes, b->ndim, b->sizes);
 }
 
-/* dx = 0 with g's elements where the mask let them through, in order. */
+/* dx = 0, with g's elements in order where the mask is true. */
 GRAD(MaskedSelectBackward0, "mask self | -:l")
 {
   Tensor *zeros = blocked(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
@@ -570,7 +570,7 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
   return set_history(y, n);
 }
 
-/* The elements of the source that were used get g, in order; the rest nothing. */
+/* The source's used elements get g, in order; the others 0. */
 GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l")
 {
   Tensor *mask = saved(n, 0);

@@ -1,9 +1,9 @@
-/* Moving elements to and from places that index tensors name; what the indexing families share.
+/* Moving elements to and from places named by index tensors; shared by the indexing families.
  *
- * Every op of the kind (x[i], gather, index_add, ...) first turns its indices into `at`, one
- * element offset for each place, checked as it goes: so a bad index is an error before anything
- * is written. Then one of two walks moves the elements. Writes happen in the order of the
- * indices, so duplicates are deterministic. */
+ * Every such op (x[i], gather, index_add, ...) first turns its indices into `at`, an element offset
+ * for each place. This checks them, so a bad index is an error before anything is written. Then one
+ * of two walks moves the elements. Writes happen in the order of the indices, so duplicates are
+ * deterministic. */
 #ifndef PG_INDEX_H
 #define PG_INDEX_H
 
@@ -31,12 +31,12 @@ typedef enum {
 
 typedef struct {
   Tensor *at;   /* int64, of the full shape, contiguous where it varies */
-  Tensor *view; /* the indexed tensor under the full shape, stride 0 where `at` decides */
+  Tensor *view; /* the indexed tensor with the full shape, stride 0 where `at` decides */
 } Places;
 
 typedef enum { PUT_SET, PUT_ADD, PUT_MUL, PUT_MAX, PUT_MIN } Put;
 
-/* What a walk over an index tensor found out of bounds, if anything. */
+/* The first index out of bounds that a walk over an index tensor met, if any. */
 typedef struct {
   int64_t value;
   bool found;
@@ -46,22 +46,22 @@ typedef struct {
  * negative indices count from the end. int64 and int32 only. */
 void places_add(Tensor *at, Tensor *index, int64_t size, int64_t stride, bool wrap,
                 OutOfBounds *bad);
-/* The places x[.., index[i], ..] for whole slices along dim (index is a vector or a number), and
- * for single elements (index has x's rank). at == NULL: bad->found, or another error is set. */
+/* The places x[.., index[i], ..]: whole slices along dim (index is a vector or a number), or single
+ * elements (index has x's rank). at == NULL: bad->found, or another error is set. */
 Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBounds *bad);
 Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad);
 
-/* out (of the full shape) = the elements there. */
+/* out (of the full shape) = the elements at the places. */
 bool places_read(Places p, Tensor *out);
-/* out (contiguous) = x[index] for whole rows, without places; bad->found if an index is not one.
- * False if x's rows or the index are not contiguous, and nothing was done. */
+/* out (contiguous) = x[index] for whole rows, without places; bad->found for an index out of
+ * bounds. False, and nothing done, if x's rows or the index are not contiguous. */
 bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBounds *bad);
-/* out (contiguous, of index's shape) = the elements of x that an index of its rank names along
- * dim, without places; bad->found if an index is none. False, and nothing was done, if it is not
- * of int64 or x's elements are of one or two bytes. */
+/* out (contiguous, of index's shape) = the elements of x named along dim by an index of x's rank,
+ * without places; bad->found for an index out of bounds. False, and nothing done, unless the index
+ * is int64 and x's elements have four or eight bytes. */
 bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, OutOfBounds *bad);
-/* The elements there (op)= value, which broadcasts to the full shape and has the same dtype. x
- * is the tensor the places are of. False with the error set if it cannot be written. */
+/* Elements at the places (op)= value, which broadcasts to the full shape and has the same dtype. x
+ * is the tensor of the places. False with the error set if it cannot be written. */
 bool places_write(Tensor *x, Places p, Put put, Tensor *value);
 
 /* x without history, with its layout kept, or contiguous; always a copy. */
@@ -71,22 +71,22 @@ Tensor *index_clone_contiguous(Tensor *x);
 Tensor *index_number(Tensor *number, DType d);
 /* Whether the dtype can index: int64 or int32. */
 static inline bool index_dtype(const Tensor *t) { return t->dtype == DT_I64 || t->dtype == DT_I32; }
-/* Whether it picks where it is true: bool, or uint8 as of old. */
+/* Whether t is a mask: bool, or uint8 as of old. */
 static inline bool is_mask(const Tensor *t) { return t->dtype == DT_BOOL || t->dtype == DT_U8; }
 
-/* Zeros of the sizes that node n keeps as a list from number k on. */
+/* Zeros of the sizes that node n has as a list from number k on. */
 Tensor *index_zeros(Node *n, int k, DType d);
 /* A 0-dim zero of g's dtype. */
 static inline Tensor *index_zero(const Tensor *g) {
   return failed() || !g ? NULL : tensor_number(0, (DType)g->dtype);
 }
 
-/* Elements of `mask` (contiguous bool) that are true: how many, and the offsets of these n under
- * `strides` in order. */
+/* The true elements of `mask` (contiguous bool): their number, and the offsets of the first n under
+ * `strides`, in order. */
 int64_t mask_count(const Tensor *mask);
 void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out);
-/* mask as contiguous bool, which it may be itself; but a copy where the host can write to its
- * memory, at any time: those who fill have to find what those who counted found. */
+/* mask as contiguous bool, perhaps itself. A copy if the host can write to its memory at any time:
+ * the count must still hold when the elements are collected. */
 Tensor *mask_plain(Tensor *mask);
 
 #endif

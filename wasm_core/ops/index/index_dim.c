@@ -1,9 +1,9 @@
 /* Reading and writing along one dimension: slices by a vector of indices (index_select, index_add,
  * ...), single elements by an index of x's rank (gather, scatter, ...).
  *
- * The two kinds differ only in what an index names, a Target; what is done there is done by the
- * walks of index_places.c, in the order of the indices. Results are contiguous, index_fill's keeps
- * x's layout. */
+ * The two kinds differ only in the Target that an index names. The walks of index_places.c read and
+ * write there, in the order of the indices. Results are contiguous; that of index_fill has x's
+ * layout. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 /* ------------------------------------------------------------ targets */
 
 typedef struct {
-  bool elements;  /* or whole slices */
+  bool elements;  /* else whole slices */
   bool wrap;      /* negative indices count from the end */
-  bool slicewise; /* the sum is not one that PyTorch hands to its scatter kernel */
+  bool slicewise; /* PyTorch does not add with its scatter kernel here */
   int64_t dim;
   Tensor *index;
 } Target;
@@ -27,7 +27,8 @@ static Places places_of(Tensor *x, Target to, OutOfBounds *bad) {
                      : places_slices(x, to.dim, to.index, to.wrap, bad);
 }
 
-/* PyTorch adds to the outermost or innermost slices by its scatter kernel, and says so. */
+/* Whether PyTorch adds to these slices with its scatter kernel, whose error is another: the
+ * outermost or innermost ones. */
 static bool slice_by_elements(const Tensor *x, Target to, Put put) {
   return put == PUT_ADD && x->ndim > 1 && (to.dim == 0 || to.dim == x->ndim - 1);
 }
@@ -40,7 +41,7 @@ static bool in_bounds(const Tensor *x, Target to, Put put, OutOfBounds bad) {
   return !failed();
 }
 
-/* The part of src that index names: element by element, the first so many in every dimension. */
+/* The part of src that pairs with index: for elements, its corner of index's sizes. */
 static Tensor *part_named(Target to, Tensor *src) {
   if (!to.elements || src->ndim == 0) return src;
   int64_t strides[MAX_DIM] = {0};
@@ -48,7 +49,7 @@ static Tensor *part_named(Target to, Tensor *src) {
   return tensor_alias(src, to.index->ndim, to.index->sizes, strides, src->offset);
 }
 
-/* y (a fresh copy) at the targets (op)= src. */
+/* y (a fresh copy) at the target (op)= src. */
 static bool write_at(Tensor *y, Target to, Put put, Tensor *src) {
   if (blocked(y, to.index, src)) return false;
   if (to.index->numel == 0) return true;
@@ -87,7 +88,7 @@ GRAD(IndexSelectBackward0, "index | self_sym_sizes:l dim:i")
   gi[0] = index_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved(n, 0), g[0], 1);
 }
 
-/* So many rows like those of x. */
+/* An empty tensor of n rows like x's. */
 static Tensor *empty_rows(const Tensor *x, int64_t n) {
   int64_t sizes[MAX_DIM];
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
@@ -117,7 +118,7 @@ Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
   return set_history(!failed() && (done || places_read(p, y)) ? y : NULL, n);
 }
 
-/* What index_add and index_reduce ask of their arguments. */
+/* Checks the arguments of index_add and index_reduce. */
 static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tensor *index,
                         const Tensor *source) {
   const char *dtype = legacy(index);
@@ -251,7 +252,7 @@ TANGENT(IndexCopyBackward0) {
               : t_index_fill(to, n->numbers[0].i, index, index_zero(y));
 }
 
-/* A scalar x takes its slices one after the other: it is a vector of one element meanwhile. */
+/* A scalar x acts as a vector of one element meanwhile. */
 static Tensor *as_vector(Tensor *x) {
   return blocked(x) || x->ndim ? x : tensor_alias(x, 1, (int64_t[]){1}, (int64_t[]){1}, x->offset);
 }
@@ -343,7 +344,7 @@ static bool gather_fits(const Tensor *x, int64_t dim, const Tensor *index) {
 
 static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *src);
 
-/* An element of g for each of the index, at its place. */
+/* The places of index's elements in x, as columns of COO indices. */
 static Tensor *gathered_places(int ndim, int64_t dim, Tensor *index) {
   Tensor *from = WITHOUT_GRAD(t_contiguous(t_to(index, DT_I64)));
   Tensor *y = tensor_empty(2, (int64_t[]){ndim, index->numel}, DT_I64);
@@ -378,7 +379,7 @@ TANGENT(GatherBackward0) { return t_gather(t[0], n->numbers[n->n_numbers - 2].i,
 
 Tensor *t_gather(Tensor *x, int64_t d, Tensor *at) { return t_gather_as(x, d, at, false); }
 
-/* `sparse`: the gradient is. */
+/* `sparse`: the gradient is sparse. */
 Tensor *t_gather_as(Tensor *x, int64_t dim, Tensor *index, bool sparse) {
   OP_ENTERED_AS(t_gather_as(x, dim, index, sparse), "gather", x, dim, index, sparse);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index))
@@ -402,7 +403,7 @@ Tensor *t_gather_as(Tensor *x, int64_t dim, Tensor *index, bool sparse) {
 
 /* ------------------------------------------------------------ elements: scatter, scatter_add */
 
-/* src NULL: a number. */
+/* src NULL: the source is a number. */
 static bool scatter_fits(const Tensor *x, int64_t dim, const Tensor *index, const Tensor *src) {
   if (!index_dtype(index) && index->numel)
     return REFUSE(ERR_RUNTIME, "scatter(): Expected dtype int32/int64 for index");
@@ -427,14 +428,14 @@ static bool scatter_fits(const Tensor *x, int64_t dim, const Tensor *index, cons
   return false;
 }
 
-/* The part of src that index names, as a view: in each dimension the first so many. */
+/* The corner of src that has index's sizes, as a view. */
 static Tensor *corner(Tensor *src, const Tensor *index) {
   for (int d = 0; !blocked(src) && d < src->ndim; d++)
     if (src->sizes[d] != size_at(index, d)) src = t_narrow(src, d, 0, size_at(index, d));
   return src;
 }
 
-/* The gradient of a tensor of these sizes from that of its corner: 0 elsewhere. */
+/* The gradient of a tensor of these sizes from the gradient of its corner: 0 elsewhere. */
 static Tensor *around(Tensor *part, Ints sizes) {
   int64_t pads[2 * MAX_DIM], one = 1;
   if (blocked(part)) return NULL;
@@ -448,7 +449,7 @@ static Tensor *around(Tensor *part, Ints sizes) {
   return t_constant_pad(part, (Ints){2 * sizes.n, pads}, tensor_wrapped_i(0));
 }
 
-/* A node of x and src that keeps src's sizes, then dim. */
+/* A node of x and src; its numbers are src's sizes and dim. */
 static Node *scatter_node(const NodeType *type, Tensor *x, Tensor *src, int64_t dim) {
   Node *n = node_new(type, 1, 2 + src->ndim, x, src, NULL);
   if (n) num_list(n, 0, src->ndim, src->sizes);
@@ -545,7 +546,7 @@ typedef enum {
 static const char *const reduction_names[REDUCTIONS] = {"sum", "prod", "mean", "amax", "amin"};
 static const Put reduction_puts[REDUCTIONS] = {PUT_ADD, PUT_MUL, PUT_ADD, PUT_MAX, PUT_MIN};
 
-/* What a reduction begins with where self is left out. */
+/* The start of a reduction that leaves self out. */
 static Tensor *identity(Reduction r, DType d) {
   Tensor *t = tensor_number(r == REDUCE_PROD, d);
   if (!t || r < REDUCE_AMAX) return t;
@@ -557,7 +558,8 @@ static Tensor *identity(Reduction r, DType d) {
   return t;
 }
 
-/* y /= how many values went into each element (y itself too if it counts); integers round down. */
+/* Divides y by the number of values in each element (including y's if it counts); integers round
+ * down. */
 static bool divide_by_counts(Tensor *y, Target to, bool include_self) {
   Tensor *counts = tensor_full(y->ndim, y->sizes, DT_I64, include_self);
   if (!write_at(counts, to, PUT_ADD, tensor_number(1, DT_I64))) return false;
@@ -613,8 +615,8 @@ static void grad_twice_zero(Node *n, Tensor **g, Tensor **gi) {
 }
 static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, "", false, NULL, NULL};
 
-/* dx = g * (the product without x) and the same for src, where a zero may be the only one of its
- * product: then the others' product is found by taking it for 1. */
+/* dx = g * (the product without x), and likewise for src. If a zero is the only one in its product,
+ * the product of the others is found by taking it for 1. */
 static void product_grads(const Reduced *d, Tensor **gi, bool want_src) {
   Tensor *x1 = zeros_to_one(d->x);
   gi[0] = t_div(t_mul(d->g, reduce_again(x1, d->at, d->src, d->r, d->include_self)), x1);
@@ -640,7 +642,7 @@ static Tensor *zeroed_at(Tensor *x, Target at) {
                      : t_index_fill(x, at.dim, t_to(at.index, DT_I64), tensor_wrapped_f(0));
 }
 
-/* g is shared equally by all that equal the result; by x only where it takes part. */
+/* g is shared equally by all elements equal to the result; x takes part only if included. */
 static void extremum_grads(const Reduced *d, Tensor **gi) {
   DType dtype = d->x ? (DType)d->x->dtype : DT_F32;
   Tensor *x_is = t_to(t_eq(d->x, d->result), dtype);
@@ -665,7 +667,7 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
   d.include_self = n->numbers[2].i;
   Tensor *both[2] = {NULL, NULL}, *src = d.src;
   if (blocked(src, d.at.index)) return;
-  if (by_element && d.at.index->numel == 0) { /* of any rank */
+  if (by_element && d.at.index->numel == 0) { /* index of any rank */
     if (needs(n, 0)) gi[0] = g;
     if (needs(n, 1)) gi[1] = t_zeros_like(src);
     return;
@@ -682,7 +684,7 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
   if (needs(n, 0)) gi[0] = both[0];
   if (needs(n, 1)) gi[1] = by_element ? around(both[1], (Ints){src->ndim, src->sizes}) : both[1];
 }
-/* --- tangents: of those parts of src alone that the index reaches --- */
+/* --- tangents: only the parts of src that the index reaches count --- */
 
 static Tensor *reached_part(Tensor *src, Target at) {
   return at.elements && src ? corner(src, at.index) : src;
@@ -692,8 +694,8 @@ static Tensor *zero_unless(Tensor *mask, Tensor *x) {
   return x ? t_where(mask, x, tensor_wrapped_f(0)) : NULL;
 }
 
-/* The product of the factors that are not zero, times the sum of their relative changes; with one
- * zero the change of that alone counts. */
+/* The product of the nonzero factors, times the sum of their relative changes. With one zero, only
+ * that factor's change counts. */
 static Tensor *product_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) {
   Tensor *x = d->x, *zero_src = is_zero(d->src), *none = t_zeros_like(x);
   if (blocked(x, zero_src)) return NULL;

@@ -1,6 +1,5 @@
-/* Elements by their number in the flattened tensor (take, put), along a dimension
- * (take_along_dim), and the small relations between numbers and places: unravel_index, one_hot,
- * isin. */
+/* Elements by number in the flattened tensor (take, put), along a dimension (take_along_dim), and
+ * relations between numbers and places: unravel_index, one_hot, isin. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +110,7 @@ Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate) {
 
 /* ------------------------------------------------------------ take_along_dim */
 
-/* x or index expanded against the other in every dimension but dim. */
+/* x (or index) expanded to the other's sizes in every dimension but dim. */
 static Tensor *expand_beside(Tensor *x, Tensor *other, int64_t dim) {
   if (blocked(x, other)) return NULL;
   int64_t a[MAX_DIM], b[MAX_DIM];
@@ -163,7 +162,7 @@ static bool check_unravel(const Tensor *indices, Ints shape) {
   return true;
 }
 
-/* out[i * step] = the index in a dimension of `size`, of whose entries each spans `below`
+/* out[i * step] = the index in a dimension of `size`, each of whose entries spans `below`
  * elements. */
 static bool unravel(const Tensor *numbers, int64_t below, int64_t size, int64_t *out,
                     int64_t step) {
@@ -177,7 +176,8 @@ static bool unravel(const Tensor *numbers, int64_t below, int64_t size, int64_t 
   return true;
 }
 
-/* `all`, of columns that stand together, in a layout whose columns are laid out like `like`. */
+/* `all`, whose columns are interleaved, copied if necessary so that each column is laid out like
+ * `like`. */
 static Tensor *columns_like(Tensor *all, const Tensor *like, int64_t columns) {
   if (tensor_is_contiguous(like)) return all;
   int64_t strides[MAX_DIM + 1] = {0};
@@ -187,7 +187,7 @@ static Tensor *columns_like(Tensor *all, const Tensor *like, int64_t columns) {
   return placed && tensor_copy_data(placed, all) ? placed : NULL;
 }
 
-/* The indices in `shape` of the elements numbered; a column of one tensor for each dimension. */
+/* Converts element numbers to indices in `shape`; each dimension is a column of one tensor. */
 void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
   OP_ENTERED(t_unravel_index, "unravel_index", indices, shape, columns);
   if (blocked(indices) || !check_unravel(indices, shape) || shape.n == 0) return;
@@ -250,8 +250,7 @@ static int compare_i64(const void *a, const void *b) {
 
 typedef int Compare(const void *, const void *);
 
-/* How many of the n sorted values there are when those that are NaN, equal to nothing, are left
- * out. */
+/* Removes NaNs, which equal nothing, from the n values; returns the number of others. */
 static int64_t drop_nan(double *v, int64_t n) {
   int64_t kept = 0;
   for (int64_t i = 0; i < n; i++)
@@ -261,7 +260,7 @@ static int64_t drop_nan(double *v, int64_t n) {
 
 static Compare *const compares[DT_COUNT] = {[DT_I64] = compare_i64, [DT_F64] = compare_f64};
 
-/* Both sides become int64 or float64, in which every value of the smaller types is exact. */
+/* Both sides are cast to int64 or float64, where every value of the smaller types is exact. */
 Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
   OP_ENTERED(t_isin, "isin", elements, tests, invert);
   if (blocked(elements, tests)) return NULL;

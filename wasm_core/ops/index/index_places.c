@@ -66,7 +66,7 @@ Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBoun
                   tensor_alias(x, x->ndim, sizes, strides, x->offset)};
 }
 
-/* x under the shape of an index of its rank, which decides along dim. */
+/* x with the shape of an index of its rank; along dim the index decides. */
 static Tensor *elements_view(Tensor *x, int64_t dim, const Tensor *index) {
   int64_t strides[MAX_DIM] = {0};
   for (int d = 0; d < x->ndim && d < index->ndim; d++) strides[d] = d == dim ? 0 : x->strides[d];
@@ -83,8 +83,8 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) 
 
 /* ------------------------------------------------------------ the walks */
 
-/* Operands: offsets, destination or value, indexed tensor. Where the offset does not vary the
- * loop is over a slice; two contiguous slices are the case that is made fast. */
+/* Operands: offsets, destination or value, indexed tensor. Where the offset does not vary the loop
+ * is over a slice; two contiguous slices are the fast case. */
 #define READ_LOOP(FN, T)                                                    \
   static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) { \
     (void)ctx;                                                              \
@@ -137,7 +137,7 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) 
     }                                                                          \
   }
 
-/* The same in few bytes, for what is rare. */
+/* A write loop of little code, for rare cases. */
 #define SMALL_WRITE_LOOP(FN, T, VALUE)                                        \
   static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {   \
     (void)ctx;                                                                \
@@ -150,7 +150,7 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) 
     }                                                                         \
   }
 
-/* For what C cannot cast to its own type. */
+/* For types that C cannot cast to. */
 #define MOVE_WRITE_LOOP(FN, T)                                                               \
   static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                  \
     (void)ctx;                                                                               \
@@ -174,14 +174,14 @@ MOVE_WRITE_LOOP(set_16, Wide16)
 #define ADD_LOOP_KIND_INT SMALL_WRITE_LOOP
 #define ADD_LOOP_KIND_BOOL SMALL_WRITE_LOOP
 #define ADD_LOOP_KIND_FLOAT WRITE_LOOP
-/* Integers wrap around, so they are added and multiplied without sign. */
+/* Integers wrap around, so they are added and multiplied as unsigned. */
 #define ADD_KIND_INT ((uint64_t)a + (uint64_t)b)
 #define ADD_KIND_FLOAT (a + b)
 #define ADD_KIND_BOOL (a | b)
 #define MUL_KIND_INT ((uint64_t)a * (uint64_t)b)
 #define MUL_KIND_FLOAT (a * b)
 #define MUL_KIND_BOOL (a & b)
-/* NaN wins, whichever side it is on. */
+/* NaN wins on either side. */
 #define LARGER (a != a ? a : b > a || b != b ? b : a)
 #define SMALLER (a != a ? a : b < a || b != b ? b : a)
 #define REAL_LOOPS(T, short_name, kind)                 \
@@ -192,7 +192,7 @@ MOVE_WRITE_LOOP(set_16, Wide16)
 #define LOOPS_KIND_INT(T, s) REAL_LOOPS(T, s, KIND_INT)
 #define LOOPS_KIND_BOOL(T, s) REAL_LOOPS(T, s, KIND_BOOL)
 #define LOOPS_KIND_FLOAT(T, s) REAL_LOOPS(T, s, KIND_FLOAT)
-/* Rounded after each element, as PyTorch's are. */
+/* Rounds after each element, like PyTorch. */
 #define HALF_LOOP(FN, T, s, VALUE)                                            \
   static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {   \
     (void)ctx;                                                                \
@@ -265,7 +265,7 @@ static inline void copy_line(char *to, const char *from) {
   UNROLLED for (int k = 0; k < 4; k++) memcpy(to + 16 * k, &v[k], 16);
 }
 
-/* Four rows side by side, so that memory is waited for together. */
+/* Four rows at a time, so that their memory accesses overlap. */
 static void copy_four_rows(char *to, const char *a, const char *b, const char *c, const char *d,
                            size_t size) {
   char *to_b = to + size, *to_c = to_b + size, *to_d = to_c + size;
@@ -391,8 +391,8 @@ int64_t mask_count(const Tensor *mask) {
 
 enum { PIECE = 512 };
 
-/* Branch-free inside a row: what is not there is overwritten by what comes next, until all n are
- * found. */
+/* Branch-free within a row: the offset of a false element is overwritten by the next, until all n
+ * are found. */
 void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out) {
   uint8_t truth[PIECE];
   int last = mask->ndim - 1;

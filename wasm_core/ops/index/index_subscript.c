@@ -1,8 +1,8 @@
 /* x[...] and x[...] = v: the items of a Python subscript, taken one after the other.
  *
- * A host sends a subscript as words of int64, a kind for each item and then what the kind needs
- * (see ItemKind). Numbers, slices, None and the ellipsis make a chain of views; tensors and
- * truth values are collected by dimension and read or written through index.c at the end. */
+ * A host sends a subscript as words of int64, a kind for each item and then its operands (see
+ * ItemKind). Numbers, slices, None and the ellipsis make a chain of views; tensors and truth values
+ * are collected by dimension and read or written through index.c at the end. */
 #include "index_rows.h"
 #include "ops/index/index.h"
 
@@ -16,7 +16,7 @@ enum { N_ITEM_KINDS = sizeof words_after / sizeof *words_after };
 
 typedef struct {
   ItemKind kind;
-  const int64_t *words; /* what follows the kind */
+  const int64_t *words; /* the operands, after the kind */
   Tensor *tensor;
 } Item;
 
@@ -50,7 +50,7 @@ static bool next_item(Ints index, int *at, Item *item) {
   return !failed();
 }
 
-/* How many dimensions of x an item takes. */
+/* The number of dimensions of x that an item takes. */
 static int dims_taken(const Item *item) {
   if (item->kind == ITEM_TENSOR) return is_mask(item->tensor) ? item->tensor->ndim : 1;
   return item->kind == ITEM_INT || item->kind == ITEM_SLICE;
@@ -80,7 +80,7 @@ static bool apply_int(Subscript *s, int64_t i, int position) {
   return s->view;
 }
 
-/* A slice of everything is no view of its own, unless it is the whole subscript. */
+/* Slices a dimension. A whole slice makes no view unless it is the only item. */
 static bool apply_slice(Subscript *s, const int64_t *w, bool alone) {
   int64_t start = w[0] == ABSENT ? 0 : w[0], stop = w[1] == ABSENT ? INT64_MAX : w[1],
           step = w[2] == ABSENT ? 1 : w[2];
@@ -109,7 +109,7 @@ static bool apply_tensor(Subscript *s, Tensor *index, int span) {
   return true;
 }
 
-/* A truth value is a new dimension of size one, taken or not. */
+/* A truth value adds a dimension of size one, indexed by one element or none. */
 static bool apply_truth(Subscript *s, bool truth) {
   int64_t n = truth;
   s->nothing = s->nothing || !truth;
@@ -123,7 +123,7 @@ static bool apply_tensor_item(Subscript *s, Tensor *t, int position) {
   return apply_int(s, tensor_get_i(t, 0), position);
 }
 
-/* Takes all items; s->view == x if none of them made a view. `reading`: x[:] is a view, not x. */
+/* Applies all items; s->view == x if none made a view. `reading`: x[:] is a view, not x. */
 static bool apply(Subscript *s, Tensor *x, Ints index, bool reading) {
   int n_items, dims;
   if (blocked(x) || !count_items(index, &n_items, &dims)) return false;
@@ -150,7 +150,7 @@ static bool apply(Subscript *s, Tensor *x, Ints index, bool reading) {
   return true;
 }
 
-/* The slots as a list of indices: a mask stands for as many dims as it has. */
+/* The slots as a list of indices, in which a mask stands for all of its dims. */
 static Tensors slot_list(Subscript *s) {
   int n = 0;
   for (int d = 0; d < s->n_slots; n++) {
@@ -171,7 +171,7 @@ static Tensor *alias(Tensor *x) {
   return make_view(x, tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset), n, VIEW_PLAIN);
 }
 
-/* Numbers and slices of sparse tensors, one after the other, and a new dimension. */
+/* Subscripts of sparse tensors: numbers, slices and new dimensions, one after the other. */
 static Tensor *getitem_sparse(Tensor *x, Ints index) {
   int64_t dim = 0;
   Tensor *y = x;
@@ -191,7 +191,7 @@ static Tensor *getitem_sparse(Tensor *x, Ints index) {
 Tensor *t_getitem(Tensor *x, Ints index) {
   SPARSE_GIVES(getitem_sparse(x, index), x);
   VIEW_ENTERED(t_getitem, "__getitem__", x, index);
-  /* x[i], most of all */
+  /* x[i], the commonest case */
   if (!failed() && x && x->ndim && index.n == 2 && index.v[0] == ITEM_INT) {
     int64_t i = index.v[1];
     if (i >= -x->sizes[0] && i < x->sizes[0]) return t_select(x, 0, i);

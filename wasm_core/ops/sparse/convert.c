@@ -1,7 +1,7 @@
-/* Sparse tensors made, and made into others: of indices and values, of dense ones, and back.
+/* Conversions of sparse tensors: from indices and values, from dense tensors, and back.
  *
- * Gradients are PyTorch's: that of a sparse tensor is taken at its places (`masked`), and is sparse
- * itself, or dense where the op after it gives one. */
+ * Gradients are PyTorch's: the gradient of a sparse tensor is taken at its places (`masked`). It is
+ * sparse, or dense if the op after it gives a dense one. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------ rows and values */
 
-/* The matrix of x's rows below one of zeros more. */
+/* The rows, followed by a row of zeros. */
 static Tensor *with_zeros(Tensor *rows) {
   int64_t sizes[MAX_DIM + 1];
   if (blocked(rows)) return NULL;
@@ -52,7 +52,7 @@ Tensor *t_with_values(Tensor *x, Tensor *values) {
   return y;
 }
 
-/* The gradient of the values is that of the tensor, at its places. */
+/* The gradient of the values is the gradient of the tensor, at its places. */
 GRAD(ValuesBackward0, "self")
 {
   Tensor *x = saved_plain(n, 0);
@@ -120,7 +120,7 @@ Tensor *t_sparse_mask(Tensor *x, Tensor *mask) {
 
 /* ------------------------------------------------------------ dense, and back */
 
-/* The gradient at the places, or (not masked) at all. */
+/* The gradient at the tensor's places, or at all (not masked). */
 GRAD_SPARSE(ToDenseBackward0, "self | -:i masked_grad:b") {
   Tensor *x = saved_plain(n, 0);
   if (blocked(x, g[0])) return;
@@ -168,7 +168,7 @@ static Tensor *value_in_form(Tensor *x, Form f) {
   return y && is_sparse(x) && !is_coo(x) ? with_index_type(y, from) : y;
 }
 
-/* The gradient comes back in the form of what was made sparse. */
+/* The gradient returns to the form of the tensor that was made sparse. */
 #define TO_SPARSE_GRAD(NAME)                                                              \
   GRAD_SPARSE(NAME, "self") {                                                             \
     Tensor *x = saved_plain(n, 0);                                                        \
@@ -228,7 +228,7 @@ Ints arg_block(const Call *c, int k) {
   return block;
 }
 
-/* What the names of layouts are to messages of conversions. */
+/* The node types of conversions, by target layout. */
 static const NodeType *const to_types[] = {NULL,
                                            &ToSparseBackward1,
                                            &ToSparseCsrBackward0,

@@ -1,12 +1,11 @@
-/* Sparse tensors of indices and values: their checks, what they show of themselves, and what changes
- * them in place. */
+/* Sparse tensors of indices and values: checks, properties and changes in place. */
 #include <string.h>
 
 #include "ground/memory.h"
 #include "ops/sparse/sparse.h"
 #include "sparse_rows.h"
 
-static bool invariants; /* whether all that is made is checked, unless told otherwise */
+static bool invariants; /* whether new tensors are checked, unless a call says otherwise */
 
 bool sparse_check_invariants(const bool *set) {
   if (set) invariants = *set;
@@ -17,7 +16,7 @@ static bool checks(const Call *c, int k) { return arg_given(c, k) ? arg_bool(c, 
 
 /* ------------------------------------------------------------ COO */
 
-/* That places are within the sizes is always checked: ops rely on it. */
+/* Checks that places are within the sizes. Never skipped: ops rely on it. */
 static bool within(const Tensor *indices, const int64_t *sizes) {
   int64_t n = indices->sizes[1];
   for (int d = 0; d < indices->sizes[0]; d++)
@@ -73,7 +72,7 @@ static bool check_dense_sizes(const Tensor *indices, const Tensor *values, const
          false;
 }
 
-/* The gradient of the values is that of the tensor, at its places. */
+/* The gradient of the values is the gradient of the tensor, at its places. */
 Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                      bool coalesced) {
   ANY_ENTERED_AS(t_sparse_coo(indices, values, ndim, sizes, coalesced),
@@ -87,7 +86,7 @@ Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *s
   return t_with_values(x, values);
 }
 
-/* The least sizes that hold it all. */
+/* The least sizes that hold all elements. */
 static bool infer_sizes(const Tensor *indices, const Tensor *values, int64_t *sizes) {
   int64_t n = indices->sizes[1], sparse = indices->sizes[0];
   if (sparse + values->ndim - 1 > MAX_DIM)
@@ -188,7 +187,7 @@ static bool check_parts(Layout l, const Tensor *from, const Tensor *other, const
   return true;
 }
 
-/* The sizes that the parts have, with `largest` as the other index. */
+/* The sizes implied by the parts. `largest` is the largest plain index. */
 static void parts_sizes(Layout l, const Tensor *from, const Tensor *values, int64_t largest,
                         int64_t *sizes, int *ndim) {
   const int batch = from->ndim - 1, blocks = in_blocks(l) ? 2 : 0;
@@ -201,7 +200,8 @@ static void parts_sizes(Layout l, const Tensor *from, const Tensor *values, int6
   memcpy(sizes + batch + 2, v + blocks, (size_t)(*ndim - batch - 2) * sizeof *sizes);
 }
 
-/* Ops rely on these: lines begin at 0, do not turn back, and the other index is within. */
+/* Checks what ops rely on: lines begin at 0 and never decrease, and the plain index is within its
+ * size. */
 static bool check_numbers(Layout l, const Tensor *from, const Tensor *other, int64_t lines,
                           int64_t width) {
   const Names k = names_of(l);
@@ -263,7 +263,7 @@ static bool is_index(const Tensor *t) { return t->dtype == DT_I64 || t->dtype ==
 
 static const char *layout_of(const Tensor *t) { return is_sparse(t) ? layout_text(t) : "Strided"; }
 
-/* Checks the parts, and gives the sizes of the tensor that they make. */
+/* Checks the parts and computes the sizes of the tensor. */
 static bool check_compressed(Layout l, Tensor *from, Tensor *other, Tensor *values, Ints size,
                              int64_t *sizes, int *ndim) {
   if (blocked(from, other, values)) return false;
@@ -362,7 +362,7 @@ Tensor *op_sparse_compressed(Call *c) {
   return marked(c, 6, compressed(l, arg_tensor(c, 0), arg_tensor(c, 1), values, arg_ints(c, 3)));
 }
 
-/* ------------------------------------------------------------ what it shows of itself */
+/* ------------------------------------------------------------ properties */
 
 void op_layout(Call *c) {
   static const char *const names[] = {
@@ -404,7 +404,8 @@ Tensor *t_raw_values(Tensor *x) {
   return t_detach(sparse_parts(x)->values);
 }
 
-/* crow_indices and its kin: of which `columns` are compressed, and whether it is the other index. */
+/* crow_indices and its kin. columns: of layouts with compressed columns; plain: the plain index
+ * instead of the compressed one. */
 Tensor *t_compressed_indices(Tensor *x, const char *op, bool columns, bool plain) {
   Layout l = tensor_layout(x);
   bool fits = l > LAYOUT_SPARSE_COO && by_columns(l) == columns;
@@ -454,7 +455,7 @@ static bool check_resize(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
   return check_inplace(x);
 }
 
-/* Sizes of x as it is, with the elements that it has. */
+/* Changes the sizes of x, which keeps its elements. */
 Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
   ANY_ENTERED(t_sparse_resize_, "sparse_resize_", x, size, sparse, dense);
   if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;

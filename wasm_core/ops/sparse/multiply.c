@@ -1,5 +1,5 @@
-/* Products of sparse matrices that are no mm: batches of them, products that are sparse, and
- * products at the places of a sparse matrix alone. All are composed of ops that record. */
+/* Products of sparse matrices other than mm: batches, products that are sparse, and products at the
+ * places of a sparse matrix alone. All are composed of ops that record. */
 #include "ops/sparse/sparse.h"
 #include "sparse_rows.h"
 
@@ -19,7 +19,7 @@ static bool check_batches(const Tensor *a, const Tensor *b) {
   return true;
 }
 
-/* The matrix that has the matrices of a batch along its diagonal. */
+/* The block-diagonal matrix of a batch's matrices. */
 static Tensor *along_diagonal(Tensor *a) {
   const int64_t rows = a->sizes[1], cols = a->sizes[2];
   Tensor *values = t_sparse_values(a), *at = index_words(sparse_parts(a)->indices);
@@ -33,7 +33,7 @@ static Tensor *along_diagonal(Tensor *a) {
   return t_sparse_coo(to, values, 2, (int64_t[]){a->sizes[0] * rows, a->sizes[0] * cols}, true);
 }
 
-/* A batch of products, a of which is a COO tensor. */
+/* A batch of products, where a is a COO tensor. */
 Tensor *t_sparse_bmm(Tensor *a, Tensor *b) {
   ANY_ENTERED(t_sparse_bmm, "bmm", a, b);
   if (blocked(a, b)) return NULL;
@@ -73,7 +73,7 @@ static Tensor *rows_used(Tensor *x) {
   return failed() ? NULL : out[0];
 }
 
-/* a b as a COO tensor of rows: those of a that have an element. */
+/* a b as a COO tensor with dense rows, where a row of a has an element. */
 Tensor *t_hspmm(Tensor *a, Tensor *b) {
   ANY_ENTERED(t_hspmm, "hspmm", a, b);
   if (blocked(a, b) || !check_matrices("hspmm", a, b)) return NULL;
@@ -90,8 +90,8 @@ static Tensor *scaled(Tensor *x, Tensor *factor) {
   return one ? x : t_mul(x, factor);
 }
 
-/* beta self + alpha a b as a COO tensor: the elements of self, and after them those of the rows
- * where a has an element. Without a self, alpha a b. */
+/* beta self + alpha a b as a COO tensor: the elements of self, then those of all rows where a has
+ * an element. self NULL: alpha a b. */
 Tensor *t_sspaddmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) {
   ANY_ENTERED(t_sspaddmm, "sspaddmm", self, a, b, beta, alpha);
   if (blocked(a, b) || blocked(beta, alpha)) return NULL;
@@ -158,7 +158,7 @@ static bool check_sampled(const Tensor *x, const Tensor *a, const Tensor *b) {
   return true;
 }
 
-/* The elements of a b at these places of it; without the others, where they are matrices. */
+/* The elements of a b at these places. Of matrices no others are computed. */
 static Tensor *product_at(Tensor *a, Tensor *b, Tensor *places) {
   if (a->ndim > 2) return t_rows_at(t_matmul(a, b), a->ndim, places);
   const int64_t width = b->sizes[1];

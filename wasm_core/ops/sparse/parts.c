@@ -4,7 +4,7 @@
 #include "ground/memory.h"
 #include "ops/sparse/sparse.h"
 
-/* The values, recorded. A tensor that needs a gradient is made coalesced for it. */
+/* The values, recorded. Coalesces a tensor that needs a gradient. */
 static Tensor *own_values(Tensor **x) {
   if (tensor_requires_grad(*x) && grad_mode) *x = t_coalesce(*x);
   return *x ? t_sparse_values(*x) : NULL;
@@ -14,7 +14,7 @@ static bool check_coo(const char *op, const Tensor *x) {
   return is_coo(x) || refuse_layout(op, x) != NULL;
 }
 
-/* A COO tensor of other places, recorded by its values under the name of who made it. */
+/* A COO tensor of other places, recorded by its values; the node gets the name of the op. */
 static Tensor *made_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                        bool coalesced, const char *name) {
   if (blocked(indices, values)) return NULL;
@@ -28,7 +28,7 @@ static Tensor *list_of(int64_t n, const int64_t *v) {
   return t;
 }
 
-/* All sparse dimensions but this one. */
+/* The indices of all sparse dimensions but `dim`. */
 static Tensor *without_dim(Tensor *indices, int64_t dim) {
   int64_t rows[MAX_DIM], n = 0;
   for (int64_t d = 0; d < indices->sizes[0]; d++)
@@ -177,8 +177,7 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
   return made_of(indices, values, x->ndim + 1, sizes, s->coalesced, "UnsqueezeBackward0");
 }
 
-/* Sparse dimensions are repeated: each entry as often as the new sizes say, in their order. Dense ones
- * are expanded. */
+/* Repeats each entry along sparse dimensions, in order; expands dense dimensions. */
 Tensor *t_sparse_broadcast_to(Tensor *x, Ints size) {
   ANY_ENTERED(t_sparse_broadcast_to, "_sparse_broadcast_to", x, size);
   if (blocked(x)) return NULL;
@@ -284,7 +283,7 @@ static bool check_joined(Tensors ts, int64_t dim) {
   return true;
 }
 
-/* Along a dense dimension each has zeros in the place of the others. */
+/* Values joined along a dense dimension have zeros at the places of the others. */
 static Tensor *between_zeros(Tensor *values, int64_t dim, int64_t before, int64_t after) {
   Tensor *all[3] = {NULL, values, NULL};
   int64_t sizes[MAX_DIM + 1];

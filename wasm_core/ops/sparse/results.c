@@ -1,4 +1,4 @@
-/* What ops give of sparse arguments: element by element, sums, and what only moves elements. */
+/* Ops with sparse arguments: element-wise ops, sums, copies, transposes, products and softmax. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -36,7 +36,8 @@ static Tensor *to_coo(Tensor *x) {
   return t_to_layout(x, LAYOUT_SPARSE_COO, (Ints){-1, NULL}, -1, "to_sparse");
 }
 
-/* Where compressed tensors have no loops of their own: as COO, and the result as they are. */
+/* Compressed tensors without loops of their own go as COO; y gets the layout of the first
+ * operand. */
 static Tensor *as_first(Tensor *y, const Tensor *first) {
   if (!y || !is_coo(y) || is_coo(first)) return y;
   Form f = form_of(first);
@@ -113,7 +114,7 @@ static Tensor *pair(EachPair *f, const void *with, bool swapped, Tensor *own, Te
   return swapped ? f(with, other, own) : f(with, own, other);
 }
 
-/* Both have it: the rows of a and b at the places they share. */
+/* The rows of a and b at the places they share. */
 static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   const int sparse = sparse_dims(a);
   if (a->ndim != b->ndim || sparse != sparse_dims(b) ||
@@ -215,7 +216,7 @@ static Tensor *sum_value(Tensor *x, uint64_t mask) {
   return y ? coalesced_value(y) : NULL;
 }
 
-/* Over these dims; dense if no sparse one is left. */
+/* The sum over these dims; dense if no sparse one is left. */
 Tensor *t_sparse_sum(Tensor *x, Ints dims, DType dtype) {
   ANY_ENTERED(t_sparse_sum, "_sparse_sum", x, dims, dtype);
   if (blocked(x)) return NULL;
@@ -266,7 +267,7 @@ static bool all_dims(const Tensor *x, Ints dims) {
   return dims.n <= 0 || mask == ((uint64_t)1 << x->ndim) - 1;
 }
 
-/* torch.norm: of what is left out nothing counts. */
+/* torch.norm: elements that are not stored do not count. */
 Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
   ANY_ENTERED(t_sparse_norm, "norm", x, p, dims, keepdim, dtype);
   if (blocked(x)) return NULL;
@@ -306,7 +307,7 @@ Tensor *t_sparse_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
 
 GRAD_SPARSE(CloneBackward0, "") { gi[0] = g[0]; }
 
-/* Bytes of its own, contiguous. */
+/* A contiguous copy with memory of its own. */
 static Tensor *own_copy(Tensor *t) { return t_clone(t_contiguous(t)); }
 
 static Tensor *copied(const Tensor *x, DType dtype) {
@@ -361,7 +362,7 @@ Tensor *t_sparse_zero_(Tensor *x) {
   return x;
 }
 
-/* y = a copy of src in x's place. */
+/* y = a copy of src, written to x. */
 GRAD_SPARSE(CopyBackwards, "") {
   if (needs(n, 0))
     gi[0] = is_sparse(g[0]) ? t_sparse_zeros_like(g[0], (DType)g[0]->dtype) : t_zeros_like(g[0]);
@@ -461,7 +462,7 @@ Tensor *t_sparse_t(Tensor *x) {
 
 /* ------------------------------------------------------------ products */
 
-/* The row and column numbers of the elements of a matrix, which has no dense dimensions. */
+/* The row and column numbers of a matrix's elements. The matrix has no dense dimensions. */
 static bool elements_of(Tensor *x, Tensor **rows, Tensor **cols, Tensor **values) {
   if (!is_coo(x)) x = to_coo(x);
   if (blocked(x)) return false;
@@ -489,7 +490,7 @@ static Tensor *sparse_by_dense(Tensor *a, Tensor *b) {
   return add_rows(y, rows, t_mul(t_index_select(b, 0, cols), t_unsqueeze(v, 1)));
 }
 
-/* Each element of a meets the elements of its row of b, which are together. */
+/* Each element of a meets the elements of its row of b, which are adjacent. */
 static Tensor *sparse_by_sparse(Tensor *a, Tensor *b) {
   Tensor *ar, *ac, *av, *br, *bc, *bv;
   b = t_coalesce(is_coo(b) ? b : to_coo(b));
@@ -539,7 +540,8 @@ static Tensor *product_value(Tensor *a, Tensor *b) {
 
 static Tensor *adjoint(Tensor *x) { return x ? t_conj(t_t(x)) : NULL; }
 
-/* y = a b:  a' = g b^H,  b' = a^H g; of the products of torch.sparse at the places alone. */
+/* y = a b:  a' = g b^H,  b' = a^H g; products of torch.sparse keep the gradient at the operands'
+ * places only. */
 static void product_gradient(Node *n, Tensor *g, Tensor **gi, bool masked) {
   Tensor *a = saved_plain(n, 0), *b = saved_plain(n, 1);
   if (blocked(g)) return;
@@ -570,7 +572,7 @@ static Tensor *masked_product(Tensor *a, Tensor *b) {
   return product_of(both ? &SparseSparseMatmulBackward0 : &SparseAddmmBackward0, a, b);
 }
 
-/* What torch.sparse.mm calls a fold, as scatter_reduce does; NULL: none. */
+/* The name for scatter_reduce of torch.sparse.mm's `reduce`; NULL: none. */
 static const char *fold_named(const char *reduce) {
   static const char *const names[][2] = {{"sum", "sum"},   {"mean", "mean"}, {"amax", "amax"},
                                          {"amin", "amin"}, {"max", "amax"},  {"min", "amin"}};
@@ -579,8 +581,8 @@ static const char *fold_named(const char *reduce) {
   return NULL;
 }
 
-/* Of each row and column the fold of the products of a's elements: the mean, the largest, the
- * smallest; 0 where a has none. */
+/* Reduces, for each row and column, the products of a's stored elements: their mean, maximum or
+ * minimum; 0 where a has none. */
 static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
   if (strcmp(reduce, "sum") == 0 && is_sparse(a)) return masked_product(a, b);
   const char *fold = fold_named(reduce);
@@ -669,7 +671,7 @@ Tensor *t_sparse_matmul(Tensor *a, Tensor *b) {
 
 /* ------------------------------------------------------------ softmax */
 
-/* The number of what each element is normalized with: all that differ along dim alone. */
+/* The group in which each element is normalized: elements that differ along dim alone. */
 static Tensor *groups_along(Tensor *x, int64_t dim, int64_t *n) {
   GRAD_MODE_WAS;
   Sparse s = *sparse_parts(x);
@@ -686,7 +688,7 @@ static Tensor *groups_along(Tensor *x, int64_t dim, int64_t *n) {
   return find_places(out[0], places);
 }
 
-/* What is left out counts as -inf. */
+/* Softmax of the stored values; other elements count as -inf. */
 static Tensor *softmax_values(Tensor *x, int64_t dim, bool logarithm) {
   const Sparse *s = sparse_parts(x);
   Tensor *v = t_sparse_values(x);

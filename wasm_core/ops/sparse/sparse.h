@@ -1,9 +1,8 @@
-/* What the files of sparse tensors share.
+/* Shared by the files of sparse tensors.
  *
- * A sparse tensor is a matrix of rows, of which it has some: a row of a COO tensor is what its dense
- * dimensions hold. The place of a row is its number in the dense tensor of the same sizes. So every
- * layout is a list of places and a matrix of rows, and only what makes a layout, or shows it, knows
- * more. */
+ * A sparse tensor stores some rows of a matrix. A row of a COO tensor holds its dense dimensions.
+ * The place of a row is its number in the dense tensor of the same sizes. So every layout is a list
+ * of places and a matrix of rows; only the code that makes or shows a layout knows more. */
 #ifndef PG_SPARSE_H
 #define PG_SPARSE_H
 
@@ -22,19 +21,17 @@ static inline int64_t *words_in(Tensor *t) { return (int64_t *)(void *)tensor_da
 Tensor *index_words(Tensor *t); /* as contiguous int64 */
 int sparse_dims(const Tensor *x);
 int dense_dims(const Tensor *x);
-int batch_dims(const Tensor *x);   /* of compressed layouts, in front */
-int64_t count_of(const Tensor *x); /* nnz, of one batch */
+int batch_dims(const Tensor *x);   /* the leading dims of compressed layouts */
+int64_t count_of(const Tensor *x); /* nnz of one batch */
 bool places_within(const int64_t *at, int64_t n, int64_t size);
-Tensor *places_of(Tensor *x); /* of the rows of x, in their order */
-/* The dense tensor that has these sizes and dense dimensions as a matrix of rows; a matrix as
- * tensor. */
+Tensor *places_of(Tensor *x); /* of x's rows, in their order */
+/* A dense tensor with these sizes and dense dimensions as a matrix of rows. */
 Tensor *as_rows(Tensor *t, int sparse);
-Tensor *value_rows(Tensor *x, Tensor *values); /* values of x's shape as rows */
-/* For each place in `wanted` where it stands in the list `places`, or how long that is. */
+Tensor *value_rows(Tensor *x, Tensor *values); /* values of x's shape, as rows */
+/* The index in `places` of each wanted place, or the length of `places` if it is not there. */
 Tensor *find_places(Tensor *places, Tensor *wanted);
-/* A tensor without values of x's: of this layout, with a row for each place, which are sorted and
- * distinct; sizes and dense dimensions as said. `block` of BSR and BSC. Values are those given by
- * `rows`. */
+/* A sparse tensor's structure. The places, which are sorted and distinct, and the values are
+ * separate. `block` is for BSR and BSC. */
 typedef struct {
   Layout layout;
   int ndim;
@@ -44,8 +41,8 @@ typedef struct {
 } Form;
 Form form_of(const Tensor *x);
 Tensor *structure(Form f, Tensor *places, DType dtype); /* the values are zeros */
-Tensor *with_parts(const Tensor *x, Tensor *values);    /* x's places */
-/* y, fresh, with its compressed indices of the type that those of `like` have. */
+Tensor *with_parts(const Tensor *x, Tensor *values);    /* x's places with other values */
+/* A fresh y with compressed indices of the type of like's. */
 Tensor *with_index_type(Tensor *y, const Tensor *like);
 Tensor *coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes, bool coalesced);
 Tensor *coalesced_value(Tensor *x);
@@ -56,7 +53,7 @@ Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values); /* in place */
 /* The rows of x, dense or sparse, at these places; recorded. */
 Tensor *t_rows_at(Tensor *x, int sparse, Tensor *places);
 Tensor *t_with_values(Tensor *x, Tensor *values);
-Tensor *t_sparse_values(Tensor *x); /* of one that is coalesced */
+Tensor *t_sparse_values(Tensor *x); /* of a coalesced x */
 Tensor *t_to_form(Tensor *x, Form f);
 
 #endif

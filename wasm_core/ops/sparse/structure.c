@@ -54,7 +54,7 @@ Form form_of(const Tensor *x) {
 
 /* ------------------------------------------------------------ places */
 
-/* Whoever has an alias of the indices may have written to them since they were checked. */
+/* Checks indices again: an alias of them may have been written to since they were checked. */
 bool places_within(const int64_t *at, int64_t n, int64_t size) {
   for (int64_t i = 0; i < n; i++)
     if (at[i] < 0 || at[i] >= size)
@@ -78,7 +78,7 @@ static Tensor *coo_places(const Tensor *x) {
   return y;
 }
 
-/* Of compressed layouts: elements of blocks one after the other. */
+/* The places of a compressed tensor; the elements of a block are adjacent. */
 static Tensor *compressed_places(const Tensor *x) {
   const Sparse *s = sparse_parts(x);
   const Form f = form_of(x);
@@ -190,8 +190,8 @@ static Tensor *coo_structure(Form f, Tensor *places, DType dtype) {
   return coo_of(indices, values, f.ndim, f.sizes, true);
 }
 
-/* The numbers of the lines (rows, or columns) and within them of places, or of their blocks, as one
- * number each, in order and distinct; NULL without memory. */
+/* Numbers places by line (row or column) and place within the line, or their blocks in the same
+ * way; sorted and distinct. NULL without memory. */
 static int64_t *in_lines(Form f, Tensor *places, int64_t *n) {
   const int batch = f.ndim - f.dense - 2;
   const int64_t rows = f.sizes[batch], cols = f.sizes[batch + 1];
@@ -260,7 +260,7 @@ Tensor *structure(Form f, Tensor *places, DType dtype) {
 
 /* ------------------------------------------------------------ values */
 
-/* Truths are added as numbers. */
+/* Adds rows at places. Bools are added as numbers. */
 Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values) {
   if (blocked(rows, places, values)) return NULL;
   return WITHOUT_GRAD(
@@ -277,7 +277,7 @@ Tensor *dense_value(Tensor *x, DType dtype) {
   return y ? t_reshape(y, x->ndim, x->sizes) : NULL;
 }
 
-/* The first of each place is taken as it is, and the others are added to it in their order. */
+/* Keeps the first row of each place, and adds the others to it in order. */
 Tensor *coalesced_value(Tensor *x) {
   GRAD_MODE_WAS;
   Tensor *places = places_of(x), *order, *in_order = places ? sorted(places, &order) : NULL;
@@ -312,8 +312,7 @@ static Tensor *integers(Tensor *t, const char *kernel) {
   return dtype_is_inexact(d) || d == DT_BOOL ? no_kernel(kernel, d) : index_words(t);
 }
 
-/* Where each row begins among row indices that are sorted, and where the last one ends:
- * (size + 1). */
+/* The beginning of each row in the sorted row indices, and the end of the last row: (size + 1). */
 Tensor *t_convert_indices_from_coo_to_csr(Tensor *rows, int64_t size, bool in_int32) {
   OP_ENTERED(t_convert_indices_from_coo_to_csr, "_convert_indices_from_coo_to_csr", rows, size,
              in_int32);
@@ -336,8 +335,8 @@ Tensor *t_convert_indices_from_coo_to_csr(Tensor *rows, int64_t size, bool in_in
   return in_int32 ? t_to(y, DT_I32) : y;
 }
 
-/* The row and the column of each place, behind the indices of its batch, the row first unless
- * they are transposed: (batch dims + 2, places). */
+/* The row and column of each place, after the indices of its batch; the column first if transposed:
+ * (batch dims + 2, places). */
 Tensor *t_convert_indices_from_csr_to_coo(Tensor *ends, Tensor *columns, bool in_int32,
                                           bool transpose) {
   OP_ENTERED(t_convert_indices_from_csr_to_coo, "_convert_indices_from_csr_to_coo", ends, columns,
