@@ -1,4 +1,4 @@
-/* Matrices in columns: made, copied, turned over and checked. */
+/* Matrices in columns: making, copying, transposing and checking them. */
 #include "ops/linalg/columns.h"
 
 #include <stdio.h>
@@ -153,7 +153,7 @@ bool check_pivots(const Tensor *info, const char *op, char diagonal, const char 
   return !failed();
 }
 
-/* ------------------------------------------------------------ of ops, for gradients */
+/* ------------------------------------------------------------ composed of ops, for gradients */
 
 Tensor *eye_mask(int64_t n) { return t_eye(n, n, DT_BOOL); }
 Tensor *scale_columns(Tensor *m, Tensor *v) { return t_mul(m, t_unsqueeze(v, -2)); }

@@ -1,6 +1,6 @@
 /* Matrices in columns: tensors whose last two dims have strides (1, rows), batch after batch.
  *
- * What decompositions work on in place, and how PyTorch lays out their results. */
+ * Decompositions work on such matrices in place, and PyTorch lays out their results so. */
 #ifndef PG_COLUMNS_H
 #define PG_COLUMNS_H
 
@@ -16,16 +16,16 @@ static inline int64_t least_dim(const Tensor *x) {
 static inline double *doubles(Tensor *x) { return (double *)(void *)tensor_data(x); }
 static inline int32_t *ints(const Tensor *x) { return (int32_t *)(void *)tensor_data(x); }
 
-/* The type in which matrices of type d are decomposed, and the functions that do so. */
+/* The type in which matrices of type d are decomposed, and the functions for it. */
 static inline DType wide_type(DType d) { return dtype_is_complex(d) ? DT_C128 : DT_F64; }
 static inline const Factorizations *factorizations_of(const Tensor *x) {
   return dtype_is_complex((DType)x->dtype) ? &factorizations_c128 : &factorizations_f64;
 }
-/* The number `count` of x, which lies without gaps. */
+/* The address of number `count` of x, which has no gaps. */
 static inline void *number_at(const Tensor *x, int64_t count) {
   return tensor_data(x) + count * dtype_bytes((DType)x->dtype);
 }
-/* Whether a matrix of type d is rounded to float, step by step, where it matters. */
+/* Whether matrices of type d are rounded to float after each step, where this matters. */
 static inline bool rounds_to_float(DType d) { return d == DT_F32 || d == DT_C64; }
 
 /* Whether b of the systems a x = b is a vector, or a batch of vectors. */
@@ -33,16 +33,15 @@ static inline bool is_vector_case(const Tensor *a, const Tensor *b) {
   return b->ndim == 1 || sizes_equal(a->ndim - 1, a->sizes, b->ndim, b->sizes);
 }
 
-/* How many matrices there are to compute with: none of an absent tensor. */
+/* The number of matrices to compute with; 0 for an absent tensor. */
 int64_t batch_of(const Tensor *x);
-/* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros beside
- * it. */
+/* Uninitialised columns of m x n for each matrix of `like`; and identity matrices. */
 Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d);
 Tensor *identity_columns(const Tensor *like, int64_t n, DType d);
-/* A vector of n for each matrix of `like`; n == -1: a number. */
+/* A vector of n numbers for each matrix of `like`; n == -1: one number. */
 Tensor *empty_vectors(const Tensor *like, int64_t n, DType d);
 Tensor *columns(Tensor *x, DType d); /* a copy */
-/* The same matrices transposed, without history; and with their numbers conjugated. */
+/* The transposed matrices, without history; `adjoined` conjugates them too. */
 Tensor *flipped(Tensor *x);
 Tensor *adjoined(Tensor *x);
 
@@ -50,26 +49,27 @@ Tensor *adjoined(Tensor *x);
 bool check_matrix(const Tensor *x, const char *op, const char *name);
 bool check_square(const Tensor *x, const char *op, const char *name);
 bool check_float(const Tensor *x, const char *op); /* or complex */
-/* The same, and of no less than 32 bits. */
+/* check_float, and at least 32 bits. */
 bool check_precise(const Tensor *x, const char *op);
-/* What decomposes has no half precision. */
+/* Refuses half types, for which no decomposition has a kernel. */
 bool check_factor_kernel(const char *kernel, const Tensor *x);
-/* op solves a x = b: of one type, a square, with as many rows as b. */
+/* Checks a x = b for the solver op: one type, a square matrix with as many rows as b. */
 bool check_systems(const Tensor *b, const Tensor *a, const char *op);
 /* dtype: of the norm, DT_NONE if it was left open */
 bool check_norm_type(const Tensor *x, DType dtype, const char *op);
-/* The first info that is not 0, and of which matrix it is, for a message; 0: there is none. */
+/* The first nonzero info, and in `where` its matrix, for a message; 0: there is none. */
 int first_info(const Tensor *info, char where[48]);
-/* `message` has places for the op, the batch element and what the first info that is not 0 says. */
+/* Fails with `message` at the first nonzero info. It has places for the op, the batch element and
+ * that info. */
 bool check_info(const Tensor *info, const char *op, const char *message);
-/* What `op` factored has no zero on its `diagonal`, which `solver` would divide by; `others` factor
- * such a matrix as well. */
+/* Fails if the factorization of `op` has a zero on its `diagonal`, by which `solver` would divide.
+ * `others` are ops that factor such a matrix. */
 bool check_pivots(const Tensor *info, const char *op, char diagonal, const char *solver,
                   const char *others);
 
-/* Composed of ops, so that they can be differentiated: ones on a diagonal, m diag(v), diag(v) m;
- * the conjugate transpose, of real matrices the transpose; and the Hermitian matrix whose lower
- * triangle is that of m, with a real diagonal. */
+/* Composed of ops, so that they can be differentiated: ones on a diagonal, m diag(v), diag(v) m,
+ * the conjugate transpose (of real matrices the transpose), and the Hermitian matrix with m's lower
+ * triangle and a real diagonal. */
 Tensor *eye_mask(int64_t n);
 Tensor *scale_columns(Tensor *m, Tensor *v);
 Tensor *scale_rows(Tensor *v, Tensor *m);

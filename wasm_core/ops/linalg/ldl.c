@@ -62,7 +62,7 @@ void t_ldl_factor(Tensor *a, bool hermitian, Tensor *out[2]) {
 
 /* ------------------------------------------------------------ solving */
 
-/* Whether the pivots of a matrix are those of blocks within it. */
+/* Whether the pivots describe blocks of one and two within the matrix. */
 static bool pivots_fit(const int32_t *pivots, int64_t n) {
   for (int64_t k = 0; k < n; k++) {
     int64_t row = labs((long)pivots[k]);
@@ -87,7 +87,7 @@ static bool check_ldl_solve(const Tensor *ld, const Tensor *pivots, const Tensor
   return !failed() && check_factor_kernel("ldl_solve_kernel_cpu", ld);
 }
 
-/* x with the batch of `sizes`, of which the last two are its own. */
+/* x expanded to a batch; its last `own` dims stay. */
 static Tensor *of_batch(Tensor *x, int ndim, const int64_t *batch, int own) {
   int64_t sizes[MAX_DIM];
   if (blocked(x)) return NULL;

@@ -1,7 +1,7 @@
-/* LU as the host calls it: checked, unpacked into P, L and U, and systems solved with what was
- * factored before.
+/* LU for the host: checks, unpacking into P, L and U, and systems solved with existing factors.
  *
- * The factorization itself, its gradient and P are lu_cholesky.c's; the rest is composed of ops. */
+ * The factorization itself, its gradient and P are in lu_cholesky.c; the rest is composed of
+ * ops. */
 #include "linalg_rows.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
@@ -64,7 +64,7 @@ static Tensor *first_of(Tensor *x, int dim, int64_t n) {
   return x->sizes[dim] == n ? x : t_slice(x, dim, 0, n, 1);
 }
 
-/* Of the first pivot that is not one of 1 to n: -1 if it is less, 1 if greater; 0: none. */
+/* Finds the first pivot outside of 1 to n: -1 if it is less, 1 if greater; 0: there is none. */
 static int stray_pivot(Tensor *pivots, int64_t n) {
   pivots = t_contiguous(pivots);
   if (pivots && tensor_absent(pivots)) return 0;

@@ -1,9 +1,9 @@
-/* LU and Cholesky: inverses, determinants, and what is solved with them.
+/* LU and Cholesky: inverses, determinants, and systems solved with them.
  *
- * Kernels (kernels/factors.h) work in place on columns. All compute in double; but LU, which tells
- * a singular matrix by a zero, rounds each step to the input's type. Gradients are composed of ops,
- * so they can be differentiated again. What is analytic reads `saved`, so that its real formulas
- * hold for complex matrices; what is not reads `saved_plain` and conjugates itself. */
+ * Kernels (kernels/factors.h) work in place on columns. All compute in double. But LU, where a zero
+ * shows a singular matrix, rounds each step to the input's type. Gradients are composed of ops, so
+ * they can be differentiated again. Gradients of analytic functions read `saved`, so that their
+ * real formulas hold for complex matrices; others read `saved_plain` and conjugate themselves. */
 #include "ops/linalg/lu_cholesky.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@
 
 /* ------------------------------------------------------------ LU and triangular solving */
 
-/* What the info of a failed factorization says; `element` is the place it names. */
+/* Messages for the info of a failed factorization. */
 static const char *const singular_inverse =
     "%s: %sThe diagonal element %d is zero, the inversion could not be completed because the input "
     "matrix is singular.";
@@ -33,15 +33,15 @@ static const char *const not_positive =
 
 typedef struct {
   Tensor *lu; /* unit lower L below the diagonal, U on and above it; in the wide type */
-  /* of each matrix and column, of no more than there are rows: the row it was exchanged with */
+  /* for each matrix and column, up to the number of rows: the row exchanged with row k */
   int32_t *pivots;
   Tensor *info; /* 1 + the first column without a pivot, 0 if none */
 } Factors;
 
 /* A real matrix whose elimination meets an exact zero is eliminated once more with fused products
- * and true quotients, as LAPACK has them. Where rounding made the zero, as of A - w with an
- * eigenvalue w, they leave a pivot of the size of the rounding, and inverse iteration goes on.
- * LAPACK's complex products are not fused. */
+ * and true quotients, like LAPACK's. If rounding made the zero, as in A - w with an eigenvalue w,
+ * they leave a pivot of the size of the rounding, and inverse iteration goes on. LAPACK's complex
+ * products are not fused. */
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
   if (blocked(a)) return f;
@@ -64,7 +64,7 @@ static Factors factor(Tensor *a) {
   return f;
 }
 
-/* The pivots as a tensor: they count from 1 there. */
+/* The pivots as a tensor, counted from 1. */
 static Tensor *counted_pivots(Factors f) {
   Tensor *pivots = f.lu ? empty_vectors(f.lu, least_dim(f.lu), DT_I32) : NULL;
   if (pivots && tensor_absent(pivots)) return pivots;
@@ -72,7 +72,7 @@ static Tensor *counted_pivots(Factors f) {
   return pivots;
 }
 
-/* Keeps the factors of a matrix of type d in the slots of LU and pivots. */
+/* Saves the factors in type d: LU in `slot`, pivots in the next. */
 static void save_factors(Node *n, int slot, Factors f, DType d) {
   if (!n || !f.lu) return;
   save(n, slot, columns(f.lu, d));
@@ -106,8 +106,8 @@ static void exchange(double *x, double *y) {
   *y = held;
 }
 
-/* P of A = P L U: the exchanges of rows by pivots, made on ones. A pivot that is no row
- * exchanges nothing. */
+/* P of A = P L U: an identity matrix with its rows exchanged by the pivots. Pivots out of range
+ * exchange nothing. */
 Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots) {
   if (blocked(lu, pivots) || !check_matrix(lu, "lu_unpack", "LU_data")) return NULL;
   int64_t m = rows_of(lu), batch = batch_of(lu), count = batch ? pivots->numel / batch : 0;
@@ -207,10 +207,9 @@ Tensor *t_inverse(Tensor *a) {
 
 /* ------------------------------------------------------------ determinants */
 
-/* det, its sign and log |det| of each matrix; n keeps its factors in two slots. */
+/* det, its sign and log |det| of each matrix; the node saves the factors in two slots. */
 static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
-  /* A real A whose transpose lies in order is transposed, as in PyTorch: which product rounds to
-   * zero depends on it. */
+  /* Like PyTorch, transposes a contiguous real A: this decides which product rounds to zero. */
   Factors f = factor(tensor_is_contiguous(a) && !dtype_is_complex((DType)a->dtype) ? flipped(a)
                                                                                    : a);
   save_factors(node, slot, f, (DType)a->dtype);
@@ -226,9 +225,9 @@ static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
   return !failed();
 }
 
-/* Solves A^H Y = B, or Y A^H = B, in a gradient whose node saved the factors of A in slot 2: of A^T
- * if not left. Elimination of A^H may meet a zero where that of A met
- * none; then a gradient that is not differentiated again is computed with these factors. */
+/* Solves A^H Y = B, or Y A^H = B if not left, in a gradient whose node saved the factors of A (of
+ * A^T if not left) in slot 2. If elimination of A^H meets a zero that A's did not meet, a gradient
+ * that is not differentiated again uses these factors. */
 static Tensor *solve_adjoint(Node *n, Tensor *a, Tensor *b, bool left) {
   Tensor *out[2];
   char where[48];
@@ -241,7 +240,7 @@ static Tensor *solve_adjoint(Node *n, Tensor *a, Tensor *b, bool left) {
   return vector ? t_squeeze_dim(y, -1) : y;
 }
 
-/* Matrices with v on their diagonal, as many as rows of A. */
+/* Diagonal matrices of A's size, with v repeated on the diagonal. */
 static Tensor *diagonal_of(Tensor *v, Tensor *a) {
   if (blocked(v, a)) return NULL;
   int64_t sizes[MAX_DIM];
@@ -267,7 +266,7 @@ static Tensor *singular_det_gradient(Tensor *a, Tensor *g) {
 enum { MOST_COFACTORS = 6 };
 static Tensor *minor_determinants(Tensor *a);
 
-/* The matrices without row i and column j of A, at (i, j). */
+/* At (i, j), the matrix A without row i and column j. */
 static Tensor *minors_of(Tensor *a) {
   const int64_t n = rows_of(a), count = n * (n - 1);
   Tensor *rest = tensor_empty(1, &count, DT_I64);
@@ -281,8 +280,8 @@ static Tensor *minors_of(Tensor *a) {
   return t_transpose(t_reshape(picked, outer + 4, sizes), -3, -2);
 }
 
-/* The gradient of det by cofactors. They are polynomials, so derivatives of any order exist, where
- * those of singular vectors are not defined. */
+/* The gradient of det by cofactors. They are polynomials, so derivatives of any order exist, unlike
+ * those of singular vectors. */
 static Tensor *cofactor_gradient(Tensor *a, Tensor *g) {
   Tensor *wide = t_unsqueeze(t_unsqueeze(g, -1), -1);
   if (rows_of(a) == 1) return wide;
@@ -437,7 +436,7 @@ static bool check_solve(const Tensor *a, const Tensor *b, bool left, bool vector
   return true;
 }
 
-/* op: of the message for singular matrices; NULL: none. */
+/* op: for the message about singular matrices; NULL: no message. */
 static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a, b)) return;
@@ -479,7 +478,7 @@ Tensor *t_solve(Tensor *a, Tensor *b, bool left) {
   return failed() ? NULL : out[0];
 }
 
-/* As solve, for the triangle of A that counts. */
+/* The gradient of solve, for the triangle of A that is read. */
 GRAD(LinalgSolveTriangularBackward0, "self result | upper:b left:b unitriangular:b")
 {
   Tensor *a = saved(n, 0), *x = saved(n, 1);
@@ -540,7 +539,8 @@ GRAD(LinalgCholeskyExBackward0, "L | upper:b")
 static const NodeType CholeskyBackward0 = {
     "CholeskyBackward0", grad_LinalgCholeskyExBackward0, "result | upper:b", false, NULL, NULL};
 
-/* In the wide type: the factor L in place of the lower triangle, zeros above it, and the info. */
+/* In the wide type: the factor L in place of the lower triangle, with zeros above it, and the
+ * info. */
 static Tensor *factor_positive(Tensor *a) {
   Tensor *info = blocked(a) ? NULL : empty_vectors(a, -1, DT_I32);
   if (!info) return NULL;
@@ -550,7 +550,7 @@ static Tensor *factor_positive(Tensor *a) {
   return info;
 }
 
-/* op: of the messages about the factorization; NULL: none. */
+/* op: for messages about the factorization; NULL: no messages. */
 static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a)) return;

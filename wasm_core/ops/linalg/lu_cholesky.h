@@ -1,5 +1,5 @@
-/* Decompositions of matrices and what is solved with them, as other ops call them. Matrices are the
- * last two dims of batches.
+/* Decompositions of matrices and systems solved with them, for other ops. Matrices are the last two
+ * dims of batches.
  *
  * Functions of several results fill `out`, with NULL on failure. */
 #ifndef PG_LU_CHOLESKY_H
@@ -17,7 +17,7 @@ Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper);
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]);
 Tensor *t_svdvals(Tensor *a, const char *driver);
 Tensor *t_eigvalsh(Tensor *a, const char *uplo);
-/* The relative tolerance if none is given: the machine epsilon times the greater of the sizes. */
+/* The default relative tolerance: the machine epsilon times the greater of the sizes. */
 double standard_rtol(const Tensor *a);
 Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol);
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian); /* tolerances may be NULL */

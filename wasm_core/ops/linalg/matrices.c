@@ -1,7 +1,7 @@
 /* Functions of matrices composed of their decompositions: least squares, rank and condition, the
- * exponential, reflections, tensors as maps, approximations of low rank, older names of linalg's.
+ * exponential, reflections, tensors as maps, approximations of low rank, aliases of older names.
  *
- * Loops let go of what each of their steps made. */
+ * Loops release the tensors of each step. */
 #include "ops/linalg/matrices.h"
 
 #include <math.h>
@@ -77,10 +77,10 @@ static bool all_are(const Tensor *x, int64_t value) {
   return true;
 }
 
-/* By the pseudo-inverse, whatever the driver, which says what else is returned: residuals of all
- * but "gelsy", where A is tall and of full rank; the rank of all but "gels"; singular values of
- * "gelsd" and "gelss". Out: solution, residuals, rank, singular values; rcond and driver may be
- * NULL. */
+/* Solves by the pseudo-inverse, whatever the driver. The driver decides the other results:
+ * residuals for all but "gelsy", if A is tall and of full rank; the rank for all but "gels";
+ * singular values for "gelsd" and "gelss". Out: solution, residuals, rank, singular values; rcond
+ * and driver may be NULL. */
 void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tensor *out[4]) {
   OP_ENTERED(t_lstsq, "lstsq", a, b, rcond, driver, out);
   memset(out, 0, 4 * sizeof *out);
@@ -121,7 +121,7 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
 
 /* ------------------------------------------------------------ condition */
 
-/* The largest singular value by the least one, or the opposite. */
+/* The largest singular value divided by the least, or the least by the largest. */
 static Tensor *cond_by_values(Tensor *a, bool least_first) {
   if (blocked(a)) return NULL;
   if (a->ndim < 2)
@@ -134,8 +134,8 @@ static Tensor *cond_by_values(Tensor *a, bool least_first) {
   return least_first ? t_div(least, largest) : t_div(largest, least);
 }
 
-/* The norm by that of the inverse; infinite where there is none. The order is `name`, or *p; both
- * NULL: 2. */
+/* The norm of the matrix times that of its inverse; infinite without an inverse. The order is
+ * `name`, or *p; both NULL: 2. */
 Tensor *t_cond(Tensor *a, const char *name, const double *p) {
   OP_ENTERED(t_cond, "cond", a, name, p);
   if (!name && (!p || fabs(*p) == 2)) return cond_by_values(a, p && *p < 0);
@@ -166,17 +166,17 @@ Tensor *t_cond(Tensor *a, const char *name, const double *p) {
 
 /* ------------------------------------------------------------ exponential */
 
-enum { EXP_TERMS = 18 }; /* of the series at a norm of one half: enough for float64 */
+enum { EXP_TERMS = 18 }; /* terms of the series for a norm of one half: enough for float64 */
 
-/* How often a matrix must be halved for its norm to be at most one half; no more than its type has
- * powers of two, for what is that large ends in infinity. */
+/* The number of halvings that bring the norm down to one half. Limited by the exponents of the
+ * type, since larger matrices end in infinity. */
 static int halvings_for(double norm, DType d) {
   double n = norm > 0 ? ceil(log2(norm)) + 1 : 0, most = rounds_to_float(d) ? 127 : 1023;
   return (int)(n < 0 ? 0 : n > most ? most : n);
 }
 
-/* By what each matrix is divided, and how often that halves it: its norm is the largest sum of
- * magnitudes of a column. NaN where that is not finite. */
+/* The divisor of each matrix, and its number of halvings. The norm is the largest sum of magnitudes
+ * in a column. NaN if it is not finite. */
 static Tensor *scales_of(Tensor *a, int64_t *halvings) {
   int32_t mark = pool_mark();
   Tensor *sums = t_sum(t_abs(t_detach(a)), ONE_DIM(-2), true, DT_NONE);
@@ -189,7 +189,7 @@ static Tensor *scales_of(Tensor *a, int64_t *halvings) {
   return scales;
 }
 
-/* The squares of those matrices that were halved more than k times; the others. */
+/* Squares the matrices that were halved more than k times; leaves the others. */
 static Tensor *squared(Tensor *y, const Tensor *scales, const int64_t *halvings, int k) {
   Tensor *square = t_matmul(y, y);
   int64_t n = scales->numel, same = 0;
@@ -200,7 +200,7 @@ static Tensor *squared(Tensor *y, const Tensor *scales, const int64_t *halvings,
   return t_where(which, square, y);
 }
 
-/* By the series for each matrix halved often enough, squared as often. */
+/* Sums the series for each matrix after its halvings, then squares it as often. */
 Tensor *t_matrix_exp(Tensor *a) {
   OP_ENTERED(t_matrix_exp, "matrix_exp", a);
   if (blocked(a) || !check_square(a, "linalg.matrix_exp", "A") ||
@@ -248,14 +248,14 @@ static bool check_householder(const Tensor *a, const Tensor *tau) {
   return !failed() && check_factor_kernel("orgqr_cpu", a);
 }
 
-/* The vectors of reflections 1 - tau v v^H: 1, then what is below the diagonal. */
+/* The vectors of reflections 1 - tau v v^H: each v is 1, then the numbers below the diagonal. */
 static Tensor *reflecting(Tensor *a) {
   int32_t mark = pool_mark();
   Tensor *ones = t_eye(rows_of(a), cols_of(a), tensor_dtype(a));
   return alone(mark, t_add(t_tril(a, -1), ones));
 }
 
-/* The product of the reflections with y, or that of its conjugate transpose. */
+/* Applies the reflections, or their conjugate transposes, to y. */
 static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose) {
   if (blocked(vectors, tau, y)) return NULL;
   int32_t mark = pool_mark();
@@ -271,7 +271,7 @@ static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose
   return y;
 }
 
-/* The first columns of the product of reflections. */
+/* The first columns of the product of the reflections. */
 Tensor *t_householder_product(Tensor *a, Tensor *tau) {
   OP_ENTERED(t_householder_product, "householder_product", a, tau);
   if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
@@ -322,8 +322,8 @@ static bool check_ormqr(const Tensor *a, const Tensor *tau, const Tensor *y, boo
   return !failed() && check_factor_kernel("ormqr_cpu", a);
 }
 
-/* The product of all reflections, or its transpose, times y; from the right if not `left`: then
- * that of the transposes. */
+/* Multiplies y by the product of all reflections, or by its transpose; from the right if not
+ * `left`, by way of transposes. */
 Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
   OP_ENTERED(t_ormqr, "ormqr", a, tau, y, left, transpose);
   if (blocked(a, tau, y) || !check_ormqr(a, tau, y, left)) return NULL;
@@ -365,8 +365,8 @@ static int64_t product(const Tensor *a, int from, int to) {
   return n;
 }
 
-/* Whether the dimensions behind a place have as many elements as those before it, which `names`
- * says. */
+/* Checks that the dimensions from a place on have as many elements as those before it. `names` is
+ * the place in the message. */
 static bool check_map(int64_t right, int64_t left, const char *names) {
   if (left == right) return true;
   fail(ERR_RUNTIME,
@@ -392,7 +392,7 @@ Tensor *t_tensorinv(Tensor *a, int64_t ind) {
   return t_reshape(t_inverse(t_reshape(a, 2, (int64_t[]){n, n})), nd, sizes);
 }
 
-/* a with dimensions moved to its end, in their order. */
+/* a with some dimensions moved to its end, in the order listed. */
 static Tensor *moved_last(Tensor *a, Ints dims) {
   int64_t to[MAX_DIM];
   for (int i = 0; i < dims.n && i < MAX_DIM; i++) to[i] = a->ndim - dims.n + i;
@@ -414,7 +414,7 @@ Tensor *t_tensorsolve(Tensor *a, Tensor *b, Ints dims) {
 
 /* ------------------------------------------------------------ older names */
 
-/* Square zeros in place of vectors. */
+/* Square matrices of zeros in the place of vectors. */
 static Tensor *zero_vectors(const Tensor *a, int64_t n) {
   int64_t sizes[MAX_DIM];
   memcpy(sizes, a->sizes, (size_t)a->ndim * sizeof *sizes);
@@ -509,8 +509,8 @@ static Tensor *basis_of(Tensor *x) {
   return qr[0];
 }
 
-/* By random projections (Halko and others, 2009); of the transpose if there are more columns than
- * rows. m may be NULL. */
+/* The SVD by random projections (Halko and others, 2009). A wide matrix is transposed first. m may
+ * be NULL. */
 void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3]) {
   OP_ENTERED(t_svd_lowrank, "svd_lowrank", a, q, niter, m, out);
   out[0] = out[1] = out[2] = NULL;
@@ -535,7 +535,7 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
   out[wide ? 0 : 2] = turned_adjoint(usv[2]);
 }
 
-/* By svd_lowrank of the rows less their mean; q NULL: up to 6. */
+/* svd_lowrank of the rows minus their mean; q NULL: up to 6. */
 void t_pca_lowrank(Tensor *a, const int64_t *q, bool center, int64_t niter, Tensor *out[3]) {
   OP_ENTERED(t_pca_lowrank, "pca_lowrank", a, q, center, niter, out);
   out[0] = out[1] = out[2] = NULL;

@@ -17,7 +17,7 @@
 #include "ops/view/diagonal.h"
 #include "ops/view/view.h"
 
-/* Gives `count` results their node, which saves them in order. */
+/* Gives the `count` results their node, which saves them in order. */
 static void finish(Node *n, int count, Tensor **out) {
   set_histories(out, n, count);
   for (int i = 0; i < count && !failed(); i++) save_output(n, i, out[i]);
@@ -106,8 +106,8 @@ GRAD(GeqrfBackward0, "")
   if (g[0] || g[1]) fail(ERR_NOT_IMPLEMENTED, "the derivative for 'geqrf' is not implemented.");
 }
 
-/* QR as LAPACK leaves it. Out: R, and below it the vectors of the reflections less their heads;
- * what they are scaled by. */
+/* QR in LAPACK's form. Out: R, with the vectors of the reflections without their heads below it;
+ * the factors of the reflections. */
 void t_geqrf(Tensor *a, Tensor *out[2]) {
   OP_ENTERED(t_geqrf, "geqrf", a, out);
   out[0] = out[1] = NULL;
@@ -128,8 +128,8 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
 
 /* ------------------------------------------------------------ singular values */
 
-/* What PyTorch says of a loss that depends on the phases of vectors; near: whether these numbers
- * are as good as real, or sums of two that are each other's opposites. */
+/* Fails with PyTorch's text if a loss depends on the phases of vectors, which shows in the
+ * imaginary parts of `turns`. */
 static bool check_phases(Tensor *turns, const char *text, const char *op) {
   Tensor *imaginary = t_imag(t_detach(turns));
   if (imaginary && tensor_absent(imaginary)) return true;
@@ -289,7 +289,7 @@ GRAD(LinalgEighBackward0, "eigenvalues eigenvectors")
   if (left) gi[0] = t_matmul(left, adjoint_of(v));
 }
 
-/* Values and vectors, which are left out if nobody asks for them, now or in a gradient. */
+/* Values and vectors; vectors only if they are wanted, now or in a gradient. */
 static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a) || !uplo || !check_square(a, "linalg.eigh", "A")) return;
@@ -364,7 +364,7 @@ static bool check_eig(const Tensor *a, const char *op) {
   return !failed() && check_factor_kernel("linalg_eig_out_cpu", a);
 }
 
-/* Values and vectors, which are left out if nobody asks for them, now or in a gradient. */
+/* Values and vectors; vectors only if they are wanted, now or in a gradient. */
 static void eig(Tensor *a, const char *op, bool vectors, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a) || !check_eig(a, op)) return;
@@ -509,7 +509,7 @@ static Tensor *values_along(Tensor *a, const int64_t pair[2]) {
   return t_svdvals(t_permute(a, (Ints){n, order}), NULL);
 }
 
-/* The largest number along dim, 0 of none; or the least. */
+/* The largest number along dim, 0 if there is none; or the least. */
 static Tensor *extreme(Tensor *x, int64_t dim, bool keepdim, bool least) {
   if (blocked(x)) return NULL;
   if (least) return t_amin(x, ONE_DIM(dim), keepdim);
@@ -525,7 +525,8 @@ static Tensor *norm_by_sums(Tensor *a, double p, const int64_t pair[2], bool kee
   return extreme(sums, other, keepdim, p < 0);
 }
 
-/* The nuclear norm, and orders 2 and -2: of the singular values the sum, the largest, the least. */
+/* The nuclear norm, and orders 2 and -2: the sum, the largest or the least of the singular
+ * values. */
 static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t pair[2],
                               bool keepdim) {
   Tensor *s = values_along(a, pair);
@@ -536,7 +537,7 @@ static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t p
   return t_unsqueeze(t_unsqueeze(y, pair[swap]), pair[!swap]);
 }
 
-/* By name, "fro" or "nuc", or without one by the order p. */
+/* The norm by name, "fro" or "nuc"; without a name by the order p. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED(t_matrix_norm, "matrix_norm", a, name, p, dims, keepdim, dtype);
   int64_t pair[2];
@@ -555,7 +556,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
   return by_sums ? norm_by_sums(a, p, pair, keepdim) : norm_by_values(a, nuclear, p, pair, keepdim);
 }
 
-/* The norm of a matrix or of a vector, as the order and the dims say; p may be NULL. */
+/* The norm of a matrix or of a vector, by the order and the dims; p may be NULL. */
 Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim,
                       DType dtype) {
   OP_ENTERED(t_linalg_norm, "norm", a, name, p, dims, keepdim, dtype);

@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------ kernels */
 
-/* The terms of rows a and b in `part`, in four sums as long as there are four. */
+/* Adds the terms of rows a and b to four sums in `part`, as long as there are four terms. */
 #define ADD_TERMS(TERM)                                             \
   for (; i + 4 <= n; i += 4) UNROLLED for (int k = 0; k < 4; k++) { \
       double d = fabs((double)a[i + k] - (double)b[i + k]);         \
@@ -56,7 +56,7 @@
 DISTANCE_KERNELS(f32, float)
 DISTANCE_KERNELS(f64, double)
 
-/* The same by dtype; addresses in bytes. */
+/* The distance of two rows by dtype; addresses are of bytes. */
 static void store_distance(DType d, const char *a, const char *b, int64_t n, double p, char *y) {
   if (d == DT_F32)
     *(float *)(void *)y = (float)distance_f32((const float *)(const void *)a,
@@ -124,7 +124,7 @@ static Tensor *cdist_values(Tensor *a, Tensor *b, double p) {
   return y;
 }
 
-/* The gradient by a; `y` and `g` are transposed for b, whose place a then takes. */
+/* The gradient by a. For b the caller exchanges a and b, and transposes `y` and `g`. */
 static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double p) {
   Pair pair;
   g = t_contiguous(g);
@@ -146,18 +146,18 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
   return out;
 }
 
-/* Whether a gradient made of these has a gradient or a tangent in turn. */
+/* Whether a gradient made of these must have a gradient or a tangent in turn. */
 static bool differentiated(const Tensor *g, const Tensor *a, const Tensor *b) {
   return tensor_tracked(g) || tensor_tracked(a) || tensor_tracked(b);
 }
 
-/* The gradient by the differences d, of which y are the lengths along the last dimension. */
+/* The gradient by the differences d, whose lengths along the last dimension are y. */
 static Tensor *composed_pull(Tensor *g, Tensor *d, Tensor *y, double p) {
   Tensor *pull = norm_gradient(t_unsqueeze(g, -1), d, t_unsqueeze(y, -1), p, ONE_DIM(-1));
   return pull ? pull : t_zeros_like(d);
 }
 
-/* The tangents of the lengths y of the differences d, from t, those of d. */
+/* The tangents of the lengths y of the differences d, from t, the tangents of d. */
 static Tensor *composed_change(Tensor *t, Tensor *d, Tensor *y, double p) {
   return t_sum(t_mul(composed_pull(t_ones_like(y), d, y, p), t), ONE_DIM(-1), false, DT_NONE);
 }
@@ -268,7 +268,7 @@ static Tensor *pdist_composed(Tensor *g, Tensor *x, Tensor *y, double p) {
   return t_index_add(t_index_add(t_zeros_like(x), 0, first, pull, 1), 0, second, pull, -1);
 }
 
-/* As of cdist, for the pairs of rows of one matrix. */
+/* The gradient of cdist, for the pairs of rows of one matrix. */
 GRAD_AND_TANGENT(PdistBackward0, "self result | p:f") {
   Tensor *x = saved(n, 0), *y = saved(n, 1);
   if (blocked(x, y)) return;
@@ -321,11 +321,11 @@ Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool kee
                       "self result | p:x dim:m keepdim:b");
 }
 
-/* The cosine of the angle: the product of the vectors made of length one. */
+/* The cosine of the angle: the product of the vectors scaled to length one. */
 Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
   OP_ENTERED(t_cosine_similarity, "cosine_similarity", a, b, dim, eps);
   if (blocked(a, b)) return NULL;
-  /* both are expanded: neither gives way for having no dimensions */
+  /* both are expanded, so neither counts as 0-dim in the promotion */
   DType d = dtype_promote((DType)a->dtype, (DType)b->dtype);
   if (!dtype_is_float(d))
     return fail(ERR_RUNTIME, "expected common dtype to be floating point, yet common dtype is %s",

@@ -26,11 +26,11 @@ typedef struct {
 typedef struct {
   const char *text;
   int n_terms;
-  Term *terms; /* one an operand */
+  Term *terms; /* one for each operand */
   Term out;
-  int count[LETTERS];     /* in how many places of the operands */
-  int ellipsis_dims;      /* of the operand that has most */
-  int at[LETTERS + 1];    /* where a label's dimensions begin in the common order, -1 if nowhere */
+  int count[LETTERS];     /* the number of occurrences in operands */
+  int ellipsis_dims;      /* the most that an operand's ellipsis covers */
+  int at[LETTERS + 1];    /* a label's first dimension in the common order, -1 if it has none */
   int n_out, n_all;       /* dimensions of the output; of the common order */
   int64_t sizes[MAX_DIM]; /* in the common order, after broadcasting */
 } Plan;
@@ -81,7 +81,7 @@ static bool read_subscript(const Plan *p, int *at, Term *t, int operand) {
   return add_label(t, ELLIPSIS);
 }
 
-/* The terms before the arrow; *at is left on it, or on the end. */
+/* Reads the terms before the arrow; leaves *at on the arrow or the end. */
 static bool read_operands(Plan *p, int *at) {
   int operand = 0;
   for (; p->text[*at] && !(p->text[*at] == '-' && p->text[*at + 1] == '>'); ++*at) {
@@ -206,7 +206,7 @@ static bool check_letter(Plan *p, int label, int64_t own, int64_t *seen, int ope
          false;
 }
 
-/* Dim of an operand: of those that its ellipsis stands for the last but `after`. */
+/* Checks a dim that an operand's ellipsis covers; `after` such dims follow it. */
 static bool check_hidden(Plan *p, int after, int dim, int64_t own, int operand) {
   int64_t *size = &p->sizes[p->at[ELLIPSIS] + p->ellipsis_dims - 1 - after];
   if (merge_size(size, own)) return true;
@@ -241,7 +241,7 @@ static Tensor *take_diagonal(Tensor *x, int first, int second) {
 /* Operand k as a view with the common order of dimensions. */
 static Tensor *arrange(Plan *p, Tensor *x, int operand) {
   const Term *t = &p->terms[operand];
-  int from[MAX_DIM]; /* where each common dimension is now */
+  int from[MAX_DIM]; /* the present dim of each common dimension */
   int hidden = x->ndim - (t->n - t->ellipsis), dim = 0;
   for (int i = 0; i < p->n_all; i++) from[i] = -1;
   for (int i = 0; i < t->n && x; i++) {
@@ -264,7 +264,7 @@ static Tensor *arrange(Plan *p, Tensor *x, int operand) {
 
 /* ------------------------------------------------------------ contraction */
 
-/* The dims of a common order in groups, and how many elements each group has. */
+/* A group of dims of the common order, and its number of elements. */
 typedef struct {
   int n;
   int64_t dims[MAX_DIM], size;
@@ -303,8 +303,8 @@ static Tensor *sum_of_products(Tensor *a, Tensor *b, const bool *sum) {
     else if (in_a) put(&left, i, a->sizes[i]);
     else put(&right, i, b->sizes[i]);
   }
-  /* As PyTorch: where all of b's own dims come before a's, the product is turned, so that the
-   * result is in order. */
+  /* Like PyTorch, exchanges the operands if all of b's own dims come before a's, so that the result
+   * is in order. */
   if (left.n && right.n && right.dims[right.n - 1] < left.dims[0])
     return sum_of_products(b, a, sum);
   int64_t order[MAX_DIM], sizes[MAX_DIM], back[MAX_DIM];
@@ -321,8 +321,8 @@ static Tensor *sum_of_products(Tensor *a, Tensor *b, const bool *sum) {
   return t_permute(t_view(t_bmm(x, y), out.n, sizes), (Ints){out.n, back});
 }
 
-/* a times b, with what no other operand needs summed away. left[d]: operands still to be
- * contracted that have more than one element along d. */
+/* Multiplies a by b, and sums away the labels that no later operand has. left[d]: the number of
+ * operands still to be contracted that have more than one element along d. */
 static Tensor *contract(const Plan *p, Tensor *a, Tensor *b, int *left) {
   bool alone_a[MAX_DIM] = {false}, alone_b[MAX_DIM] = {false}, sum[MAX_DIM] = {false}, any = false;
   if (blocked(a, b)) return NULL;

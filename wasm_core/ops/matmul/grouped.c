@@ -1,5 +1,5 @@
-/* grouped_mm: products of the groups that a dimension of the operands is divided into, as a mixture
- * of experts needs them. */
+/* grouped_mm: products of the groups into which offsets divide a dimension, for mixtures of
+ * experts. */
 #include "matmul_rows.h"
 #include "ops/create/create.h"
 #include "ops/op.h"
@@ -35,12 +35,12 @@ static bool check_grouped(const Tensor *a, const Tensor *b, const Tensor *offs) 
   return !failed();
 }
 
-/* What of x belongs to group i, which begins and ends there along `dim` of a matrix. */
+/* The part of x for group i: matrix i, or the rows or columns [begin, end) along `dim`. */
 static Tensor *of_group(Tensor *x, int64_t i, int dim, int64_t begin, int64_t end) {
   return x->ndim == 3 ? t_select(x, 0, i) : t_slice(x, dim, begin, end, 1);
 }
 
-/* What lies behind the last group is zero. */
+/* Multiplies group by group. Results behind the last group are zero. */
 static Tensor *grouped_values(Tensor *a, Tensor *b, Tensor *offs) {
   if (!offs) return t_bmm(a, b);
   int64_t rows = a->sizes[a->ndim - 2], columns = b->sizes[b->ndim - 1], n = offs->sizes[0];

@@ -19,7 +19,7 @@
 /* ------------------------------------------------------------ kernels */
 
 /* A matrix, or `count` of them `step` apart; strides in elements. A vector is a column. `at` is
- * NULL of absent ones. */
+ * NULL for absent tensors. */
 typedef struct {
   char *at;
   int64_t count, step, rows, cols, rs, cs;
@@ -67,7 +67,7 @@ KERNEL(f64, double, f, , room)
 GEMM_INTEGERS(ROW)
 #undef ROW
 
-/* Of complex numbers by their parts, which are matrices of twice the strides: four real products,
+/* Complex products from real products of the parts, which are matrices of twice the strides: four,
  * or eight if alpha is complex. */
 #define COMPLEX_KERNEL(suffix, parts, T, R, real_gemm)                                             \
   static void scale_##suffix(const Matrices *c, T *z, T beta) {                                    \
@@ -101,14 +101,14 @@ static Kernel *const kernels[DT_COUNT] = {
     [DT_I32] = product_i32, [DT_I16] = product_i16, [DT_I8] = product_i8,
     [DT_U8] = product_u8,   [DT_C64] = product_c64, [DT_C128] = product_c128};
 
-/* The bytes that a kernel works in; those of integers need none. */
+/* The scratch bytes of a kernel; kernels of integers need none. */
 typedef size_t Room(int64_t m, int64_t n, int64_t k);
 static Room *const rooms[DT_COUNT] = {[DT_F32] = gemm_f32_scratch_bytes,
                                       [DT_F64] = gemm_f64_scratch_bytes,
                                       [DT_C64] = gemm_f32_scratch_bytes,
                                       [DT_C128] = gemm_f64_scratch_bytes};
 
-/* Complex factors are for complex matrices. */
+/* Only complex matrices take complex factors. */
 static bool check_factors(const Product *p) {
   if (dtype_is_complex(p->d) || (p->alpha.imag == 0 && p->beta.imag == 0)) return true;
   fail(ERR_RUNTIME, "value cannot be converted to type double without overflow");
@@ -148,7 +148,7 @@ Factor arg_factor(const Call *c, int k) {
 
 static Factor conjugated(Factor k) { return (Factor){k.f, k.i, -k.imag}; }
 
-/* A node's factors are its first two numbers; their imaginary parts are its last two. */
+/* A node's first two numbers are its factors; the last two are their imaginary parts. */
 static void keep_factors(Node *n, Factor alpha, Factor beta) {
   if (!n) return;
   num_f(n, 0, alpha.f);
@@ -229,7 +229,7 @@ static Tensor *matrix_product(Tensor *a, Tensor *b) {
   return a->ndim == 3 ? t_bmm(a, b) : b->ndim == 1 ? t_mv(a, b) : t_mm(a, b);
 }
 
-/* Whether g may stand beside a saved operand; a hook may have replaced it. */
+/* g in the type of a saved operand, with its rank checked; a hook may have replaced it. */
 static Tensor *checked_gradient(Tensor *g, const Tensor *operand, int ndim) {
   if (blocked(g, operand)) return NULL;
   if (g->ndim != ndim)
@@ -265,8 +265,8 @@ static Tensor *right_gradient(Tensor *a, Tensor *g, const Factor *alpha, bool by
   return scaled(y, *alpha);
 }
 
-/* y = alpha a b:  a' = alpha g b^T,  b' = alpha a^T g. Edge `first` is a's; the two numbers
- * after those of the fields say which gradients are column-major. */
+/* y = alpha a b:  a' = alpha g b^T,  b' = alpha a^T g. Edge `first` is a's. Numbers `flags` and
+ * `flags` + 1 say which gradients are column-major. */
 static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, const Factor *alpha,
                         int flags) {
   if (needs(n, first)) gi[first] = left_gradient(g, saved(n, 1), alpha, n->numbers[flags].i);
@@ -307,8 +307,8 @@ static void keep_geometry(Node *n, int at, const Tensor *t, bool strides) {
   }
 }
 
-/* Each operand is saved if the other's gradient is wanted; the geometry of both if there is room
- * for it. */
+/* Saves each operand if the other's gradient is wanted, and notes the geometry of both if the node
+ * has room. */
 static void keep_operands(Node *n, Tensor *a, Tensor *b, int first, int flags) {
   if (needs(n, first)) save(n, 1, b);
   if (needs(n, first + 1)) save(n, 0, a);
@@ -571,7 +571,8 @@ static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
   return false;
 }
 
-/* One matrix after the other into the same place; with no matrix at all, beta times self. */
+/* Adds the products one after the other in the same place. Without a product, multiplies self by
+ * beta. */
 static bool add_batches(Product *p) {
   int64_t width = dtype_bytes(p->d), count = p->a.count;
   p->a.count = p->b.count = 1;
@@ -610,7 +611,7 @@ Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) 
 
 /* ------------------------------------------------------------ matmul */
 
-/* y = x without its first dimension, of size one, taken away in place. */
+/* y = x without its first dimension, of size one, which is removed in place. */
 GRAD(SqueezeBackward4, "| self_sym_sizes:s0 dim:i")
 { gi[0] = t_unsqueeze(g[0], n->numbers[0].i); }
 
@@ -625,8 +626,7 @@ static Tensor *vector_matrix(Tensor *v, Tensor *m) {
   return y;
 }
 
-/* Whether all dimensions of t but the last are one as they lie; `turn`: after the last two are
- * swapped. */
+/* Whether all dimensions of t but the last merge into one; `turn`: with the last two swapped. */
 static bool foldable(const Tensor *t, bool turn) {
   for (int i = 0; i + 2 < t->ndim && t->numel; i++) {
     int next = turn && i + 3 == t->ndim ? i + 2 : i + 1;
@@ -655,7 +655,7 @@ static Tensor *fold(Tensor *big, Tensor *small) {
   return t_unsafe_view(matrix_product(flat, small), n, sizes);
 }
 
-/* x as one batch of matrices; x itself if it is that and nobody will see the steps on a tape. */
+/* x as one batch of matrices; x itself if it has that shape and no step would be recorded. */
 static Tensor *as_batch(Tensor *x, int n, const int64_t *batch, int64_t count, int64_t rows,
                         int64_t cols) {
   if (failed()) return NULL;
@@ -668,8 +668,8 @@ static Tensor *as_batch(Tensor *x, int n, const int64_t *batch, int64_t count, i
   return t_reshape(t_expand(x, n + 2, sizes), 3, (int64_t[]){count, rows, cols});
 }
 
-/* A vector on the right cannot be broadcast as a matrix would be: it gets its last dimension
- * later. */
+/* A vector on the right as a batch of columns. It is broadcast before it gets its last dimension,
+ * since as a matrix it would broadcast differently. */
 static Tensor *as_columns(Tensor *v, int n, const int64_t *batch, int64_t count) {
   int64_t sizes[MAX_DIM];
   memcpy(sizes, batch, (size_t)n * sizeof *sizes);
@@ -698,8 +698,8 @@ static Tensor *matmul_batches(Tensor *a, Tensor *b) {
   return t_unsafe_view(y, n, sizes);
 }
 
-/* Of two batches of which one is a single matrix, that one is taken without its batch dimension
- * if its gradient is wanted, so that it folds. */
+/* If one of two batches is a single matrix and its gradient is wanted, takes it without its batch
+ * dimension, so that the product folds. */
 static bool unbatch(Tensor **a, Tensor **b) {
   if ((*a)->ndim != 3 || (*b)->ndim != 3 || (*a)->sizes[0] == (*b)->sizes[0]) return false;
   Tensor **lone = (*a)->sizes[0] == 1 ? a : (*b)->sizes[0] == 1 ? b : NULL;
@@ -733,9 +733,8 @@ Tensor *t_matmul(Tensor *a, Tensor *b) {
 
 /* ------------------------------------------------------------ linear */
 
-/* x w^T + bias with nothing recorded: the rows of x, whatever its rank, in one product. NULL
- * without an error if the operands are not plain; the composed form then does it, or says what
- * is wrong. */
+/* x w^T + bias, unrecorded: all rows of x in one product, whatever its rank. NULL without an error
+ * for unusual operands; the composed form then computes or fails. */
 static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   if (w->ndim != 2 || x->ndim < 1 || x->ndim > MAX_DIM || x->dtype != w->dtype ||
       !dtype_is_float((DType)x->dtype))
@@ -763,7 +762,7 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   return multiply(&p) ? y : NULL;
 }
 
-/* y = w^T. A gradient that nobody else knows is turned where it is, so that the leaf may keep
+/* y = w^T. A gradient without another owner is transposed in place, so that the leaf may keep
  * it. */
 GRAD(TBackward0, "")
 {
@@ -779,7 +778,7 @@ GRAD(TBackward0, "")
   gi[0] = t;
 }
 
-/* w^T as an operand that is no view to anybody: cheaper than t_t2. */
+/* w^T as an operand that counts as no view; cheaper than t_t2. */
 static Tensor *turned_weight(Tensor *w) {
   if (w->ndim != 2 || by_ops) return t_t2(w);
   Tensor *t = tensor_alias(w, 2, (int64_t[]){w->sizes[1], w->sizes[0]},
@@ -793,7 +792,7 @@ static bool recorded(Tensor *x, Tensor *w, Tensor *bias) {
   return tensor_tracked(x) || tensor_tracked(w) || (bias && tensor_tracked(bias));
 }
 
-/* A bias that adds to rows, not to a batch. */
+/* Whether a bias adds to rows, not to a batch. */
 static bool is_row(const Tensor *bias, const Tensor *x) {
   return bias->ndim == 1 || (x->ndim == 1 && bias->ndim == 2 && bias->sizes[0] == 1);
 }

@@ -1,8 +1,8 @@
-/* What is made of matrix products: outer, inner, tensordot, chains and powers of matrices,
+/* Functions made of matrix products: outer, inner, tensordot, chains and powers of matrices,
  * bilinear forms, cross.
  *
- * All but the primitives that PyTorch shows as one node (addr, bilinear, cross) are ops called
- * one after the other, which record themselves. */
+ * The primitives that PyTorch shows as one node (addr, bilinear, cross) record one node. The others
+ * are sequences of ops, which record themselves. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -31,7 +31,7 @@ Tensor *t_outer(Tensor *a, Tensor *b) {
   return t_mul(t_reshape(a, 2, (int64_t[]){a->sizes[0], 1}), b);
 }
 
-/* g times the conjugate of number k of a node, whose imaginary part is number k + 2. */
+/* g times the conjugate of number k of a node; number k + 2 is the imaginary part. */
 static Tensor *scaled(Tensor *g, const Node *n, int k) {
   double re = n->numbers[k].f, im = n->numbers[k + 2].f;
   if (im != 0) return t_mul(g, tensor_wrapped_c(complex_of(re, -im)));
@@ -93,7 +93,7 @@ Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) 
 
 /* ------------------------------------------------------------ tensordot, inner */
 
-/* The sides of a contraction as matrices: which dims, in which order, and how large. */
+/* One side of a contraction as a matrix: the order of its dims, and its size. */
 typedef struct {
   int64_t order[MAX_DIM];
   int64_t kept; /* elements along the dims that are kept */
@@ -167,7 +167,7 @@ Tensor *t_tensordot(Tensor *a, Tensor *b, Ints dims_a, Ints dims_b) {
   return t_reshape(t_mm(x, y), n, sizes);
 }
 
-/* Over the last `count` dims of a and the first of b. */
+/* Contracts the last `count` dims of a with the first of b. */
 Tensor *t_tensordot_count(Tensor *a, Tensor *b, int64_t count) {
   OP_ENTERED(t_tensordot_count, "tensordot", a, b, count);
   if (blocked(a, b)) return NULL;
@@ -214,7 +214,7 @@ Tensor *t_vecdot(Tensor *a, Tensor *b, int64_t dim) {
 
 /* ------------------------------------------------------------ chains and powers */
 
-/* `given` has the shapes for messages, ts the matrices. */
+/* Checks the matrices ts; `given` has the shapes for messages. */
 static bool check_chain(Tensors ts, Tensors given) {
   for (int i = 1; i + 1 < ts.n; i++)
     if (ts.v[i]->ndim != 2)
@@ -237,8 +237,8 @@ static bool check_chain(Tensors ts, Tensors given) {
   return true;
 }
 
-/* split[i * n + j]: after which matrix the product of i..j is best cut. Of equal costs the first
- * is taken, but of three matrices the first two, as PyTorch does. */
+/* split[i * n + j]: the matrix after which the product of i..j is best cut. Among equal costs the
+ * first counts; but of three matrices the first two go first, like in PyTorch. */
 static int32_t *best_splits(Tensors ts) {
   int n = ts.n;
   double *cost = scratch_array((int64_t)n * n, sizeof *cost);
@@ -262,7 +262,7 @@ static int32_t *best_splits(Tensors ts) {
   return split;
 }
 
-/* The product of the matrices i..j, cut as `split` says; as deep as the chain is long. */
+/* Multiplies the matrices i..j, cut by `split`. Recurses at most as deep as the chain is long. */
 static Tensor *chain(Tensors ts, const int32_t *split, int i, int j) {
   if (failed()) return NULL;
   if (i == j) return ts.v[i];
@@ -321,7 +321,7 @@ static bool check_square(const Tensor *x, const char *op) {
   return false;
 }
 
-/* Identity matrices in place of x, whose gradient is zero. */
+/* Identity matrices in place of x, which gets a zero gradient. */
 static Tensor *identity_like(Tensor *x) {
   Tensor *y = t_clone(t_contiguous(x)), *eye = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
   if (!y || !eye) return NULL;
@@ -332,7 +332,7 @@ static Tensor *identity_like(Tensor *x) {
   return t_copy_(y, eye, true);
 }
 
-/* By squaring; the last factor is the bits' highest power. */
+/* x^n by repeated squaring, from the lowest bit of n on. */
 static Tensor *power(Tensor *x, uint64_t n) {
   Tensor *square = NULL, *y = NULL;
   for (; n && !failed(); n /= 2) {

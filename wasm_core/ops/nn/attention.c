@@ -28,8 +28,8 @@ static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask) {
 
 static bool is_one_or(int64_t size, int64_t wanted) { return size == 1 || size == wanted; }
 
-/* Whether PyTorch's fused kernel, which alone takes a mask besides is_causal, would have these.
- * Of nothing, all goes. */
+/* Whether PyTorch's fused kernel takes these operands; no other kernel allows a mask beside
+ * is_causal. Empty operands always pass. */
 static bool may_mask_causal(const Tensor *q, const Tensor *k, const Tensor *v, const Tensor *mask,
                             double dropout_p) {
   if (!q->numel || !k->numel) return true;
@@ -79,14 +79,14 @@ static Tensor *future(int64_t queries, int64_t keys) {
   return m;
 }
 
-/* The rows of which nothing may be seen, or NULL if there are none. */
+/* The rows of queries that see no key, or NULL if there are none. */
 static Tensor *blind_rows(Tensor *scores) {
   Tensor *rows = WITHOUT_GRAD(t_all(t_isneginf(t_detach(scores)), ONE_DIM(-1), true)),
          *any = t_any(rows, ALL_DIMS, false);
   return any && (tensor_absent(any) || tensor_get_i(any, 0)) ? rows : NULL;
 }
 
-/* Of rows without anything to see the weights are zero. */
+/* The softmax of the scores. Queries that see no key get zero weights. */
 static Tensor *attention_weights(Tensor *scores, bool masked) {
   Tensor *blind = masked && !failed() ? blind_rows(scores) : NULL, *zero = tensor_wrapped_f(0);
   Tensor *weights = t_softmax(blind ? t_masked_fill(scores, blind, zero) : scores, -1, DT_NONE);
@@ -100,7 +100,7 @@ Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *
   OP_ENTERED(t_scaled_dot_product_attention, "scaled_dot_product_attention", q, k, v, mask,
              dropout_p, is_causal, scale, enable_gqa);
   if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
-  if (dtype_is_half((DType)q->dtype)) { /* as steps of their own, as in PyTorch */
+  if (dtype_is_half((DType)q->dtype)) { /* as separate steps, like PyTorch */
     if (mask && mask->dtype != DT_BOOL) mask = t_to(mask, DT_F32);
     return t_to(t_scaled_dot_product_attention(t_to(q, DT_F32), t_to(k, DT_F32), t_to(v, DT_F32),
                                                mask, dropout_p, is_causal, scale, enable_gqa),

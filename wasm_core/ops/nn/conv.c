@@ -108,7 +108,7 @@ TANGENT(ConvolutionBackward0) {
   return t_expand(t_reshape(t[2], y->ndim, sizes), y->ndim, y->sizes);
 }
 
-/* The map that c names, of its x or, transposed, of its y. */
+/* The map of c: of its x or, transposed, of its y. */
 static Tensor *convolve(const Conv *c, Tensor *input, Tensor *w, Tensor *bias) {
   if (blocked(input, w)) return NULL;
   Tensor *inputs[3] = {input, w, bias};
@@ -120,7 +120,7 @@ static Tensor *convolve(const Conv *c, Tensor *input, Tensor *w, Tensor *bias) {
   return set_history((c->transposed ? plain_data : plain_forward)(c, input, w, bias), n);
 }
 
-/* dw = weights(x, g): for h at it, dx = data(g, h), dg = forward(x, h). */
+/* dw = weights(x, g). For h at dw: dx = data(g, h), dg = forward(x, h). */
 GRAD(ConvolutionBackwardBackward0, "input grad_output")
 {
   Conv forward = noted_conv(n), data;
@@ -142,7 +142,7 @@ static Tensor *weights(const Conv *c, Tensor *x, Tensor *g) {
 
 /* ------------------------------------------------------------ arguments */
 
-/* A list of one or nd numbers as the last nd of three; the others are `rest`. */
+/* Spreads a list of one or nd numbers over the last nd of three; the others get `rest`. */
 static bool spread(Ints v, int64_t nd, int64_t rest, const char *name, int64_t out[3]) {
   if (v.n != 1 && v.n != nd) {
     fail(ERR_RUNTIME,
@@ -186,7 +186,7 @@ static bool check_types(Tensor *x, Tensor *w) {
   return !failed();
 }
 
-/* Of the integers only int64 has these kernels in PyTorch. */
+/* Among integers, only int64 has these kernels in PyTorch. */
 static bool check_whole(const Tensor *x, const char *kernel) {
   return dtype_is_inexact((DType)x->dtype) || x->dtype == DT_I64 ||
          no_kernel(kernel, tensor_dtype(x));
@@ -245,7 +245,7 @@ static const char *times_text(int64_t nd, const int64_t v[3]) {
   return text;
 }
 
-/* Whether the bytes of any box, whose cells are among those of the padded `in`, can be counted. */
+/* Whether the bytes of every box can be counted. Its cells are among those of the padded `in`. */
 static bool countable(const Conv *c) {
   int64_t sizes[5] = {c->in_channels + c->out_channels + 1, 64};
   for (int i = 0; i < 3; i++) sizes[2 + i] = c->in[i] + 2 * c->padding[i];
@@ -272,7 +272,7 @@ static bool fit_forward(Conv *c) {
   return countable(c);
 }
 
-/* Input without a batch gets one for the while. */
+/* The input with a batch dimension, which is added if it is missing. */
 static Tensor *batched(Tensor *x, int64_t nd, const char *op) {
   if (x->ndim == nd + 2) return x;
   if (x->ndim == nd + 1) return t_unsqueeze(x, 0);
@@ -281,7 +281,7 @@ static Tensor *batched(Tensor *x, int64_t nd, const char *op) {
               (int)nd + 1, (int)nd + 2, op, (int)nd, shape_text(x));
 }
 
-/* Sizes of the tensors on both sides: `in` those of x, or of the output of a transposed
+/* Sets up c but for the sizes on both sides: `in` is x's, or that of the output of a transposed
  * convolution. */
 static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding, Ints dilation,
                       int64_t groups) {
@@ -301,7 +301,7 @@ static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding,
          spread(dilation, nd, 1, "dilation", c->dilation) && check_ranges(c);
 }
 
-/* Convolves what check_types passed; small integers wrap around as they would by themselves. */
+/* Convolves the types that check_types allows. Small integers wrap around in their own type. */
 static Tensor *convolve_any(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
   IN_FLOAT(convolve_any(c, x, w, bias), x, w, bias);
   DType d = (DType)x->dtype;
@@ -433,7 +433,7 @@ static bool check_same_dims(const Tensor *x, const Tensor *w) {
   return !failed();
 }
 
-/* The functions that this calls enter the door as "convolution". */
+/* Has no door of its own: the functions below it enter as "convolution". */
 Tensor *t_conv_of_weight(Tensor *x, Tensor *w, Tensor *bias, Ints stride, Ints padding,
                          Ints dilation, bool transposed, Ints output_padding, int64_t groups) {
   if (blocked(x, w) || !check_same_dims(x, w)) return NULL;
@@ -445,8 +445,8 @@ Tensor *t_conv_of_weight(Tensor *x, Tensor *w, Tensor *bias, Ints stride, Ints p
              : t_conv(x, w, bias, nd, stride, padding, dilation, groups);
 }
 
-/* Time, batch and channels to batch, channels and time; a kernel of width, channels in and channels
- * out to channels out, channels in and width. */
+/* Permute time, batch, channels to batch, channels, time, and back; and a kernel (width, in, out)
+ * to (out, in, width). */
 static Tensor *time_last(Tensor *x) { return t_permute(x, (Ints){3, (int64_t[]){1, 2, 0}}); }
 static Tensor *time_first(Tensor *x) { return t_permute(x, (Ints){3, (int64_t[]){2, 0, 1}}); }
 static Tensor *turned_over(Tensor *w) { return t_permute(w, (Ints){3, (int64_t[]){2, 1, 0}}); }
@@ -458,8 +458,8 @@ static Tensor *conv_time(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
   return t_conv(x, w, bias, 1, STEP, (Ints){1, &pad}, STEP, 1);
 }
 
-/* x' is the transposed convolution of g; w' sums over time and batch, as a convolution of x, its
- * channels as samples, by g does. */
+/* x' is the transposed convolution of g. w' sums over time and batch: it is the convolution of x,
+ * with channels as samples, by g. */
 GRAD(ConvTbcBackward0, "self weight bias | pad:i")
 {
   Tensor *x = saved(n, 0), *w = saved(n, 1);
@@ -471,7 +471,7 @@ GRAD(ConvTbcBackward0, "self weight bias | pad:i")
   if (needs(n, 2)) gi[2] = t_sum(g[0], (Ints){2, (int64_t[]){0, 1}}, false, DT_NONE);
 }
 
-/* Along the first of the dimensions time, batch, channels. */
+/* A convolution along time, the first of the dimensions time, batch, channels. */
 Tensor *t_conv_tbc(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
   OP_ENTERED(t_conv_tbc, "conv_tbc", x, w, bias, pad);
   if (blocked(x, w) || !bias) return NULL;
@@ -582,7 +582,7 @@ static bool check_window_dtype(const Tensor *x, const char *op) {
   return dtype_is_inexact((DType)x->dtype) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
 }
 
-/* Truth values go through floats: a sum of them is true unless all are false. Complex numbers go by
+/* Bools go through floats: a sum of them is true unless all are false. Complex numbers go by
  * parts. */
 static Tensor *windowed(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
   if (dtype_is_complex((DType)x->dtype)) return t_complex(op(c, t_real(x)), op(c, t_imag(x)));

@@ -1,13 +1,13 @@
 /* Convolutions without an unrolled image.
  *
- * What is read is laid out a box at a time: some positions of some images, with zeros around,
- * every stride-th cell of a line side by side. There, what a tap of the kernel meets at
- * successive positions are successive cells, a fixed way from the position. So one tile loop
- * does all maps: it adds up products of a record (lanes of four rows) with vectors that lie at
- * the record's offset from some places. Forward and data have a record per tap, its weights
- * splatted, and places that are groups of positions; weights have a record per group of
- * positions and places that are taps. Data of a stride is one such map for each remainder of the
- * position by it.
+ * A map lays out its input a box at a time: some positions of some images, with zeros around, and
+ * every stride-th cell of a line side by side. In a box, the cells that a tap of the kernel meets
+ * at successive positions are adjacent, at a fixed distance from the position. So one tile loop
+ * does all maps: it adds up products of a record (lanes of four rows) with the vectors at the
+ * record's offset from some places. Forward and data have a record for each tap, its weights
+ * splatted, and groups of positions as places. Weights have a record for each group of positions,
+ * and taps as places. Data with a stride is one such map for each remainder of the position by the
+ * stride.
  *
  * Invariant: sums go over channels, then taps, in blocks that the number of taps decides.
  *
@@ -31,23 +31,23 @@ enum {
   TILE_PLACES = 2,
   /* or one row by six: as many as let engines hoist a step's loads into registers */
   LINE_PLACES = 6,
-  BOX_BYTES = 256 << 10, /* of a laid box; half of a small L2 */
-  BOX_GROUPS = 2048,     /* of positions in it, */
-  MANY_RESTS = 8,   /* remainders by a stride, above which a map for each costs more than patches */
-  RAGGED_ROWS = 24, /* and */
-  /* positions from which on patches cost less than missing lanes, in lines up to */
+  BOX_BYTES = 256 << 10, /* of a laid out box: half of a small L2 */
+  BOX_GROUPS = 2048,     /* groups of positions in a box */
+  MANY_RESTS = 8,   /* remainders by a stride above which a map for each costs more than patches */
+  RAGGED_ROWS = 24, /* the least rows, */
+  /* the least positions, and the longest line, for which patches cost less than missing lanes */
   RAGGED_PLACES = 16,
   RAGGED_LINE = 16,
-  /* elements of the patches of an image and group: what is more, is never made */
+  /* elements of the patches of an image and group; larger patches are never made */
   MAX_PATCHES = 4 << 20,
   VAST_TAPS = 4096,
-  DEPTH_TAPS = 320,   /* of a sum: their records, of 68 bytes, stay in L1 */
-  DEPTH_GROUPS = 256, /* and where these are what is summed over: records then stay in L1 */
-  WEIGHT_TAPS = 320   /* the taps whose channels are laid at once for gradients of weights */
+  DEPTH_TAPS = 320,   /* taps in a sum: their records, of 68 bytes, stay in L1 */
+  DEPTH_GROUPS = 256, /* groups in a sum of the weights' gradient: their records stay in L1 */
+  WEIGHT_TAPS = 320   /* taps whose channels are laid out at once for gradients of weights */
 };
 
-/* A vector of positions, or a tap: its place in a box, the lanes it has, and the element of the
- * output (of the weight) that is its first. */
+/* A vector of positions, or a tap: its offset in a box, the number of its lanes, and its first
+ * element in the output (or in the weight). */
 typedef struct {
   int32_t offset, count;
   int64_t to;
@@ -58,8 +58,8 @@ typedef struct {
   int64_t weight, cell[3];
 } Spot;
 
-/* Where rows of sums go, added to what is there, or to the bias or to nothing if they are the
- * first. */
+/* The destination of rows of sums. They are added to it or, if they are the first, to the bias or
+ * nothing. */
 typedef struct {
   char *to;
   const char *bias;
@@ -67,7 +67,7 @@ typedef struct {
   bool first;
 } Target;
 
-/* Sums are [rows][TILE_PLACES], or of one row [LINE_PLACES]. */
+/* Sums are [rows][TILE_PLACES]; of a single row [LINE_PLACES]. */
 typedef struct {
   int64_t bytes, lanes;
   void (*lay_lines)(void *to, const void *lines, int64_t n, int64_t at, int64_t size, int64_t step,
@@ -92,8 +92,8 @@ typedef struct {
   void (*patches)(const Conv *c, void *image, void *patches, bool back);
 } Loops;
 
-/* Positions j of each dimension meet the cells j * step .. + span - 1 of what is read, whose
- * cell 0 is element -low. */
+/* Positions j of each dimension meet the cells j * step .. + span - 1 of the input, whose cell 0 is
+ * element -low. */
 typedef struct {
   const Loops *loops;
   int64_t channels, image_step, size[3], step[3], low[3], span[3];
@@ -105,8 +105,8 @@ typedef struct {
 } Plan;
 
 typedef struct {
-  int64_t from[4], n[4]; /* of images and positions */
-  /* in elements; a line is `step` pieces of a length */
+  int64_t from[4], n[4]; /* images and positions */
+  /* in elements; a line is `step` pieces of `length` */
   int64_t cells[2], length, line, plane, image;
 } Box;
 
@@ -118,8 +118,8 @@ static int64_t floored(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceiling(
 
 /* ------------------------------------------------------------ boxes */
 
-/* Planes are an odd number of cache lines apart, so that the same cell of many falls on all sets
- * of the cache. */
+/* Planes are an odd number of cache lines apart, so that the same cell of many planes falls on all
+ * sets of the cache. */
 SMALL static void box_measure(const Plan *p, int64_t channels, Box *b) {
   for (int d = 0; d < 2; d++) b->cells[d] = (b->n[1 + d] - 1) * p->step[d] + p->span[d];
   b->length = b->n[3] + (p->span[2] - 1) / p->step[2];
@@ -138,7 +138,8 @@ SMALL static bool box_fits(const Plan *p, int64_t channels, int64_t groups, Box 
   return b->n[0] * b->image * p->loops->bytes <= BOX_BYTES && box_groups(p, b) <= groups;
 }
 
-/* As many images as fit; of a large one as many planes, lines, positions. */
+/* Chooses a box: as many images as fit or, of a large image, as many planes, lines and
+ * positions. */
 SMALL static Box box_make(const Plan *p, int64_t channels, int64_t groups) {
   Box b = {.n = {1, p->count[1], p->count[2], p->count[3]}};
   for (int d = 1; d < 4; d++)
@@ -162,7 +163,7 @@ SMALL static bool box_at(const Plan *p, const Box *whole, int64_t channels, int6
   return index == 0;
 }
 
-/* Memory for a box; positions behind the last ones of a line may be read. */
+/* Memory for a box, with a margin: positions behind the last ones of a line may be read. */
 SMALL static char *box_room(const Plan *p, const Box *b) {
   double bytes = (double)b->n[0] * (double)b->cells[0] * (double)b->cells[1] * (double)b->line *
                  (double)(b->image / b->plane);
@@ -171,7 +172,7 @@ SMALL static char *box_room(const Plan *p, const Box *b) {
                        (size_t)p->loops->bytes);
 }
 
-/* Lays out channels [first, first + n) of the images that x begins with. */
+/* Lays out channels [first, first + n) of the box's images; x is at the first image of all. */
 SMALL static void box_lay(const Plan *p, const Box *b, const char *x, int64_t first, int64_t n,
                           char *to) {
   const int64_t *size = p->size, bytes = p->loops->bytes, line = b->line * bytes;
@@ -194,7 +195,7 @@ SMALL static void box_lay(const Plan *p, const Box *b, const char *x, int64_t fi
   }
 }
 
-/* The last of a list once more, for the places of a tile that are too many. */
+/* Repeats the last of a list, for the places of a tile that would be beyond it. */
 SMALL static void repeat_last(Place *list, int64_t n) {
   for (int64_t i = n; n && i < n + LINE_PLACES; i++) list[i] = list[n - 1];
 }
@@ -215,7 +216,7 @@ SMALL static int64_t list_groups(const Plan *p, const Box *b, Place *groups) {
   return n;
 }
 
-/* Taps [first, first + n) of a box that holds channels from `channel` on. */
+/* Lists taps [first, first + n) of a box that holds channels from `channel` on. */
 SMALL static void list_taps(const Plan *p, const Box *b, int64_t channel, int64_t first, int64_t n,
                             Place *taps) {
   for (int64_t i = 0; i < n; i++) {
@@ -262,7 +263,7 @@ static inline i64x2 i64x2_splat(int64_t x) { return (i64x2){x, x}; }
 #define CONV_BODY
 
 #define PLAIN
-/* One row by itself has loops of its own; and whole tiles are written where they are summed. */
+/* A single row has loops of its own, and whole tiles are written where they are summed. */
 #define LINES
 #define MOVES f32
 #define REAL float
@@ -280,7 +281,7 @@ static inline i64x2 i64x2_splat(int64_t x) { return (i64x2){x, x}; }
 #undef LANES
 #undef SUFFIX
 
-/* What only moves elements is the same for both of eight bytes. */
+/* Functions that only move elements are shared by both types of eight bytes. */
 #define PLAIN SMALL
 #define WHOLE /* zero times anything is zero: no masks */
 #define MOVES i64
@@ -306,7 +307,7 @@ static const Loops *const loops[DT_COUNT] = {
 
 /* ------------------------------------------------------------ the maps */
 
-/* Rows are done four at a time, the last one or two by themselves. */
+/* Rows are computed four at a time, the last one or two singly. */
 static int64_t tile_of(const Plan *p, int64_t rows) {
   return rows > 2 || !p->loops->multiply[0][1] ? TILE_ROWS : 1;
 }
@@ -317,22 +318,22 @@ SMALL static void *records_room(const Plan *p, int64_t n) {
 
 SMALL static Place *places_room(int64_t n) { return scratch_array(n + LINE_PLACES, sizeof(Place)); }
 
-/* What a map reads (laid out), its weights, and what it writes; for the gradient of weights the
- * last two change parts. */
+/* The input of a map (to be laid out), its weights, and its output. The gradient of weights reads
+ * `to` and writes `weights`. */
 typedef struct {
   const char *read, *bias;
   char *weights, *to;
 } Operands;
 
 typedef struct {
-  int64_t first, n, channel, channels; /* of taps, and the channels that have them */
+  int64_t first, n, channel, channels; /* taps; and their channels */
   Box box;
   Place *taps, *groups;
   void *records;
   char *room;
 } Block;
 
-/* Rows [row, row + rows) of a group at all positions of a box. */
+/* Computes rows [row, row + rows) of a group at all positions of a box. */
 SMALL static void multiply_strip(const Plan *p, const Block *k, int64_t tile, int64_t row,
                                  int64_t rows, int64_t groups, const Operands *o) {
   int64_t places = places_of(tile), bytes = p->loops->bytes, g = 0;
@@ -352,8 +353,7 @@ SMALL static void multiply_strip(const Plan *p, const Block *k, int64_t tile, in
   }
 }
 
-/* The same of the weights' gradient: rows of what is written for the others, times what the taps
- * meet. */
+/* Adds to the gradient of weights: rows of y times the cells that the taps meet. */
 SMALL static void correlate_strip(const Plan *p, const Block *k, int64_t tile, int64_t row,
                                   int64_t rows, int64_t groups, const Operands *o) {
   int64_t places = places_of(tile), bytes = p->loops->bytes;
@@ -373,7 +373,7 @@ SMALL static void correlate_strip(const Plan *p, const Block *k, int64_t tile, i
 typedef void StripMap(const Plan *p, const Block *k, int64_t tile, int64_t row, int64_t rows,
                       int64_t groups, const Operands *o);
 
-/* Taps [k->first, k->first + n), box after box. */
+/* Maps taps [k->first, k->first + n), box after box. */
 SMALL static void map_block(const Plan *p, Block *k, const Box *whole, int64_t n, StripMap *strip,
                             const Operands *all) {
   int64_t bytes = p->loops->bytes;
@@ -398,7 +398,7 @@ SMALL static void map_block(const Plan *p, Block *k, const Box *whole, int64_t n
   }
 }
 
-/* All taps, `depth` at a time. */
+/* Maps all taps, `depth` at a time. */
 SMALL static void map_all(const Plan *p, int64_t depth, int64_t max_groups, StripMap *strip,
                           const Operands *all) {
   int64_t taps = p->channels * p->spots,
@@ -435,27 +435,28 @@ static bool few_patches(const Conv *c) {
   return (double)patch_size(c) * (double)volume(c->out) <= MAX_PATCHES;
 }
 
-/* Whether a kernel is so large, for so few positions, that laying out channels for each block of
- * taps would cost more. */
+/* Whether a kernel is so large, and its positions so few, that laying out channels for each block
+ * of taps would cost more than patches. */
 static bool is_vast(const Conv *c) {
   return volume(c->kernel) > VAST_TAPS && volume(c->out) <= RAGGED_PLACES && few_patches(c);
 }
 
-/* Whether most of what taps would meet for data is zeros around y, or there are many remainders. */
+/* Whether most cells that taps meet in data are zeros around y, or there are many remainders. */
 static bool is_sparse(const Conv *c) {
   return few_patches(c) && (steps(c) > MANY_RESTS ||
                             2 * (double)volume(c->in) > 5 * steps(c) * (double)volume(c->out));
 }
 
-/* Whether many lanes of groups of positions would be missing or lines be in many pieces, for
- * rows enough to be worth the unrolling of the image. */
+/* Whether groups of positions would lack many lanes, or lines be in many pieces, with enough rows
+ * to make the unrolling of the image worth it. */
 static bool is_ragged(const Conv *c, DType d) {
   bool ragged = (c->out[2] < RAGGED_LINE && c->out[2] % loops[d]->lanes) || steps(c) > MANY_RESTS;
   return ragged && few_patches(c) && c->out_channels >= RAGGED_ROWS * c->groups &&
          volume(c->out) >= RAGGED_PLACES;
 }
 
-/* The maps of every sample and group as a product, with patches unless the image is its own. */
+/* Computes a map of every sample and group as a matrix product, with patches unless the image is
+ * its own. */
 enum { FORWARD, DATA, WEIGHTS };
 SMALL static bool by_products(const Conv *c, DType d, int map, const char *x, const char *w,
                               const char *y, const char *bias) {
@@ -497,7 +498,7 @@ void conv_patches(const Conv *c, DType d, char *images, char *patches, bool back
 
 /* ------------------------------------------------------------ plans */
 
-/* What y = w * x reads and writes. */
+/* The plan of y = w * x. */
 SMALL static Plan plan_forward(const Conv *c, DType d) {
   Plan p = {.loops = loops[d],
             .channels = c->in_channels / c->groups,
@@ -526,8 +527,7 @@ SMALL static Plan plan_forward(const Conv *c, DType d) {
   return p;
 }
 
-/* What x = w^T * y reads and writes at the positions stride * j + rest: a tap is met there by a
- * y or not. */
+/* The plan of x = w^T * y at the positions stride * j + rest, with the taps that meet a y there. */
 SMALL static Plan plan_data(const Conv *c, DType d, const int64_t rest[3], Spot *spot) {
   Plan p = {.loops = loops[d],
             .channels = c->out_channels / c->groups,
@@ -563,7 +563,7 @@ SMALL static Plan plan_data(const Conv *c, DType d, const int64_t rest[3], Spot 
   return p;
 }
 
-/* Taps in each block of a sum but the last: equal shares, in fours. */
+/* The number of taps in each block of a sum but the last: equal shares, in multiples of four. */
 static int64_t depth_block(const Plan *p) {
   int64_t taps = p->channels * p->spots;
   return taps ? ceiling(ceiling(taps, ceiling(taps, DEPTH_TAPS)), 4) * 4 : 0;
@@ -592,7 +592,7 @@ SMALL bool conv_data(const Conv *c, DType d, const char *y, const char *w, const
   size_t mark = scratch_mark();
   int64_t rests[3];
   for (int i = 0; i < 3; i++) rests[i] = least(c->stride[i], c->in[i]);
-  Spot *spot = scratch_array(volume(c->kernel) + 1, sizeof *spot); /* one more to be tried */
+  Spot *spot = scratch_array(volume(c->kernel) + 1, sizeof *spot); /* one more for a trial */
   for (int64_t r = 0; r < volume(rests) && !failed(); r++) {
     int64_t rest[3] = {r / (rests[1] * rests[2]), r / rests[2] % rests[1], r % rests[2]};
     Plan p = plan_data(c, d, rest, spot);
@@ -624,7 +624,7 @@ SMALL bool conv_weights(const Conv *c, DType d, const char *x, const char *y, ch
 #define SPLAT CAT(VEC, splat)
 #define TRANSPOSE CAT(VEC, transpose)
 
-/* Reals in a record: lanes of its rows, perhaps a mask, an offset. */
+/* The size of a record in reals: the lanes of its rows, a mask if `masked`, an offset. */
 INLINE ptrdiff_t NAME(record_size)(int64_t rows, int masked) {
   return (ptrdiff_t)(rows + masked) * LANES + 1;
 }
@@ -644,9 +644,9 @@ INLINE void NAME(add_record)(int rows, int places, int masked, VEC *sum, const R
   }
 }
 
-/* sum[rows][places] += n > 0 records, each times the vectors at its offset from the places.
- * Engines hoist the loads of a basic block above its arithmetic, and those of two records do not
- * fit the registers: a way out stands between. */
+/* sum[rows][places] += n > 0 records, each times the vectors at its offset from the places. Engines
+ * hoist the loads of a basic block above its arithmetic, and the loads of two records do not fit
+ * the registers: so an exit stands between two records. */
 INLINE void NAME(add_records)(int rows, int places, int masked, ptrdiff_t n, const REAL *record,
                               const char *box, const Place *at, VEC *sum) {
   const char *place[LINE_PLACES];
@@ -684,15 +684,15 @@ MULTIPLY(masked_line, 1, LINE_PLACES, 1)
 #undef MULTIPLY
 
 #ifndef MOVED
-/* Zeros, by whole vectors: perhaps some more. */
+/* Writes zeros by whole vectors, perhaps some more. */
 INLINE void NAME(lay_zeros)(REAL *to, ptrdiff_t n) {
   const VEC none = {0};
   if (n > 0) STORE(to, none);
   for (ptrdiff_t i = LANES; i < n; i += LANES) STORE(to + i, none);
 }
 
-/* Of n lines: cell 0 of each in `to`, where they have `step` pieces of a length, is its element
- * `at`; zeros around. What is written too much is written again with the next piece. */
+/* Copies n lines so that cell 0 holds element `at`; pads with zeros. A line becomes `step` pieces
+ * of `length`. The next piece overwrites zeros beyond its predecessor. */
 SMALL static void NAME(lay_lines)(void *to, const void *lines, int64_t n, int64_t at, int64_t size,
                                   int64_t step, int64_t length) {
   REAL *piece = to;
@@ -715,7 +715,7 @@ INLINE void NAME(put_offset)(REAL *record, ptrdiff_t size, int32_t offset) {
   memcpy(record + size - 1, &offset, sizeof offset);
 }
 
-/* A record of each tap, zeros in rows that are not there. */
+/* Makes a record of each tap, with zeros in missing rows. */
 PLAIN static void NAME(splat)(void *records, int64_t tile, int64_t rows, int64_t n,
                               const Place *taps, const void *w, int64_t row_step) {
   ptrdiff_t size = NAME(record_size)(tile, 0), step = (ptrdiff_t)row_step;
@@ -732,7 +732,7 @@ PLAIN static void NAME(splat)(void *records, int64_t tile, int64_t rows, int64_t
   }
 }
 
-/* A record of each group of positions, zeros in lanes that are not there. */
+/* Makes a record of each group of positions, with zeros in missing lanes. */
 PLAIN static void NAME(gather)(void *records, int64_t tile, int64_t rows, bool masked, int64_t n,
                                const Place *groups, const void *y, int64_t row_step) {
   ptrdiff_t size = NAME(record_size)(tile, masked), step = (ptrdiff_t)row_step;
@@ -782,7 +782,7 @@ SMALL static void NAME(write)(const void *sums, int64_t rows, int64_t n, const P
 }
 
 #ifdef LINES
-/* A whole tile, summed and written; nothing but the target is held across the sum. */
+/* Sums and writes a whole tile. Only the target is held across the sum. */
 static __attribute__((noinline)) void NAME(write_tile)(ptrdiff_t n, const REAL *records,
                                                        const char *box, const Place *groups,
                                                        const Target *t) {
@@ -804,7 +804,7 @@ static __attribute__((noinline)) void NAME(write_tile)(ptrdiff_t n, const REAL *
   }
 }
 
-/* The same of one row. */
+/* Sums and writes a whole line of one row. */
 static __attribute__((noinline)) void NAME(write_line)(ptrdiff_t n, const REAL *records,
                                                        const char *box, const Place *groups,
                                                        const Target *t) {
@@ -815,7 +815,7 @@ static __attribute__((noinline)) void NAME(write_line)(ptrdiff_t n, const REAL *
       NAME(write_vector)((REAL *)(void *)t->to + groups[v].to, sum[v], t->first, bias);
 }
 
-/* Tiles or lines as long as they are whole; how many groups that were. */
+/* Writes tiles or lines as long as they are whole; returns the number of their groups. */
 static int64_t NAME(write_whole)(int64_t tile, ptrdiff_t n, const void *records, const char *box,
                                  const Place *groups, int64_t n_groups, const Target *t) {
   int64_t g = 0, places = places_of(tile), whole = 0;
@@ -828,7 +828,7 @@ static int64_t NAME(write_whole)(int64_t tile, ptrdiff_t n, const void *records,
 }
 #endif
 
-/* The sums' lanes added up, to the weight's gradient. */
+/* Adds up the lanes of sums, into the weight's gradient. */
 PLAIN static void NAME(add)(const void *sums, int64_t rows, int64_t n, const Place *taps, void *to,
                             int64_t row_step) {
   for (ptrdiff_t v = 0; v < n; v++) {
@@ -861,7 +861,8 @@ SMALL static void NAME(fill)(void *to, const void *values, int64_t rows, int64_t
     ((REAL *)to)[i] = values ? ((const REAL *)values)[i / length] : 0;
 }
 
-/* Positions [first, end) of a line of patches are what is met from `met` on. */
+/* Copies positions [first, end) of a line of patches from the cells from `met` on; `back` adds them
+ * there. */
 INLINE void NAME(patch_line)(REAL *line, ptrdiff_t n, ptrdiff_t first, ptrdiff_t end, REAL *met,
                              ptrdiff_t step, bool back) {
   ptrdiff_t i = first;
@@ -881,8 +882,8 @@ INLINE void NAME(patch_line)(REAL *line, ptrdiff_t n, ptrdiff_t first, ptrdiff_t
   }
 }
 
-/* Patches (patch_size, positions) of an image, or, with `back`, their elements added to where
- * they came from. */
+/* Makes the patches (patch_size, positions) of an image or, with `back`, adds their elements to
+ * where they came from. */
 PLAIN static void NAME(patches)(const Conv *c, void *image, void *patches, bool back) {
   int64_t s = c->stride[2], n = c->out[2], first[3], end[3], spots = volume(c->kernel);
   REAL *line = patches;

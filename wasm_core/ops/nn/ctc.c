@@ -8,7 +8,7 @@
 #include "ops/view/copy.h"
 #include "ops/view/view.h"
 
-/* The logarithm of what cannot be; finite, so that gradients through it are zeros. */
+/* The logarithm of an impossible event; finite, so that gradients through it are zeros. */
 #define NEVER (-1e30)
 
 typedef struct {
@@ -25,7 +25,7 @@ static bool *data_b(Tensor *t) { return (bool *)(void *)tensor_data(t); }
 
 #define WHILE " (while checking arguments for ctc_loss_allocate_outputs)"
 
-/* Argument k as (N) int64, of a tensor or a list. */
+/* Argument k, a tensor or a list, as (N) int64. */
 static Tensor *lengths_of(Call *c, int k, const char *name) {
   if (c->v[k].tag == TAG_TENSOR) {
     Tensor *t = c->v[k].t;
@@ -103,7 +103,8 @@ static bool check_targets(const Alignments *a, const Tensor *targets) {
 
 /* ------------------------------------------------------------ labels */
 
-/* Labels with blanks between and around them, (N, 2 S + 1); of targets in one row, too. */
+/* Labels with blanks between and around them, (N, 2 S + 1). `targets` may be one row for all
+ * samples. */
 static Tensor *spaced_labels(const Alignments *a, Tensor *targets) {
   int64_t width = 2 * a->longest + 1;
   const int64_t *from = data_i(targets);
@@ -118,7 +119,7 @@ static Tensor *spaced_labels(const Alignments *a, Tensor *targets) {
   return labels;
 }
 
-/* Where the label two places before may be followed at once: the blank between is skipped. */
+/* Where a path may come from the label two places before, past the blank between. */
 static Tensor *skips_of(const Alignments *a, Tensor *labels) {
   if (blocked(labels)) return NULL;
   int64_t width = 2 * a->longest + 1;
@@ -150,12 +151,12 @@ static Tensor *shifted(Tensor *alpha, int64_t by) {
   return t_cat((Tensors){2, parts}, 1);
 }
 
-/* Of each label, the logarithm of the probability of all ways to it, (N, 2 S + 1). */
+/* The logarithm of the probability of all paths that end at each label, (N, 2 S + 1). */
 static Tensor *ways(const Alignments *a, Tensor *at, Tensor *skips) {
   int64_t width = 2 * a->longest + 1, begins = width < 2 ? width : 2;
   Tensor *first = t_select(at, 0, 0), *none = tensor_wrapped_f(NEVER);
   if (blocked(first, none)) return NULL;
-  int32_t mark = pool_mark(); /* above it only alpha is kept */
+  int32_t mark = pool_mark(); /* only alpha is kept above it */
   Tensor *parts[] = {t_slice(first, 1, 0, begins, 1), never(first, width - begins)};
   Tensor *alpha = t_cat((Tensors){2, parts}, 1);
   pool_release(mark, alpha);
@@ -179,8 +180,8 @@ static Tensor *at_ends(const Alignments *a, Tensor *alpha, int64_t before) {
   return t_squeeze_dim(t_gather(alpha, 1, ends), 1);
 }
 
-/* PyTorch's gradient takes for granted that the input is a log_softmax: this adds what that would
- * take away again, and nothing to the value. */
+/* Adds nothing to the value. To the gradient it adds the part that PyTorch's has because it assumes
+ * a log_softmax as input, whose gradient would remove that part. */
 static Tensor *extra(const Alignments *a, Tensor *log_probs) {
   Tensor *probs = t_exp(log_probs);
   Tensor *inside = tensor_empty(2, (const int64_t[]){a->steps, a->batch}, DT_BOOL);
@@ -190,7 +191,7 @@ static Tensor *extra(const Alignments *a, Tensor *log_probs) {
   return t_sum(t_mul(sums, inside), ONE_DIM(0), false, DT_NONE);
 }
 
-/* The loss of each sample; more than -NEVER / 2 where there is no alignment. */
+/* The loss of each sample; more than -NEVER / 2 without an alignment. */
 static Tensor *losses(const Alignments *a, Tensor *log_probs, Tensor *targets) {
   Tensor *labels = spaced_labels(a, targets), *skips = skips_of(a, labels);
   if (blocked(labels, skips)) return NULL;
@@ -201,7 +202,7 @@ static Tensor *losses(const Alignments *a, Tensor *log_probs, Tensor *targets) {
   before = t_where(labelled, before, tensor_wrapped_f(NEVER));
   Tensor *found = t_neg(t_logaddexp(last, before));
   if (blocked(found)) return NULL;
-  Tensor *empty = tensor_zeros(1, &a->batch, tensor_dtype(found)); /* of inputs without a step */
+  Tensor *empty = tensor_zeros(1, &a->batch, tensor_dtype(found)); /* for inputs without a step */
   for (int64_t i = 0; empty && i < a->batch; i++)
     if (a->lengths[i] > 0) tensor_set_f(empty, i, -NEVER);
   found = t_where(more_than(a, a->inputs, 0, 1), found, empty);
@@ -218,7 +219,8 @@ static Tensor *mean_by_length(const Alignments *a, Tensor *found) {
   return t_mean(t_div(found, t_to(counts, tensor_dtype(found))), ALL_DIMS, false, DT_NONE);
 }
 
-/* Makes losses without an alignment infinite, with a gradient of NaN; or 0, with one of 0. */
+/* Makes losses without an alignment infinite, with a gradient of NaN; or 0, with a gradient of
+ * 0. */
 GRAD(CtcInfinityBackward0, "never | zero_infinity:b")
 { gi[0] = t_masked_fill(g[0], saved(n, 0), tensor_wrapped_f(n->numbers[0].i ? 0 : NAN)); }
 static Tensor *without_alignment(Tensor *found, bool zero_infinity) {

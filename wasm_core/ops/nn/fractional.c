@@ -1,4 +1,4 @@
-/* Pooling by windows at random steps, of which a fraction of the places is left (Graham, 2014). */
+/* Pooling by windows at random steps, which leaves a fraction of the places (Graham, 2014). */
 #include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/create/random.h"
@@ -8,7 +8,7 @@
 
 enum { MOST = 3 }; /* spatial dimensions */
 
-/* A number of argument k for each dimension, of which a bare one stands for all. */
+/* Argument k for each dimension; a bare number stands for all. */
 static bool each_dim(const Call *c, int nd, int k, const char *name, int64_t out[MOST]) {
   Ints given = arg_ints(c, k);
   if (c->v[k].tag == TAG_INTS && given.n != 1 && given.n != nd) {
@@ -20,7 +20,7 @@ static bool each_dim(const Call *c, int nd, int k, const char *name, int64_t out
   return !failed();
 }
 
-/* The number of windows by argument 2, output_size, or 3, output_ratio. */
+/* Reads the numbers of windows from argument 2, output_size, or 3, output_ratio. */
 static bool windows_wanted(const Call *c, int nd, const Tensor *x, int64_t wanted[MOST]) {
   if (arg_given(c, 2)) return each_dim(c, nd, 2, "output_size", wanted);
   bool list = c->v[3].tag == TAG_FLOATS || c->v[3].tag == TAG_INTS;
@@ -54,7 +54,7 @@ static bool check_samples(const Tensor *samples, int nd, const Tensor *x, int64_
   return !failed();
 }
 
-/* Who refuses, by the number of dimensions. */
+/* The functions named in errors, by the number of dimensions. */
 static const char *const refusing[] = {[2] = "fractional_max_pool2d()",
                                        [3] = "fractional_max_pool3d_out()"};
 
@@ -101,7 +101,8 @@ static Tensor *counted(int64_t n, DType dtype) {
   return t_arange(NULL, tensor_wrapped_i(n), NULL, dtype);
 }
 
-/* Where the windows lie along a dimension: (N, C) samples to (N, C, wanted, kernel) places. */
+/* The elements of the windows along a dimension: (N, C) samples to (N, C, wanted, kernel)
+ * places. */
 static Tensor *window_places(Tensor *sample, int64_t size, int64_t kernel, int64_t wanted) {
   if (blocked(sample)) return NULL;
   int64_t sizes[] = {sample->sizes[0], sample->sizes[1], wanted < 1 ? wanted : 1};
@@ -117,8 +118,8 @@ static Tensor *window_places(Tensor *sample, int64_t size, int64_t kernel, int64
   return t_add(t_unsqueeze(begin, -1), counted(kernel, DT_I64));
 }
 
-/* The places of all windows, (N, C, windows a dimension, kernel's), among the elements of a plane.
- * Planes of two dimensions have their samples in the order x, y. */
+/* The places of all windows among the elements of a plane: (N, C, the windows of each dimension,
+ * elements of a window). Planes of two dimensions have their samples in the order x, y. */
 static Tensor *all_places(Tensor *samples, int nd, const Tensor *x, const int64_t *kernel,
                           const int64_t *wanted) {
   int32_t mark = pool_mark();
@@ -157,7 +158,7 @@ GRAD(FractionalMaxPool2DBackward0, "self result1 | kernel_size:2 output_size:2")
 GRAD(FractionalMaxPool3DBackward0, "self result1 | kernel_size:3 output_size:3")
 { gi[0] = fractional_gradient(n, g[0], 3); }
 
-/* The values and their places; of a batch, or of one input that was made one. */
+/* The maxima and their places, for a batch or for a single input that was made one. */
 static void maxima(Tensor *x, Tensor *windows, int nd, Tensor *out[2]) {
   int64_t planes[] = {windows->sizes[0], windows->sizes[1], 1};
   for (int d = x->ndim - nd; d < x->ndim; d++) planes[2] *= x->sizes[d];

@@ -40,7 +40,7 @@ static bool check_affine(const Call *c, const Tensor *theta) {
   return !failed();
 }
 
-/* The coordinates of `count` pixels from -1 to 1, which are the outermost centres or edges. */
+/* The coordinates of `count` pixels. -1 and 1 are the outermost centres or edges. */
 static Tensor *axis(int64_t count, bool centres, DType dtype) {
   if (count <= 1 && dtype_is_half(dtype)) return no_kernel("tensor_cpu", dtype);
   if (count <= 1) return t_zeros((Ints){1, &count}, dtype);
@@ -50,7 +50,7 @@ static Tensor *axis(int64_t count, bool centres, DType dtype) {
   return t_to(places, dtype);
 }
 
-/* The grid of a map for each of size[0] images of the n lengths behind size[1]. */
+/* The grid of an affine map for size[0] images, with the n lengths after size[1]. */
 Tensor *t_affine_grid_generator(Tensor *theta, Ints size, bool centres) {
   OP_ENTERED(t_affine_grid_generator, "affine_grid_generator", theta, size, centres);
   if (blocked(theta)) return NULL;
@@ -93,7 +93,7 @@ typedef struct {
   Padding padding;
   bool centres;
 } Sampler;
-/* Of one dimension: the pixels around each place, and what each of them counts. */
+/* The taps of one dimension: the pixels around each place, and their weights. */
 typedef struct {
   int n;
   Tensor *at[4], *share[4];
@@ -101,7 +101,7 @@ typedef struct {
 
 static Tensor *number(double v) { return tensor_wrapped_f(v); }
 
-/* A coordinate folded back into the range between halves of two bounds. */
+/* A coordinate folded back into the range from low / 2 to high / 2. */
 static Tensor *reflected(Tensor *x, double low, double high) {
   if (low == high) return t_zeros_like(x);
   double least = low / 2, span = (high - low) / 2;
@@ -118,12 +118,12 @@ static Tensor *pixel(Tensor *x, int64_t size, bool centres) {
   return t_div(t_sub(t_mul(from_edge, tensor_wrapped_i(size)), tensor_wrapped_i(1)), two);
 }
 
-/* The place whose pixel counts, of one that may be outside. */
+/* The place whose pixel is read for one that may be outside. */
 static Tensor *padded(const Sampler *s, Tensor *place, int64_t size) {
   double ends = s->centres ? 0 : 1;
   if (s->padding == REFLECTION)
     place = reflected(place, -ends, 2 * (double)size - (s->centres ? 2 : 1));
-  /* The place does not move at its bounds: clamp has the gradient 1 there, hardtanh has 0. */
+  /* The gradient is 0 at the bounds, as hardtanh has it; clamp has 1. */
   return s->padding == ZEROS ? place : t_hardtanh(place, 0, (double)(size - 1), 0);
 }
 
@@ -138,7 +138,7 @@ static Tensor *far_weight(Tensor *x) {
   return t_sub(t_mul(square, x), number(4 * SLOPE));
 }
 
-/* What k of the pixels around counts, by how far the place is behind the last one before it. */
+/* The weight of the k-th pixel around a place, which is x behind the last pixel before it. */
 static Tensor *weight_of(Sampling mode, int k, Tensor *x) {
   if (mode == BILINEAR) return k ? x : t_rsub(x, tensor_wrapped_i(1), NULL);
   if (k == 0) return far_weight(t_add_f(x, 1));
@@ -152,7 +152,7 @@ static Tensor *within(Tensor *at, int64_t size) {
   return t_bitwise_and(low, high);
 }
 
-/* The pixel `at`, which may be none, and what it counts. */
+/* The pixel `at`, moved inside if necessary, and its weight, 0 outside. */
 static void tap(const Sampler *s, Tensor *at, int64_t size, Tensor **pixel_at, Tensor **share) {
   int32_t mark = pool_mark();
   if (s->mode == BICUBIC) at = padded(s, at, size);
@@ -188,9 +188,9 @@ static void taps_of(const Sampler *s, Tensor *x, int64_t size, Taps *t) {
 
 /* ------------------------------------------------------------ samples */
 
-/* What one pixel of the taps of each dimension adds: (N, C, places). */
+/* The contribution of one combination of taps, one for each dimension: (N, C, places). */
 static Tensor *tapped(Tensor *flat, const int64_t *sizes, int n, const Taps *taps, int which) {
-  /* Times one: so second derivatives are summed in the order they always were. */
+  /* Starts from one: so second derivatives are summed in the order that they always had. */
   Tensor *index = NULL, *weight = t_ones_like(taps[0].share[0]);
   int choice[3];
   for (int d = n - 1; d >= 0; d--) {
@@ -219,7 +219,7 @@ static Tensor *sampled(const Sampler *s, Tensor *x, Tensor *grid) {
   }
   if (blocked(flat, points)) return NULL;
   int64_t shape[5] = {flat->sizes[0], flat->sizes[1], points->sizes[1]};
-  int32_t mark = pool_mark(); /* above it only the sum so far is kept */
+  int32_t mark = pool_mark(); /* only the sum so far is kept above it */
   Tensor *none = t_sum(points, ONE_DIM(-1), false, DT_NONE);
   none = t_unsqueeze(t_mul(none, tensor_wrapped_i(0)), 1);
   Tensor *total = t_add(t_zeros((Ints){3, shape}, tensor_dtype(flat)), none);
@@ -269,7 +269,7 @@ static bool check_types(const Tensor *x, const Tensor *grid) {
   return !failed();
 }
 
-/* Modes are numbers: their places in the lists of names. `rank`: what alone is taken, or 0. */
+/* Modes are indices in the lists of names. `rank`: the only rank allowed, or 0. */
 Tensor *t_grid_sampler(Tensor *x, Tensor *grid, int64_t mode, int64_t padding, bool centres,
                        int rank) {
   OP_ENTERED(t_grid_sampler, "grid_sampler", x, grid, mode, padding, centres, rank);

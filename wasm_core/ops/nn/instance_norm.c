@@ -13,7 +13,7 @@ static Tensor *repeated(Tensor *v, int64_t samples) {
                    1, (const int64_t[]){samples * v->numel});
 }
 
-/* Each sample moved a copy of the running statistics; they become the mean of the copies. */
+/* Sets running statistics to the mean of their copies, each of which one sample moved. */
 static void average_running(Tensor *running, Tensor *copies, int64_t samples) {
   if (blocked(running)) return;
   Tensor *mean = t_mean(t_reshape(copies, 2, (const int64_t[]){samples, running->numel}),
@@ -78,8 +78,8 @@ Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta
   return t_div(x, power);
 }
 
-/* group_norm as PyTorch's dispatcher has it: what it normalizes by comes along.
- * shape: samples, channels, places; out: normalized, means, one over the deviations. */
+/* group_norm as in PyTorch's dispatcher, which also returns the statistics. shape: samples,
+ * channels, places; out: normalized, means, one over the deviations. */
 void t_native_group_norm(Tensor *x, Tensor *weight, Tensor *bias, const int64_t shape[3],
                          int64_t groups, double eps, Tensor *out[3]) {
   OP_ENTERED(t_native_group_norm, "native_group_norm", x, weight, bias, shape, groups, eps, out);

@@ -2,8 +2,8 @@
  * tensors element by element (mse, smooth_l1, huber, binary_cross_entropy with and without
  * logits, soft_margin).
  *
- * Each keeps its operands and gives one number an element (or row) before it reduces, so the
- * reductions share one path. Losses that PyTorch composes of other ops are in margin_loss.c. */
+ * Each saves its operands and computes one number for each element (or row) before it reduces, so
+ * the reductions share one path. Losses that PyTorch composes of other ops are in margin_loss.c. */
 #include <math.h>
 #include <string.h>
 
@@ -45,12 +45,12 @@ Reduction arg_reduction(const Call *c, int size_average, int reduce, int reducti
                          "%s is not a valid value for reduction");
 }
 
-/* with a shorter refusal */
+/* with a shorter error message */
 Reduction arg_short_reduction(const Call *c, int size_average, int reduce, int reduction) {
   return named_reduction(c, size_average, reduce, reduction, "%s is not valid");
 }
 
-/* of kl_div's arguments 2 to 4 */
+/* from kl_div's arguments 2 to 4 */
 Reduction arg_kl_reduction(const Call *c) {
   const char *name = arg_str(c, 4);
   bool legacy = arg_given(c, 2) || arg_given(c, 3);
@@ -84,14 +84,14 @@ bool check_constant(const char *op, const char *argument, const Tensor *t) {
   return false;
 }
 
-/* Runs what follows without recording; for values inside an op that records itself. */
+/* Reduces without recording, for ops that record themselves. */
 static Tensor *reduced_plain(Tensor *values, Reduction r) {
   return WITHOUT_GRAD(loss_reduced(values, r));
 }
 
 /* ------------------------------------------------------------ nll_loss */
 
-/* x is (outer, classes, inner), targets are (outer, inner); contiguous all. */
+/* x is (outer, classes, inner), targets are (outer, inner); all contiguous. */
 typedef struct {
   int64_t outer, classes, inner, ignore_index;
   const int64_t *target;
@@ -153,7 +153,8 @@ static bool picks_of(Picks *p, int ndim, const int64_t *sizes, Tensor **target, 
   return true;
 }
 
-/* values[i] = -weight[t] x[i, t]; the sum of the weights, or -1 for a target out of range. */
+/* values[i] = -weight[t] x[i, t]. Returns the sum of the weights, or -1 for a target out of
+ * range. */
 #define NLL_VALUES(T)                                                                             \
   static double nll_values_##T(const Picks *p, const T *x, T *values) {                           \
     const T *weight = (const T *)(const void *)p->weight;                                         \
@@ -207,7 +208,7 @@ static Tensor *nll_plain(const Picks *p, Tensor *x, Tensor *target, Reduction r,
   return sum;
 }
 
-/* What a node of nll_loss keeps: 0 reduction, 1 ignore_index, 2 total weight, 3 rank of x, 4...
+/* The numbers of a node of nll_loss: 0 reduction, 1 ignore_index, 2 total weight, 3 rank of x, 4...
  * its sizes. */
 enum { NLL_NUMBERS = 8 };
 typedef struct {
@@ -248,7 +249,7 @@ GRAD(NllLossBackwardBackward0, "target weight | reduction:i ignore_index:i")
 GRAD(NllLoss2DBackwardBackward0, "target weight | reduction:i ignore_index:i")
 { grad_NllLossBackwardBackward0(n, g, gi); }
 
-/* gx[i, t] = -weight[t] g[i], for the mean over the total weight. */
+/* gx[i, t] = -weight[t] g[i], divided by the total weight for the mean. */
 static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const NllShape *s) {
   if (blocked(g, target)) return NULL;
   Node *n = node_new(s->ndim < 4 ? &NllLossBackwardBackward0 : &NllLoss2DBackwardBackward0, 2,
@@ -284,7 +285,7 @@ GRAD(NllLossBackward0, "target weight self total_weight | reduction:i ignore_ind
 GRAD(NllLoss2DBackward0, "target weight self total_weight | reduction:i ignore_index:i")
 { grad_NllLossBackward0(n, g, gi); }
 
-/* Of rank 1, 2 or 4. */
+/* nll_loss of an x of rank 1, 2 or 4. */
 static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
                              Reduction r) {
   IN_FLOAT(nll_primitive(x, target, weight, ignore_index, r), x, weight);
@@ -375,7 +376,7 @@ static Tensor *cross_entropy_of_probabilities(Tensor *x, Tensor *target, Tensor 
   return r == REDUCE_SUM ? y : t_div_f(y, (double)rows);
 }
 
-/* The part of the loss that is spread over all classes: -sum over classes of weight *
+/* The part of the loss for label smoothing, over all classes: -sum over classes of weight *
  * log-probability, where the target is not ignored. */
 static Tensor *smooth_part(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
                            Reduction r) {
@@ -418,7 +419,7 @@ Tensor *t_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, int64_t ignor
   return t_add(t_mul_f(hard, 1 - smoothing), t_mul_f(soft, smoothing / (double)classes));
 }
 
-/* The shape of logits: rows of x, classes, and what the weight has between. */
+/* The shape of logits: rows of x, classes, and the weight's dimensions between. */
 typedef struct {
   int rows, ndim;
   int64_t sizes[MAX_DIM];
@@ -564,7 +565,7 @@ static Tensor *loss_loop(const Loops *loops, Tensor *g, Tensor *x, Tensor *t, Te
 
 typedef Tensor *TapeGrad(Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p);
 
-/* g brought to the elements: divided by their count for the mean, times the weight. */
+/* Spreads g over the elements: divided by their count for the mean, times the weight. */
 static Tensor *loss_incoming(Node *n, Tensor *g) {
   if (n->numbers[0].i == REDUCE_MEAN) g = t_mul_f(g, 1 / n->numbers[2].f);
   return saved(n, 3) ? t_mul(g, saved(n, 3)) : g;
@@ -634,7 +635,7 @@ static void warn_sizes(const Tensor *x, const Tensor *target) {
             shape_text(target), shape_text(x));
 }
 
-/* Warns, checks the weight, and broadcasts the two to each other. */
+/* Warns of unequal sizes, checks the weight, and broadcasts x and target to each other. */
 static bool bring_together(Tensor **x, Tensor **target, Tensor *weight, Reduction r) {
   if (blocked(*x, *target) || r == REDUCE_BAD) return false;
   warn_sizes(*x, *target);

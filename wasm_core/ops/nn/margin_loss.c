@@ -1,5 +1,5 @@
-/* Losses composed of other ops, as PyTorch composes them, and the two margin losses over
- * classes, which are kernels with a kernel for a gradient. */
+/* Losses composed of other ops, like PyTorch's, and the two margin losses over classes, which have
+ * kernels for values and gradients. */
 #include <math.h>
 #include <string.h>
 
@@ -158,8 +158,8 @@ Tensor *t_triplet_margin_loss(Tensor *anchor, Tensor *positive, Tensor *negative
 
 /* ------------------------------------------------------------ margins over classes */
 
-/* Rows of `classes` scores. multi: target has one class a row; else a list of classes that ends
- * at the first -1. */
+/* Rows of `classes` scores. multi: the target has one class for each row; else a list of classes
+ * that ends at the first -1. */
 typedef struct {
   bool multi;
   double p, margin;
@@ -168,9 +168,9 @@ typedef struct {
   const char *weight; /* of x's type, or NULL */
 } Margins;
 
-/* multi: sum over j != t of w[t] max(0, margin - x[t] + x[j])^p / classes; else the sum over t
- * in the list and j not in it of max(0, 1 - x[t] + x[j]) / classes. `value` gets a number a row,
- * or `gx` g times the derivative. */
+/* multi: sum over j != t of w[t] max(0, margin - x[t] + x[j])^p / classes; else the sum over t in
+ * the list and j not in it of max(0, 1 - x[t] + x[j]) / classes. `value` gets a number for each
+ * row, or `gx` g times the derivative. */
 #define MARGIN_LOOPS(T)                                                                            \
   static T margin_pair_##T(const Margins *m, const T *x, T *gx, int64_t t, int64_t j, T g) {       \
     T z = (T)m->margin - x[t] + x[j], w = m->weight ? ((const T *)(const void *)m->weight)[t] : 1; \
@@ -201,7 +201,7 @@ typedef struct {
 MARGIN_LOOPS(float)
 MARGIN_LOOPS(double)
 
-/* Whether all targets are classes; -1 too in lists, which it ends. */
+/* Whether all targets are classes, or -1 in a list, which ends it. */
 static bool targets_within(Tensor *target, int64_t classes, bool multi) {
   target = t_contiguous(target);
   if (target && tensor_absent(target)) return true;
@@ -240,7 +240,7 @@ static void margins_run(const Margins *m, DType d, const char *x, char *value, c
                    (double *)(void *)gx, (const double *)(const void *)g, g_step, scale, listed);
 }
 
-/* The pairs that count: `index` is (rows, n) of targets, 0 where there are fewer, and `factor`
+/* The pairs with a term: `index` is (rows, n) of targets, 0 where there are fewer, and `factor`
  * (rows, n, classes) is the target's weight where x[j] counts against it, else 0. */
 static bool margin_pairs(const Margins *m, DType d, int64_t n, Tensor **index, Tensor **factor,
                          unsigned char *listed) {
@@ -264,8 +264,8 @@ static bool margin_pairs(const Margins *m, DType d, int64_t n, Tensor **index, T
   return true;
 }
 
-/* The gradient by x, composed of other ops: for one that is differentiated in turn, as PyTorch's
- * is not. */
+/* The gradient by x, composed of other ops, for a gradient that is differentiated in turn, unlike
+ * PyTorch's. */
 static Tensor *margins_composed(const Margins *m, Tensor *x, Tensor *index, Tensor *factor,
                                 Tensor *g, double scale) {
   Tensor *rows = t_reshape(x, 2, (const int64_t[]){m->rows, m->classes});

@@ -80,7 +80,7 @@ static bool check_projection(const char *name, const Tensor *weight, int64_t wid
 
 /* ------------------------------------------------------------ masks */
 
-/* A mask as what is added: minus infinity where a mask of truth values is true. */
+/* A mask as an addend: minus infinity where a bool mask is true. */
 static Tensor *as_numbers(Tensor *mask, const char *name, const Tensor *like) {
   if (blocked(mask) || dtype_is_float(tensor_dtype(mask))) return mask;
   if (mask->dtype != DT_BOOL)
@@ -99,7 +99,7 @@ static Tensor *of_pairs(Tensor *mask, const Given *g, int64_t heads) {
               shape_text(mask), tuple_text(n, all + 3 - n));
 }
 
-/* `added` positions, which no mask is given for, are among the sources. */
+/* Checks the mask of the sources, which does not cover the `added` positions. */
 static bool check_padding(const Tensor *padding, int64_t batch, int64_t sources, int64_t added) {
   const int64_t wanted[] = {batch, sources},
                 found[] = {padding->sizes[0], padding->sizes[1] + added};
@@ -110,7 +110,8 @@ static bool check_padding(const Tensor *padding, int64_t batch, int64_t sources,
   return !failed();
 }
 
-/* What is added to the scores, (N * heads or 1, L or 1, S); `added`: positions at the end. */
+/* The addend of the scores, (N * heads or 1, L or 1, S). `added`: the positions at the end without
+ * a mask. */
 static Tensor *score_bias(Tensor *padding, Tensor *mask, int64_t heads, int64_t added) {
   if (failed()) return NULL;
   if (padding) {
@@ -127,7 +128,7 @@ static Tensor *score_bias(Tensor *padding, Tensor *mask, int64_t heads, int64_t 
 
 /* ------------------------------------------------------------ projections */
 
-/* t in three along the first dim, views of one node. */
+/* Splits t in three along the first dim, as views of one node. */
 static bool in_three(Tensor *t, Tensor *parts[3]) {
   Call call = {0};
   op_chunk(&call, t, 3, 0);
@@ -171,7 +172,7 @@ static Tensor *with_bias(Tensor *x, Tensor *bias, const char *name, const Tensor
   return t_cat((Tensors){2, parts}, 0);
 }
 
-/* (S, N, embed_dim) as (N * heads, S, features of a head); or the `fixed` one in its place. */
+/* (S, N, embed_dim) as (N * heads, S, features of a head); or `fixed` in its place. */
 static Tensor *by_heads(Tensor *x, int64_t heads, const char *name, Tensor *fixed) {
   if (blocked(x)) return NULL;
   const int64_t sizes[] = {x->sizes[0], x->sizes[1] * heads, x->sizes[2] / heads};
@@ -234,7 +235,7 @@ static Tensor *attend_unseen(const Heads *h, const Options *o, bool causal) {
   return t_reshape(y, 3, flat);
 }
 
-/* Without a dimension for batches: one of size one is put in. */
+/* Adds a batch dimension of size one. */
 static void batch_one(Given *g) {
   g->query = t_unsqueeze(g->query, 1);
   g->key = t_unsqueeze(g->key, 1);
@@ -242,7 +243,7 @@ static void batch_one(Given *g) {
   if (g->padding) g->padding = t_unsqueeze(g->padding, 0);
 }
 
-/* The heads' queries, keys and values, and what is added to the scores. */
+/* The heads' queries, keys and values, and the addend of the scores. */
 static bool heads_of(const Given *g, const Options *o, Tensor *padding, Tensor *mask, Heads *h) {
   Tensor *weights[3], *projected[3];
   if (!weights_of(g, o, weights)) return false;
@@ -277,7 +278,7 @@ static bool masks_of(const Given *g, const Options *o, Tensor **padding, Tensor 
   return !failed();
 }
 
-/* The output, and the weights (N, L, S) or of each head (N, heads, L, S), NULL unless needed. */
+/* The output, and the weights: (N, L, S), or (N, heads, L, S) of each head; NULL unless needed. */
 static void attention(Given *g, const Options *o, Tensor *out[2]) {
   Tensor *padding, *mask, *y;
   bool causal, batched = g->query->ndim == 3;

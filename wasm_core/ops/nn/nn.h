@@ -1,4 +1,4 @@
-/* Layer ops that other ops call, and what their files share. */
+/* Layer ops for other ops, and functions shared by the files of this folder. */
 #ifndef PG_NN_H
 #define PG_NN_H
 
@@ -28,7 +28,7 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value); /* value NU
 Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                    bool count_include_pad, const int64_t *divisor);
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size);
-/* argument k, of which a bare number stands for all of nd */
+/* argument k, where a bare number stands for all nd */
 Ints adaptive_size(Call *c, int k, int nd);
 Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size);
 

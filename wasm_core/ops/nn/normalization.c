@@ -1,10 +1,10 @@
-/* Normalisation: layer_norm, batch_norm, group_norm, rms_norm. What is composed of these stands
- * in instance_norm.c.
+/* Normalisation: layer_norm, batch_norm, group_norm, rms_norm. Ops composed of these are in
+ * instance_norm.c.
  *
- * A contiguous input is rows of adjacent elements. Sums run over blocks of a row in four vectors
- * and over blocks and rows in double, so their order depends on the shape alone. A first-order
- * gradient is two passes over each row; under create_graph it is composed of ops, from the input
- * alone. */
+ * A contiguous input consists of rows of adjacent elements. Sums run over blocks of a row in four
+ * vectors and over blocks and rows in double, so their order depends on the shape alone. A
+ * first-order gradient is two passes over each row; under create_graph it is composed of ops, from
+ * the input alone. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 
-/* What runs once a channel, not once an element, is small. */
+/* For functions that run once a channel, not once an element: compiled small. */
 #define ONCE SMALL NOINLINE
 
 /* ------------------------------------------------------------ sums over a row */
@@ -26,7 +26,7 @@ typedef f32x4 vec_float;
 typedef f64x2 vec_double;
 enum { SUM_BLOCK = 512 };
 
-/* The double kernels are there to be right, the float ones to be fast. */
+/* The float kernels are compiled for speed, the double ones for size. */
 #define SIZE_float
 #define SIZE_double SMALL
 #define VECTOR_float VECTOR_LOOP
@@ -34,8 +34,8 @@ enum { SUM_BLOCK = 512 };
 #define WIDE_float WIDE_LOOP
 #define WIDE_double
 
-/* out[0] = sum of A and, if TWO, out[1] = sum of B: expressions of g, x, w (elements of the
- * rows) and c (a number). */
+/* out[0] = sum of A and, if TWO, out[1] = sum of B. These are expressions of g, x, w (elements of
+ * the rows) and c (a number). */
 #define ROW_SUMS(NAME, T, TWO, A, B)                                                          \
   SIZE_##T static void NAME##_##T(const T *g_, const T *x_, const T *w_, T number, int64_t n, \
                                   double out[2]) {                                            \
@@ -92,7 +92,7 @@ typedef struct {
   double *dw, *db;                   /* one row each, or NULL */
 } Layer;
 
-/* A row that lives in the nearest cache: its statistics, then its values. */
+/* A row stays in the nearest cache while its statistics, then its values are computed. */
 #define LAYER_FORWARD(T)                                                                           \
   SIZE_##T static void layer_forward_##T(const Layer *l) {                                         \
     const T *w = l->weight, *b = l->bias, *x = l->x;                                               \
@@ -132,8 +132,7 @@ typedef struct {
           dx[i] = rstd * (g[i] - a - (x[i] - mean) * b);                                    \
   }
 
-/* Columns are summed over GROUP rows in their own type, four at a time, and those sums in
- * double. */
+/* Sums columns over GROUP rows in their own type, four at a time, and these sums in double. */
 enum { GROUP = 16 };
 #define LAYER_BACKWARD(T)                                                                          \
   SIZE_##T static void layer_columns_##T(const Layer *l, int64_t from, int64_t to, T *dw, T *db) { \
@@ -205,8 +204,8 @@ ONCE static Tensor *from_doubles(const double *v, int ndim, const int64_t *sizes
 
 /* ------------------------------------------------------------ gradients on the tape */
 
-/* The gradients of y = x^ w + b, where x^ is x normalised over `dims`: gi[0] of x, and the
- * products whose sums are those of w and b. w is broadcast already, or NULL. */
+/* x^, which is x normalised over `dims`, and 1 / deviation in rstd; recorded, for the gradients of
+ * y = x^ w + b. */
 ONCE static Tensor *normalised(Tensor *x, Ints dims, double eps, Tensor **rstd) {
   Tensor *centred = t_sub(x, t_mean(x, dims, true, DT_NONE));
   *rstd = t_rsqrt(t_add_f(t_mean(t_mul(centred, centred), dims, true, DT_NONE), eps));
@@ -363,8 +362,8 @@ typedef struct {
   RowsSums *plain, *squares, *dots;
 } RowsKernels;
 
-/* rows x length; row r belongs to channel r % channels, whose numbers stand in the arrays (of
- * the tensor's type). */
+/* rows x length. Row r belongs to channel r % channels, whose numbers are in the arrays (of the
+ * tensor's type). */
 struct Rows {
   const RowsKernels *kernels;
   int64_t rows, length, channels;
@@ -400,8 +399,8 @@ struct Rows {
   ROWS_MAP(shift, T, (x[i] - m) * b + c) \
   ROWS_MAP(combine, T, (a * g[i] + b * (x[i] - m) + c))
 
-/* Adds up, for each channel k, A (and B): by whole rows, or for rows of one element across the
- * channels. */
+/* Sums A (and B) for each channel k: by whole rows, or across the channels if rows have one
+ * element. */
 #define CHANNEL_SUMS(NAME, ROW, T, A, B)                                                      \
   SIZE_##T static void NAME##_##T(const Rows *s, double *sums, double *products) {            \
     const T *c = s->centre;                                                                   \
@@ -451,7 +450,7 @@ ONCE static double number_at(const Tensor *t, int64_t k, double otherwise) {
 
 /* ------------------------------------------------------------ batch_norm */
 
-/* Without kernels, and with the refusal of this name, where there are none for the type. */
+/* x as rows of channels. Without kernels for the type, an error names `kernel`. */
 static Rows channel_rows(Tensor *x, const char *kernel) {
   Rows s = {.kernels = KERNEL_OF(rows_kernels, tensor_dtype(x), kernel),
             .rows = x->sizes[0] * x->sizes[1],
@@ -555,8 +554,7 @@ ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
   return check_parameter(x, v);
 }
 
-/* Moves running statistics towards those of the batch; like PyTorch's, unseen by version
- * counters. */
+/* Moves running statistics towards those of the batch; like PyTorch, without a new version. */
 ONCE static void move_running(Tensor *t, const double *batch, double momentum, double correction) {
   Tensor *half = t ? narrow_form(t) : NULL;
   if (half) t = half;
@@ -668,7 +666,7 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
   out[0] = set_history(failed() ? NULL : y, n);
 }
 
-/* The same in training, and a place for what other devices keep. */
+/* native_batch_norm in training. out[3] is empty: other devices keep something there. */
 void t_batch_norm_with_update(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                               Tensor *running_var, double momentum, double eps, Tensor *out[4]) {
   OP_ENTERED(t_batch_norm_with_update, "_batch_norm_with_update", x, weight, bias, running_mean,
@@ -693,7 +691,7 @@ Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_me
   return out[0];
 }
 
-/* The elements of a channel: size 0 times sizes 2, ... of a shape. */
+/* Refuses a shape with one value per channel, which is size 0 times sizes 2, ... */
 ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *format) {
   int64_t count = ndim ? sizes[0] : 1;
   for (int i = 2; i < ndim; i++) count *= sizes[i];
@@ -703,7 +701,7 @@ ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *forma
   return !failed();
 }
 
-/* With the checks that nn.functional adds. */
+/* batch_norm with the checks that nn.functional adds. */
 Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running_var,
                                 Tensor *weight, Tensor *bias, bool training, double momentum,
                                 double eps) {
@@ -757,7 +755,7 @@ ONCE static void group_numbers(const Rows *s, int64_t per_group, Tensor *weight,
   }
 }
 
-/* Statistics of groups: centre[r] and rstd[group], from rows each a channel of its own. */
+/* Statistics of groups: centre[r] and rstd[group], from rows that are channels of their own. */
 ONCE static bool group_statistics(Rows *s, DType d, int64_t per_group, double eps, Tensor **centre,
                                   double **rstd) {
   double *mean = zero_doubles(s->rows), *var = zero_doubles(s->rows),
@@ -782,7 +780,7 @@ ONCE static bool group_statistics(Rows *s, DType d, int64_t per_group, double ep
   return true;
 }
 
-/* Every (sample, channel) row is a channel of its own here. */
+/* The rows of x, where every (sample, channel) row is a channel of its own. */
 static Rows group_rows(Tensor *x, const char *kernel) {
   Rows s = channel_rows(x, kernel);
   s.channels = s.rows ? s.rows : 1;
@@ -921,7 +919,7 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 /* x / sqrt(mean x^2 + eps), times the weight; eps NULL: the dtype's. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   OP_ENTERED(t_rms_norm, "rms_norm", x, shape, weight, eps);
-  if (!failed() && x && dtype_is_half(tensor_dtype(x))) /* as steps of their own, as in PyTorch */
+  if (!failed() && x && dtype_is_half(tensor_dtype(x))) /* as separate steps, like PyTorch */
     return t_to(t_rms_norm(t_to(x, DT_F32), shape, weight ? t_to(weight, DT_F32) : NULL, eps),
                 tensor_dtype(x));
   if (blocked(x)) return NULL;

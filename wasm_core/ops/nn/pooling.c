@@ -13,7 +13,7 @@
 #include "ops/nn/nn.h"
 #include "ops/view/view.h"
 
-/* What a node keeps as numbers: nothing but int64_t. */
+/* The numbers of a node: nothing but int64_t. */
 typedef struct {
   /* strided: strides were given; divisor INT64_MAX: the window's size */
   int64_t nd, strided, adaptive, ceil_mode, count_include_pad, divisor;
@@ -34,8 +34,8 @@ static Pool noted_pool(const Node *n) {
 
 /* ------------------------------------------------------------ windows */
 
-/* For each output position of a dimension: the input elements start, start + step, ... < end,
- * and how many elements the window has with the padding. */
+/* For each output position of a dimension: the input elements start, start + step, ... < end, and
+ * the size of the window with the padding. */
 typedef struct {
   int64_t start, end, span;
 } Window;
@@ -90,7 +90,7 @@ static bool windows_make(Windows *w, const Pool *p) {
       }                                                                                \
     }
 
-/* Whether every window is two by two elements of its own. */
+/* Whether every window is two by two elements, and no two overlap. */
 static bool is_halving(const Pool *p) {
   return !p->adaptive && p->in[0] == 1 && p->kernel[0] == 1 && p->kernel[1] == 2 &&
          p->kernel[2] == 2 && p->stride[1] == 2 && p->stride[2] == 2 && p->padding[1] == 0 &&
@@ -105,10 +105,10 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
   return n > 0 ? n : 1;
 }
 
-/* A the type in which a window is summed. NaN is the greatest of all; of equal elements the
- * first is meant. A dilated window may miss the input altogether: its index, like PyTorch's, is
- * then past the end, and gets no gradient. */
-/* The kernels of 64-bit types are there to be right, the float ones to be fast. */
+/* A: the type in which a window is summed. NaN is the greatest of all; the first of equal elements
+ * counts. A dilated window may miss the input altogether: its index, like PyTorch's, is then past
+ * the end, and gets no gradient. */
+/* The float kernels are compiled for speed, those of 64-bit types for size. */
 #define LOWEST_float -INFINITY
 #define LOWEST_double -(double)INFINITY
 #define LOWEST_int64_t INT64_MIN
@@ -274,7 +274,7 @@ static Tensor *average_back(const Pool *p, Tensor *g) {
 
 static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *index);
 
-/* The gradient goes to the maxima, and its own picks them. */
+/* The gradient goes to the maxima; the gradient of that picks them. */
 #define MAXIMA_NODES(NAME, FIELDS)              \
   GRAD(NAME##Backward0, "self result1" FIELDS)  \
   {                                             \
@@ -388,8 +388,8 @@ static bool check_space(const Pool *p, const Tensor *x) {
   return !failed();
 }
 
-/* From the first to the last element of a window; what is more than can be counted is more than
- * any input has. */
+/* The distance from the first to the last element of a window, plus 1; limited to a number greater
+ * than any input. */
 static int64_t extent(const Pool *p, int d) {
   int64_t n;
   return __builtin_mul_overflow(p->dilation[d], p->kernel[d] - 1, &n) || n > INT64_MAX / 4

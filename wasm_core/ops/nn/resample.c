@@ -1,8 +1,8 @@
 /* Resizing: nearest, linear, cubic, of one to three spatial dimensions.
  *
- * Along one dimension an output element is a weighted sum of a few input elements, its taps,
- * found once a call. A resize is that sum along the last dimension, then along the one before
- * it, and so on; its gradient runs the transposed sums in the same way. */
+ * Along one dimension an output element is a weighted sum of a few input elements, its taps, which
+ * are computed once for each call. A resize is that sum along the last dimension, then along the
+ * one before it, and so on; its gradient runs the transposed sums in the same way. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC } Mode;
 
-/* What a node keeps as numbers: words of 8 bytes. */
+/* The numbers of a node: words of 8 bytes. */
 typedef struct {
   int64_t nd, mode, align_corners, antialias, in[3], out[3];
   double scale[3]; /* given by the caller, or 0 */
@@ -25,13 +25,13 @@ enum { RESIZE_NUMBERS = sizeof(Resize) / sizeof(int64_t) };
 /* ------------------------------------------------------------ taps */
 
 typedef struct {
-  int64_t n, in, out; /* taps an output element, sizes */
+  int64_t n, in, out; /* taps of an output element, sizes */
   int64_t *from;
   double *weight;
 } Taps;
 
-/* The distance of input elements that neighbouring output elements mean; rounded to the type of
- * the elements. */
+/* The distance in the input of neighbouring output elements, rounded to the type of the
+ * elements. */
 static double ratio(const Resize *r, int d, bool is_f32) {
   double n = (double)r->in[d], m = (double)r->out[d];
   if (r->align_corners)
@@ -178,7 +178,7 @@ static void pick(const Taps *t, int64_t outer, int64_t bytes, const char *x, cha
       memcpy(y, x + t->from[o] * bytes, (size_t)bytes);
 }
 
-/* At an edge several taps fall on one element: their weights are one weight. */
+/* Merges the weights of taps that fall on one element, at an edge. */
 static void merge(Taps *t) {
   for (int64_t o = 0; o < t->out; o++) {
     const int64_t *from = t->from + o * t->n;
@@ -188,8 +188,8 @@ static void merge(Taps *t) {
   }
 }
 
-/* Weights of bytes are integers of 16 bits over a power of two, the largest that the largest
- * weight allows. */
+/* Rounds the weights for bytes to integers of 16 bits over a power of two, the largest that the
+ * largest weight allows. */
 static void quantise(Taps *t) {
   double most = 0, scale = 2;
   merge(t);
@@ -199,7 +199,7 @@ static void quantise(Taps *t) {
   for (int64_t i = 0; i < t->out * t->n; i++) t->weight[i] = round(t->weight[i] * scale) / scale;
 }
 
-/* One dimension d (of three) of x resized, or a gradient brought back. */
+/* Resizes dimension d (of three) of x, or brings a gradient back. */
 static Tensor *along(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
   int dim = x->ndim - 3 + d;
   int64_t sizes[MAX_DIM], outer = 1, inner = 1;
@@ -326,7 +326,7 @@ static bool check_count(const Tensor *x, const Value *list, const char *what, co
   return false;
 }
 
-/* One of size and scale_factor, whole or for each spatial dimension. */
+/* Checks that size or scale_factor is given, whole or for each spatial dimension. */
 static bool check_size_or_scale(const Call *c, const Tensor *x) {
   bool size = arg_given(c, 1), scale = arg_given(c, 2);
   if (size && scale) fail(ERR_VALUE, "only one of size or scale_factor should be defined");
@@ -342,8 +342,8 @@ static bool check_size_or_scale(const Call *c, const Tensor *x) {
                      "scale_factor in (s1, s2, ...,sK) format");
 }
 
-/* Output sizes from size or scale_factor; `wanted` gets them, r->scale the factors that the
- * ratio keeps. */
+/* Reads the output sizes, from size or scale_factor, into `wanted`; r->scale gets the factors that
+ * the ratio is to use. */
 static bool resize_sizes(const Call *c, const Tensor *x, const char *mode, Resize *r,
                          int64_t wanted[3]) {
   int nd = x->ndim - 2;
@@ -421,7 +421,7 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
   return !failed();
 }
 
-/* Bytes stay bytes between one dimension and the next. */
+/* Resizes bytes, which are rounded to bytes after each dimension. */
 static Tensor *resized_bytes(const Resize *r, Tensor *x) {
   x = t_contiguous(t_to(x, DT_F32));
   for (int d = 2; d > 0 && x && !failed(); d--)
@@ -466,7 +466,8 @@ Tensor *t_upsample(Call *c) {
   return t_interpolate(c);
 }
 
-/* upsample_nearest, upsample_bilinear: the mode is in the name. Of size and scale_factor alone. */
+/* upsample_nearest, upsample_bilinear: the name gives the mode; the options are size and
+ * scale_factor alone. */
 Tensor *t_upsample_by(Call *c, const char *name, const char *mode) {
   bool bilinear = strcmp(mode, "bilinear") == 0;
   warn_user("`nn.functional.%s` is deprecated. Use `nn.functional.interpolate` instead.", name);
@@ -477,7 +478,8 @@ Tensor *t_upsample_by(Call *c, const char *name, const char *mode) {
   return t_interpolate(&given);
 }
 
-/* With antialias, to a size; or to the size that factors make, which the ratio then keeps. */
+/* Resizes with antialias to a size, or to the size that factors give; the ratio then uses the
+ * factors. */
 static Tensor *resized_wide(Mode mode, const char *name, Tensor *x, Ints size, Floats scale,
                             bool align) {
   if (blocked(x)) return NULL;

@@ -1,4 +1,4 @@
-/* max_unpool: what max_pool took away, put back at the places it came from. */
+/* max_unpool: puts the values of max_pool back at the places they came from. */
 #include "call/call.h"
 #include "ground/text.h"
 #include "nn_rows.h"
@@ -14,7 +14,7 @@ typedef struct {
 
 static void *too_short(void) { return fail(ERR_INDEX, "tuple index out of range"); }
 
-/* Argument k for each of n dims: a bare number stands for all. */
+/* Argument k for each of n dims; a bare number stands for all. */
 static bool each_dim(const Call *c, int k, int n, Lengths *out) {
   Ints given = arg_ints(c, k);
   bool list = c->v[k].tag == TAG_INTS;
@@ -24,7 +24,7 @@ static bool each_dim(const Call *c, int k, int n, Lengths *out) {
   return !failed();
 }
 
-/* The lengths that max_pool shortens to those of the input. */
+/* The lengths that max_pool would shorten to those of the input. */
 static bool default_lengths(const Call *c, const Tensor *x, int n, Lengths *step, Lengths *size) {
   static const char *const sides[] = {"two elements (height, width)",
                                       "three elements (depth, height, width)"};
@@ -45,7 +45,7 @@ static bool default_lengths(const Call *c, const Tensor *x, int n, Lengths *step
   return true;
 }
 
-/* The lengths that argument 5 asks for, which must be pooled to the input's. */
+/* The lengths of argument 5, which max_pool must be able to shorten to the input's. */
 static bool wanted_lengths(const Call *c, const Lengths *step, Lengths *size) {
   if (!arg_given(c, 5)) return true;
   int n = size->n;
@@ -97,7 +97,8 @@ static bool check_unpool(const Tensor *x, const Tensor *indices, const Lengths *
   return !failed() && check_float_kernel(n == 2 ? "max_unpool2d" : "max_unpool3d", tensor_dtype(x));
 }
 
-/* The last of the indices that is none of an output of so many places is the one complained of. */
+/* Checks that indices are below `places`, the size of an output. Reports the last one that is
+ * not. */
 static bool check_places(Tensor *indices, const Lengths *size, int64_t places) {
   Tensor *flat = t_contiguous(t_detach(indices));
   if (!flat || tensor_absent(flat)) return flat;

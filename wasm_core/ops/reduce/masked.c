@@ -1,8 +1,8 @@
-/* torch.masked: reductions and normalizations of the elements that a mask lets through.
+/* torch.masked: reductions and normalizations of the elements that a mask keeps.
  *
- * What is masked out becomes the number that changes nothing, the op's identity, and the op is done
- * as ever; so all is composed of other ops, in the order and with the types that PyTorch has, and
- * enters at their doors. */
+ * Elements that are masked out become the op's identity, a number that changes nothing; then the
+ * plain op runs. So all functions are composed of other ops, in PyTorch's order and types, and
+ * enter at their doors. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static Tensor *extreme(const char *op, DType d, bool least) {
   return y;
 }
 
-/* x with `identity` wherever a mask, if there is one, has no element. */
+/* x with `identity` where the mask is false; x itself without a mask. */
 static Tensor *with_number(Tensor *x, Tensor *mask, double identity) {
   if (blocked(x) || !mask) return x;
   return t_where(mask_of(x, mask), x, tensor_number(identity, tensor_dtype(x)));
@@ -50,15 +50,15 @@ static Tensor *with_extreme(const char *op, Tensor *x, Tensor *mask, bool least)
   return t_where(mask, x, mask ? extreme(op, tensor_dtype(x), least) : NULL);
 }
 
-/* The dims in order, all of them where none is named. */
+/* Dims in ascending order; all of them if none is named. */
 typedef struct {
   int64_t v[MAX_DIM];
   int32_t n;
 } Dims;
 #define LISTED(dims) ((Ints){(dims).n, (dims).v})
 
-/* As in PyTorch a dim is found to be named twice if it is as it stands among those before, which
- * are counted from the front; else the op itself may find that. */
+/* Wraps and sorts the dims. Like PyTorch, reports a repeated dim only if it equals, as given, a
+ * wrapped one before it; the op itself may find others. */
 static bool canonical(const Tensor *x, Ints given, Dims *dims) {
   dims->n = 0;
   if (blocked(x)) return false;
@@ -77,13 +77,13 @@ static bool canonical(const Tensor *x, Ints given, Dims *dims) {
   return true;
 }
 
-/* Casts at the end go to the type asked for, the input's if none is. */
+/* The type of the last cast: the one asked for, else the input's. */
 static DType wanted(const Tensor *x, DType dtype) {
   return dtype != DT_NONE || !x ? dtype : tensor_dtype(x);
 }
 static Tensor *in_type(Tensor *y, DType dtype) { return blocked(y) ? NULL : t_to(y, dtype); }
 
-/* Integers are summed in int64 unless told otherwise. */
+/* The type of a sum: integers are summed in int64 unless a type is given. */
 static DType summed_type(const Tensor *x, DType dtype) {
   if (dtype != DT_NONE || !x) return dtype;
   return dtype_is_inexact(tensor_dtype(x)) ? tensor_dtype(x) : DT_I64;
@@ -97,7 +97,7 @@ static Tensor *sum_of(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *m
   return t_sum(with_number(x, mask, 0), LISTED(over), keepdim, summed_type(x, dtype));
 }
 
-/* Of a COO tensor it is one too, where no sparse dimension is left either. */
+/* The sum of a COO tensor is a COO tensor, even if no sparse dimension is left. */
 Tensor *t_masked_sum(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
   Tensor *y = sum_of(x, dims, keepdim, dtype, mask);
   bool coo = y && x && tensor_layout(x) == LAYOUT_SPARSE_COO && !is_sparse(y);
@@ -136,7 +136,7 @@ Tensor *t_masked_amin(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *m
                                    : NULL;
 }
 
-/* As in PyTorch, places come in the type of the input. */
+/* Like PyTorch's, indices have the type of the input. */
 Tensor *t_masked_argmax(Tensor *x, const int64_t *dim, bool keepdim, DType dtype, Tensor *mask) {
   Tensor *y = with_extreme("argmax", x, mask, true);
   return in_type(t_argmax(y, dim, keepdim), wanted(x, dtype));
@@ -161,7 +161,7 @@ Tensor *t_masked_median(Tensor *x, int64_t dim, bool keepdim, DType dtype, Tenso
 
 /* ------------------------------------------------------------ moments and norms */
 
-/* How many elements the mask lets through. */
+/* The number of elements that the mask keeps. */
 static Tensor *count_of(Tensor *x, Ints dims, bool keepdim, Tensor *mask) {
   if (blocked(x)) return NULL;
   if (!mask) mask = t_expand(tensor_number(1, DT_I64), x->ndim, x->sizes);
@@ -209,7 +209,7 @@ Tensor *t_masked_norm(Tensor *x, double ord, Ints dims, bool keepdim, DType dtyp
   return norm_of(x, ord, dims, keepdim, dtype, mask);
 }
 
-/* The sum of squares about the mean, by the number of elements less a correction. */
+/* The sum of squares about the mean, divided by the number of elements minus a correction. */
 static Tensor *spread_of(Tensor *x, Ints dims, const Freedom *s, bool keepdim, DType dtype,
                          Tensor *mask) {
   if (blocked(x)) return NULL;

@@ -1,10 +1,10 @@
-/* How rows of torch.masked read what their variances are divided by. */
+/* The divisor of variances in rows of torch.masked. */
 #ifndef PG_MASKED_H
 #define PG_MASKED_H
 
 #include "call/call.h"
 
-/* Each NULL if not given. */
+/* NULL if not given. */
 typedef struct {
   const bool *unbiased;
   const double *correction;

@@ -1,8 +1,8 @@
 /* Folding over dimensions, and the kernels of every fold.
  *
- * The order of a fold depends on the shape alone (reduce.h). Three ways give the same bits: a run
- * that is contiguous, columns that are adjacent, and a gathered copy of the run. The ops are in
- * sums.c, extrema.c, vector_norm.c and statistics.c; this file has the loops. */
+ * The order of a fold depends on the shape alone (reduce.h). Three ways give the same bits: a
+ * contiguous run, adjacent columns, and a gathered copy of the run. The ops are in sums.c,
+ * extrema.c, vector_norm.c and statistics.c; this file has the loops. */
 #include "ops/reduce/reduce.h"
 #include "kernels/complex.h"
 #include "kernels/simd.h"
@@ -210,7 +210,7 @@ static void fold_at(const Walk *w, int64_t x, int64_t y, int64_t param) {
   }
 }
 
-/* Rows of one block each, an even step apart: no more than the block for each. */
+/* Folds rows of one block each, evenly spaced, without the general walk. */
 static bool fold_rows(const Walk *w) {
   const Plan *p = w->plan;
   const Reducer *r = w->reducer;
@@ -271,7 +271,7 @@ static bool fold_run(const Reducer *r, Tensor *x, DimMask mask, Tensor *y, Tenso
 
 /* ------------------------------------------------------------ all runs */
 
-/* The innermost run of the mask: masked dims with nothing but masked dims and size 1 between
+/* The innermost run of the mask: masked dims that have only masked dims and dims of size 1 between
  * them. */
 static DimMask innermost_run(const Tensor *x, DimMask mask) {
   DimMask run = 0;
@@ -346,9 +346,9 @@ Tensor *of_parts(Tensor *y) {
 
 /* ------------------------------------------------------------ folds by lanes */
 
-/* Blocks are combined as the carries of a binary counter: block k ends as many runs of equal
- * length as k has trailing ones. Those that come FOLD_FULL at a time, combined already, are
- * counted apart. */
+/* Combines blocks like carries of a binary counter: block k completes as many runs of equal length
+ * as k has trailing ones. Groups of FOLD_FULL blocks, which come combined, are counted
+ * separately. */
 void fold_blocks(const Strip *s) {
   const Reducer *r = s->reducer;
   double levels[FOLD_LEVELS]; /* a result each, of up to 8 bytes */
@@ -376,7 +376,7 @@ void fold_blocks(const Strip *s) {
   memcpy(s->out, levels, (size_t)dtype_bytes(r->result));
 }
 
-/* Parameters side by side, as strips take them. */
+/* The parameters of a strip as adjacent numbers. */
 static const void *strip_params(const Strip *s, double *buffer) {
   static const double zeros[FOLD_COLUMNS];
   if (!s->param || s->param_step == 1) return s->param ? s->param : zeros;
@@ -406,7 +406,7 @@ void fold_strips(const Strip *s) {
 
 /* ------------------------------------------------------------ sums, products, counts */
 
-/* How many are not zero: fewer than 2^32, the address space. */
+/* Counts the elements that are not zero: fewer than 2^32, the address space. */
 #define COUNT_KERNELS(NAME, T, W) WIDE_KERNELS(count_##NAME, T, W, uint64_t, 0, v != 0, FOLD_ADD)
 COUNT_KERNELS(u8, uint8_t, uint32_t)
 COUNT_KERNELS(i32, int32_t, uint32_t)
@@ -435,8 +435,8 @@ PLAIN_KERNELS(sum_i64, int64_t, uint64_t, 0, v, FOLD_ADD)
   [DT_I32] = PLAIN_REDUCER(sum_i32, DT_I32, DT_I64),    \
   [DT_I64] = PLAIN_REDUCER(sum_i64, DT_I64, DT_I64)
 
-/* The sums that people wait for, as LANE_KERNELS has them, in vectors: cranelift takes no step
- * out of a loop, so each address serves several. */
+/* The hot sums, in vectors, with the order of LANE_KERNELS. Cranelift moves nothing out of a loop,
+ * so each address serves several loads. */
 static void sum_f32_block(const void *x_, int64_t n, const void *param, void *y) {
   const float *x = x_, *end = x + (n & ~(int64_t)(FOLD_GROUP - 1));
   f32x4 a = {0};
@@ -479,8 +479,8 @@ static void sum_f32_combine(void *y_, const void *later_, int64_t w) {
   SHORT_LOOP for (int64_t j = 0; j < w; j++) y[j] += later[j];
 }
 
-/* y[j] = the accumulators' sum at j, to which the n last rows go in turn; acc is NULL if there
- * were no others. */
+/* y[j] = the sum of the accumulators at j, after the last n rows are added to them in turn; acc is
+ * NULL if there are no other rows. */
 __attribute__((noinline)) static void sum_f32_last_rows(float (*acc)[FOLD_COLUMNS], const float *x,
                                                         int64_t n, int64_t step, int64_t w,
                                                         float *y) {
@@ -534,8 +534,7 @@ const Reducer prod_folds[DT_COUNT] = {FLOAT_REDUCERS(prod),
 
 /* ------------------------------------------------------------ extremes */
 
-/* A block is folded as if it were numbers, in the very order of FOLD_MAX, and looked through for
- * NaNs. */
+/* Folds a block as if it held no NaN, in the order of FOLD_MAX, then looks for NaNs. */
 #define NAN_BLOCK(NAME, T, FLAG)                                                    \
   static void NAME##_block(const void *x_, int64_t n, const void *param, void *y) { \
     const T *restrict x = x_;                                                       \
@@ -563,13 +562,13 @@ INTEGER_EXTREMA(i64, int64_t, INT64_MIN, INT64_MAX)
   [DT_U8] = PLAIN_REDUCER(NAME##_u8, DT_U8, DT_U8),     \
   [DT_I32] = PLAIN_REDUCER(NAME##_i32, DT_I32, DT_I32), \
   [DT_I64] = PLAIN_REDUCER(NAME##_i64, DT_I64, DT_I64)
-/* Bools by their bytes: the extreme one is 0 if the extreme truth is. */
+/* Bools are folded as bytes: the extreme byte is 0 exactly if the extreme truth is false. */
 const Reducer max_folds[DT_COUNT] = {FLOAT_REDUCERS(max), INTEGER_REDUCERS(max),
                                      [DT_BOOL] = PLAIN_REDUCER(max_u8, DT_BOOL, DT_U8)};
 const Reducer min_folds[DT_COUNT] = {FLOAT_REDUCERS(min), INTEGER_REDUCERS(min),
                                      [DT_BOOL] = PLAIN_REDUCER(min_u8, DT_BOOL, DT_U8)};
 
-/* The part with the extreme is found by the fold of values, then the element within it. */
+/* The fold of values finds the part with the extreme; a search finds the element within it. */
 enum { INDEX_PART = 512 };
 #define INDEX_KERNELS(NAME, KIND, T, I, D, BETTER)                                                 \
   static void arg##NAME##_run(const Strip *s) {                                                    \

@@ -1,4 +1,4 @@
-/* What reductions share: the choice of dimensions, and folding over them.
+/* Shared by reductions: the choice of dimensions, and folds over them.
  *
  * A fold combines the elements of the reduced dimensions in an order that depends on their sizes
  * alone: blocks of FOLD_BLOCK elements, four lanes within a block (element i in lane i mod 4),
@@ -13,16 +13,17 @@
 
 typedef struct Reducer Reducer;
 
-/* One strip of columns, each to be folded over n rows. A lone run is one column with step 1. */
+/* One strip of columns, each of which is folded over n rows. A single run is one column with step
+ * 1. */
 typedef struct {
   const Reducer *reducer;
   const void *x;
-  int64_t n, step; /* rows, and the elements from one to the next */
+  int64_t n, step; /* rows, and elements from one to the next */
   int64_t width;   /* columns, adjacent in x */
   void *out;
   int64_t *index;    /* second results; may be NULL */
   int64_t out_step;  /* elements from one result to the next */
-  const void *param; /* a number a column, of the result's type; NULL if the kernel has none */
+  const void *param; /* a number per column, of the result's type; NULL if the kernel has none */
   int64_t param_step;
 } Strip;
 
@@ -32,13 +33,13 @@ struct Reducer {
   Fold *run;     /* width == 1, step == 1 */
   Fold *columns; /* width <= FOLD_COLUMNS */
   DType input, result;
-  /* Of folds by lanes: up to FOLD_BLOCK elements, or rows, and the combination of two such
-   * results. */
+  /* For folds by lanes: a block of up to FOLD_BLOCK elements, a strip of up to FOLD_BLOCK rows, and
+   * the combination of two such results. */
   void (*block)(const void *x, int64_t n, const void *param, void *y);
   void (*strip)(const void *x, int64_t n, int64_t step, int64_t width, const void *param, void *y);
   void (*combine)(void *y, const void *later, int64_t width);
-  /* Of folds that people wait for: FOLD_FULL full blocks at once, the same numbers sooner. NULL:
-   * one by one. */
+  /* For hot folds: FOLD_FULL full blocks at once, faster, with the same result. NULL: one by
+   * one. */
   void (*full)(const void *x, void *y);
 };
 
@@ -56,15 +57,15 @@ DimMask dims_all(const Tensor *x);
  * gaps, gets the second results and has that shape too. */
 Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, Tensor *param,
              Tensor *index);
-/* The parts of x's complex numbers in a last dimension, unrecorded; and fresh contiguous parts as
- * the complex numbers that they make, in place. So a sum of complex numbers is one of real ones. */
+/* The parts of x's complex numbers in a last dimension, unrecorded; and the inverse, in place, for
+ * fresh contiguous parts. So a sum of complex numbers is a sum of real ones. */
 Tensor *parts_of(Tensor *x);
 Tensor *of_parts(Tensor *y);
 /* Drops the masked dims (all of size 1) from a fresh tensor. */
 Tensor *drop_dims(Tensor *y, DimMask mask);
 /* The elements folded into each result. */
 int64_t fold_count(const Tensor *x, DimMask mask);
-/* False, with PyTorch's error, if a gradient would have to pass through an integer result. */
+/* False, with PyTorch's error, if a gradient would have to pass an integer result. */
 bool check_recorded(const Tensor *x, DType result);
 
 /* Nodes of reductions keep {mask, keepdim, sizes of the input ...} from number `at`. */
@@ -80,14 +81,14 @@ Ints noted_dims(const Node *n, int at, int64_t *buffer); /* buffer: MAX_DIM */
  * each result with t, the tangent of x. */
 Tensor *sum_along(const Node *n, int at, Tensor *gradient, Tensor *t, const Tensor *y);
 
-/* Ops whose values are elements picked along dim: the node, before its saved indices (slot 0)
- * are known, and the gradient, which sends g to the indices. */
+/* Ops whose values are elements picked along dim: the node, whose indices (slot 0) are saved later,
+ * and the gradient, which sends g to the indices. */
 Node *select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim);
 Tensor *select_gradient(Node *n, Tensor *g);
 /* The gradient of one element picked from all (saved: x, y): shared evenly by those equal to it. */
 Tensor *whole_gradient(Node *n, Tensor *g);
 
-/* The folds of each kind by dtype. Results have the type of the input but where noted. */
+/* The folds of each kind by dtype. Results have the input's type unless noted. */
 /* integers in int64 */
 extern const Reducer sum_folds[DT_COUNT], nansum_folds[DT_COUNT], prod_folds[DT_COUNT];
 extern const Reducer count_folds[DT_COUNT]; /* int64 */
@@ -101,14 +102,15 @@ extern const Reducer spread_folds[DT_COUNT];  /* squares about the parameter, in
  * As --- */
 #define FOLD_ADD(a, b) ((a) + (b))
 #define FOLD_MUL(a, b) ((a) * (b))
-/* Of numbers, by one instruction. */
+/* Extremes of numbers, in one instruction. */
 #define NUMBER_MAX(a, b) ((a) < (b) ? (b) : (a))
 #define NUMBER_MIN(a, b) ((b) < (a) ? (b) : (a))
-/* The same, but the first NaN wins and stays. */
+/* As above, but the first NaN wins and stays. */
 #define FOLD_MAX(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
 #define FOLD_MIN(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 
-/* Vectors, but not several at a time: there are many of these loops and the binary has a budget. */
+/* Vectors, but not several at a time: there are many of these loops, and the size of the binary is
+ * limited. */
 #if defined(__clang__)
 #define SHORT_LOOP _Pragma("clang loop interleave(disable) unroll(disable)")
 #define EACH_LANE _Pragma("clang loop unroll(full)")
@@ -122,8 +124,8 @@ extern const Reducer spread_folds[DT_COUNT];  /* squares about the parameter, in
 void fold_blocks(const Strip *s);
 void fold_strips(const Strip *s);
 
-/* By lanes, for floating types: for LANE_REDUCER(NAME, input, result). SIZE: FAST, or SMALL
- * where columns are rare. */
+/* Kernels that fold by lanes, for floating types and LANE_REDUCER(NAME, input, result). SIZE: FAST,
+ * or SMALL where columns are rare. */
 #define FAST
 #define LANE_KERNELS(SIZE, NAME, T, A, IDENTITY, MAP, OP) \
   STRIP_KERNELS(SIZE, NAME, T, A, IDENTITY, MAP, OP)      \
@@ -154,12 +156,12 @@ void fold_strips(const Strip *s);
     A low = OP(acc[0], acc[1]), high = OP(acc[2], acc[3]);                                     \
     *(A *)y = OP(low, high);                                                                   \
   }
-/* q[0] = the eight of q, pairwise. */
+/* q[0] = the eight values of q, combined pairwise. */
 #define FOLD_EIGHT(A, OP, q)                                               \
   A low_ = OP(q[0], q[1]), high_ = OP(q[2], q[3]), low__ = OP(q[4], q[5]), \
     high__ = OP(q[6], q[7]);                                               \
   q[0] = OP(low_, high_), q[1] = OP(low__, high__), q[0] = OP(q[0], q[1]);
-/* The same without the block, for a kernel that has one of its own. */
+/* LANE_KERNELS without the block, for types with a block kernel of their own. */
 #define STRIP_KERNELS(SIZE, NAME, T, A, IDENTITY, MAP, OP)                                \
   static inline A NAME##_map(T v, A c) {                                                  \
     (void)c;                                                                              \
@@ -205,8 +207,9 @@ void fold_strips(const Strip *s);
 #define LANE_REDUCER(NAME, INPUT, RESULT) \
   {fold_blocks, fold_strips, INPUT, RESULT, NAME##_block, NAME##_strip, NAME##_combine, NULL}
 
-/* Plainly, for types where no order can be told from another: for PLAIN_REDUCER(NAME, input,
- * result). W is what accumulates: narrower than the result A, it makes better vectors. */
+/* Kernels that fold plainly, for types whose results do not depend on the order and
+ * PLAIN_REDUCER(NAME, input, result). W is the type of the accumulator: narrower than the result A,
+ * it makes better vectors. */
 #define PLAIN_KERNELS(NAME, T, A, IDENTITY, MAP, OP) WIDE_KERNELS(NAME, T, A, A, IDENTITY, MAP, OP)
 #define WIDE_KERNELS(NAME, T, W, A, IDENTITY, MAP, OP)                                      \
   static inline W NAME##_map(T v) { return (W)(MAP); }                                      \

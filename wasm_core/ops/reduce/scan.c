@@ -1,8 +1,7 @@
 /* Running folds along a dimension: cumsum, cumprod, cummax, cummin, logcumsumexp.
  *
- * A contiguous tensor is outer x n x inner; adjacent columns advance together. float32
- * accumulates in double, as PyTorch does. A scan can run backwards, which is what gradients
- * need. */
+ * A contiguous tensor is outer x n x inner; adjacent columns advance together. float32 accumulates
+ * in double, as PyTorch does. A scan can run backwards, for gradients. */
 #include <math.h>
 
 #include "kernels/complex_maths.h"
@@ -20,7 +19,7 @@ enum { SCAN_COLUMNS = 256 };
 typedef struct {
   const void *x;
   void *y;
-  int64_t *index; /* of cummax and cummin: where the value was; laid out as y */
+  int64_t *index; /* for cummax and cummin: the places of the values; laid out like y */
   int64_t n, step, width;
 } Scan;
 
@@ -92,7 +91,7 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
   return y;
 }
 
-/* The tensor as the scan takes it: dtype given, or int64 for integers, but in place its own. */
+/* x in the type of the scan: dtype if given, else int64 for integers; in place x's own. */
 static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name) {
   if (blocked(x) || dim_wrap(dim, x->ndim) < 0) return NULL;
   if (dtype == DT_NONE)
@@ -179,8 +178,8 @@ static Tensor *cumprod_gradient(Tensor *g, Tensor *x, int64_t dim) {
   return dx;
 }
 
-/* The same of ops, for a gradient that is differentiated again, zeros or not: dx_k = sum over i
- * >= k of g_i times the product of the first i + 1 factors but x_k. */
+/* The gradient of cumprod as ops, which can be differentiated again, zeros or not: dx_k = sum over
+ * i >= k of g_i times the product of the first i + 1 factors but x_k. */
 static Tensor *cumprod_gradient_tape(Tensor *g, Tensor *x, int64_t dim) {
   int64_t n = x->ndim ? x->sizes[dim] : 1;
   if (x->ndim == 0 || n == 0) return x->ndim ? t_mul(g, x) : g;
@@ -224,7 +223,7 @@ Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
 
 /* ------------------------------------------------------------ cummax, cummin */
 
-/* Of equal values the last one counts; a NaN stays until the next NaN. */
+/* The last of equal values counts; a NaN stays until the next NaN. */
 #define SCAN_EXTREME(NAME, T, BETTER)                                                             \
   static void NAME(const Scan *s) {                                                               \
     if (s->width == 1) {                                                                          \
@@ -332,8 +331,8 @@ static ScanLoop *const logcumsumexp_loops[DT_COUNT] = {[DT_F32] = logcumsumexp_f
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards);
 
-/* exp(p) times the running sums of exp(q) where `wanted`, of those weights whose logarithms are
- * log_w. */
+/* exp(p) times the running sums of w exp(q) over the elements that are `wanted`; log_w is the
+ * logarithm of their w. */
 static Tensor *log_sums(Tensor *log_w, Tensor *wanted, Tensor *p, Tensor *q, int64_t dim,
                         bool backwards) {
   Tensor *lowest = tensor_wrapped_f(log_w && log_w->dtype == DT_F32 ? -3.4028234663852886e38
@@ -341,9 +340,9 @@ static Tensor *log_sums(Tensor *log_w, Tensor *wanted, Tensor *p, Tensor *q, int
   return t_exp(t_add(logcumsumexp(t_add(t_where(wanted, log_w, lowest), q), dim, backwards), p));
 }
 
-/* y_k = exp(p_k) (w_k exp(q_k) + ...), in logarithms, positive and negative w apart. Linear in
- * w, and in g by the sums in the other direction: dw = exp(q) (g exp(p) + ...), dp = g y, dq = w
- * dw. */
+/* y_k = exp(p_k) (w_k exp(q_k) + ...), by logarithms, with positive and negative w apart. It is
+ * linear in w, and the gradient in g, by sums in the other direction: dw = exp(q) (g exp(p) + ...),
+ * dp = g y, dq = w dw. */
 static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool backwards);
 GRAD(WeightedSumsBackward, "w p q result | dim:i")
 {
@@ -374,7 +373,7 @@ static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool 
   return y;
 }
 
-/* dx_k = exp(x_k) (g_k exp(-y_k) + ...); a scan that ran backwards has its sums run forwards. */
+/* dx_k = exp(x_k) (g_k exp(-y_k) + ...); for a backward scan these sums run forwards. */
 GRAD(LogcumsumexpBackward0, "self result | dim:i")
 {
   if (g[0] && g[0]->ndim == 0) gi[0] = g[0];

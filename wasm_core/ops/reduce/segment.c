@@ -1,5 +1,5 @@
-/* segment_reduce: sums, products, means and extrema of parts of a dimension, one after another,
- * whose lengths or ends a tensor tells. */
+/* segment_reduce: sums, products, means and extrema of consecutive parts of a dimension, whose
+ * lengths or offsets a tensor gives. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "ops/reduce/reduce.h"
 #include "reduce_rows.h"
 
-/* X(name, what it is): as a host names it, in the order of the texts of the node. */
+/* X(name, kind): the host's names, in the order of the node's texts. */
 #define SEGMENT_REDUCTIONS(X) \
   X(sum, SUM) X(prod, PROD) X(mean, MEAN) X(amax, MAX) X(amin, MIN) X(max, MAX) X(min, MIN)
 typedef enum { SUM, PROD, MEAN, MAX, MIN } Folding;
@@ -27,8 +27,8 @@ static int named(const char *reduce) {
   return -1;
 }
 
-/* Where the parts lie: data is (rows, size, inner), the results are (rows, count, inner), and part
- * k of row r has place r * count + k in `first` and `length`. */
+/* The places of the parts. Data is (rows, size, inner), the results are (rows, count, inner), and
+ * part k of row r is entry r * count + k of `first` and `length`. */
 typedef struct {
   int64_t rows, size, inner, count;
   int64_t *first, *length;
@@ -55,7 +55,7 @@ static bool check_given(const Tensor *data, const Tensor *given, bool offsets, i
   return !failed();
 }
 
-/* The least of the lengths is asked for first, which there must be. */
+/* Checks the lengths. Their minimum comes first: without lengths it is the error. */
 static bool check_lengths(Tensor *lengths, int64_t size) {
   Tensor *least = t_min(lengths), *sums = t_sum(lengths, ONE_DIM(-1), false, DT_NONE);
   if (blocked(least, sums)) return false;
@@ -139,8 +139,8 @@ static bool segments_of(const Tensor *data, Tensor *given, bool offsets, int64_t
 SEGMENT_LOOPS(float)
 SEGMENT_LOOPS(double)
 
-/* Runs a statement for each part and each place beside the axis: x begins at element `from`, the
- * result is element `to`. */
+/* Runs a statement for each part and each position along the inner dimensions: x begins at element
+ * `from`, the result is element `to`. */
 #define EACH_PART(p, ...)                                                    \
   for (int64_t r = 0; r < (p)->rows; r++)                                    \
     for (int64_t k = 0; k < (p)->count; k++)                                 \
@@ -175,7 +175,7 @@ static void spread_parts(const Parts *p, Folding kind, const double *initial, DT
 
 /* ------------------------------------------------------------ the op */
 
-/* Contiguous and of a type that has loops; halves are computed in float. */
+/* x contiguous and in a type with loops; halves become float. */
 static Tensor *for_loops(Tensor *x) {
   if (blocked(x)) return NULL;
   return t_contiguous(cast_plain(x, dtype_is_half(tensor_dtype(x)) ? DT_F32 : tensor_dtype(x)));
@@ -184,8 +184,8 @@ static Tensor *for_loops(Tensor *x) {
 enum { SAVED_DATA, SAVED_LENGTHS, SAVED_OFFSETS, SAVED_RESULT, N_SAVED };
 enum { AXIS, REDUCE, INITIAL, HAS_INITIAL, N_NUMBERS };
 
-/* The number of the part that each element of x is in, of x's shape; `inside` is true where there
- * is one, NULL if all are in some. */
+/* The number of the part around each element of x, with x's shape. `inside` is false for elements
+ * outside of all parts; NULL if there are none. */
 static Tensor *parts_by_element(const Parts *p, const Tensor *x, int64_t axis, Tensor **inside) {
   int64_t sizes[MAX_DIM], in = 0;
   for (int64_t d = 0; d < x->ndim; d++) sizes[d] = d > axis ? 1 : x->sizes[d];
@@ -253,7 +253,7 @@ GRAD(SegmentReduceBackward0,
   Tensor *lengths = saved(n, SAVED_LENGTHS), *offsets = saved(n, SAVED_OFFSETS);
   Parts p;
   if (blocked(g[0], x, y)) return;
-  if (tensor_absent(x)) { /* of its shape, and made of them all */
+  if (tensor_absent(x)) { /* any tensor of its shape that depends on all of them */
     gi[0] = t_add(t_contiguous(x), t_add(t_sum_all(g[0]), t_sum_all(y)));
     return;
   }
@@ -261,7 +261,7 @@ GRAD(SegmentReduceBackward0,
   gi[0] = (grad_mode ? tape_gradient : plain_gradient)(n, g[0], x, y, &p);
 }
 
-/* initial NULL: none. Of offsets and lengths the former decide. */
+/* initial NULL: none. Offsets take precedence over lengths. */
 Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tensor *indices,
                          Tensor *offsets, int64_t axis, bool unsafe, const double *initial) {
   OP_ENTERED(t_segment_reduce, "segment_reduce", data, reduce, lengths, indices, offsets, axis,

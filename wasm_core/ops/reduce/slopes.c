@@ -1,26 +1,26 @@
 /* gradient: the slopes of sampled values by differences of neighbours.
  *
- * Within, the slope of the parabola through three neighbours; at the ends of the line through two
- * values, or of the parabola through three. */
+ * Inside, a slope is that of the parabola through three neighbours; at the ends that of the line
+ * through two values, or of the parabola through three. */
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "ops/reduce/reduce.h"
 #include "ops/view/shape.h"
 #include "reduce_rows.h"
 
-/* The gaps between neighbours along one dimension: all alike, or as a tensor that broadcasts from
- * that dimension on. */
+/* The gaps between neighbours along one dimension: all equal, or a tensor that broadcasts from that
+ * dimension on. */
 typedef struct {
   double each;
-  Tensor *along; /* NULL: all alike */
+  Tensor *along; /* NULL: all equal */
 } Gaps;
 
 static Tensor *gap(const Gaps *g, int64_t start, int64_t n) {
   return g->along ? t_slice(g->along, 0, start, start + n, 1) : tensor_wrapped_f(g->each);
 }
 
-/* The values f of three neighbours, n times, and the gaps to the left and to the right of the
- * middle one. */
+/* n triples of neighbours: their values f, and the gaps to the left and to the right of the middle
+ * one. */
 typedef struct {
   Tensor *f[3], *left, *right;
   Gaps gaps;
@@ -107,8 +107,7 @@ static bool check_places(Tensors places) {
   return !failed();
 }
 
-/* The dimensions counted from the first; false with the error set for bad ones, those listed twice
- * and those too short. */
+/* Wraps the dimensions; false with the error set for invalid, repeated or short ones. */
 static bool wrap_dims(const Tensor *x, Ints dims, int64_t edge_order, int64_t *wrapped) {
   for (int i = 0; i < dims.n; i++)
     if ((wrapped[i] = dim_wrap(dims.v[i], x->ndim)) < 0) return false;

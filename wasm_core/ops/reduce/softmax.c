@@ -1,8 +1,8 @@
 /* softmax, log_softmax and logsumexp over any dimension.
  *
- * A contiguous tensor is outer x n x inner; a row (inner == 1) or a strip of adjacent columns is
- * made in passes that stay in the nearest cache, the maximum and the sums by the folds of
- * reduce.h. Both gradients are ops of their own, which can be differentiated again. */
+ * A contiguous tensor is outer x n x inner. A row (inner == 1) or a strip of adjacent columns is
+ * computed in passes that stay in the nearest cache; maxima and sums are folds of reduce.h. Both
+ * gradients are ops, which can be differentiated again. */
 #include <math.h>
 
 #include "ground/paths.h"
@@ -10,7 +10,7 @@
 #include "ops/reduce/reduce.h"
 #include "reduce_rows.h"
 
-#define EXP_float(x) exp_down(x) /* of what is at most 0 */
+#define EXP_float(x) exp_down(x) /* for x up to 0 */
 #define EXP_double(x) exp(x)
 
 /* ------------------------------------------------------------ strips */
@@ -20,10 +20,10 @@ typedef struct {
   const void *a, *b;
   void *y;
   int64_t n, step, width;
-  const float *next; /* of a row of float: the next row, or itself if it is the last */
+  const float *next; /* for a row of float: the next row, or itself if it is the last */
   bool first;
-  LoopScratch *scratch; /* of rows of float; next_most is this one's maximum, but for the first */
-  /* of a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
+  LoopScratch *scratch; /* for rows of float; next_most is this row's maximum, but in the first */
+  /* for a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
   float *powers, *inverse;
 } Span;
 
@@ -43,7 +43,7 @@ static void span_fold(const Reducer *folds, DType d, const Span *s, const void *
   (s->step == 1 ? folds[d].run : folds[d].columns)(&strip);
 }
 
-/* y = VALUE for each element, of a, b, y and the column's m and t. */
+/* Sets y = VALUE for each element; VALUE may use a, b, y and the column's m and t. */
 #define SPAN_MAP(T, VALUE)                                                    \
   for (int64_t i = 0; i < s->n; i++) {                                        \
     int64_t at = i * s->step;                                                 \
@@ -99,7 +99,7 @@ static void span_fold(const Reducer *folds, DType d, const Span *s, const void *
     span_fold(sum_folds, D, s, a_, t_);                                                      \
     MAP(T, a - EXP_##T(b) * t)                                                               \
   }
-/* Columns of float only: rows of float have loops of their own. */
+/* Columns of float only: rows of float have functions of their own. */
 #undef MAP
 #define MAP SPAN_MAP
 SOFTMAX_LOOPS(float, DT_F32)
@@ -188,9 +188,8 @@ static Tensor *run_spans(const SpanLoops *loops, Tensor *a, Tensor *b, int64_t d
 
 /* ------------------------------------------------------------ softmax */
 
-/* What the gradient of log_softmax needs beside its result, so as not to take exponentials
- * again: as much memory once more, up to a size. It is in the node's second slot, out of
- * everyone's sight. */
+/* Memory for the exponentials of log_softmax, which save its gradient from computing them again: as
+ * much as the result, up to a size. It goes to the node's second slot, which nothing shows. */
 enum { KEEP_MOST = 1 << 22 };
 static Tensor *powers_for(const Tensor *x, int64_t dim) {
   if (x->dtype != DT_F32 || x->ndim == 0 || dim != x->ndim - 1 || x->numel == 0 ||
@@ -219,7 +218,7 @@ static Tensor *forward(const NodeType *type, SpanTable table, const char *name, 
   return y;
 }
 
-/* The gradient op as an op: both operands recorded. */
+/* The gradient as an op, which records both operands. */
 static Tensor *backward(const NodeType *type, SpanTable table, const char *name, Tensor *g,
                         Tensor *y, int64_t dim, Tensor *kept) {
   OP_ENTERED_AS(backward(type, table, name, g, y, dim, kept), type->name, g, y, dim);
@@ -309,7 +308,7 @@ static void finish_logsumexp(Tensor *y, const Tensor *shift) {
   })
 }
 
-/* Infinite maxima are no shift: exp(inf - inf) would be NaN. */
+/* Replaces infinite maxima by 0: exp(inf - inf) would be NaN. */
 static void clear_infinite(Tensor *shift) {
   if (tensor_absent(shift)) return;
   char *at = tensor_data(shift);
@@ -319,7 +318,7 @@ static void clear_infinite(Tensor *shift) {
   })
 }
 
-/* Of complex numbers, shifted by the greatest real part. */
+/* logsumexp of complex numbers, shifted by the greatest real part. */
 static Tensor *complex_logsumexp(Tensor *x, DimMask mask) {
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
@@ -360,7 +359,7 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   return y;
 }
 
-/* The dim that nn.functional takes if none is named, with PyTorch's warning. */
+/* The default dim of nn.functional, with PyTorch's warning. */
 int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name) {
   if (dim || !x) return dim ? *dim : 0;
   warn_user("Implicit dimension choice for %s has been deprecated. Change the call to include "

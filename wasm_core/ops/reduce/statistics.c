@@ -1,4 +1,4 @@
-/* Spread, and what is composed of sums: var, std, their pairs with the mean, cov, corrcoef,
+/* Spread, and functions composed of sums: var, std, their pairs with the mean, cov, corrcoef,
  * trapezoid, diff.
  *
  * Variances take two passes, the mean and then the squares about it, both in double. */
@@ -16,9 +16,10 @@ static void divide(Tensor *y, double by, bool root) {
   for (int64_t i = 0; i < y->numel; i++) v[i] = root ? sqrt(v[i] / by) : v[i] / by;
 }
 
-/* Into out[0] the variance or its root, into out[1] the mean, with the masked dims at size 1. */
+/* Computes the variance or its root in out[0], and the mean in out[1], with the masked dims at size
+ * 1. */
 static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tensor *out[2]) {
-  if (dtype_is_complex((DType)x->dtype)) { /* both parts spread, about the means of the parts */
+  if (dtype_is_complex((DType)x->dtype)) { /* both parts vary about their own means */
     if (!moments(parts_of(x), mask, correction, false, out)) return false;
     WITHOUT_GRAD_BLOCK out[0] = t_sum(out[0], ONE_DIM(-1), false, DT_NONE);
     if (root && out[0]) WITHOUT_GRAD_BLOCK out[0] = t_sqrt(out[0]);
@@ -48,14 +49,14 @@ static Tensor *var_gradient(Node *n, Tensor *g, Tensor *x) {
   return t_mul(t_mul_f(g, 2 / freedom), centred);
 }
 
-/* y = sqrt v: dv = g / 2y, 0 where y is. */
+/* y = sqrt v: dv = g / 2y, 0 where y is 0. */
 static Tensor *std_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y) {
   Tensor *dv = t_masked_fill(t_div(g, t_mul_f(y, 2)), t_eq(y, tensor_wrapped_f(0)),
                              tensor_wrapped_f(0));
   return var_gradient(n, dv, x);
 }
 
-/* The gradient of the mean that comes with it. */
+/* Adds the gradient of the mean, the second result, to dx. */
 static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   Tensor *x = saved(n, 0);
   if (blocked(g, x)) return dx;
@@ -64,7 +65,7 @@ static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   return dx ? t_add(dx, mean) : mean;
 }
 
-/* The tangent of the spread, or of the mean that comes with it, from t, that of x. */
+/* The tangent of the spread, or of the mean beside it, from t, the tangent of x. */
 static Tensor *spread_tangent(Node *n, Tensor *t, bool root, bool of_mean, Tensor *y) {
   int64_t dims[MAX_DIM];
   if (of_mean)
@@ -239,8 +240,8 @@ Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *a
   return x;
 }
 
-/* The positions x of the samples of y along dim, as a view that broadcasts against y: of a
- * vector, along dim. */
+/* The positions x of the samples of y along dim, as a view that broadcasts against y. A vector lies
+ * along dim. */
 static Tensor *positions(Tensor *x, const Tensor *y, int64_t dim, const char *name) {
   int64_t sizes[MAX_DIM];
   int missing = y->ndim - x->ndim;

@@ -9,8 +9,8 @@ static DType sum_dtype(const Tensor *x, DType dtype) {
   return dtype != DT_NONE ? dtype : dtype_is_inexact((DType)x->dtype) ? (DType)x->dtype : DT_I64;
 }
 
-/* As PyTorch, a result type is taken by the elements before they are combined; wider integers
- * wrap alike after. */
+/* Folds x to a result of type dtype. Like PyTorch, casts the elements before they are combined;
+ * integers may be cast after, since they wrap alike. */
 static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
                        bool keepdim, DType dtype) {
   if (dtype == DT_BOOL || dtype_is_inexact(dtype) || dtype_is_inexact((DType)x->dtype))
@@ -43,8 +43,8 @@ GRAD(SumBackward0, "| self_sym_sizes:s0")
 GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r")
 { gi[0] = expand_back(g[0], n, 0); }
 
-/* Of all elements of a sparse tensor its values' sum, recorded as any sum; over some dims see
- * sparse/arithmetic.c. */
+/* The sum of a sparse tensor. Over all dims it is the sum of the values, recorded like any sum;
+ * over some dims see sparse/results.c. */
 static Tensor *sum_of_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
@@ -185,7 +185,7 @@ Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   return t_div(t_nansum(x, dims, keepdim, dtype), count);
 }
 
-/* To no dims it is always a sum, with the type of one. */
+/* To no dims it is a plain sum, with the type of a sum. */
 Tensor *t_sum_to_size(Tensor *x, Ints size) {
   OP_ENTERED(t_sum_to_size, "sum_to_size", x, size);
   Tensor *y = size.n == 0 ? t_sum_all(x) : t_sum_to(x, size.n, size.v);
@@ -194,15 +194,14 @@ Tensor *t_sum_to_size(Tensor *x, Ints size) {
 
 /* ------------------------------------------------------------ products */
 
-/* Perhaps, of an absent one. */
+/* Whether x has a zero. An absent x may have one. */
 static bool has_zero(Tensor *x) {
   if (x && tensor_absent(x)) return true;
   Tensor *zeros = t_sum_all(t_eq(t_detach(x), tensor_wrapped_f(0)));
   return zeros && tensor_get_i(zeros, 0) != 0;
 }
 
-/* The product of all others along dim, for each element: what lies before times what lies
- * behind. */
+/* For each element, the product of all others along dim: those before it times those behind it. */
 static Tensor *product_of_others(Tensor *x, int64_t dim) {
   int64_t n = x->sizes[dim];
   Tensor *one = t_ones_like(t_detach(t_narrow(x, dim, 0, 1)));
@@ -295,7 +294,7 @@ static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
 Tensor *t_any(Tensor *x, Ints dims, bool keepdim) { return truth(x, dims, keepdim, false); }
 Tensor *t_all(Tensor *x, Ints dims, bool keepdim) { return truth(x, dims, keepdim, true); }
 
-/* Of what is batched all slices count, and the answer is no batch: vmap may ask it. */
+/* Tests all slices of a batched x. The answer is not batched, so vmap may ask for it. */
 Tensor *t_is_all_true(Tensor *x) {
   OP_ENTERED(t_is_all_true, "_is_all_true", x);
   while (x && x->flags & FLAG_BATCHED) x = x->meta->value;

@@ -46,7 +46,7 @@ static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
 static Tensor *zero_where(Tensor *x, Tensor *mask) {
   return t_masked_fill(x, mask, tensor_wrapped_f(0));
 }
-/* a / b, and 0 where the mask says that b is 0. There it is a / 1 masked, so its derivatives are 0
+/* a / b, and 0 where the mask says that b is 0. There it is a / 1, masked, so its derivatives are 0
  * too. */
 static Tensor *quotient(Tensor *a, Tensor *b, Tensor *mask) {
   if (grad_mode) b = t_masked_fill(b, mask, tensor_wrapped_f(1));
@@ -54,8 +54,8 @@ static Tensor *quotient(Tensor *a, Tensor *b, Tensor *mask) {
 }
 static Tensor *raised(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)); }
 
-/* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0
- * where y is. For p infinite, g is shared evenly by the elements of that magnitude. */
+/* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0 where y
+ * is 0. For p infinite, g is shared evenly by the elements of that magnitude. */
 Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
   Tensor *zero = tensor_wrapped_f(0);
   if (p == 0) return NULL;
@@ -68,7 +68,7 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
                         DT_BOOL);
     return t_mul(t_sgn(x), t_mul(t_div(g, t_sum(mask, dims, true, DT_NONE)), mask));
   }
-  /* The elements at which the power has no derivative though the gradient has one, which is 0. */
+  /* Elements where the power has no derivative but the gradient has one, which is 0. */
   const bool kinked = p < 1 || (p > 2 && p != floor(p));
   Tensor *flat = kinked ? t_eq(x, zero) : none;
   if (grad_mode) {
@@ -122,7 +122,7 @@ static const char *order_text(double p) {
   return text;
 }
 
-/* Orders without an identity have no norm of nothing. */
+/* Refuses norms of no elements for orders without an identity. */
 static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType dtype) {
   if (!check_norm_type(x, dtype, "linalg.vector_norm")) return false;
   if (x->numel != 0 || !(p < 0 || p == INFINITY)) return true;
@@ -158,7 +158,7 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
   return y;
 }
 
-/* Over all dimensions but one, which stay; over all of them if it is -1. In PyTorch's steps. */
+/* The norm over all dimensions but dim, which stays; dim -1: over all. In PyTorch's steps. */
 Tensor *t_norm_except_dim(Tensor *v, int64_t pow, int64_t dim) {
   OP_ENTERED(t_norm_except_dim, "norm_except_dim", v, pow, dim);
   if (blocked(v)) return NULL;
@@ -216,7 +216,7 @@ Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
 
 /* ------------------------------------------------------------ renorm */
 
-/* Parts of x along dim whose norm is more than `most`, a wrapped number, scaled down to it. */
+/* Scales slices of x along dim whose norm exceeds `most`, a wrapped number, down to it. */
 Tensor *t_renorm(Tensor *x, double p, int64_t dim, Tensor *most) {
   OP_ENTERED(t_renorm, "renorm", x, p, dim, most);
   if (blocked(x, most)) return NULL;
