@@ -505,7 +505,7 @@ typedef struct {
   const NodeType *node;
 } Loss;
 
-/* The double loops are there to be right. */
+/* The float loops are compiled for speed, the double ones for size. */
 #define SIZE_float
 #define SIZE_double SMALL
 #define LOSS_LOOP(FN, TYPE, OPERANDS, VALUE)                                                      \

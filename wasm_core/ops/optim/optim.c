@@ -1,5 +1,4 @@
-/* Steps of optimizers over whole lists of parameters, and what training does to gradients
- * between them.
+/* Steps of optimizers over whole lists of parameters, and operations on gradients between steps.
  *
  * A step is one crossing: everything is checked before the first write, then each parameter is
  * one loop over it, its gradient and its state. The arithmetic is that of PyTorch's loop over
@@ -20,11 +19,11 @@
 
 enum { MAX_LISTS = 5 };
 
-/* The k-th tensors of all lists belong together; list 0 are the parameters. */
+/* The k-th tensors of all lists belong together; list 0 has the parameters. */
 typedef struct {
   const char *op;
   int n, n_lists;
-  bool finds_gradients; /* none were given: list 1 are the parameters' own, some of them NULL */
+  bool finds_gradients; /* none were given: list 1 has the parameters' own, some of them NULL */
   const char *names[MAX_LISTS];
   Tensor **lists[MAX_LISTS];
   Loop *const *loops; /* by the parameter's dtype */
@@ -42,7 +41,8 @@ static bool add_list(Lists *l, const char *name, Tensors ts) {
   return true;
 }
 
-/* Each parameter's own gradient, or NULL; sparse ones are refused by this text, unless it is NULL. */
+/* Each parameter's own gradient, or NULL. Sparse ones are refused with this text, unless it is
+ * NULL. */
 static Tensors gradients(Tensors params, const char *refusal) {
   Tensor **own = params.n > 0 ? scratch_array(params.n, sizeof *own) : NULL;
   for (int i = 0; own && i < params.n; i++)
@@ -55,7 +55,8 @@ static Tensors gradients(Tensors params, const char *refusal) {
   return (Tensors){own ? params.n : 0, own};
 }
 
-/* The first two lists: parameters, and the gradients given, or with an empty list their own. */
+/* Adds the first two lists: parameters, and the given gradients or, if there are none, the
+ * parameters' own. */
 static void add_parameters(Lists *l, Call *c, const char *refusal) {
   Tensors params = arg_tensors(c, 0), given = arg_tensors(c, 1);
   l->finds_gradients = given.n == 0;
@@ -63,7 +64,8 @@ static void add_parameters(Lists *l, Call *c, const char *refusal) {
   add_list(l, "grads", l->finds_gradients ? gradients(params, refusal) : given);
 }
 
-/* Drops the parameters whose gradient was looked for and not found; `more` is a list beside l's. */
+/* Drops the parameters without a gradient, if gradients were looked for; `more` is a list beside
+ * l's. */
 static void drop_without_gradient(Lists *l, Tensors *more) {
   int n = 0;
   if (failed() || !l->finds_gradients) return;
@@ -77,7 +79,7 @@ static void drop_without_gradient(Lists *l, Tensors *more) {
   l->n = n;
 }
 
-/* What is asked of every tensor of a step is inlined: most of these are small. */
+/* Checks of every tensor in a step are inlined, because most tensors are small. */
 static inline bool equal_dims(int n, const int64_t *a, const int64_t *b) {
   for (int i = 0; i < n; i++)
     if (a[i] != b[i]) return false;
@@ -109,7 +111,8 @@ INLINE DType loop_type(const Tensor *t) {
   return dtype_is_half(d) ? DT_F32 : dtype_is_complex(d) ? dtype_real(d) : d;
 }
 
-/* Whether all fit, and all but the gradients (list 1) may be written. Nothing is recorded here. */
+/* Whether all tensors fit, and all but the gradients (list 1) may be written. Nothing is recorded
+ * here. */
 static bool check_lists(const Lists *l) {
   for (int k = 0; k < l->n && !failed(); k++)
     for (int list = 0; list < l->n_lists; list++) {
@@ -122,7 +125,7 @@ static bool check_lists(const Lists *l) {
   return !failed();
 }
 
-/* Takes all the memory that the writes need, so that a lack of it changes nothing. */
+/* Takes all the memory that the writes need, so that a lack of memory changes nothing. */
 static bool begin_writes(const Lists *l) {
   for (int k = 0; k < l->n; k++)
     for (int list = 0; list < l->n_lists; list++)
@@ -130,7 +133,8 @@ static bool begin_writes(const Lists *l) {
   return true;
 }
 
-/* The loop runs once over memory if all lie alike in it, else along their strides. */
+/* Runs the loop once over memory if all tensors have the same dense layout, else along their
+ * strides. */
 static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
   bool alike = !unusual_tensors;
   for (int i = 1; i < n; i++) alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
@@ -148,8 +152,7 @@ static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
   loop(at, strides, t[0]->numel, ctx);
 }
 
-/* A tensor of the loop's type; if it has another memory, what is written there is to be copied
- * back. */
+/* A tensor of the loop's type. If its memory is another, writes to it must be copied back. */
 static Tensor *converted(Tensor *t) {
   DType d = (DType)t->dtype;
   if (dtype_is_half(d)) return cast_plain(t, DT_F32);
@@ -177,7 +180,7 @@ static void run_loop(const Lists *l, int k, const void *ctx) {
   Tensor *t[MAX_LISTS];
   DType d = loop_type(l->lists[0][k]);
   Loop *loop = l->loops[d];
-  bool fit = d == (DType)l->lists[0][k]->dtype; /* that of all: see check_member */
+  bool fit = d == (DType)l->lists[0][k]->dtype; /* the type of all: see check_member */
   for (int i = 0; i < l->n_lists; i++) t[i] = l->lists[i][k];
   for (int i = 0; unusual_tensors && i < l->n_lists; i++) fit = fit && !(t[i]->flags & FLAGS_LAZY);
   (fit ? run_on : run_converted)(t, l->n_lists, loop, ctx);
@@ -186,9 +189,8 @@ static void run_loop(const Lists *l, int k, const void *ctx) {
     if (i != 1) tensor_bump_version(t[i]);
 }
 
-/* A Loop over N operands of type T whose body, an inline function with strides in elements, is
- * compiled twice: for operands that are contiguous, where it becomes vector code, and for any
- * others. */
+/* A Loop over N operands of type T. Its body, an inline function with strides in elements, is
+ * compiled twice: for contiguous operands, where it becomes vector code, and for others. */
 #define STEP_LOOP(NAME, T, N, BODY, ...)                                      \
   static void NAME(char **q, const int64_t *st, int64_t n, const void *ctx) { \
     int64_t s[N];                                                             \
@@ -249,7 +251,7 @@ static Loop *const sgd_loops[3][DT_COUNT] = {
     [FIRST] = {[DT_F32] = sgd_first_f32, [DT_F64] = sgd_first_f64},
     [LATER] = {[DT_F32] = sgd_later_f32, [DT_F64] = sgd_later_f64}};
 
-/* Takes the parameters with sparse gradients out of l; how many, behind those that stay. */
+/* Moves the parameters with sparse gradients behind the others, out of l; returns how many. */
 static int part_sparse(Lists *l) {
   if (!unusual_tensors) return 0;
   int n = 0;
@@ -267,7 +269,8 @@ static int part_sparse(Lists *l) {
   return taken;
 }
 
-/* The same step in ops: momentum is dense, since it keeps what is gone from the gradient. */
+/* A step with a sparse gradient, in ops. Momentum is dense, since it remembers places that are gone
+ * from the gradient. */
 static void step_sparse(Lists *l, int k, const Sgd *by, int kind) {
   Tensor *p = l->lists[0][k], *g = l->lists[1][k], *b = kind == PLAIN ? NULL : l->lists[2][k];
   if (by->sign < 0) g = t_neg(g);
@@ -348,7 +351,7 @@ static Loop *const adam_loops[2][DT_COUNT] = {
     [false] = {[DT_F32] = adam_plain_f32, [DT_F64] = adam_plain_f64},
     [true] = {[DT_F32] = adam_ams_f32, [DT_F64] = adam_ams_f64}};
 
-/* Counters of steps: numbers of their own dtype, one a parameter. */
+/* Counters of steps: one number for each parameter, of a dtype of its own. */
 static bool check_steps(const Lists *l, Tensors steps) {
   if (steps.n != l->n)
     return fail(ERR_RUNTIME, "%s: there are %d tensors in self but %d in state_steps", l->op, l->n,
@@ -409,8 +412,7 @@ void op_fused_adam(Call *c, bool decoupled) {
 
 /* ------------------------------------------------------------ gradients */
 
-/* As Optimizer.zero_grad: gradients are dropped, or cut off from their graph and filled with
- * zeros. */
+/* Optimizer.zero_grad: drops gradients, or detaches them and fills them with zeros. */
 void op_zero_grads(Call *c) {
   Tensors ts = arg_tensors(c, 0);
   bool drop = arg_bool(c, 1);
@@ -431,7 +433,7 @@ void op_zero_grads(Call *c) {
   }
 }
 
-/* PyTorch's error unless the norm of order p is finite. */
+/* Fails with PyTorch's error unless the norm of order p is finite. */
 static bool check_finite(const Tensor *total, double p) {
   if (failed() || isfinite(tensor_get_f(total, 0))) return !failed();
   return fail(ERR_RUNTIME,

@@ -1,7 +1,7 @@
-/* histogram, histogramdd: how many points, or what weight of them, fall into each bin of a grid.
+/* histogram, histogramdd: the number, or the weight, of points in each bin of a grid.
  *
- * Every bin but the last has its left edge and not its right one; the last has both. Nothing has
- * a gradient. */
+ * Every bin but the last includes its left edge and not its right one; the last includes both. No
+ * gradients. */
 #include <math.h>
 
 #include "ops/create/create.h"
@@ -45,7 +45,7 @@ static bool check_count(int64_t count, int d) {
   return false;
 }
 
-/* Evenly over the range that is given for dimension d, or over that of the points' column. */
+/* Even edges over the range given for dimension d, or over that of the points' column. */
 static Tensor *even_edges(Tensor *points, int64_t count, Floats range, int d) {
   if (!check_count(count, d)) return NULL;
   Extent e = range.n < 0 ? extent_of(t_select(points, 1, d))
@@ -88,8 +88,8 @@ static Tensor *given_edges(const Tensor *points, Tensor *edges, int d) {
 
 /* ------------------------------------------------------------ counting */
 
-/* One dimension of a place in the grid: the bins of a column, and whether its elements lie in
- * any. */
+/* Adds one dimension to the places in the grid: the bins of a column. Clears `inside` for elements
+ * in no bin. */
 static void locate(Tensor *column, Tensor *edges, Tensor **place, Tensor **inside) {
   if (blocked(column, edges)) return;
   int64_t bins = edges->numel - 1;
@@ -101,7 +101,7 @@ static void locate(Tensor *column, Tensor *edges, Tensor **place, Tensor **insid
   *place = t_add(t_mul(*place, tensor_wrapped_i(bins)), bin);
 }
 
-/* By the sum and the bins' volumes. */
+/* Divides counts by their sum and by the bins' volumes. */
 static Tensor *density_of(Tensor *counts, int n, Tensor *const *edges) {
   int64_t sizes[MAX_DIM];
   counts = t_div(counts, t_sum_all(counts));
@@ -166,7 +166,7 @@ static bool check_weight(const Tensor *x, const Tensor *weight) {
   return !failed();
 }
 
-/* Into out[0] the counts, into those behind it the edges of each dimension. */
+/* Writes the counts to out[0], and the edges of each dimension behind it. */
 static bool histogram(Tensor *x, const Bins *bins, Floats range, Tensor *weight, bool density,
                       Tensor **out) {
   if (weight && !check_weight(x, weight)) return false;
@@ -203,7 +203,8 @@ static void grid(Call *c, Tensor *x, int n, const Bins *bins, Floats range, Tens
   if (histogram(x, bins, range, weight, density, out)) ret_tensors(c, 1 + n, out);
 }
 
-/* As many bins in each dimension, as many as are listed, or with the edges that are listed. */
+/* histogramdd with one number of bins for all dimensions; _of has a number for each, _at has
+ * edges. */
 void op_histogramdd(Call *c, Tensor *x, int64_t bins, Floats range, Tensor *weight, bool density) {
   Bins each[MAX_DIM];
   if (blocked(x)) return;

@@ -1,8 +1,8 @@
 /* The first items of an order that is not stable: topk and kthvalue.
  *
- * PyTorch promises no order among equal elements, but programs see the one that it has: of
- * libstdc++'s partial_sort, nth_element and sort for topk, and of a quickselect of its own for
- * kthvalue. The steps here are theirs, so that equal items end at the same places. */
+ * PyTorch promises no order among equal elements, but programs see one: that of libstdc++'s
+ * partial_sort, nth_element and sort in topk, and of PyTorch's own quickselect in kthvalue. These
+ * functions take the same steps, so that equal items end at the same places. */
 #include "ops/order/partial.h"
 
 static void swap_items(Item *a, Item *b) {
@@ -42,7 +42,7 @@ static void sift(Item *heap, int64_t n, int64_t hole, Item item) {
   heap[hole] = item;
 }
 
-/* The least m of n items to the front, as a heap; others may be lost. */
+/* Moves the least m of n items to the front, as a heap; others may be lost. */
 static void heap_of_least(Item *v, int64_t m, int64_t n) {
   for (int64_t parent = m / 2 - 1; parent >= 0; parent--) sift(v, m, parent, v[parent]);
   for (int64_t i = m; i < n && m; i++)
@@ -62,7 +62,7 @@ static void partial_sort(Item *v, int64_t m, int64_t n) {
 
 enum { SPLIT_LEAST = 4, SORT_LEAST = 17 };
 
-/* Which of three items is the second of their order. */
+/* The median of three items. */
 static Item *median_of(Item *a, Item *b, Item *c) {
   if (a->key < b->key) {
     if (b->key < c->key) return b;
@@ -85,7 +85,7 @@ static int64_t split(Item *v, int64_t n) {
   }
 }
 
-/* Item k of the order to place k, none before it greater; others may be lost. */
+/* Moves item k of the order to place k, with none before it greater; others may be lost. */
 static void place_nth(Item *v, int64_t n, int64_t k) {
   for (int splits = 2 * log2_floor(n); n >= SPLIT_LEAST; splits--) {
     if (!splits) {
@@ -100,7 +100,7 @@ static void place_nth(Item *v, int64_t n, int64_t k) {
   insertion_sort(v, n);
 }
 
-/* Parts too short to be split stay unsorted. */
+/* Sorts by partitions. Parts too short to be split stay unsorted. */
 static void sort_parts(Item *v, int64_t n, int splits) {
   for (; n >= SORT_LEAST; splits--) {
     if (!splits) {
@@ -114,7 +114,7 @@ static void sort_parts(Item *v, int64_t n, int splits) {
 }
 
 void first_items(Item *v, int64_t n, int64_t m, bool sorted) {
-  enum { FEW = 64 }; /* of as many */
+  enum { FEW = 64 }; /* m is few if n has as many times m */
   if (FEW * m <= n) {
     partial_sort(v, m, n);
     return;
@@ -125,7 +125,7 @@ void first_items(Item *v, int64_t n, int64_t m, bool sorted) {
   insertion_sort(v, m - 1);
 }
 
-/* With the least, median and greatest of three at the low end, the pivot and the high end. */
+/* Quickselect with the median of three as pivot. */
 Item nth_item(Item *v, int64_t n, int64_t k) {
   int64_t low = 0, high = n - 1;
   while (high > low + 1) {

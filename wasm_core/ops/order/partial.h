@@ -1,4 +1,4 @@
-/* The first items of an order, equal ones as PyTorch leaves them; see partial.c. */
+/* The first items of an order, with equal items in PyTorch's places; see partial.c. */
 #ifndef PG_PARTIAL_H
 #define PG_PARTIAL_H
 
@@ -6,8 +6,8 @@
 
 /* Stable, for short runs. */
 void insertion_sort(Item *v, int64_t n);
-/* The least m of n to the front, in order if that is asked for or comes by itself; the rest is
- * lost. */
+/* Moves the least m of n to the front, in order if that is asked for or comes by itself; the rest
+ * is lost. */
 void first_items(Item *v, int64_t n, int64_t m, bool sorted);
 /* Item k of the order, from 0. */
 Item nth_item(Item *v, int64_t n, int64_t k);

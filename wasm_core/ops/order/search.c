@@ -1,5 +1,5 @@
-/* What an order is good for: unique, unique_consecutive, searchsorted, bucketize, quantile; and
- * counts by value: bincount, histc. */
+/* Searches and counts: unique, unique_consecutive, searchsorted, bucketize, quantile, bincount,
+ * histc. */
 #include <math.h>
 #include <string.h>
 
@@ -80,7 +80,7 @@ static int64_t group(const Slices *s, const uint32_t *order, uint32_t *first, in
   return groups;
 }
 
-/* The same for lone elements, ordered by their keys. Equal keys are equal elements, but for
+/* `group` for single elements, ordered by their keys. Equal keys are equal elements, except
  * NaNs. */
 static int64_t group_elements(const Slices *s, uint32_t *first, int64_t *inverse, int64_t *counts) {
   Item *items = scratch_array(2 * (s->n + 1), sizeof *items);
@@ -174,7 +174,7 @@ void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
 
 /* ------------------------------------------------------------ places in an order */
 
-/* The first place where v could stand (right: the last), by halving; sorter may be NULL. */
+/* The first place where v could stand (right: the last), by bisection; sorter may be NULL. */
 #define PLACE(T)                                                                                \
   static int64_t place_##T(const T *edges, const int64_t *sorter, int64_t n, T v, bool right) { \
     int64_t low = 0, high = n;                                                                  \
@@ -295,7 +295,7 @@ Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right) {
 
 NO_DERIVATIVE(bincount)
 
-/* How many bins the values of x fill, at least `least`; -1 with the error. */
+/* The number of bins for the values of x, at least `least`; -1 with the error. */
 static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
   if (least < 0) return fail(ERR_RUNTIME, "minlength should be >= 0"), -1;
   if (x->dtype == DT_BOOL || dtype_is_float(tensor_dtype(x)))
@@ -337,7 +337,7 @@ Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
   return set_history(y, n);
 }
 
-/* The range given, or that of the elements; one apart at least. */
+/* The given range, or that of the elements; its ends differ. */
 static bool histogram_range(Tensor *x, double *low, double *high) {
   if (tensor_absent(x)) return true;
   if (*low == *high && x->numel) {
@@ -423,8 +423,8 @@ static bool check_quantile(const Tensor *x, const Tensor *q) {
   return !failed();
 }
 
-/* The ranks of q in lanes of n, a last dim of q's; a lane with a NaN takes its last element,
- * which is one, unless NaNs are skipped and the lane ends before them. */
+/* The ranks of q in lanes of n, as a last dim. A lane with a NaN takes its last element, which is
+ * NaN; if NaNs are skipped, the lane ends before them instead. */
 static Tensor *quantile_ranks(Tensor *sorted, Tensor *q, int64_t n, bool skip_nan) {
   Tensor *valid = t_eq(t_detach(sorted), t_detach(sorted));
   if (skip_nan) {
@@ -456,7 +456,7 @@ Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
   Interpolation how = interpolation_named(interpolation);
   int64_t wrapped = dim ? dim_wrap(*dim, x->ndim) : 0, sizes[MAX_DIM + 1];
   if (failed()) return NULL;
-  /* The lanes go to the last dim, where the quantiles come out. */
+  /* Moves the lanes to the last dim, where the quantiles come out. */
   bool all = !dim || x->ndim == 0;
   for (int i = 0; i < x->ndim; i++) sizes[i] = i < x->ndim - 1 ? 1 : x->numel;
   Tensor *lanes = !all ? keepdim ? t_transpose(t_unsqueeze(x, -1), wrapped, -1)
@@ -475,7 +475,7 @@ Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
   return geometry_of(y, t_squeeze_dim(y, -1));
 }
 
-/* What of the three results was asked for: one tensor, or a tuple. */
+/* Returns the results that were asked for: one tensor, or a tuple. */
 void ret_unique(Call *c, bool inverse, bool counts, Tensor *r[3]) {
   int n = 1;
   if (inverse) r[n++] = r[1];

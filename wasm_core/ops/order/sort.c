@@ -72,7 +72,7 @@ enum {
   SELECT_LEAST = 64
 };
 
-/* The bits of a digit that pay for n items. */
+/* The number of bits in a digit that pays for n items. */
 static int digit_bits(int64_t n) { return n < LONG_LANE ? SHORT_DIGIT : LONG_DIGIT; }
 
 static Item *merge_sort(Item *a, Item *b, int64_t n) {
@@ -92,7 +92,7 @@ static Item *merge_sort(Item *a, Item *b, int64_t n) {
   return a;
 }
 
-/* How many items have each digit. */
+/* Counts the items with each digit. */
 static void count_digits(const Item *v, int64_t n, int shift, uint32_t mask, uint32_t *counts) {
   memset(counts, 0, (mask + 1) * sizeof *counts);
   for (int64_t i = 0; i < n; i++) counts[v[i].key >> shift & mask]++;
@@ -118,8 +118,8 @@ static Item *radix_sort(Item *a, Item *b, int64_t n, int bits) {
   return a;
 }
 
-/* Item k of the stable order, by going down, digit by digit, into the items that share it.
- * Overwrites both. */
+/* Item k of the stable order: goes down, digit by digit, into the items that share it. Overwrites
+ * both buffers. */
 static Item select_item(Item *a, Item *b, int64_t n, int bits, int64_t k) {
   uint32_t counts[1 << LONG_DIGIT];
   while (bits > 0 && n > SELECT_LEAST) {
@@ -172,7 +172,7 @@ bool each_lane(Lanes *s, LaneLoop *loop) {
   }
 }
 
-/* Element `from` of the lane at x_at, and where it was, into element `to` of the results. */
+/* Copies element `from` of the lane at x_at, and its index, to element `to` of the results. */
 static inline void put(const Lanes *s, int64_t x_at, int64_t from, int64_t y_at, int64_t to) {
   int64_t bytes = dtype_bytes((DType)s->x->dtype);
   memcpy(tensor_data(s->values) + (y_at + to * s->y_step) * bytes,
@@ -206,7 +206,7 @@ GRAD(SortBackward1, "indices | dim:i self_sym_sizes:s0")
 GRAD(TopkBackward0, "indices | dim:i self_sym_sizes:s0")
 { gi[0] = select_gradient(n, g[0]); }
 
-/* The first items of the order, as many as the results have. */
+/* Writes the first items of the order, as many as the results have. */
 static void put_items(const Lanes *s, const Item *order, int64_t x_at, int64_t y_at) {
   int64_t bytes = dtype_bytes((DType)s->x->dtype);
   const char *x = tensor_data(s->x) + x_at * bytes;
@@ -224,7 +224,7 @@ static void whole_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   put_items(s, order_at(s, x_at, s->flag), x_at, y_at);
 }
 
-/* k: whether in order */
+/* k: whether the items must be in order */
 static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   Item *items = items_at(s, x_at, s->flag);
   first_items(items, s->n, s->m, s->k);
@@ -239,8 +239,8 @@ static void make_pair(Tensor *x, int64_t dim, int64_t size, Tensor *out[2]) {
   out[1] = tensor_empty(x->ndim, sizes, DT_I64);
 }
 
-/* out[0], out[1] are made, of one layout; gives out[0] its history. Without keepdim dim, of size
- * 1, is dropped. */
+/* Fills out[0] and out[1], which have one layout, and gives out[0] its history. Without keepdim,
+ * drops dim, of size 1. */
 static void ordered(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim, bool keepdim,
                     Lanes lanes, Tensor *out[2]) {
   if (failed() || !out[0] || !out[1]) return;
@@ -268,7 +268,7 @@ void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
   IN_FLOAT_OUT(2, out, t_sort(x, dim, descending, out), x)
   sort(&SortBackward0, x, dim, descending, out);
 }
-/* The same order: the overload with `stable` only has another node. */
+/* t_sort with the node of the overload that has `stable`. */
 void t_sort_stable(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
   OP_ENTERED(t_sort_stable, "sort", x, dim, descending, out);
   IN_FLOAT_OUT(2, out, t_sort_stable(x, dim, descending, out), x)
@@ -331,7 +331,7 @@ static void kth_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   put(s, x_at, nth_item(items_at(s, x_at, false), s->n, s->k).index, y_at, 0);
 }
 
-/* How many elements of the lane are NaN: none of integers. */
+/* The number of NaNs in the lane; 0 for integers. */
 static int64_t count_nan(const Lanes *s, int64_t x_at) {
   int64_t count = 0;
   if (!dtype_is_float((DType)s->x->dtype)) return 0;
@@ -345,7 +345,8 @@ static int64_t count_nan(const Lanes *s, int64_t x_at) {
   return count;
 }
 
-/* The lower of the middle elements; a NaN if there is one, or (flag) of the others only. */
+/* The lower of the middle elements; a NaN if there is one or, with the flag, the median of the
+ * others. */
 static void median_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   int64_t nans = count_nan(s, x_at), valid = s->n - nans, at = (s->n - 1) / 2;
   if (nans) at = s->flag && valid ? (valid - 1) / 2 : valid;

@@ -1,4 +1,4 @@
-/* Ordering the lanes of a tensor: what sort.c gives to the ops that need an order. */
+/* Ordering the lanes of a tensor, for the ops that need an order. */
 #ifndef PG_SORT_H
 #define PG_SORT_H
 
@@ -21,8 +21,8 @@ typedef struct {
   const Tensor *x;
   Tensor *values, *indices;
   int64_t dim, n;            /* elements in a lane of x */
-  int64_t x_step, y_step, m; /* of x, of the results along dim; elements in a lane of theirs */
-  int64_t k;                 /* what the op needs besides */
+  int64_t x_step, y_step, m; /* strides in x, in the results; elements of their lanes */
+  int64_t k;                 /* a further number of the op */
   bool flag;
   Item *a, *b; /* room for n items each */
 } Lanes;

@@ -1,13 +1,13 @@
 /* Casts: loops from every dtype to every other, and moves of one dtype.
  *
- * A float becomes an integer the way x86 does it, on every host. The common types have a loop a
- * pair; the others go by way of a neighbour. */
+ * A float becomes an integer the way x86 does it, on every host. The common types have a loop for
+ * each pair; the others go through a neighbour. */
 #include "kernels/complex.h"
 #include "kernels/simd.h"
 #include "ops/view/copy.h"
 
 #define CAST_LOOP(...) CAST_LOOP_BY(VECTOR_LOOP, __VA_ARGS__)
-/* Of types that make no vectors. */
+/* For types without vectors. */
 #define SERIAL_CAST_LOOP(...) CAST_LOOP_BY(, __VA_ARGS__)
 #define CAST_LOOP_BY(PRAGMA, FN, D, S, VALUE)                                 \
   static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) { \
@@ -39,7 +39,7 @@ static inline int32_t int32_from_double(double v) {
 
 /* ------------------------------------------------------------ between the common types */
 
-/* Casts from one type to the eight; TO_INT is how a value of it becomes an integer. */
+/* Casts from one type to the eight common ones; TO_INT converts a value to an integer. */
 #define CASTS_FROM(s, S, TO_INT)                                        \
   CAST_LOOP(s##_to_u8, uint8_t, S, TO_INT(uint8_t, int_from_double))    \
   CAST_LOOP(s##_to_i8, int8_t, S, TO_INT(int8_t, int32_from_double))    \
@@ -60,8 +60,8 @@ CASTS_FROM(b8, bool, PLAIN)
 
 /* ------------------------------------------------------------ the other types */
 
-/* Each of them has loops to and from one neighbour or a few, and goes to all the rest by way of
- * one of those, a block at a time. */
+/* Each of these types has loops to and from one or a few neighbours, and reaches the others through
+ * one of them, a block at a time. */
 static inline complex_f64 wide_of(ComplexHalf v) {
   return complex_of((double)float_of_half(v.re), (double)float_of_half(v.im));
 }
@@ -95,7 +95,7 @@ SERIAL_CAST_LOOP(c128_to_b8, bool, complex_f64, real_part(v) != 0 || imaginary_p
 
 enum { CHAIN_BLOCK = 128 };
 
-/* The first loop to a block in between, the second from there. */
+/* Runs the first loop to a block in between, and the second from there. */
 static void run_chain(char **p, const int64_t *st, int64_t n, Loop *first, Loop *second,
                       int64_t between) {
   _Alignas(16) char block[CHAIN_BLOCK * 16];
@@ -110,7 +110,7 @@ static void run_chain(char **p, const int64_t *st, int64_t n, Loop *first, Loop 
     (void)ctx;                                                                          \
     run_chain(p, st, n, from##_to_##between, between##_to_##to, (int64_t)sizeof(T));    \
   }
-/* Between a type and the common ones, by way of one of them, which the lists leave out. */
+/* Casts between a type and the common ones through one of these, which the lists leave out. */
 #define COMMON_INTS(X, ...) \
   X(u8, __VA_ARGS__) X(i8, __VA_ARGS__) X(i16, __VA_ARGS__) X(i32, __VA_ARGS__)
 #define BY_F32(X, t) \
@@ -142,7 +142,7 @@ TO_ONLY(b8, c128, f64, double)
   X(f32, t, c128, complex_f64)         \
   X(f64, t, c128, complex_f64) X(b8, t, c128, complex_f64) X(c64, t, c128, complex_f64)
 BY_C128(TO_AND_FROM, c32)
-/* Among themselves. */
+/* Casts among these types. */
 #define HALVES(X, ...) X(f16, __VA_ARGS__) X(bf16, __VA_ARGS__)
 CHAIN(f16, f32, float, bf16)
 CHAIN(bf16, f32, float, f16)
@@ -416,7 +416,7 @@ static Loop *const casts[DT_COUNT][DT_COUNT] = {
                 [DT_U32] = u64_to_u32},
 };
 
-/* As f32_to_i64, by way of 32 bits where those are enough for a whole chunk. */
+/* f32_to_i64 by vectors of 32 bits, for chunks whose values all fit. */
 static void truncate_f32(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
   enum { CHUNK = 16 };
   const i32x4 limit = i32x4_splat(0x4f000000); /* the bits of 2^31 */
@@ -443,7 +443,7 @@ static void truncate_f32(char **ptr, const int64_t *st, int64_t n, const void *c
   }
 }
 
-/* As b8_to_i64, a store for two bytes of a vector. */
+/* b8_to_i64 by vectors; each store widens two bytes. */
 static void widen_b8(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
   int64_t *o = (int64_t *)(void *)ptr[0], i = 0;
   const uint8_t *a = (const uint8_t *)ptr[1];
@@ -459,8 +459,8 @@ static void widen_b8(char **ptr, const int64_t *st, int64_t n, const void *ctx) 
   b8_to_i64((char *[]){ptr[0] + i * st[0], ptr[1] + i * st[1]}, st, n - i, ctx);
 }
 
-/* The same type on both sides: but for bool, which is made 0 or 1, only the width matters, and
- * NaN payloads survive. One value for all is common, and backwards is what flips are made of. */
+/* Moves within one type. Only the width matters, except for bool, which becomes 0 or 1; NaN
+ * payloads survive. Fast cases are one value for all, and reading backwards, for flips. */
 #define MOVE_LOOP(...) MOVE_LOOP_BY(VECTOR_LOOP, __VA_ARGS__)
 #define MOVE_LOOP_BY(PRAGMA, FN, T, GENERAL)                                  \
   static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) { \

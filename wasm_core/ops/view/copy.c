@@ -36,8 +36,8 @@ enum { TILE = 16, BAND = 8 };
       }                                                                                           \
     }                                                                                             \
   }
-/* The same by squares of vectors, a band of rows at a time: with rows a power of two apart, more
- * lines than a band has would fall on one set of the cache. A rest at either edge goes the slow
+/* TRANSPOSE by squares of vectors, a band of rows at a time: with rows a power of two apart, more
+ * lines than a band has would fall on one set of the cache. The rests at both edges go the slow
  * way. */
 #define TRANSPOSE_VECTORS(FN, T, V, LANES, SLOWLY)                                                \
   static void FN(char *out_, const char *in_, int64_t n_rows, int64_t n_cols, int64_t rows_apart, \
@@ -78,8 +78,8 @@ static Transpose *const transposes[17] = {[1] = transpose_1,
                                           [8] = transpose_8,
                                           [16] = transpose_16};
 
-/* The dimension along which the source is dense, if it is not the innermost one, where the
- * destination is; -1 if the copy does not run across. */
+/* The dimension along which the source is dense, if the destination is dense along the innermost
+ * one instead; -1 if the copy does not cross. */
 static int crossing_dim(const Iter *it, int64_t width) {
   int last = it->ndim - 1;
   if (last < 1 || it->strides[0][last] != width || it->sizes[last] < 4) return -1;
@@ -94,7 +94,7 @@ typedef struct {
   int64_t n_rows, rows_apart, width;
 } Crossing;
 
-/* A Loop over the innermost dimension that takes the crossing one with it. */
+/* A Loop over the innermost dimension that handles the crossing one as well. */
 static void crossing_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
   const Crossing *c = ctx;
   c->run(p[0], p[1], c->n_rows, n, c->rows_apart, st[1] / c->width);
@@ -127,7 +127,7 @@ static bool same_strides(const Tensor *a, const Tensor *b) {
   return true;
 }
 
-/* The elements of the storage between which those of t lie: [*from, *to). */
+/* The range of storage elements that t spans: [*from, *to). */
 static void reach(const Tensor *t, int64_t *from, int64_t *to) {
   *from = *to = t->offset;
   for (int i = 0; i < t->ndim; i++)
@@ -157,7 +157,7 @@ static Tensor *without_lazy(Tensor *t) {
 
 static bool copy_bytes(Tensor *dst, Tensor *src);
 
-/* Values of src that no write to another tensor can reach. */
+/* A copy of src that no write to another tensor can reach. */
 static Tensor *apart(Tensor *src) {
   Tensor *copy = tensor_empty_like(src, (DType)src->dtype);
   tensor_set_lazy(copy, src->flags & FLAGS_LAZY);
@@ -179,10 +179,10 @@ void truth_copy(char *to_, const char *from_, size_t n) {
   for (; n; n--) *to++ = *from++ != 0;
 }
 
-/* In place: its conjugates, its negatives. By the bits of the signs, but for integers. */
+/* Conjugates or negates in place: by sign bits, except for integers. */
 typedef struct {
-  int64_t part;   /* the bytes of a number or of a part of one */
-  bool conj, neg; /* complex numbers, whose parts they are */
+  int64_t part;   /* the bytes of a number, or of a part of a complex one */
+  bool conj, neg; /* the changes to make */
   bool complex, integer;
 } Turn;
 static void turn_part(char *at, int64_t bytes, bool integer) {
@@ -202,7 +202,7 @@ static void turn_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
   }
 }
 
-/* dst has the bytes of src: where they are not lazy in the same way dst is turned. */
+/* dst has src's bytes: applies the changes by which their lazy flags differ. */
 static void turn_copied(Tensor *dst, const Tensor *src) {
   int turns = tensor_absent(dst) ? 0 : (dst->flags ^ src->flags) & FLAGS_LAZY;
   bool complex = dtype_is_complex((DType)dst->dtype);
@@ -240,7 +240,7 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
   return true;
 }
 
-/* Copies between tensors that differ in what is lazy. A lazy source of another dtype is computed
+/* Copies between tensors with different lazy flags. A lazy source of another dtype is computed
  * first: the integer of a negative is not always the negative of the integer. */
 static bool copy_turned(Tensor *dst, Tensor *src) {
   if (src->flags & FLAGS_LAZY && dst->dtype != src->dtype)
@@ -432,8 +432,8 @@ Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
   return dst;
 }
 
-/* PyTorch numbers them by what fills (a number, a tensor) and whether in place. The value's
- * gradient is summed by the engine, as that of every broadcast operand. */
+/* PyTorch numbers these nodes by the kind of value (a number, a tensor) and by whether the fill is
+ * in place. The engine sums the value's gradient, like that of every broadcast operand. */
 static void grad_fill(Node *n, Tensor **g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = t_zeros_like(g[0]);
   if (n->n_edges > 1) gi[1] = g[0];
@@ -455,7 +455,7 @@ bool tensor_fill_data(Tensor *x, Tensor *value) {
   if (blocked(x, value) || !x->numel) return !failed();
   if (tensor_absent(x)) return true;
   Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
-  tensor_set_lazy(one, x->flags & FLAGS_LAZY); /* so its bytes are those that x is filled with */
+  tensor_set_lazy(one, x->flags & FLAGS_LAZY); /* so its bytes are those to write */
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
   x = without_lazy(x), one = without_lazy(one);
   if (x && one) iterate(1, &x, fill_loop, one);
@@ -492,7 +492,7 @@ Tensor *t_fill_(Tensor *x, Tensor *value) {
   VIEW_ENTERED(t_fill_, "fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
       !((is_wrapped(value) && !(x->flags & FLAGS_LAZY)) || check_overlap_internal(x)))
-    return NULL; /* one number may be written where places are one, but PyTorch turns lazy ones */
+    return NULL; /* elements that share memory may take one number, unless they are lazy */
   return fill_inplace(x, value, fill_node(x, value, true));
 }
 

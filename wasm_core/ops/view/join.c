@@ -60,8 +60,8 @@ static MemoryFormat cat_format(Tensors ts, const Tensor *first) {
   return last;
 }
 
-/* Where everything is contiguous and of one type, each operand gives a run of bytes to each of
- * the `outer` rows of y. False: not so, nothing done. */
+/* Joins contiguous operands of one type: each gives a run of bytes to each of the `outer` rows of
+ * y. False, and nothing done, for other operands. */
 static bool join_rows(Tensor *y, Tensors ts, int64_t outer) {
   if (tensor_absent(y)) return true;
   int64_t width = dtype_bytes((DType)y->dtype), row = outer ? y->numel / outer * width : 0, at = 0;
@@ -262,7 +262,7 @@ Tensor *t_cartesian_prod(Tensors ts) {
   return failed() ? NULL : t_stack((Tensors){ts.n, grid}, 1);
 }
 
-/* How many ways to choose r of n; -1 on overflow. */
+/* The number of ways to choose r of n; -1 on overflow. */
 static int64_t choices(int64_t n, int64_t r) {
   int64_t result = 1;
   if (r > n) return 0;
@@ -333,7 +333,7 @@ static bool check_chunk_cat(Tensors ts, int64_t *dim, int64_t chunks) {
   return !failed();
 }
 
-/* x as so many chunks along dim, with zeros where the last has too little: (..., chunks, all the
+/* x in `chunks` chunks along dim, with zeros where the last is short: (..., chunks, all the
  * rest). */
 static Tensor *in_chunks(Tensor *x, int64_t dim, int64_t chunks) {
   int64_t sizes[MAX_DIM + 1], rest = x->sizes[dim] % chunks;

@@ -12,14 +12,14 @@
 
 /* ------------------------------------------------------------ constant */
 
-/* Pads are (before, after) of the last dim, of the one before it, ...: as amounts for dim d of
- * ndim. */
+/* The padding of dim d of ndim, before or after it (`side`). Pads are listed from the last dim
+ * on. */
 static int64_t pad_of(Ints pad, int ndim, int d, int side) {
   int at = 2 * (ndim - 1 - d) + side;
   return at < pad.n ? pad.v[at] : 0;
 }
 
-/* The part of t that both sides of a pad share, `inside` being the padded one. */
+/* The part of t that is on both sides of a pad. `inside`: t is the padded tensor. */
 static Tensor *common_box(Tensor *t, const int64_t *sizes, Ints pad, bool inside) {
   int64_t offset = t->offset, shared[MAX_DIM];
   for (int d = 0; d < t->ndim; d++) {
@@ -39,7 +39,7 @@ GRAD(ConstantPadNdBackward0, "| pad:r")
   gi[0] = t_constant_pad(g[0], pad, tensor_wrapped_f(0));
 }
 
-/* False if it would be negative, as sizes are that are more than can be counted. */
+/* False if the size would be negative or cannot be counted. */
 static bool padded_size(int64_t n, int64_t before, int64_t after, int64_t *size) {
   return !__builtin_add_overflow(n, before, size) && !__builtin_add_overflow(*size, after, size) &&
          *size >= 0;
@@ -86,7 +86,7 @@ Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value) {
 
 typedef enum { REFLECT, REPLICATE, CIRCULAR } PadMode;
 
-/* What a node keeps as numbers: nothing but int64_t. */
+/* The numbers of a node: nothing but int64_t. */
 typedef struct {
   int64_t pad[6], mode, nd, in[3], before[3], out[3];
 } Lines;
@@ -236,7 +236,7 @@ static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
   return !failed();
 }
 
-/* The mode named and the sizes before and after, checked in PyTorch's order. */
+/* Reads the mode and the sizes before and after, with checks in PyTorch's order. */
 static bool lines_make(Lines *l, const Tensor *x, Ints pad, const char *mode) {
   static const char *const names[] = {"reflect", "replicate", "circular"};
   *l = (Lines){.mode = 3, .nd = pad.n / 2};
@@ -262,7 +262,7 @@ static bool lines_make(Lines *l, const Tensor *x, Ints pad, const char *mode) {
   return true;
 }
 
-/* The ops that they are in PyTorch, by the number of dimensions. */
+/* PyTorch's names of the ops, by the number of dimensions. */
 static Tensor *pad_lines(const Lines *l, Tensor *x, Ints pad) {
   static const char *const names[][4] = {
       [REFLECT] = {"", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d"},

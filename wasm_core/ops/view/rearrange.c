@@ -1,4 +1,4 @@
-/* Ops that put elements elsewhere: flip, roll, rot90, repeat, tile, repeat_interleave. */
+/* Ops that move elements: flip, roll, rot90, repeat, tile, repeat_interleave. */
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
@@ -187,7 +187,7 @@ Tensor *t_repeat(Tensor *x, Ints repeats) {
     if (__builtin_mul_overflow(repeats.v[i], i < extra ? 1 : x->sizes[i - extra], &total[i]))
       return fail(ERR_RUNTIME, "numel: integer multiplication overflow");
   if (sizes_numel(repeats.n, total) < 0) return NULL;
-  for (int i = 0; i < repeats.n; i++) /* of a dimension without elements */
+  for (int i = 0; i < repeats.n; i++) /* for dimensions without elements */
     if (repeats.v[i] < 0)
       return fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s",
                   (long long)repeats.v[i], sizes_text(repeats.n, repeats.v));

@@ -1,8 +1,7 @@
 /* Ops made of views: names, splits, broadcasts, and changes of geometry in place.
  *
- * What is composed of the views of view.c records itself there. Nodes of their own have the ops
- * that give several views at once (split, unbind), whose gradient puts the pieces together
- * again. */
+ * Ops composed of the views of view.c record themselves there. Only ops that give several views at
+ * once (split, unbind) have nodes of their own, whose gradients join the pieces. */
 #include "ops/view/shape.h"
 
 #include <string.h>
@@ -102,7 +101,7 @@ Tensor *t_reversed(Tensor *x) {
   return t_permute(x, (Ints){x->ndim, dims});
 }
 
-/* mT, and with `conj` mH and adjoint, whose messages have their names. */
+/* mT and, with `conj`, mH and adjoint; messages use their names. */
 Tensor *t_matrix_transpose(Tensor *x, bool conj, const char *name, const char *deprecated) {
   ANY_ENTERED(t_matrix_transpose, "transpose", x, conj, name, deprecated);
   if (blocked(x)) return NULL;
@@ -243,12 +242,12 @@ Tensor *t_view_dtype(Tensor *x, DType d) {
 
 /* ------------------------------------------------------------ several views */
 
-/* More outputs, or numbers of them, than a node can have: each is a view by itself. */
+/* A node cannot have more outputs, or numbers for them; beyond that, each is a view by itself. */
 static bool too_many_for_a_node(const Tensor *x, int64_t count) {
   return count > UINT16_MAX - 2 * MAX_DIM && tensor_tracked(x);
 }
 
-/* Views of x along dim, of the given lengths one after the other, all outputs of n. */
+/* Consecutive views of x along dim, of the given lengths, all of them outputs of n. */
 static Tensor **pieces(Tensor *x, int64_t dim, int count, const int64_t *lengths, Node *n) {
   Tensor **out = scratch_array(count ? count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], at = 0;
@@ -271,7 +270,7 @@ static Tensor **pieces(Tensor *x, int64_t dim, int count, const int64_t *lengths
   return out;
 }
 
-/* The gradients of pieces as one: zeros where a piece was not used. */
+/* Joins the gradients of pieces; zeros where a piece was not used. */
 static Tensor *joined(Node *n, Tensor **g, Ints sizes, int64_t dim, const int64_t *lengths) {
   Tensor **all = scratch_array(n->n_outputs, sizeof *all);
   int64_t piece[MAX_DIM];
@@ -284,7 +283,7 @@ static Tensor *joined(Node *n, Tensor **g, Ints sizes, int64_t dim, const int64_
   return t_cat((Tensors){n->n_outputs, all}, dim);
 }
 
-/* Numbers of both: sizes of self, dim, then what was asked for. */
+/* The numbers of both nodes: sizes of self, dim, then the argument. */
 static int64_t *even_lengths(int64_t size, int64_t step, int *count) {
   int64_t n = step == 0 || size == 0 ? 1 : 1 + (size - 1) / step,
           *lengths = scratch_array(n, sizeof *lengths);
@@ -444,7 +443,7 @@ void op_tensor_split_by(Call *c, Tensor *x, Tensor *where, int64_t dim) {
         c, x, (Ints){(int32_t)flat->numel, (const int64_t *)(const void *)tensor_data(flat)}, dim);
 }
 
-/* hsplit, vsplit and dsplit: the dimension they cut, or -1 with the error set. */
+/* The dimension that hsplit, vsplit or dsplit cuts, or -1 with the error set. */
 static int64_t side_dim(const Tensor *x, char side) {
   int least = side == 'h' ? 1 : side == 'v' ? 2 : 3;
   if (blocked(x)) return -1;
@@ -521,7 +520,8 @@ void op_unbind(Call *c, Tensor *x, int64_t dim) {
 
 /* ------------------------------------------------------------ broadcasts, grids */
 
-/* `sizes`: those of all shapes, one after the other; `ranks`: how many each shape has */
+/* `sizes`: the sizes of all shapes, one after the other; `ranks`: the number of sizes of each
+ * shape */
 void op_broadcast_shapes(Call *c, Ints sizes, Ints ranks) {
   int64_t width = 0, end = 0;
   for (int i = 0; i < ranks.n; i++) {
@@ -627,8 +627,8 @@ static void rename_inplace(Tensor *v) {
     }
 }
 
-/* x takes the geometry and the history of v, a view of x just made. No byte changes, so a view
- * keeps its base, the base keeps its history, and whoever retains x's gradient keeps that of its
+/* Gives x the geometry and the history of v, a view of x just made. No byte changes, so a view
+ * keeps its base, the base keeps its history, and code that retains x's gradient keeps that of its
  * old form. */
 Tensor *geometry_inplace(Tensor *x, Tensor *v) {
   if (blocked(x) || !v) return NULL;
@@ -711,7 +711,7 @@ static void refuse_set(Node *n, Tensor **g, Tensor **gi) {
 static const NodeType node_set = {
     "torch::autograd::NotImplemented", refuse_set, "", false, NULL, NULL};
 
-/* x becomes another name for v's elements; v is an alias nobody else has. */
+/* Makes x another name for v's elements; nobody else has the alias v. */
 static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (blocked(x) || !v) return NULL;
   if (x->dtype != v->dtype)
@@ -733,13 +733,13 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   }
   tensor_swap_storages(x, v);
   tensor_bump_version(x);
-  /* gradients of what it was go to that one */
+  /* gradients of the old x go to the old accumulator */
   if (x->meta && !x->meta->owns_accumulator) x->meta->accumulator = NULL;
   if (n) rebase_history(x, n);
   return x;
 }
 
-/* source NULL: an empty one */
+/* source NULL: an empty tensor */
 Tensor *t_set_(Tensor *x, Tensor *source) {
   VIEW_ENTERED(t_set_, "set_", x, source);
   if (blocked(x) || !check_inplace_by(x, source)) return NULL;

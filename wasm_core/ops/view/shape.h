@@ -1,4 +1,4 @@
-/* Ops made of views that other ops call. `op_` functions give their result to the call. */
+/* Ops made of views, for other ops. `op_` functions give their result to the call. */
 #ifndef PG_SHAPE_H
 #define PG_SHAPE_H
 
@@ -17,7 +17,7 @@ void op_chunk(Call *c, Tensor *x, int64_t chunks, int64_t dim);
 /* In place. `inplace` is x if it may be written, NULL with PyTorch's error otherwise. */
 Tensor *inplace(Tensor *x);
 Tensor *geometry_inplace(Tensor *x, Tensor *v);
-/* The same of a fresh x, or v itself where it is the host that has x. */
+/* geometry_inplace for a fresh x; or v itself if x is the host's. */
 Tensor *geometry_of(Tensor *x, Tensor *v);
 
 #endif

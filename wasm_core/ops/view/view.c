@@ -24,7 +24,7 @@ Ints num_list_at(const Node *n, int at) {
   return (Ints){(int32_t)n->numbers[at].i, (const int64_t *)(const void *)(n->numbers + at + 1)};
 }
 
-/* A node that remembers x's sizes (a list) and then some integers. */
+/* A node with x's sizes (a list), then some integers. */
 static Node *view_node(const NodeType *type, Tensor *x, int n_rest, const int64_t *rest) {
   Node *n = node_of_view(type, 1 + x->ndim + n_rest, x);
   num_list(n, 0, x->ndim, x->sizes);
@@ -32,7 +32,7 @@ static Node *view_node(const NodeType *type, Tensor *x, int n_rest, const int64_
   return n;
 }
 
-/* What view_node wrote: the sizes, and the integers after them. */
+/* Reads the numbers of view_node: the sizes, and the integers after them. */
 static const int64_t *view_rest(const Node *n, Ints *sizes) {
   *sizes = num_list_at(n, 0);
   return sizes->v + sizes->n;
@@ -46,7 +46,7 @@ static Tensor *view_of(Tensor *x, int ndim, const int64_t *sizes, const int64_t 
   return NULL;
 }
 
-/* Sizes and strides being worked out. */
+/* Sizes and strides under construction. */
 typedef struct {
   int ndim;
   int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
@@ -95,7 +95,7 @@ ADD_LOOP(add_i64, int64_t)
 ADD_LOOP(add_c64, complex_f32)
 ADD_LOOP(add_c128, complex_f64)
 
-/* dst += src, one element after the other: dst's elements may share memory. */
+/* Adds src to dst, one element after the other: dst's elements may share memory. */
 static bool accumulate(Tensor *dst, Tensor *src) {
   static Loop *const loops[DT_COUNT] = {[DT_F32] = add_f32,
                                         [DT_F64] = add_f64,
@@ -337,7 +337,7 @@ GRAD(ExpandBackward0, "| self_sym_sizes:l")
   gi[0] = t_sum_to(g[0], sizes.n, sizes.v);
 }
 
-/* The size and stride that dimension i of the target gets; false with PyTorch's error. */
+/* Computes the size and stride of the target's dimension i; false with PyTorch's error. */
 static bool expand_dim(const Tensor *x, int ndim, const int64_t *sizes, int i, Geometry *g) {
   int own = i - (ndim - x->ndim);
   int64_t want = sizes[i], have = own >= 0 ? x->sizes[own] : 1;
@@ -487,7 +487,7 @@ Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
   return y;
 }
 
-/* What was just made has no base: nobody else will see x. */
+/* A view without a base, for a fresh x that nobody else sees. */
 Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes) {
   VIEW_ENTERED(t_unsafe_view, "_unsafe_view", x, ndim, sizes);
   int64_t strides[MAX_DIM];
@@ -547,7 +547,7 @@ GRAD(SqueezeBackward1, "| self_sym_sizes:l dim:i")
 GRAD(SqueezeBackward2, "| self_sym_sizes:l dim:l")
 { unsqueeze_back(n, g, gi); }
 
-/* x without those dimensions of the marked that have size one. */
+/* x without the marked dimensions that have size one. */
 static Tensor *squeezed(Tensor *x, const bool *marked, Node *n) {
   Geometry g;
   g.ndim = 0;
@@ -668,8 +668,8 @@ Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step) {
 
 /* ------------------------------------------------------------ as_strided */
 
-/* Where a tensor's elements lie in its storage, and its form in a node's numbers: two lists, a
- * number. */
+/* A layout: the places of a tensor's elements in its storage. A node's numbers hold it as two lists
+ * and a number. */
 typedef struct {
   Ints sizes, strides;
   int64_t offset;
@@ -709,7 +709,8 @@ static Tensor *laid_out(Tensor *flat, const Strided *l, int64_t base) {
   return tensor_alias(flat, l->sizes.n, l->sizes.v, l->strides.v, l->offset - base);
 }
 
-/* How often each element of the storage occurs in a layout, at least once, to divide by. */
+/* Divides each element of the storage by the number of its occurrences in a layout, if that is
+ * above one. */
 static bool divide_by_counts(Tensor *flat, const Strided *counted, int64_t base) {
   Tensor *counts = tensor_zeros(1, flat->sizes, (DType)flat->dtype);
   Tensor *one = tensor_number(1, (DType)flat->dtype);
@@ -730,7 +731,8 @@ static bool divide_by_counts(Tensor *flat, const Strided *counted, int64_t base)
 static Tensor *restride(Tensor *g, const Strided *from, const Strided *to, const Strided *counted,
                         bool share);
 
-/* Numbers: the two layouts, then which of them is counted and whether it needs to be. */
+/* Numbers: the two layouts, whether the first is the counted one, and whether counting is
+ * needed. */
 GRAD(AsStridedBackwardBackward0, "| ")
 {
   Strided from, to;
@@ -738,9 +740,9 @@ GRAD(AsStridedBackwardBackward0, "| ")
   gi[0] = restride(g[0], &to, &from, NUM(at) ? &from : &to, NUM(at + 1));
 }
 
-/* Adds g into a storage as `from` lies in it, then reads the storage as `to`. Where elements of the
- * layout `counted` share memory (`share`) the sum is divided among them. The map is linear, and its
- * adjoint is itself with `from` and `to` exchanged. */
+/* Adds g into a storage with layout `from`, then reads the storage with layout `to`. If elements of
+ * the layout `counted` share memory (`share`), the sum is divided among them. The map is linear;
+ * its adjoint exchanges `from` and `to`. */
 static Tensor *restride(Tensor *g, const Strided *from, const Strided *to, const Strided *counted,
                         bool share) {
   IN_FLOAT(restride(g, from, to, counted, share), g);
@@ -761,7 +763,7 @@ static Tensor *restride(Tensor *g, const Strided *from, const Strided *to, const
   return set_history(y, n);
 }
 
-/* Numbers: the layout asked for, that of self, whether elements of self share memory. */
+/* Numbers: the layout of the view, that of self, whether elements of self share memory. */
 GRAD(AsStridedBackward0, "| size:l stride:l -:i -:l -:l -:i -:i storage_offset:o-")
 {
   Strided out, in;

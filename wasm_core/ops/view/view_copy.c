@@ -1,5 +1,4 @@
-/* What views show, copied, and parts of a tensor that are no views of it though they share its
- * memory. */
+/* Copies of views, and parts of a tensor that share its memory but do not count as views. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -7,10 +6,10 @@
 #include "ops/view/copy.h"
 #include "view_rows.h"
 
-/* The elements of a view in order, in memory of their own. */
+/* The elements of a view in order, in separate memory. */
 Tensor *t_view_copy(Tensor *view) { return t_clone_format(view, FORMAT_CONTIGUOUS); }
 
-/* Gives copies of the views that are the call's result. */
+/* Returns copies of the views in the call's result. */
 void ret_view_copies(Call *c) {
   Tensor **parts = failed() ? NULL : scratch_array(c->result.n + 1, sizeof *parts);
   for (int i = 0; parts && i < c->result.n; i++)
@@ -18,7 +17,7 @@ void ret_view_copies(Call *c) {
   if (parts) ret_tensors(c, c->result.n, parts);
 }
 
-/* A view that autograd takes for none: it has a history and a version of its own. */
+/* Makes a view count as none for autograd: it gets a history and a version of its own. */
 static void set_apart(Tensor *t) {
   Tensor *base = t->meta ? t->meta->base : NULL;
   if (!base) return;
@@ -31,7 +30,7 @@ static void set_apart(Tensor *t) {
   tensor_release(base);
 }
 
-/* The views that are the call's result get histories and versions of their own. */
+/* Gives the views in the call's result histories and versions of their own. */
 void ret_apart(Call *c) {
   int n = failed() ? 0 : c->result.n;
   for (int i = 0; i < n; i++) set_apart(result_tensor(&c->result, i));

@@ -1,7 +1,7 @@
 /* A copy of x with src where a view of it lies: select_scatter, slice_scatter, and so on.
  *
- * Each is the view, written into a fresh copy; so the gradient of src is the same view of g, and
- * that of x is g with zeros there. */
+ * Each op writes to a view of a fresh copy. So the gradient of src is the same view of g, and that
+ * of x is g with zeros there. */
 #include "ops/index/index.h"
 #include "ops/view/copy.h"
 #include "ops/view/view.h"
@@ -10,7 +10,7 @@
 
 typedef Tensor *Window(Tensor *y, const void *p);
 
-/* y with src in its window. y is fresh: nobody sees its views. */
+/* Writes src to the window of a fresh y, whose views nobody sees. */
 static Tensor *write_window(Tensor *y, Tensor *src, Window *window, const void *p, Node *n) {
   Tensor *view = WITHOUT_GRAD(
       y ? window(tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset), p) : NULL);
@@ -22,7 +22,7 @@ static Tensor *write_window(Tensor *y, Tensor *src, Window *window, const void *
   return set_history(tensor_copy_data(view, src) ? y : NULL, n);
 }
 
-/* Zeros for the window, of the shape that is kept as a list from number k on. */
+/* Zeros of the window's shape, which is a list from number k on. */
 static Tensor *window_zeros(Node *n, int k, const Tensor *g) {
   return blocked(g) ? NULL : index_zeros(n, k, (DType)g->dtype);
 }
@@ -108,7 +108,7 @@ static Tensor *strided_window(Tensor *y, const void *p) {
   return t_as_strided_ints(y, s->sizes, s->strides, s->offset);
 }
 
-/* x's whole storage copied, and x's place in it: the window may lie beside x. */
+/* A copy of x's whole storage, with x's place in it: the window may lie beside x. */
 static Tensor *clone_storage(Tensor *x) {
   if (elements_share_memory(x)) return index_clone(x);
   int64_t count = x->storage->bytes->n_bytes / dtype_bytes((DType)x->dtype);
@@ -122,8 +122,8 @@ static Strided strided_at(Node *n) {
   return s;
 }
 
-/* PyTorch's: the gradient of x is what arrives inside the window and zero beside it, not the
- * other way round as its tangent has it. */
+/* PyTorch's gradient of x is g inside the window and zero outside, not the other way round as its
+ * tangent implies. */
 GRAD_AND_TANGENT(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l") {
   Strided s = strided_at(n);
   Tensor *all = t_contiguous(g[0]), *inside = t_as_strided_ints(all, s.sizes, s.strides, s.offset);
