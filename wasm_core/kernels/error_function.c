@@ -1,4 +1,4 @@
-/* The error function's complement and what is made of it, in double; see special.h.
+/* The complementary error function and functions made of it, in double; see special.h.
  *
  * exp(x^2) erfc(x) is a polynomial for each half of 0 to 3, a continued fraction beyond. Squares in
  * exponents are taken of a head whose square is exact and of the rest. */

@@ -1,7 +1,7 @@
 /* Decompositions of single matrices in columns.
  *
- * The file includes itself once per type: what stands behind the #else is the body, in terms of
- * NUMBER and of the operations that are named alike for both. */
+ * The file includes itself once per type. The body, behind the #else, uses NUMBER and operations
+ * that have the same names for both types. */
 #ifndef FACTORS_BODY
 
 #include "kernels/factors.h"

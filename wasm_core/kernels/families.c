@@ -1,6 +1,6 @@
-/* Families of functions, each of which has the next one for its derivative; see special.h. They are
- * what derivatives of special functions are made of, so that those are right to any order where a
- * formula in elementary functions would be 0 / 0, inf - inf or 0 * inf. */
+/* Families of functions, in which the derivative of each is made of the next one; see special.h.
+ * Derivatives of special functions are made of them, and so are right to any order even at places
+ * where a formula in elementary functions would be 0 / 0, inf - inf or 0 * inf. */
 #include <math.h>
 #include <stdbool.h>
 

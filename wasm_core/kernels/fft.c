@@ -32,9 +32,9 @@ enum {
   PRIME_MAX = 61,           /* the largest factor whose butterfly is summed */
   PASSES_MAX = 62,          /* factors of an int64_t */
   PLANES_BYTES = 64 << 10,  /* planes of several lines, which L1 about holds */
-  COLUMN_BYTES = 64,        /* of lines side by side, whose cache lines are read once */
-  COLUMNS_MAX = 160 << 10,  /* unless their planes take more than this */
-  BRANCHES_MAX = 512 << 10, /* and of branches, which are slow one line at a time */
+  COLUMN_BYTES = 64,        /* in adjacent lines done at once: whole cache lines */
+  COLUMNS_MAX = 160 << 10,  /* the most bytes that their planes may take */
+  BRANCHES_MAX = 512 << 10, /* the most for branches, slow one line at a time */
   PAD = 4                   /* reals after an array that vectors may read */
 };
 
@@ -50,8 +50,8 @@ INLINE ptrdiff_t min_index(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 /* The header of a plan. Places count reals from the end of the tables of roots. */
 typedef struct Plan {
   int64_t n;      /* the caller's length */
-  int64_t length; /* of the complex transform: n, or n / 2 for reals of even length */
-  int64_t padded; /* of the convolution that stands for it, or 0 */
+  int64_t length; /* the complex transform's: n, or n / 2 for reals of even length */
+  int64_t padded; /* the length of the convolution that computes it, or 0 */
   int64_t turns;  /* roots of the passes */
   int64_t chirp;  /* exp(-pi i j^2 / length), of a convolution */
   int64_t kernel; /* the spectrum of the sequence that it is convolved with */
@@ -82,7 +82,7 @@ static int factor(int64_t n, uint8_t radix[PASSES_MAX]) {
   return n == 1 ? count : -1;
 }
 
-/* About what the passes of a length cost. */
+/* An estimate of the cost of the passes of a length. */
 static int64_t passes_cost(int64_t n, const uint8_t *radix, int count) {
   int64_t each = 0;
   for (int i = 0; i < count; i++) each += radix[i] <= 5 ? 10 : 8 + 2 * radix[i];

@@ -6,16 +6,16 @@
  * count elements, a complex number being one, and may be anything in the input. The output may be
  * the input if both lie alike, and overlaps it in no other way.
  *
- * A length is taken apart into 4, 2, 3, 5 and other primes up to 61. Where larger primes divide it,
- * or sums over them would cost more, a line is convolved at a convenient length (Bluestein). A real
- * line of even length costs half a complex one; of odd length somewhat more than half, or as much
- * where it is convolved.
+ * A length is split into the factors 4, 2, 3, 5 and other primes up to 61. If larger primes divide
+ * it, or sums over them would cost more, a line is convolved at a convenient length (Bluestein). A
+ * real line of even length costs half a complex one; one of odd length costs somewhat more than
+ * half, or as much if it is convolved.
  *
- * What depends on the length alone, mostly roots of unity, is a plan in the caller's memory, which
- * any number of calls may read and which may be copied.
+ * A plan holds everything that depends on the length alone, mostly roots of unity. It is in the
+ * caller's memory, any number of calls may read it, and it may be copied.
  *
  * Invariant: the bits of a line's output follow from the line, n, kind, direction and scale alone.
- * Neither strides nor the lines beside it show. */
+ * Strides and other lines have no influence. */
 #ifndef PG_FFT_H
 #define PG_FFT_H
 
@@ -34,7 +34,7 @@ typedef enum FftKind {
 typedef struct FftLines {
   int64_t count;
   int64_t in_step, in_line;   /* from element to element of a line, from line to line */
-  int64_t out_step, out_line; /* as above, of the output */
+  int64_t out_step, out_line; /* the steps of the output */
 } FftLines;
 
 /* Bytes of a plan, and of the memory in which up to `lines` lines of a call are transformed or,

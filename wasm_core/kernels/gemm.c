@@ -6,8 +6,8 @@
  * ascending order in one accumulator; the first block writes
  * alpha * sum + beta * c, each later one c + alpha * sum.
  *
- * The file includes itself once per real type: what stands behind the #else is
- * the body, in terms of REAL, VEC and LANES. */
+ * The file includes itself once per real type. The body, behind the #else, uses
+ * REAL, VEC and LANES. */
 #ifndef BODY
 
 #include "kernels/gemm.h"
@@ -18,7 +18,7 @@
 
 enum {
   TILE_ROWS = 4,            /* by two vectors: eight sums, six operands and a */
-                            /* product, which is what sixteen registers hold */
+                            /* product fit into sixteen registers */
   DEPTH_MAX = 256,          /* a strip of A and a panel of B then fill 24 KB of L1 */
   PANELS_BYTES = 256 << 10, /* the packed block of B: half of a small L2 */
   DIRECT_ROWS = 8,          /* for so few rows, packing B costs more than it saves */

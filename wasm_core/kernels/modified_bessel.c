@@ -158,8 +158,7 @@ static double polynomial(const double *terms, double t) {
   return y;
 }
 
-/* Sum of q^k / (k! (k + order)!), q = x^2 / 4, times what k gives, from the last term on, for x up
- * to 2. */
+/* Sum of q^k / (k! (k + order)!), q = x^2 / 4, from the last term on, for x up to 2. */
 static double series(double x, int order) {
   double q = x * x / 4, y = 1;
   for (int k = 16; k > 0; k--) y = 1 + y * q / (k * (k + order));

@@ -37,7 +37,7 @@ PSI(psi_double, double)
 
 /* ------------------------------------------------------------ gamma */
 
-/* F(x) = x^a sum over k of (-x)^k / (k! (a + k)), but for a factor. */
+/* F(x) = x^a sum over k of (-x)^k / (k! (a + k)), up to a factor. */
 static double gamma_near_zero(double a, double x) {
   double term = 1, sum = 0, sum_by_a = 0;
   for (int k = 0; k <= 5; k++) {
@@ -91,7 +91,7 @@ double pathwise_gamma(double a, double x) {
 /* The series of x near 0, in the type T of the operands.
  *
  * The first function is the derivative by a: F(x) = x^a sum over k of (1 - b) ... (k - b) x^k / (k!
- * (a + k)), but for a factor. The second is that by b. */
+ * (a + k)), up to a factor. The second is that by b. */
 #define BETA_NEAR_ZERO(T)                                                          \
   static T beta_near_zero_##T(T x, T a, T b) {                                     \
     T factor = psi_##T(a) - psi_##T(a + b) - (T)log((double)x), term = 1, sum = 0; \

@@ -7,10 +7,10 @@
  * asks the host's libm, so of its normal, cauchy and log_normal values 2 in 1000 are off (normal
  * with mean 0: 3 ulp at worst seen).
  *
- * torch's compiler fuses multiply and add, and the places where it does are spelled out here, so
- * build without contraction, and all builds agree. fma, sqrt and ceil are all that comes from
- * libm; the three are exact by definition. Where torch is built to draw from MKL (bernoulli_(p)
- * on Intel CPUs), its stream is another one. */
+ * torch's compiler fuses some multiplications and additions; this file spells those out and is
+ * built without contraction, so all builds agree. Only fma, sqrt and ceil come from libm, and all
+ * three are exact by definition. A torch that draws from MKL (bernoulli_(p) on Intel CPUs) has
+ * another stream. */
 #include "kernels/rng.h"
 
 #include <math.h>

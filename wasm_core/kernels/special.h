@@ -14,7 +14,7 @@ double m_polygamma_of(double n, double x); /* the n-th derivative of digamma; n 
 double m_erfc(double x);                   /* these six: error_function.c */
 double m_erfinv(double y);
 double m_erfcx(double x); /* exp(x^2) erfc(x) */
-double m_ndtri(double p); /* where the normal distribution reaches p */
+double m_ndtri(double p); /* inverse of the normal distribution */
 double m_log_ndtr(double x);
 double m_i0e(double x); /* exp(-|x|) I0(x); these eight: modified_bessel.c */
 double m_i1e(double x);

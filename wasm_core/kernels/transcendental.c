@@ -446,11 +446,11 @@ void value_erf_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
 
 /* --- gelu: x Phi(x) --- */
 
-/* Where |x| < 2, Phi(x) = (x + 2) / 4 + x r with r a polynomial in w = 4 - x^2: near -2 both terms
+/* For |x| < 2: Phi(x) = (x + 2) / 4 + x r with r a polynomial in w = 4 - x^2: near -2 both terms
  * are small, like Phi. `gelu` holds for each vector of x: w, its square, (x + 2) / 4 and the upper
  * half of r. */
 
-/* Whether all |x| are below 2, which one bit of each shows. Tests two at a time in the integer
+/* Whether all |x| are below 2: a test of one bit of each. Tests two at a time in the integer
  * units, which are idle here. */
 static NOINLINE bool gelu_begin(const float *x, size_t n, LoopScratch *s) {
   uint64_t bits = 0, pairs[2];

@@ -148,7 +148,7 @@ static AutocastPolicy policy_of(const char *op) {
   return policy;
 }
 
-/* An op whose arguments were cast, until it is left. The watcher below is told as usual. */
+/* A running op whose arguments were cast. The watcher below is told as usual. */
 typedef struct Within {
   struct Within *outer;
   const Watcher *by;

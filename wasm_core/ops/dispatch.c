@@ -508,7 +508,7 @@ static void run_answered(Call *c, Question *q, void (*run)(Call *c), Tensor *sel
   run(c);
   body_ends(q);
   if (!before) return;
-  Status error = status_now; /* what the host wrote stays */
+  Status error = status_now; /* the host's writes stay */
   put_bytes(self, after);
   if (error == OK && !(self->flags & FLAG_INFERENCE)) tensor_set_version(self, version + 1);
 }
@@ -585,7 +585,7 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
                          (c->inplace ? ASK_INPLACE : 0) | (out ? ASK_OUT : 0), c->n_args + out,
                          words);
   passing = NULL;
-  if (!q || (out && q->tracked)) { /* which is refused */
+  if (!q || (out && q->tracked)) { /* a tracked call with out= is refused */
     if (!failed()) run(c);
     return;
   }
@@ -674,8 +674,8 @@ static Tensor *asked(const char *op, int n, Tensor *const *v) {
   return q && q->n > 0 ? q->v[0] : NULL;
 }
 
-/* Asks the host for a gradient. The host is told which gradients came, which are wanted and what
- * the node saved; by the last it sees whether the node concerns it. */
+/* Asks the host for a gradient. The host gets the gradients that came, a list of the wanted
+ * ones, and the node's saves, by which it sees whether the node concerns it. */
 bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi) {
   const int n_in = n->n_outputs ? n->n_outputs : 1;
   int64_t words[3][WORDS_AN_ARGUMENT] = {{0}};

@@ -27,8 +27,8 @@ void dispatch_restore(const Dispatch *was);
 
 /* Runs a bound call with questions to the host. */
 void dispatch_call(Call *c, void (*run)(Call *c));
-int64_t dispatch_count(void);       /* of the answers so far */
-int64_t dispatch_count_plain(void); /* of answers with a tensor that is not the host's */
+int64_t dispatch_count(void);       /* answers so far */
+int64_t dispatch_count_plain(void); /* those with a tensor that is not the host's */
 /* Lets the host compute a gradient from what the node saved: fills gi for g. False: the host has no
  * answer, or has raised. */
 bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi);

@@ -15,7 +15,7 @@ int32_t device_form(const Call *c, int k, int32_t otherwise);
 
 Tensor *t_zeros(Ints sizes, DType dtype);
 Tensor *t_ones(Ints sizes, DType dtype);
-DType scalar_dtype(const Tensor *value); /* what full() makes of a number */
+DType scalar_dtype(const Tensor *value); /* full()'s dtype for a number */
 Tensor *t_full(Ints sizes, Tensor *value, DType dtype);
 Tensor *t_empty(Ints sizes, DType dtype, const char *format_name);
 /* value NULL: uninitialised */
@@ -24,7 +24,7 @@ Tensor *t_eye(int64_t rows, int64_t cols, DType dtype);
 /* start, step may be NULL */
 Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype);
 DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step);
-DType between_dtype(const Tensor *start, const Tensor *end); /* of linspace and logspace */
+DType between_dtype(const Tensor *start, const Tensor *end); /* linspace's and logspace's */
 Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype);
 Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dtype, bool lower);
 

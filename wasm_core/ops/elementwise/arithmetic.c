@@ -108,7 +108,7 @@ static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b
   num_f(n, 0, f);
   Tensor *addend = b;
   WITHOUT_GRAD_BLOCK {
-    if (f != 1 || negated) addend = t_to(addend, d); /* where it fits */
+    if (f != 1 || negated) addend = t_to(addend, d); /* alpha fits d, not always the type of b */
     if (f != 1) addend = t_mul(addend, alpha);
     if (negated) addend = t_neg(addend);
   }
@@ -929,7 +929,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   if (x->dtype == DT_BOOL)
     return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
   if (p < 1) return fail(ERR_RUNTIME, "p has to be greater than or equal to 1");
-  /* as much as PyTorch takes */
+  /* PyTorch takes this much memory: a huge p is an error */
   if (!scratch_array(p, (size_t)dtype_bytes((DType)x->dtype))) return NULL;
   Node *n = node_new(&MvlgammaBackward0, 1, 1, x, NULL);
   save(n, 0, x);

@@ -59,7 +59,7 @@ typedef struct {
    * fields of the latter. */
   const char *left, *right, *of_right;
   bool wide;                     /* takes no half type */
-  bool rounds;                   /* its numbers become a half type */
+  bool rounds;                   /* rounds its numbers to a half type */
   Tensor *(*complex)(Tensor *x); /* the op for complex numbers, if it is another function */
 } Facts;
 

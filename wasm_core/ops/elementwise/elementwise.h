@@ -179,7 +179,7 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
   SMALL M(fn##_f32, single, single, V) \
   SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
 #define LOOPS_ANY(M, fn, V) LOOPS_NUMBER(M, fn, V)
-/* The same values, faster, for operations so small that the loop costs more. */
+/* LOOPS_ANY with a faster float loop, for operations that cost less than their loop. */
 #define LOOPS_ANY_QUICK(M, fn, V) \
   M(fn##_f32, quick, quick, V) SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
 #define TABLE_ANY_QUICK TABLE_NUMBER

@@ -13,7 +13,7 @@
  * n_fft, hop_length, win_length, window, center. */
 typedef struct {
   const Call *c;
-  int64_t n, hop, length; /* of a transform, between frames, of the window */
+  int64_t n, hop, length; /* samples in a transform, between frames, in the window */
   Tensor *window;         /* NULL: ones */
   bool center;
 } Frames;

@@ -306,7 +306,7 @@ Tensor *t_fft_r2c(Tensor *x, Ints dims, int64_t normalization, bool onesided) {
   return set_history(WITHOUT_GRAD(r2c_data(x, dims, normalization, onesided)), n);
 }
 
-/* Doubles the elements, which stand for two each, but for those that are their own mirror image. */
+/* Doubles the elements, which stand for two each, except those that are their own mirror image. */
 static Tensor *doubled(Tensor *half, int64_t dim, int64_t n) {
   if (blocked(half)) return NULL;
   int64_t sizes[MAX_DIM], rows = half->sizes[dim];

@@ -556,7 +556,7 @@ static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op
   if (blocked(a)) return;
   Node *n = node_new(type, 1, 1, a, NULL);
   num_i(n, 0, upper);
-  /* the conjugate of A, whose factor is that of U's: U^T */
+  /* if upper, factors conj(A) = U^T conj(U), and L is U^T */
   Tensor *l = columns(upper ? flipped(a) : a, wide_type((DType)a->dtype));
   out[1] = factor_positive(l);
   out[0] = set_history(columns(upper ? flipped(l) : l, (DType)a->dtype), n);

@@ -119,7 +119,7 @@ static Tensor *spaced_labels(const Alignments *a, Tensor *targets) {
   return labels;
 }
 
-/* Where a path may come from the label two places before, past the blank between. */
+/* Whether a path may come from the label two places before, without the blank between. */
 static Tensor *skips_of(const Alignments *a, Tensor *labels) {
   if (blocked(labels)) return NULL;
   int64_t width = 2 * a->longest + 1;

@@ -127,7 +127,8 @@ static Tensor *padded(const Sampler *s, Tensor *place, int64_t size) {
   return s->padding == ZEROS ? place : t_hardtanh(place, 0, (double)(size - 1), 0);
 }
 
-/* The cubics of the pixels next to a place and of those behind them; SLOPE is where they meet. */
+/* Cubic weights of the pixels next to a place, and of the pixels behind those. SLOPE is that of
+ * both at distance 1, where they meet. */
 #define SLOPE (-0.75)
 static Tensor *near_weight(Tensor *x) {
   Tensor *line = t_sub(t_mul_f(x, SLOPE + 2), number(SLOPE + 3));

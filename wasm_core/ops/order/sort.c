@@ -2,9 +2,9 @@
  *
  * Elements become unsigned keys with their index. Short lanes are merged, long ones go through a
  * radix sort that skips digits which all keys share; one item is selected by digits from the
- * top. All of it is stable: a descending order is the ascending one of the complements, so equal
- * elements keep their order in it too, and of equal ones the first is taken. topk and kthvalue
- * are not, see partial.c. */
+ * top. These sorts are stable: a descending order is the ascending order of the complements, so
+ * equal elements keep their order, and selection takes the first of them. topk and kthvalue are not
+ * stable; see partial.c. */
 #include "ops/order/sort.h"
 
 #include <math.h>

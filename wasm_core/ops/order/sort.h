@@ -16,7 +16,7 @@ Item *lane_order(const char *x, DType d, int64_t n, int64_t step, bool descendin
                  Item *b);
 
 /* Visits each lane of x along dim (0 for a scalar), with the offset of its first element in x
- * and in y, which has the sizes of x but along dim. */
+ * and in y, which has the sizes of x except along dim. */
 typedef struct {
   const Tensor *x;
   Tensor *values, *indices;

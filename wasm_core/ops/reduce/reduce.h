@@ -102,10 +102,10 @@ extern const Reducer spread_folds[DT_COUNT];  /* squares about the parameter, in
  * As --- */
 #define FOLD_ADD(a, b) ((a) + (b))
 #define FOLD_MUL(a, b) ((a) * (b))
-/* Extremes of numbers, in one instruction. */
+/* Extremes of numbers, in one instruction; NaNs are not kept. */
 #define NUMBER_MAX(a, b) ((a) < (b) ? (b) : (a))
 #define NUMBER_MIN(a, b) ((b) < (a) ? (b) : (a))
-/* As above, but the first NaN wins and stays. */
+/* Extremes in which the first NaN wins and stays. */
 #define FOLD_MAX(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
 #define FOLD_MIN(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 

@@ -95,7 +95,7 @@ enum { LINES_NUMBERS = sizeof(Lines) / sizeof(int64_t) };
 static int64_t source_of(const Lines *l, int d, int64_t o) {
   int64_t i = o - l->before[d], n = l->in[d], after = l->out[d] - n - l->before[d];
   if (l->mode == REPLICATE) return i < 0 ? 0 : i >= n ? n - 1 : i;
-  if (l->mode == CIRCULAR) { /* what a negative pad cuts off does not come round */
+  if (l->mode == CIRCULAR) { /* elements cut off by a negative pad do not come round */
     int64_t first = l->before[d] < 0 ? -l->before[d] : 0,
             left = n - first + (after < 0 ? after : 0);
     return first + ((i - first) % left + left) % left;

@@ -1,8 +1,8 @@
 /* Views: the same storage under another geometry, and the gradients that undo it.
  *
- * A view computes sizes, strides and an offset, and make_view does the rest. Where a view leaves
- * elements out (select, slice, diagonal, unfold, as_strided) its gradient is an op of its own
- * that puts the incoming gradient into zeros, and whose gradient is the view again. */
+ * A view computes sizes, strides and an offset, and make_view does the rest. The gradient of a view
+ * that leaves elements out (select, slice, diagonal, unfold, as_strided) is a separate op, which
+ * puts the incoming gradient into zeros. The gradient of that op is the view again. */
 #include "ops/view/view.h"
 
 #include <string.h>
