@@ -25,7 +25,8 @@ DType dtype_complex(DType d) {
 
 DType dtype_to_complex(DType d) { return d == DT_BF16 ? DT_C64 : dtype_complex(d); }
 
-/* uint8 with a signed type needs the next wider signed one; all else is the wider of the kind. */
+/* uint8 and int8 give int16; other pairs give the wider type, the signed one of uint8 and a signed
+ * type. */
 static DType promote_ints(DType a, DType b) {
   if (a == DT_U8 || b == DT_U8) {
     DType other = a == DT_U8 ? b : a;
@@ -34,7 +35,7 @@ static DType promote_ints(DType a, DType b) {
   return dtype_bytes(a) >= dtype_bytes(b) ? a : b;
 }
 
-/* Of two half types neither holds the other. */
+/* Two different half types promote to float32, as neither holds the other. */
 static DType promote_floats(DType a, DType b) {
   if (dtype_is_half(a) && dtype_is_half(b)) return a == b ? a : DT_F32;
   return dtype_bytes(a) >= dtype_bytes(b) ? a : b;

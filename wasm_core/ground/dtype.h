@@ -1,8 +1,7 @@
 /* Element types, one row each, and the rules that combine them.
  *
  * The numbers are PyTorch's ScalarType codes, so that a code means the same in both libraries. A
- * type is a row here plus its loops; what goes through all types elsewhere does so by the macros
- * below. */
+ * type is a row here plus its loops. Code elsewhere loops over types with the macros below. */
 #ifndef PG_DTYPE_H
 #define PG_DTYPE_H
 
@@ -18,8 +17,9 @@ typedef struct {
   Half re, im;
 } ComplexHalf;
 
-/* X(code, ENUM, C type, short name, name, kind, kind name). Of the types whose kind is told in
- * another word C has no arithmetic; see HALF and KIND_HALF. */
+/* X(code, ENUM, C type, short name, name, kind, kind name). KIND_HALF and KIND_COMPLEX_HALF equal
+ * KIND_FLOAT and KIND_COMPLEX; macros that paste the kind's name tell types without C arithmetic by
+ * them. */
 #define DTYPE_ROWS(X)                                                            \
   X(0, DT_U8, uint8_t, u8, "uint8", KIND_INT, "Byte")                            \
   X(1, DT_I8, int8_t, i8, "int8", KIND_INT, "Char")                              \
@@ -70,7 +70,7 @@ INLINE int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
 INLINE Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
 INLINE bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
 INLINE bool dtype_is_complex(DType d) { return dtype_info[d].kind == KIND_COMPLEX; }
-/* Whether a tensor of it may require a gradient: floating or complex. */
+/* Whether tensors of this type may require a gradient: floating or complex. */
 INLINE bool dtype_is_inexact(DType d) { return dtype_info[d].kind >= KIND_FLOAT; }
 /* Stored in 16 bits, computed in float. */
 INLINE bool dtype_is_half(DType d) {
@@ -78,45 +78,44 @@ INLINE bool dtype_is_half(DType d) {
 }
 /* uint16, uint32 and uint64, which have storage and little more. */
 INLINE bool dtype_is_bare(DType d) { return d >= DT_U16 && d <= DT_U64; }
-/* The type of the parts of a complex type, and the complex type of such parts; other types
- * themselves, or DT_NONE where there is none. */
+/* dtype_real: the type of a complex type's parts; other types unchanged. dtype_complex: the complex
+ * type with parts of type d; complex types unchanged, DT_NONE if there is none. */
 DType dtype_real(DType d);
 DType dtype_complex(DType d);
-/* The complex type that a floating one becomes beside complex numbers: that of such parts, and of
- * bfloat16, which no complex type has as parts, complex64. DT_NONE of other types. */
+/* The complex type that a floating type promotes to beside complex numbers: dtype_complex(d), but
+ * complex64 for bfloat16, since no complex type has bfloat16 parts. DT_NONE for other types. */
 DType dtype_to_complex(DType d);
 
-/* The element at p, a const T *. Files, buffers and views bring bytes to a bool that are neither
- * 0 nor 1: all but 0 are true, whoever reads them, and a C bool that holds one must not be read. */
+/* The element at p, a const T *. Bools from files, buffers and views may hold bytes other than 0
+ * and 1. Every nonzero byte is true, and C must not read such a byte as a bool. */
 #define ELEMENT(p) _Generic(*(p), bool: *(const uint8_t *)(const void *)(p) != 0, default: *(p))
 
-/* A float as an integer the way x86 does it, on every host: NaN and what does not fit is
- * INT64_MIN. */
+/* Converts as x86 does, on every host: NaN and values out of range become INT64_MIN. */
 static inline int64_t int_from_double(double v) {
   return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (int64_t)v : INT64_MIN;
 }
-/* The same for uint64, whose upper half x86 converts apart. */
+/* Converts to uint64 as x86 does: the upper half of the range directly, all else by
+ * int_from_double. */
 static inline uint64_t unsigned_from_double(double v) {
   return v >= 9223372036854775808.0 && v < 18446744073709551616.0 ? (uint64_t)v
                                                                   : (uint64_t)int_from_double(v);
 }
 
-/* The common type of two operands of equal category. PyTorch's error of the bare types, with the
- * first of them, where they have none. */
+/* The common type of two operands of equal category. Bare types (dtype_is_bare) without one set
+ * PyTorch's error and return the first bare type. */
 DType dtype_promote(DType a, DType b);
 /* Whether a result of type `from` may be written to a tensor of type `to` in place. */
 bool dtype_can_cast(DType from, DType to);
-/* "long int": the type as a compiler writes it, which some of PyTorch's messages do. */
+/* The C++ name that some of PyTorch's messages show: "long int". */
 const char *dtype_c_name(DType d);
-/* PyTorch's refusal of a type by one of its kernels; NULL, as fail returns. */
+/* Sets PyTorch's error for a type that a kernel does not implement; returns NULL. */
 void *no_kernel(const char *kernel, DType d);
-void *no_kernel_of(const char *op, DType d); /* by its kernel <op>_cpu */
-/* The entry for d of a table [DT_COUNT] of pointers; NULL, with the refusal set, where it has
- * none. */
+void *no_kernel_of(const char *op, DType d); /* names the kernel <op>_cpu */
+/* The entry for d of a table [DT_COUNT] of pointers; NULL with no_kernel's error if it is empty. */
 #define KERNEL_OF(table, d, kernel) ((table)[d] || no_kernel(kernel, d) ? (table)[d] : NULL)
-/* Whether d is a floating type, as the kernel needs; its refusal is set if not. */
+/* Whether d is a floating type; no_kernel's error if not. */
 bool check_float_kernel(const char *kernel, DType d);
-/* The same for a kernel that takes no half type. */
+/* Whether d is float32 or float64; no_kernel's error if not. */
 bool check_wide_kernel(const char *kernel, DType d);
 /* The process-wide default floating type (torch.get_default_dtype). */
 DType dtype_default(void);
@@ -167,7 +166,8 @@ void dtype_set_default(DType d);
     DTYPE_CASE(DT_BOOL, bool, __VA_ARGS__) \
     default: no_kernel(__func__, d);       \
   }
-/* The same by width alone, for code that only moves elements. */
+/* DISPATCH_WIDTH expands a statement once per element width, for code that only moves elements.
+ * Wide16 is its type of 16 bytes. */
 typedef struct {
   uint64_t low, high;
 } Wide16;

@@ -1,8 +1,8 @@
-/* Numbers in 16 bits: IEEE 754 binary16 and bfloat16, and their way to float and back.
+/* 16-bit numbers, IEEE 754 binary16 and bfloat16, and their conversions to and from float.
  *
- * C computes with neither: they are structures, so that no operator takes their bits for a number.
- * To float is exact; from float rounds to nearest, ties to even, and makes every NaN quiet. Without
- * branches, so that loops become vectors. */
+ * Both are structures, so that no C operator takes their bits for a number. Conversion to float is
+ * exact. Conversion from float rounds to nearest, ties to even, and makes every NaN quiet. The code
+ * has no branches, so that loops vectorise. */
 #ifndef PG_HALF_H
 #define PG_HALF_H
 
@@ -27,15 +27,15 @@ static inline float float_of_bits(uint32_t bits) {
   return v;
 }
 
-/* The exponent and the fraction moved into place are the number times 2^-112, subnormal ones
- * too. */
+/* The exponent and fraction bits, shifted into a float, give the number times 2^-112, for subnormal
+ * numbers too. */
 static inline float float_of_half(Half h) {
   uint32_t sign = (uint32_t)(h.bits & 0x8000) << 16, rest = (uint32_t)(h.bits & 0x7fff) << 13;
   uint32_t finite = float_bits(float_of_bits(rest) * 0x1p112f);
   return float_of_bits(sign | (rest >= 0x0f800000 ? rest | 0x7f800000 : finite));
 }
 
-/* A subnormal result is what is left of the fraction when 0.5 is added. */
+/* Adding 0.5 leaves the bits of a subnormal result in the fraction, rounded. */
 static inline Half half_of_float(float v) {
   uint32_t bits = float_bits(v), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
   uint32_t normal = (size + 0xfff + (size >> 13 & 1) - 0x38000000) >> 13;

@@ -1,5 +1,5 @@
-/* What the compiler is told of functions that every op passes: most files are built for size, where
- * a short test would be a call. */
+/* Inlining attributes for functions on every op's path: most files are built for size, where the
+ * compiler would make a short test a call. */
 #ifndef PG_INLINE_H
 #define PG_INLINE_H
 

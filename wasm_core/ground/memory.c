@@ -21,10 +21,10 @@ typedef struct Free {
   struct Free *next;
 } Free;
 
-/* Small blocks are cut from chunks, of any class as they are asked for. */
+/* Small blocks are cut from chunks; a chunk mixes size classes. */
 typedef struct Chunk {
   struct Chunk *next;
-  uint32_t n_cut, n_free; /* bytes, of them the head; n_free is counted by mem_reclaim alone */
+  uint32_t n_cut, n_free; /* bytes; n_cut includes the head, only mem_reclaim uses n_free */
 } Chunk;
 enum { CHUNK_HEAD = ALIGN };
 _Static_assert(sizeof(Chunk) <= CHUNK_HEAD, "the head of a chunk");
@@ -42,7 +42,8 @@ static void *out_of_memory(uint64_t n_bytes) {
 
 /* ------------------------------------------------------------ large blocks */
 
-/* So that what follows the head begins a line. The pointer that malloc gave stands before. */
+/* Aligns the byte after the header to a cache line. malloc's pointer is stored just before the
+ * block. */
 static void *large_alloc(size_t n_bytes) {
   if (n_bytes > SIZE_MAX - 2 * LINE) return NULL;
   size_t n = n_bytes + LINE + sizeof(void *);
@@ -128,7 +129,7 @@ bool mem_recycles;
 #define IMMORTAL(p) (void)(p)
 #endif
 
-/* A build whose blocks end in a pattern that must still stand when they are freed. */
+/* The guarded build: each block ends in a pattern that mem_free checks. */
 #ifdef PG_GUARDED
 enum { GUARD = ALIGN, GUARD_BYTE = 0xA5, FREED_BYTE = 0xDB };
 static void guard_begin(char *p, size_t n_bytes) { memset(p + n_bytes, GUARD_BYTE, GUARD); }
@@ -168,8 +169,8 @@ void *mem_alloc(size_t n_bytes) {
   return p;
 }
 
-/* Nodes and lists are a few words each: the toolchain's memset takes longer to begin than they take
- * to fill. Compilers make a call of memset of such a loop, unless they are told not to. */
+/* Nodes and lists have a few words each, which this loop clears faster than a call of the
+ * toolchain's memset. no_builtin keeps clang from turning the loop into that call. */
 enum { FEW_BYTES = 512 };
 typedef int64_t Pair __attribute__((vector_size(16)));
 #ifdef __clang__
@@ -222,8 +223,8 @@ int64_t mem_live_bytes(void) { return live_bytes; }
 int64_t mem_peak_bytes(void) { return peak_bytes; }
 void mem_reset_peak(void) { peak_bytes = live_bytes; }
 
-/* Scratch: a stack of blocks, each remembering its size. They lie one upon the other in an arena
- * while they fit, uncounted; the builds that watch every block allocate each of them. */
+/* Scratch is a stack of blocks, each with its size. Blocks are cut from an arena while they fit,
+ * and are then not counted; the builds that check memory allocate each block. */
 typedef struct Scratch {
   struct Scratch *below;
   size_t n_bytes, depth;
@@ -276,7 +277,7 @@ void scratch_release(size_t mark) {
 }
 
 #if defined(__EMSCRIPTEN__)
-/* The toolchain's malloc announces growth to its own JavaScript; no host here needs to know. */
+/* Emscripten's malloc reports growth to its own JavaScript; no host here needs the report. */
 void emscripten_notify_memory_growth(size_t index);
 void emscripten_notify_memory_growth(size_t index) { (void)index; }
 #endif

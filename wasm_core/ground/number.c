@@ -1,8 +1,7 @@
-/* Numbers as text: what schemas give as defaults, and what messages show.
+/* Numbers as text, for the defaults of schemas and for messages.
  *
- * The C library reads numbers in quadruple precision, whose arithmetic would be software here,
- * and the greater part of the binary's library code; two doubles are precise enough for 17
- * digits. */
+ * The C library parses numbers in quadruple precision, which is software arithmetic here and would
+ * be most of the binary's library code. Two doubles are precise enough for 17 digits. */
 #include "ground/number.h"
 
 #include <math.h>
@@ -12,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* digits * 10^exponent as high + low: each step keeps what rounding takes from `high`. 8, 2 and
- * their products are exact, and so are differences of numbers within a factor of two. */
+/* digits * 10^exponent as high + low: `low` collects the rounding errors of `high`. Products with 8
+ * and 2 are exact, as are differences of numbers within a factor of two. */
 static double scaled(uint64_t digits, int exponent) {
   double high = (double)digits, low = (double)(int64_t)(digits - (uint64_t)high);
   for (; exponent > 0; exponent--) {

@@ -2,10 +2,10 @@
 #ifndef PG_NUMBER_H
 #define PG_NUMBER_H
 
-/* The double that `text` (digits, perhaps with a sign, a point and an exponent; or "inf") begins
- * with. */
+/* Parses the double at the start of `text`: digits with an optional sign, point and exponent, or
+ * "inf". */
 double number_value(const char *text);
-/* the shortest that reads as v again, in a rotating static buffer */
+/* the shortest text that parses to v, in a rotating static buffer */
 const char *number_text(double v);
 
 #endif

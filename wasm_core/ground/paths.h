@@ -1,4 +1,4 @@
-/* Counters of the fast paths taken, so that a test can prove that they are. */
+/* Counters of fast paths, by which tests prove that the paths are taken. */
 #ifndef PG_PATHS_H
 #define PG_PATHS_H
 
@@ -43,7 +43,7 @@ enum { PATHS(PATH_ID) PATH_COUNT };
 
 extern uint32_t paths_taken[PATH_COUNT];
 #define TOOK(name) (paths_taken[PATH_##name]++)
-/* How often a path was taken since the start; -1 with an error if none has that name. */
+/* The number of times a path was taken since the start; -1 with an error for an unknown name. */
 int64_t path_count(const char *name);
 
 #endif

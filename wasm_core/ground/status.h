@@ -9,20 +9,20 @@
 #include <stdint.h>
 
 /* X(ENUM, code, name of the host's exception) */
-#define STATUS_ROWS(X)                                                      \
-  X(ERR_RUNTIME, 1, "RuntimeError")                                         \
-  X(ERR_TYPE, 2, "TypeError")                                               \
-  X(ERR_VALUE, 3, "ValueError")                                             \
-  X(ERR_INDEX, 4, "IndexError")                                             \
-  X(ERR_NOT_IMPLEMENTED, 5, "NotImplementedError")                          \
-  X(ERR_MEMORY, 6, "OutOfMemoryError")                                      \
-  X(ERR_HOST, 7, "host") /* the host raised; it keeps the very exception */ \
-  X(ERR_ATTRIBUTE, 8, "AttributeError")                                     \
-  X(ERR_KEY, 9, "KeyError")                                                 \
-  X(ERR_OVERFLOW, 10, "OverflowError")                                      \
-  X(ERR_ASSERTION, 11, "AssertionError")                                    \
-  X(ERR_LINALG, 12, "LinAlgError")                                          \
-  X(ERR_ZERO_DIVISION, 13, "ZeroDivisionError")                             \
+#define STATUS_ROWS(X)                                                  \
+  X(ERR_RUNTIME, 1, "RuntimeError")                                     \
+  X(ERR_TYPE, 2, "TypeError")                                           \
+  X(ERR_VALUE, 3, "ValueError")                                         \
+  X(ERR_INDEX, 4, "IndexError")                                         \
+  X(ERR_NOT_IMPLEMENTED, 5, "NotImplementedError")                      \
+  X(ERR_MEMORY, 6, "OutOfMemoryError")                                  \
+  X(ERR_HOST, 7, "host") /* the host raised, and keeps the exception */ \
+  X(ERR_ATTRIBUTE, 8, "AttributeError")                                 \
+  X(ERR_KEY, 9, "KeyError")                                             \
+  X(ERR_OVERFLOW, 10, "OverflowError")                                  \
+  X(ERR_ASSERTION, 11, "AssertionError")                                \
+  X(ERR_LINALG, 12, "LinAlgError")                                      \
+  X(ERR_ZERO_DIVISION, 13, "ZeroDivisionError")                         \
   X(ERR_RECURSION, 14, "RecursionError")
 
 typedef enum {
@@ -45,10 +45,10 @@ const char *status_name(Status s); /* NULL past the table */
 void status_clear(void);
 
 /* Warnings are queued for the host, which raises them after the crossing. */
-extern bool warn_always;      /* what is warned of once a process comes every time */
-bool warn_first(bool *given); /* whether such a warning is due; notes that it was given */
+extern bool warn_always;      /* repeats warnings that are otherwise given once a process */
+bool warn_first(bool *given); /* whether such a warning is due; sets *given */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A warning of this place, which comes once a process. */
+/* Warns at this place once a process. */
 #define WARN_ONCE(...)                                \
   do {                                                \
     static bool warned_;                              \

@@ -9,21 +9,22 @@
 typedef long long Shown; /* an int64_t as %lld takes it */
 
 typedef struct {
-  char *at; /* NULL as long as it is empty; no final NUL */
+  char *at; /* NULL while empty; not NUL-terminated */
   size_t length, room;
 } Text;
 
-/* Each adds to the end, and nothing once memory has run out (ERR_MEMORY). */
+/* Each appends to the text, or does nothing once memory has run out (ERR_MEMORY). */
 void text_add(Text *t, const char *bytes, size_t n);
 void text_repeat(Text *t, char what, int64_t n);
 void text_format(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_json(Text *t, const char *text); /* as a string of JSON */
+void text_json(Text *t, const char *text); /* as a JSON string */
 
-/* Whether n bytes may be written behind the end, by whoever then counts them in. */
+/* Makes room for n bytes at the end, which the caller writes and adds to `length`; false without
+ * memory. */
 bool text_has_room(Text *t, size_t n);
-/* The whole with a final NUL, in scratch; NULL once memory has run out. */
+/* The text, NUL-terminated, in scratch; NULL once memory has run out. */
 const char *text_end(Text *t);
-/* A text of this format at once. */
+/* Formats a new text. */
 const char *textf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif
