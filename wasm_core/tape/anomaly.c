@@ -1,4 +1,4 @@
-/* Traces of nodes and writes, reports of failures, the search for nans; see anomaly.h. */
+/* Traces of nodes and writes, reports of failures, the search for NaNs; see anomaly.h. */
 #include "tape/anomaly.h"
 
 #include <stdio.h>
@@ -69,7 +69,7 @@ const char *anomaly_blame(const Node *n, const Version *v, uint32_t saved) {
                             node_short_name(n), line)
                  : 0;
   text[at] = 0;
-  int k = 0; /* the first write after it was saved */
+  int k = 0; /* the first write after the save */
   while (v->trail && k < v->trail->n && v->trail->value[k] <= saved) k++;
   line = host_line(v->trail && k < v->trail->n ? v->trail->trace[k] : 0);
   if (*line) snprintf(text + at, sizeof text - (size_t)at, " It was modified at %.400s.", line);
@@ -83,7 +83,7 @@ typedef struct {
   bool *found;
 } NanSearch;
 
-/* Of 16 bits each, one a number or two: beyond those of infinity stand NaNs. */
+/* Half types, real or complex: bits above infinity's, without the sign, are a NaN. */
 static void find_nan_of_halves(char **p, const int64_t *strides, int64_t n, const NanSearch *s) {
   const uint16_t infinity = dtype_real(s->dtype) == DT_BF16 ? 0x7F80 : 0x7C00;
   for (int64_t i = 0; i < n; i++) {

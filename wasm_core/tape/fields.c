@@ -1,5 +1,5 @@
-/* The numbers among a node's fields: how many of its numbers each takes, and what kind of number of
- * the host one was that is kept as a double; what the letters mean: NodeType in graph.h. */
+/* The numbers among a node's fields: the count of numbers that a field takes, and the host's kind
+ * of a Scalar that is kept as a double. NodeType in graph.h describes the letters. */
 #include <string.h>
 
 #include "call/schema.h"
@@ -16,13 +16,13 @@ int node_width(const Node *n, const char *field, int at) {
                                                            : 1;
 }
 
-/* Whether a text of this length ends at `end`, as a word. */
+/* Whether the word `name` ends at `end`. */
 static bool ends_with(const char *start, const char *end, const char *name, size_t length) {
   return end - start > (ptrdiff_t)length && strncmp(end - length, name, length) == 0 &&
          end[-(ptrdiff_t)length - 1] == ' ';
 }
 
-/* The place of a Scalar's number; -1: there is none of that name, or of any. */
+/* The place of the number of Scalar `name` (NULL: of the first Scalar); -1: there is none. */
 static int place_of_scalar(const Node *n, const char *name) {
   const char *start = strchr(n->type->fields, '|'), *field = start;
   size_t length = name ? strlen(name) : 0;
@@ -43,7 +43,7 @@ static int place_of_scalar(const Node *n, const char *name) {
   return -1;
 }
 
-/* The place of the number that argument i of a node's row was. */
+/* The place of the number that holds argument i of the node's row; -1: there is none. */
 static int place_of_argument(const Node *n, const Schema *s, int i) {
   int at = place_of_scalar(n, name_text(s->args[i].name)), n_scalars = 0;
   if (at >= 0 || s->args[i].type != ARG_SCALAR) return at;

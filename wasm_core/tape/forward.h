@@ -1,15 +1,14 @@
 /* Forward mode: tangents that travel with values.
  *
- * An op that goes element by element has a diagonal derivative: its gradient function, given a
- * tangent, gives its tangent. Some ops have a TANGENT function. Every other gradient is a linear
- * function of what arrives, u -> J^T u, made of differentiable ops; the gradient of <J^T u, t> by
- * u is J t, the tangent of the output. So an op whose input has a tangent makes its node even if
- * nothing is recorded, and its output waits for the node: its tangent is worked out when asked
- * for, at the latest when the call ends, because a node may be given saved outputs after its
- * output.
+ * An element-wise op has a diagonal derivative: its gradient function, given the input's tangent,
+ * returns the output's tangent. Some ops have a TANGENT function. Every other gradient function is
+ * linear in the incoming gradient, u -> J^T u, and made of differentiable ops; the gradient of <J^T
+ * u, t> by u is J t, the tangent of the output. So an op whose input has a tangent makes its node
+ * even if nothing is recorded. The output's tangent is computed on demand, at the latest when the
+ * call ends, because a node may get saved outputs after its output.
  *
- * A tangent lies in memory as its tensor does, so that the tangent of a view is the same view of
- * the tangent. */
+ * A tangent has the memory layout of its tensor, so the tangent of a view is the same view of the
+ * tangent. */
 #ifndef PG_FORWARD_H
 #define PG_FORWARD_H
 
@@ -20,8 +19,8 @@
 /* Whether tangents travel: a level is entered and forward mode is not switched off. */
 extern bool forward_on;
 
-/* What forward mode does (walk/forward.c), which needs ops and walks back: set when a level is
- * first entered, so that it is there for whatever has a tangent. */
+/* The functions of forward mode (walk/forward.c), which need ops and backwards. The pointer is set
+ * when a level is first entered, before any tensor has a tangent. */
 typedef struct {
   Tensor *(*tangent)(Tensor *t);
   bool (*attach)(Node *n, int count, Tensor *const *inputs);
@@ -39,10 +38,10 @@ typedef struct {
 } Forward;
 extern const Forward *forward_mode;
 
-extern const Node *forward_product; /* whose gradient function runs for its output's tangent */
+extern const Node *forward_product; /* its gradient function runs to compute its output's tangent */
 static inline bool forward_produces(const Node *n) { return n == forward_product; }
 
-/* --- for all that records; each does nothing while forward_on is false --- */
+/* --- for code that records; each does nothing while forward_on is false --- */
 /* Borrowed; NULL: none. */
 static inline Tensor *forward_tangent(Tensor *t) {
   return forward_on ? forward_mode->tangent(t) : NULL;
@@ -55,16 +54,15 @@ static inline void forward_share(Tensor *from, Tensor *to) {
 static inline void forward_move(Tensor *to, Tensor *from) {
   if (forward_on) forward_mode->move(to, from);
 }
-/* After an in-place op on self: its values have this tangent (NULL: none), or are those of an
- * output of n. */
+/* After an in-place op on self: sets its tangent (NULL: none). */
 static inline void forward_write(Tensor *self, Tensor *tangent) {
   if (forward_on) forward_mode->write(self, tangent);
 }
-/* Works out what waits. */
+/* Computes the tangents that outputs wait for. */
 static inline void forward_settle(void) {
   if (forward_on) forward_mode->settle();
 }
-/* t has no tangent from now on. */
+/* Removes the tangent of t. */
 static inline void forward_drop(Tensor *t) {
   if (t->meta && t->meta->dual) forward_mode->forget(t);
 }

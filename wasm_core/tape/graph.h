@@ -1,7 +1,7 @@
 /* The tape: nodes, edges, saved values, and the walk back.
  *
- * A differentiable op makes its node before it computes (node_new returns NULL when nothing needs a
- * gradient), saves what its gradient needs, and gives the node to its output:
+ * A differentiable op makes its node before it computes (node_new returns NULL if no input needs a
+ * gradient), saves the values that its gradient needs, and gives the node to its output:
  *
  *     Node *n = node_new(&MulBackward0, 2, 0, a, b, NULL);   // 2 saved tensors, 0 numbers, inputs
  *     if (needs(n, 0)) save(n, 1, b);
@@ -9,10 +9,10 @@
  *     Tensor *y = ...;
  *     return set_history(y, n);
  *
- * The gradient function gets one tensor an output (NULL: undefined) and fills one an input; it
- * composes ops (op.h), which record themselves when create_graph asks for it. Gradients of a
- * broadcast operand need not be summed nor cast: the engine brings each to its input's shape and
- * dtype. A saved tensor is a snapshot: see tensor.h. */
+ * The gradient function gets a tensor for each output (NULL: undefined) and sets one for each
+ * input. It composes ops (op.h), which record themselves under create_graph. It need not sum or
+ * cast the gradient of a broadcast operand: the engine converts each gradient to its input's shape
+ * and dtype. A saved tensor is a snapshot: see tensor.h. */
 #ifndef PG_GRAPH_H
 #define PG_GRAPH_H
 
@@ -30,15 +30,15 @@ typedef struct {
   Tensor *value;
   Node *grad_fn; /* the edge of the tensor when it was saved; owned, NULL for outputs and leaves */
   Tensor *leaf;  /* a leaf that requires grad: kept to find its accumulator */
-  Tensor *original; /* check mode: the input, for what became of its history; owned */
-  Tensor *unpacked; /* what the unpack hook gave, while the node runs; owned */
-  int64_t *form;    /* of what was packed, FORM_...; owned */
-  Version *version; /* for the check mode */
+  Tensor *original; /* check mode: the input, to see changes of its history; owned */
+  Tensor *unpacked; /* the unpack hook's result, while the node runs; owned */
+  int64_t *form;    /* dtype and sizes of the packed tensor, FORM_...; owned */
+  Version *version; /* for check mode */
   uint32_t version_saved;
   int32_t output_nr;
-  int32_t packed; /* the host's id of what its pack hook made of the tensor; 0: none */
+  int32_t packed; /* the host's id of its pack hook's result; 0: none */
   bool is_output, requires_grad, set;
-  bool widened; /* a half tensor, which formulas get in float */
+  bool widened; /* a half tensor that gradient functions get in float */
 } Saved;
 
 enum { FORM_DTYPE, FORM_RANK, FORM_SIZES };
@@ -52,8 +52,8 @@ typedef union {
 } Number;
 
 typedef void GradFn(Node *n, Tensor **g, Tensor **gi);
-/* The tangent of output output_nr, which is y, for the inputs' tangents t (NULL: zero, not all of
- * them). NULL: zero. */
+/* Returns the tangent of y, output output_nr, for the inputs' tangents t (an entry NULL: zero; at
+ * least one is not NULL). Returns NULL for zero. */
 typedef Tensor *TangentFn(Node *n, Tensor *const *t, int output_nr, Tensor *y);
 
 typedef struct {
@@ -71,22 +71,21 @@ typedef struct {
    * arguments behind the first are floats (x). */
   const char *fields;
   uint8_t each;         /* of NODE_EACH, NODE_SPARSE, NODE_PARTS */
-  const char *in_place; /* its name where the op was done in place, if that is another */
+  const char *in_place; /* the name for the in-place form, if it differs */
   TangentFn *tangent;   /* NULL: the transpose of grad */
 } NodeType;
 
 enum {
-  NODE_EACH = 1,   /* it goes element by element: takes whatever an unpack hook gives for what was
-                      saved, and sparse gradients, which ops refuse that take none. It leaves the
-                      gradient of an operand that is broadcast to be summed, and its own result
-                      may be the sum of the elements */
-  NODE_SPARSE = 2, /* it takes sparse gradients */
-  NODE_PARTS = 4   /* of NODE_EACH, a function of complex numbers that is not analytic */
+  NODE_EACH = 1,   /* element-wise: any tensor from an unpack hook fits; sparse gradients are
+                    * refused only by its ops; gradients of broadcast operands are left to be
+                    * summed; the op's own result may be a sum of elements */
+  NODE_SPARSE = 2, /* takes sparse gradients */
+  NODE_PARTS = 4   /* NODE_EACH whose function is not analytic for complex numbers */
 };
 
-/* Declares a node type and opens its gradient function; GRAD_EACH one that goes element by element,
- * GRAD_PARTS one of them that is not analytic, GRAD_SPARSE one that takes sparse gradients:
- *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... }      */
+/* Declares a node type and opens its gradient function. GRAD_EACH: element-wise. GRAD_PARTS:
+ * element-wise but not analytic. GRAD_SPARSE: takes sparse gradients.
+ *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... } */
 #define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, 0, NULL)
 #define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_EACH, NULL)
 #define GRAD_PARTS(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_EACH | NODE_PARTS, NULL)
@@ -97,9 +96,9 @@ enum {
   static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH, IN_PLACE, TANGENT_FUNCTION}; \
   static void grad_##NAME(__attribute__((unused)) Node *n, __attribute__((unused)) Tensor **g, \
                           __attribute__((unused)) Tensor **gi)
-/* Declares a node type whose tangent is not the transpose of its gradient: the gradient leaves
- * something out, or masks what is no number. TANGENT opens the function of the tangent:
- *     TANGENT(PutBackward0) { return t_put(t[0], saved(n, 0), t[1], n->numbers[0].i); }      */
+/* Declares a node type whose tangent is not the transpose of its gradient, because the gradient
+ * omits a term or masks NaNs. TANGENT opens the function of the tangent:
+ *     TANGENT(PutBackward0) { return t_put(t[0], saved(n, 0), t[1], n->numbers[0].i); } */
 #define GRAD_AND_TANGENT(NAME, FIELDS) \
   static TangentFn tangent_##NAME;     \
   GRAD_WITH(NAME, FIELDS, 0, NULL, tangent_##NAME)
@@ -107,12 +106,12 @@ enum {
   static Tensor *tangent_##NAME(Node *n, Tensor *const *t, __attribute__((unused)) int output_nr, \
                                 __attribute__((unused)) Tensor *y)
 
-/* What a gradient arriving at an output must look like. */
+/* The dtype and sizes that a gradient arriving at an output must have. */
 typedef struct {
   uint8_t dtype, ndim;
   bool defined;    /* gradients for it are checked */
-  bool described;  /* it is a tensor, with these sizes and this dtype */
-  uint8_t form;    /* of FORM_ABSENT: it has no elements, nor has a gradient */
+  bool described;  /* the output is a tensor; sizes and dtype are set */
+  uint8_t form;    /* FORM_ABSENT or 0: whether the output, and so a gradient, lacks elements */
   int64_t near[4]; /* the sizes, up to rank 4 */
   int64_t *far;    /* the sizes of higher ranks */
 } OutputMeta;
@@ -126,13 +125,13 @@ typedef enum { AT_TENSOR, AT_RETAIN, AT_CAPTURE, AT_PRE, AT_POST } HookPoint;
 typedef struct NodeHook {
   struct NodeHook *next;
   int32_t id;   /* the host's callable */
-  int32_t slot; /* AT_TENSOR, AT_RETAIN: which output */
+  int32_t slot; /* AT_TENSOR, AT_RETAIN: the output's number */
   uint8_t point;
-  /* AT_RETAIN: whose .grad is set; weak, the tensor removes the hook when it dies */
+  /* AT_RETAIN: the tensor whose .grad is set; weak, it removes the hook when it dies */
   Tensor *retained;
 } NodeHook;
 
-typedef struct Tangents Tangents; /* of a node's inputs, see forward.h */
+typedef struct Tangents Tangents; /* tangents of a node's inputs, see walk/forward.c */
 
 struct Node {
   int32_t refs;
@@ -149,22 +148,22 @@ struct Node {
   int32_t metadata;     /* id of the host's dictionary for this node; 0: none yet */
   bool freed;           /* saved values were released by a backward */
   bool guarded;         /* some saved value has hooks or a version to check */
-  bool running;         /* its gradient function is at work */
-  bool unpacked_inputs; /* inputs were saved that hooks have still to pack */
+  bool running;         /* its gradient function runs */
+  bool unpacked_inputs; /* some saved inputs wait for their pack hooks */
   uint8_t kind;         /* NODE_PLAIN, ... */
   NodeHook *hooks;
-  void *state;      /* of the backward that is running, see walk.c; the link of the dead list */
+  void *state;      /* visits of running backwards, see walk.c; then the link of the dead list */
   Tensor *variable; /* accumulators: the leaf, owned */
-  Node *inner;      /* CopySlices: the node of the op done on the view, owned */
-  struct Origin *origin; /* anomaly.h: where it was made; NULL unless that is recorded */
-  Tangents *tangents;    /* while outputs wait for theirs, owned */
-  bool unrecorded;       /* made for the sake of tangents alone */
-  bool in_float;  /* of an op of half types: gradients come in one, its formula is of float */
-  uint16_t kinds; /* ScalarKind of the first arguments of the call, two bits each */
-  uint16_t row;   /* which of op_rows was called, if one of them is not 0 */
+  Node *inner;      /* CopySlices: the node of the in-place op on the view, owned */
+  struct Origin *origin; /* anomaly mode: the place it was made at, else NULL */
+  Tangents *tangents;    /* the inputs' tangents while outputs wait for theirs, owned */
+  bool unrecorded;       /* made for tangents only */
+  bool in_float;         /* half gradients arrive, the gradient function computes in float */
+  uint16_t kinds;        /* ScalarKind of the first arguments of the call, two bits each */
+  uint16_t row;          /* the row in op_rows that was called, if `kinds` is not 0 */
 };
 
-/* NODE_SLICE: of type AsStridedView. */
+/* NODE_SLICE: the type is AsStridedView. */
 enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_SLICE, NODE_HOST, NODE_ERROR };
 #define NODE_MAGIC 0x70676e31u
 static inline bool node_is(const void *handle) {
@@ -173,20 +172,20 @@ static inline bool node_is(const void *handle) {
 
 /* --- modes --- */
 extern bool grad_mode; /* whether ops make nodes now: to be recorded, or for tangents */
-extern bool recording; /* is_grad_enabled, or what a backward asks for: nodes become histories */
-/* Gradients are made of ops, each of which the host may answer, recorded or not. */
+extern bool recording; /* is_grad_enabled, or create_graph of a backward: nodes become histories */
+/* Gradient functions use ops alone, recorded or not: the host may answer each of them. */
 extern bool by_ops;
-/* Of tensors of FORM_HOSTED: t without a history, as the host makes it, and g added to a sum in
- * place. NULL and false: it made none. */
+/* For tensors of FORM_HOSTED: the host detaches t, or adds g to `sum` in place. NULL and false: the
+ * host gave no result. */
 extern Tensor *(*detached_by_host)(Tensor *t);
-extern double (*number_by_host)(Tensor *t); /* its one element */
+extern double (*number_by_host)(Tensor *t); /* the one element of t */
 extern bool (*added_by_host)(Tensor *sum, Tensor *g);
 extern bool any_layout;       /* a new gradient need not have its leaf's strides */
 extern bool saved_check_mode; /* "check" instead of "snapshot" */
-extern bool view_replay;      /* views are recorded anew as they were made, not as_strided */
+extern bool view_replay;      /* rebuilds views by their own nodes, not by as_strided */
 
-/* Evaluates an expression, or runs the block that follows, while ops make no nodes. What grad_mode
- * was comes back at the end of it, however it is left. */
+/* Evaluates an expression, or runs the following block, while ops make no nodes. grad_mode is
+ * restored at the end, however control leaves. */
 static inline bool grad_mode_off(void) {
   bool was = grad_mode;
   grad_mode = false;
@@ -202,48 +201,48 @@ static inline void grad_mode_back(const bool *was) { grad_mode = *was; }
 #define WITHOUT_GRAD_BLOCK for (GRAD_MODE_WAS, once_ = true; once_; once_ = false)
 
 /* --- recording --- */
-/* An inference tensor may be marked, but nothing is recorded for its sake. */
+/* An inference tensor may have FLAG_REQUIRES_GRAD but never causes recording. */
 static inline bool tensor_requires_grad(const Tensor *t) {
   if (t->grad_fn || (t->flags & (FLAG_REQUIRES_GRAD | FLAG_INFERENCE)) == FLAG_REQUIRES_GRAD)
     return true;
   const Tensor *base = t->meta ? t->meta->base : 0;
   return base && (base->grad_fn || (base->flags & FLAG_REQUIRES_GRAD));
 }
-/* Whether a function of t has a history or a tangent. */
+/* Whether the result of an op on t would get a history or a tangent. */
 bool tensor_tracked(const Tensor *t);
-/* Whether an op on these (NULL-terminated; NULL-able ones go through node_new_list) is recorded. */
-/* up to a NULL */
+/* The node of an op on `inputs`, which end with NULL; NULL if the op is not recorded. node_new_list
+ * takes inputs that may be NULL. */
 Node *node_new_for(const NodeType *type, int n_saves, int n_numbers, Tensor *const *inputs);
 #define node_new(type, n_saves, n_numbers, ...) \
   node_new_for(type, n_saves, n_numbers, (Tensor *const[]){__VA_ARGS__})
 Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs);
-Node *node_alone(const NodeType *type, int n_saves); /* not recorded: keeps tensors as nodes do */
-Node *node_beside(const NodeType *type, const Node *n); /* of the same inputs */
-/* For nodes whose saves are counted only later (NODE_HOST). */
+Node *node_alone(const NodeType *type, int n_saves);    /* in no graph, only for its saves */
+Node *node_beside(const NodeType *type, const Node *n); /* with the inputs of n */
+/* For nodes whose number of saves is known only after they are made (NODE_HOST). */
 bool node_make_saves(Node *n, int n_saves);
-/* Whether the gradient of this input is wanted: by anyone when recording, by the running
- * backward in a GRAD. */
+/* Whether the gradient of this input is wanted: while recording, by any backward; in a GRAD, by the
+ * running one. */
 bool needs(const Node *n, int input);
 void save(Node *n, int slot, Tensor *t);        /* an input (n may be NULL, t may be NULL) */
 void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history */
-/* NULL if none was saved; fails if it was freed, or written to in "check" mode. A complex tensor
- * comes conjugated: so a formula of real numbers is that of analytic functions too. */
+/* NULL if none was saved; fails if it was freed, or written to in "check" mode. Returns a complex
+ * tensor conjugated, so that the formula for real numbers also holds for analytic functions. */
 Tensor *saved(Node *n, int slot);
-Tensor *saved_plain(Node *n, int slot); /* as it was, for formulas of other functions */
-extern Tensor *(*conjugate)(Tensor *t); /* t_conj, for the former */
-/* Notes what output k is like; `defined`: gradients for it are checked. */
+Tensor *saved_plain(Node *n, int slot); /* not conjugated, for functions that are not analytic */
+extern Tensor *(*conjugate)(Tensor *t); /* t_conj, used by saved */
+/* Stores the dtype and sizes of output k; `defined`: gradients for it are checked. */
 bool node_describe(Node *n, int k, const Tensor *y, bool defined);
 /* Gives y the node as its history; consumes the node's reference; both may be NULL. */
 Tensor *set_history(Tensor *y, Node *n);
-/* outputs of one node, in order; none after one that failed */
+/* for the outputs of one node, in order; no call may follow a failed one */
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr);
-void set_histories(Tensor **y, Node *n, int count); /* all of them; NULL after a failure */
-/* y as another form of its op records it: PyTorch numbers the nodes of in-place and scalar forms
- * apart. `name` is static. */
+void set_histories(Tensor **y, Node *n, int count); /* for all outputs; sets NULL after a failure */
+/* Renames y's node for another form of the op: PyTorch numbers the nodes of in-place and scalar
+ * forms separately. `name` is static. */
 Tensor *renamed(Tensor *y, const char *name);
-/* what it saved has other names too */
+/* also renames the saved values */
 Tensor *renamed_with(Tensor *y, const char *name, const char *fields);
-/* Declares node_NAME, of an op that PyTorch records without a derivative. */
+/* Declares node_NAME, the type for an op that PyTorch records without a derivative. */
 #define NO_DERIVATIVE(name)                                                 \
   static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {             \
     (void)n, (void)g, (void)gi;                                             \
@@ -251,10 +250,10 @@ Tensor *renamed_with(Tensor *y, const char *name, const char *fields);
   }                                                                         \
   static const NodeType node_##name = {                                     \
       "torch::autograd::NotImplemented", refuse_##name, "", false, NULL, NULL};
-/* One that nothing records yet; NULL if it cannot have so many of them. */
+/* A node outside any graph; NULL if a count exceeds node_may_have's limit. */
 Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers);
 Node *node_unnumbered(const NodeType *type); /* takes no number of the sequence */
-bool node_may_have(int n, const char *what); /* as many; the error is set if not */
+bool node_may_have(int n, const char *what); /* at most UINT16_MAX; or the error */
 bool node_describe_output(Node *n, int k, const Tensor *y);
 void node_drop(Node *n); /* a node that was made but will not be used (after a failure) */
 static inline void num_i(Node *n, int k, int64_t v) {
@@ -265,90 +264,91 @@ static inline void num_f(Node *n, int k, double v) {
 }
 
 /* --- numbers of the host (fields.c) --- */
-/* How many numbers a field takes, from number `at` on; it begins at its colon. */
+/* The count of numbers of a field, the first being number `at`; `field` points at its colon. */
 int node_width(const Node *n, const char *field, int at);
-/* What a number of the host was that is kept as a double: an int if it is whole, or as noted. */
+/* The host's type of a number that is kept as a double: SCALAR_BY_VALUE is an int if whole, else a
+ * float. */
 typedef enum { SCALAR_BY_VALUE, SCALAR_FLOAT, SCALAR_BOOL, SCALAR_COMPLEX } ScalarKind;
 enum { NOTED_KINDS = 8 };
-/* That of number `at`. */
+/* The kind of number `at`. */
 ScalarKind node_kind(const Node *n, int at);
 
 /* --- saved values (saved.c) --- */
 void saves_pack(Node *n); /* runs the pack hooks on the inputs that were saved */
-/* Before a node runs: unpacks what hooks packed and checks what has a version, used by the
- * formula or not. */
+/* Before a node runs: unpacks packed values and checks versions, also of values that the gradient
+ * function does not use. */
 bool saves_ready(Node *n);
-void saves_done(Node *n); /* after it ran: lets go of what was unpacked */
-/* After an in-place op on self whose node is n: its outputs are self, its input is what self
- * was. */
+void saves_done(Node *n); /* after it ran: releases the unpacked values */
+/* After an in-place op on self with node n: saved outputs follow self's version, the saved input no
+ * longer does. */
 void saves_written(Node *n, Tensor *self);
-extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if none does */
-extern Tensor *(*inplace_copy)(Tensor *t); /* how that is cloned */
-/* Of the output that z is: z is saved, where the same in float was. */
+extern Tensor *inplace_self; /* the tensor that the running in-place op writes to; NULL: none */
+extern Tensor *(*inplace_copy)(Tensor *t); /* clones inplace_self */
+/* Replaces the float form of output z by z among n's saved values. */
 void saves_narrowed(Node *n, Tensor *z);
-/* z is the output of n in the place of another, which was saved. */
+/* Replaces a saved output of n by z, which took its place as the output. */
 void saves_replaced(Node *n, Tensor *z);
 void saved_release(Saved *s);
 Tensor *saved_for_host(Node *n, int slot);
-void *saved_freed(void); /* sets the error of a graph that was freed */
-/* Packs a saved value with a pair of hooks of the host. PyTorch's four errors. */
+void *saved_freed(void); /* sets the error for a freed graph */
+/* Packs a saved value with a pair of the host's hooks; false with the error set. */
 bool saved_register_hooks(Node *n, int slot, int32_t hooks);
-/* The pairs of hooks for what is saved from now on; the innermost counts, 0 is a pair that does
- * nothing. */
+/* Pushes and pops the pair of hooks for values saved from now on. The innermost pair is used; id 0
+ * is a pair that does nothing. */
 bool saved_hooks_push(int32_t id);
 void saved_hooks_pop(void);
-/* what was pushed and popped in a backward is as it was before */
+/* restores the hooks as they were before that backward */
 void saved_hooks_end(int64_t task);
-/* The backward that hooks are pushed in, by its number: what it pushes goes with it. NULL: none. */
+/* The number of the backward that hooks are pushed in; the hooks end with it. NULL: none. */
 extern const int64_t *saved_hooks_task;
-/* Until enabled (NULL), hooks are refused with this message; fails with it at once if there are
- * some now. */
+/* Until enabled (NULL), pushing hooks fails with this message; fails with it at once if hooks are
+ * pushed now. */
 bool saved_hooks_disable(const char *text);
 const char *saved_hooks_disabled(void); /* NULL: not disabled */
 
 /* --- histories --- */
-/* Gives y, which nobody has seen, the history and the tangent of x: it is the same tensor to the
- * tape. */
+/* Gives y, a tensor just made, the history and the tangent of x: the tape treats the two as one. */
 bool tensor_stand_in(Tensor *y, Tensor *x);
-/* y in float, for one call of an op that has no loops of y's half type; see ops/in_float.h. */
+/* y in float, for one call of an op without loops for y's half type; see ops/in_float.h. */
 extern Tensor *(*widened)(Tensor *y);
-/* What y stands for, if it is such a copy as it was made. */
+/* The half tensor that y, made by `widened`, stands for; NULL if y is no such copy or was written
+ * to. */
 static inline Tensor *narrow_form(const Tensor *y) {
   Tensor *of = y->meta ? y->meta->stands_for : NULL;
   return of && of->dtype != y->dtype && !tensor_version(y) ? of : NULL;
 }
-/* z, y narrowed to a half type, is from now on the output of y's node that y was: a half gradient
- * comes to the node, which keeps z instead of y. */
+/* Makes z, y narrowed to a half type, the output of y's node in y's place. The node gets half
+ * gradients and keeps z instead of y. */
 bool tensor_take_output(Tensor *z, Tensor *y);
-extern bool computes_in_float; /* an op whose outputs will be narrowed runs */
-/* Borrowed; regenerates the one of a view whose base changed, and fails if that view allows
- * none. */
+extern bool computes_in_float; /* the running op's outputs will be narrowed */
+/* Borrowed. Regenerates the node of a view whose base was written to; fails if the view allows no
+ * new history. */
 Node *tensor_grad_fn(Tensor *t);
-Edge tensor_edge(Tensor *t); /* owned reference; the accumulator of a leaf; {NULL} if none */
-/* going by the node it has, which for a view may be of before a write */
+Edge tensor_edge(Tensor *t); /* an owned reference, for a leaf its accumulator; {NULL}: none */
+/* by t->grad_fn, which for a view may date from before a write to its base */
 bool tensor_is_leaf(const Tensor *t);
 bool tensor_is_view(const Tensor *t);
 /* Before an in-place write: leaf and view rules of PyTorch. False with the error set. */
 bool check_inplace(Tensor *t);
-bool check_inference_write(const Tensor *t); /* the one of them that holds for out= too */
+bool check_inference_write(const Tensor *t); /* holds for out= too */
 const char *node_short_name(const Node *n);  /* without the namespace, as PyTorch prints it */
-/* its name without "Backward0", or without "Backward" alone */
+/* the name without "Backward0", or with the number but without "Backward" */
 const char *node_stem(const Node *n);
-/* After an in-place op on t whose node is n (NULL when nothing needs a gradient). Consumes n. */
+/* Records an in-place op on t with node n (NULL: no gradient needed). Consumes n. */
 void rebase_history(Tensor *t, Node *n);
 void rebase_output(Tensor *t, Node *n, int output_nr); /* t is output output_nr of n */
-/* Whether writing to x what depends on `value` (NULL: nothing) keeps to those rules. */
+/* check_inplace for writing values that depend on `value` (NULL: none) to x. */
 bool check_inplace_by(Tensor *x, const Tensor *value);
 /* Makes v (just made by tensor_alias from self) a view of self: version, base, origin. */
 Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin);
-/* The node of a view of x without saves: recorded or not, where view_replay wants to know it. */
+/* The node of a view of x, without saves; also made unrecorded under view_replay. */
 Node *node_of_view(const NodeType *type, int n_numbers, Tensor *x);
 Tensor *t_detach(Tensor *t);
 Tensor *t_detach_(Tensor *t);
 void node_retain(Node *n);
 void node_release(Node *n);
 void node_release_saved(Node *n);
-/* What an in-place op must not do because of t's history, when it will be recorded. */
+/* Whether t's history allows a recorded in-place op; sets the error if not. */
 bool check_rebase(Tensor *t);
 Node *tensor_accumulator(Tensor *t); /* owned; of a leaf that requires grad */
 NodeHook *node_add_hook(Node *n, HookPoint point, int32_t id, int32_t slot);
@@ -357,21 +357,21 @@ extern const NodeType AccumulateGrad, CopySlices, AsStridedView;
 
 /* --- walking back (walk.c) --- */
 typedef struct Task Task;
-/* What a walk that is under way notes at a node; several may be. */
+/* A running walk's entry at a node; walks may nest. */
 typedef struct Visit {
   Task *task;
-  struct Visit *below; /* of an outer walk, at the same node */
-  bool needed;         /* its gradients are wanted: it runs or is captured */
+  struct Visit *below; /* an outer walk's entry at the same node */
+  bool needed;         /* the node runs or its gradients are captured */
 } Visit;
 extern Task
-    *pruned_task; /* the walk that runs, if inputs were named: some gradients are not needed */
+    *pruned_task; /* the running walk, if inputs were named: some gradients are not needed */
 static inline Visit *visit_of(const Task *task, const Node *n) {
   Visit *v = n->state;
   while (v && v->task != task) v = v->below;
   return v;
 }
 
-/* Joins tensors to the tape: called once, before the first tensor. */
+/* Installs the tape's functions in letting_go: called once, before the first tensor. */
 void tape_begin(void);
 int64_t node_live_count(void);
 uint64_t node_sequence(void); /* of the next node */

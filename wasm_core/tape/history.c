@@ -1,5 +1,5 @@
-/* Histories: the node that made a tensor, that of a view whose base was written to, and what may be
- * written to; see graph.h. */
+/* Histories: the nodes of tensors, new nodes for views whose base was written to, and checks before
+ * in-place writes; see graph.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ bool node_describe_output(Node *n, int k, const Tensor *y) {
 
 /* ------------------------------------------------------------ edges */
 
-/* What these pass on is the walk's to say (walk/apply.c): it accumulates, or writes into slices. */
+/* These types have no gradient function: walk/apply.c accumulates, or writes into slices. */
 const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", NULL, "", false, NULL, NULL};
 const NodeType AsStridedView = {"AsStridedBackward0", NULL, "", false, NULL, NULL};
 const NodeType CopySlices = {"torch::autograd::CopySlices", NULL, "", false, NULL, NULL};
@@ -152,8 +152,8 @@ static const char *const origin_texts[] = {
         "associated with the custom Function, leading to incorrect gradients. This behavior is "
         "forbidden. You can fix this by cloning the output of the custom Function."};
 
-/* The error for writing to a view that allows no history, or (`by_others`) for having written to
- * what it is a view of. */
+/* The error for a write to a view that allows no new history, or (`by_others`) for an earlier write
+ * to its base. */
 static void refuse_view(const Tensor *t, bool by_others) {
   const Node *fn = t->grad_fn;
   int origin = t->meta->view_origin;
@@ -177,7 +177,7 @@ static void refuse_view(const Tensor *t, bool by_others) {
   else fail(ERR_RUNTIME, "%s %s", subject, origin_texts[origin]);
 }
 
-/* Of v as a view of `from`, whatever made it; consumes the edge. */
+/* An as_strided node for v as a view of `from`; consumes the edge. */
 static Node *node_strided(const Tensor *from, const Tensor *v, Edge to) {
   Node *n = node_bare(&AsStridedView, 1, 0, geometry_count(from, v));
   if (!n) {
@@ -192,7 +192,7 @@ static Node *node_strided(const Tensor *from, const Tensor *v, Edge to) {
   return n;
 }
 
-/* The same as n, of another input; consumes the edge. */
+/* A copy of n with another input; consumes the edge. */
 static Node *node_like(const Node *n, Edge to) {
   Node *same = node_bare(n->type, 1, 0, n->n_numbers);
   if (!same) {
@@ -207,7 +207,7 @@ static Node *node_like(const Node *n, Edge to) {
   return same;
 }
 
-/* What made a view is a chain of nodes that are in no graph, down to the one on its base. */
+/* made_by is a chain of nodes outside any graph, from the view down to the node on its base. */
 void view_note(Tensor *self, Tensor *v, const Node *n) {
   const Meta *from = self->meta;
   Node *before = from ? from->made_by : NULL;
@@ -219,7 +219,7 @@ void view_note(Tensor *self, Tensor *v, const Node *n) {
   v->meta->made_by = made;
 }
 
-/* The nodes that made a view, on its base as it is now. */
+/* Copies the chain of nodes that made a view onto the base's present history. */
 static Node *node_replayed(Node *last, Tensor *base) {
   int64_t count = 0;
   for (Node *n = last; n; n = n->edges[0].node) count++;

@@ -1,4 +1,4 @@
-/* Callbacks into the host and the list of those that are no longer needed; see host.h. */
+/* Callbacks into the host; see host.h. */
 #include "tape/host.h"
 
 #include "ground/memory.h"
@@ -25,7 +25,7 @@ static void wrong_count(int32_t kind, int32_t id, int got, int wanted) {
 bool host_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out,
                 int *n_out) {
   static int32_t depth;
-  /* An answer for an op takes about four times the host's stack that a hook does. */
+  /* An answer for an op takes about four times as much of the host's stack as a hook. */
   const int32_t deeper = kind == HOST_DISPATCH ? 4 : 1;
   if (failed()) return false;
   if (depth + deeper > *host_port.most_nested) {
@@ -49,7 +49,7 @@ void host_hand_out(int n, Tensor *const *in, int64_t *words) {
 
 const char *host_told(void) { return host_port.data; }
 
-/* What hosts return as 1 is no tensor, but of a type that they told. */
+/* The word 1 is a result that is no tensor; host_told has its type. */
 bool host_take_in(int n, const int64_t *words, Tensor **out) {
   for (int i = 0; i < n && !failed(); i++) {
     if (words[i] == 1) fail(ERR_TYPE, "expected Variable, but hook returned '%s'", host_told());
@@ -159,7 +159,7 @@ const char *host_line(int32_t trace) { return ask_text(HOST_LINE, trace); }
 const char *host_name(int32_t hook) { return ask_text(HOST_NAME, hook); }
 
 int64_t host_clock(int32_t event) {
-  static int64_t nanoseconds; /* the last it told, if it fails now */
+  static int64_t nanoseconds; /* keeps the last time for a call that fails */
   if (host_port.enter(HOST_CLOCK, event, 0, NULL, 1, &nanoseconds) < 0)
     fail(ERR_HOST, "a callback raised");
   return nanoseconds;

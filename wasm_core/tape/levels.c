@@ -7,7 +7,7 @@
 #include "tensor/tensor.h"
 
 uint32_t vmap_levels;
-static uint32_t taken; /* by any thread */
+static uint32_t taken; /* levels in use by any thread */
 static struct {
   int64_t size;
   Randomness randomness;
@@ -27,7 +27,7 @@ int32_t vmap_enter(int64_t size, const char *randomness) {
   while (level <= MAX_LEVELS && taken & bit_of(level)) level++;
   if (level > MAX_LEVELS) fail(ERR_RUNTIME, "vmap: at most %d levels can be nested", MAX_LEVELS);
   if (failed()) return 0;
-  static const char initials[] = "edst"; /* of the kinds in order */
+  static const char initials[] = "edst"; /* of the members of Randomness, in order */
   const char *kind = strchr(initials, randomness[0]);
   levels[level - 1].size = size;
   levels[level - 1].randomness = kind && *kind ? (Randomness)(kind - initials) : RANDOM_ERROR;

@@ -1,4 +1,4 @@
-/* What holds for all that is recorded now; see graph.h, anomaly.h and forward.h. */
+/* The tape's modes and other global variables; see graph.h, anomaly.h and forward.h. */
 #include "tape/anomaly.h"
 #include "tape/forward.h"
 #include "tape/graph.h"

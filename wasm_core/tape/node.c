@@ -1,4 +1,4 @@
-/* Nodes: how they are made, what they are called, what they let go of as they die; see graph.h. */
+/* Creation, names and release of nodes; see graph.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -117,7 +117,7 @@ static void form_release(int64_t *form) {
   if (form) mem_free(form, form_bytes(form[FORM_RANK]));
 }
 
-/* What only hooks and the check mode leave. */
+/* Releases the fields that only hooks and check mode set. */
 static NOINLINE void guards_release(Saved *s) {
   Saved old = *s;
   s->original = s->unpacked = NULL;
@@ -145,7 +145,7 @@ void saved_release(Saved *s) {
 void node_release_saved(Node *n) {
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
   n->freed = n->freed || n->n_saves > 0 || n->kind == NODE_HOST || n->inner;
-  /* else it is run by itself too */
+  /* another reference means that it also runs by itself */
   if (n->inner && n->inner->refs == 1) node_release_saved(n->inner);
 }
 
@@ -186,11 +186,11 @@ static void bury(Node *n) {
   tensor_release(variable);
 }
 
-/* Graphs are as deep as the user made them, so the dead queue up instead of recursing. */
+/* Graphs may be deep, so dead nodes are queued instead of released recursively. */
 void node_release(Node *n) {
   if (!n) return;
   if (--n->refs > 0) {
-    /* The host's object holds the last reference: the engine no longer holds the object. */
+    /* Only the host's object still refers to the node: let the object go. */
     if (n->kind == NODE_HOST && n->refs == 1) host_drop(n->host);
     return;
   }
@@ -210,7 +210,7 @@ void node_drop(Node *n) { node_release(n); }
 
 /* ------------------------------------------------------------ other names */
 
-/* Types that differ from another in their names alone; they stay. */
+/* Types that differ from another only in their names; never freed. */
 typedef struct Renamed {
   NodeType type;
   struct Renamed *next;
@@ -264,7 +264,7 @@ bool needs(const Node *n, int input) {
   return v && v->needed;
 }
 
-/* The hook that fills .grad of a tensor goes with it. */
+/* Removes the hook that fills t's .grad. */
 static void forget_retained(Tensor *t) {
   for (NodeHook **at = t->grad_fn ? &t->grad_fn->hooks : NULL; at && *at; at = &(*at)->next)
     if ((*at)->retained == t) {

@@ -1,7 +1,7 @@
 /* The events of a profile, in the order in which they began; see profile.h.
  *
- * Names are those of rows, node types and callers' ranges. Memory is counted without what the
- * profile itself holds. */
+ * Names come from rows, node types and callers' ranges. Memory is counted without the profile's
+ * own. */
 #include "tape/profile.h"
 
 #include <string.h>
@@ -15,11 +15,12 @@ int32_t profiled_thread = -1;
 static int32_t owner = -1; /* the thread that started the profile */
 
 typedef struct {
-  char *name;     /* a range's is owned; others belong to the table or to a type of nodes */
-  int32_t length; /* of it */
-  int64_t start, end, sequence, bytes; /* nanoseconds; the node's number; what it left allocated */
+  char *name;                          /* owned for ranges; others belong to a row or a node type */
+  int32_t length;                      /* of the name */
+  int64_t start, end, sequence, bytes; /* nanoseconds; the node's number; bytes it left allocated */
   int64_t out_numel;                   /* elements of an op's result */
-  int64_t shapes_at, n_shapes; /* in `shapes`: rank, then sizes; rank 0 for what is no tensor */
+  int64_t shapes_at, n_shapes; /* in `shapes`: rank, then sizes; rank 0 for arguments that are no
+                                * tensors */
   int32_t parent;
   uint8_t kind;
   bool inplace;
@@ -30,9 +31,9 @@ static int64_t *shapes;
 static int64_t n_events, cap_events, n_shapes, cap_shapes, n_name_bytes;
 static int32_t open_event = -1;
 static bool with_shapes, with_memory, with_flops;
-static const char *row_begun; /* the op that a host called, until its function is entered */
+static const char *row_begun; /* the op that the host called, until its function is entered */
 
-/* Room for one more, by doubling. */
+/* Makes room for `needed` entries, with a factor of two. */
 static bool grow(void **array, int64_t *cap, int64_t needed, size_t size) {
   if (needed <= *cap) return true;
   int64_t wanted = 2 * needed + 256;
@@ -52,7 +53,7 @@ static int64_t others_bytes(void) {
 
 static bool owns_name(ProfileKind kind) { return kind == PROFILE_RANGE || kind == PROFILE_ASYNC; }
 
-/* Gives NULL too where the name, of which it keeps a copy if it is a range's, found no room. */
+/* Begins an event, and copies a range's name. NULL without memory. */
 static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
   void *grown = events;
   char *kept = (char *)(uintptr_t)name;
@@ -79,7 +80,7 @@ static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
   return e;
 }
 
-/* The shape of one argument. */
+/* Records the shape of one argument (NULL: no tensor). */
 static void note_shape(Event *e, const Tensor *t) {
   void *grown = shapes;
   int rank = t ? t->ndim : 0;
@@ -186,7 +187,7 @@ void op_profile_begin_async(Call *c) {
   ret_int(c, e ? e - events : -1);
 }
 
-/* By kind: PyTorch's number of the scope, and what stands before the name. */
+/* For each kind: PyTorch's number of the scope, and the prefix of the name. */
 static const struct {
   int scope;
   const char *prefix;
@@ -200,8 +201,8 @@ static const int64_t *shape_at(const Event *e, int64_t k) {
   return at;
 }
 
-/* What each element of a result sums over: the last sizes of an operand, so many; none where it
- * is one operation. */
+/* Each element of a result sums over the last n_sizes dimensions of an operand; 0: it is one
+ * operation. */
 static const struct {
   const char *name;
   uint8_t operand, n_sizes;

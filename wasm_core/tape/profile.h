@@ -1,6 +1,6 @@
-/* What ran, when and for how long, while a profile is on: calls of ops, ranges that the user
- * names, and the nodes of a backward. The host owns the clock and reads the events one by one;
- * reports are made of lists of such (profile_report.c). */
+/* Events of a profile with their times: calls of ops, ranges that the user names, and nodes of a
+ * backward. The host owns the clock and reads the events one by one; profile_report.c makes reports
+ * from lists of them. */
 #ifndef PG_PROFILE_H
 #define PG_PROFILE_H
 
@@ -13,18 +13,19 @@ typedef enum {
   PROFILE_RANGE,
   PROFILE_EVALUATION,
   PROFILE_NODE,
-  PROFILE_ASYNC, /* what is done elsewhere meanwhile: nothing is inside of it */
+  PROFILE_ASYNC, /* work done elsewhere meanwhile; no event is inside it */
 } ProfileKind;
 
-extern bool profiling; /* asked before each of the functions below; set by profile_listen */
-extern int32_t profiled_thread; /* whose calls are recorded; -1: nobody's */
+extern bool profiling; /* the functions below are called only if it is set; profile_listen sets
+                        * it */
+extern int32_t profiled_thread; /* the thread whose calls are recorded; -1: none */
 
-/* The number of the new event, which is inside of the one that is open; -1 without memory. */
+/* The number of the new event, a child of the open one; -1 without memory. */
 int32_t profile_op_begin(const Call *c);
 int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor *const *grads);
 void profile_end(int32_t event);
-extern const Watcher profile_watcher; /* records the ops that others are made of */
-/* Whether what is called next is recorded. */
+extern const Watcher profile_watcher; /* records ops called by other ops */
+/* Starts or stops recording. */
 static inline void profile_listen(bool on) {
   profiling = on;
   listen(on ? &profile_watcher : NULL);
@@ -33,12 +34,12 @@ void profile_op_end(int32_t event, const Call *c);
 
 void op_profile_start(bool shapes, bool memory, bool flops);
 void op_profile_stop(void);
-void op_profile_clear(void);     /* lets the events go */
-void op_profile_toggle(bool on); /* of the profile that runs; nothing without one */
+void op_profile_clear(void);     /* frees the events */
+void op_profile_toggle(bool on); /* pauses or resumes the running profile */
 void op_profile_begin_range(Call *c);
 void op_profile_begin_async(Call *c);
 void op_profile_event(Call *c);    /* event i as an object of JSON; none past the end */
-void op_profile_quantity(Call *c); /* microseconds or bytes in words */
+void op_profile_quantity(Call *c); /* a text of microseconds or bytes */
 void op_profile_table(Call *c);
 void op_profile_trace(Call *c);
 

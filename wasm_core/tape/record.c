@@ -1,4 +1,4 @@
-/* Recording: which calls get a node, and what becomes of their results; see graph.h. */
+/* Recording: nodes for calls, and histories for their results; see graph.h. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------ recording */
 
-/* The node of a call if `any` of its inputs is recorded; forward mode may want one all the same. */
+/* The node of a call if `any` input is recorded, or if forward mode needs one. */
 INLINE Node *node_if(bool any, const NodeType *type, int n_saves, int n_numbers, int n,
                      Tensor *const *inputs) {
   if (!(any || forward_on) || failed()) return NULL;
@@ -148,7 +148,7 @@ static void rebase_view(Tensor *t, Node *inner) {
   Tensor *base = t->meta->base;
   bool inner_first = inner->n_edges && inner->edges[0].node == t->grad_fn && t->grad_fn &&
                      inner->edges[0].input_nr == t->output_nr;
-  int shift = inner_first ? 0 : 1; /* the base's edge stands for the slice's */
+  int shift = inner_first ? 0 : 1; /* the base's edge replaces the slice's */
   Node *n = node_bare(&CopySlices, inner->n_edges + shift, 0, geometry_count(base, t));
   if (!n) {
     node_release(inner);
@@ -163,7 +163,7 @@ static void rebase_view(Tensor *t, Node *inner) {
     node_retain(inner->edges[i].node);
   }
   rebase_plain(base, n, 0);
-  /* whether or not its version tells: the node may have been made after the write */
+  /* even if the version is unchanged: the node may have been made after the write */
   renew_view(t);
 }
 

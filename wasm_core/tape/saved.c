@@ -1,9 +1,9 @@
-/* Saved values: what a node keeps of tensors for its gradient, and how it gets them back.
+/* Saved values: the tensors that a node keeps for its gradient, and their return.
  *
- * A value is a snapshot, or what the host's pack hook made of the tensor (an id of the host's);
- * its place in the graph is kept apart, as of the moment of saving. An output is kept without
- * its node, so that nothing owns itself. In "check" mode the versions are kept too, and the
- * input itself, whose history the message of a modified tensor names. */
+ * A value is a snapshot, or the host's id of its pack hook's result. The tensor's edge at the time
+ * of saving is kept separately. An output is kept without its node, so that a node does not own
+ * itself. "check" mode also keeps the versions, and the input itself, whose history the error for a
+ * modified tensor names. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,8 +33,8 @@ static int64_t *form_of(const Tensor *t) {
   return form;
 }
 
-/* Gradients read what they saved as what it was: its indices, its rows. Only those that go
- * element by element, and the host's own, may be given another thing. */
+/* Gradient functions rely on the dtype and sizes of saved tensors. Only element-wise nodes and the
+ * host's nodes take other ones. */
 static bool form_fits(const Node *n, const int64_t *form, const Tensor *t) {
   if (n->type->each & NODE_EACH || n->kind == NODE_HOST) return true;
   int rank = (int)form[FORM_RANK];
@@ -50,15 +50,15 @@ static bool form_fits(const Node *n, const int64_t *form, const Tensor *t) {
 
 /* ------------------------------------------------------------ default hooks */
 
-enum { HOOKS_CAP = 512 }; /* scopes within scopes */
-/* Of one thread, while it has some. What the hooks of a backward change is changed in a copy,
- * which goes with the backward. */
+enum { HOOKS_CAP = 512 }; /* nested scopes */
+/* The pairs of hooks of one thread that has any. A backward changes a copy, which ends with the
+ * backward. */
 typedef struct Hooks {
   struct Hooks *next;
-  int64_t task; /* whose copy it is; below 0: it is none */
+  int64_t task; /* the backward that the copy belongs to; below 0: no copy */
   int32_t thread, n;
-  int32_t floor;  /* of a copy: the ids below are those of what it was copied from */
-  char *disabled; /* the message for those who would use hooks now; NULL: they may */
+  int32_t floor;  /* in a copy: the count of ids that the original owns */
+  char *disabled; /* the error for pushing hooks now; NULL: allowed */
   int32_t ids[HOOKS_CAP];
 } Hooks;
 static Hooks *all_hooks;
@@ -77,7 +77,7 @@ static void disable(Hooks *h, const char *text) {
   h->disabled = copy;
 }
 
-/* Those to be changed now. */
+/* The hooks to change now: the thread's, or in a backward its copy. */
 static Hooks *make_hooks(void) {
   int64_t task = saved_hooks_task ? *saved_hooks_task : -1;
   Hooks *from = own_hooks(), *h = from;
@@ -166,7 +166,7 @@ static void keep_version(Saved *s, Tensor *t) {
   s->version_saved = s->version->value;
 }
 
-/* Hands t to a pair of hooks; what pack returns stays with the host. */
+/* Passes t to a pair of hooks; the host keeps the packed object. */
 static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
   uint32_t version = tensor_version(t);
   s->form = form_of(t);
@@ -183,7 +183,7 @@ static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
   return !failed();
 }
 
-/* The pair of hooks for t: none for numbers of the host, which are not its tensors. */
+/* The pair of hooks for t; 0 for the host's numbers, which it did not pass as tensors. */
 static int32_t hooks_for(const Node *n, const Tensor *t) {
   const Hooks *h = all_hooks && !is_wrapped(t) && !n->unrecorded ? own_hooks() : NULL;
   return h && h->n ? h->ids[h->n - 1] : 0;
@@ -198,7 +198,7 @@ static bool may_be_saved(const Tensor *t) {
   return false;
 }
 
-/* Of the host's tensors there are no snapshots: an input is kept itself, an output detached. */
+/* Tensors of FORM_HOSTED have no snapshots: keeps an input itself, an output detached. */
 static bool keep_hosted(Node *n, Saved *s, Tensor *t) {
   Tensor *v = s->is_output ? detached_by_host(t) : t;
   if (!v) return failed() ? false : (s->set = false);
@@ -223,14 +223,14 @@ static bool keep_value(Node *n, Saved *s, Tensor *t) {
   return !failed();
 }
 
-/* What was packed is needed once more, as it was, for the tangents of the node's outputs. */
+/* Keeps a snapshot of a packed tensor, for the tangents of the node's outputs. */
 static Tensor *with_history(Node *n, const Saved *s, Tensor *v);
 static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
   if (s->packed && n->tangents && !failed())
     tensor_retain(s->unpacked = with_history(n, s, tensor_snapshot(t)));
 }
 
-/* What hooks are to pack waits in `original` until all inputs are known: see saves_pack. */
+/* A tensor for a pack hook waits in `original` until all inputs are known: see saves_pack. */
 void save(Node *n, int slot, Tensor *t) {
   if (!n || !t || failed() || !may_be_saved(t)) return;
   Saved *s = &n->saves[slot];
@@ -252,7 +252,7 @@ void save(Node *n, int slot, Tensor *t) {
   else if (hooks) n->unpacked_inputs = true;
 }
 
-/* What will be narrowed is packed then. */
+/* An output that will be narrowed is packed only after that. */
 static void keep_output(Node *n, Saved *s, Tensor *y) {
   int32_t hooks = computes_in_float ? 0 : hooks_for(n, y);
   if (hooks) {
@@ -287,7 +287,7 @@ void saves_narrowed(Node *n, Tensor *z) {
   }
 }
 
-/* The slot is empty, but for the history of what was in it. */
+/* Empties the slot but keeps the saved history. */
 static void let_value_go(Saved *s) {
   tensor_release(s->value);
   tensor_release(s->original);
@@ -330,7 +330,7 @@ void saves_rewritten(Node *n, Tensor *self, Tensor *before) {
     } else if (s->value == self) {
       let_value_go(s);
       if (before) keep_value(n, s, before);
-      tensor_release(s->original); /* whose history is that of self */
+      tensor_release(s->original); /* its history is self's */
       s->original = NULL;
     }
   }
@@ -340,7 +340,7 @@ void saves_rewritten(Node *n, Tensor *self, Tensor *before) {
 
 enum { NAMED = 16 };
 
-/* An output that carries no gradient is saved as inputs are. */
+/* By name too, since an output without a gradient is saved like an input. */
 static bool is_result(const Saved *s, const char *name) {
   return s->is_output ||
          (name && (strncmp(name, "result", 6) == 0 || strncmp(name, "indices", 7) == 0));
@@ -354,8 +354,8 @@ static bool precedes(const Saved *a, const char *x, const Saved *b, const char *
   return order ? order < 0 : nx < ny;
 }
 
-/* PyTorch's order of the slots: inputs by name, then outputs by name; a custom node's as they
- * are. */
+/* PyTorch's order of the slots: inputs by name, then outputs by name. A custom node's order is
+ * unchanged. */
 static int ordered(const Node *n, int *order) {
   const char *names[NAMED] = {NULL}, *at = n->type->fields;
   int count = n->n_saves < NAMED ? n->n_saves : NAMED;
@@ -389,8 +389,8 @@ void saves_pack(Node *n) {
   }
 }
 
-/* Whether a saved input is the operand that an in-place op writes to; PyTorch saves a copy of
- * that one alone. */
+/* Whether a saved input is the operand that an in-place op writes to; PyTorch saves a copy of that
+ * operand only. */
 static bool is_self(const Node *n, int slot) {
   const char *name = n->type->fields;
   for (int i = 0; i < slot && *name; i++) name += strcspn(name, " "), name += *name == ' ';
@@ -406,7 +406,7 @@ void saves_written(Node *n, Tensor *self) {
       version_release(s->version);
       s->version = NULL;
       keep_version(s, self);
-      /* a copy of what was there before */
+      /* PyTorch saves a copy of the old self, which no version guards */
     } else if (s->version == self->version && is_self(n, i)) {
       version_release(s->version);
       tensor_release(s->original);
@@ -442,7 +442,8 @@ static bool modified(const Node *n, const Saved *s) {
   return false;
 }
 
-/* Whether the value is there to be used: `running` as well as asked for by the host. */
+/* Whether the value can be read, by the node's function (`running`) or by the host; sets the error
+ * if not. */
 static bool usable(const Node *n, const Saved *s, bool running) {
   if (!s->value && !s->packed) {
     saved_freed();
@@ -472,7 +473,7 @@ static bool same_elements(const Tensor *a, const Tensor *b) {
          tensor_same_shape(a, b) && sizes_equal(a->ndim, a->strides, b->ndim, b->strides);
 }
 
-/* Whether t has the elements that v, its snapshot, was given: versions do not count every write. */
+/* Whether t still has the elements of its snapshot v; versions do not count every write. */
 static bool is_unwritten(Tensor *t, const Tensor *v) {
   if (is_sparse(t) && is_sparse(v)) {
     const Sparse *a = t->meta->sparse, *b = v->meta->sparse;
@@ -484,8 +485,8 @@ static bool is_unwritten(Tensor *t, const Tensor *v) {
   return now && same_elements(now, v);
 }
 
-/* A tensor with the elements of v and the history that was saved. In a leaf's stead stands
- * another leaf, whose gradients go where those of the first go. */
+/* A tensor with the elements of v and the saved history. A leaf is replaced by another leaf with
+ * the same accumulator. */
 static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
   Tensor *a = v->form & FORM_HOSTED ? detached_by_host(v)
                                     : tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
@@ -517,11 +518,11 @@ static Tensor *unpack(Node *n, Saved *s, bool running) {
   return with_history(n, s, v);
 }
 
-/* NULL: there is none, or it cannot be had. */
+/* The saved tensor, unpacked; NULL: none was saved, or an error is set. */
 INLINE Tensor *as_kept(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
-  /* as it still is */
+  /* unpacked before in this run */
   if (s->unpacked) return !s->form || form_fits(n, s->form, s->unpacked) ? s->unpacked : NULL;
   Tensor *v = unpack(n, s, true);
   if (v && s->packed && n->running) tensor_retain(s->unpacked = v); /* hooks run once a node run */
@@ -553,9 +554,9 @@ void saves_done(Node *n) {
   }
 }
 
-/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the
- * original. In check mode it is the input itself, if nobody has written to it. What an unpack hook
- * gave is the hook's. */
+/* A copy-on-write copy of the saved tensor: writes to it reach neither the graph nor the original.
+ * In check mode, the input itself if it was not written to. Of a packed value, the unpack hook's
+ * result. */
 Tensor *saved_for_host(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
@@ -564,7 +565,7 @@ Tensor *saved_for_host(Node *n, int slot) {
   bool detached = s->original && s->grad_fn && !s->original->grad_fn;
   if (s->original && s->version && s->version->value == s->version_saved && !detached &&
       is_unwritten(s->original, s->value)) {
-    tensor_retain(s->original); /* in case what was saved is let go */
+    tensor_retain(s->original); /* in case the slot is released */
     return pool_push(s->original);
   }
   Tensor *copy = s->value->form & FORM_HOSTED ? s->value : tensor_snapshot(s->value);

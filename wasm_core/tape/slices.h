@@ -1,11 +1,11 @@
-/* Slices: views whose base was written to, and bases that were written to through a view. */
+/* Slices: views of bases that were written to, and bases written to through a view. */
 #ifndef PG_SLICES_H
 #define PG_SLICES_H
 
 #include "tape/graph.h"
 
-/* What a view makes of its base's elements: those of FLAGS_LAZY that differ, and whether it shows
- * the parts of complex numbers or takes parts for one. */
+/* A view's conversion of its base's elements: the bits of FLAGS_LAZY that differ, LENS_REAL for a
+ * real view of complex numbers, LENS_COMPLEX for the reverse. */
 enum { LENS_REAL = 1, LENS_COMPLEX = 2 };
 static inline int lens_of(const Tensor *base, const Tensor *v) {
   bool of_complex = dtype_is_complex((DType)base->dtype),
@@ -13,7 +13,7 @@ static inline int lens_of(const Tensor *base, const Tensor *v) {
   return ((base->flags ^ v->flags) & FLAGS_LAZY) | (of_complex && !complex ? LENS_REAL : 0) |
          (complex && !of_complex ? LENS_COMPLEX : 0);
 }
-/* Where the first element of the base is, counted in those of a view. */
+/* Converts an offset in the base's elements to one in the view's. */
 static inline int64_t lens_offset(int64_t offset, int lens) {
   return lens & LENS_REAL ? 2 * offset : lens & LENS_COMPLEX ? offset / 2 : offset;
 }
@@ -32,12 +32,12 @@ typedef struct {
 int geometry_count(const Tensor *base, const Tensor *v);
 void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first);
 
-/* Notes how v was made of self, with n if there is a node for that: for views of which that counts
- * when their base is written to. */
+/* Stores in v the nodes that make it from its base, n being the last if there is one, for the time
+ * when the base is written to. */
 void view_note(Tensor *self, Tensor *v, const Node *n);
-/* A view takes its history from its base, as it is now. */
+/* Gives a view a new history from its base's present one. */
 Node *renew_view(Tensor *t);
-/* The hook that fills .grad of t follows it from its old node to its new history. */
+/* Moves the hook that fills t's .grad from its old node to its new history. */
 void move_retain_hook(Tensor *t, Node *from);
 
 #endif

@@ -1,5 +1,5 @@
-/* Tensors that stand in the place of others in the graph: computed ones for lazy ones, float ones
- * for half ones. */
+/* Tensors that replace others in the graph: computed ones for lazy ones, float ones for half
+ * ones. */
 #include "tape/forward.h"
 #include "tape/graph.h"
 
@@ -24,13 +24,13 @@ bool tensor_stand_in(Tensor *y, Tensor *x) {
 
 bool tensor_take_output(Tensor *z, Tensor *y) {
   if (failed() || !z || !y) return false;
-  Tensor *tangent = forward_tangent(y); /* in float, while the node is as it was */
+  Tensor *tangent = forward_tangent(y); /* computed in float, before the node changes */
   Node *n = y->grad_fn;
   if (n) {
     node_retain(n);
     z->grad_fn = n;
     z->output_nr = y->output_nr;
-    /* else it is that of a stand-in's original, which narrows its gradients itself */
+    /* otherwise the node belongs to a stand-in's original, which narrows its gradients itself */
     if (n->outputs[z->output_nr].dtype == y->dtype) {
       n->in_float = true;
       if (!node_describe_output(n, z->output_nr, z)) return false;
