@@ -1,8 +1,8 @@
 /* Blocks, and the parts that snapshots have of them; see bytes.h.
  *
- * The parts of a block are a treap in the order of their places, in which each knows how far those
- * below it reach: an interval tree. A part that was moved aside is a part of the block it went to,
- * which has no owner. */
+ * The parts of a block form an interval tree: a treap ordered by address, in which each part stores
+ * the furthest end in its subtree. A part that was moved aside belongs to its new block, which has
+ * no owner. */
 #include "tensor/bytes.h"
 
 #include <stddef.h>
@@ -16,14 +16,14 @@
 struct BytesPart {
   Bytes bytes;
   Bytes *block; /* a reference */
-  Reach reach;  /* in memory */
+  Reach reach;  /* its addresses */
   uint32_t rank;
-  uintptr_t most; /* where the last of those below ends */
+  uintptr_t most; /* the furthest end in its subtree */
   BytesPart *up, *left, *right;
-  BytesPart *next; /* of those that are being moved */
+  BytesPart *next; /* in the list of parts being moved */
 };
 
-/* The address of what is in no memory: a read there traps, as long as there are no 3 GiB. */
+/* The address of absent memory: a read there traps while memory is below 3 GiB. */
 #define NOWHERE ((char *)(uintptr_t)0xc0000000u)
 
 _Static_assert(sizeof(Bytes) <= MEM_HEAD, "the head of a block");
@@ -56,13 +56,13 @@ Reach reach_of_bytes(const Bytes *b) {
   return (Reach){from, from + (uintptr_t)b->n_bytes, b->n_bytes, 0};
 }
 
-/* Whether a period of `teeth` has bytes in [from, to), which lies within its ends. */
+/* Whether `teeth`, which has a period, has bytes in [from, to), a range within its ends. */
 static bool bites(const Reach *teeth, uintptr_t from, uintptr_t to) {
   int64_t at = (int64_t)(from - teeth->from) % teeth->period;
   return at < teeth->run || (int64_t)(to - from) > teeth->period - at;
 }
 
-/* Reaches whose periods differ count as meeting, though they may not. */
+/* Reaches with different periods count as meeting. */
 bool reach_meets(const Reach *a, const Reach *b) {
   uintptr_t from = a->from > b->from ? a->from : b->from, to = a->to < b->to ? a->to : b->to;
   if (from >= to) return false;
@@ -96,7 +96,7 @@ static void measure(BytesPart *p) {
   if (p->right && p->right->most > p->most) p->most = p->right->most;
 }
 
-/* Puts q, or nothing, where p is. */
+/* Replaces p by q (NULL: none) in the tree. */
 static void replace(BytesPart *p, BytesPart *q) {
   BytesPart *up = p->up;
   if (q) q->up = up;
@@ -105,7 +105,7 @@ static void replace(BytesPart *p, BytesPart *q) {
   else up->right = q;
 }
 
-/* Puts p above what it is below. */
+/* Rotates p above its parent. */
 static void rise(BytesPart *p) {
   BytesPart *up = p->up;
   bool left = up->left == p;
@@ -119,7 +119,7 @@ static void rise(BytesPart *p) {
   measure(p);
 }
 
-/* The link of the tree at which a part with this reach is, or would be; *up: the part above. */
+/* The link in the tree of the part with this reach, or its place; *up: the parent. */
 static BytesPart **place_of(Bytes *block, const Reach *r, BytesPart **up) {
   BytesPart **at = &block->parts;
   *up = NULL;
@@ -130,7 +130,7 @@ static BytesPart **place_of(Bytes *block, const Reach *r, BytesPart **up) {
   return at;
 }
 
-/* Puts p at a link of the tree, below `up`. Takes a reference to the block. */
+/* Inserts p at a link of the tree, below `up`. Takes a reference to the block. */
 static void insert(BytesPart *p, Bytes *block, BytesPart **at, BytesPart *up) {
   p->block = block;
   block->n_parts++;
@@ -143,7 +143,7 @@ static void insert(BytesPart *p, Bytes *block, BytesPart **at, BytesPart *up) {
   for (BytesPart *q = p->up; q; q = q->up) measure(q);
 }
 
-/* Removes p from the tree. Its reference to the block is the caller's then. */
+/* Removes p from the tree. The caller takes over p's reference to the block. */
 static void take_out(BytesPart *p) {
   while (p->left && p->right) rise(p->left->rank > p->right->rank ? p->left : p->right);
   replace(p, p->left ? p->left : p->right);
@@ -151,7 +151,7 @@ static void take_out(BytesPart *p) {
   p->block->n_parts--;
 }
 
-/* The first part at or below p that ends behind the beginning of r; NULL if it begins behind r. */
+/* The first part in p's subtree that ends after the start of r; NULL if it begins after r's end. */
 static BytesPart *first_below(BytesPart *p, const Reach *r) {
   while (p && p->most > r->from) {
     if (p->left && p->left->most > r->from) p = p->left;
@@ -224,7 +224,7 @@ Bytes *bytes_clone(const Bytes *from) {
   return bytes_of_memory(from->data, from->n_bytes, from->form);
 }
 
-/* Frees b if nobody else has it: a part does not live by its block's reference alone. */
+/* Frees b if unused; the block's reference alone does not keep a part. */
 static NOINLINE void let_go(Bytes *b) {
   BytesPart *p = as_part(b);
   if (p) {
@@ -270,7 +270,7 @@ int64_t bytes_in_way(const Bytes *block, const Reach *r) {
   return n;
 }
 
-/* Moves p and the parts that overlap with it to a block of their own; *rest: the parts behind. */
+/* Moves p and the parts that overlap it to a new block; *rest: the parts after them. */
 static bool move_together(BytesPart *p, BytesPart **rest) {
   uintptr_t from = p->reach.from, to = p->reach.to;
   for (*rest = p->next; *rest && (*rest)->reach.from < to; *rest = (*rest)->next)
@@ -282,7 +282,7 @@ static bool move_together(BytesPart *p, BytesPart **rest) {
   for (; p != *rest; p = p->next) {
     BytesPart *up;
     take_out(p);
-    old->refs--; /* its owner has one more */
+    old->refs--; /* `old` keeps its owner's reference */
     p->bytes.data = aside->data + (p->reach.from - from);
     p->reach.from = (uintptr_t)p->bytes.data;
     p->reach.to = p->reach.from + (uintptr_t)p->bytes.n_bytes;

@@ -1,10 +1,10 @@
-/* Single elements, read and written by whatever their type is, and the numbers that fit it. */
+/* Reads and writes of single elements of any type, and checks of numbers that fit a type. */
 #include <math.h>
 
 #include "kernels/complex.h"
 #include "tensor/tensor.h"
 
-/* How a value is read and written, by what the kind of a row is called. */
+/* Access to an element of C type T; the macros below are chosen by the name of a row's kind. */
 #define AT(T) (*(T *)(void *)at)
 #define FROM(T) ELEMENT((const T *)(const void *)at)
 
@@ -145,7 +145,7 @@ void tensor_set_i(Tensor *t, int64_t k, int64_t v) {
 
 /* ------------------------------------------------------------ numbers that fit */
 
-/* Of the integer types; PyTorch takes negatives of unsigned ones modulo their size. */
+/* The range of an integer type; PyTorch wraps negative numbers for unsigned types. */
 typedef struct {
   double low, high;
 } Range;
@@ -157,7 +157,7 @@ static const Range ranges[DT_COUNT] = {[DT_U8] = {-UINT8_MAX, UINT8_MAX},
                                        [DT_U16] = {-UINT16_MAX, UINT16_MAX},
                                        [DT_U32] = {-(double)UINT32_MAX, UINT32_MAX},
                                        [DT_U64] = {-0x1p63, 0x1p64 - 2048}};
-/* What PyTorch's sources call the types. */
+/* The names of the types in PyTorch's sources. */
 static const char *const c_names[DT_COUNT] = {[DT_U8] = "uint8_t",
                                               [DT_I8] = "int8_t",
                                               [DT_I16] = "int16_t",
@@ -176,7 +176,7 @@ static const char *const c_names[DT_COUNT] = {[DT_U8] = "uint8_t",
 
 static bool too_large(double v, double most) { return fabs(v) > most && !isinf(v); }
 
-/* Half types take what they cannot hold as infinity, complex ones by their parts. */
+/* Half types round too large values to infinity; complex types are judged by their parts. */
 static bool fits_f(double v, DType d) {
   if (d == DT_F32 || d == DT_C64) return !too_large(v, 3.40282346638528859812e38);
   if (d == DT_C32) return !too_large(v, 65504);

@@ -20,8 +20,8 @@ static void swap_dims(Iter *it, int i, int j) {
   }
 }
 
-/* Whether dimension i should be inside dimension j (i < j): the first operand that can tell
- * decides. */
+/* Whether dimension i should be inside dimension j (i < j): decided by the first operand with
+ * different nonzero strides. */
 static bool belongs_inside(const Iter *it, int i, int j) {
   for (int k = 0; k < it->n_operands; k++) {
     int64_t a = it->strides[k][i], b = it->strides[k][j];
@@ -105,7 +105,7 @@ void iter_run(Iter *it, Loop *loop, const void *ctx) {
   }
 }
 
-/* All contiguous and of one shape, the common case, needs no sorting. */
+/* Runs contiguous operands of one shape, the common case, without sorting. */
 static bool run_flat(int n, Tensor *const *t, Loop *loop, const void *ctx) {
   char *p[ITER_MAX];
   int64_t strides[ITER_MAX];

@@ -1,7 +1,7 @@
 /* Element-wise iteration: operands of broadcastable shapes, walked together in memory order.
  *
  * Dimensions are sorted by the strides of operand 0 (the output) and merged where all operands
- * allow it, so that contiguous operands of any rank become one inner loop. */
+ * allow, so that contiguous operands of any rank take one inner loop. */
 #ifndef PG_ITER_H
 #define PG_ITER_H
 
@@ -10,7 +10,7 @@
 
 enum { ITER_MAX = 6 };
 
-/* Handles n elements; pointers and strides in bytes, one an operand. */
+/* Handles n elements; a pointer and a stride in bytes for each operand. */
 typedef void Loop(char **p, const int64_t *strides, int64_t n, const void *ctx);
 
 typedef struct {
@@ -20,11 +20,11 @@ typedef struct {
   int64_t strides[ITER_MAX][MAX_DIM]; /* in bytes; 0 where an operand is broadcast */
 } Iter;
 
-/* t[0] has the full shape; the others broadcast to it. Data pointers are read here. Where one of
- * them is absent there is nothing to walk. */
+/* t[0] has the full shape; the others broadcast to it. Reads the data pointers. With an absent
+ * operand the iteration is empty. */
 void iter_build(Iter *it, int n, Tensor *const *t);
 void iter_run(Iter *it, Loop *loop, const void *ctx);
-/* Both at once. */
+/* iter_build and iter_run. */
 void iterate(int n, Tensor *const *t, Loop *loop, const void *ctx);
 
 #endif

@@ -8,9 +8,9 @@
 
 /* ------------------------------------------------------------------ sizes */
 
-/* The message is for more than can be counted; it may show the sizes. */
+/* Counts elements with checks. `message` is the error for overflow, with %s for the sizes. */
 static NOINLINE int64_t count_with_care(int ndim, const int64_t *sizes, const char *message) {
-  int64_t n = 1; /* of one row */
+  int64_t n = 1; /* elements of one row */
   bool zero = false, overflow = false;
   for (int i = 0; i < ndim; i++) {
     if (sizes[i] < 0) {
@@ -30,7 +30,7 @@ static NOINLINE int64_t count_with_care(int ndim, const int64_t *sizes, const ch
   return -1;
 }
 
-/* Mostly no size is zero and no product large; the check of 128 bits is slow on wasm32. */
+/* Fast for nonzero sizes and small products; the 128-bit overflow check is slow on wasm32. */
 static int64_t count(int ndim, const int64_t *sizes, const char *message) {
   uint64_t n = 1;
   for (int i = 0; i < ndim; i++) {
@@ -137,7 +137,7 @@ void unusual_read(const Tensor *t) {
          "pygrad: the memory of a tensor whose class has __torch_dispatch__ holds no elements");
 }
 
-/* Takes the reference to b. */
+/* A storage that takes over the reference to b. */
 static Storage *storage_new(Bytes *b) {
   if (!b) return NULL;
   Storage *s = mem_alloc(sizeof *s);
@@ -163,7 +163,7 @@ static void storage_release(Storage *s) {
   }
 }
 
-/* Gives the storage a block of its own, which is a copy or uninitialised. */
+/* Moves the storage to a block of its own, a copy or uninitialised. */
 static bool storage_move(Storage *s, bool copy) {
   Bytes *fresh = copy ? bytes_clone(s->bytes) : bytes_new(s->bytes->n_bytes);
   if (!fresh) return false;
@@ -200,8 +200,8 @@ static Reach reach_of(const Tensor *t) {
   return (Reach){from, from + (uintptr_t)end, stretch, period};
 }
 
-/* Lets the storage write to a reach of its bytes, where no snapshot has a part then. `whole`: all
- * bytes are overwritten. If snapshots have most of them, the block is left to these. */
+/* Makes a reach of the storage's bytes writable by moving the parts of snapshots. `whole`: all
+ * bytes are overwritten; if snapshots have most of them, the storage moves instead. */
 static NOINLINE bool make_way(Storage *s, Reach r, bool whole) {
   Bytes *b = s->bytes;
   if (b->form & FORM_ABSENT || bytes_sole(b)) return true;
@@ -244,7 +244,7 @@ Tensor *pool_push(Tensor *t) {
       return NULL;
     }
     if (pool_n) memcpy(grown, pool, (size_t)pool_n * sizeof *grown);
-    pool = grown; /* the old array is left: at most as large as this one */
+    pool = grown; /* the old array is leaked: at most as large as this one */
     pool_cap = cap;
   }
   pool[pool_n++] = t;
@@ -277,7 +277,7 @@ void (*version_written)(Version *v);
 
 static size_t block_bytes(int cap) { return sizeof(Tensor) + (size_t)cap * 2 * sizeof(int64_t); }
 
-/* A bare tensor over s (reference taken), geometry to be filled in; in the pool. */
+/* A tensor over s (takes over the reference) in the pool, with the geometry unset. */
 static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
   if (!s) return NULL;
   Tensor *t = mem_alloc(block_bytes(ndim));
@@ -395,12 +395,12 @@ Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts) {
 static Tensor *dead_tensors;
 static bool burying;
 
-/* Frees a tensor that nobody refers to. What it owned is released by the caller's loop: tensors
- * hold nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
+/* Frees a tensor without references. Tensors that it owned go to the caller's list instead of the
+ * stack, because tensors and nodes own each other in long chains. */
 static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn;
-  if (__builtin_expect(is_unusual(t), 0)) { /* and counted */
+  if (__builtin_expect(is_unusual(t), 0)) { /* and so counted */
     tensor_set_form(t, 0);
     tensor_set_lazy(t, 0);
   }
@@ -481,8 +481,7 @@ static NOINLINE Tensor *too_large(int64_t n_bytes, int ndim, const int64_t *size
               sizes_text(ndim, sizes), (long long)n_bytes, (long long)mem_live_bytes());
 }
 
-/* A tensor over fresh bytes, whose strides and number of elements are to be filled in; the sizes
- * are known to be sound. */
+/* A tensor over new bytes, with strides and numel unset; `sizes` must be valid. */
 static Tensor *tensor_over(int64_t n_bytes, int ndim, const int64_t *sizes, DType dtype) {
   if (n_bytes < 0) return NULL;
   if (__builtin_expect(n_bytes > UINT32_MAX - 4096, 0) && !form_made)
@@ -526,9 +525,9 @@ Tensor *tensor_empty_like(const Tensor *like, DType dtype) {
   if (failed() || !like) return NULL;
   if (tensor_is_dense(like))
     return tensor_empty_strided(like->ndim, like->sizes, like->strides, dtype);
-  /* Not dense: keep the order of the strides, as PyTorch does. Dimensions of stride 0 stay where
-   * they were, of equal ones the smaller is the inner one. */
-  int order[MAX_DIM], n = like->ndim; /* from the innermost */
+  /* Not dense: keep the order of the strides, as PyTorch does. Dimensions of stride 0 keep their
+   * place; among equal strides the smaller dimension is inner. */
+  int order[MAX_DIM], n = like->ndim; /* dimensions from the innermost */
   const int64_t *s = like->strides;
   for (int i = 0; i < n; i++) {
     order[i] = n - 1 - i;
@@ -616,7 +615,7 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   }
   v->numel = numel;
   v->offset = offset;
-  v->flags = t->flags & FLAG_INFERENCE; /* aliases are of one kind, wherever they are made */
+  v->flags = t->flags & FLAG_INFERENCE; /* an alias is an inference tensor if t is, in any mode */
   if (t->flags & FLAGS_LAZY) tensor_set_lazy(v, t->flags & FLAGS_LAZY);
   return is_sparse(t) && !tensor_set_parts(v, *t->meta->sparse) ? NULL : v;
 }
@@ -629,8 +628,8 @@ Tensor *tensor_part(Tensor *y, int64_t dim, int64_t start, int64_t length) {
   return tensor_alias(y, y->ndim, sizes, y->strides, y->offset + start * y->strides[dim]);
 }
 
-/* The latest copy of an exported storage, brought up to date. Whether the host has written since
- * it was made, only the bytes tell. */
+/* The latest copy of an exported storage, updated. Bytes are compared because the host does not
+ * report its writes. */
 static Bytes *up_to_date_copy(Storage *s) {
   Bytes *known = s->copy;
   if (known && known->n_bytes != s->bytes->n_bytes) drop_copy(s);
@@ -640,7 +639,7 @@ static Bytes *up_to_date_copy(Storage *s) {
   return s->copy;
 }
 
-/* A reference to bytes for a snapshot of t, which begin where t does. */
+/* A reference to bytes for a snapshot of t, starting at t's first element. */
 static Bytes *bytes_for(const Tensor *t) {
   Storage *s = t->storage;
   if (tensor_covers_storage(t)) {
@@ -678,7 +677,7 @@ Tensor *tensor_snapshot(Tensor *t) {
   return v;
 }
 
-/* No snapshot keeps a part of what is exported: the host does not announce its writes. */
+/* Moves all snapshots' parts aside, because the host does not report its writes. */
 bool tensor_export(Tensor *t) {
   if (failed() || !t || !make_way(t->storage, reach_of_bytes(t->storage->bytes), false))
     return false;
@@ -775,7 +774,7 @@ bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_
   t->numel = numel;
   t->offset = offset;
   Node *made_by = t->meta ? t->meta->made_by : NULL;
-  if (made_by) { /* in another way, as it was */
+  if (made_by) { /* the nodes gave the old geometry */
     t->meta->made_by = NULL;
     letting_go.of_node(made_by);
   }
@@ -796,7 +795,7 @@ bool storage_grow(Storage *s, int64_t n_bytes) {
   fresh->form = old->form;
   bytes_release(old);
   s->bytes = fresh;
-  s->exports = s->pins; /* the addresses that were given away are no more */
+  s->exports = s->pins; /* addresses given away for good are invalid now */
   drop_copy(s);
   return true;
 }
