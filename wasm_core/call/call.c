@@ -19,7 +19,7 @@ bool autocast_keeps;
 
 /* ------------------------------------------------------------ the door */
 
-/* The last answers are kept, by where the name stands: a door asks with the same one each time. */
+/* Caches rows by the address of the name, since each door passes the same address every time. */
 const Row *row_of_op(const char *op) {
   enum { KEPT = 256 };
   static struct {
@@ -35,7 +35,7 @@ const Row *row_of_op(const char *op) {
   return kept[at].row = row < end ? row : NULL;
 }
 
-/* The tensors of an argument, some NULL. */
+/* The tensors of an argument; entries may be NULL. */
 static Tensors tensors_at(Place *p) { return p->one ? (Tensors){1, &p->one} : p->list; }
 
 static Tensors tensors_of(const Argument *v) {
@@ -74,8 +74,8 @@ void door_leave(const DoorEntry *e) {
   if (e->by->leave) e->by->leave(e->entry);
 }
 
-/* Where the tensors of a call lie: elements of another device are out of reach, but for numbers of
- * the CPU. An op without a row is behind one that has been asked. */
+/* Refuses tensors of two devices, but for 0-dim tensors of the CPU. An op without a row is called
+ * by an op that was checked. */
 static bool check_devices(const char *op, int n, Place *places) {
   const Tensor *first = NULL;
   for (int i = 0; i < n; i++) {
@@ -162,7 +162,7 @@ bool arg_given(const Call *c, int k) {
   return k < c->n_args && c->v[k].tag != TAG_NONE && c->v[k].tag != TAG_MISSING;
 }
 
-/* A number of the host as a tensor; NULL: v is none. */
+/* A number of the host as a tensor; NULL if v is no number. */
 static NOINLINE Tensor *wrapped_number(const Value *v) {
   scalars_read = scalars_read || v->tag != TAG_INT;
   switch (v->tag) {
@@ -188,7 +188,7 @@ complex_f64 arg_complex(const Call *c, int k) {
   return arg_float(c, k);
 }
 
-/* A complex number where a real one is meant. */
+/* A complex number read as a real one. */
 static double real_of(const Value *v) {
   complex_f64 z = *(const complex_f64 *)v->p;
   if (__imag__ z != 0)
@@ -255,7 +255,7 @@ Tensor *value_next_listed(const Value *v, int *at) {
       if (words[*at]) return (Tensor *)(uintptr_t)words[*at];
     return NULL;
   }
-  int item = *at < 0 ? 0 : *at + 1; /* a tensor is the last word of its item */
+  int item = *at < 0 ? 0 : *at + 1; /* *at is a tensor, the last word of its item */
   while (item + 1 < v->n && words[item] != 4)
     item += words[item] >= 0 && words[item] < 6 ? words_of_item[words[item]] : 1;
   if (item + 1 >= v->n) return NULL;
@@ -263,7 +263,7 @@ Tensor *value_next_listed(const Value *v, int *at) {
   return tensor_is(t) ? t : NULL;
 }
 
-/* As messages name it: what a namespace alone has says so. */
+/* The name in messages; ops that only a namespace offers have its prefix. */
 const char *row_shown(const Row *row, bool inplace) {
   static char text[128];
   const char *space = row_has(row, TORCH | METHOD) ? ""
@@ -283,8 +283,7 @@ static int64_t double_bits(double v) {
   return v != v ? 0x7ff8000000000000 : bits; /* one NaN for all hosts */
 }
 
-/* The tensor that the host gave, if an op returns the stand-in for it: a lazy one has a stand-in
- * within the door. */
+/* The host's own tensor, if an op returns the stand-in that the door made for a lazy one. */
 static NOINLINE Tensor *as_given(Tensor *t) {
   while (t && t->meta && t->meta->stands_for && t->meta->stands_for->dtype == t->dtype)
     t = t->meta->stands_for;
@@ -305,7 +304,7 @@ void ret_none(Call *c) { c->result = (Result){.tag = TAG_NONE}; }
 static void *result_space(size_t n_bytes) {
   static char *space;
   static size_t cap;
-  if (!space || n_bytes > cap) { /* a list of none has a place as well */
+  if (!space || n_bytes > cap) { /* an empty list needs an address too */
     size_t want = n_bytes + 4096;
     char *grown = mem_alloc(want);
     if (!grown) return NULL;

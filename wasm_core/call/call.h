@@ -9,7 +9,7 @@
 #include "ground/text.h"
 #include "tensor/tensor.h"
 
-/* How a host value travels; see pg.h for the frame, which has four bits for it. Hosts read the
+/* Types of the host's values; see pg.h for the frame, which has four bits for a tag. Hosts read the
  * numbers by name: tag_missing. */
 /* clang-format off */
 #define TAGS(X)                                                                      \
@@ -38,8 +38,8 @@ typedef struct {
   int32_t n;
   Tensor **v;
 } Tensors;
-/* A host number that scales a product: for floating types, and for integer ones; its imaginary
- * part, for complex ones. */
+/* A host number that scales a product, as a double, as an integer, and its imaginary part for
+ * complex types. */
 typedef struct {
   double f;
   int64_t i;
@@ -48,7 +48,7 @@ typedef struct {
 
 typedef struct {
   uint8_t tag;
-  bool from_list; /* the host's list was not a tuple; for messages */
+  bool from_list; /* a list, not a tuple; for messages */
   int32_t n;      /* of a list */
   union {
     Tensor *t;
@@ -67,10 +67,10 @@ typedef struct {
 
 struct Call {
   const Row *row;
-  const char *name; /* as the host wrote it: "add_" */
+  const char *name; /* the host's name: "add_" */
   int n_args;
   bool inplace;
-  Value out; /* of out=; TAG_MISSING without */
+  Value out; /* out=; TAG_MISSING without */
   Value v[MAX_ARGS];
   Result result;
 };
@@ -89,13 +89,13 @@ Floats arg_floats(const Call *c, int k);
 Tensors arg_tensors(Call *c, int k);       /* NULL elements for None */
 const char *arg_str(const Call *c, int k); /* NULL if not given */
 
-/* Set where a number was read whose value does not show what it was: 2.0, True, 1+0j. */
+/* Set when a number is read whose type its value does not show: 2.0, True, 1+0j. */
 extern bool scalars_read;
 
-int32_t arg_generator(const Call *c, int k); /* 0: the default one */
+int32_t arg_generator(const Call *c, int k); /* 0: the default generator */
 
-/* The next tensor of a value: itself, or one of its list or its subscript, without what is None;
- * NULL at the end. `at`, -1 at first, is its word there. */
+/* The next tensor of a value: the value itself, or one in its list or subscript, skipping None;
+ * NULL at the end. `at`, at first -1, is the tensor's word there. */
 Tensor *value_next_listed(const Value *v, int *at);
 static inline Tensor *value_next(const Value *v, int *at) {
   if (v->tag == TAG_TENSOR) return ++*at ? NULL : v->t;
@@ -111,21 +111,21 @@ void ret_complex(Call *c, complex_f64 v);
 void ret_bool(Call *c, bool v);
 void ret_ints(Call *c, int n, const int64_t *v);
 void ret_str(Call *c, const char *s);
-void ret_text(Call *c, Text *t); /* its end is set */
+void ret_text(Call *c, Text *t); /* adds the final NUL */
 void ret_dtype(Call *c, DType d);
 void ret_none(Call *c);
-/* "Sparse": what messages call a tensor's layout. */
+/* The name of a layout in messages: "Sparse". */
 const char *layout_name(Layout l);
 const char *layout_text(const Tensor *t);
-/* A result that is a number the host should give its own type: an int, a bool or a float. */
+/* The single element of t as the host's int, bool, float or complex. */
 void ret_item(Call *c, const Tensor *t);
 
-/* The tensors that a result is. */
+/* The number of tensors in a result. */
 static inline int result_count(const Result *r) {
   return r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
 }
 
-/* Tensor i of a result that is tensors, or the one that it is. */
+/* Tensor i of a result of tensors, or the only tensor. */
 static inline Tensor *result_tensor(const Result *r, int i) {
   const int64_t *handles = r->tag == TAG_TENSORS ? (const int64_t *)(uintptr_t)r->value : &r->value;
   return (Tensor *)(uintptr_t)handles[i];

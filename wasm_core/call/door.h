@@ -1,67 +1,69 @@
-/* The door of every op: what a host calls and what C calls, in another op or in a gradient, enters
- * its function here, and whoever watches is told.
+/* The door of every op: each call of an op, by a host, by another op or by a gradient, enters the
+ * op's function here and is reported to the watcher.
  *
- * A function of an op says so first, OP_ENTERED(t_mm, "mm", a, b), or VIEW_ENTERED where it minds no
- * lazy tensors: with nobody watching that is one branch. A row's call and the function it runs are
- * one entry to a watcher: the row comes first. A watcher may answer in the op's place: the function
- * returns then, and is called anew by the door if its node is needed as well (ops/dispatch.c). */
+ * An op's function begins with OP_ENTERED(t_mm, "mm", a, b), or VIEW_ENTERED if it takes lazy
+ * tensors: one branch without a watcher. For a watcher, a row's call and the function that it runs
+ * are one entry: the row comes first. A watcher may answer for the op: the function then returns,
+ * and the door calls it again if its node is needed too (ops/dispatch.c). */
 #ifndef PG_DOOR_H
 #define PG_DOOR_H
 
 #include "call/call.h"
 
-/* An argument as C has it: `at` is where it stands, for as long as the watcher looks. */
+/* An argument of a C function; `at` points to it during `enter`. */
 typedef struct {
-  int32_t tag; /* TAG_OTHER: of a type that no host knows */
+  int32_t tag; /* TAG_OTHER: a type unknown to hosts */
   const void *at;
 } Argument;
-/* Beside the tags of hosts, what C alone has: an int, an enumeration, sizes whose number stands
- * before them, places for results, and numbers that scale. */
+/* Tags of types that only C has: an int, an enumeration, sizes preceded by their number, places for
+ * results, and factors. */
 enum { TAG_C_INT = 32, TAG_C_ENUM, TAG_C_WORDS, TAG_C_PLACES, TAG_C_FACTOR };
 
 typedef struct {
-  /* Gives what `leave` is told, or ENTRY_ANSWERED. */
+  /* Returns the argument for `leave`, or ENTRY_ANSWERED. */
   int32_t (*enter)(const char *op, int n, const Argument *v);
   void (*leave)(int32_t entry);
 } Watcher;
 enum { ENTRY_ANSWERED = -2 };
-extern const Watcher *watcher; /* of the calls of this crossing; NULL: nobody */
-/* Who is told of what nobody answers, and whether somebody may answer, who is the watcher then. */
+extern const Watcher *watcher; /* for the calls of this crossing; NULL: none */
+/* listener: the watcher of calls that are not answered. watcher_answers: `watcher` is another one,
+ * which may answer. */
 extern const Watcher *listener;
 extern bool watcher_answers;
 static inline void listen(const Watcher *who) {
   listener = who;
   if (!watcher_answers) watcher = who;
 }
-/* The next entry is that of the function which is entered already. */
+/* The next entry repeats the one of the running function. */
 extern bool entered_again;
 
-/* Who was told of an entry, to be told that it is left even if others watch by then, or nobody. */
+/* An entry and the watcher that saw it, which also sees the leaving even if `watcher` has
+ * changed. */
 typedef struct {
-  const Watcher *by; /* NULL: nobody, and nothing to undo */
+  const Watcher *by; /* NULL: no watcher, nothing to undo */
   int32_t entry;
-  int32_t form; /* what form_made was outside */
+  int32_t form; /* form_made before the entry */
 } DoorEntry;
 
-/* What an op makes, as form_made, of the tensors it is given one by one: the form of an absent one,
- * which is final (true), 0 if all have elements, and what is made around it without any. */
+/* Updates form_made for an op by one of its tensor arguments: an absent tensor sets its form and
+ * returns true, as it is decisive; another tensor sets 0. NULL and host numbers change nothing. */
 bool sets_form(int32_t *form, const Tensor *t);
-/* Tells the watcher, and lets fresh tensors be as the arguments say. */
+/* Tells the watcher, and sets form_made by the arguments. */
 void door_enter(DoorEntry *e, const char *op, int n, const Argument *v);
 void door_leave(const DoorEntry *e);
 static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(e->by != NULL, 0)) door_leave(e);
 }
 
-/* In a function of op's, before all else; with up to nine arguments, which are the function's.
- * ANY_ENTERED where it minds no sparse tensors either, which the others refuse. */
+/* Begin an op's function; `...` are its arguments, at most nine. OP_ENTERED and VIEW_ENTERED refuse
+ * sparse tensors, ANY_ENTERED takes them. */
 #define ANY_ENTERED(function, op, ...) ANY_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 #define VIEW_ENTERED(function, op, ...) VIEW_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 #define OP_ENTERED(function, op, ...) OP_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
-/* The same where the function has others too: `call` is a call of it like this one. */
+/* For functions with more arguments; `call` is a call of the function with the same arguments. */
 #define ANY_ENTERED_AS(call, op, ...)                                                 \
   __attribute__((cleanup(door_left), unused)) DoorEntry entry_;                       \
-  entry_.by = watcher; /* the rest is set where somebody is told */                   \
+  entry_.by = watcher; /* door_enter sets the rest */                                 \
   if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) { \
     door_enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                 \
                (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)});            \
@@ -72,29 +74,28 @@ static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(unusual_tensors != 0, 0)) \
   refuse_sparse(op, N_ARGUMENTS(__VA_ARGS__),    \
                 (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
-/* Before these: what the function gives instead where an argument is a sparse tensor. */
+/* Used before these: returns `result` if an argument is a sparse tensor. */
 #define SPARSE_GIVES(result, ...)                                            \
   if (__builtin_expect(unusual_tensors != 0, 0) &&                           \
       any_sparse(N_ARGUMENTS(__VA_ARGS__),                                   \
                  (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})) \
   return result
-/* The same for an op that reads elements: its arguments become, in the variables, what it computes
- * with. Autocast casts them, and a lazy tensor (FLAGS_LAZY) becomes one that is none and stands for
- * it. */
+/* For ops that read elements: first converts the arguments in their variables. Autocast casts them;
+ * a lazy tensor (FLAGS_LAZY) is replaced by a computed stand-in. */
 #define OP_ENTERED_AS(call, op, ...)                                                   \
   if (__builtin_expect((unusual_tensors | autocast_dtype) != 0, 0))                    \
     WITH_PLACES(p_, prepare_arguments(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
   ANY_ENTERED_AS(call, op, __VA_ARGS__)
 
-/* What a function returns that was answered: the answer, which may need what the function itself
- * gives. Results that were to be filled are filled by `number`, which gives those that are no
- * tensors. */
+/* Functions that build the result of an answered call. If runs_body, the op's own result is
+ * computed first, for its node. `tensor` returns a tensor result; `number` returns other results
+ * and fills result places. */
 typedef struct {
   bool (*runs_body)(void);
   Tensor *(*tensor)(Tensor *body);
   intptr_t (*number)(intptr_t body);
 } Answers;
-extern const Answers *door_answers; /* set by who sets a watcher that answers */
+extern const Answers *door_answers; /* set together with a watcher that answers */
 #define GIVES(call, type) __builtin_types_compatible_p(__typeof__(call), type)
 #define OF_TYPE(call, type, otherwise) __builtin_choose_expr(GIVES(call, type), call, otherwise)
 #define ANSWERED(call)                                                        \
@@ -110,31 +111,31 @@ extern const Answers *door_answers; /* set by who sets a watcher that answers */
                           (__typeof__(call))door_answers->number(number_));   \
   })
 
-/* The tensors of an argument, as code has them that may put others in their place. */
+/* The tensors of an argument, for code that may replace them. */
 typedef struct {
   Tensor *one; /* NULL: no tensor */
   Tensors list;
-  const Call *call; /* those of a host's call that the function reads itself */
+  const Call *call; /* a host's call whose tensors the function reads itself */
 } Place;
 bool any_sparse(int n, const Argument *v);
-/* False, with PyTorch's words, if one is. */
+/* False with PyTorch's error if an argument is sparse. */
 bool refuse_sparse(const char *op, int n, const Argument *v);
-/* PyTorch's words for an op of such a tensor. */
+/* Sets PyTorch's error for an op that does not take t's layout. */
 void *refuse_layout(const char *op, const Tensor *t);
 bool prepare_arguments(const char *op, int n, Place *places);
-/* PyTorch's error, and false, where an op has to know what is in an absent tensor. */
+/* False with PyTorch's error for an op that needs the elements of an absent tensor. */
 bool needs_elements(const char *op);
-/* The row of that name, the first of several; NULL: there is none. */
+/* The first row of that name; NULL: none. */
 const Row *row_of_op(const char *op);
-/* What it does, which are ops themselves. */
+/* Functions of prepare_arguments in upper layers, since they run ops. */
 extern bool (*autocast_arguments)(const char *op, int n, Place *places);
-extern bool (*settle_lazy)(int n, Place *places); /* until the entry that is to come is left */
-/* The type that autocast computes in: DT_F16 or DT_BF16; 0: it is off. And whether it keeps its
- * casts of parameters, to give them again. */
+extern bool (*settle_lazy)(int n, Place *places); /* stand-ins last until the next entry is left */
+/* autocast_dtype: the type that autocast computes in, DT_F16 or DT_BF16; 0: off. autocast_keeps:
+ * casts of parameters are cached. */
 extern int32_t autocast_dtype;
 extern bool autocast_keeps;
-/* What `act`, a bool, is of the places of the arguments, which are then what it left there. They
- * are copied there and back, so that functions have their arguments in registers. */
+/* Evaluates `act`, a bool, on copies of the arguments in `places`, and writes them back. The copies
+ * let functions keep their arguments in registers. */
 #define WITH_PLACES(places, act, ...)                                                 \
   ({                                                                                  \
     Place places[] = {EACH_ARGUMENT(PLACE_OF, COMMA, __VA_ARGS__)}, *place_ = places; \
@@ -175,7 +176,7 @@ extern bool autocast_keeps;
     }                                 \
   }
 
-/* M of each of the arguments, with SEP() between them. */
+/* M(x) for each argument x, separated by SEP(). */
 #define EACH_ARGUMENT(M, SEP, ...)                                                               \
   NTH_ARGUMENT(__VA_ARGS__, EACH_ARGUMENT9, EACH_ARGUMENT8, EACH_ARGUMENT7, EACH_ARGUMENT6,      \
                EACH_ARGUMENT5, EACH_ARGUMENT4, EACH_ARGUMENT3, EACH_ARGUMENT2, EACH_ARGUMENT1, ) \

@@ -10,7 +10,7 @@
 #define PICK_UNITS 32.0
 #define MULTIPLICATION_UNITS 0.125
 #define CUBIC_UNITS 16.0
-/* Below so many pairs of elements the shape that two operands broadcast to does not matter. */
+/* Below this count of pairs of elements, the broadcast shape of two operands does not matter. */
 #define FEW_PAIRS 32768.0
 
 static double elements(const Tensor *t) { return t->form & FORM_ABSENT ? 0 : (double)t->numel; }
@@ -73,7 +73,7 @@ static double span(const Call *c) {
   return has_operands ? n : number;
 }
 
-/* The indices of a lookup, which stand behind the table. */
+/* The indices of a lookup, the arguments after the table. */
 static double indices(const Call *c) {
   double n = 0;
   bool table = true;
@@ -85,14 +85,14 @@ static double indices(const Call *c) {
   return n;
 }
 
-/* A subscript without tensors selects a view, which costs nothing, until something is written. */
+/* A subscript without tensors selects a view, which is free until it is written to. */
 static double region(const Call *c) {
   double n = elements_of(&c->v[1]);
   if (c->n_args > 2 && c->v[2].tag == TAG_TENSOR) n += elements(c->v[2].t);
   return n * PICK_UNITS;
 }
 
-/* The larger operand a and the smaller b; a single one is both. */
+/* The element counts of the two largest operands, a >= b; b is a if there is one. */
 static void two_largest(const Call *c, double *a, double *b) {
   *a = *b = 0;
   int n = 0;
@@ -119,11 +119,12 @@ double call_effort(const Call *c) {
     case EFFORT_slow: return span(c) * SLOW_UNITS;
     case EFFORT_region: return region(c);
     case EFFORT_picks: return indices(c) * PICK_UNITS;
-    case EFFORT_product: /* of n x k by k x m: k is about the root of the larger */
+    case EFFORT_product: /* n x k by k x m: k is about the root of the larger */
       two_largest(c, &a, &b);
       product = b * sqrt(a) * MULTIPLICATION_UNITS;
       return product > a ? product : a;
-    case EFFORT_convolution: /* each element of the image meets each weight of a filter */
+    case EFFORT_convolution: /* each element of the image is multiplied with each weight of a
+                              * filter */
       two_largest(c, &a, &b);
       return a * sqrt(b) * MULTIPLICATION_UNITS;
     case EFFORT_cubic: two_largest(c, &a, &b); return a * sqrt(a) * CUBIC_UNITS;
@@ -132,8 +133,9 @@ double call_effort(const Call *c) {
   return 0;
 }
 
-/* So many elements, together, of tensors and of sizes: of two that broadcast to n * n / 4, or of two
- * that are multiplied. */
+/* Compares the total count of elements, in tensors and sizes, with a limit for the row's effort.
+ * Each limit holds for the worst case: two operands that broadcast to n * n / 4 elements, or that
+ * are multiplied. */
 bool call_is_small(const Call *c) {
   static const int16_t few[] = {
       [EFFORT_light] = 512,        [EFFORT_heavy] = 180,  [EFFORT_slow] = 90,

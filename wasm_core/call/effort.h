@@ -6,7 +6,7 @@
 
 /* The estimate for a call. A unit is a light operation on one element: a nanosecond or less. */
 double call_effort(const Call *c);
-/* Whether a look at the sizes is enough to tell that the estimate is at most SMALL_EFFORT. */
+/* Whether the sizes alone show that the estimate is at most SMALL_EFFORT. */
 bool call_is_small(const Call *c);
 #define SMALL_EFFORT 65536
 

@@ -1,7 +1,7 @@
-/* A row of the op table: what a host calls an op by, where it finds it, and what holds of it.
+/* A row of the op table: an op's name, schema, namespaces and properties.
  *
- * Each fact of an op stands in its row, as a word that the compiler checks and pg_describe tells
- * the hosts; nothing is told by the name of an op or by the text of its schema. */
+ * Each property of an op is a word in its row, which the compiler checks and pg_describe passes to
+ * hosts. Nothing depends on an op's name or on the text of its schema. */
 #ifndef PG_ROW_H
 #define PG_ROW_H
 
@@ -11,7 +11,7 @@
 typedef struct Call Call;
 
 /* clang-format off */
-/* X(WORD, as pg_describe spells it, what it says of an op) */
+/* X(WORD, pg_describe's spelling, the meaning) */
 #define ROW_WORDS(X) \
   /* Where a host offers the op. */ \
   X(TORCH, "torch", "torch.name") \
@@ -49,7 +49,7 @@ typedef struct Call Call;
   X(STATISTICS, "statistics", "may update running statistics") \
   X(LIKE, "like", "another tensor is given for its geometry or type alone")
 
-/* X(kind, what a call is by which vmap does it on a batch at once, see vmap_rules.c) */
+/* X(kind, the property by which vmap runs a call on a whole batch, see vmap_rules.c) */
 #define BATCH_KINDS(X) \
   X(elementwise, "element by element, as are all DIRECT ones") \
   X(dims, "dimensions are numbers named dim..., and the like") \
@@ -90,14 +90,13 @@ enum {
       UNOFFERED = 0 /* for C alone */
 };
 typedef enum {
-  BATCH_none, /* slice by slice */
+  BATCH_none, /* run slice by slice */
 #define X(kind, says) BATCH_##kind,
   BATCH_KINDS(X)
 #undef X
 } BatchKind;
 
-/* What autocast does with the tensors of floating type that a row is given, but for those of
- * float64: X(policy, what). */
+/* Autocast's treatment of floating-point arguments other than float64: X(policy, meaning). */
 /* clang-format off */
 #define AUTOCAST_POLICIES(X) \
   X(lower, "become of autocast's type") \
@@ -106,15 +105,16 @@ typedef enum {
   X(whole, "stay as they are, in all that the op is made of too")
 /* clang-format on */
 typedef enum {
-  AUTOCAST_none, /* stay as they are, and the ops that this one is made of cast theirs */
+  AUTOCAST_none, /* unchanged; ops called by this one cast theirs */
 #define X(policy, says) AUTOCAST_##policy,
   AUTOCAST_POLICIES(X)
 #undef X
 } AutocastPolicy;
 #define AUTOCAST(policy) WITH(.autocast = AUTOCAST_##policy)
 
-/* The effort of a call, by which a host lets other threads run meanwhile: X(kind, what it grows
- * with). The file of a family says it for the rows that follow, as EFFORT; see call/effort.c. */
+/* The effort of a call, by which a host decides whether to let other threads run: X(kind, the
+ * quantity that it grows with). A family's file sets EFFORT for the rows that follow; see
+ * call/effort.c. */
 /* clang-format off */
 #define EFFORTS(X) \
   X(none, "nothing: no element is read") \
@@ -134,27 +134,27 @@ typedef enum {
 #undef X
 } EffortKind;
 
-/* Behind a row's words: BATCH(kind), and other fields than words. */
+/* After a row's words: BATCH(kind), and other fields. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
-/* Sparse tensors are no error, wherever they stand among the arguments. What is about a tensor
- * itself takes them without a word. */
+/* Sparse tensors are allowed in any argument. Rows of BATCH(itself) allow them without this
+ * word. */
 #define SPARSE WITH(.sparse = true)
-/* The op has nothing to tell of tensors without elements, as DYNAMIC ones; and it takes them beside
- * tensors that have theirs. */
+/* NEEDS_ELEMENTS: refuses tensors without elements, as DYNAMIC rows do. ANY_DEVICE: takes them
+ * beside tensors with elements. */
 #define NEEDS_ELEMENTS WITH(.needs_elements = true)
 #define ANY_DEVICE WITH(.any_device = true)
-/* Complex numbers are refused, by the text: a kernel's name, or a message; one that ends with a
- * colon goes on with the type. */
+/* Refuses complex numbers with the text: a kernel's name, or a message. The type is appended to a
+ * message that ends with a colon. */
 #define NO_COMPLEX(status, text) WITH(.no_complex = text, .no_complex_status = status)
-/* The first n tensors of a row have a dimension for batches in common, N: in front, if they are of
- * this rank, and left out in those of one less; rank 0: N is always there. FOLDING: beside another
- * kind, for what draws numbers; `what` is one of FOLD_KINDS. */
+/* The first n tensors of a row share a batch dimension N: the first dimension of tensors of this
+ * rank, absent at one rank less. rank 0: N is always present. FOLDING: added to another kind, for
+ * ops that draw numbers; `what` is one of FOLD_KINDS. */
 #define FOLDS(n, rank) BATCH(folds) FOLDING(nothing, n, rank)
 #define FOLDS_WITH(what, n, rank) BATCH(folds) FOLDING(what, n, rank)
 #define FOLDING(what, n, rank) WITH(.folding = FOLD_##what, .folded = n, .folded_rank = rank)
 
-/* X(what, which argument beside them speaks of N) */
+/* X(what, the other arguments that depend on N) */
 /* clang-format off */
 #define FOLD_KINDS(X) \
   X(nothing, "no argument") \
@@ -176,8 +176,9 @@ typedef enum {
 #undef X
 } FoldKind;
 
-/* What is said of an out= of another dtype than an OUT_EXACT row gives: X(name, text). BOOL_ONLY
- * and NO_NUMBERS show the op's name and the dtype found, others the dtypes wanted and found. */
+/* Errors for an out= whose dtype differs from the result's in an OUT_EXACT row: X(name, text).
+ * BOOL_ONLY and NO_NUMBERS show the op's name and the dtype found, the others the dtypes wanted and
+ * found. */
 #define WRONG_OUT_ROWS(X)                                                                        \
   X(BOOL_ONLY, "%s only supports bool tensor for result, got: %s")                               \
   X(NO_NUMBERS, "%s does not support non-boolean outputs.")                                      \
@@ -195,7 +196,7 @@ typedef enum {
 #undef X
 } WrongOut;
 
-/* PyTorch's four ways to say that vmap cannot write a batch into what is none. */
+/* PyTorch's four errors for writing a batch into an unbatched tensor under vmap. */
 typedef enum { TARGET_AT_LEVEL, TARGET_TOO_SMALL, TARGET_ARITHMETIC, TARGET_BY_NAME } VmapTarget;
 
 typedef struct InPlaceNodes InPlaceNodes; /* see ops/run.h */
@@ -216,7 +217,7 @@ typedef struct {
   bool sparse;                          /* SPARSE */
   const char *no_complex;
   const InPlaceNodes *in_place;
-  void (*refused)(const Call *c); /* fails where vmap must not do the call */
+  void (*refused)(const Call *c); /* fails if vmap must not run the call */
 } Row;
 
 static inline bool row_has(const Row *row, uint32_t words) { return (row->words & words) != 0; }

@@ -11,7 +11,7 @@
 
 enum { NAMES_CAP = 2048 };
 static const char **names;
-static int32_t n_names = 1; /* 0 is no name */
+static int32_t n_names = 1; /* id 0 is no name */
 
 int32_t name_intern(const char *text, int length) {
   if (!names && !(names = mem_permanent(NAMES_CAP * sizeof *names))) return 0;
@@ -69,7 +69,7 @@ static bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* "int[2]?" -> the type, its count, whether None is allowed. */
+/* Parses "int[2]?": the type, its count, whether None is allowed. */
 static bool parse_type(const char *text, int n, Arg *a) {
   char plain[32];
   int m = 0;
@@ -130,13 +130,13 @@ static void parse_default(const char *s, int n, Value *v) {
   else *v = (Value){.tag = TAG_INT, .i = strtoll(s, &end, 10)};
 }
 
-/* PyTorch's SymInt; what counts a dimension is none, but for a list of them. */
+/* PyTorch's SymInt arguments. Arguments that name a dimension are none, except a list of them. */
 static bool is_sym_int(uint8_t type, const char *name) {
   return type == ARG_INTS || type == ARG_INT_OR_INTS ||
          (type == ARG_INT && strncmp(name, "dim", 3) != 0 && strncmp(name, "offset", 6) != 0);
 }
 
-/* One "Type name=default" that ends before `end`. */
+/* Parses one "Type name=default" that ends before `end`. */
 static bool parse_arg(const char *s, const char *end, Arg *a) {
   const char *space = s;
   while (space < end && *space != ' ') space++;

@@ -1,4 +1,4 @@
-/* What an op takes: its schema, parsed from the text of its row, and the names in it. */
+/* Parsed schemas of rows, and ids of the names in them. */
 #ifndef PG_SCHEMA_H
 #define PG_SCHEMA_H
 
@@ -36,16 +36,16 @@ extern const ArgKind arg_kinds[];
 typedef struct {
   int32_t name;
   uint8_t type, kind;                                /* ArgType, index into arg_kinds */
-  bool nullable, keyword_only, has_default, expands; /* int[2] takes one int for all */
+  bool nullable, keyword_only, has_default, expands; /* expands: int[2] takes one int for all */
   int32_t count;                                     /* N of int[N] */
-  bool one_element; /* an int that an integer tensor of one element may stand for, of any rank */
+  bool one_element; /* an int that also takes an integer tensor of one element, of any rank */
   const char *default_text; /* within the schema */
   int32_t default_length;
   Value fallback;
 } Arg;
 
-/* What it gives: nothing "()", a tensor "Tensor", a list "Tensor[]", a tuple "(Tensor, Tensor)",
- * one that begins with values "(Tensor values, Tensor indices)", or what is no tensor. */
+/* The result in a schema: none "()", a tensor "Tensor", a list "Tensor[]", a tuple "(Tensor,
+ * Tensor)", a tuple with values first "(Tensor values, Tensor indices)", or other types. */
 typedef enum {
   RESULT_OTHER,
   RESULT_NONE,
@@ -57,9 +57,10 @@ typedef enum {
 
 typedef struct {
   int32_t n_args, n_positional;
-  bool gathers;    /* marked LIST_OR_MORE or MORE: takes tensors one by one where it has a list */
-  bool overloaded; /* the next row is of the same name */
-  /* of a row marked NN_INPLACE: the argument that asks for the in-place form; 0 if none */
+  bool gathers;    /* marked LIST_OR_MORE or MORE: takes its list of tensors as separate
+                    * arguments */
+  bool overloaded; /* the next row has the same name */
+  /* rows marked NN_INPLACE: the number of the argument `inplace`; 0: none */
   int32_t inplace_at;
   bool draws;     /* takes a generator */
   bool may_write; /* has an argument `inplace` */
@@ -71,8 +72,8 @@ const Schema *schema_of(int row); /* NULL if memory has run out */
 bool same_name(int row, int other);
 /* The name of argument k of a row, "" past the end. */
 const char *row_arg_name(const Row *row, int k);
-const Schema *schema_of_row(const Row *row); /* one without arguments if memory has run out */
-/* The arguments of a call for another row, by name; defaults for the rest. */
+const Schema *schema_of_row(const Row *row); /* without memory, one without arguments */
+/* Fills *c with the arguments of a call for another row, by name, and defaults for the rest. */
 void rebind(const Call *from, const Row *to, Call *c);
 
 #endif
