@@ -23,7 +23,7 @@
 #include "walk/forward.h"
 #include "walk/jacobians.h"
 
-/* The first call also joins the layers: what lies above tells those below of itself. */
+/* The first call also connects the layers: upper layers install their functions in lower ones. */
 PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   if (frame || !host_begin()) return frame;
   tape_begin();
@@ -79,7 +79,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   return tensor_live_count() + node_live_count();
 }
 
-/* What a host has to know, by name: X(name, value), TENSOR(field), and FRAME(field) as
+/* Constants and offsets for hosts, by name: X(name, value), TENSOR(field), and FRAME(field) as
  * frame_field. */
 /* clang-format off */
 #define LAYOUT(X, TENSOR, FRAME)                                                                 \
@@ -106,7 +106,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   X(bit_view, BIT_OF(PG_VIEW)) X(bit_self, BIT_OF(PG_SELF)) X(bit_failed, BIT_OF(PG_FAILED))     \
   X(bit_too_long, BIT_OF(PG_TOO_LONG)) X(bit_head, BIT_OF(PG_HEAD))
 /* clang-format on */
-/* The same for the enumerations that hosts share, each with the names of its members. */
+/* Enumerations for hosts, with the names of their members. */
 #define LAYOUT_OF_TAG(NAME, name) ENTRY(tag_##name, TAG_##NAME)
 #define LAYOUT_OF_FLAG(NAME, name, bit) ENTRY(flag_##name, bit)
 #define LAYOUT_OF_FORM(NAME, name, bit) ENTRY(form_##name, bit)
@@ -149,8 +149,9 @@ PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
 }
 
-/* A handle of a tensor or a node; an odd one ends an export, which holds a reference of its own.
- * One with the second bit is of a storage, and ends a pin; an odd one makes it last for good. */
+/* Releases a tensor or a node. Bit 0 of a tensor's handle also ends an export, which holds a
+ * reference of its own. Bit 1 marks a storage, and ends a pin; with bit 0 the pin lasts for
+ * good. */
 static void let_go(int64_t handle) {
   void *p = (void *)(uintptr_t)(handle & ~(int64_t)3);
   if (handle & 2) storage_unpin(p, handle & 1);
@@ -167,7 +168,7 @@ PG_EXPORT(pg_release) void pg_release(void) {
   frame->n_release = 0;
 }
 
-/* Hands the results to the host, which gets a reference of its own to each tensor. */
+/* Passes the results to the host, with a reference of its own to each tensor. */
 static int64_t deliver(Call *c) {
   Result *r = &c->result;
   frame->result_tag = r->tag;
@@ -189,12 +190,11 @@ static int64_t report_failure(void) {
   return code;
 }
 
-/* What surrounds a call: the modes of the host, the pool, scratch space; a callback may call in
- * its middle. */
+/* State saved around a call, during which a callback may make further calls. */
 typedef struct {
   int32_t mark;
   size_t scratch;
-  Tensor *destination, *inplace_self; /* of the outer call */
+  Tensor *destination, *inplace_self; /* those of the outer call */
   int32_t form;
 } Crossing;
 
@@ -219,7 +219,7 @@ static int64_t end(const Crossing *x, Call *c) {
   pool_release(x->mark, NULL);
   scratch_release(x->scratch);
   frame->n_warnings = warnings_waiting();
-  /* whoever answers ops has objects for their results */
+  /* a host that answers ops must look up its objects for the results */
   bool pending = (frame->n_warnings | frame->n_dropped | dispatch_now.asked) != 0;
   return result >= 0 && pending ? result | PG_PENDING : result;
 }
@@ -234,15 +234,16 @@ static void run_profiled(Call *call) {
   profile_op_end(event, call);
 }
 
-/* Services of the engine, whose names begin with a low line, are no events of a profile. */
+/* Services, whose names begin with an underscore, are no events of a profile unless marked
+ * EVENT. */
 static void run_call(Call *call) {
   const Row *row = call->row;
   bool recorded = profiling && (row->name[0] == '_' ? row_has(row, EVENT) : !row_has(row, SILENT));
   (recorded ? run_profiled : run_row)(call);
 }
 
-/* Runs a call; or returns false and gives none, if a host with threads should make the call anew in
- * the mode PG_LONG. */
+/* Runs a call, or returns false without running it if a host with threads should repeat it in the
+ * mode PG_LONG. */
 static bool run_if_short(Call *c, int mode) {
   const int32_t most = frame->most_effort;
   if (c->row->effort && most && !(mode & PG_LONG) && !(most >= SMALL_EFFORT && call_is_small(c)) &&
@@ -273,7 +274,7 @@ PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int6
   bool too_long = bind2(frame, &call, head, a, b) && !run_if_short(&call, (int)(head >> 48));
   int64_t r = end(&x, &call);
   if (too_long) {
-    frame->result = head; /* in its place the host finds what was returned */
+    frame->result = head; /* the host's copy may be overwritten by the result */
     return PG_TOO_LONG;
   }
   if (r < 0) return -r | PG_FAILED;

@@ -1,4 +1,5 @@
-/* Binds arguments to schemas, and says in PyTorch's words why they do not fit; see bind.h. */
+/* Binds arguments to schemas, or fails with PyTorch's error for arguments that do not fit; see
+ * bind.h. */
 #include "boundary/bind.h"
 
 #include <stdio.h>
@@ -14,13 +15,13 @@
 
 static int tag_of(const PgFrame *f, int k) { return (int)(f->tags >> (4 * k) & 15); }
 
-/* A slot has 32 bits of an address; where addresses have more, the frame's are the same. */
+/* A slot has 32 bits of an address; the upper bits are those of the frame's address. */
 static const void *address_of(const PgFrame *f, int64_t slot) {
   return (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
 }
 
-/* OTHER may be a list too: of the text, its type and after it that of its first odd item, and in
- * place of n that one's place, from 1. */
+/* OTHER may also be a list: its text is the list's type, then the type of the first unfit item, and
+ * n is that item's place, from 1. */
 static Value value_of(const PgFrame *f, int tag, int64_t slot) {
   Value v = {.tag = (uint8_t)tag, .i = slot};
   if (tag == TAG_OTHER ? slot >> 62 & 1 : tag >= TAG_INTS && tag <= TAG_BOOLS) {
@@ -37,7 +38,7 @@ static Value value_of(const PgFrame *f, int tag, int64_t slot) {
 
 static Value frame_value(const PgFrame *f, int k) { return value_of(f, tag_of(f, k), f->slots[k]); }
 
-/* Values outlive the frame: a callback in the middle of a call may overwrite it. */
+/* Copies the value out of the frame, which a callback during the call may overwrite. */
 static bool keep_list(Value *v) {
   size_t n_bytes;
   switch (v->tag) {
@@ -57,9 +58,9 @@ static bool keep_list(Value *v) {
   return true;
 }
 
-static bool batched_number; /* a batched tensor stood where a number is wanted */
+static bool batched_number; /* a batched tensor was given for a number */
 
-/* Of one element that is to be read. */
+/* Whether the single element of t can be read as a number. */
 static bool shows_number(const Tensor *t) {
   batched_number = batched_number || t->flags & FLAG_BATCHED;
   return !(t->flags & FLAG_BATCHED) && !is_sparse(t);
@@ -72,7 +73,7 @@ static bool is_number(const Value *v) {
   return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL || v->tag == TAG_COMPLEX;
 }
 static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n == 0; }
-/* Set where no overload takes the tensors as they are. */
+/* Set for the second attempt, if no overload takes the tensors unconverted. */
 static bool one_elements_are_ints;
 
 static bool one_element(const Arg *a, const Value *v) {
@@ -115,7 +116,7 @@ typedef enum { FIT, TOO_MANY, NO_TENSOR, MISSING, UNEXPECTED, REPEATED, WRONG_TY
 
 typedef struct {
   Misfit why;
-  int arg, position; /* of the schema; of the call, -1 for a keyword */
+  int arg, position; /* places in the schema and in the call (-1: a keyword) */
   int32_t name;
 } Verdict;
 
@@ -148,7 +149,7 @@ static int32_t other_spelling(int32_t name) {
                                : name;
 }
 
-/* NumPy's names of what PyTorch calls input. */
+/* NumPy's names for PyTorch's `input`. */
 static bool names_input(int32_t name) { return name == id_x || name == id_a || name == id_x1; }
 
 static int find_arg(const Schema *s, int32_t name) {
@@ -162,7 +163,7 @@ static int find_arg(const Schema *s, int32_t name) {
   return first ? 0 : -1;
 }
 
-/* x.view(2, 3): ints from position k on that stand for one list, the only positional argument. */
+/* x.view(2, 3): whether the ints from position k on form one list, the only positional argument. */
 static bool gathers(const Schema *s, const PgFrame *f, int k) {
   if (k != (f->mode & PG_METHOD ? 1 : 0) || k != s->n_positional - 1 ||
       (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS))
@@ -176,7 +177,7 @@ static bool gathers(const Schema *s, const PgFrame *f, int k) {
   return rest > 1 || s->args[k].type == ARG_INTS;
 }
 
-/* Whether arguments past the last positional one may belong to its list. */
+/* Whether further arguments may belong to the list of the last positional one. */
 static bool takes_more(const Row *row, const Schema *s, const PgFrame *f) {
   int last = s->n_positional - 1;
   if (last < 0) return false;
@@ -194,20 +195,20 @@ static Value gather(const PgFrame *f, int k, int64_t *into) {
   return (Value){.tag = TAG_INTS, .n = n, .p = into};
 }
 
-/* The first argument from k on that is no tensor; n_positional if there is none. */
+/* The first argument from k on that is no tensor, or n_positional. */
 static int first_other(const PgFrame *f, int k) {
   while (k < f->n_positional && tag_of(f, k) == TAG_TENSOR) k++;
   return k;
 }
 
-/* meshgrid(a, b): a LIST_OR_MORE row takes its list of tensors as separate arguments too, a
- * MORE one only so. */
+/* meshgrid(a, b): a LIST_OR_MORE row also takes its list of tensors as separate arguments, a MORE
+ * row only so. */
 static bool gathers_tensors(const Row *row, const PgFrame *f, int k) {
   return row_has(row, MORE) || (row_has(row, LIST_OR_MORE) && tag_of(f, k) == TAG_TENSOR);
 }
 
-/* Where ints are wanted: a list of integers of one element each. None, which looks like an
- * absent tensor, is INT64_MIN. */
+/* Converts a list of one-element integer tensors to ints; other lists are returned unchanged. None,
+ * which looks like an absent tensor, becomes INT64_MIN. */
 static Value tensors_as_ints(Value v) {
   const int64_t *handles = v.p;
   int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
@@ -305,8 +306,8 @@ static const char *shown_name(int32_t name, bool method) {
   return name == id_self && !method ? "input" : name_text(name);
 }
 
-/* An argument that should be a list of tensors or ints: the type of an item that is neither, and
- * its place, from 0. */
+/* The type of an unfit item in an argument that should be a list of tensors or ints, and its place,
+ * from 0. */
 static const char *odd_item(const Schema *s, const PgFrame *f, const Verdict *v, const Value *given,
                             int *place) {
   ArgType type = s->args[v->arg].type;
@@ -428,9 +429,9 @@ SMALL static size_t append_schema(char *out, size_t at, size_t cap, int row, boo
   return append(out, at, cap, ")\n");
 }
 
-/* Why a schema of as many pieces (a * is one) as arguments did not match: PyTorch's line for it,
- * which takes a piece with a default, or of a Number, for another type. Of lists it shows the
- * items, which are not known here. */
+/* PyTorch's line for a schema with as many pieces (a * counts) as arguments that did not match. It
+ * counts a piece with a default, or of type Number, as another type. No line for lists, whose items
+ * it would show but are unknown here. */
 SMALL static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, const PgFrame *f,
                                     const Schema *s) {
   int shift = f->mode & PG_METHOD ? 1 : 0, given = f->n_positional + f->n_keyword - shift,
@@ -479,7 +480,7 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
     }
     at = append(text, at, CAP, shown_type(&v));
   }
-  /* so PyTorch ends keywords alone */
+  /* as PyTorch ends a list of only keywords */
   if (f->n_positional == method && f->n_keyword) at = append(text, at, CAP, ", ");
   at = append(text, at, CAP, "), but expected one of:\n");
   for (int row = first; row < last; row++) {
@@ -492,7 +493,7 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
 
 /* ------------------------------------------------------------ calls */
 
-/* Whether a row takes as many arguments as were given. */
+/* Whether a row takes the given number of arguments. */
 static bool plausible_for(int row, const PgFrame *f) {
   const Schema *s = schema_of(row);
   int given = f->n_positional + f->n_keyword;
@@ -524,7 +525,7 @@ static bool keep_values(Call *c) {
   return keep_list(&c->out);
 }
 
-/* x[i]: the integer as an index; see ops/index/index.def. */
+/* x[i]: converts the integer to an index; see ops/index/index.def. */
 static bool index_of(Value *v) {
   int64_t *words = scratch_alloc(2 * sizeof *words);
   if (!words) return false;
@@ -534,7 +535,8 @@ static bool index_of(Value *v) {
   return true;
 }
 
-/* A value that needs no more than to be taken as it is. */
+/* Binds a value that fits without conversion; no tensors, and lists of tensors only with valid
+ * handles. */
 static bool take_quickly(const PgFrame *f, const Schema *s, int i, Value *v) {
   const Arg *a = &s->args[i];
   *v = value_of(f, v->tag, v->i);
@@ -543,10 +545,10 @@ static bool take_quickly(const PgFrame *f, const Schema *s, int i, Value *v) {
   const int64_t *handles = v->p;
   for (int k = 0; list && k < v->n; k++)
     if (handles[k] && !tensor_is((const Tensor *)(uintptr_t)handles[k])) return false;
-  return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame stays as it is */
+  return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame does not change */
 }
 
-/* The same, for all that v may be; its tag and slot are known. */
+/* Binds a value of any tag that needs no slow conversion; v has its tag and slot. */
 static bool bind_value(const PgFrame *f, const Schema *s, int i, Value *v) {
   uint8_t type = s->args[i].type;
   if (v->tag == TAG_TENSOR) {
@@ -560,23 +562,22 @@ static bool bind_value(const PgFrame *f, const Schema *s, int i, Value *v) {
 typedef struct {
   int32_t row;
   int n, n_keyword;
-  uint64_t tags; /* of the n positional arguments, the next first */
+  uint64_t tags; /* of the n positional arguments, the first in the low bits */
   const int64_t *slots;
   uint8_t mode;
 } Given;
 
-/* NEVER: no conversion can make the arguments fit this row, but the next overload may. UNCLEAR:
- * go the long way. */
+/* NEVER: the arguments cannot fit this row, but may fit the next overload. UNCLEAR: bind slowly. */
 typedef enum { NEVER, UNCLEAR, BOUND } Quick;
 
-/* Whether positional argument i is where ints one by one may stand for a list. */
+/* Whether positional argument i may be a list given as separate ints. */
 static bool is_gathering(const Schema *s, const Given *g, int i) {
   uint8_t type = s->args[i].type;
   return i == s->n_positional - 1 && i == (g->mode & PG_METHOD ? 1 : 0) &&
          (type == ARG_INTS || (type == ARG_INT_OR_INTS && g->n - i > 1));
 }
 
-/* What `gathers` and `gather` do, for plain ints. */
+/* `gathers` and `gather` for plain ints. */
 static bool gather_quickly(const Schema *s, const Given *g, int i, uint64_t tags, Value *v) {
   int n = g->n - i;
   if (s->args[i].expands && s->args[i].count > 1 && n < 2) return false;
@@ -589,7 +590,7 @@ static bool gather_quickly(const Schema *s, const Given *g, int i, uint64_t tags
   return true;
 }
 
-/* Keywords for argument i and later ones, each most likely where it stands in the schema. */
+/* Binds keywords for argument i and later ones; first tries the schema's order. */
 static Quick bind_keywords(const PgFrame *f, const Schema *s, int i, Call *c) {
   for (int k = i; k < s->n_args; k++) c->v[k].tag = TAG_MISSING;
   for (int k = 0; k < f->n_keyword; k++, i++) {
@@ -603,7 +604,7 @@ static Quick bind_keywords(const PgFrame *f, const Schema *s, int i, Call *c) {
   return BOUND;
 }
 
-/* One row, if the values need no conversion. */
+/* Binds one row, if the values need no conversion. */
 static Quick bind_row_quickly(const PgFrame *f, const Schema *s, const Given *g, Call *c) {
   int i = 0, last = s->n_positional - 1;
   if (g->n > s->n_positional && (last < 0 || !is_gathering(s, g, last)))
@@ -629,8 +630,8 @@ static Quick bind_row_quickly(const PgFrame *f, const Schema *s, const Given *g,
   return found;
 }
 
-/* The common call: values that need no conversion, for an overload before which none can fit.
- * False: go the long way. */
+/* Binds the common call: values that need no conversion, and no earlier overload that could fit.
+ * False: bind slowly. */
 static bool bind_quickly(const PgFrame *f, const Given *g, Call *c) {
   for (int32_t row = g->row; (uint32_t)row < (uint32_t)n_op_rows; row++) {
     const Schema *s = schema_of(row);
@@ -664,7 +665,7 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
   return bind(f, c);
 }
 
-/* Whether one of the overloads takes the arguments; an error may be set if not. */
+/* Binds the first overload that takes the arguments; false if none does or on an error. */
 static bool bind_overload(int first, int last, const PgFrame *f, Call *c, int64_t *gathered) {
   for (int row = first; row < last; row++) {
     if (bind_row(row, f, c, gathered).why == FIT) {

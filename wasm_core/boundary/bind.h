@@ -1,4 +1,4 @@
-/* From a frame to a bound Call: overloads, keywords, and the TypeErrors when nothing fits. */
+/* Binds a frame's arguments to a Call: overloads, keywords, and TypeErrors if nothing fits. */
 #ifndef PG_BIND_H
 #define PG_BIND_H
 
@@ -7,7 +7,7 @@
 
 /* Fills *call from the first overload that the arguments fit. False with the error set. */
 bool bind(const PgFrame *frame, Call *call);
-/* The same for the head and the arguments of pg_call2. */
+/* Binds the head and the arguments of pg_call2. */
 bool bind2(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
 
 #endif

@@ -1,5 +1,5 @@
 /* The host's side of the engine: the frame, the modes of the calling thread, callbacks into the
- * host and the list of those that are no longer needed. */
+ * host and the list of dropped callbacks. */
 #include "boundary/host.h"
 
 #include "call/door.h"
@@ -18,7 +18,7 @@ static void drop(int32_t id) {
   if (frame->n_dropped == cap) {
     int32_t more = cap ? 2 * cap : DROPPED_CAP;
     int32_t *grown = mem_permanent((size_t)more * sizeof *grown);
-    if (!grown) return; /* the host keeps an object too many */
+    if (!grown) return; /* the host then keeps the object */
     for (int32_t i = 0; i < frame->n_dropped; i++) grown[i] = dropped[i];
     frame->dropped = dropped = grown;
     cap = more;
@@ -34,7 +34,7 @@ void forward_enable(bool on) {
   *modes = on ? *modes & ~PG_MODE_NO_FORWARD : *modes | PG_MODE_NO_FORWARD;
 }
 
-/* Modes that nothing but a crossing sets, and few crossings otherwise than the last did. */
+/* Sets the modes that only crossings set and that rarely change. */
 static void enter_lasting(int32_t modes) {
   static int32_t entered = -1; /* no modes */
   enum { OTHERS = PG_MODE_GRAD | PG_MODE_INFERENCE | PG_MODE_NO_FORWARD | PG_MODE_AUTOCAST };
@@ -56,8 +56,7 @@ void modes_enter(int32_t modes) {
   autocast_dtype = !(modes & PG_MODE_AUTOCAST) ? 0 : modes & PG_MODE_FLOAT16 ? DT_F16 : DT_BF16;
 }
 
-/* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists
- * stand wherever there is room, one perhaps where the other does. */
+/* HostPort.enter: sets the frame for a callback, runs it, and restores frame and modes. */
 static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out) {
   int64_t outer_in = frame->host_in, outer_out = frame->host_out;
   int32_t outer_cap = frame->host_cap, outer_n_out = frame->host_n_out, outer = frame->modes;
@@ -68,14 +67,14 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   frame->host_id = id;
   frame->host_n = n;
   frame->host_first = n ? (int32_t)in[0] : 0;
-  frame->host_n_out = -1; /* failed, unless the host says otherwise */
+  frame->host_n_out = -1; /* failed, unless the host sets it */
   bool was = grad_mode, recorded = recording, forward = forward_on;
   int32_t cast = autocast_dtype;
   Dispatch dispatch = dispatch_state();
-  /* The callback's calls are recorded, and cast, as the engine's are now. */
+  /* The callback's calls are recorded and cast as the engine's present ones. */
   frame->modes = (outer & ~(PG_MODE_GRAD | (cast ? 0 : PG_MODE_AUTOCAST))) |
                  (grad_mode && recording ? PG_MODE_GRAD : 0);
-  /* below the tape, forward mode, autocast and vmap */
+  /* runs below the tape, forward mode, autocast and vmap */
   if (kind == HOST_DISPATCH)
     frame->modes = (frame->modes & ((1 << PG_MODE_LEVELS) - 1) & ~PG_MODE_AUTOCAST) |
                    PG_MODE_NO_FORWARD;
@@ -96,7 +95,7 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
 }
 
 bool host_begin(void) {
-  /* allocated, since zeros of a static one would be shipped in the binary */
+  /* allocated, because a static frame would put its zeros into the binary */
   frame = mem_permanent(sizeof *frame);
   if (!frame) return false;
   frame->modes = PG_MODE_GRAD;

@@ -1,4 +1,4 @@
-/* What the exports share of the host: its frame and its modes; see host.c. */
+/* The host's frame and modes, shared by the exports; see host.c. */
 #ifndef PG_BOUNDARY_HOST_H
 #define PG_BOUNDARY_HOST_H
 
@@ -9,7 +9,7 @@
 extern PgFrame *frame;
 /* Makes the frame and opens the way to the host (tape/host.h); false without memory. */
 bool host_begin(void);
-/* Sets the engine's variables by the modes of the calling thread (PG_MODE_ bits of the frame). */
+/* Sets the engine's variables from the modes of the calling thread (PG_MODE_ bits of the frame). */
 void modes_enter(int32_t modes);
 bool host_grad_enabled(void);
 bool forward_enabled(void);

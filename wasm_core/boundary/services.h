@@ -1,5 +1,5 @@
-/* What rows of the table call: all headers that their expressions need, and the services of the
- * boundary itself (tensor_services.c). */
+/* All headers that the expressions of rows need, and the boundary's own services
+ * (tensor_services.c). */
 #ifndef PG_BOUNDARY_SERVICES_H
 #define PG_BOUNDARY_SERVICES_H
 
@@ -32,6 +32,6 @@ void op_type(Call *c);
 void op_is_contiguous(Call *c);
 void op_set_default_dtype(DType d);
 Tensor *op_export(Tensor *t);
-Tensor *op_elements(Tensor *t); /* in order and without history, for a host that copies them out */
+Tensor *op_elements(Tensor *t); /* contiguous, without history, for a host that copies them */
 
 #endif

@@ -27,11 +27,11 @@
 #define TL(k) arg_tensors(c, k)
 #define S(k) arg_str(c, k)
 #define GIVEN(k) arg_given(c, k)
-/* A factor that is 1 unless given otherwise; NULL for 1, which needs no multiplication. */
+/* A factor, by default 1; NULL for 1, which needs no multiplication. */
 #define ALPHA(k) (c->v[k].tag == TAG_INT && c->v[k].i == 1 ? NULL : arg_tensor(c, k))
 #define PARAM(k) (c->n_args > (k) ? arg_float(c, k) : 0)
 
-/* A row's function is called by its op and its line: row_matmul_12. */
+/* A row's function is named by its op and its line: row_matmul_12. */
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
 #define RUN(row) PASTE(row, __LINE__)
@@ -43,7 +43,8 @@
     (void)c;                              \
     __VA_ARGS__;                          \
   }
-/* Rows of elementwise.def have a word of their own, for other rows have the same names. */
+/* Functions of rows in elementwise.def begin with `each_`, because other rows have the same
+ * names. */
 #define EACH(name, expression) \
   static void RUN(each_##name)(Call * c) { ret_tensor(c, expression); }
 #define UNARY(words, name, ...) EACH(name, t_##name(T(0)))
@@ -59,7 +60,7 @@
 #undef OP
 #undef OPX
 
-/* The words may bring other fields: see BATCH and WITH. */
+/* `words_` may set further fields: see BATCH and WITH. */
 #define OP(words_, name_, schema_, ...) \
   {.name = #name_,                      \
    .schema = #name_ schema_,            \

@@ -1,4 +1,4 @@
-/* What a host asks of single tensors besides maths: text, layout, the address of their elements. */
+/* Services for single tensors: type names, layout, elements for the host. */
 #include <math.h>
 #include <string.h>
 
@@ -32,8 +32,7 @@ void op_type(Call *c) {
 
 /* ------------------------------------------------------------ elements for the host */
 
-/* NaNs differ between hosts in their bits alone, so one pattern leaves the engine; and 1 is what
- * is true. */
+/* Hosts differ in the bits of NaNs, so the engine returns one pattern. */
 #define CANONICAL_LOOP(FN, T, IS_NAN, QUIET)                \
   static void FN(char **p, const int64_t *st, int64_t n,    \
                  __attribute__((unused)) const void *ctx) { \
@@ -72,12 +71,12 @@ Tensor *op_elements(Tensor *t) {
   return y;
 }
 
-/* An alias of t, whose memory is the host's too until it ends the export. */
+/* An alias of t whose memory the host shares until it ends the export. */
 Tensor *op_export(Tensor *t) {
   if (!check_elements(t)) return NULL;
   Tensor *y = op_data(t);
   if (!y || !tensor_export(y)) return NULL;
-  tensor_retain(y); /* until then */
+  tensor_retain(y); /* the export's reference */
   if (!y->storage->retyped) canonicalise(y);
   return y;
 }
