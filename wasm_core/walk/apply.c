@@ -1,5 +1,5 @@
-/* Running a node: its gradient function between what it is given and what it passes on. Those of
- * slices are here, since the tape, which makes their nodes, knows no op. */
+/* Runs a node's gradient function, with checks of its arguments and results. The gradient functions
+ * of slices are here, because the tape, which makes their nodes, may not call ops. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -45,8 +45,8 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
 
 /* ------------------------------------------------------------ running nodes */
 
-/* Gradients have the form of their outputs when they come. But hooks, which see them, may give
- * them another in place, and the host may call a node with any. */
+/* Whether the gradients still have their outputs' dtypes and sizes: hooks may change them in place,
+ * and the host may call a node with any gradients. */
 static bool still_fit(Node *n, Tensor *const *g) {
   if (n->type->each & NODE_EACH || n->kind == NODE_HOST) return true;
   for (int i = 0; i < n->n_outputs; i++) {
@@ -84,7 +84,7 @@ static Geometry geometry_load(const Number *at) {
   return geo;
 }
 
-/* A tensor laid out as the base, zero everywhere. */
+/* A tensor of zeros with the base's layout. */
 static Tensor *base_like(const Geometry *geo, DType dtype) {
   Tensor *z = tensor_empty_strided(geo->base_ndim, geo->base_sizes, geo->base_strides, dtype);
   if (z && !tensor_absent(z))
@@ -101,8 +101,8 @@ static Tensor *slice_of(const Geometry *geo, Tensor *base) {
   return t_as_strided(t_through(base, geo->lens), geo->ndim, geo->sizes, geo->strides, geo->offset);
 }
 
-/* y = view of base, whose base was since modified in place: the gradient of y added to zeros, as
- * y may be expanded. */
+/* The gradient of y, a view of a base that was written to: g added to zeros, because y may be
+ * expanded. */
 static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
   Geometry geo = geometry_load(n->numbers);
   Ints sizes = {geo.ndim, geo.sizes}, strides = {geo.ndim, geo.strides};
@@ -116,9 +116,9 @@ static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
                            (Ints){geo.base_ndim, geo.base_strides});
 }
 
-/* The op `inner` was done in place on a slice of the base. The base's old value gets the
- * gradient outside the slice; inside it, whatever inner says of its inputs. If its first input
- * is the slice's own old value (inner_first), that part is written into the slice and saves an
+/* The op `inner` wrote in place to a slice of the base. The base's old value gets the gradient
+ * outside the slice; inside the slice, inner's gradients go to its inputs. If inner's first input
+ * is the slice's old value (inner_first), its gradient is written into the slice, which saves an
  * addition. */
 static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
   if (n->freed) {
@@ -134,7 +134,7 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
   if (geo.inner_first && inner_gi[0]) t_copy_(slice, inner_gi[0], true);
   else t_fill_(slice, tensor_wrapped_f(0));
   gi[0] = result;
-  /* it has nothing for the base */
+  /* inner has no gradient for the base */
   if (geo.inner_first && !inner_gi[0] && n->inner->kind == NODE_HOST) gi[0] = NULL;
   int shift = geo.inner_first ? 0 : 1;
   for (int i = 1 - shift; i < n->inner->n_edges; i++) gi[i + shift] = inner_gi[i];
@@ -142,14 +142,14 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
 
 /* ------------------------------------------------------------ any node */
 
-/* What n makes of these gradients, as form_made. */
+/* form_made for a node that gets these gradients. */
 static int32_t form_of(const Node *n, Tensor *const *g) {
   for (int i = 0; i < (n->n_outputs ? n->n_outputs : 1); i++)
     if (g[i] && tensor_absent(g[i])) return g[i]->form & FORM_ABSENT;
   return 0;
 }
 
-/* The gradients given to n, without those that are lazy. */
+/* The gradients given to n, lazy ones computed. */
 static Tensor **settled(const Node *n, Tensor **g) {
   int count = n->n_outputs ? n->n_outputs : 1;
   Tensor **all = scratch_array(count, sizeof *all);
@@ -157,7 +157,7 @@ static Tensor **settled(const Node *n, Tensor **g) {
   return all;
 }
 
-/* A sparse gradient comes only to functions that read none of its memory. */
+/* Whether n takes its gradients: sparse ones only if its function reads none of their memory. */
 static bool takes_gradients(const Node *n, Tensor *const *g) {
   if (n->type->each || n->kind == NODE_HOST) return true;
   for (int i = 0; i < (n->n_outputs ? n->n_outputs : 1); i++)
@@ -179,8 +179,9 @@ static void run_function(Node *n, Tensor **g, Tensor **gi) {
   else if (n->kind != NODE_ACCUMULATE) n->type->grad(n, g, gi);
 }
 
-/* Of a tensor of the host's a formula knows nothing but by ops: what it makes of a gradient that is
- * one is one as well, unless the host answered with another tensor. */
+/* A gradient function may read a FORM_HOSTED tensor only by ops. Fails if it had one and gave a
+ * result that is neither hosted nor a given gradient, without an answer of the host that explains
+ * it. */
 static void check_by_ops(const Node *n, Tensor *const *g, Tensor *const *gi, int64_t answers,
                          int64_t plain) {
   bool given = false, kept = false;
@@ -204,7 +205,7 @@ static bool ready(Node *n, Tensor **g, bool guarded) {
   return (!guarded || saves_ready(n)) && still_fit(n, g);
 }
 
-/* The host may compute the gradients that nothing records. */
+/* Lets the host compute gradients that are not recorded. */
 static bool by_host(Node *n, Tensor *const *g, Tensor **gi) {
   return n->kind == NODE_PLAIN && !recording && !forward_on && dispatch_gradient(n, g, gi);
 }
@@ -235,7 +236,7 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n_in; i++) any = any || g[i];
   if (!any && n->kind != NODE_HOST) return true;
   int32_t event = profiling ? profile_node_begin(PROFILE_NODE, n, n_in, g) : -1;
-  /* a custom node gets its saved tensors itself */
+  /* a custom node unpacks its saved tensors itself */
   bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed);
   bool was = n->running;
   n->running = guarded || was;

@@ -1,4 +1,4 @@
-/* Autograd as a host sees it: backward and grad, attributes of tensors, nodes by address, hooks. */
+/* Services of autograd: backward and grad, attributes of tensors, nodes by address, hooks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,9 +23,9 @@ static Node *live_node(int64_t address) {
   return fail(ERR_RUNTIME, "pygrad: not the address of a live node");
 }
 
-/* Roots or inputs. For each that is no tensor a host tells two words: a node and the number of
- * its output; 1 and 0 for what is no edge, 1 and 1 for an edge of another node than that. `odd`:
- * the type of the first such, of inputs or gradients. */
+/* Roots or inputs. For each that is no tensor the host passes two words: a node and the number of
+ * its output; 1 and 0 for an object that is no edge, 1 and 1 for an edge without a valid node.
+ * `odd`: the type of the first such object among inputs or gradients. */
 static const GraphEnd *ends(Tensors t, Ints words, bool roots, const char *odd) {
   GraphEnd *out = scratch_array((int64_t)t.n + 1, sizeof *out);
   for (int i = 0; out && i < t.n && !failed(); i++) {
@@ -48,8 +48,8 @@ static const GraphEnd *ends(Tensors t, Ints words, bool roots, const char *odd) 
   return failed() ? NULL : out;
 }
 
-/* Lets the host run a custom node's function: [the task, the node, whether to record, a gradient
- * an output]. */
+/* Asks the host to run a custom node's function: returns [the task, the node, create_graph, a
+ * gradient for each output]. */
 static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
   int count = n->n_outputs;
   int64_t *out = scratch_array(3 + (int64_t)count, sizeof *out);
@@ -62,7 +62,7 @@ static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
   out[1] = (int64_t)(uintptr_t)n;
   out[2] = task_creates_graph(task);
   for (int i = 0; i < count; i++) {
-    tensor_retain(g[i]); /* the host's own reference */
+    tensor_retain(g[i]); /* the host's reference */
     out[3 + i] = (int64_t)(uintptr_t)g[i];
   }
   ret_ints(c, 3 + count, out);
@@ -106,8 +106,8 @@ void op_backward_of(Call *c) {
              NULL);
 }
 
-/* How many gradients there are for each of so many roots: the first dimension of those given,
- * beside the root's own. */
+/* The size of a batch of gradients: their first dimension, which the roots lack; 0 with the error
+ * set. */
 static int batch_of(const GraphWalk *w, int n_roots) {
   int64_t *found = scratch_array((int64_t)n_roots + 1, sizeof *found);
   int n = 0;
@@ -149,10 +149,10 @@ static void warn_of_cycle(void) {
             "to break the cycle and avoid the leak.");
 }
 
-/* `grad`, or `backward`, which accumulates into inputs (1) or all leaves (2). The places: how
- * many gradients there are (-1: none), then what `ends` reads of roots and inputs. With `rows`,
- * so many backwards whose results come stacked: one for each element of the one root, or for
- * each gradient of a batch (-1). */
+/* `grad`, or `backward`, which accumulates into inputs (1) or all leaves (2). The places: the
+ * number of gradients (-1: none), then the words of `ends` for roots and inputs. `rows`: the number
+ * of backwards, whose results are stacked, one for each element of the only root; -1: one for each
+ * gradient of a batch. */
 void op_grad(Call *c) {
   Tensors roots = arg_tensors(c, 0), inputs = arg_tensors(c, 1);
   Ints places = arg_ints(c, 3), of_roots = {places.n - 1, places.v + 1}, of_inputs = of_roots;
@@ -193,8 +193,8 @@ void op_grad(Call *c) {
   else task_go_on(c, task_start(&w), NULL);
 }
 
-/* The host ran the function that a task asked for, and got these gradients; `odd`: what those
- * that are 1 really were. With the task below 0 the host gives away a reference to each. */
+/* Continues a task with the results of its custom function; `odd`: the type of results passed as 1.
+ * A task below 0: the host gives away a reference to each result. */
 void op_backward_resume(Call *c) {
   int64_t word = arg_int(c, 0);
   Task *task = (Task *)(uintptr_t)(word < 0 ? -word : word);
@@ -209,8 +209,7 @@ void op_backward_resume(Call *c) {
 
 void op_backward_abort(const Call *c) { task_abort((Task *)(uintptr_t)arg_int(c, 0)); }
 
-/* The gradient of the alias it returns is not passed on: what comes before gets an undefined
- * one. */
+/* Stops the gradient of op_undefined_grad's alias: its input gets an undefined one. */
 static void grad_undefined(Node *n, Tensor **g, Tensor **gi) {
   (void)n;
   (void)g;
@@ -227,7 +226,7 @@ Tensor *op_undefined_grad(Tensor *t) {
 /* ------------------------------------------------------------ saved tensors */
 
 void op_increment_version(Call *c) {
-  Tensors t = arg_tensors(c, 0); /* none: what is no tensor */
+  Tensors t = arg_tensors(c, 0); /* n < 0: no list of tensors */
   if (t.n < 0) fail(ERR_RUNTIME, "increment_version expect a Iterable[Tensor] as input");
   for (int i = 0; i < t.n && !failed(); i++)
     if (!t.v[i])
@@ -235,7 +234,7 @@ void op_increment_version(Call *c) {
     else if (!(t.v[i]->flags & FLAG_INFERENCE)) tensor_bump_version(t.v[i]);
 }
 
-/* What becomes of saved tensors that are mutated; what did before. */
+/* Sets the mode for mutated saved tensors; returns the former one. */
 void op_set_saved_mode(Call *c) {
   const char *mode = arg_str(c, 0), *was = saved_check_mode ? "check" : "snapshot";
   bool check = strcmp(mode, "check") == 0;
@@ -270,8 +269,8 @@ Tensor *op_requires_grad_(Tensor *t, bool on) {
 
 Tensor *op_data(Tensor *t) { return tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset); }
 
-/* t takes the storage and geometry of `from`; its version and history stay. With another type it
- * gets another accumulator: graphs that have the old one give gradients of the old type. */
+/* t takes the storage and geometry of `from` and keeps its version and history. A change of dtype
+ * drops the accumulator: graphs with the old one give gradients of the old dtype. */
 Tensor *op_set_data(Tensor *t, Tensor *from) {
   if (is_sparse(t) != is_sparse(from))
     return fail(ERR_RUNTIME, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
@@ -288,7 +287,7 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
   if (!tensor_set_geometry(t, from->ndim, from->sizes, from->strides, from->offset)) return NULL;
   Tensor *keep = tensor_alias(from, from->ndim, from->sizes, from->strides, from->offset);
   if (!keep) return NULL;
-  tensor_swap_storages(t, keep); /* the alias takes the old one with it when it goes */
+  tensor_swap_storages(t, keep); /* the alias releases the old storage */
   if (t->dtype != from->dtype && t->meta && !t->meta->owns_accumulator) t->meta->accumulator = NULL;
   t->dtype = from->dtype;
   t->flags = (uint8_t)((t->flags & ~FLAG_INFERENCE) | (from->flags & FLAG_INFERENCE));
@@ -385,7 +384,7 @@ bool op_is_set_to(const Tensor *a, const Tensor *b) {
 
 static Node *arg_node(const Call *c) { return live_node(arg_int(c, 0)); }
 
-/* The host owns a reference to every node it is told of. */
+/* A node as a word, with a reference for the host. */
 static int64_t node_handle(Node *n) {
   node_retain(n);
   return (int64_t)(uintptr_t)n;
@@ -393,7 +392,7 @@ static int64_t node_handle(Node *n) {
 
 void op_node_of(Call *c) { ret_int(c, node_handle(tensor_grad_fn(arg_tensor(c, 0)))); }
 
-/* The last of the nodes that made a view on its base; 0 if they are not known. */
+/* The last of the nodes that make a view of its base; 0 if unknown. */
 void op_made_by(Call *c) {
   const Tensor *t = arg_tensor(c, 0);
   ret_int(c, node_handle(t->meta ? t->meta->made_by : NULL));
@@ -409,7 +408,7 @@ void op_node_kind(Call *c) {
   if (n) ret_int(c, (int64_t)(uintptr_t)n->type);
 }
 
-/* That of the next node instead of none. */
+/* The sequence number of a node; for 0, the next node's. */
 void op_node_sequence(Call *c) {
   Node *n = arg_int(c, 0) ? arg_node(c) : NULL;
   if (!failed()) ret_int(c, (int64_t)(n ? n->sequence : node_sequence()));
@@ -436,9 +435,9 @@ Tensor *op_node_variable(Call *c) {
   return n ? n->variable : NULL;
 }
 
-/* The named fields of a node for its host, each "name:kind place ". Kinds: t a tensor, * all of
- * them from this slot on, # a number kept as a tensor; i an integer shown without a sign, x any
- * other number. What they are made from: NodeType in graph.h. */
+/* The named fields of a node for the host, each "name:kind place ". Kinds: t a tensor, * all
+ * tensors from this slot on, # a number kept as a tensor, i an integer shown as unsigned, x any
+ * other number. Made from NodeType.fields, see graph.h. */
 void op_node_fields(Call *c) {
   enum { LONGEST = 12 }; /* ":k 123 " */
   const Node *n = arg_node(c);
@@ -476,7 +475,7 @@ void op_node_saved(Call *c) {
   if (n) ret_tensor(c, saved_for_host(n, (int)arg_int(c, 1)));
 }
 
-/* As it is kept: without history; none if it was freed. */
+/* The saved tensor without history; None if it was freed. */
 Tensor *op_node_saved_data(Call *c) {
   Node *n = arg_node(c);
   int slot = (int)arg_int(c, 1);
@@ -486,7 +485,7 @@ Tensor *op_node_saved_data(Call *c) {
   return t && !tensor_is_leaf(t) ? t_detach(t) : t;
 }
 
-/* The id of what a hook packed, or 0. */
+/* The id of a packed object, or 0. */
 void op_node_packed(Call *c) {
   const Node *n = arg_node(c);
   int slot = (int)arg_int(c, 1);
@@ -503,7 +502,7 @@ static void ret_list(Call *c, int64_t count, const Number *v) {
   ret_ints(c, count && v->i != INT64_MAX ? (int)count : 0, &v->i);
 }
 
-/* The k-th of the texts of a field. */
+/* The k-th text of a field of texts. */
 static void ret_choice(Call *c, const char *at, int64_t k) {
   char text[16] = "";
   while (k-- > 0) at += strcspn(at, ",") + 1;
@@ -520,7 +519,7 @@ static void ret_scalar(Call *c, double v, ScalarKind kind) {
   else ret_float(c, v);
 }
 
-/* The k-th parameter after the tensor of a schema: a float, or a Scalar. */
+/* The k-th parameter after the first argument of a schema: a float, or a Scalar. */
 static void ret_parameter(Call *c, const Node *n, const char *schema, int k) {
   double v = n->numbers[k].f;
   ScalarKind kind = node_kind(n, k);
@@ -538,13 +537,13 @@ static void ret_sizes(Call *c, const Node *n, int input, bool count) {
   else if (m) ret_ints(c, m->ndim, output_sizes(m));
 }
 
-/* Of three numbers the last so many as the node's first number says. */
+/* The last n of three numbers, n being the node's first number. */
 static void ret_last(Call *c, const Node *n, const Number *three, bool given) {
   int64_t nd = n->numbers[0].i;
   ret_list(c, given ? nd : 0, three + 3 - nd);
 }
 
-/* Dimensions that are bits: a list, or else the only one, if there is just one. */
+/* Dimensions stored as bits: as a list, or as an int if there is just one, else None. */
 static void ret_dims(Call *c, int64_t mask, bool list) {
   int64_t dims[64];
   int n = 0;
@@ -554,7 +553,7 @@ static void ret_dims(Call *c, int64_t mask, bool list) {
   else if (n == 1) ret_int(c, dims[0]);
 }
 
-/* The k-th field after the | of a node's fields: NodeType in graph.h says what the letters mean. */
+/* The k-th field after the | of a node's fields; NodeType in graph.h explains the letters. */
 static void ret_number(Call *c, const Node *n, int k) {
   int at = 0;
   const char *field = strchr(n->type->fields, '|');
@@ -616,12 +615,12 @@ void op_edge_of(Call *c) {
         ERR_RUNTIME,
         "It is not possible to get the gradient edge for a Tensor that does not require gradients");
   if (failed()) return;
-  Edge e = tensor_edge(t); /* the reference is the host's */
+  Edge e = tensor_edge(t); /* the host owns the reference */
   ret_int(c, (int64_t)(uintptr_t)e.node);
 }
 
-/* The host's object for the node's users, which is `id` if there was none; else with 0, what
- * that one tells: where the node was made (the host's id, 0: not recorded), and the node whose
+/* The host's metadata object of a node, set to argument 1 if there was none. If there is none
+ * still, also the trace of the node's creation (the host's id, 0: not recorded), and the node whose
  * backward made it. */
 void op_node_metadata(Call *c) {
   Node *n = arg_node(c);
@@ -633,8 +632,7 @@ void op_node_metadata(Call *c) {
   ret_ints(c, 3, out);
 }
 
-/* What a gradient of the k-th output must look like: its dtype (-1: any) and sizes; nothing if
- * there are fewer. */
+/* The dtype (-1: any) and sizes of a gradient of the k-th output; None past the last. */
 void op_node_output(Call *c) {
   Node *n = arg_node(c);
   int64_t k = arg_int(c, 1);
@@ -646,7 +644,7 @@ void op_node_output(Call *c) {
   ret_ints(c, m->ndim + 1, out);
 }
 
-/* The gradient function by itself, without hooks. */
+/* Runs the gradient function without hooks. */
 void op_node_call(Call *c) {
   Node *n = arg_node(c);
   Tensors g = arg_tensors(c, 1);
@@ -663,7 +661,7 @@ void op_node_hook_add(Call *c) {
   if (n) node_add_hook(n, arg_bool(c, 2) ? AT_PRE : AT_POST, (int32_t)arg_int(c, 1), 0);
 }
 
-/* Of a node that may be gone, and its hooks with it. */
+/* The node, and its hooks with it, may already be freed. */
 void op_node_hook_remove(Call *c) {
   Node *n = (Node *)(uintptr_t)arg_int(c, 0);
   if (node_is(n)) node_remove_hook(n, (int32_t)arg_int(c, 1));
@@ -695,7 +693,7 @@ void op_hook_add(Call *c) {
   tensor_hook_add(arg_tensor(c, 0), (int32_t)arg_int(c, 1), arg_bool(c, 2));
 }
 
-/* The ids of the hooks on the gradient of a tensor alone, in their order. */
+/* The ids of the hooks on a tensor's gradient in order, without hooks on several tensors. */
 void op_hooks_of(Call *c) {
   const Tensor *t = arg_tensor(c, 0);
   const NodeHook *first = t->grad_fn ? t->grad_fn->hooks : NULL;

@@ -1,11 +1,10 @@
-/* Custom functions: the graph's side of PyTorch's autograd.Function.
+/* Custom functions: the engine's part of PyTorch's autograd.Function.
  *
- * The host calls _custom_begin with the arguments of forward, runs forward with recording off,
- * and calls _custom_finish with what came out, which gives the outputs their history and saves
- * what is to be saved. The node holds the host's object (ctx) by id while anything but the
- * object itself holds the node: see node_release. In a backward the engine stops at the node
- * (task_asks) and the host runs the function; inside another node (CopySlices) it is called from
- * within. */
+ * The host calls _custom_begin with the arguments of forward, runs forward with recording off, and
+ * calls _custom_finish with the outputs, which gives them their history and saves tensors. The node
+ * holds the host's object (ctx) by id while the node has references besides that object's: see
+ * node_release. In a backward the engine stops at the node (task_asks) and the host runs the
+ * function; inside another node (CopySlices) the function is a nested callback. */
 #include "walk/custom.h"
 #include "walk/walk.h"
 
@@ -17,9 +16,8 @@
 #include "walk/forward.h"
 #include "walk/services.h"
 
-/* The numbers of a custom node: how many arguments forward had, whether missing gradients become
- * zeros (1: all, 2: those of differentiable outputs), and which of the arguments were tensors, a
- * bit each. */
+/* The numbers of a custom node: the count of forward's arguments; whether missing gradients become
+ * zeros (1: all, 2: those of differentiable outputs); a bit for each argument, set for tensors. */
 enum { CUSTOM_ARGS, CUSTOM_MATERIALIZE, CUSTOM_TENSORS, MOST_NESTED = 64 };
 
 static bool was_tensor(const Node *n, int arg) {
@@ -80,8 +78,9 @@ Tensors tensors_at(const int64_t *handles, int64_t n) {
   return list;
 }
 
-/* Of the host's object, and the node's type with the arguments of forward: [the node, or 0 if
- * nothing is recorded; whether an argument has a tangent; for each whether it requires grad] */
+/* Takes the id of the host's object, and the node's type followed by forward's arguments. Returns
+ * [the node, or 0 if nothing is recorded; whether an argument has a tangent; for each argument
+ * whether it requires grad]. */
 void op_custom_begin(Call *c) {
   Ints words = arg_ints(c, 1);
   const NodeType *type = (const NodeType *)(uintptr_t)words.v[0];
@@ -98,10 +97,10 @@ void op_custom_begin(Call *c) {
     if (in.v[i]) tensors[count++] = in.v[i];
   }
   bool forward = forward_on;
-  forward_on = false; /* its tangents are the host's affair */
+  forward_on = false; /* the host handles its tangents */
   Node *n = node_new_list(type, 0, CUSTOM_TENSORS + (in.n + 63) / 64, count, tensors);
   forward_on = forward;
-  if (failed()) { /* an argument is a view that may have no history */
+  if (failed()) { /* an argument is a view that allows no new history */
     node_drop(n);
     return;
   }
@@ -121,7 +120,7 @@ void op_custom_begin(Call *c) {
 typedef struct {
   Node *n; /* NULL: nothing is recorded */
   Tensors inputs, outputs, dirty, constant, saves;
-  bool separate; /* forward had no ctx: setup_context did what concerns it */
+  bool separate; /* setup_context was used */
   int n_differentiable;
 } Finish;
 
@@ -140,7 +139,7 @@ static void give_edge(Tensor *y, Node *n, int k) {
   if (tensor_is_view(y)) y->meta->view_version = tensor_version(y);
 }
 
-/* An input that was returned as it came stands as a view of itself. */
+/* An input returned unchanged becomes a view of itself. */
 static Tensor *same_again(const Finish *f, Tensor *x) {
   if (f->separate && among(&f->saves, x))
     return fail(
@@ -162,10 +161,10 @@ static Tensor *constant_output(const Finish *f, Tensor *y, bool is_input, bool m
   return tensor_is_view(y) ? y : t_detach_(y);
 }
 
-/* The graph of an input that forward wrote to goes on from this node. */
+/* Makes the node the history of an input that forward wrote to. */
 static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input) {
-  /* A view's own node is that of before the write: asking for it anew would take the write for
-   * that of another. */
+  /* Reads y->grad_fn, a view's node before the write: tensor_grad_fn would renew it for a write to
+   * the base. */
   if (!y->grad_fn && tensor_requires_grad(y))
     return fail(ERR_RUNTIME,
                 "a leaf Variable that requires grad has been used in an in-place operation.");
@@ -236,9 +235,9 @@ static void finish_saves(const Finish *f) {
   }
 }
 
-/* What hosts tell of a call: how many inputs, outputs, written inputs, constant outputs and
- * tensors to save there are, whether setup_context was used, which missing gradients become
- * zeros, then all of these tensors; `odd`: the type of what is to be saved and is no tensor. */
+/* Reads the host's words for a call: the counts of inputs, outputs, written inputs, constant
+ * outputs and tensors to save; whether setup_context was used; which missing gradients become
+ * zeros; then all of these tensors. `odd` is the type of an object in them that is no tensor. */
 static void read_finish(Finish *f, const int64_t *words, const char *odd) {
   enum { SAVES = 4, LISTS, HEAD = LISTS + 2 };
   static const char *const refusals[LISTS] = {
@@ -259,7 +258,7 @@ static void read_finish(Finish *f, const int64_t *words, const char *odd) {
   num_i(f->n, CUSTOM_MATERIALIZE, words[LISTS + 1]);
 }
 
-/* The outputs with their history, NULL where the tensor itself stays. */
+/* Returns the outputs with their history, NULL for tensors that stay the same. */
 void op_custom_finish(Call *c) {
   Finish f = {.n = (Node *)(uintptr_t)arg_int(c, 0)};
   read_finish(&f, arg_ints(c, 1).v, arg_str(c, 2));
@@ -273,7 +272,7 @@ void op_custom_finish(Call *c) {
 
 /* ------------------------------------------------------------ backward */
 
-/* What was saved; `clear`: for the last time. */
+/* Returns the saved tensors; with argument 1 releases them. */
 void op_custom_saved(Call *c) {
   Node *n = (Node *)(uintptr_t)arg_int(c, 0);
   Tensor **out = scratch_array((int64_t)n->n_saves + 1, sizeof *out);
@@ -312,7 +311,7 @@ static void *wrong_count(const Node *n, int given) {
 
 Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
   int count = given->n, wanted = (int)n->numbers[CUSTOM_ARGS].i, at = 0;
-  /* too many are fine while the rest is None */
+  /* further results may be None */
   while (count > wanted && !given->v[count - 1]) count--;
   if (count != wanted) return wrong_count(n, given->n);
   Tensor **gi = scratch_array((int64_t)n->n_edges + 1, sizeof *gi);
@@ -334,8 +333,8 @@ Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
 
 /* ------------------------------------------------------------ forward mode */
 
-/* What jvp gets for the arguments of forward: their tangents, and zeros if missing ones become
- * zeros. */
+/* The arguments of jvp: the tangents of forward's arguments, with zeros for missing ones if asked
+ * for. */
 void op_custom_tangents(Call *c) {
   Ints words = arg_ints(c, 0);
   Tensors in = tensors_at(words.v, words.n);
@@ -350,15 +349,15 @@ void op_custom_tangents(Call *c) {
 
 static const Tensor *base_of(const Tensor *t) { return tensor_is_view(t) ? t->meta->base : t; }
 
-/* The first input that a view has its elements from. */
+/* The first input that shares the view's base. */
 static Tensor *sharer(const Finish *f, const Tensor *view) {
   for (int i = 0; i < f->inputs.n; i++)
     if (f->inputs.v[i] && base_of(f->inputs.v[i]) == base_of(view)) return f->inputs.v[i];
   return NULL;
 }
 
-/* Gives an output, which forward returned as `raw`, what jvp returned for it, unless jvp had to
- * write to the tangent that there is. */
+/* Gives output y the tangent that jvp returned for it, unless jvp had to write to an existing
+ * tangent. */
 static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
   Tensor *raw = f->outputs.v[place];
   bool dirty = among(&f->dirty, raw);
@@ -393,12 +392,12 @@ static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
                 "A custom Function is returning a view but the jvp is not returning a view of the "
                 "%sgiven grad input.",
                 tensor_is_view(t) ? "same base as the " : "");
-  if (x && !t) forward_write(y, grad); /* and so x has a tangent too */
+  if (x && !t) forward_write(y, grad); /* which gives x a tangent too */
   else forward_set(y, grad);
   return NULL;
 }
 
-/* An output that was saved has a tangent now. */
+/* Gives the saved form of an output its tangent. */
 static void share_with_saved(Tensor *y) {
   Node *n = y ? y->grad_fn : NULL;
   for (int i = 0; n && n->kind == NODE_HOST && i < n->n_saves && !failed(); i++)
@@ -406,8 +405,8 @@ static void share_with_saved(Tensor *y) {
       forward_share(y, n->saves[i].value);
 }
 
-/* Of what op_custom_finish was told, the outputs with their history, and what jvp returned as
- * custom_given takes it. */
+/* Takes the words of op_custom_finish, the outputs with their history, and jvp's results as
+ * handles; gives the outputs their tangents. */
 void op_custom_carry(Call *c) {
   Finish f = {0};
   Ints outputs = arg_ints(c, 1), grads = arg_ints(c, 2);
@@ -440,8 +439,8 @@ static void grad_error(Node *n, Tensor **g, Tensor **gi) {
 }
 static const NodeType Error = {"torch::autograd::Error", grad_error, "-", false, NULL, NULL};
 
-/* Aliases of these whose gradient is an error, and comes from leaves; with a message (bytes to a
- * 0) from where they come from. */
+/* Aliases of the tensors whose backward is an error. Without a message (bytes up to a 0) their
+ * history begins at new leaves, with one at the tensors themselves. */
 void op_delayed_error(Call *c) {
   Tensors in = arg_tensors(c, 0);
   Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
@@ -453,7 +452,7 @@ void op_delayed_error(Call *c) {
     if (out[i]) out[i]->flags |= FLAG_REQUIRES_GRAD;
   }
   n = node_new_list(&Error, message != NULL, 0, in.n, message ? in.v : out);
-  if (n && message) tensor_retain(n->saves[0].value = message); /* without hooks */
+  if (n && message) tensor_retain(n->saves[0].value = message); /* saved without hooks */
   for (int i = 0; i < in.n; i++) {
     out[i] = t_detach(in.v[i]);
     if (!n || !out[i] || !node_describe(n, i, out[i], true)) continue;
@@ -468,7 +467,7 @@ void op_delayed_error(Call *c) {
 static const NodeType SavedTensor = {
     "torch::autograd::SavedTensor", grad_error, "self", false, NULL, NULL};
 
-/* A node that only keeps a tensor, by way of the saved tensor hooks there are. */
+/* Makes a node that only keeps a tensor, with the present saved tensor hooks. */
 void op_save_tensor(Call *c) {
   Node *n = node_alone(&SavedTensor, 1);
   save(n, 0, arg_tensor(c, 0));

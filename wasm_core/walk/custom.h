@@ -5,16 +5,15 @@
 #include "call/call.h"
 #include "tape/graph.h"
 
-/* Tensors by their handles, which hosts pass as plain words to save time: 0 for none, 1 for
- * anything else. */
+/* Tensors from handles that hosts pass as plain words to save time: 0: none, 1: another object. */
 Tensors tensors_at(const int64_t *handles, int64_t n);
-/* The type of the nodes of this name, "MulBackward": made once. */
+/* The type of nodes with this name, "MulBackward"; made once. */
 const NodeType *custom_type(const char *name);
-/* What a custom node's function is called with: its gradients, zeros made of missing ones if it
- * asked for that. */
+/* The arguments of a custom node's function: its gradients, with zeros for missing ones if it asked
+ * for them. */
 bool custom_gradients(const Node *n, Tensor *const *grads, Tensor **out);
-/* What it returned, one handle an argument of forward (0: None, 1: neither tensor nor None, but
- * an `odd`), as one tensor an edge; NULL with PyTorch's error if that does not fit. */
+/* Converts the function's results, a handle for each argument of forward (0: None, 1: an object of
+ * type `odd`), to a tensor for each edge; NULL with PyTorch's error if they do not fit. */
 Tensor **custom_given(Node *n, const Ints *given, const char *odd);
 
 void op_custom_begin(Call *c);

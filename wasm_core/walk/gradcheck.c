@@ -1,17 +1,17 @@
-/* gradcheck: gradients and tangents beside finite differences.
+/* gradcheck: compares gradients and tangents with finite differences.
  *
- * The engine decides what is run, in which order, and what is wrong; the host only calls the
- * user's function, and makes an error of the verdict. A Jacobian is a matrix with a row an
- * element of the input and a column an element of the output. Inputs are perturbed where they
- * lie, since a function may reach them by other ways than its arguments, and put back exactly,
- * also if it fails. For gradgradcheck the function is the user's with a recorded backward behind
- * it, and what that starts from is among the inputs. The engine's own arithmetic here is never
- * recorded.
+ * The engine decides the order of the checks and the verdict; the host only calls the user's
+ * function, and raises the verdict as an error. A Jacobian is a matrix with a row for each element
+ * of the input and a column for each element of the output. Inputs are perturbed in place, because
+ * a function may reach them by other ways than its arguments, and restored exactly, also after a
+ * failure. For gradgradcheck the function is the user's followed by a recorded backward, and the
+ * gradients that the backward starts from are among the inputs. The engine's own arithmetic here is
+ * never recorded.
  *
- * Of complex outputs a backward is checked by their imaginary parts, then by their real parts:
- * the gradient of a real number is its derivative by the real part of an input plus i times that
- * by the imaginary part. Of complex inputs forward mode is checked with their imaginary parts
- * for inputs, then with their real parts, as the other part stays. */
+ * With complex outputs, a backward is checked for their imaginary parts, then for their real parts:
+ * the gradient of a real number is its derivative by the real part of an input plus i times the
+ * derivative by the imaginary part. With complex inputs, forward mode is checked for their
+ * imaginary parts as inputs, then for their real parts, while the other part stays fixed. */
 #include <math.h>
 #include <string.h>
 
@@ -28,45 +28,44 @@
 #include "walk/services.h"
 #include "walk/walk.h"
 
-/* Which part of complex numbers a function gives, or takes, and leaves out the rest. */
+/* The part of complex numbers that is checked, in outputs or in inputs. */
 typedef enum { WHOLE, REAL, IMAGINARY } Part;
 
 typedef struct {
-  int32_t function; /* the host's */
-  int n_points;     /* of the inputs it takes so many; */
-  bool second;      /* its gradient is checked: the others are what its backward starts from */
-  Tensors inputs;   /* NULL: no tensor; as they are perturbed: parts of the */
-  Tensor **whole;   /* complex ones if this is not NULL, */
-  Part taken;       /* which, */
-  Part given;       /* and what is looked at of complex outputs */
-  bool forward;     /* it is forward mode that is checked */
-  bool fast;        /* one combination of each Jacobian's elements is looked at */
-  Tensor **wanted;  /* those that require grad, */
-  int *places;      /* where they stand, */
-  Tensor **none;    /* and what says that the host's own objects are meant: NULL for all */
+  int32_t function; /* the host's id */
+  int n_points;     /* the function takes the first n_points inputs */
+  bool second;      /* gradgradcheck: further inputs are start gradients of a backward */
+  Tensors inputs;   /* NULL: no tensor; with `whole`, complex ones are parts */
+  Tensor **whole;   /* the whole inputs while parts are perturbed, or NULL */
+  Part taken;       /* the part of complex inputs */
+  Part given;       /* the part of complex outputs */
+  bool forward;     /* checks forward mode */
+  bool fast;        /* compares one random combination of each Jacobian's elements */
+  Tensor **wanted;  /* the inputs that require grad */
+  int *places;      /* their places */
+  Tensor **none;    /* a NULL for each input: the function gets the host's own objects */
   Tensor *
-      *numeric;    /* of sparse ones, unless masked, those with all elements, which are perturbed */
-  Tensors outputs; /* what the function gave first, */
-  Tensor **recorded; /* of that what has a history (in fast forward mode what may have one), */
-  int *kept;         /* and where it stands */
-  Tensors entire;    /* those of which parts are looked at */
+      *numeric; /* for sparse inputs, unless masked: forms with all elements, which get perturbed */
+  Tensors outputs;   /* the function's first outputs */
+  Tensor **recorded; /* the outputs with a history (fast forward mode: all of floating type) */
+  int *kept;         /* their places */
+  Tensors entire;    /* the whole outputs while parts are compared */
   int n_wanted, n_recorded;
-  int n_given;       /* how many tensors the function gave last */
-  int32_t generator; /* apart from the user's */
+  int n_given;       /* the number of tensors that the last call gave */
+  int32_t generator; /* separate from the user's */
   double eps, atol, rtol, nondet_tol;
   bool masked;
   bool grad_mode;      /* the user's */
-  bool absent;         /* gradients that do not arrive were an error of the backward */
-  const char *verdict; /* what is wrong; NULL: nothing yet */
+  bool absent;         /* a backward with undefined gradients failed */
+  const char *verdict; /* the mismatch; NULL: none yet */
 } Check;
 
 static bool stopped(const Check *k) { return failed() || k->verdict; }
 
-/* Room for n pointers, which are NULL; NULL itself if there is none. */
+/* A list of n NULLs, or NULL without memory. */
 static void *list_new(int n) { return scratch_array_zero(n + 1, sizeof(void *)); }
 
-/* Those of some tensors that are asked for, how many they are, and where they stand (`at` may be
- * NULL). */
+/* The tensors for which `asked` holds, their number, and their places (`at` may be NULL). */
 static Tensor **chosen(Tensors t, bool (*asked)(const Tensor *), int *n, int **at) {
   Tensor **found = list_new(t.n);
   int *places = list_new(t.n);
@@ -104,7 +103,7 @@ static Tensor *part_of(Tensor *x, Part part) {
   return part == WHOLE || !is_complex(x) ? x : part == REAL ? t_real(x) : t_imag(x);
 }
 static bool any(Tensor *t) { return t && number_of(t_count_nonzero(t, ALL_DIMS)) > 0; }
-/* True after a failure, which is found elsewhere. */
+/* Also true after a failure, which callers check. */
 static bool agree(Tensor *a, Tensor *b, double rtol, double atol) {
   if (blocked(a, b)) return true;
   DType kind = dtype_promote((DType)a->dtype, (DType)b->dtype);
@@ -113,7 +112,7 @@ static bool agree(Tensor *a, Tensor *b, double rtol, double atol) {
 
 /* ------------------------------------------------------------ calls of the function */
 
-/* The gradients of what the function gave, recorded: the function that gradgradcheck checks. */
+/* The recorded gradients of the function's outputs: the function that gradgradcheck checks. */
 static Tensor **differentiated(Check *k, Tensor *const *inputs, Tensors ys) {
   int n_roots, n = 0, n_seeds = k->inputs.n - k->n_points;
   Tensor **roots = tracked(ys, &n_roots, NULL), **wanted = list_new(k->n_wanted),
@@ -129,18 +128,17 @@ static Tensor **differentiated(Check *k, Tensor *const *inputs, Tensors ys) {
   return found;
 }
 
-/* A complex input made of one part and of the other as it was. */
+/* A complex input from a perturbed part and the other part of `whole`. */
 static Tensor *joined(const Check *k, Tensor *part, Tensor *whole) {
   return k->taken == REAL ? t_add(part, turned(t_imag(whole))) : t_add(t_real(whole), turned(part));
 }
 
-/* What the function gives of the inputs, with others in the places of some; n_given is 0 after a
- * failure. */
+/* Calls the function with the inputs, some replaced by `others`; n_given is 0 after a failure. */
 static Tensor **evaluate(Check *k, Tensor *const *others) {
   Tensors out = {0, NULL};
   Tensor **given = list_new(k->inputs.n), **all = list_new(k->inputs.n);
   if (failed()) return (k->n_given = 0), NULL;
-  grad_mode = k->grad_mode || forward_on; /* tangents also go through what is not recorded */
+  grad_mode = k->grad_mode || forward_on; /* tangents need nodes even without recording */
   for (int i = 0; i < k->inputs.n && !failed(); i++) {
     given[i] = others[i];
     if (k->whole && is_complex(k->whole[i]))
@@ -165,7 +163,7 @@ static Tensors evaluated(Check *k) {
 
 /* ------------------------------------------------------------ finite differences */
 
-/* Writes the values back, whatever went wrong. */
+/* Writes the values back, also after a failure. */
 static void put_back(Tensor *place, Tensor *values) {
   Status was = status_now;
   status_clear();
@@ -203,7 +201,7 @@ static Tensor *element_of(Tensor *x, int64_t element) {
                                : tensor_alias(x, 0, NULL, NULL, offset);
 }
 
-/* What is perturbed of x: of a sparse one the elements that it has, or (unless masked) all. */
+/* The tensor to perturb for x: for a sparse x, unless masked, its form with all elements. */
 static Tensor *numeric_form(const Check *k, Tensor *x) {
   if (!is_sparse(x)) return x;
   for (int i = 0; i < k->n_wanted; i++)
@@ -212,7 +210,7 @@ static Tensor *numeric_form(const Check *k, Tensor *x) {
 }
 static Tensor *content(Tensor *x) { return is_sparse(x) ? x->meta->sparse->values : x; }
 
-/* (f(x + step) - f(x - step)) / (2 eps) of every output, as an element of x moves by `step`, or
+/* (f(x + step) - f(x - step)) / (2 eps) of every output, with an element of x moved by `step`, or
  * all of x (-1). */
 static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
   Tensor *all = content(numeric_form(k, x)),
@@ -227,7 +225,7 @@ static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
     Tensor **found = evaluate(k, k->numeric);
     for (int j = 0; j < k->n_given && (!i || j < n) && !failed(); j++) {
       if (i) check_alike(k, below[j], found[j], x, element);
-      /* the function may write to it again */
+      /* cloned, because the function may write to it again */
       found[j] = i ? t_div_f(t_sub(found[j], below[j]), 2 * k->eps) : t_clone(found[j]);
     }
     n = i && n < k->n_given ? n : k->n_given;
@@ -242,13 +240,13 @@ static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
 
 /* ------------------------------------------------------------ forward mode */
 
-/* A tangent by itself: what a function asks of views of its tangents is of those it made. */
+/* A tangent that is no view, so that views of it are those that the function makes. */
 static Tensor *no_view(Tensor *t) {
   return tensor_is_view(t) ? tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset) : t;
 }
 
-/* The tangents of the outputs as the inputs have these (NULL: none, the input as it is); of
- * input `plain` (-1: of none) the function gets an alias without history. */
+/* The tangents of the outputs for inputs with these tangents (NULL: none, the input unchanged). The
+ * function gets input `plain` (-1: none) as an alias without history. */
 static Tensor **push(Check *k, Tensor **tangents, int plain) {
   Tensor **given = list_new(k->inputs.n), **found = list_new(k->outputs.n);
   if (failed() || (forward_enter(), failed())) return NULL;
@@ -278,8 +276,8 @@ static Tensor *unit_like(const Tensor *x, int64_t element) {
 
 /* ------------------------------------------------------------ Jacobians */
 
-/* The derivatives of the outputs as an element of x moves, or (-1) all of x along u: by a complex x
- * twice those by its conjugate, which are the gradient of a real output. */
+/* The derivatives of the outputs by an element of x, or (-1) by x along u. For a complex x, twice
+ * the derivative by its conjugate, which is the gradient of a real output. */
 static Tensor **derivatives(Check *k, Tensor *x, int64_t element, Tensor *u) {
   bool joins = is_complex(x);
   Tensor *step = u ? t_mul_f(part_of(u, REAL), k->eps) : tensor_wrapped_f(k->eps),
@@ -296,8 +294,8 @@ static Tensor **derivatives(Check *k, Tensor *x, int64_t element, Tensor *u) {
   return re;
 }
 
-/* A one for the first of the elements of x that lie at each place, in their order, and a zero for the
- * others: a place that is there more than once moves as one. */
+/* A vector with 1 for the first element at each place and 0 for further ones: a place stored more
+ * than once moves as one. */
 static Tensor *first_at_place(Tensor *at, int64_t n, DType dtype) {
   Tensor *y = tensor_zeros(1, &at->numel, dtype);
   uint8_t *seen = scratch_array_zero(n + 1, sizeof *seen);
@@ -310,15 +308,15 @@ static Tensor *first_at_place(Tensor *at, int64_t n, DType dtype) {
   return y;
 }
 
-/* A direction of all of x's places, less what does not move: a number for each element of x. */
+/* Converts a direction over all places of x to one over its stored elements, 0 for those that do
+ * not move. */
 static Tensor *of_elements(Tensor *x, Tensor *at, Tensor *u) {
   Tensor *own = t_index_select(u, 0, at);
   return own ? t_mul(own, first_at_place(at, x->numel, dtype_real((DType)own->dtype))) : NULL;
 }
 
-/* The Jacobians by x of the floating outputs (NULL: of others, or what does not count), or their
- * products with u: by finite differences, or in forward mode where x is the input at `place`
- * (-1: not that). */
+/* The Jacobians by x of the floating outputs (NULL for others), or their products with u: by finite
+ * differences, or in forward mode if x is the input at `place` (-1: finite differences). */
 static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *const *outputs) {
   Tensor **m = list_new(k->outputs.n), **tangents = list_new(k->inputs.n);
   int64_t rows = u ? 1 : x->numel;
@@ -350,8 +348,8 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
 }
 
 /* The Jacobian of an output by every input, or its product with v, from a backward that is run
- * twice; *same: whether both agreed. Gradients have the dtypes and sizes of the inputs: the
- * engine sees to that. */
+ * twice; *same: whether both agreed. The engine ensures that gradients have the dtypes and sizes of
+ * the inputs. */
 static Tensor **by_backward(int n, Tensor *const *inputs, Tensor *output, Tensor *v,
                             double tolerance, bool *same) {
   int64_t width = v ? 1 : output->numel;
@@ -396,7 +394,7 @@ static Tensor **backward_checked(Check *k, Tensor *output, Tensor *v) {
 
 /* ------------------------------------------------------------ comparisons */
 
-/* What a mismatch in fast mode looks like in full. */
+/* The text that adds the full Jacobians to a mismatch of fast mode. */
 static const char *in_full(Check *k, int input, int output, bool is_forward) {
   Tensor *x = k->wanted[input], **only = list_new(k->outputs.n);
   int at = k->kept[output];
@@ -424,14 +422,15 @@ static const char *in_full(Check *k, int input, int output, bool is_forward) {
                      "with `fast_mode=False` to compare element by element.");
 }
 
-/* A random vector of length one, with no element that is negative. */
+/* A random vector of norm 1 without negative elements. */
 static Tensor *direction(const Check *k, int64_t n, DType dtype) {
   Tensor *u = random_uniform(tensor_empty(1, &n, dtype_default()), 0, 1, k->generator);
   u = t_to(u, dtype);
   return t_div(u, t_vector_norm(u, 2, ALL_DIMS, false, DT_NONE));
 }
 
-/* One for each tensor, with as many elements; of complex ones for each part. */
+/* A direction for each tensor, of the same number of elements; complex tensors get one for each
+ * part. */
 static void fill_directions(const Check *k, int n, Tensor *const *like, Tensor **v) {
   for (int i = 0; i < n && !failed(); i++) {
     DType real = dtype_real((DType)like[i]->dtype);
@@ -439,13 +438,13 @@ static void fill_directions(const Check *k, int n, Tensor *const *like, Tensor *
     v[i] = direction(k, n_own, real);
     if (is_complex(like[i])) v[i] = t_complex(v[i], direction(k, n_own, real));
     Tensor *at = is_sparse(like[i]) ? t_sparse_elements(like[i]) : NULL;
-    if (at && !blocked(v[i])) /* no element that is left out moves */
+    if (at && !blocked(v[i])) /* absent elements do not move */
       v[i] = t_index_add(tensor_zeros(1, &like[i]->numel, (DType)v[i]->dtype), 0, at,
                          t_mul(v[i], first_at_place(at, like[i]->numel, real)), 1);
   }
 }
 
-/* By how much the numbers of a direction may add up an error. */
+/* The factor by which a direction may add up errors. */
 static double sum_of_parts(Tensor *u) {
   return number_of(t_sum_all(part_of(u, REAL))) +
          (is_complex(u) ? number_of(t_sum_all(t_imag(u))) : 0);
@@ -457,7 +456,8 @@ static Tensor *along(Tensor *gradient, Tensor *u) {
   return t_add(t_dot(t_real(gradient), t_real(u)), turned(t_dot(t_imag(gradient), t_imag(u))));
 }
 
-/* What part of complex numbers a mismatch is about; PyTorch counts all inputs here. */
+/* The text for the part of complex numbers that a mismatch concerns. As in PyTorch, `input` indexes
+ * all inputs here. */
 static const char *partly(const Check *k, int input, int output) {
   bool inputs = k->forward && k->whole && is_complex(k->whole[input]),
        outputs = !k->forward && output < k->entire.n && is_complex(k->entire.v[output]);
@@ -467,8 +467,8 @@ static const char *partly(const Check *k, int input, int output) {
                inputs ? "inputs" : "outputs");
 }
 
-/* The Jacobians of every output by every input two ways, or in fast mode one random combination
- * of the elements of each. */
+/* Compares the Jacobians of every output by every input computed two ways, or in fast mode one
+ * random combination of the elements of each. */
 static void compare(Check *k) {
   bool is_forward = k->forward, is_fast = k->fast;
   int n = k->n_wanted, m = k->n_recorded;
@@ -488,7 +488,7 @@ static void compare(Check *k) {
   for (int j = 0; j < m && is_fast && !is_forward && !stopped(k); j++)
     found[j] = backward_checked(k, k->recorded[j], vs[j]);
   for (int at = 0; at < n * m && !stopped(k); at++) {
-    /* by inputs, or by outputs */
+    /* input by input, or output by output */
     int i = is_fast ? at / m : at % n, j = is_fast ? at % m : at / n;
     double atol = k->atol;
     if (!is_forward && !found[j]) found[j] = backward_checked(k, k->recorded[j], NULL);
@@ -523,7 +523,7 @@ static const char *layout_shown(const Tensor *t) {
   return names[tensor_layout(t)];
 }
 
-/* How a sparse gradient differs in kind from its input; NULL: it does not. */
+/* The difference in layout between a sparse gradient and its input; NULL: none. */
 static const char *other_layout(Tensor *g, Tensor *x) {
   const char *own = layout_shown(g);
   if (tensor_layout(g) != tensor_layout(x))
@@ -536,7 +536,7 @@ static const char *other_layout(Tensor *g, Tensor *x) {
   return NULL;
 }
 
-/* Whether a backward that starts from zeros gives anything else. */
+/* Whether a backward that starts from zeros gives nonzero gradients. */
 static bool zeros_grow(Check *k, int n, Tensor *const *outputs, bool masked) {
   Tensor **seeds = list_new(n), **found = list_new(k->n_wanted);
   for (int i = 0; i < n && !failed(); i++)
@@ -566,7 +566,7 @@ static void warn_of_absent(void) {
       "can call this function with \"check_undefined_grad=False\" to disable the feature");
 }
 
-/* Gradients that do not arrive must count as zeros: all of them, then one at a time. */
+/* Checks that undefined gradients count as zeros: all of them, then one at a time. */
 static void expect_zero_of_absent(Check *k) {
   int n = 0, *counts = list_new(k->n_recorded);
   Tensor ***outputs = list_new(k->n_recorded);
@@ -588,7 +588,7 @@ static void expect_zero_of_absent(Check *k) {
   }
 }
 
-/* An input without a tangent must do what one with a tangent of zeros does. */
+/* Checks that an input without a tangent acts as one with a tangent of zeros. */
 static void compare_absent_tangents(Check *k) {
   Tensor **us = list_new(k->n_wanted), **tangents = list_new(k->inputs.n);
   random_seed(k->generator, random_initial_seed(k->generator));
@@ -613,8 +613,8 @@ static void compare_absent_tangents(Check *k) {
 
 /* ------------------------------------------------------------ all of it */
 
-/* The inputs that are checked must be there, in double precision if it is to succeed, and lie
- * apart. */
+/* Checks that an input requires grad, that elements do not overlap, and warns unless they are in
+ * double precision. */
 static void check_inputs(const Check *k) {
   for (int i = 0; i < k->n_wanted; i++) {
     const Tensor *t = content(k->wanted[i]);
@@ -645,7 +645,7 @@ static void set_inputs(Check *k, Tensors inputs) {
     if (is_sparse(k->wanted[i])) k->numeric[k->places[i]] = t_sparse_filled(k->wanted[i]);
 }
 
-/* What a backward may start from: uniform in [-1, 1), with a history of its own to come. */
+/* A random gradient to start a backward from: uniform in [-1, 1), a leaf that requires grad. */
 static Tensor *random_gradient(const Tensor *y, bool spread) {
   int64_t sizes[MAX_DIM + 1];
   memcpy(sizes, y->sizes, y->ndim * sizeof *sizes);
@@ -656,7 +656,7 @@ static Tensor *random_gradient(const Tensor *y, bool spread) {
   return t ? op_requires_grad_(t, true) : NULL;
 }
 
-/* The inputs of the function whose gradient is checked: with what its backward starts from. */
+/* Adds the gradients that the backward starts from to the inputs, for gradgradcheck. */
 static void add_gradients(Check *k, Tensors gradients, bool spread) {
   if (gradients.n < 0) {
     gradients.v = tracked(evaluated(k), &gradients.n, NULL);
@@ -672,8 +672,8 @@ static void add_gradients(Check *k, Tensors gradients, bool spread) {
   k->second = true;
 }
 
-/* A check of the host's own: of the outputs that have a history, and behind a NULL the inputs
- * that require grad. */
+/* Runs a check of the host, with the outputs that have a history, a NULL, and the inputs that
+ * require grad. */
 static void ask_host(const Check *k, int32_t check) {
   int m = k->n_recorded, n = m + 1 + k->n_wanted;
   Tensor **out, **all = check && !stopped(k) ? list_new(n) : NULL;
@@ -687,7 +687,7 @@ static void ask_host(const Check *k, int32_t check) {
 
 typedef struct {
   bool forward, backward, undefined;
-  int32_t batched_forward, batched; /* checks of the host's own, 0: none */
+  int32_t batched_forward, batched; /* ids of the host's checks, 0: none */
 } Wanted;
 
 static void set_outputs(Check *k, Tensors outputs) {
@@ -702,7 +702,7 @@ static bool any_complex(Tensors t) {
   return false;
 }
 
-/* A part of every complex input stands for it. */
+/* Replaces every complex input by a part of it. */
 static void take_part(Check *k, Tensors whole, Part part) {
   Tensors parts = {whole.n, list_new(whole.n)};
   grad_mode = k->grad_mode;
@@ -713,7 +713,7 @@ static void take_part(Check *k, Tensors whole, Part part) {
   if (!failed()) set_inputs(k, parts);
 }
 
-/* A real function goes back as it is; of a complex one a part at a time. */
+/* Checks backward: real outputs directly, complex outputs a part at a time. */
 static void check_backward(Check *k) {
   const Tensors outputs = k->outputs;
   if (!any_complex(outputs)) {
@@ -729,7 +729,7 @@ static void check_backward(Check *k) {
   if (!stopped(k)) set_outputs(k, outputs);
 }
 
-/* Inputs that are real are pushed forward as they are; of complex ones a part at a time. */
+/* Checks forward mode: real inputs directly, complex inputs a part at a time. */
 static void check_forward(Check *k, bool undefined) {
   const Tensors inputs = k->inputs, outputs = k->outputs;
   k->forward = true;
@@ -785,10 +785,10 @@ static bool check_options(const Wanted *w, bool second) {
   return !failed();
 }
 
-/* of the last check: whether its failure was one of a backward with absent gradients */
+/* whether the last check failed in a backward with undefined gradients */
 static bool absent;
 
-/* What is wrong, or nothing; of a function, or of its gradient (`second`). */
+/* Checks a function, or its gradient (`second`); returns the mismatch or None. */
 void op_gradcheck(Call *c) {
   bool second = arg_bool(c, 2);
   Wanted w = {.undefined = arg_bool(c, 9),
@@ -818,7 +818,7 @@ void op_gradcheck(Call *c) {
   if (k.verdict) ret_str(c, k.verdict);
 }
 
-/* What the failure of the last check means to it: text, or nothing. */
+/* The text for a failure of the last check in a backward with undefined gradients, or None. */
 void op_gradcheck_note(Call *c) {
   if (!absent) return;
   absent = false;
@@ -826,7 +826,7 @@ void op_gradcheck_note(Call *c) {
   ret_str(c, "Expected backward function to handle undefined output grads." DERIVATIVES);
 }
 
-/* The Jacobians of the floating ones of `outputs`, which the function gave, by x. */
+/* The Jacobians by x of the floating tensors among the function's outputs. */
 void op_numerical_jacobian(Call *c) {
   Check k = {.function = (int32_t)arg_int(c, 0),
              .eps = arg_float(c, 4),
@@ -846,7 +846,7 @@ void op_numerical_jacobian(Call *c) {
   ret_tensors(c, n, found);
 }
 
-/* Those of an output by all inputs, and whether two backwards agreed. */
+/* The Jacobians of an output by all inputs, and whether two backwards agreed. */
 void op_analytical_jacobian(Call *c) {
   Tensors inputs = arg_tensors(c, 0);
   bool same;

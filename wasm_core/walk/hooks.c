@@ -1,5 +1,4 @@
-/* What runs at a node beside its function: hooks, and the accumulation of gradients into leaves;
- * see hooks.h. */
+/* Hooks at nodes, and the accumulation of gradients into leaves; see hooks.h. */
 #include "walk/hooks.h"
 
 #include <string.h>
@@ -13,8 +12,8 @@
 
 /* ------------------------------------------------------------ leaves */
 
-/* PyTorch's layout contract: a dense leaf has gradients of its own strides, any other contiguous
- * ones. */
+/* PyTorch's layout contract: a dense leaf has gradients with its own strides, other leaves have
+ * contiguous ones. */
 static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
   if (!tensor_is_dense(leaf)) return tensor_is_contiguous(g);
   for (int i = 0; i < leaf->ndim; i++)
@@ -41,7 +40,7 @@ static bool set_grad(Tensor *leaf, Tensor *g) {
   return true;
 }
 
-/* A sparse gradient is kept as it came if nobody else has its parts. */
+/* A sparse gradient is kept itself if its parts have no other owner, else copied. */
 static Tensor *keep_sparse(Tensor *g, int32_t refs) {
   const Sparse *s = g->meta->sparse;
   bool sole = g->refs <= refs && s->layout == LAYOUT_SPARSE_COO && s->values->refs == 1 &&
@@ -50,8 +49,8 @@ static Tensor *keep_sparse(Tensor *g, int32_t refs) {
   return sole && !recording && !forward_on ? t_detach(g) : t_clone(g);
 }
 
-/* What is there and what comes, one of them sparse. A sum of two layouts is dense: it cannot be
- * written into a sparse gradient, which gives way to it. */
+/* Adds g to the leaf's gradient, one of them sparse. A sum of both layouts is dense, and replaces a
+ * sparse gradient instead of being written into it. */
 static bool accumulate_sparse(Tensor *leaf, Tensor *old, Tensor *g) {
   Tensor *sum = is_sparse(old) && !is_sparse(g) ? t_add(g, old) : t_add(old, g);
   if (recording || is_sparse(old) != is_sparse(sum)) return set_grad(leaf, sum);
@@ -61,22 +60,22 @@ static bool accumulate_sparse(Tensor *leaf, Tensor *old, Tensor *g) {
   return true;
 }
 
-/* A tensor of its own, contiguous: nobody copies until somebody writes, if that can be. */
+/* A separate contiguous tensor, if possible a copy-on-write snapshot. */
 static Tensor *retained(Tensor *g) {
   bool shared = !recording && !forward_on && !is_sparse(g) && tensor_is_contiguous(g) &&
                 tensor_covers_storage(g);
   return shared ? tensor_snapshot(g) : t_clone_format(g, FORMAT_CONTIGUOUS);
 }
 
-/* retain_grad: a later backward adds to what an earlier one left. */
 bool retain_into(Tensor *t, Tensor *g) {
   Tensor *old = t->meta ? t->meta->grad : NULL;
   return set_grad(t, old ? t_add(old, g) : retained(g));
 }
 
-/* `g` may be stolen if only the caller's `refs` references and the pool's know it. */
+/* `refs` is the number of references to g held by the caller and the pool; with no others g may be
+ * kept itself. */
 static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
-  if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
+  if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* no longer a leaf that requires grad */
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (__builtin_expect(by_ops, 0) && !recording) {
     bool kept = !old && (g->form & FORM_HOSTED || any_layout || obeys_layout(g, leaf));
@@ -109,7 +108,7 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
 
 /* ------------------------------------------------------------ hooks */
 
-/* Whether a hook's result may stand in the place of a gradient. */
+/* Whether a hook's result may replace a gradient. */
 static __attribute__((noinline)) bool check_replacement(int32_t hook, const Tensor *old,
                                                         const Tensor *made) {
   if (!made || failed()) return true;
@@ -123,7 +122,7 @@ static __attribute__((noinline)) bool check_replacement(int32_t hook, const Tens
   return !failed();
 }
 
-/* What a hook makes of t: t itself if it returns nothing. */
+/* The result of a hook on t; t itself if it returns nothing. */
 static Tensor *ask_hook(HostCall kind, int32_t id, Tensor *t) {
   Tensor *out = NULL;
   int n_out = 0;
@@ -142,8 +141,8 @@ static bool run_post_hook(int32_t id, Tensor *leaf) {
   return !failed();
 }
 
-static int lists_running; /* of hooks */
-/* by hooks that run: the host's callables stay, since they may be on a list */
+static int lists_running; /* the number of running lists of hooks */
+/* hooks removed while lists run; the host keeps their functions, which may be on a list */
 static Hook *removed;
 
 void hook_drop(int32_t id) {
@@ -165,7 +164,6 @@ bool hooks_done(int n_due) {
   return !failed();
 }
 
-/* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
 int due_hooks(const Node *n, HookPoint point, Due **due) {
   int count = 0;
   for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
@@ -196,8 +194,6 @@ Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
   return hooks_done(n) ? g : NULL;
 }
 
-/* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the
- * pool's. */
 bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more,
                     Tensor *const *more) {
   Due *due;
@@ -221,7 +217,6 @@ bool has_hooks(const Node *n, HookPoint point) {
   return false;
 }
 
-/* Pre-hooks see the gradients that the state owns. */
 bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
   if (!has_hooks(n, AT_PRE)) return true;
   Tensor **v = scratch_array(n_grads, sizeof *v);

@@ -1,11 +1,10 @@
 /* torch.autograd.functional: products with Jacobians and Hessians, and the matrices themselves.
  *
- * The host asks for fresh inputs, calls its user's function on them, and asks for the derivative
- * of what came out: so the function runs with nothing of the engine on the stack. Every answer
- * is made of gradients. Those are linear in what they start from, so that their own derivative
- * by that is the product from the other side: two walks back instead of forward mode. Where a
- * walk comes to a custom function, the host runs that and then goes on with it, as in any
- * backward. */
+ * The host asks for new inputs, calls its user's function on them, and asks for the derivative of
+ * the outputs: so the function runs without a frame of the engine on the stack. Every answer is
+ * made of gradients. A gradient is linear in the gradient it starts from, and its derivative by
+ * that is the product from the other side: two backwards instead of forward mode. When a walk
+ * reaches a custom function, the host runs it and continues, as in any backward. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -20,7 +19,7 @@
 #include "walk/services.h"
 #include "walk/walk.h"
 
-/* What strict mode looks at. */
+/* Stages that strict mode checks. */
 typedef enum {
   OUTPUTS,
   GRAD_INPUTS,
@@ -32,9 +31,9 @@ typedef enum {
   ROW
 } Stage;
 
-/* The walks that an answer takes, in this order: the GRADIENT of one number; the derivative of
- * what it starts from, with roots and ends SWAPPED; then a PRODUCT with the vector. Or one for
- * the ROWS of each output. */
+/* The walks of an answer, in this order: GRADIENT, of one number; SWAPPED, the derivative by the
+ * gradients that a walk starts from; PRODUCT, with the vector. Or ROWS, for the rows of each
+ * output. */
 enum { GRADIENT = 1, SWAPPED = 2, PRODUCT = 4, ROWS = 8 };
 
 typedef struct {
@@ -50,25 +49,24 @@ static const Answer answers[] = {
 };
 static const Answer *const vjp = &answers[0], *const jvp = &answers[1];
 
-/* An answer under way. The host may have to run custom functions before the next walk can begin,
- * so all this outlives a crossing. */
+/* An unfinished answer. It outlives a crossing, because the host may have to run custom functions
+ * between walks. */
 typedef struct {
-  Course course; /* goes on after each walk */
+  Course course; /* continues after each walk */
   const Answer *answer;
   bool many; /* the function returned a tuple */
   bool create_graph, strict, vectorize;
-  uint8_t left;               /* of the answer's walks */
-  int32_t row;                /* whose output's it is, of ROWS */
+  uint8_t left;               /* the answer's remaining walks */
+  int32_t row;                /* ROWS: the current output */
   Tensors outputs, points, v; /* v.n == -1: none */
-  Tensors roots, by, start;   /* of the walk under way, and at the end the answer is the roots */
+  Tensors roots, by, start;   /* of the current walk; at the end the roots are the answer */
   int32_t n_held, cap;
   Tensor *held[]; /* the tensors of all these lists, owned */
 } Plan;
 
-/* What the host asks: the number of the answer, and in words how long the vector is, -1 if there
- * is none, whether (at first) the inputs or (then) the outputs are many, whether to record, to
- * be strict, to go back for all outputs at once, how many outputs there are, and all these
- * tensors. */
+/* Reads the host's arguments: the number of the answer, and words: the length of the vector (-1:
+ * none); whether the inputs (first call) or outputs (second call) are a tuple; create_graph;
+ * strict; vectorize; the number of outputs; then the outputs, the points and the vector. */
 static Plan asked(Call *c) {
   enum { HEAD = 6 };
   Ints words = arg_ints(c, 1);
@@ -87,7 +85,7 @@ static Plan asked(Call *c) {
   return k;
 }
 
-/* Room for n tensors. */
+/* A list of n NULLs. */
 static Tensors blank(int n) {
   Tensors list = {n, scratch_array_zero((int64_t)n + 1, sizeof *list.v)};
   if (!list.v) list.n = 0;
@@ -103,8 +101,8 @@ static void record(void) {
 
 #define NOT_STRICT " This is not allowed in strict mode"
 
-/* What strict mode says of tensor %d of a stage if it did not arrive, and if it has no history:
- * all of it, or one word, what is independent of the input. */
+/* Errors of strict mode for tensor %d of a stage: if it is absent, and if it has no history. A
+ * single word names the thing that is independent of the input. */
 static const struct {
   const char *absent, *constant;
 } strict_texts[] = {
@@ -142,8 +140,8 @@ static void strict_error(const char *text, const char *after, int first, int sec
          first, after);
 }
 
-/* In strict mode the error of a stage, unless all tensors are there and (with `history`)
- * recorded; `output` is whose row they are, or -1. */
+/* In strict mode, sets a stage's error unless all tensors are present and (with `history`)
+ * recorded. `output` is the output of their row, or -1. */
 static void demand(const Plan *k, Stage stage, const Tensors *found, bool history, int output) {
   for (int i = 0; k->strict && i < found->n && !failed(); i++) {
     int first = output < 0 ? i : output;
@@ -155,7 +153,7 @@ static void demand(const Plan *k, Stage stage, const Tensors *found, bool histor
 
 /* ------------------------------------------------------------ inputs */
 
-/* A new tensor of the same values: a view where the result is to reach the one given. */
+/* A new tensor with the values of t: a view if the result must be differentiable by t. */
 static Tensor *fresh(Tensor *t, bool create_graph, bool requires_grad) {
   if (create_graph && tensor_requires_grad(t)) return t_view_as(t, t);
   Tensor *made = vmap_refuses_leaf() ? NULL : t_detach(t);
@@ -168,7 +166,8 @@ static void all_fresh(Tensors *list, bool create_graph, bool requires_grad) {
   for (int i = 0; i < list->n; i++) list->v[i] = fresh(given[i], create_graph, requires_grad);
 }
 
-/* Whether the vector fits what it multiplies; to be absent that must be one number. */
+/* Sets the error unless the vector fits the tensors that it multiplies; it may be absent for a
+ * single number. */
 static void check_vector(const Plan *k, const Tensors *like) {
   int n = k->v.n;
   if (n < 0 && (like->n != 1 || like->v[0]->numel != 1))
@@ -194,12 +193,12 @@ static void check_vector(const Plan *k, const Tensors *like) {
   }
 }
 
-/* What the function is to be called with. */
+/* Returns the arguments for the function. */
 void op_functional_points(Call *c) {
   Plan k = asked(c);
   record();
   for (int i = 0; k.answer->walks == GRADIENT && i < k.points.n && !failed(); i++)
-    op_requires_grad_(k.points.v[i], true); /* duals, too, are to be reached */
+    op_requires_grad_(k.points.v[i], true); /* gradients must reach dual tensors too */
   all_fresh(&k.points, k.create_graph, true);
   if (k.answer->walks & PRODUCT && k.answer != vjp && !failed()) check_vector(&k, &k.points);
   if (!failed()) ret_tensors(c, k.points.n, k.points.v);
@@ -207,7 +206,7 @@ void op_functional_points(Call *c) {
 
 /* ------------------------------------------------------------ matrices */
 
-/* The identity over all elements of several tensors, cut by tensor: (sum of all n, n_k) for
+/* The identity over all elements of several tensors, split by tensor: (sum of all n, n_k) for
  * each. */
 static Tensors units(Tensors like) {
   int64_t total = 0, at = 0;
@@ -219,8 +218,8 @@ static Tensors units(Tensors like) {
   return pieces;
 }
 
-/* Gradients by x, one behind the other for all elements of what has these sizes, as its
- * Jacobian; NULL: zeros. */
+/* Reshapes stacked gradients by x, one for each element of a tensor with sizes y, to a Jacobian;
+ * NULL gives zeros. */
 static Tensor *shaped(Tensor *gradients, int n, const int64_t *y, const Tensor *x) {
   int64_t sizes[2 * MAX_DIM];
   memcpy(sizes, y, (size_t)n * sizeof *sizes);
@@ -229,7 +228,8 @@ static Tensor *shaped(Tensor *gradients, int n, const int64_t *y, const Tensor *
   return gradients ? t_reshape(gradients, n, sizes) : tensor_zeros(n, sizes, (DType)x->dtype);
 }
 
-/* What came forward from each unit vector, stacked, as Jacobians: for each output by each input. */
+/* Splits stacked tangents, one for each unit vector, into Jacobians of each output by each
+ * input. */
 void op_functional_columns(Call *c) {
   Tensors columns = arg_tensors(c, 0), inputs = arg_tensors(c, 1),
           table = blank(columns.n * inputs.n);
@@ -251,7 +251,7 @@ void op_functional_columns(Call *c) {
   "supported together (yet). "                                                             \
   "Please either set `%s=False` or `strategy=\"reverse-mode\"`."
 
-/* The unit vectors to push forward, if that is the strategy and the other options allow it. */
+/* The unit vectors for forward mode, if it is the strategy and the other options allow it. */
 void op_functional_units(Call *c) {
   const char *strategy = arg_str(c, 1),
              *hint =
@@ -273,11 +273,11 @@ void op_functional_units(Call *c) {
 
 /* ------------------------------------------------------------ walks */
 
-/* Outputs, points, vector, gradients, zeros, their derivatives, products: each as long as the
- * outputs or the points. Or a table. */
+/* The number of lists: outputs, points, vector, gradients, zeros, their derivatives, products, each
+ * as long as the outputs or the points. Or a table. */
 enum { MOST_LISTS = 7 };
 
-/* Moves a list to where it outlives the crossing. */
+/* Moves a list into the plan, which outlives the crossing. */
 static void keep(Plan *k, Tensors *list) {
   Tensor **to = k->held + k->n_held;
   for (int i = 0; i < list->n; i++) tensor_retain(k->held[k->n_held++] = list->v[i]);
@@ -310,8 +310,8 @@ static Plan *plan_new(const Plan *given) {
   return k;
 }
 
-/* The walk from those of the roots that are there and have a history, to `by`; NULL if there are
- * none. What they start from is `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
+/* Starts a walk from the present roots that have a history, to `by`; NULL if there are none. They
+ * start from `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
 static Task *pull(const Plan *k, const Tensors *roots, const Tensors *with, bool create_graph,
                   int rows) {
   Tensor **seeds = scratch_array((int64_t)roots->n + 1, sizeof *seeds);
@@ -327,7 +327,7 @@ static Task *pull(const Plan *k, const Tensors *roots, const Tensors *with, bool
   for (int i = 0; i < k->by.n; i++) ends[n + i].tensor = k->by.v[i];
   if (n && !k->by.n) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", "grad");
   if (!n || failed()) return NULL;
-  bool retain = create_graph || (rows && !given); /* for the rows of the other outputs */
+  bool retain = create_graph || (rows && !given); /* further outputs need the graph */
   return task_start(&(GraphWalk){.n_roots = n,
                                  .roots = ends,
                                  .grads = given ? seeds : NULL,
@@ -339,7 +339,7 @@ static Task *pull(const Plan *k, const Tensors *roots, const Tensors *with, bool
                                  .n_rows = rows});
 }
 
-/* Zeros for the gradients of roots to start from, by which their derivative is wanted. */
+/* Makes zeros as start gradients of the roots, by which the result is then differentiated. */
 static void start_from_zeros(Plan *k) {
   k->start = blank(k->roots.n);
   for (int i = 0; i < k->start.n; i++) {
@@ -351,7 +351,7 @@ static void start_from_zeros(Plan *k) {
   keep(k, &k->start);
 }
 
-/* A backward of a batch: the unit vectors of all outputs together. */
+/* A backward of a batch: the unit vectors of all outputs. */
 static Task *walk_batch(const Plan *k) {
   if (k->strict)
     fail(ERR_RUNTIME,
@@ -373,7 +373,7 @@ static Task *walk_rows(const Plan *k) {
   return pull(k, &one, NULL, k->create_graph, (int)n);
 }
 
-/* The walk that is next, or under way. */
+/* The current or next walk. */
 static int current(const Plan *k) { return k->left & -k->left; }
 
 static Task *begin(Plan *k) {
@@ -387,7 +387,7 @@ static Task *begin(Plan *k) {
               walk != PRODUCT || k->create_graph, 0);
 }
 
-/* Takes the Jacobians of the next output, by gradients that stand from row `at` on. */
+/* Adds the Jacobians of the next output, from gradients in rows from `at` on. */
 static void take_rows(Plan *k, const Tensors *found, int64_t at) {
   Tensors row = blank(found->n);
   const Tensor *y = k->outputs.v[k->row];
@@ -401,12 +401,12 @@ static void take_rows(Plan *k, const Tensors *found, int64_t at) {
   k->roots.n += row.n;
 }
 
-/* Takes what a walk found; NULL: it did not arrive. */
+/* Takes the gradients found by a walk (NULL: none arrived). */
 static void take(Plan *k, Tensors *found) {
   int walk = current(k);
   const Tensors *like = k->answer == jvp ? &k->outputs : &k->points;
   if (walk == PRODUCT) demand(k, k->answer->last, found, k->create_graph, -1);
-  /* of the last walk zeros for those */
+  /* absent results of the last walk become zeros */
   for (int i = 0; i < found->n && k->left == walk && walk != ROWS; i++)
     if (!found->v[i]) found->v[i] = t_zeros_like(like->v[i]);
   if (walk == GRADIENT) demand(k, JACOBIAN, found, true, -1);
@@ -439,7 +439,7 @@ static Task *next(Call *c, Course *course, Task *done) {
   Task *task = NULL;
   bool walked = done;
   record();
-  for (;; walked = true) { /* also where there was nothing to walk back from */
+  for (;; walked = true) { /* also if there was no root to walk from */
     Tensors found = blank(walked ? k->by.n : 0);
     if (done) {
       task_results(done, found.v);
@@ -467,8 +467,8 @@ static void demand_one_number(const Plan *k) {
          k->answer->name);
 }
 
-/* The derivative of the function that made these outputs of those points, or what the host must
- * run first (op_backward_resume). */
+/* The derivative of the outputs by the points, or the custom function that the host must run first
+ * (op_backward_resume). */
 void op_functional_answer(Call *c) {
   Plan given = asked(c);
   record();

@@ -1,9 +1,9 @@
-/* One hook of the host on several tensors: called once a backward, with all their gradients or
- * with the first that is known.
+/* A hook of the host on several tensors: called once a backward, with all their gradients or with
+ * the first.
  *
- * Each tensor has a hook of its own, whose id is below 0: those of one call follow each other.
- * The host's function lives as long as one of them. What a backward has brought so far is a
- * round; rounds of backwards that failed go when the next begins. */
+ * Each tensor has a hook of its own with an id below 0; the ids of one call are consecutive. The
+ * host's function lives as long as one of its hooks. A round holds the gradients that a backward
+ * has computed so far; rounds of failed backwards are dropped when the next begins. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -16,21 +16,21 @@
 typedef struct Round {
   struct Round *next;
   int64_t task;
-  int32_t left;    /* gradients that will come; of the first alone, 1 until it was there */
+  int32_t left;    /* gradients still to come; mode "any": 1 until the first */
   Tensor *grads[]; /* owned */
 } Round;
 
 typedef struct Several {
   struct Several *next;
-  int32_t id;       /* of the host's function */
+  int32_t id;       /* the id of the host's function */
   int32_t first, n; /* the hooks: first, first - 1, ... */
-  int32_t left;     /* of them that are still on something */
-  bool any;         /* the first gradient will do */
+  int32_t left;     /* the number of hooks not yet removed */
+  bool any;         /* mode "any": called with the first gradient */
   Round *rounds;
   struct {
     Tensor *leaf;
     Node *node;
-  } on[]; /* what has each hook, which goes with it; neither: the hook is gone */
+  } on[]; /* the leaf or node of each hook, weak; both NULL: the hook is removed */
 } Several;
 
 static Several *all;
@@ -70,7 +70,7 @@ int64_t several_share(int32_t hook) {
   return s ? s->id + ((int64_t)s->left << 32) : 0;
 }
 
-/* How many of the gradients this backward computes. */
+/* The number of these gradients that the running backward computes. */
 static int32_t expected(const Several *s) {
   int32_t count = 0;
   for (int i = 0; i < s->n; i++) {
@@ -80,7 +80,7 @@ static int32_t expected(const Several *s) {
   return count;
 }
 
-/* That of the backward that is running. */
+/* The round of the running backward, made if needed. */
 static Round **round_of(Several *s) {
   int64_t task = walk_id();
   Round **at = &s->rounds;
@@ -96,7 +96,7 @@ static Round **round_of(Several *s) {
   return failed() ? NULL : &s->rounds;
 }
 
-/* What the host's function returns does not matter; it may take the hook away. */
+/* Calls the host's function, which may remove the hook; ignores its result. */
 static Tensor *tell(const Several *s, int n, Tensor *const *grads, Tensor *g) {
   int n_out;
   return host_call((HostCall)(HOST_SEVERAL | s->any << 8), s->id, n, grads, 0, NULL, &n_out) ? g
@@ -166,7 +166,7 @@ void op_several_hooks_remove(Call *c) {
     Tensor *leaf = s->on[i].leaf;
     Node *n = s->on[i].node;
     if (!leaf && !n) continue;
-    left--; /* with the last of them s goes */
+    left--; /* removing the last hook frees s */
     if (leaf) leaf_hook_remove(&leaf->meta->hooks, s->first - i);
     else node_remove_hook(n, s->first - i);
   }

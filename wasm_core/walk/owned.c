@@ -1,10 +1,11 @@
-/* What tensors and nodes own, told to a host whose garbage collector cannot look into the engine.
+/* The references that tensors and nodes own, for a host's garbage collector, which cannot see into
+ * the engine.
  *
- * A record is an address, its count of references, then what it owns: an address of a tensor or
- * node for each reference that it holds, and minus the id of each object of the host that it
- * keeps alive (of a hook on several tensors 2^32 times the number of those that have it is taken
- * off too), and 0. Whatever owns something else is left out, so that it seems to have references
- * from outside: the host then takes it for alive. */
+ * A record is an address, its count of references, the addresses of tensors and nodes that it owns
+ * a reference to, minus the id of each object of the host that it keeps alive (for a hook on
+ * several tensors, minus 2^32 times the number of hooks that share it as well), and 0. Other owners
+ * are left out, so the objects that they own seem to have references from outside, and the host
+ * takes them for alive. */
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "tape/anomaly.h"
@@ -14,7 +15,7 @@
 typedef struct {
   int64_t *v;
   int64_t n, cap;
-  bool full; /* there was no room for a word */
+  bool full; /* a word found no room */
 } Words;
 
 static void put(Words *w, int64_t word) {
@@ -60,11 +61,10 @@ static void put_node(Words *w, const Node *n) {
   if (n->refs > 1) put_object(w, n->host); /* see node_release */
 }
 
-/* While it is listed, the magic of a tensor or node, which stand at the same place, has one bit
- * more. */
+/* A bit in the magic of a listed tensor or node; both have it at the same offset. */
 #define LISTED 0x80000000u
 
-/* Adds the record of what has none yet and owns something. */
+/* Adds the record of an object that has none yet and owns something. */
 static void put_record(Words *w, int64_t address) {
   Tensor *t = (Tensor *)(uintptr_t)address;
   int64_t before = w->n;
@@ -81,15 +81,15 @@ static void put_record(Words *w, int64_t address) {
   if (!w->full) t->magic |= LISTED;
 }
 
-/* The records of all that is reached from these places; nothing if they take more than `most`
- * words. */
+/* The records of all objects reached from these addresses; an empty list if they take more than
+ * `most` words. */
 void op_owned(Call *c) {
   Ints places = arg_ints(c, 0);
   int64_t most = arg_int(c, 1);
   Words w = {.v = scratch_array(most, sizeof(int64_t)), .cap = most};
   if (!w.v) return;
   for (int i = 0; i < places.n; i++) put_record(&w, places.v[i]);
-  for (int64_t k = 0; k < w.n; k++) /* what was put there serves as the queue */
+  for (int64_t k = 0; k < w.n; k++) /* the records serve as the queue */
     for (k += 2; k < w.n && w.v[k]; k++)
       if (w.v[k] > 0) put_record(&w, w.v[k]);
   for (int64_t k = 0; k < w.n; k++) {

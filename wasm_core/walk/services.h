@@ -1,5 +1,5 @@
-/* Functions that only rows of the table call: services of autograd (autograd_services.c, custom.c
- * and others of this folder). */
+/* Services of autograd, which only rows call (autograd_services.c, custom.c and others of this
+ * folder). */
 #ifndef PG_WALK_SERVICES_H
 #define PG_WALK_SERVICES_H
 
@@ -7,7 +7,7 @@
 #include "tape/graph.h"
 #include "walk/walk.h"
 
-/* To the end of a task and of its course, or to the next custom node. */
+/* Runs a task and its course to the end, or to the next custom node. */
 void task_go_on(Call *c, Task *task, Tensor **gi);
 void op_backward_of(Call *c);
 void op_grad(Call *c);
@@ -20,7 +20,7 @@ Tensor *op_data(Tensor *t);
 Tensor *op_set_data(Tensor *t, Tensor *from);
 Tensor *op_set_grad(Tensor *t, Tensor *g);
 void op_version(Call *c);
-void op_number_of_dim(Call *c, const int64_t *numbers); /* one of those of each dimension */
+void op_number_of_dim(Call *c, const int64_t *numbers); /* numbers[dim] */
 bool op_is_set_to(const Tensor *a, const Tensor *b);
 void op_grad_dtype(Call *c);
 void op_set_grad_dtype(Call *c);
@@ -29,7 +29,7 @@ void op_set_saved_mode(Call *c);
 void op_node_of(Call *c);
 void op_made_by(Call *c);
 void op_node_name(Call *c);
-void op_node_kind(Call *c); /* a number that stands for its name and fields */
+void op_node_kind(Call *c); /* a number that identifies its name and fields */
 void op_node_sequence(Call *c);
 void op_node_set_sequence(Call *c);
 void op_node_next(Call *c);

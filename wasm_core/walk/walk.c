@@ -1,12 +1,11 @@
 /* The walk back: from roots to leaves, newest node first.
  *
- * A backward (Task) finds every node that its roots reach, counts how many gradients each waits
- * for, and runs those that wait for none in the order of their sequence numbers, so that
- * gradients and hooks come in PyTorch's order. What a node needs while the task runs is its
- * State; several tasks may be under way, each with a State of its own on a node. Nothing
- * recurses on the graph, and at a custom node the walk stops and returns: the host runs the
- * node's function with nothing of the engine's on any stack, so that backwards may nest as deep
- * as the host can. */
+ * A backward (Task) finds every node that its roots reach, counts the gradients that each waits
+ * for, and runs the nodes that wait for none in the order of their sequence numbers, so that
+ * gradients and hooks come in PyTorch's order. A State holds a node's data during a task; tasks may
+ * nest, each with its own State of a node. Nothing recurses on the graph. At a custom node the walk
+ * stops and returns: the host runs the node's function without a frame of the engine on the stack,
+ * so that backwards may nest as deep as the host allows. */
 #include <string.h>
 
 #include "ground/memory.h"
@@ -23,63 +22,63 @@
 #include "walk/watch.h"
 
 typedef struct State {
-  Visit visit;        /* what the tape asks for */
-  struct State *next; /* all states of the task, for the end */
+  Visit visit;        /* the part that the tape sees */
+  struct State *next; /* in the list of the task's states */
   Node *node;         /* owned: hooks may drop the graph while it is walked */
-  Tensor **grads;     /* one an output, owned */
+  Tensor **grads;     /* one for each output, owned */
   Tensor *grad;       /* the storage of grads when there is one output */
   int32_t waiting;    /* gradients still to come */
-  int32_t arrivals;   /* all of them, for the next row */
-  int32_t next_edge;  /* of the search */
+  int32_t arrivals;   /* initial value of `waiting`, for the next row */
+  int32_t next_edge;  /* the position of the search */
   int32_t n_grads;
-  bool runs;                 /* leads to an input that was asked for; true if none was */
-  bool captures;             /* some of its gradients were asked for */
-  int32_t evaluation, event; /* profiled while the host runs its function: 1 + the events */
+  bool runs;                 /* leads to a requested input; true if none was named */
+  bool captures;             /* some of its gradients were requested */
+  int32_t evaluation, event; /* 1 + the profile's events while the host runs its function */
 } State;
 
 typedef struct {
   Node *node;
   int32_t slot;
   Tensor *value; /* owned */
-  Tensor *input; /* whose gradient it is, owned; NULL for an edge */
+  Tensor *input; /* the input, owned; NULL for an edge */
 } Capture;
 
-/* Of a task that walks the same graph several times, from other gradients each time. */
+/* State of a task that walks its graph several times, from different gradients. */
 typedef struct {
-  int32_t n, at; /* how many walks, and the one under way */
+  int32_t n, at; /* the number of walks, and the current one */
   int32_t n_roots;
   Edge *roots; /* owned */
-  /* one a root, owned: a row for each walk (NULL: the one element); NULL: unit vectors */
+  /* one for each root, owned, with a row for each walk (NULL: ones); NULL: unit vectors */
   Tensor **seeds;
-  Tensor **found; /* what each walk gave, row by row, owned */
+  Tensor **found; /* the results of each walk, row by row, owned */
   bool retain_last;
 } Rows;
 
 struct Task {
   State *states;
-  State **heap; /* ready, the highest sequence number first */
+  State **heap; /* ready states, the highest sequence number first */
   int32_t heap_n, heap_cap;
-  State *asks; /* the custom node whose function the host must run before the walk goes on */
+  State *asks; /* the custom node whose function the host must run next */
   Task *next_waiting;
   bool pruned; /* inputs were named */
   bool retain_graph, create_graph, accumulate, allow_unused, materialize;
-  uint64_t since; /* older nodes lead nowhere */
-  int32_t mark;   /* of the pool before what the host's function gave */
+  uint64_t since; /* older nodes are ignored */
+  int32_t mark;   /* the pool's mark before the results of the host's function */
   int n_captures, n_roots, n_inputs;
   Capture *captures;
-  int64_t work;          /* elements of gradients, and some for each node */
+  int64_t work;          /* elements of gradients, plus some for each node */
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
   int64_t id;
   Rows *rows;      /* NULL: one walk */
-  Course *course;  /* to go on with after it; owned */
-  Hook *callbacks; /* the host's functions to be called at its end, the first one first */
-  bool whole;      /* neither it nor those it is nested in leave parts of their graphs out */
+  Course *course;  /* continued after it; owned */
+  Hook *callbacks; /* the host's functions to call at its end, in order */
+  bool whole;      /* neither it nor an outer task was given inputs */
 };
 
-/* or, while the host runs a custom function, the one that asked for it */
+/* while the host runs a custom function: the task that asked for it */
 static Task *running_task;
-static Task *waiting; /* those that have asked, the last one first */
-static int32_t depth; /* tasks that run within each other */
+static Task *waiting; /* tasks waiting for custom functions, the last one first */
+static int32_t depth; /* the number of nested tasks */
 static int64_t n_tasks;
 
 /* ------------------------------------------------------------ states */
@@ -107,7 +106,7 @@ static State *state_new(Task *task, Node *n) {
   if (task->capture_bits & capture_bit(n))
     for (int i = 0; i < task->n_captures; i++)
       if (task->captures[i].node == n) s->visit.needed = s->captures = true;
-  /* the node of an input too, as in PyTorch */
+  /* an input's own node runs too, as in PyTorch */
   s->runs = s->runs || (s->captures && task->accumulate);
   node_retain(n);
   n->state = s;
@@ -167,7 +166,7 @@ __attribute__((noinline)) static State *heap_pop(Task *task) {
 
 /* ------------------------------------------------------------ the search */
 
-/* Visits everything below n, children before parents: counts arrivals, and passes `needed` up. */
+/* Visits all nodes below root, children before parents: counts arrivals, and passes `needed` up. */
 static bool search(Task *task, Node *root) {
   if (state_of(task, root)) return true;
   State *s = state_new(task, root);
@@ -181,7 +180,7 @@ static bool search(Task *task, Node *root) {
         continue;
       }
       State *t = state_of(task, to);
-      if (t) { /* finished: the graph has no cycles */
+      if (t) { /* finished, as the graph has no cycles */
         t->waiting++;
         s->runs = s->runs || t->visit.needed;
         s->visit.needed = s->visit.needed || t->visit.needed;
@@ -202,7 +201,7 @@ static bool search(Task *task, Node *root) {
       continue;
     }
     if (n == 0) break;
-    s = stack[--n]; /* sees the child finished, and counts it */
+    s = stack[--n]; /* the loop finds the child finished and counts it */
   }
   mem_free(stack, (size_t)cap * sizeof *stack);
   return !failed();
@@ -215,7 +214,7 @@ static bool sole_owner(const Tensor *t) {
          t->storage->bytes->refs == 1 && !t->storage->exports;
 }
 
-/* a + b into a buffer that owns a. In place when nobody else can see a. */
+/* a + b for a buffer that owns a; in place if a has no other owner. */
 static Tensor *accumulated(Tensor *a, Tensor *b) {
   if (is_sparse(a) && !is_sparse(b)) return t_add(b, a);
   if (!grad_mode && !b->form && sole_owner(a) && a->dtype == b->dtype && tensor_same_shape(a, b) &&
@@ -228,7 +227,7 @@ static Tensor *accumulated(Tensor *a, Tensor *b) {
   return t_add(a, b);
 }
 
-/* Takes what the pool owns: the state holds its own reference. */
+/* Adds g, which the pool owns, to a gradient of s. */
 static bool deliver(State *s, int slot, Tensor *g) {
   if (!g) return !failed();
   s->visit.task->work += 64 + g->numel;
@@ -267,7 +266,8 @@ static bool has_hook(const Node *n, int32_t id) {
   return h;
 }
 
-/* Hooks on the outputs' gradients, in order; then what retain_grad and the caller asked for. */
+/* Runs the hooks on the outputs' gradients in order, then fills retained .grad and captures
+ * gradients. */
 static bool before_node(Task *task, State *s) {
   Node *n = s->node;
   Due *due;
@@ -275,7 +275,7 @@ static bool before_node(Task *task, State *s) {
   for (int i = 0; i < n_due && !failed(); i++) {
     for (int k = i;
          k < n_due && (i == 0 || due[i].slot != due[i - 1].slot) && due[k].slot == due[i].slot; k++)
-      /* removed before the hooks of its output began */
+      /* skips hooks removed before the first hook of their output ran */
       if (i && !has_hook(n, due[k].id)) due[k].id = 0;
     Tensor **at = due[i].id && due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL;
     if (!at) continue;
@@ -286,7 +286,7 @@ static bool before_node(Task *task, State *s) {
     *at = g;
   }
   if (!hooks_done(n_due)) return false;
-  for (NodeHook *h = n->hooks; h; h = h->next) { /* no host runs between these */
+  for (NodeHook *h = n->hooks; h; h = h->next) { /* no callback runs in this loop */
     Tensor *g = h->point == AT_RETAIN && h->slot < s->n_grads ? s->grads[h->slot] : NULL;
     if (g && h->retained && !retain_into(h->retained, g)) return false;
   }
@@ -295,7 +295,7 @@ static bool before_node(Task *task, State *s) {
   return !failed();
 }
 
-/* The gradients of an in-graph leaf are captured or accumulated instead of passed on. */
+/* Captures or accumulates the gradient of a leaf. */
 static bool run_leaf(Task *task, State *s) {
   if (!task->accumulate || (task->pruned && !s->captures)) {
     Tensor *g = run_leaf_hooks(s->node->variable, s->grads[0]);
@@ -304,14 +304,14 @@ static bool run_leaf(Task *task, State *s) {
   return run_accumulator(s->node, s->grads[0]);
 }
 
-/* Post-hooks see what will be passed on, and may replace it. */
+/* Runs post-hooks, which see the gradients to pass on and may replace them. */
 static bool run_posthooks(Task *task, Node *n, Tensor **gi, int n_grads, Tensor *const *grads) {
   if (!n->hooks || !has_hooks(n, AT_POST)) return true;
   for (int i = 0; i < n->n_edges; i++) {
     const Edge *e = &n->edges[i];
     State *t = e->node ? state_of(task, e->node) : NULL;
     if (t && t->visit.needed) gi[i] = gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]);
-    /* of a custom function they see all that it returned */
+    /* hooks of a custom function see all results */
     else if (n->kind != NODE_HOST) gi[i] = NULL;
   }
   return !failed() && run_node_hooks(n, AT_POST, n->n_edges, gi, n_grads, grads);
@@ -331,11 +331,12 @@ static bool pass_on(Task *task, Node *n, Tensor **gi) {
 
 enum { FEW_EDGES = 8 };
 
-/* What follows a node's gradient function. */
+/* The steps after a node's gradient function: post-hooks, checks, passing on. */
 static bool finish_state(Task *task, State *s, Tensor **gi) {
   Node *n = s->node;
   bool ok = run_posthooks(task, n, gi, s->n_grads, s->grads);
-  for (int i = 0; i < s->n_grads; i++) { /* spent: what is passed on unchanged may be stolen */
+  for (int i = 0; i < s->n_grads; i++) { /* released, so that a gradient passed on unchanged may be
+                                          * reused in place */
     pool_push(s->grads[i]);
     s->grads[i] = NULL;
   }
@@ -363,7 +364,7 @@ static bool run_state(Task *task, State *s) {
   size_t scratch = scratch_mark();
   if (n->kind == NODE_ACCUMULATE) {
     bool done = run_leaf(task, s);
-    tensor_release(s->grads[0]); /* another leaf that gets the same may steal it */
+    tensor_release(s->grads[0]); /* so that another leaf with the same gradient may take it over */
     s->grads[0] = NULL;
     scratch_release(scratch);
     return done;
@@ -383,7 +384,7 @@ static bool run_profiled(Task *task, State *s) {
                      ? profile_node_begin(PROFILE_NODE, s->node, 1, s->grads)
                      : -1;
   bool ok = run_state(task, s);
-  if (ok && task->asks) { /* both events go on while the host runs the function */
+  if (ok && task->asks) { /* both events stay open while the host runs the function */
     s->evaluation = 1 + evaluation;
     s->event = 1 + profile_node_begin(PROFILE_NODE, s->node, s->n_grads, s->grads);
     return true;
@@ -393,7 +394,7 @@ static bool run_profiled(Task *task, State *s) {
   return ok;
 }
 
-/* The host has run the function. */
+/* Continues after the host has run the function. */
 static bool resume_state(Task *task, State *s, Tensor **gi) {
   if (s->event) profile_end(s->event - 1);
   bool ok = finish_state(task, s, gi);
@@ -429,7 +430,7 @@ static bool check_root(int index, int ndim, const int64_t *sizes, DType dtype,
   return !failed() && walk_check_kind(index, dtype, given);
 }
 
-/* The gradient to start from; ones for a single element. */
+/* The gradient that a root starts from; one for a single element. */
 static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
   if ((m->defined || !given) &&
       !check_root(index, m->ndim, output_sizes(m), (DType)m->dtype, given))
@@ -443,12 +444,14 @@ bool walk_check_gradients(const GraphWalk *w, int n) {
     const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
     if (!t || (!given && !tensor_requires_grad(t))) continue;
     if (!w->n_rows) check_root(i, t->ndim, t->sizes, (DType)t->dtype, given);
-    else if (!given && t->numel) walk_check_kind(i, (DType)t->dtype, NULL); /* of each element */
+    else if (!given && t->numel)
+      walk_check_kind(i, (DType)t->dtype, NULL); /* rows start from each
+                                                                             * element */
   }
   return !failed();
 }
 
-/* PyTorch looks at the gradients of all roots, then at the roots, then at the inputs. */
+/* In PyTorch's order: the gradients of all roots, then the roots; inputs come later. */
 static bool check_roots(const GraphWalk *w) {
   if (!walk_check_gradients(w, w->n_roots)) return false;
   for (int i = 0; i < w->n_roots; i++)
@@ -458,24 +461,24 @@ static bool check_roots(const GraphWalk *w) {
   return !failed();
 }
 
-/* The owned edge of an end. */
+/* The edge of an end, owned. */
 static Edge end_edge(const GraphEnd *end) {
   if (end->tensor) return tensor_edge(end->tensor);
   node_retain(end->edge.node);
   return end->edge;
 }
 
-/* Takes the gradient that a root starts from. */
+/* Delivers the gradient that a root starts from. */
 static bool seed(Task *task, Edge root, Tensor *g) {
   g = g ? gradient_fit(root.node, root.input_nr, g, &root.node->outputs[root.input_nr]) : NULL;
   return g && deliver(state_of(task, root.node), root.input_nr, g);
 }
 
-/* A root that waits for no other is ready at the start. */
+/* Makes a root ready that waits for no other gradient. */
 static bool push_root(Task *task, Node *n) {
   State *s = n ? state_of(task, n) : NULL;
   if (!s || s->waiting) return s != NULL;
-  s->waiting = -1; /* once */
+  s->waiting = -1; /* pushed only once */
   return heap_push(task, s);
 }
 
@@ -533,7 +536,7 @@ static void rows_drop(Rows *r, int n_roots, int n_captures) {
   mem_free(r, sizeof *r);
 }
 
-/* What a root of the row under way starts from. */
+/* The gradient that a root starts from in the current row. */
 static Tensor *row_gradient(const Rows *r, int root) {
   const OutputMeta *m = &r->roots[root].node->outputs[r->roots[root].input_nr];
   if (r->seeds)
@@ -562,7 +565,7 @@ static bool begin_row(Task *task) {
   return ok;
 }
 
-/* Keeps what a walk gave and begins the next; false at the end of the last, or if it failed. */
+/* Keeps the results of a walk and begins the next; false after the last, or on failure. */
 static bool next_row(Task *task) {
   Rows *r = task->rows;
   if (!r || r->at == r->n) return false;
@@ -575,8 +578,8 @@ static bool next_row(Task *task) {
   return begin_row(task);
 }
 
-/* What the walks gave for an input, stacked; zeros stand for what did not arrive; NULL if
- * nothing did. */
+/* The stacked gradients of an input, with zeros for walks that gave none; NULL if no walk gave
+ * one. */
 static Tensor *stacked(const Task *task, int input) {
   const Rows *r = task->rows;
   Tensor **v = scratch_array(r->n, sizeof *v), *any = NULL;
@@ -623,7 +626,7 @@ typedef struct {
   bool grad_mode, recording;
 } Before;
 
-/* What the tape is to know of the walk that runs. */
+/* Sets the tape's variables for the running walk. */
 static void tell_tape(void) {
   pruned_task = running_task && running_task->pruned ? running_task : NULL;
   saved_hooks_task = depth && running_task ? &running_task->id : NULL;
@@ -639,7 +642,7 @@ static Before task_enter(Task *task) {
   return was;
 }
 
-/* What the host does while a task waits, it does for the node that asks. */
+/* While the host runs a custom function, the task and the node that asked count as running. */
 static void task_leave(Before was) {
   bool nested = --depth > 0;
   running_task = nested ? was.task : waiting;
@@ -656,7 +659,7 @@ static void stop_waiting(Task *task) {
   task->asks = NULL;
 }
 
-/* Calls what was queued; a callback may queue more. */
+/* Calls the queued callbacks, which may queue more. */
 __attribute__((cold)) static bool run_callbacks(Task *task) {
   node_running = NULL;
   while (task->callbacks && !failed()) {
@@ -667,7 +670,7 @@ __attribute__((cold)) static bool run_callbacks(Task *task) {
   return !failed();
 }
 
-static uint64_t product_since; /* of the next task */
+static uint64_t product_since; /* `since` of the next task */
 
 static bool start(Task *task, const GraphWalk *w) {
   if (w->n_rows && !rows_new(task, w)) return false;
@@ -859,7 +862,7 @@ static State *next_state(const State *s, int edge) {
   return s->node->edges[edge].node ? state_of(s->visit.task, s->node->edges[edge].node) : NULL;
 }
 
-/* Counts arrivals in next_edge, which no search needs any more. */
+/* Uses next_edge, free after the search, to count arrivals. */
 __attribute__((cold)) int walk_order(Node ***order) {
   int n = 0;
   Task plan = {0};

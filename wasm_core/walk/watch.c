@@ -1,4 +1,4 @@
-/* Walks back that a function of the host watches; see watch.h. */
+/* Reports of walks to the host's watcher; see watch.h. */
 #include "walk/watch.h"
 
 #include "ground/memory.h"
@@ -33,7 +33,7 @@ void host_walk_found(int n, Tensor *const *found) {
   tell_watcher(WALK_FOUND, n, words);
 }
 
-/* Also after a failure, which stays. */
+/* Also called after a failure, whose error stays set. */
 void host_walk_ends(bool thrown) {
   Status was = status_now;
   status_clear();
