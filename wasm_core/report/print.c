@@ -1,7 +1,7 @@
-/* Renders a tensor as PyTorch's repr does. One walk over the elements that will be shown settles
- * the number format and the column width; a second walk writes. Both walks recurse once a
- * dimension and skip the same middles, so the width is right by construction. Digits come from
- * snprintf, which is exact in musl and in glibc alike; a NaN prints the same whatever its bits. */
+/* Renders a tensor as PyTorch's repr does. One walk over the elements to be shown determines the
+ * number format and the column width; a second walk writes. Both walks recurse once a dimension and
+ * skip the same middles, so the width fits. Digits come from snprintf, which is exact in musl and
+ * glibc; all NaNs print alike. */
 #include "report/print.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@
 
 #include "tape/graph.h"
 
-/* The largest line, in characters, that options may ask for: beyond it nothing would wrap, and
- * below it every sum and quotient of widths is exact in a double. */
+/* The limit of linewidth, in characters: no text is longer, and below it sums and quotients of
+ * widths are exact in a double. */
 #define LINEWIDTH_MAX 1e15
 
-/* The most digits after the point: one number's length must stay well within an int, which is
- * what snprintf counts in. A double has no nonzero digit after the 1074th. */
+/* The limit of digits after the point: the length of a number must fit an int, which snprintf
+ * returns. A double has no nonzero digit after the 1074th. */
 #define PRECISION_MAX 1000000
 
 /* ---- The sink: text that knows its column -------------------------------------------------- */
@@ -52,14 +52,14 @@ static void sink_spaces(Sink *sink, int64_t n) {
 typedef struct {
   DType dtype;
   int32_t precision;
-  int64_t width;      /* of the widest finite nonzero value; PyTorch leaves the others out */
+  int64_t width;      /* of the widest finite nonzero value; PyTorch ignores the others */
   bool sci;           /* exponents */
   bool whole;         /* every value is an integer, so only the point is written */
   double smallest[2]; /* magnitudes of the finite nonzero values: positive ones, negative ones */
   double largest[2];  /* 0 if there is none of that sign */
 } Format;
 
-/* printf's text of a double, with Python's spelling of what is not finite: no "-nan". */
+/* printf's text of a double, with Python's spelling of infinities and NaN: no "-nan". */
 static int64_t float_text(char *out, size_t cap, const Format *format, double value) {
   if (isnan(value)) return snprintf(out, cap, "nan");
   if (isinf(value)) return snprintf(out, cap, value < 0 ? "-inf" : "inf");
@@ -74,7 +74,7 @@ typedef union {
   int64_t i;
 } Printed;
 
-/* The text of it, unpadded, under snprintf's rules. */
+/* Writes a number, unpadded, as snprintf does. */
 static int64_t number_shown(char *out, size_t cap, const Format *format, Printed value) {
   const DType dtype = format->dtype;
   if (dtype_is_float(dtype)) return float_text(out, cap, format, value.f);
@@ -86,8 +86,8 @@ static void widen(Format *format, int64_t width) {
   if (width > format->width) format->width = width;
 }
 
-/* Takes one shown value into account. Integers settle their width here; floats only leave what
- * settle needs. */
+/* Updates the format by one value to be shown: the width for integers, the extremes that settle
+ * needs for floats. */
 static void observe(Format *format, Printed shown) {
   if (!dtype_is_float(format->dtype)) {
     widen(format, number_shown(NULL, 0, format, shown));
@@ -107,8 +107,8 @@ static bool wants_exponents(int32_t sci_mode, double low, double high) {
   return high / low > 1000.0 || high > 1.0e8 || low < 1.0e-4;
 }
 
-/* Settles the format of floats. The length of a printed number grows with its magnitude, or with
- * exponents at either end, so the extremes of each sign hold the widest value. */
+/* Determines the format of floats. The length of a printed number grows with its magnitude, or with
+ * an exponent toward both ends, so the widest value is among the extremes of each sign. */
 static void settle(Format *format, int32_t sci_mode) {
   double low = (double)INFINITY, high = 0;
   for (int sign = 0; sign < 2; sign++) {
@@ -131,7 +131,7 @@ typedef struct {
   const Tensor *tensor;
   const PrintNames *names;
   const PrintOptions *options;
-  Format format, imaginary; /* the latter of complex numbers */
+  Format format, imaginary; /* `imaginary` for complex numbers */
   Sink sink;
   bool summarize, complex;
 } Job;
@@ -148,12 +148,12 @@ static int64_t index_after(const Job *job, int32_t dim, int64_t index) {
   return jumps ? job->tensor->sizes[dim] - edge : index + 1;
 }
 
-/* Where the walk of a dimension begins; a dimension cut to nothing is over at once. */
+/* The first index shown in a dimension; the size if edgeitems is 0 and the dimension is cut. */
 static int64_t index_first(const Job *job, int32_t dim) {
   return is_cut(job, dim) && job->options->edgeitems == 0 ? job->tensor->sizes[dim] : 0;
 }
 
-/* An element, of a complex number the real part. */
+/* An element, or the real part of a complex one. */
 static Printed element_at(const Job *job, int64_t offset) {
   const Tensor *t = job->tensor;
   return dtype_is_float(job->format.dtype) ? (Printed){.f = tensor_get_f(t, offset)}
@@ -163,7 +163,7 @@ static Printed imaginary_at(const Job *job, int64_t offset) {
   return (Printed){.f = __imag__ tensor_get_c(job->tensor, offset)};
 }
 
-/* First walk: shows every element that will be printed to the format. Recurses once a dimension. */
+/* First walk: passes every element to be printed to `observe`. Recurses once a dimension. */
 static void survey(Job *job, int32_t dim, int64_t offset) {
   if (dim == job->tensor->ndim) {
     observe(&job->format, element_at(job, offset));
@@ -176,8 +176,8 @@ static void survey(Job *job, int32_t dim, int64_t offset) {
   }
 }
 
-/* A short text is made once on the stack; a long one (a huge number without exponents, a large
- * precision) is made again in its place. */
+/* Writes a number: a short text from the stack; a long one (a huge number without exponent, a large
+ * precision) is formatted again in place. */
 static void put_number(Sink *sink, const Format *format, Printed value, bool padded) {
   char text[48];
   const int64_t n = number_shown(text, sizeof text, format, value);
@@ -201,14 +201,14 @@ static void put_element(Job *job, int64_t offset) {
   sink_bytes(&job->sink, "j", 1);
 }
 
-/* How many elements of a vector go on one line, at least one. */
+/* The number of elements of a vector on one line, at least one. */
 static int64_t elements_per_line(const Job *job, int64_t indent) {
   const int64_t width = job->format.width + (job->complex ? job->imaginary.width + 1 : 0);
   const double n = floor((job->options->linewidth - (double)indent) / (double)(width + 2));
   return n > 1 ? (int64_t)n : 1;
 }
 
-/* What stands before item `nth` of a vector: the ellipsis counts as an item. */
+/* Writes the separator before item `nth` of a vector; the ellipsis counts as an item. */
 static void put_separator(Job *job, int64_t nth, int64_t per_line, int64_t indent) {
   if (nth == 0) return;
   if (nth % per_line != 0) {
@@ -235,7 +235,7 @@ static void put_vector(Job *job, int32_t dim, int64_t offset, int64_t indent) {
 
 static void put_block(Job *job, int32_t dim, int64_t offset, int64_t indent);
 
-/* Sub-blocks stand apart by as many line breaks as they have dimensions. */
+/* Separates sub-blocks by as many line breaks as they have dimensions. */
 static void put_slice_break(Job *job, int32_t dim, int64_t indent) {
   sink_bytes(&job->sink, ",", 1);
   for (int32_t d = dim + 1; d < job->tensor->ndim; d++) sink_bytes(&job->sink, "\n", 1);
@@ -307,8 +307,8 @@ typedef enum {
   SUFFIX_COUNT
 } Suffix;
 
-/* An empty tensor shows a size that "[]" does not tell, and one without edge items shows all, as
- * does one without elements to show. */
+/* The size is shown for an empty tensor unless "[]" implies it, without edge items, and for absent
+ * and sparse tensors. */
 static bool shows_size(const Job *job) {
   const Tensor *t = job->tensor;
   if (tensor_absent(t) || is_sparse(t)) return true;
@@ -316,7 +316,7 @@ static bool shows_size(const Job *job) {
 }
 
 /* Literals imply the default floating dtype, complex128 beside float64 and complex64 beside all
- * others (float16 too), int64 and bool, so those are left out; an empty tensor has no literals. */
+ * others (float16 too), int64 and bool, which are not shown; an empty tensor has no literals. */
 static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
   const DType dtype = (DType)t->dtype;
@@ -365,7 +365,7 @@ static const char *const layout_names[] = {
 #undef X
 };
 
-/* How many elements it has, in each of a batch. */
+/* The number of stored elements, in each matrix of a batch. */
 static void put_count(Sink *sink, const Tensor *t) {
   const Sparse *s = t->meta->sparse;
   char digits[32];
@@ -402,7 +402,8 @@ static int64_t n_characters(const char *text) {
   return n;
 }
 
-/* PyTorch counts a tangent's characters as if they were one line, so the column will not do. */
+/* The length that PyTorch counts: a tangent's characters count as one line, so the column is of no
+ * use for it. */
 static int64_t suffix_length(const Job *job, Suffix suffix) {
   if (suffix == SUFFIX_TANGENT) {
     return (int64_t)strlen("tangent=") + n_characters(job->names->tangent);
@@ -413,11 +414,12 @@ static int64_t suffix_length(const Job *job, Suffix suffix) {
   return apart.column;
 }
 
-/* Each suffix goes on the line if it fits, counting two characters for its separator and, on the
- * line of the values, two more: PyTorch's own allowance. */
+/* Puts each suffix on the line if it fits. As in PyTorch, a separator counts two characters, and
+ * the line of the values two more. */
 static void put_suffixes(Job *job, int64_t indent) {
   int64_t used = job->sink.column + 2;
-  bool breaks = tensor_layout(job->tensor) == LAYOUT_SPARSE_COO; /* before the first */
+  bool breaks = tensor_layout(job->tensor) == LAYOUT_SPARSE_COO; /* breaks before the first
+                                                                  * suffix */
   for (Suffix suffix = SUFFIX_DEVICE; suffix < SUFFIX_COUNT; suffix++) {
     if (!shows_suffix(job, suffix)) continue;
     const int64_t length = suffix_length(job, suffix);
@@ -455,7 +457,7 @@ static void put_part(Job *job, const char *name, const Tensor *part, const char 
   sink_text(&job->sink, after);
 }
 
-/* The tensors that a sparse one is made of. */
+/* Writes the parts of a sparse tensor. */
 static void put_parts(Job *job, int64_t indent) {
   const Sparse *s = job->tensor->meta->sparse;
   bool columns = s->layout == LAYOUT_SPARSE_CSC || s->layout == LAYOUT_SPARSE_BSC;

@@ -1,7 +1,7 @@
-/* What can be made of a list of profiled events: PyTorch's table, and a trace for viewers.
+/* Reports of a list of profiled events: PyTorch's table, and a trace for viewers.
  *
- * A host's list may have been filtered, sorted and averaged, so both are made of what it says of
- * its events: so many numbers for each, and a record of fields. */
+ * A host may have filtered, sorted and averaged the list, so both reports use the host's data of
+ * its events: a fixed count of numbers and a record of fields for each. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 
 enum { FIELD_END = '\x1f', RECORD_END = '\x1e' };
 
-/* A field ends where the next begins, or with the text. */
+/* The length of a field, which ends at the next field or at the end of the text. */
 static int length(const char *field) {
   static const char ends[] = {FIELD_END, RECORD_END, 0};
   return (int)strcspn(field, ends);
 }
 
-/* The k-th after a field, or of a record; NULL if it has no such. */
+/* The k-th field after a field, or of a record; NULL if there is none. */
 static const char *field(const char *record, int k) {
   for (; k > 0; k--) {
     record += length(record);
@@ -36,7 +36,7 @@ static const char *next_record(const char *record) {
   return record + (*record != 0);
 }
 
-/* The numbers of all events, `per` of each. */
+/* The numbers of all events, `per` for each. */
 static Floats numbers_of(const Call *c, int per) {
   Floats numbers = arg_floats(c, 1);
   numbers.n -= numbers.n % per;
@@ -58,7 +58,7 @@ static void fixed_text(char *out, double v, int decimals, const char *unit) {
   snprintf(out, CELL_CAP, "%.*f%s", decimals, isnan(v) ? (double)NAN : v, unit); /* never "-nan" */
 }
 
-/* In the unit of this number, or in the largest that the time reaches. */
+/* Writes a time in unit `unit`, or (BY_SIZE) in the largest unit that it reaches. */
 static void time_text(char *out, double us, int unit) {
   if (unit == BY_SIZE)
     for (unit = 0; unit < MICROSECONDS && !(us >= units[unit].size);) unit++;
@@ -71,7 +71,7 @@ static void memory_text(char *out, double bytes) {
   fixed_text(out, bytes / units[unit].size, unit < BYTES ? 2 : 0, units[unit].name);
 }
 
-/* The number of the unit of this name. */
+/* The number of a unit by name. */
 static int time_unit(const char *name) {
   for (int k = 0; name && k <= MICROSECONDS; k++)
     if (strcmp(name, units[k].name) == 0) return k;
@@ -87,10 +87,10 @@ void op_profile_quantity(Call *c) {
 
 /* ------------------------------------------------------------ the table */
 
-/* fields of a record, after the key: as text, and the calls of the stack, innermost first */
+/* fields of a record after the name: the shapes, and the calls of the stack, innermost first */
 enum { SHAPES = 1, CALL };
 
-/* of an event */
+/* the numbers of an event */
 enum { SELF_TIME, TIME, MEMORY, SELF_MEMORY, COUNT, FLOPS, TIME_AVERAGE, IS_INSIDE, N_NUMBERS };
 typedef enum {
   AS_NAME,
@@ -129,9 +129,9 @@ enum {
 
 typedef struct {
   Text text;
-  /* NEVER for a column that is not there, and for one where nothing is cut */
+  /* widths: NEVER for an absent column; most: NEVER for a column that is never cut */
   int64_t widths[N_FORMS], most[N_FORMS];
-  double total;               /* the time of all events */
+  double total;               /* the total time of all events */
   int time_unit, flops_power; /* the unit of operations is a thousand to this power */
   double flops_unit;
 } Table;
@@ -144,7 +144,7 @@ static int n_characters(const char *field) {
   return n;
 }
 
-/* The bytes of the first k characters, or as Python counts them, of all but -k. */
+/* The number of bytes of the first k characters; for k < 0, of all but the last -k. */
 static int bytes_of(const char *field, int64_t k) {
   int i = 0, n = length(field);
   if (k < 0) k += n_characters(field);
@@ -152,7 +152,7 @@ static int bytes_of(const char *field, int64_t k) {
   return i;
 }
 
-/* Writes a cell; what is longer than `most` is cut at its end, a source at its beginning. */
+/* Writes a cell; a text longer than `most` is cut at its end, a source at its beginning. */
 static void put_cell(Table *t, Form form, const char *field, int64_t most) {
   bool is_source = form == AS_SOURCE, is_cut = most >= 0 && n_characters(field) > most;
   int64_t spaces = is_cut ? 0 : t->widths[form] - n_characters(field);
@@ -170,7 +170,7 @@ static void put_cell(Table *t, Form form, const char *field, int64_t most) {
   text_repeat(&t->text, ' ', 2);
 }
 
-/* What a column shows of an event, in `text` unless it is in the record. */
+/* A column's text for an event, written to `text` unless it is in the record. */
 static const char *content(const Table *t, Form form, const char *record, double v, char *text) {
   switch (form) {
     case AS_NAME: return record;
@@ -189,8 +189,8 @@ static const char *content(const Table *t, Form form, const char *record, double
   return text;
 }
 
-/* The row of titles, which has no record; that of an event; or, without numbers, that of a
- * further call of its stack, if any. */
+/* Writes the row of titles (no record), the row of an event, or (no numbers) a row for a further
+ * call of its stack, if any. */
 static void put_row(Table *t, const char *record, const double *v, const char *call) {
   char text[CELL_CAP];
   for (int k = 0; k < N_COLUMNS; k++) {
@@ -206,7 +206,7 @@ static void put_row(Table *t, const char *record, const double *v, const char *c
   text_repeat(&t->text, '\n', 1);
 }
 
-/* A line below or between rows, which is broken between columns, or a double one. */
+/* Writes a line between rows, with gaps between columns, or an unbroken one of '='. */
 static void put_rule(Table *t, char line) {
   for (int k = 0; k < N_COLUMNS; k++) {
     int64_t width = t->widths[columns[k].form];
@@ -217,7 +217,7 @@ static void put_rule(Table *t, char line) {
   text_repeat(&t->text, '\n', 1);
 }
 
-/* A row for each call of the stack, and an empty one, where there are stacks. */
+/* Writes the rows of an event; with stacks, a row for each call and an empty one. */
 static void put_event(Table *t, const char *record, const double *v) {
   put_row(t, record, v, NULL);
   if (t->widths[AS_SOURCE] < 0) return;
@@ -233,7 +233,7 @@ static void widen(Table *t, Form form, const char *field) {
   if (width > t->widths[form]) t->widths[form] = width;
 }
 
-/* Holds a column of texts, if there is one, within limits; what is as long as those is cut. */
+/* Limits the width of a column of texts, if it is present; longer texts are cut. */
 static void limit(Table *t, Form form, int64_t least, int64_t most) {
   int64_t *width = &t->widths[form];
   if (most >= 0 && *width > most) *width = most;
@@ -241,7 +241,7 @@ static void limit(Table *t, Form form, int64_t least, int64_t most) {
   t->most[form] = *width;
 }
 
-/* The unit of the least of the operations; without any there is no column. */
+/* Chooses the unit by the smallest count of operations; without any there is no column. */
 static void choose_flops_unit(Table *t, Floats numbers) {
   double least = (double)INFINITY;
   for (int i = 0; i < numbers.n; i += N_NUMBERS)
@@ -317,7 +317,7 @@ void op_profile_table(Call *c) {
 
 /* ------------------------------------------------------------ the trace */
 
-/* Of an event. Its record is of JSON: the name, the shapes, the stack. */
+/* The numbers of an event. Its record is in JSON: the name, the shapes, the stack. */
 enum {
   ID,
   START,
@@ -333,8 +333,8 @@ enum {
 };
 enum { OF_OP, OF_NODE }; /* scopes */
 
-/* An event, and an arrow to it from the op that made it; @ and # stand before the place of a
- * number, $ before that of a field. */
+/* Templates of an event, and of an arrow to it from the op that made its node. @ and # precede the
+ * place of a number, $ the place of a field. */
 static const char head[] =
     "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [{\"ph\": \"M\", "
     "\"name\": \"process_name\", \"pid\": @7, \"tid\": 0, \"args\": {\"name\": \"pygrad\"}}";
@@ -348,7 +348,7 @@ static const char arrow[] =
     "@7, \"tid\": @6}, {\"ph\": \"f\", \"bp\": \"e\", \"ts\": #1, \"cat\": \"fwdbwd\", \"name\": "
     "\"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}";
 
-/* Adds such a text, filled in. */
+/* Appends a template, filled in. */
 static void fill(Text *t, const char *form, const char *record, const double *v) {
   for (; *form; form++) {
     int place = form[1] - '0';
@@ -361,8 +361,8 @@ static void fill(Text *t, const char *form, const char *record, const double *v)
   }
 }
 
-/* Where in a table of makers, as 1 + their places among the numbers, that of a sequence number
- * stands or would. */
+/* The entry of a sequence number in a hash table of makers, which stores 1 + the maker's place
+ * among the numbers, 0 if it is absent. */
 static int32_t *maker(int32_t *makers, size_t mask, Floats numbers, double sequence) {
   size_t k = (size_t)(int64_t)sequence & mask;
   while (makers[k] && numbers.v[makers[k] - 1 + SEQUENCE] != sequence) k = (k + 1) & mask;
@@ -377,7 +377,8 @@ void op_profile_trace(Call *c) {
   int32_t *makers = scratch_array_zero((int64_t)size, sizeof *makers);
   Text t = {0};
   if (failed()) return;
-  /* the first is the op; its evaluation in a backward has the same number */
+  /* backwards, so that the first event of a number wins: the op, not its evaluation in a
+   * backward */
   for (int i = numbers.n - N_TRACED; i >= 0; i -= N_TRACED)
     if (numbers.v[i + SEQUENCE] >= 0 && numbers.v[i + SCOPE] == OF_OP)
       *maker(makers, size - 1, numbers, numbers.v[i + SEQUENCE]) = i + 1;

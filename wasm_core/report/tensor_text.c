@@ -1,4 +1,4 @@
-/* Tensors as texts, by the options of the user; the characters are print.c's. */
+/* Texts of tensors, by the user's print options; print.c writes them. */
 #include "report/tensor_text.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ void op_printoptions(Call *c) {
                            .sci_mode = (int32_t)arg_int(c, 4)};
 }
 
-/* t as PyTorch prints it, in scratch; with these names, to which that of its node is added. */
+/* repr(t) in scratch, with these names and the name of its node. */
 static const char *text_of(Tensor *t, PrintNames names) {
   Node *fn = tensor_grad_fn(t);
   bool invalid = failed(); /* a view whose base was written to */
@@ -33,13 +33,13 @@ static const char *text_of(Tensor *t, PrintNames names) {
   return text_end(&text);
 }
 
-/* A part of a complex number as Python has it: whole numbers without a decimal point. */
+/* A part of a complex number as Python prints it: whole numbers without a decimal point. */
 static const char *part_text(double v) {
   const char *text = number_text(v), *end = text + strlen(text) - 2;
   return end > text && strcmp(end, ".0") == 0 ? textf("%.*s", (int)(end - text), text) : text;
 }
 
-/* A number, as Python formats the item of a tensor. */
+/* The text of t.item() in Python. */
 static const char *item_text(const Tensor *t) {
   if (!dtype_is_complex((DType)t->dtype)) return number_text(tensor_get_f(t, 0));
   complex_f64 z = tensor_get_c(t, 0);
@@ -48,7 +48,7 @@ static const char *item_text(const Tensor *t) {
   return textf("(%s%s%sj)", part_text(re), signbit(im) && !isnan(im) ? "" : "+", part_text(im));
 }
 
-/* Beside a tensor stands its tangent, as Python formats it. */
+/* Adds the text of the tensor's tangent to the names. */
 static const char *named_text(Tensor *t, PrintNames names, bool whole) {
   if (blocked(t)) return NULL;
   if (!t->ndim && !whole) return item_text(t);

@@ -1,10 +1,10 @@
-/* Tensors as texts, by the options of the user. */
+/* Texts of tensors, by the user's print options. */
 #ifndef PG_TENSOR_TEXT_H
 #define PG_TENSOR_TEXT_H
 
 #include "call/call.h"
 
-/* As Python prints it, in scratch; of one value the number alone unless `whole`; NULL of NULL. */
+/* repr(t) in scratch; for a 0-dim tensor only the number unless `whole`; NULL for NULL. */
 const char *tensor_text(Tensor *t, bool whole);
 void op_repr(Call *c);
 void op_printoptions(Call *c);
