@@ -1,5 +1,5 @@
-/* An estimate is right to a factor of some ten, which is enough to tell a call of a microsecond from
- * one that other threads should not have to wait for. */
+/* An estimate is right within a factor of about ten: enough to tell a call of a microsecond from
+ * one that should not block other threads. */
 #include "call/effort.h"
 
 #include <math.h>

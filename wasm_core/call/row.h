@@ -13,7 +13,7 @@ typedef struct Call Call;
 /* clang-format off */
 /* X(WORD, pg_describe's spelling, the meaning) */
 #define ROW_WORDS(X) \
-  /* Where a host offers the op. */ \
+  /* Namespaces in which hosts offer the op. */ \
   X(TORCH, "torch", "torch.name") \
   X(METHOD, "method", "Tensor.name") \
   X(PROPERTY, "property", "the property Tensor.name, less a numpy_ or matrix_; set by _C._set_name") \
@@ -27,12 +27,12 @@ typedef struct Call Call;
   X(INPLACE, "inplace", "Tensor.name_, and name_ in torch and nn.functional if name is there") \
   X(NN_INPLACE, "nn_inplace", "nn.functional.name has an argument `inplace`") \
   X(OUT, "out", "the functions take out=") \
-  /* How a call is made. */ \
+  /* Properties of calls. */ \
   X(LIST_OR_MORE, "list_or_more", "its list of tensors may be separate arguments") \
   X(MORE, "more", "its list of tensors must be separate arguments") \
   X(EVENT, "event", "an event of a profile though its name begins with _") \
   X(SILENT, "silent", "no event of a profile") \
-  /* How results are written in place and into out=. */ \
+  /* Properties of writes in place and into out=. */ \
   X(DIRECT, "direct", "may write into its destination, and looks at its arguments itself") \
   X(APART, "apart", "refuses to write where an argument lies; in place the first may") \
   X(APART_OR_SAME, "apart_or_same", "refuses to write where a part of an argument lies") \
@@ -42,7 +42,7 @@ typedef struct Call Call;
   X(UNRECORDED, "unrecorded", "in place no history knows of it, nor a tangent, as in PyTorch") \
   X(STRICT_SIZES, "strict_sizes", "in place, a result of another size is a bad call") \
   X(DROPOUT, "dropout", "(input, p, training): gives back its input where nothing is dropped") \
-  /* What vmap has to know beside the kind of batch. */ \
+  /* Properties for vmap, in addition to the kind of batch. */ \
   X(ADDS_DIM, "adds_dim", "its dimensions are those of the result, which has one more") \
   X(DYNAMIC, "dynamic", "the shape of the result depends on values") \
   X(ADDRESS, "address", "tells where a tensor's elements lie") \

@@ -26,7 +26,7 @@ bool node_describe_output(Node *n, int k, const Tensor *y) {
 
 /* ------------------------------------------------------------ edges */
 
-/* These types have no gradient function: walk/apply.c accumulates, or writes into slices. */
+/* Types without a gradient function: walk/apply.c accumulates, or writes into slices. */
 const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", NULL, "", false, NULL, NULL};
 const NodeType AsStridedView = {"AsStridedBackward0", NULL, "", false, NULL, NULL};
 const NodeType CopySlices = {"torch::autograd::CopySlices", NULL, "", false, NULL, NULL};

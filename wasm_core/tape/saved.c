@@ -340,7 +340,8 @@ void saves_rewritten(Node *n, Tensor *self, Tensor *before) {
 
 enum { NAMED = 16 };
 
-/* By name too, since an output without a gradient is saved like an input. */
+/* Whether a saved value is an output. Also decided by name, since an output without a gradient is
+ * saved like an input. */
 static bool is_result(const Saved *s, const char *name) {
   return s->is_output ||
          (name && (strncmp(name, "result", 6) == 0 || strncmp(name, "indices", 7) == 0));
