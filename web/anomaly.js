@@ -1,5 +1,5 @@
-/** Anomaly mode: a backward that fails says where the forward was that led to it. The engine asks for a
- * trace whenever it records a node while the mode is on, and names it again when that node fails. */
+/** Anomaly mode: a backward that fails reports the place of its forward. While the mode is on, the engine asks for a trace whenever
+ * it records a node, and passes its number again when that node fails. */
 import { bind } from './arguments.js';
 import { within } from './engine.js';
 import { HOST } from './enumerations.js';
@@ -20,7 +20,7 @@ const PLUMBING = [
   'tensor',
 ].map((name) => `${HERE}${name}.js`);
 
-/** The stack as it is now, innermost call first, without what leads from the user's call to the engine. */
+/** The present stack, innermost call first, without the library's own calls. */
 export function callers() {
   const most = Error.stackTraceLimit;
   Error.stackTraceLimit = 64;
@@ -40,8 +40,8 @@ export function makeAnomaly({ hooks, spaces: { torch: f } }, engine) {
   };
   hooks.runners[HOST.LINE] = (id) => engine.tell(hooks.objects.get(id)?.[0] ?? '');
 
-  /** Turns anomaly mode on or off, at once or while fn (the last argument) runs; with `check_nan` a gradient that is not a number
-   * is a failure. @param {boolean} mode @param {...(Given<AnomalyOptions> | (() => any))} rest @returns {any} what fn returned */
+  /** Turns anomaly mode on or off, at once or while fn (the last argument) runs; with `check_nan` a NaN in a gradient is a failure.
+   * @param {boolean} mode @param {...(Given<AnomalyOptions> | (() => any))} rest @returns {any} the result of fn */
   function set_detect_anomaly(mode, ...rest) {
     const fn = typeof rest.at(-1) === 'function' ? rest.pop() : null;
     const { check_nan } = bind('set_detect_anomaly', { check_nan: true }, rest);
@@ -56,8 +56,8 @@ export function makeAnomaly({ hooks, spaces: { torch: f } }, engine) {
       : undefined;
   }
 
-  /** Runs fn; a backward in it that fails warns with the stack of the call that made the failing node. Slow,
-   * so for debugging. @template T @param {() => T} fn @param {...Given<AnomalyOptions>} rest @returns {T} */
+  /** Runs fn; a backward in it that fails warns with the stack of the call that made the failing node. Slow: for debugging.
+   * @template T @param {() => T} fn @param {...Given<AnomalyOptions>} rest @returns {T} */
   function detect_anomaly(fn, ...rest) {
     engine.onWarning(
       'Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.',

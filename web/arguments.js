@@ -1,10 +1,10 @@
-/** How arguments are given: in order and, behind any of them, the rest by name in an object of options.
+/** Binding of arguments: some in order, then the rest by name in an object of options.
  *
- * Nothing that is given goes unread: a name that a function does not have, one that is given twice, an argument too many and a
- * value of another type are each a TypeError, in Python's and PyTorch's words. */
+ * No argument is ignored: an unknown name, a name given twice, too many arguments and a value of a wrong type each raise a
+ * TypeError, in Python's and PyTorch's words. */
 import { signatures } from './signatures.js';
 
-/** Options in their order, and an object of them in the place of any. @template O @typedef {O | O[keyof O]} Given */
+/** Options in order; an object of options may replace any of them. @template O @typedef {O | O[keyof O]} Given */
 
 /** A complex number. @typedef {{readonly re: number, readonly im: number}} Complex */
 
@@ -21,7 +21,7 @@ export const isOptions = (value) => isPlain(value) && !isComplex(value);
 /** One thing or several, as an array. */
 export const each = (value) => (Array.isArray(value) ? value : [value]);
 
-/** What an error message calls the type of a value: the engine's words for what Python has too. */
+/** The name of a value's type in error messages: Python's name where there is one. */
 export function typeName(value) {
   if (value === null || value === undefined) return 'NoneType';
   if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'float';
@@ -36,7 +36,7 @@ export function typeName(value) {
   );
 }
 
-/** Arguments that stand in order, of which a function has no more than this. */
+/** Raises if there are more arguments than `most`; returns them. */
 export function atMost(most, name, given) {
   if (given.length > most)
     throw new TypeError(
@@ -51,8 +51,9 @@ const quoted = (names) =>
     .join(names.length > 2 ? ', ' : ' and ')
     .replace(/, (?='[^']*'$)/, ', and ');
 
-/** What a call gives by name; undefined counts as not given.
- * @param {string} name of the function @param {string[]} names of its arguments @param {number} most how many may stand in order
+/** A call's arguments by name; undefined counts as not given.
+ * @param {string} name of the function @param {string[]} names of its arguments @param {number} most the number of arguments that
+ * may stand in order
  * @param {any[]} given @returns {Record<string, any>} */
 function byName(name, names, most, given) {
   const [inOrder, options] = isOptions(given.at(-1))
@@ -74,9 +75,9 @@ function byName(name, names, most, given) {
 
 const WORDS = { number: 'a number', boolean: 'bool', string: 'str' };
 
-/** Options by name. @param {string} name of the function @param {Record<string, any>} defaults its options in order: what is given
- * must be of the type of the default, unless that is null; null stands for the default
- * @param {any[]} given positional ones, then perhaps an object @returns {Record<string, any>} */
+/** Options by name. @param {string} name of the function @param {Record<string, any>} defaults its options in order: a given value
+ * must be of the default's type, unless the default is null; null selects the default
+ * @param {any[]} given positional ones, then possibly an object @returns {Record<string, any>} */
 export function bind(name, defaults, given) {
   if (!given.length) return defaults;
   const names = Object.keys(defaults);
@@ -97,7 +98,7 @@ export function bind(name, defaults, given) {
 const areIntegers = (value) => Array.isArray(value) && value.every(Number.isSafeInteger);
 
 /** Makes the function that binds a call's arguments to a signature of signatures.js, whose types it checks.
- * @param {Record<string, (value: any) => boolean>} more what belongs to the types of the library
+ * @param {Record<string, (value: any) => boolean>} more tests for the types of the library
  * @returns {(name: string, given: any[]) => Record<string, any>} by the signature's name, `Linear` or `Module.parameters` */
 export function makeBinder(more) {
   const types = {
@@ -126,7 +127,7 @@ export function makeBinder(more) {
           .split('|')
           .some((kind) => types[kind](value));
 
-  const standards = new Map(); // what calls without arguments are bound to
+  const standards = new Map(); // bindings of calls without arguments
 
   return function take(which, given) {
     if (!given.length && standards.has(which)) return standards.get(which);

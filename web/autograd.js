@@ -1,4 +1,4 @@
-/** Differentiation: backward and grad, and all that torch.autograd holds. */
+/** Differentiation: backward and grad, and the rest of torch.autograd. */
 import { makeAnomaly } from './anomaly.js';
 import { bind, each, isOptions, typeName } from './arguments.js';
 import { makeForwardAd } from './forward_ad.js';
@@ -25,10 +25,11 @@ export function makeAutograd(library, engine) {
   const modes = makeModes(library, engine);
   const fn = makeFunction(library, engine);
 
-  /** Several places, or one; of an object, its values. */
+  /** Places as an array: one, several, or the values of an object. */
   const listed = (places) => (isOptions(places) ? Object.values(places) : each(places));
 
-  /** The tensors, null where anything else stands, whose places the engine is told: `ends` in wasm_core/walk/autograd_services.c. */
+  /** Splits places into tensors (null for others) and the engine's words for the others: `ends` in
+   * wasm_core/walk/autograd_services.c. */
   const split = (ends, places, odd) =>
     ends.map((it) => {
       if (isTensor(it)) return it;
@@ -43,7 +44,7 @@ export function makeAutograd(library, engine) {
       return null;
     });
 
-  /** Runs the engine's `_grad`, to which `how` goes as it is. @param {any[] | null} inputs all leaves if null */
+  /** Runs the engine's `_grad`; `how` is passed on. @param {any[] | null} inputs all leaves if null */
   function walk(outputs, inputs, grads, ...how) {
     const seeds =
       grads === null
@@ -59,7 +60,7 @@ export function makeAutograd(library, engine) {
     return library.walk(C._grad(of, at, type ? [] : seeds, places, type, ...how));
   }
 
-  /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
+  /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or only of `inputs`.
    * @param {Places} tensors the roots @param {...Given<BackwardOptions>} rest @returns {void} */
   function backward(tensors, ...rest) {
     const { grad_tensors, create_graph, inputs, retain_graph } = bind(
@@ -86,9 +87,10 @@ export function makeAutograd(library, engine) {
       );
   }
 
-  /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
+  /** The gradients of the sum of `outputs` with respect to `inputs`; leaves `grad` unchanged.
    * @template {Inputs} I @param {Places} outputs the roots @param {I} inputs @param {...Given<GradOptions>} rest
-   * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} null where allow_unused allows it */
+   * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} null where allow_unused allows
+   * it */
   function grad(outputs, inputs, ...rest) {
     const given = bind(
       'grad',

@@ -1,9 +1,8 @@
 /**
- * The engine's binary in an instance of WebAssembly: the one module that knows addresses.
+ * The engine's binary in an instance of WebAssembly: the only module that uses addresses.
  *
- * It runs the very file that the Python package ships. A call writes a frame into linear memory and
- * crosses once; what an argument may be, which overload it selects and what an error says is the
- * engine's business (see wasm_core/boundary/pg.h).
+ * It runs the same file as the Python package. A call writes a frame into linear memory and crosses once; the engine checks
+ * arguments, selects overloads and words errors (see wasm_core/boundary/pg.h).
  */
 
 import { isComplex } from './arguments.js';
@@ -12,23 +11,23 @@ import { ABI, TAG } from './enumerations.js';
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
 const WORD = 2 ** 32;
 const MOST_MEMORY = 2 ** 32; // bytes
-/** Added to the result of a call after which something waits to be collected. */
+/** Added to the result of a call if warnings or dropped callbacks wait to be collected. */
 export const PENDING = WORD;
-const LIST = 2 ** 30; // in the upper half of a slot: its address is that of a list
-/** A bound or an element that is not there, among words. */
+const LIST = 2 ** 30; // in the upper half of a slot: the slot is a list
+/** The word of an absent bound or element. */
 export const ABSENT = -(2n ** 63n);
 
-/** Callbacks within each other: the stack of V8 holds twice as many. */
+/** The limit of nested callbacks: V8's stack holds twice as many. */
 const MOST_NESTED = 96;
-const MOST_TEXT = 1024; // characters of a text in the frame: names of options, which are shorter in the table, and lines of traces
+const MOST_TEXT = 1024; // the most characters of a text in the frame: names of options and lines of traces
 
-/** The engine did not survive a call; nothing works any more in this instance. */
+/** The engine crashed in a call; this instance is unusable. */
 export class EngineError extends Error {
   name = 'EngineError';
 }
 
 const encoder = new TextEncoder();
-/** The bytes of a text for C, to which it ends with the first zero. */
+/** The bytes of a text for C, which may contain no zero. */
 function bytesOf(text) {
   if (text.includes('\0')) throw new ValueError('embedded null character');
   return encoder.encode(`${text}\0`);
@@ -39,7 +38,7 @@ const decoder = new TextDecoder();
 /** Python's exception types, as PyTorch raises them, by the names that the engine uses. */
 const errors = new Map([['TypeError', TypeError]]);
 
-/** What a map holds for a key, made when it is first asked for. */
+/** The value of a key in a map, made at the first request. */
 export function held(map, key, make) {
   if (!map.has(key)) map.set(key, make());
   return map.get(key);
@@ -69,7 +68,7 @@ export const [
   'LinAlgError',
 ].map(errorClass);
 
-/** A value that the engine knows by a number, a dtype or a generator; or by words: what stands between the brackets of x[...]. */
+/** A value that the engine knows by a number, such as a dtype or a generator, or by words, such as a subscript. */
 export class Coded {
   /** @private @param {number} tag @param {number | (number | bigint)[]} code */
   constructor(tag, code) {
@@ -79,10 +78,10 @@ export class Coded {
   }
 }
 
-/** Under which a class has the engine that its objects belong to: tensors, nodes, generators, modules. */
+/** The key under which a class (of tensors, nodes, generators, modules) holds its engine. */
 export const ENGINE = Symbol.for('pygrad.engine');
 
-/** Lists of one kind of thing: the word of an element, or undefined if it is of another kind. */
+/** Kinds of lists: a tag, and a function from an element to its word, undefined for an element of another kind. */
 const LISTS = [
   [TAG.INTS, (v) => (Number.isSafeInteger(v) || typeof v === 'bigint' ? v : undefined)],
   [
@@ -95,12 +94,12 @@ const LISTS = [
   [TAG.FLOATS, (v) => (typeof v === 'number' ? v : undefined)],
 ];
 
-/** Drops a value that a callback returned and an error refuses. The rejection of a dropped promise is not reported. */
+/** Drops a callback's result that an error refuses; the rejection of a dropped promise is not reported. */
 export function abandon(value) {
   if (typeof value?.then === 'function') Promise.resolve(value).catch(() => {});
 }
 
-/** Runs fn between `enter` and `leave`, which is given what enter returned, also if fn throws. */
+/** Runs fn between `enter` and `leave`, which gets enter's result and also runs if fn throws. */
 export function within(enter, leave, fn) {
   if (typeof fn !== 'function')
     throw new TypeError('pygrad: a scope takes the function that runs in it');
@@ -120,7 +119,7 @@ async function readBinary(source) {
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return source;
   const url = new URL(source, import.meta.url);
   if (url.protocol === 'file:') {
-    const { readFile } = await import(/* @vite-ignore */ ['node', 'fs/promises'].join(':')); // which bundlers for a page do not look for
+    const { readFile } = await import(/* @vite-ignore */ ['node', 'fs/promises'].join(':')); // hidden from bundlers
     return readFile(url);
   }
   const response = await fetch(url);
@@ -149,16 +148,16 @@ export async function loadEngine(source = BINARY) {
 }
 
 export class Engine {
-  /** Set by hooks.js: what runs the callback of a kind and an id on words, and lets go of one. */
+  /** Set by hooks.js: runs the callback of a kind and an id on words; drops a callback. */
   onHostCall = (_kind, _id, _words) => [];
   onDropped = (_id) => {};
   onWarning = (text) => console.warn(text);
-  warnings = []; // of callbacks, which come with the engine's own
-  released = []; // handles whose objects are gone; the next crossing hands them over
-  unusable = null; // or why nothing works any more
-  hostError = null; // what a callback threw
-  keywords = new Map(); // the engine's numbers of names of options
-  names = []; // those of a call
+  warnings = []; // of callbacks; collected with the engine's own
+  released = []; // handles of collected objects, passed on at the next crossing
+  unusable = null; // or the reason why the engine crashed
+  hostError = null; // the error that a callback threw
+  keywords = new Map(); // the engine's numbers for names of options
+  names = []; // the numbers of a call's names
 
   constructor(instance, memory) {
     this.exports = instance.exports;
@@ -168,7 +167,7 @@ export class Engine {
     if (abi !== ABI)
       throw new EngineError(`pygrad: the engine speaks version ${abi}, this front ${ABI}`);
     this.frame = this.exports.pg_frame();
-    /** Offsets in a tensor's header and the like; of what is named frame_..., addresses. */
+    /** Offsets in a tensor's header and other structures; addresses for names frame_.... */
     this.layout = Object.fromEntries(
       this.text(this.exports.pg_layout_names())
         .split(' ')
@@ -177,14 +176,14 @@ export class Engine {
           this.exports.pg_layout(k) + (name.startsWith('frame_') ? this.frame : 0),
         ]),
     );
-    this.lists = this.dataAt = this.layout.frame_data; // where the lists and texts of a call go, and the next of them
+    this.lists = this.dataAt = this.layout.frame_data; // the area of a call's lists and texts, and the next free address in it
     this.listsEnd = this.lists + this.layout.data_bytes;
     this.view.i32[this.layout.frame_most_nested / 4] = MOST_NESTED;
   }
 
   // ---------------------------------------------------------------- memory
 
-  /** Typed views of linear memory; made anew when it has grown, which leaves the old ones empty. */
+  /** Typed views of linear memory, made again after it has grown, which empties the old ones. */
   get view() {
     if (!this.views?.u8.length) {
       const { buffer } = this.memory;
@@ -205,7 +204,7 @@ export class Engine {
     return decoder.decode(u8.subarray(address, u8.indexOf(0, address)));
   }
 
-  /** The texts that an export gives, by number or one after the other. */
+  /** All texts that an export returns, called with 0, 1, ... until it returns none. */
   texts(give) {
     const found = [];
     for (let at; (at = give(found.length)); ) found.push(this.text(at));
@@ -216,14 +215,14 @@ export class Engine {
     return this.view.u32[address >>> 2];
   }
 
-  /** The integer in word k of memory: a number where that is exact, else a bigint. */
+  /** The integer in word k of memory: a number if that is exact, else a bigint. */
   word(k) {
     const { i32, u32, i64 } = this.view;
     const value = i32[2 * k + 1] * WORD + u32[2 * k];
     return Number.isSafeInteger(value) ? value : i64[k];
   }
 
-  /** Those in n words from word k of memory on. */
+  /** The integers in n words from word k of memory on. */
   words(k, n) {
     const found = [];
     for (let i = 0; i < n; i++) found.push(this.word(k + i));
@@ -250,7 +249,7 @@ export class Engine {
     try {
       const results = this.onHostCall(kind, id, this.words(this.u32(frame_host_in) / 8, n)) ?? [];
       const to = this.u32(frame_host_out) / 8;
-      const most = this.view.i32[frame_host_cap / 4]; // there is room for; the engine is told of any that are too many
+      const most = this.view.i32[frame_host_cap / 4]; // room for results; the engine fails if there are more
       for (let i = 0; i < results.length && i < most; i++) this.setWord(to + i, results[i]);
       this.view.i32[frame_host_n_out / 4] = results.length;
       return 0;
@@ -270,7 +269,7 @@ export class Engine {
 
   // ---------------------------------------------------------------- calls
 
-  /** Leaves a text in the frame for the engine to read. */
+  /** Writes a text to the frame for the engine. */
   tell(text) {
     this.view.u8.set(bytesOf(text.slice(0, MOST_TEXT)), this.layout.frame_data);
   }
@@ -283,8 +282,9 @@ export class Engine {
     });
   }
 
-  /** Calls the op whose first row is `row`; `self` is the receiver of a method, or undefined, and `options` may be null. Gives the handle of
-   * a tensor that the caller owns, or 0 for a result that `described` reads; plus PENDING if `collectPending` has something to do. */
+  /** Calls the op whose first row is `row`; `self` is the receiver of a method, or undefined, and `options` may be null. Returns
+   * the handle of a tensor, owned by the caller, or 0 for a result that `described` reads; plus PENDING if `collectPending` must
+   * be called. */
   call(row, mode, self, args, options) {
     let r = 0;
     if (!this.unusable) {
@@ -333,7 +333,7 @@ export class Engine {
     u32[frame / 4 + 3] = high;
   }
 
-  /** Writes released handles into the frame; returns how many. */
+  /** Writes released handles to the frame; returns their number. */
   handOver() {
     const { released, layout } = this;
     let n = 0;
@@ -342,7 +342,7 @@ export class Engine {
     return n;
   }
 
-  /** Live tensors and nodes, once all is gone that was released. */
+  /** The number of live tensors and nodes, after passing on all released handles. */
   liveCount() {
     while (this.released.length) {
       this.view.u8[this.frame + 7] = this.handOver();
@@ -391,7 +391,7 @@ export class Engine {
     return value.tag;
   }
 
-  /** Writes the two doubles of a complex number, and to the slot where they stand. */
+  /** Writes the two doubles of a complex number, and their address to the slot. */
   encodeComplex({ re, im }, slot) {
     const at = this.room(16);
     this.view.f64[at / 8] = re;
@@ -399,7 +399,7 @@ export class Engine {
     return this.put(TAG.COMPLEX, at, slot);
   }
 
-  /** Raises for what belongs to another engine: its handle would be taken for that of something else here. */
+  /** Raises for an object of another engine, whose handle would mean another object here. */
   refuseOthers(value) {
     const theirs = value?.[ENGINE];
     if (theirs !== undefined && theirs !== this)
@@ -408,7 +408,7 @@ export class Engine {
       );
   }
 
-  /** What no op takes: its name, for the error. */
+  /** Writes the type's name of a value that no op takes, for the error. */
   encodeOther(value, slot, list = '') {
     return this.put(
       TAG.OTHER,
@@ -427,7 +427,8 @@ export class Engine {
     );
   }
 
-  /** Writes a list by the words of its elements (floats by themselves), and to the slot where it stands; false if `word` refuses one. */
+  /** Writes a list by the words of its elements (floats directly), and its address to the slot; false if `word` refuses an
+   * element. */
   putList(tag, list, word, slot) {
     const at = this.room(8 * list.length);
     for (let i = 0; i < list.length; i++) {
@@ -452,7 +453,7 @@ export class Engine {
     return at;
   }
 
-  /** The address of room for some bytes: behind what the call has written, or else in a block of its own, kept for later calls. */
+  /** The address of room for some bytes: after the call's earlier data, or in a new block that is kept for later calls. */
   room(bytes) {
     if (this.dataAt + bytes > this.listsEnd) {
       const more = 2 * (this.listsEnd - this.lists + bytes);
@@ -481,7 +482,8 @@ export class Engine {
       : new (errorClass(name))(message);
   }
 
-  /** The message of an allocation that failed: if memory could hold that much, with what takes it up, and what lets go of that. */
+  /** The message for a failed allocation. If memory could hold that much, it adds the number of live objects and ways to release
+   * them. */
   full(message) {
     if (Number(/(\d+) bytes/.exec(message)?.[1] ?? MOST_MEMORY) >= MOST_MEMORY) return message;
     return (
@@ -501,7 +503,7 @@ export class Engine {
     while (this.warnings.length) this.onWarning(this.warnings.shift());
   }
 
-  /** The result of the last call if it is not one tensor; `tensor` makes one of a handle, `dtype` finds one by its code. */
+  /** The result of the last call if it is not one tensor; `tensor` makes a tensor of a handle, `dtype` finds a dtype by its code. */
   described(tensor, dtype) {
     const { frame_result_tag, frame_result } = this.layout;
     const value = this.word(frame_result / 8);

@@ -1,10 +1,10 @@
-/** Files: what functions of PyTorch that take a path do here under Node, and say in a page, which has none. */
+/** Files, for functions of PyTorch that take a path: they work under Node, and raise in a page, which has no files. */
 import { typeName } from './arguments.js';
 import { NotImplementedError } from './engine.js';
 
-/** The host's files, by way of Node's module or null. */
+/** The host's files over Node's module, or over null. */
 function over(fs) {
-  /** Whether a value is a path; without files that is an error, which says what to do `instead`. */
+  /** Whether a value is a path; without files a path raises an error that names an alternative, `instead`. */
   function isPath(name, value, instead) {
     if (typeof value !== 'string' && !(value instanceof URL)) return false;
     if (!fs)
@@ -17,7 +17,7 @@ function over(fs) {
   return {
     isPath,
     read: (path) => fs.readFileSync(path),
-    /** Writes bytes or a text that a function returns as well, if there is a path. */
+    /** Writes bytes or a text, which the function also returns, if there is a path. */
     write(name, path, content) {
       if (path === undefined || path === null) return;
       if (!isPath(name, path, `call it without, ${name} returns what would be written`))
@@ -27,8 +27,8 @@ function over(fs) {
   };
 }
 
-/** Finds the files that there are. */
+/** Opens the host's files, if any. */
 export async function findFiles() {
   if (!globalThis.process?.versions?.node) return over(null);
-  return over(await import(/* @vite-ignore */ ['node', 'fs'].join(':')).catch(() => null)); // which bundlers for a page do not look for
+  return over(await import(/* @vite-ignore */ ['node', 'fs'].join(':')).catch(() => null)); // hidden from bundlers
 }

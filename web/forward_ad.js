@@ -1,4 +1,4 @@
-/** Forward mode: tangents that are computed beside values, and so directional derivatives. */
+/** Forward mode: computes tangents along with values, and so directional derivatives. */
 import { bind } from './arguments.js';
 import { within } from './engine.js';
 
@@ -9,13 +9,13 @@ export function makeForwardAd(library) {
   const { C, spaces, remember, original } = library;
   const levelOf = (name, rest) => bind(name, { level: null }, rest).level;
 
-  /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
+  /** Enters a level, in which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
   const enter_dual_level = () => C._enter_dual_level();
 
-  /** Leaves the level, which forgets every tangent made in it. @type {(...rest: Given<LevelOptions>[]) => void} */
+  /** Leaves the level, and drops every tangent made in it. @type {(...rest: Given<LevelOptions>[]) => void} */
   const exit_dual_level = (...rest) => C._exit_dual_level(levelOf('exit_dual_level', rest));
 
-  /** Runs fn, which is given the level, within a level of its own. @template T @param {(level: number) => T} fn @returns {T} */
+  /** Runs fn, which gets the level, within a new level. @template T @param {(level: number) => T} fn @returns {T} */
   const dual_level = (fn) =>
     within(
       enter_dual_level,
@@ -23,7 +23,7 @@ export function makeForwardAd(library) {
       () => fn(0),
     );
 
-  /** A view of a tensor that carries a tangent, as functions of it then do: the directional derivative.
+  /** A view of a tensor with a tangent; results of functions of it have tangents too: directional derivatives.
    * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...Given<LevelOptions>} rest @returns {Tensor} */
   function make_dual(tensor, tangent, ...rest) {
     const made = spaces.torch._make_dual(tensor, tangent, levelOf('make_dual', rest));

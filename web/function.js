@@ -1,9 +1,9 @@
 /**
- * Functions with a gradient of the user's own, and the host's part in a backward that comes to one.
+ * Functions with the user's own gradient, and the host's part in a backward that reaches one.
  *
- * The graph is the engine's: wasm_core/walk/custom.c decides what an output's history is, what an error says,
- * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
- * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
+ * The graph is the engine's: wasm_core/walk/custom.c decides the outputs' history, the errors and the saved values. This file has
+ * the protocol: classes, ctx, the calls of forward and backward. The engine stops at a custom node and returns it, so the function
+ * runs without a frame of the engine on the stack.
  */
 import { each, typeName } from './arguments.js';
 import { errorClass, held, NotImplementedError, RuntimeError, within } from './engine.js';
@@ -13,20 +13,20 @@ import { OWNED } from './owner.js';
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 /** @type {any[]} */
 const NONE = [];
-/** Backwards of custom functions within each other: half of what the host's stack holds. */
+/** The limit of nested backwards of custom functions: half of the host's stack. */
 const MOST_NESTED = 400;
 
-/** torch.autograd.Function and what belongs to it, over a library of tensors. */
+/** torch.autograd.Function and its helpers, over a library of tensors. */
 export function makeFunction(library, engine) {
   const { C, isTensor, Node, hooks, original, recall, remember, withModes } = library;
   const { encode } = hooks;
   const handleOf = (value) => (isTensor(value) ? value.alive() : 0);
 
-  /** What `forward`, `setup_context`, `backward` and `jvp` tell each other by, and the call's node. Takes any other attribute. */
+  /** The context shared by `forward`, `setup_context`, `backward` and `jvp`, and the call's node. Takes any other attribute. */
   class FunctionCtx extends Node {
-    /** For each argument of forward whether it needs a gradient. @type {boolean[]} */
+    /** For each argument of forward, whether it needs a gradient. @type {boolean[]} */
     needs_input_grad = NONE;
-    /** Whether missing gradients are made zeros. @type {boolean} */
+    /** Whether missing gradients become zeros. @type {boolean} */
     materialize_grads = true;
     #saves = NONE;
     #dirty = NONE;
@@ -40,15 +40,15 @@ export function makeFunction(library, engine) {
       this.kind = kind;
     }
 
-    /** Saves tensors (or null) for `backward`; what is saved is a snapshot. @param {...(Tensor | null)} tensors */
+    /** Saves snapshots of tensors (or null) for `backward`. @param {...(Tensor | null)} tensors */
     save_for_backward(...tensors) {
       this.#saves = tensors;
     }
-    /** Says which inputs `forward` wrote to; each must be an output too. @param {...Tensor} tensors */
+    /** Marks the inputs that `forward` wrote to; each must be an output too. @param {...Tensor} tensors */
     mark_dirty(...tensors) {
       this.#dirty = tensors;
     }
-    /** Says which outputs have no gradient. @param {...Tensor} tensors */
+    /** Marks outputs that have no gradient. @param {...Tensor} tensors */
     mark_non_differentiable(...tensors) {
       this.#constant = tensors;
     }
@@ -62,20 +62,20 @@ export function makeFunction(library, engine) {
       this.#forward = tensors;
     }
 
-    /** Whether a missing gradient reaches `backward` as zeros (the default) or as null. @param {boolean} value */
+    /** Sets whether a missing gradient reaches `backward` as zeros (the default) or as null. @param {boolean} value */
     set_materialize_grads(value) {
       if (typeof value !== 'boolean')
         throw new TypeError(`set_materialize_grads expects a boolean, not ${typeName(value)}`);
       this.materialize_grads = value;
     }
 
-    /** What was saved, each time as fresh copy-on-write copies with the history of the originals. @returns {(Tensor | null)[]} */
+    /** The saved tensors, as new copy-on-write copies with the history of the originals. @returns {(Tensor | null)[]} */
     get saved_tensors() {
       if (this.#forward) return [...this.#forward];
       return this.address ? C._custom_saved(this.address) : [];
     }
 
-    /** What was saved, as it is kept: each takes hooks. @returns {SavedTensor[]} */
+    /** The saved tensors as SavedTensors, which take hooks. @returns {SavedTensor[]} */
     get _raw_saved_tensors() {
       return this.address ? library.rawFrom(this, 0) : [];
     }
@@ -88,7 +88,7 @@ export function makeFunction(library, engine) {
       return this.address ? super.next_functions : [];
     }
 
-    /** Lets go of the node; while the engine needs this ctx, only when it does no more. */
+    /** Releases the node; while the engine needs this ctx, not before it has dropped it. */
     dispose() {
       if (hooks.objects.get(this.id) === this) this.ended = true;
       else super.dispose();
@@ -108,7 +108,8 @@ export function makeFunction(library, engine) {
       return this.kind.vjp(this, ...grads);
     }
 
-    /** @private What forward gave, with its history and, if an argument has one (`dual`), its tangent; says what was saved and marked. */
+    /** @private The outputs of forward with their history and, if an argument has a tangent (`dual`), their tangents; passes saved
+     * and marked tensors to the engine. */
     finish(inputs, outputs, separate, dual) {
       const [saves, odd] = encode(this.#saves);
       const [[dirty], [constant]] = [encode(this.#dirty), encode(this.#constant)];
@@ -147,7 +148,7 @@ export function makeFunction(library, engine) {
       return { nodes: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) };
     });
 
-  /** Base class of functions with gradients of their own: subclass it with static `forward` and `backward`, call `apply`. */
+  /** Base class of functions with their own gradient: subclass it with static `forward` and `backward`, call `apply`. */
   class Function {
     /** Computes the outputs: `forward(ctx, ...args)`, or `forward(...args)` with a `setup_context` beside it.
      * Nothing in it is recorded. @param {...any} _args @returns {any} */
@@ -157,13 +158,13 @@ export function makeFunction(library, engine) {
       );
     }
 
-    /** Prepares ctx after a forward that takes none. @param {any} _ctx @param {any[]} _inputs @param {any} _output */
+    /** Prepares ctx after a forward that takes no ctx. @param {any} _ctx @param {any[]} _inputs @param {any} _output */
     static setup_context(_ctx, _inputs, _output) {
       throw new NotImplementedError('setup_context is not implemented.');
     }
 
-    /** A gradient for each argument of forward (null where there is none) from one for each output: an
-     * array, or the only one. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
+    /** Computes a gradient for each argument of forward (null: none) from a gradient for each output; returns an array, or a single
+     * gradient. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
     static backward(_ctx, ..._grad_outputs) {
       throw new NotImplementedError(
         'You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.',
@@ -175,15 +176,16 @@ export function makeFunction(library, engine) {
       return Function.backward(_ctx);
     }
 
-    /** A tangent for each output from one for each argument. @param {any} _ctx @param {...any} _grad_inputs @returns {any} */
+    /** Computes a tangent for each output from one for each argument. @param {any} _ctx @param {...any} _grad_inputs @returns
+     * {any} */
     static jvp(_ctx, ..._grad_inputs) {
       throw new NotImplementedError(
         'You must implement the jvp function for custom autograd.Function to use it with forward mode AD.',
       );
     }
 
-    /** Calls `forward` on these arguments and records the call as one node of the graph; gives what forward
-     * returned. Bound to its class. @returns {(...args: any[]) => any} */
+    /** Calls `forward` on these arguments, records the call as one node of the graph, and returns forward's result. Bound to its
+     * class. @returns {(...args: any[]) => any} */
     static get apply() {
       return (...args) => apply(this, args);
     }
@@ -208,8 +210,8 @@ export function makeFunction(library, engine) {
     return Array.isArray(output) ? results : results[0];
   }
 
-  /** Makes a `backward` that cannot be differentiated: doing so raises RuntimeError. Wraps a function, or
-   * decorates a static method. @param {any} fn @param {any} [_context] @param {any} [descriptor] @returns {any} */
+  /** Makes a `backward` that raises RuntimeError if it is differentiated. Wraps a function, or decorates a static method. @param
+   * {any} fn @param {any} [_context] @param {any} [descriptor] @returns {any} */
   function once_differentiable(fn, _context, descriptor) {
     if (descriptor) return { ...descriptor, value: once_differentiable(descriptor.value) };
     if (typeof fn !== 'function')
@@ -225,11 +227,11 @@ export function makeFunction(library, engine) {
     };
   }
 
-  /** What a ctx makes of the gradients of its outputs: one or several. */
+  /** The gradients that a ctx computes from those of its outputs, as an array. */
   const run = (ctx, handles) => each(ctx.run(hooks.tensors(handles)) ?? null);
   let depth = 0;
 
-  /** Carries a backward to its end: what the engine gave first, and then gives last. */
+  /** Continues a backward from the engine's first answer to its last, which it returns. */
   function walk(first) {
     let step = first;
     while (typeof step?.[0] === 'number') {

@@ -1,7 +1,7 @@
-/** Products with Jacobians and Hessians, and the matrices themselves, of functions of tensors.
+/** Products with Jacobians and Hessians of functions of tensors, and the matrices themselves.
  *
- * The function is called with copies of the inputs, so what it captures by other means is a constant. Those, and the answer from
- * what it returned, are the engine's: wasm_core/walk/jacobians.c. A tensor is answered by a tensor, an array by an array. */
+ * The function is called with copies of the inputs, so tensors that it captures are constants. The engine makes the copies, and
+ * the answer from the function's result: wasm_core/walk/jacobians.c. The answer for a tensor is a tensor, for an array an array. */
 import { ANSWER } from './enumerations.js';
 import { bind, each, typeName } from './arguments.js';
 import { abandon } from './engine.js';
@@ -23,7 +23,7 @@ export function makeFunctional(
 ) {
   const like = (question, values) => (Array.isArray(question) ? values : values[0]);
 
-  /** A tensor or several, as an array; for the function of this name. */
+  /** A tensor or several, as an array; `name` is the calling function, for the error. */
   function tensors(name, value, what = 'outputs of the user-provided function') {
     const odd = each(value).findIndex((item) => !isTensor(item));
     if (odd < 0) return each(value);
@@ -34,7 +34,7 @@ export function makeFunctional(
     );
   }
 
-  /** What the function returned, and what the engine finds of that: one tensor behind the other. */
+  /** The function's result, and the engine's answer for it: a flat array of tensors. */
   function derivative(name, func, inputs, { v = null, create_graph, strict, vectorize = false }) {
     const vector = () => (v === null ? null : tensors(name, v, 'v'));
     const ask = (row, question, outputs, points, given) =>
@@ -72,7 +72,7 @@ export function makeFunctional(
       return [finished, like(name === 'jvp' ? output : inputs, found)];
     };
 
-  /** What the function returned, and its Jacobian by the unit vectors of the points, pushed forward one after the other. */
+  /** The function's result, and its Jacobian by forward mode, one unit vector of the points at a time. */
   function columns(func, points, units) {
     const push = (...tangents) =>
       forward_ad.dual_level(() => {
@@ -96,7 +96,7 @@ export function makeFunctional(
     ];
   }
 
-  /** The Jacobian of a function, or (its Hessian) of its gradient: [output][input], as these were. */
+  /** The Jacobian of a function, or of its gradient (its Hessian): [output][input], as an array or a tensor as these are. */
   const matrix =
     (name, way) =>
     (func, inputs, ...rest) => {
@@ -129,21 +129,23 @@ export function makeFunctional(
     };
 
   return {
-    /** What the function returned, and the product of a vector (shaped like that) and its Jacobian, v J. @type {Product} */
+    /** The function's result, and the product of a vector (shaped like the result) and its Jacobian, v J. @type {Product} */
     vjp: product('vjp'),
-    /** What the function returned, and the product of its Jacobian and a vector (shaped like the inputs), J v.
+    /** The function's result, and the product of its Jacobian and a vector (shaped like the inputs), J v.
      * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<JVPOptions>[]) => [O, Like<O>]} */
     jvp: product('jvp'),
-    /** The one number that the function returned, and the product of a vector and its Hessian, v H. @type {Product} */
+    /** The number that the function returned, and the product of a vector and its Hessian, v H. @type {Product} */
     vhp: product('vhp'),
-    /** The same with H v: equal to `vhp`, which is faster, wherever the second derivatives are continuous. @type {Product} */
+    /** As `vhp`, but H v: equal to `vhp`, which is faster, wherever the second derivatives are continuous. @type {Product} */
     hvp: product('hvp'),
     /** The Jacobian of a function, the derivative of every output number by every input number:
      * a tensor of the output's sizes followed by the input's; arrays [output][input] of them where these are.
      * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<JacobianOptions>[]) => O extends any[] ? Like<I>[] : Like<I>} */
     jacobian: matrix('jacobian', 'strategy'),
-    /** The Hessian of a function with one number for output: a tensor of the input's sizes twice; for an array arrays [input][input].
-     * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<HessianOptions>[]) => I extends any[] ? Tensor[][] : Tensor} */
+    /** The Hessian of a function with a single number as output: a tensor of the input's sizes twice; for an array, arrays
+     * [input][input].
+     * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<HessianOptions>[]) => I extends any[] ? Tensor[][] :
+     * Tensor} */
     hessian: matrix('hessian', 'outer_jacobian_strategy'),
   };
 }

@@ -1,18 +1,19 @@
-/** Gradients checked against finite differences: of functions, and of their gradients.
+/** Checks gradients against finite differences: of functions, and of their gradients.
  *
- * The engine does the checks (wasm_core/walk/gradcheck.c): the first that fails raises, and says which output, which input, and both
- * Jacobians. What is here calls the functions for it. */
+ * The engine does the checks (wasm_core/walk/gradcheck.c): the first that fails raises, with the output, the input and both
+ * Jacobians. This file calls the functions for it. */
 import { bind, each, typeName } from './arguments.js';
 import { abandon, errorClass, NotImplementedError, RuntimeError } from './engine.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
-/** @typedef {Partial<typeof COMMON>} CheckOptions what both checks take */
+/** @typedef {Partial<typeof COMMON>} CheckOptions options of both checks */
 /** @typedef {CheckOptions & {check_batched_forward_grad?: boolean, check_forward_ad?: boolean, check_backward_ad?: boolean}} GradcheckOptions */
-/** @typedef {CheckOptions & {grad_outputs?: Tensor | Tensor[] | null, gen_non_contig_grad_outputs?: boolean, check_fwd_over_rev?: boolean,
- *   check_rev_over_rev?: boolean}} GradgradcheckOptions grad_outputs: what the first backward starts from; random if left out */
+/** @typedef {CheckOptions & {grad_outputs?: Tensor | Tensor[] | null, gen_non_contig_grad_outputs?: boolean, check_fwd_over_rev?:
+ * boolean, check_rev_over_rev?: boolean}} GradgradcheckOptions grad_outputs: the gradients that the first backward starts from;
+ * random if absent */
 /** @typedef {boolean} GradcheckResult */
 
-/** What `gradcheck` and `gradgradcheck` found to be wrong. */
+/** A mismatch found by `gradcheck` or `gradgradcheck`. */
 export class GradcheckError extends RuntimeError {
   name = 'GradcheckError';
 }
@@ -44,7 +45,7 @@ export function makeGradcheck({ C, isTensor, hooks }) {
     );
   }
 
-  /** Runs the engine's check; throws or returns what it found. `gradients`: how that of a gradient begins. */
+  /** Runs the engine's check; throws or returns the result. `gradients`: the options for a check of gradients. */
   function check(func, points, options, gradients, forward, backward) {
     for (const name of ['check_batched_grad', 'check_batched_forward_grad'])
       if (options[name]) throw new NotImplementedError(`gradcheck: ${name} is not supported`);
@@ -68,7 +69,7 @@ export function makeGradcheck({ C, isTensor, hooks }) {
       if (verdict === undefined) return true;
       throw new GradcheckError(verdict);
     } catch (cause) {
-      const note = C._gradcheck_note(); // what the error means to the check
+      const note = C._gradcheck_note(); // the check's text for the error
       const error = note === undefined ? cause : new GradcheckError(note, { cause });
       if (options.raise_exception || !(error instanceof GradcheckError)) throw error;
       return false;
@@ -77,9 +78,10 @@ export function makeGradcheck({ C, isTensor, hooks }) {
     }
   }
 
-  /** Whether the gradients of a function are what finite differences say. The defaults are for float64.
+  /** Whether the gradients of a function agree with finite differences. The defaults are for float64.
    * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array; those that require grad are checked
-   * @param {...Given<GradcheckOptions>} rest @returns {GradcheckResult} true; false if a check failed and `raise_exception` is false */
+   * @param {...Given<GradcheckOptions>} rest @returns {GradcheckResult} true; false if a check failed and `raise_exception` is
+   * false */
   function gradcheck(func, inputs, ...rest) {
     const options = bind(
       'gradcheck',
@@ -101,7 +103,7 @@ export function makeGradcheck({ C, isTensor, hooks }) {
     );
   }
 
-  /** Whether the gradients of a function's gradients are what finite differences say. @param {(...inputs: any[]) => any} func
+  /** Whether the gradients of a function's gradients agree with finite differences. @param {(...inputs: any[]) => any} func
    * @param {any} inputs a tensor or an array @param {...Given<GradgradcheckOptions>} rest @returns {GradcheckResult} */
   function gradgradcheck(func, inputs, ...rest) {
     const {

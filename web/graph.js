@@ -1,4 +1,4 @@
-/** The graph as objects: nodes, edges, what nodes saved, and hooks on all of these. */
+/** The graph as objects: nodes, edges, saved values of nodes, and hooks on all of these. */
 import { atMost, bind, typeName } from './arguments.js';
 import { held, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
@@ -7,9 +7,9 @@ import { dtypeOf, unsigned } from './tensor.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
 /** @typedef {(tensor: Tensor) => any} PackHook called with each tensor that is saved */
-/** @typedef {(packed: any) => Tensor} UnpackHook gives it back in backward */
+/** @typedef {(packed: any) => Tensor} UnpackHook returns it in backward */
 
-/** A place in the graph where a gradient passes: an output of a node. `grad` and `backward` take it like a tensor. */
+/** A place in the graph that a gradient passes: an output of a node. `grad` and `backward` take it like a tensor. */
 export class GradientEdge {
   /** @param {any} node @param {number} output_nr */
   constructor(node, output_nr) {
@@ -18,22 +18,22 @@ export class GradientEdge {
   }
 }
 
-/** The nodes of the graph as objects, and what they saved. */
+/** The nodes of the graph as objects, and their saved values. */
 function makeNodes(library, engine) {
   const { C, Owner, hooks, claim, remember } = library;
 
-  /** One recorded operation; the same object each time while somebody holds it. Its class is named for the operation, and what that
-   * saved for its gradient are the attributes `_saved_*`; `_raw_saved_*` take hooks. */
+  /** One recorded operation; the same object each time while it is referenced. Its class is named after the operation. The values
+   * saved for the gradient are the attributes `_saved_*`; `_raw_saved_*` take hooks. */
   class Node extends Owner {
     /** @private @param {number} address of a node, with a reference for this object; 0: of none @param {symbol} owned OWNED */
     constructor(address, owned) {
       if (new.target === Node) throw new TypeError("Can't instantiate abstract class Node");
       super(address, owned);
-      /** @private what `_raw_saved_*` gave */
+      /** @private objects that `_raw_saved_*` returned */
       this.raws = [];
     }
 
-    /** The engine's number for it; 0 for none. @returns {number} */
+    /** The engine's number of the node; 0 for none. @returns {number} */
     get address() {
       return this.reference;
     }
@@ -41,7 +41,7 @@ function makeNodes(library, engine) {
     name() {
       return C._node_name(this.alive());
     }
-    /** True: only what needs a gradient is recorded. */
+    /** Always true: only operations that need a gradient are recorded. */
     get requires_grad() {
       return true;
     }
@@ -59,7 +59,8 @@ function makeNodes(library, engine) {
       ]);
     }
 
-    /** For the node's users: lives as long as it does; in anomaly mode tells where it was made. @returns {Record<string, any>} */
+    /** An object for the node's users, which lives as long as the node; in anomaly mode it has the place where the node was made.
+     * @returns {Record<string, any>} */
     get metadata() {
       const [id, trace, parent] = C._node_metadata(this.alive(), 0);
       if (id) return hooks.objects.get(id);
@@ -71,7 +72,7 @@ function makeNodes(library, engine) {
       return made;
     }
 
-    /** What the gradient of each output must look like. @returns {{dtype: any, shape: number[]}[]} */
+    /** The dtype and shape that the gradient of each output must have. @returns {{dtype: any, shape: number[]}[]} */
     get _input_metadata() {
       const found = [];
       for (let each; (each = C._node_output(this.alive(), found.length)); )
@@ -91,7 +92,7 @@ function makeNodes(library, engine) {
       return hookOn(this, fn, true);
     }
 
-    /** The gradient function by itself: the gradients of the outputs to those of the inputs.
+    /** Calls only the gradient function: from the gradients of the outputs to those of the inputs.
      * @param {...(Tensor | null)} grads @returns {any} */
     call(...grads) {
       const found = C._node_call(this.alive(), grads);
@@ -107,7 +108,7 @@ function makeNodes(library, engine) {
       (owner, id) => C._node_hook_remove(owner.address, id),
     );
 
-  /** One tensor that a node saved, as it is kept. */
+  /** One saved tensor of a node. */
   class SavedTensor {
     /** @private */
     constructor(node, slot, owned) {
@@ -123,7 +124,7 @@ function makeNodes(library, engine) {
       return hooks.objects.get(C._node_packed(this.node.alive(), this.slot));
     }
 
-    /** Packs the saved tensor at once, and unpacks it whenever it is used.
+    /** Packs the saved tensor now, and unpacks it whenever it is used.
      * @param {PackHook} pack_hook @param {UnpackHook} unpack_hook */
     register_hooks(pack_hook, unpack_hook) {
       hooks.drop(
@@ -133,7 +134,7 @@ function makeNodes(library, engine) {
       );
     }
 
-    /** What is kept: a tensor without history, or what the pack hook returned. @returns {any} */
+    /** The stored value: a tensor without history, or the pack hook's result. @returns {any} */
     get data() {
       return this.#packed
         ? this.#packed[0]
@@ -143,26 +144,27 @@ function makeNodes(library, engine) {
     get unpack_hook() {
       return this.#packed?.[1] ?? null;
     }
-    /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
+    /** The saved tensor, from the unpack hook if there is one. @returns {Tensor | null} */
     unpack() {
       return C._node_saved(this.node.alive(), this.slot) ?? null;
     }
   }
 
-  /** Keeps a pair of hooks, whose number `tell` gives to the engine. */
+  /** Keeps a pair of hooks; `tell` passes its number to the engine. */
   function keepPair(pack, unpack, name, tell) {
     if (typeof pack !== 'function' || typeof unpack !== 'function')
       throw new TypeError(`${name}(): incompatible function arguments: two functions are wanted`);
     return hooks.keep([pack, unpack], tell);
   }
 
-  /** What a node keeps in a slot: the same object each time. */
+  /** The SavedTensor of a slot; the same object each time. */
   const raw = (node, slot) => (node.raws[slot] ??= new SavedTensor(node, slot, OWNED));
-  /** What it keeps from a slot on. */
+  /** The SavedTensors from a slot on. */
   const rawFrom = (node, slot) =>
     Array.from({ length: C._node_saves(node.alive()) - slot }, (_, k) => raw(node, slot + k));
 
-  /** What a node saved, by kind and place: op_node_fields in wasm_core/walk/autograd_services.c. Integers are shown as unsigned ones. */
+  /** A saved value of a node, by kind and place: op_node_fields in wasm_core/walk/autograd_services.c. Integers are shown as
+   * unsigned. */
   function saved(node, kind, place) {
     const found = C._node_field(node.alive(), kind.charCodeAt(0), place) ?? null;
     if (kind === 'i') return unsigned(found);
@@ -170,9 +172,9 @@ function makeNodes(library, engine) {
   }
 
   const classes = new Map();
-  const kinds = new Map(); // the same by the engine's number of the kind
+  const kinds = new Map(); // classes by the engine's number of the kind
 
-  /** The class of one kind of nodes, made when the first is seen. */
+  /** The class of a kind of nodes, made at the first use. */
   const classOf = (name, fields) =>
     held(classes, `${name} ${fields}`, () => {
       const short = name.slice(name.lastIndexOf(':') + 1);
@@ -199,7 +201,7 @@ function makeNodes(library, engine) {
       classOf(C._node_name(address), C._node_fields(address)),
     );
 
-  /** The object of a node; takes over the reference that came with the address. */
+  /** The object of a node; takes over the address's reference. */
   const wrap = (address) =>
     address ? claim(address, () => remember(new (kindOf(address))(address, OWNED))) : null;
 
@@ -211,18 +213,19 @@ export function makeGraph(library, engine) {
   const { C, isTensor, hooks } = library;
   const { Node, SavedTensor, wrap, rawFrom, keepPair } = makeNodes(library, engine);
 
-  /** The edge through which the gradient of a tensor passes. @param {Tensor} tensor @returns {GradientEdge} */
+  /** The edge that the gradient of a tensor passes. @param {Tensor} tensor @returns {GradientEdge} */
   const get_gradient_edge = (tensor) =>
     new GradientEdge(wrap(C._edge_of(tensor)), tensor.output_nr);
 
-  /** Adds one to the version of a tensor, or of several, that was mutated unseen. @param {Tensor | Iterable<Tensor>} tensor */
+  /** Increments the version of a tensor, or of several, after a mutation that the engine did not see. @param {Tensor |
+   * Iterable<Tensor>} tensor */
   function increment_version(tensor) {
     const given = isTensor(tensor) ? [tensor] : tensor;
     const several = typeof given?.[Symbol.iterator] === 'function';
     C._increment_version(several ? Array.from(given, (it) => (isTensor(it) ? it : null)) : null);
   }
 
-  /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
+  /** Runs fn; tensors saved for backward meanwhile pass through a pair of hooks. Only the innermost pair is used.
    * @template T @param {PackHook} pack @param {UnpackHook} unpack @param {() => T} fn @returns {T} */
   function saved_tensors_hooks(pack, unpack, fn) {
     return within(
@@ -232,7 +235,8 @@ export function makeGraph(library, engine) {
     );
   }
 
-  /** Runs fn; tensors saved meanwhile live outside the engine's memory, in arrays of the host. The options matter for GPUs alone.
+  /** Runs fn; tensors saved meanwhile are stored outside the engine's memory, in arrays of the host. The options only matter for
+   * GPUs.
    * @template T @param {() => T} fn @param {...Given<{pin_memory?: boolean, device_type?: string}>} rest @returns {T} */
   function save_on_cpu(fn, ...rest) {
     bind('save_on_cpu', { pin_memory: false, device_type: 'cuda' }, rest);
@@ -243,8 +247,8 @@ export function makeGraph(library, engine) {
     );
   }
 
-  /** Runs fn without the hooks around it. With a message it raises RuntimeError instead, where hooks are active already or somebody
-   * installs some within. @template T @param {[() => T] | [string | null, () => T]} args @returns {T} */
+  /** Runs fn without the hooks around it. With a message it raises RuntimeError instead if hooks are active or are installed
+   * within. @template T @param {[() => T] | [string | null, () => T]} args @returns {T} */
   function disable_saved_tensors_hooks(...args) {
     const [message, fn] =
       args.length === 1 ? [null, args[0]] : atMost(2, 'disable_saved_tensors_hooks', args);
@@ -257,8 +261,8 @@ export function makeGraph(library, engine) {
     return within(() => C._saved_hooks_disable(message) ?? null, C._saved_hooks_disable, fn);
   }
 
-  /** What happens to a saved tensor that was mutated: "snapshot" (the default) gives gradients as if
-   * nothing had been, "check" raises, as PyTorch. At once, or while fn runs.
+  /** Sets the mode for mutated saved tensors, at once or while fn runs: "snapshot" (the default) gives the gradients of the values
+   * before the mutation, "check" raises, as PyTorch.
    * @template T @param {'snapshot' | 'check'} mode @param {() => T} [fn] @returns {T | undefined} */
   function set_saved_tensor_mode(mode, fn) {
     const set = () => C._set_saved_mode(mode);
@@ -266,7 +270,7 @@ export function makeGraph(library, engine) {
   }
 
   /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array of them once the last is
-   * known, null for those that this backward does not compute; in mode "any" with the first that is known.
+   * known, null for gradients that this backward does not compute; in mode "any" with the first that is known.
    * @param {Tensor[]} tensors @param {(grads: any) => void} fn @param {...Given<{mode?: 'all' | 'any'}>} rest
    * @returns {RemovableHandle} */
   function register_multi_grad_hook(tensors, fn, ...rest) {

@@ -1,12 +1,12 @@
-/** Hooks: callables that the engine knows by a number, and the handles that take them away again. */
+/** Hooks: callables that the engine knows by a number, and the handles that remove them. */
 import { typeName } from './arguments.js';
 import { abandon } from './engine.js';
 import { HOST } from './enumerations.js';
 
-/** What a hook is called. */
+/** The name of a hook. */
 const nameOf = (hook) => hook?.name || '<unknown>';
 
-/** Takes a hook away again. */
+/** Removes a hook. */
 export class RemovableHandle {
   /** @param {number} id @param {() => void} remove */
   constructor(id, remove) {
@@ -16,15 +16,16 @@ export class RemovableHandle {
   }
 }
 
-/** What the host keeps for the engine, and how each kind of callback is run. The library is whole when the first callback comes. */
+/** Objects kept for the engine, and functions that run each kind of callback. `library` is complete before the first callback. */
 export function makeHooks(engine, library) {
-  /** Hooks, pairs of hooks, what was packed, contexts of custom functions, by the engine's number. */
+  /** Hooks, pairs of hooks, packed objects, contexts of custom functions, by the engine's number. */
   const objects = new Map();
-  const returned = new Map(); // what functions that were applied returned, until the engine asks for it
+  const returned = new Map(); // results of applied functions, until the engine asks for them
   let last = 0;
   const newId = () => ++last;
 
-  /** A number by which the engine knows an object, and is told of it by `tell`; the object lives until the engine drops it, or that fails. */
+  /** Keeps an object under a new number, which `tell` passes to the engine. The object lives until the engine drops it, or until
+   * `tell` fails. */
   function keep(thing, tell = () => {}) {
     const id = newId();
     objects.set(id, thing);
@@ -52,11 +53,11 @@ export function makeHooks(engine, library) {
     return new RemovableHandle(id, () => {
       const target = held.deref();
       if (!target || target.disposed) drop(id);
-      else if (objects.has(id)) remove(target, id); // the engine drops it, once no hooks run that it may be one of
+      else if (objects.has(id)) remove(target, id); // the engine drops it once no list of hooks runs
     });
   }
 
-  /** Values for the engine: the handles of tensors (0 null, 1 anything else), and the type of the first that is no tensor, if any. */
+  /** Values for the engine: handles of tensors (0: null, 1: another object), and the type of the first that is no tensor, if any. */
   function encode(values) {
     const handles = values.map((it) =>
       library.isTensor(it) ? it.alive() : it === null || it === undefined ? 0 : 1,
@@ -67,18 +68,19 @@ export function makeHooks(engine, library) {
     return [handles, typeName(values[odd])];
   }
 
-  /** The tensors of handles whose references are ours; null for none. */
+  /** The tensors of handles whose references we own; null for 0. */
   const tensors = (handles) => handles.map((handle) => (handle ? library.adopt(handle) : null));
   const hookOf = (id) => objects.get(id) ?? (() => null); // it may have been removed
 
-  /** What a callback returned, for the engine, which is told the type of what is no tensor. */
+  /** Encodes the results of a callback; tells the engine the type of a result that is no tensor. */
   function answer(values) {
     const [handles, odd] = encode(values);
     if (odd) engine.tell(odd);
     return handles;
   }
 
-  /** Calls a hook: what it puts in the place of its tensor or, after any word, of `several` in an array; nothing if it returns nothing. */
+  /** Calls a hook and returns the replacement of its tensor, or (`several`) any word and the replacements in an array; nothing if
+   * the hook returns nothing. */
   function runHook(id, given, several = false) {
     const made = hookOf(id)(...given) ?? null;
     if (made === null) return [];
@@ -89,7 +91,7 @@ export function makeHooks(engine, library) {
     return several ? [0, ...answer(made)] : answer([made]);
   }
 
-  /** By the kind of callback: (id, handles, number of grad_inputs) -> handles. */
+  /** Functions by the kind of callback: (id, handles, number of grad_inputs) -> handles. */
   const runners = {
     [HOST.HOOK]: (id, handles) => runHook(id, tensors(handles)),
     [HOST.POST_HOOK]: (id, handles) => runHook(id, tensors(handles)),

@@ -1,5 +1,5 @@
 /**
- * pygrad for JavaScript: PyTorch's names over the engine that Python runs, with the same bits.
+ * pygrad for JavaScript: PyTorch's names over the same engine as Python's, with bitwise equal results.
  *
  *     import { load } from './web/index.js';
  *     const torch = await load();
@@ -16,7 +16,7 @@ import { makeRandom } from './random.js';
 import { makeSerialization } from './serialization.js';
 import { dtypes, ellipsis, makeTensors, Slice } from './tensor.js';
 
-/** A library over an engine of its own. @param {string | URL | BufferSource} [source] the binary; the package's own by default */
+/** Loads a library with its own engine. @param {string | URL | BufferSource} [source] the binary; the package's own by default */
 export async function load(source) {
   const [engine, files] = await Promise.all([core.loadEngine(source), findFiles()]);
   const tensors = makeTensors(engine, files);

@@ -1,4 +1,4 @@
-/** Whether and how operations are recorded: switches, and scopes that take the function to run in them. */
+/** Modes of recording: switches, and scopes that take the function to run in them. */
 import { atMost, typeName } from './arguments.js';
 import { MODES } from './enumerations.js';
 import { dtypes } from './tensor.js';
@@ -15,7 +15,7 @@ const mustBeBool = (name, value) => {
 export function makeModes({ withModes, C }, engine) {
   const { GRAD, INFERENCE, ONE_THREAD, AUTOCAST, FLOAT16, CAST_ANEW } = MODES;
 
-  /** A mode that is set at once and for good, or while fn runs. */
+  /** A function that sets a mode for good, or while fn runs. */
   const switchOf = (name, bit, meaning) => (mode, fn) => {
     const on = mustBeBool(name, mode) === meaning;
     if (fn !== undefined) return withModes(bit, on ? bit : 0, fn);
@@ -24,7 +24,7 @@ export function makeModes({ withModes, C }, engine) {
 
   /** Sets recording for all that follows, or while fn runs. @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */
   const set_grad_enabled = switchOf('set_grad_enabled', GRAD, true);
-  /** Accepted and remembered: backward runs on the calling thread whatever it says.
+  /** Accepted and remembered, but backward always runs on the calling thread.
    * @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */
   const set_multithreading_enabled = switchOf('set_multithreading_enabled', ONE_THREAD, false);
 
@@ -36,8 +36,8 @@ export function makeModes({ withModes, C }, engine) {
   const grad_mode = (mode, fn) => (mustBeBool('grad_mode', mode) ? enable_grad(fn) : no_grad(fn));
   Object.assign(grad_mode, { no_grad, enable_grad, set_grad_enabled });
 
-  /** Runs fn without recording, for good: what is made inside never is recorded. `inference_mode(false, fn)`
-   * ends the mode within it. @template T @param {[() => T] | [boolean, () => T]} args @returns {T} */
+  /** Runs fn without recording; tensors made inside are never recorded, later either. `inference_mode(false, fn)` ends the mode
+   * within it. @template T @param {[() => T] | [boolean, () => T]} args @returns {T} */
   function inference_mode(...args) {
     const [mode, fn] = args.length === 1 ? [true, args[0]] : atMost(2, 'inference_mode', args);
     return mustBeBool('inference_mode', mode)
@@ -45,7 +45,7 @@ export function makeModes({ withModes, C }, engine) {
       : withModes(INFERENCE | ONE_THREAD, GRAD, fn);
   }
 
-  let casting = 0; // scopes of autocast within each other
+  let casting = 0; // nested scopes of autocast
   /** Runs fn with products and convolutions computed in bfloat16 or float16, losses and decompositions in
    * float32. A parameter is cast once until the outermost of these scopes ends.
    * @template T @param {[() => T] | [{ dtype?: DType, enabled?: boolean, cache_enabled?: boolean }, () => T]} args

@@ -1,21 +1,21 @@
 /**
- * The page's service worker: the network first, and without one what was kept.
+ * The page's service worker: uses the network, or without one the cache.
  *
- * All files of all rooms are kept together, whichever were opened: the page asks for that whenever it
- * is opened or finds the network again. So what is kept is of one time, and where there is a network
- * nobody sees old files. There is no list of them: a file names those that it needs.
+ * The files of all rooms are cached together, whichever room was opened: the page asks for that whenever it is opened or finds the
+ * network again. So a cache has the files of one time, and old files are never shown while there is a network. There is no list of
+ * files: each file names the ones that it needs.
  */
 
-const KEPT = 'pygrad'; // how the names of its caches begin
+const KEPT = 'pygrad'; // the prefix of its caches' names
 const START = new URL('./', self.location).href;
 
-/** How files name others: imports, and what is found by a module's own address; what a page links to. */
+/** The names of other files in a file: imports and addresses relative to a module; links of a page. */
 const NAMES = {
   js: /(?:\bfrom |\bimport[ (])'(\.[^']+)'|new URL\('([^']+\.\w+)', import\.meta\.url\)/g,
   html: /\b(?:href|src)="([\w/-]+\.\w+)"/g,
 };
 
-/** The addresses of the files that one names, comments left out. */
+/** The addresses of the files that a file names outside comments. */
 async function named(url, response) {
   const pattern = NAMES[url === START ? 'html' : url.split('.').at(-1)];
   if (!pattern) return [];
@@ -23,7 +23,7 @@ async function named(url, response) {
   return Array.from(text.matchAll(pattern), ([, one, other]) => new URL(one ?? other, url).href);
 }
 
-/** The answers to all files that this one needs, itself included; an error if one is missing. */
+/** The responses for a file and all files that it needs; an error if one is missing. */
 async function fetchAll(url, found = new Map()) {
   if (found.has(url)) return found;
   found.set(url, null);
@@ -39,8 +39,8 @@ let keeping = null;
 /** The names of caches, the latest first. */
 const names = async () => (await caches.keys()).filter((name) => name.startsWith(KEPT)).reverse();
 
-/** Keeps all of the page in place of what was kept; if not all can be had, that stays. A cache is whole once the
- * page itself is in it. */
+/** Replaces the cache by a new one with all files; if one cannot be fetched, the old cache stays. A cache is complete once it has
+ * the page itself. */
 async function keep() {
   const found = await fetchAll(START);
   const page = found.get(START);
@@ -52,7 +52,7 @@ async function keep() {
   await Promise.all(old.map((name) => caches.delete(name)));
 }
 
-/** What was kept for a request, or undefined. */
+/** The cached response for a request, or undefined. */
 async function kept(request) {
   const url = request.mode === 'navigate' ? START : request.url;
   for (const name of await names()) {
@@ -77,7 +77,7 @@ self.addEventListener('message', (event) => {
   keeping ??= keep().finally(() => {
     keeping = null;
   });
-  event.waitUntil(keeping.catch(() => {})); // without a network: asked again when there is one
+  event.waitUntil(keeping.catch(() => {})); // without a network, the page asks again when it is back
 });
 self.addEventListener('fetch', (event) => {
   if (event.request.method === 'GET' && event.request.url.startsWith(self.location.origin))

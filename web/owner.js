@@ -1,21 +1,21 @@
-/** Objects that own references to what the engine holds, and when they let go of them. */
+/** Objects that own references to the engine's tensors and nodes, and the release of these. */
 import { isOptions } from './arguments.js';
 import { ENGINE, RuntimeError, within } from './engine.js';
 
-/** What only the library has: who makes an owner must say where its reference comes from. */
+/** The key for constructing an owner, known only within the library. */
 export const OWNED = Symbol('a reference of the engine');
 
-/** What tensors and nodes have in common, the scopes they belong to, and those that the engine may hand back. */
+/** The base class of tensors and nodes, their scopes, and the objects that the engine may return again. */
 export function makeOwners(engine) {
-  const known = new Map(); // objects by reference; those that no scope disposes of as WeakRefs
+  const known = new Map(); // objects by reference; as WeakRefs if no scope disposes of them
   let scope = null;
 
-  /** Hands over what was released if the next call has no room for all of it: it may need the memory. */
+  /** Passes on released handles if the next call has no room for all of them, because it may need the memory. */
   function relieve() {
     if (engine.released.length > engine.layout.max_release && !engine.unusable) engine.liveCount();
   }
 
-  // Its callbacks run in turns of the event loop alone, never within a program: nothing can tell before then what was collected.
+  // Callbacks run only between turns of the event loop: until then a program cannot know which objects were collected.
   const finalizers = new FinalizationRegistry((reference) => {
     engine.released.push(reference);
     if (!recall(reference)) known.delete(reference);
@@ -28,29 +28,29 @@ export function makeOwners(engine) {
     if (known.get(object.reference) === object) known.set(object.reference, new WeakRef(object));
   }
 
-  /** Makes `recall` find this very object for what it refers to: a node, or a tensor that the engine may hand back. */
+  /** Makes `recall` find this object by its reference: a node, or a tensor that the engine may return again. */
   function remember(object) {
     known.set(object.reference, object.watched ? new WeakRef(object) : object);
     return object;
   }
 
-  /** The object that is remembered for a reference, or undefined. */
+  /** The remembered object of a reference, or undefined. */
   function recall(reference) {
     const found = known.get(reference);
     return found instanceof WeakRef ? found.deref() : found;
   }
 
-  /** The remembered object of a reference that we own, to which that is one too many; or else the object that `make` gives it. */
+  /** The remembered object of a reference that we own, with the surplus reference released, or else a new object from `make`. */
   function claim(reference, make) {
     const found = recall(reference);
     if (found) engine.released.push(reference);
     return found ?? make();
   }
 
-  /** The remembered object of what an object refers to, or itself; null of null. */
+  /** The remembered object with the same reference, or the object itself; null for null. */
   const original = (object) => recall(object?.reference) ?? object;
 
-  /** The owner of a reference to a tensor or node, until it dies, its scope ends, or it is disposed of. */
+  /** Owns a reference to a tensor or node, until it is collected, its scope ends, or it is disposed of. */
   class Owner {
     /** @private @param {number} reference owned by this object from now on; 0: none @param {symbol} owned OWNED */
     constructor(reference, owned) {
@@ -64,7 +64,7 @@ export function makeOwners(engine) {
       this.watched = false;
       if (!reference) return;
       if (scope === null) watch(this);
-      else scope.push(this); // which lets go by itself
+      else scope.push(this); // the scope releases it
     }
 
     get disposed() {
@@ -80,7 +80,7 @@ export function makeOwners(engine) {
       return this.reference;
     }
 
-    /** @private Gives the reference away, to another object that owns it from now on. */
+    /** @private Gives the reference away, to another owner. */
     surrender() {
       const { reference } = this;
       if (this.watched) finalizers.unregister(this);
@@ -89,7 +89,7 @@ export function makeOwners(engine) {
       return reference;
     }
 
-    /** Lets go of the tensor or node now; any later use raises. */
+    /** Releases the tensor or node; any later use raises. */
     dispose() {
       if (this.reference) engine.released.push(this.surrender());
     }
@@ -97,18 +97,18 @@ export function makeOwners(engine) {
 
   Object.defineProperty(Owner.prototype, ENGINE, { value: engine });
 
-  /** Makes another scope the one that new objects belong to; gives back which it was. */
+  /** Sets the scope of new objects; returns the former one. */
   function swapScope(next) {
     const was = scope;
     scope = next;
     return was;
   }
 
-  /** Runs fn outside of any scope: what it makes lives on. */
+  /** Runs fn outside any scope: objects that it makes are not disposed of. */
   const outside = (fn) => within(() => swapScope(null), swapScope, fn);
 
-  /** Runs fn and disposes of all tensors and nodes made meanwhile but those that it returns (in arrays, Maps and plain objects too)
-   * or that were passed to `keep`. @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
+  /** Runs fn and disposes of all tensors and nodes made meanwhile, except those that it returns (also in arrays, Maps and plain
+   * objects) or passes to `keep`. @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
   function runScope(fn) {
     const kept = new Set();
     const keep = (value) => {

@@ -1,5 +1,5 @@
-/** What ran, when, and with what shapes: profiles of the engine's events, and the reports that it makes of them.
- * Times are in microseconds, memory in bytes; the layout of the tables is PyTorch's. */
+/** Profiles of the engine's events, with times and shapes, and the engine's reports of them. Times are in microseconds, memory in
+ * bytes; the layout of the tables is PyTorch's. */
 import { callers } from './anomaly.js';
 import { bind } from './arguments.js';
 import { errorClass, held, NotImplementedError, RuntimeError, within } from './engine.js';
@@ -8,11 +8,11 @@ import { HOST } from './enumerations.js';
 /** @import { Given } from './arguments.js' */
 /** @typedef {Partial<typeof OPTIONS>} ProfilerOptions @typedef {Pick<ProfilerOptions, 'enabled' | 'record_shapes'>} EmitNvtxOptions */
 /** @typedef {Partial<typeof TABLE>} ProfilerTableOptions @typedef {Partial<typeof AVERAGE>} AverageOptions */
-/** The key is by what averages are taken; what begins with self_ is without the cpu_children.
+/** Averages are taken by `key`; the fields self_... exclude the cpu_children.
  * @typedef {{id: number, key: string, name: string, count: number, time_range: {start: number, end: number}, cpu_time: number,
- *   cpu_time_total: number, self_cpu_time_total: number, cpu_memory_usage: number, self_cpu_memory_usage: number, flops: number,
- *   input_shapes: number[][], stack: string[], scope: number, sequence_nr: number, is_user_annotation: boolean,
- *   cpu_parent: FunctionEvent | null, cpu_children: FunctionEvent[]}} EventFields */
+ * cpu_time_total: number, self_cpu_time_total: number, cpu_memory_usage: number, self_cpu_memory_usage: number, flops: number,
+ * input_shapes: number[][], stack: string[], scope: number, sequence_nr: number, is_user_annotation: boolean, cpu_parent:
+ * FunctionEvent | null, cpu_children: FunctionEvent[]}} EventFields */
 
 const OPTIONS = {
   enabled: true,
@@ -47,13 +47,13 @@ const SUMS = [
   'flops',
 ];
 
-/** What the engine makes reports of: fields of each event, as text, and numbers. */
+/** The engine's input for reports: fields of each event, as text, and numbers. */
 const told = (events, fields, numbers) => [
   Array.from(events, (e) => fields(e).join('\x1f')).join('\x1e'),
   Array.from(events, numbers).flat(),
 ];
 
-/** One call of an op, one run of a backward node, or one range that a caller named. @implements {EventFields} */
+/** A call of an op, a run of a backward node, or a range that a caller named. @implements {EventFields} */
 class FunctionEvent {
   /** @private */
   constructor({ start_us: start, end_us: end, ...fields }, stack, cpu_parent) {
@@ -84,15 +84,15 @@ class FunctionEvent {
 export function makeProfiler({ C, files, hooks }) {
   /** @type {Profile | null} */
   let running = null;
-  const stacks = new Map(); // of its events, by number
+  const stacks = new Map(); // stacks of its events, by number
 
-  /** Nanoseconds; told which event begins, or -1. */
+  /** The time in nanoseconds; `event` is the event that begins, or -1. */
   hooks.runners[HOST.CLOCK] = (event) => {
     if (event >= 0 && running?.options.with_stack) stacks.set(event, callers());
     return [Math.round(performance.now() * 1e6)];
   };
 
-  /** Events, or averages of them, with the reports that can be made of a list. @extends {Array<FunctionEvent>} */
+  /** A list of events, or of averages of them, with reports. @extends {Array<FunctionEvent>} */
   class EventList extends Array {
     options = OPTIONS;
 
@@ -101,7 +101,7 @@ export function makeProfiler({ C, files, hooks }) {
       return this.reduce((total, event) => total + event.self_cpu_time_total, 0);
     }
 
-    /** Sums by name; by shapes of the inputs and the innermost calls of the stack too if asked for.
+    /** Sums by name, and optionally by shapes of the inputs and the innermost calls of the stack.
      * @param {...Given<AverageOptions>} rest @returns {EventList} */
     key_averages(...rest) {
       const { group_by_input_shape, group_by_stack_n } = bind('key_averages', AVERAGE, rest);
@@ -149,9 +149,9 @@ export function makeProfiler({ C, files, hooks }) {
       );
     }
 
-    /** The events as JSON that trace viewers show, arrows from each op to its backward node included.
-     * @param {string | URL | null} [path] where to write it, under Node @param {Record<string, string> | null} [metadata] more members of
-     * the JSON, each a text of JSON itself @returns {string} */
+    /** The events as JSON for trace viewers, with arrows from each op to its backward node.
+     * @param {string | URL | null} [path] the file to write, under Node @param {Record<string, string> | null} [metadata] further
+     * members of the JSON, each a JSON text @returns {string} */
     export_chrome_trace(path, metadata) {
       if (String(path).endsWith('.gz'))
         throw new NotImplementedError('export_chrome_trace: files are not compressed');
@@ -174,7 +174,7 @@ export function makeProfiler({ C, files, hooks }) {
     }
   }
 
-  /** Records what runs between `start` and `stop`, or while `run` runs a function. */
+  /** Records events between `start` and `stop`, or while `run` runs a function. */
   class Profile {
     #events = null;
 
@@ -188,7 +188,7 @@ export function makeProfiler({ C, files, hooks }) {
       if (fn) this.run(fn);
     }
 
-    /** Begins to record. */
+    /** Starts recording. */
     start() {
       const { enabled, acc_events, record_shapes, profile_memory, with_flops } = this.options;
       if (!enabled) return;
@@ -198,7 +198,7 @@ export function makeProfiler({ C, files, hooks }) {
       running = this;
     }
 
-    /** Ends it. */
+    /** Stops recording. */
     stop() {
       if (running !== this) return;
       C._profile_stop();
@@ -217,7 +217,7 @@ export function makeProfiler({ C, files, hooks }) {
       C._profile_clear();
     }
 
-    /** Records what fn runs. @template T @param {() => T} fn @returns {T} */
+    /** Records the events of fn. @template T @param {() => T} fn @returns {T} */
     run(fn) {
       return within(
         () => this.start(),
@@ -226,7 +226,7 @@ export function makeProfiler({ C, files, hooks }) {
       );
     }
 
-    /** All events, in the order in which they began. @returns {EventList} */
+    /** All events, in the order of their beginning. @returns {EventList} */
     get function_events() {
       if (this.#events || !this.options.enabled) return this.#events ?? new EventList();
       throw new RuntimeError("Profiler didn't finish running");
@@ -249,12 +249,12 @@ export function makeProfiler({ C, files, hooks }) {
     }
   }
 
-  /** A profile: `profile(options)` to be started and stopped, `profile(fn, options)` of what fn runs.
+  /** A profile: `profile(options)` to start and stop, `profile(fn, options)` of a run of fn.
    * @param {...((() => any) | ProfilerOptions)} args @returns {Profile} */
   const profile = (...args) => new Profile(...args);
   profile.prototype = Profile.prototype;
 
-  /** Runs fn as a range of this name in the running profile. @template T @param {string} name @param {() => T} fn @returns {T} */
+  /** Runs fn as a named range in the running profile. @template T @param {string} name @param {() => T} fn @returns {T} */
   const record_function = (name, fn) =>
     within(
       () => C._profile_begin(name),
@@ -262,8 +262,8 @@ export function makeProfiler({ C, files, hooks }) {
       fn,
     );
 
-  /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one nobody would
-   * receive them, which is an error. @template T @param {() => T} fn @param {...Given<EmitNvtxOptions>} rest @returns {T} */
+  /** Accepted for scripts written for NVIDIA's tools. In a profile the ranges are in its trace anyway; outside of one they would be
+   * lost, which is an error. @template T @param {() => T} fn @param {...Given<EmitNvtxOptions>} rest @returns {T} */
   function emit_nvtx(fn, ...rest) {
     if (bind('emit_nvtx', { enabled: true, record_shapes: false }, rest).enabled && !running)
       throw new RuntimeError(

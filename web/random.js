@@ -8,14 +8,14 @@ import { unsigned } from './tensor.js';
 export function makeRandom({ C, spaces }, engine) {
   const unowned = new FinalizationRegistry((id) => C._generator_free(id));
 
-  /** A stream of random numbers of its own; pass it as `{generator}`. */
+  /** A separate stream of random numbers; pass it as `{generator}`. */
   class Generator extends Coded {
     /** @param {string | null | {device?: string | null}} [device] only the CPU */
     constructor(device = 'cpu') {
       const place = isOptions(device)
         ? bind('Generator', { device: null }, [device]).device
         : device;
-      if (place !== null) spaces.torch.empty([0], { device: place }).dispose(); // which says what devices there are
+      if (place !== null) spaces.torch.empty([0], { device: place }).dispose(); // raises for other devices
       super(TAG.GENERATOR, C._generator_new());
       unowned.register(this, this.code, this);
     }
@@ -36,7 +36,7 @@ export function makeRandom({ C, spaces }, engine) {
       return unsigned(C._generator_initial_seed(this));
     }
 
-    /** Restarts the stream from a seed of the host's, and returns that. @returns {number | bigint} */
+    /** Restarts the stream from a random seed of the host, and returns the seed. @returns {number | bigint} */
     seed() {
       const [high, low] =
         globalThis.crypto?.getRandomValues(new Uint32Array(2)) ??
@@ -49,24 +49,24 @@ export function makeRandom({ C, spaces }, engine) {
       return C._generator_state(this);
     }
 
-    /** Continues from a state that `get_state` gave, here, in Python or in PyTorch.
+    /** Continues from a state of `get_state`, from here, Python or PyTorch.
      * @param {import('./tensor.js').Tensor} state @returns {this} */
     set_state(state) {
       C._generator_set_state(this, state);
       return this;
     }
 
-    /** Lets go of the stream now; any later use raises. */
+    /** Frees the stream; any later use raises. */
     free() {
       if (!this.code) return; // the default one
       unowned.unregister(this);
       C._generator_free(this.code);
-      this.code = -1; // the engine gives the number to the next one
+      this.code = -1; // the engine reuses the number
     }
   }
   Object.defineProperty(Generator.prototype, ENGINE, { value: engine });
 
-  /** The stream that the engine has from the start. @type {Generator} */
+  /** The engine's default stream. @type {Generator} */
   const default_generator = Object.assign(Object.create(Generator.prototype), {
     tag: TAG.GENERATOR,
     code: 0,
