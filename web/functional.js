@@ -136,7 +136,8 @@ export function makeFunctional(
     jvp: product('jvp'),
     /** The number that the function returned, and the product of a vector and its Hessian, v H. @type {Product} */
     vhp: product('vhp'),
-    /** As `vhp`, but H v: equal to `vhp`, which is faster, wherever the second derivatives are continuous. @type {Product} */
+    /** The number that the function returned, and H v: equal to `vhp`, which is faster, wherever the second derivatives are
+     * continuous. @type {Product} */
     hvp: product('hvp'),
     /** The Jacobian of a function, the derivative of every output number by every input number:
      * a tensor of the output's sizes followed by the input's; arrays [output][input] of them where these are.

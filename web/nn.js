@@ -1,15 +1,15 @@
-/** Modules: layers with parameters, made and initialised as PyTorch's, in the same order of draws.
+/** Modules: layers with parameters, created and initialised as PyTorch's, with random numbers drawn in the same order.
  *
- * Arguments are those of Python's layers, in signatures.js. A module registers what is assigned to its fields: parameters and
- * modules become its own, and a name that has become one takes no other kind of thing. */
+ * Arguments are those of Python's layers, in signatures.js. A module registers the parameters and modules that are assigned to its
+ * fields; a registered name takes no value of another kind. */
 import { atMost, bind, isOptions, typeName } from './arguments.js';
 import { ENGINE, errorClass, RuntimeError, ValueError } from './engine.js';
 
 /** @import { Given } from './arguments.js' @import { Parameter, Tensor } from './tensor.js'
  * @import { NewAvgPool2d, NewConv2d, NewCrossEntropyLoss, NewDropout, NewEmbedding, NewFlatten, NewGELU, NewLayerNorm, NewLinear,
  *   NewMSELoss, NewMaxPool2d, NewParameter, NewReLU, NewSiLU, NewSigmoid, NewSoftmax, NewTanh } from './signatures.js' */
-/** @typedef {number | readonly number[]} Sizes one number for all dimensions, or one a dimension */
-/** @template Own @typedef {{forward(x: Tensor): Tensor} & Module & Own} Layer a module of one tensor, with what it keeps */
+/** @typedef {number | readonly number[]} Sizes a number for all dimensions, or one for each */
+/** @template Own @typedef {{forward(x: Tensor): Tensor} & Module & Own} Layer a module of one tensor, with its fields */
 /** @typedef {{forward(input: Tensor, target: Tensor): Tensor} & Module} Loss */
 /** @typedef {{weight: Parameter, bias: Parameter | null}} Weights */
 /** @typedef {{weight: Parameter, num_embeddings: number, embedding_dim: number}} Table */
@@ -29,7 +29,7 @@ const PARAMETER = 'parameter',
   BUFFER = 'buffer',
   TRANSIENT = 'buffer that is not saved',
   MODULE = 'module';
-/** Where a module has itself, past the proxy that it is known by, and the kinds of what is registered, by name and in that order. */
+/** The key of a module's object without its proxy, and of the kinds of its registered names, in order. */
 const SELF = Symbol('self');
 const PADDINGS = ['same', 'valid'];
 const PADDING_MODES = ['zeros', 'reflect', 'replicate', 'circular'];
@@ -40,13 +40,13 @@ const AssertionError = errorClass('AssertionError');
 /** torch.nn over a library of tensors. */
 export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine, autograd) {
   const f = spaces.torch;
-  /** Functions of layers and losses; PyTorch has most of torch's functions there too.
+  /** Functions of layers and losses; as in PyTorch, with most of torch's functions.
    * @type {Functional & Attention & Without<Functions, keyof Functional>} */
   const F = { ...f, ...spaces.nn, multi_head_attention_forward };
 
-  /** Attention by several heads as a function of its weights; a call of the engine has no room for all its arguments.
-   * @param {any[]} given those of Python's function
-   * @returns {[Tensor, Tensor | null]} the output, and what each place attends to if that is asked for */
+  /** Multi-head attention as a function of its weights. It has more arguments than a call of the engine can take.
+   * @param {any[]} given the arguments of Python's function
+   * @returns {[Tensor, Tensor | null]} the output, and the attention weights if requested */
   function multi_head_attention_forward(...given) {
     const {
       embed_dim_to_check,
@@ -83,7 +83,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     return false;
   };
 
-  /** What an assignment makes of a name that was of a kind: its new kind, undefined for an attribute like others. */
+  /** The kind of a name after an assignment, given its kind before; undefined for an ordinary attribute. */
   function kindOf(name, value, was) {
     if (value instanceof Parameter) {
       if (value.grad_fn)
@@ -109,14 +109,14 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     );
   }
 
-  /** Notes what a name stands for from now on; one that becomes another kind of thing comes last. */
+  /** Sets the kind of a name; a name whose kind changes moves to the end. */
   function note(kinds, name, kind) {
     if (kinds.get(name) === kind) return;
     kinds.delete(name);
     if (kind !== undefined) kinds.set(name, kind);
   }
 
-  /** Sees every assignment to a module's fields, those of class bodies too. */
+  /** Handles every assignment to a module's fields, in class bodies too. */
   const registering = {
     defineProperty(module, name, descriptor) {
       const { kinds } = module[SELF];
@@ -130,7 +130,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     },
   };
 
-  /** [name, value] of what a module itself has of some kinds, but null. */
+  /** [name, value] of a module's own members of some kinds, without nulls. */
   function members(module, ...wanted) {
     const { fields, kinds } = module[SELF];
     const found = [];
@@ -140,11 +140,12 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     return found;
   }
 
-  /** PyTorch's order: parameters, then buffers. */
+  /** The saved members in PyTorch's order: parameters, then buffers. */
   const saved = (module) => [...members(module, PARAMETER), ...members(module, BUFFER)];
   const below = (prefix, name) => (prefix ? `${prefix}.${name}` : name);
 
-  /** [name, module] of a tree, parents first; those in `seen` and, if that is a set to be added to, those met again are left out. */
+  /** [name, module] of a tree, parents first, without modules in `seen`; with `isSet`, each module is added to `seen`, and so comes
+   * once. */
   function* walk(module, prefix, seen, isSet = true) {
     if (seen.has(module)) return;
     if (isSet) seen.add(module);
@@ -153,7 +154,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       yield* walk(child, below(prefix, name), seen, isSet);
   }
 
-  /** [name, tensor] of all tensors of some kinds, each once unless told otherwise. */
+  /** [name, tensor] of all tensors of some kinds, each once if remove_duplicate. */
   function tensorsOf(module, kinds, { prefix, recurse, remove_duplicate }) {
     const owners = recurse ? walk(module, prefix, new Set(), remove_duplicate) : [[prefix, module]];
     const seen = new Set();
@@ -178,7 +179,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       throw new KeyError(`attribute '${name}' already exists`);
   }
 
-  /** Makes a field one of a kind, also if it has no value yet. */
+  /** Registers a field of a kind; the value may be null. */
   function register(module, name, kind, value) {
     note(module[SELF].kinds, name, kind);
     module[name] = value;
@@ -198,7 +199,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       return new Proxy(this, registering);
     }
 
-    /** What the layer makes of its inputs; each kind of layer has its own. @param {...any} inputs @returns {any} */
+    /** Computes the layer's outputs; overridden by each kind of layer. @param {...any} inputs @returns {any} */
     forward() {
       throw new (errorClass('NotImplementedError'))(
         `Module [${this.constructor.name}] is missing the required "forward" function`,
@@ -209,7 +210,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       return this.forward(...args);
     }
 
-    /** Adds a parameter, or notes with null that the module goes without it.
+    /** Adds a parameter; null registers its absence.
      * @param {string} name @param {Parameter | null} param @returns {void} */
     register_parameter(name, param) {
       take('Module.register_parameter', [...arguments]);
@@ -222,7 +223,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       register(this, name, PARAMETER, param);
     }
 
-    /** Adds a buffer: a tensor that is saved (if `persistent`), but not learned.
+    /** Adds a buffer: a tensor that is not learned, and is saved if `persistent`.
      * @param {string} name @param {Tensor | null} tensor @param {...Given<{persistent?: boolean}>} rest @returns {void} */
     register_buffer(name, tensor, ...rest) {
       const { persistent } = take('Module.register_buffer', [name, tensor, ...rest]);
@@ -244,8 +245,8 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       this.add_module(name, module);
     }
 
-    /** [name, module], depth first, this one included, each once. @param {...(Set<Module> | string | boolean | null |
-     *   {memo?: Set<Module> | null, prefix?: string, remove_duplicate?: boolean})} args @returns {[string, Module][]} */
+    /** [name, module] of this module and all below it, depth first, each once. @param {...(Set<Module> | string | boolean | null |
+     * {memo?: Set<Module> | null, prefix?: string, remove_duplicate?: boolean})} args @returns {[string, Module][]} */
     named_modules(...args) {
       const { memo, prefix, remove_duplicate } = take('Module.named_modules', args);
       if (memo !== null && !(memo instanceof Set))
@@ -275,7 +276,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     named_parameters(...args) {
       return tensorsOf(this, [PARAMETER], take('Module.named_parameters', args));
     }
-    /** What an optimizer is made with. @param {...Given<{recurse?: boolean}>} args @returns {Parameter[]} */
+    /** The parameters as an array, for an optimizer. @param {...Given<{recurse?: boolean}>} args @returns {Parameter[]} */
     parameters(...args) {
       return this.named_parameters(take('Module.parameters', args)).map(
         ([, parameter]) => parameter,
@@ -302,15 +303,17 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       C._zero_grads(this.parameters(), take('Module.zero_grad', args).set_to_none);
     }
 
-    /** Calls a function with every submodule, children first, and then with this one. @param {(module: Module) => void} fn @returns {this} */
+    /** Calls a function with every submodule, children first, then with this module. @param {(module: Module) => void} fn @returns
+     * {this} */
     apply(fn) {
       for (const child of this.children()) child.apply(fn);
       fn(this);
       return this;
     }
 
-    /** Parameters and buffers by name, those of a shared layer under each of its names; detached, so that they share memory with the
-     * module's, unless `keep_vars`. @param {{destination?: StateDict | null, prefix?: string, keep_vars?: boolean}} [options]
+    /** Parameters and buffers by name, those of a shared layer under each of its names. Unless `keep_vars` they are detached
+     * tensors that share the module's memory. @param {{destination?: StateDict | null, prefix?: string, keep_vars?: boolean}}
+     * [options]
      * @returns {StateDict} */
     state_dict(options = {}) {
       if (arguments.length > 1 || !isOptions(options))
@@ -327,9 +330,9 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       return found;
     }
 
-    /** Copies the tensors of a state dict into the parameters and buffers of the same names. If `strict`, keys that are missing or
-     * unexpected are an error; so are sizes that differ, always, and then nothing is copied. With `assign` the tensors themselves are
-     * taken. @param {StateDict | Map<string, Tensor>} state_dict @param {...Given<{strict?: boolean, assign?: boolean}>} rest
+    /** Copies the tensors of a state dict into the parameters and buffers of the same names. If `strict`, missing and unexpected
+     * keys are errors. Different sizes always are; after an error nothing is copied. With `assign` the module takes the tensors
+     * themselves. @param {StateDict | Map<string, Tensor>} state_dict @param {...Given<{strict?: boolean, assign?: boolean}>} rest
      * @returns {IncompatibleKeys} */
     load_state_dict(state_dict, ...rest) {
       if (!(state_dict instanceof Map) && !isOptions(state_dict))
@@ -356,7 +359,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       return { missing_keys, unexpected_keys };
     }
 
-    /** Sets training mode here and below. @param {...Given<{mode?: boolean}>} args @returns {this} */
+    /** Sets training mode for this module and all below it. @param {...Given<{mode?: boolean}>} args @returns {this} */
     train(...args) {
       const given =
         args.length === 1 && !isOptions(args[0])
@@ -373,7 +376,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       return this.train(false);
     }
 
-    /** The layers by name. @returns {string} */
+    /** The tree of layers, by name. @returns {string} */
     toString() {
       const rows = members(this, MODULE).map(([name, child]) =>
         `  (${name}): ${child}`.replaceAll('\n', '\n  '),
@@ -383,7 +386,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   }
   Object.defineProperty(Module.prototype, ENGINE, { value: engine });
 
-  /** What loading a state dict into a module and those below it is to do, and what is wrong. */
+  /** Collects the tasks and errors of loading a state dict into a module and all below it. */
   function compare(module, prefix, given, assign, report) {
     const own = new Map(saved(module));
     for (const [name, target] of own) {
@@ -413,10 +416,10 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     }
   }
 
-  /** Scalars were saved with one dimension before PyTorch had tensors without any. */
+  /** Whether a value is a scalar from an old file: saved with one dimension, before PyTorch had 0-dim tensors. */
   const isOldScalar = (target, value) => !target.ndim && value.ndim === 1 && value.shape[0] === 1;
 
-  /** What is wrong with an entry of a state dict, if anything is. */
+  /** The error of an entry of a state dict, or null. */
   function entryError(key, target, value) {
     if (!isTensor(value))
       return `While copying the parameter named "${key}", expected torch.Tensor or Tensor-like object from checkpoint but received ${typeName(value)}`;
@@ -424,7 +427,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     return `size mismatch for ${key}: copying a param with shape ${size(value)} from checkpoint, the shape in current model is ${size(target)}.`;
   }
 
-  /** Takes over one entry of a state dict. */
+  /** Loads one entry of a state dict. */
   function enter(module, name, target, value, assign) {
     const from = isOldScalar(target, value) ? value.index(0) : value;
     if (!assign) target.copy_(from);
@@ -436,8 +439,8 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
           : new Parameter(from, target.requires_grad);
   }
 
-  /** Gives a module a weight of these sizes and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's
-   * formula. */
+  /** Adds a weight of these sizes and optionally a bias to a module: uniform on (-b, b), b = 1 / sqrt(fan_in), computed in the
+   * steps of PyTorch's formula. */
   function weigh(module, [n_out, ...n_in], hasBias, factory) {
     const fan = n_in.reduce((a, b) => a * b);
     const root = Math.sqrt(fan);
@@ -453,7 +456,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     module.register_parameter('bias', hasBias ? drawn([n_out], fan ? 1 / root : 0) : null);
   }
 
-  /** One number for each of two dimensions. */
+  /** A number for each of two dimensions. */
   const pair = (value) => (Array.isArray(value) ? value : [value, value]);
 
   class Sequential extends Module {
@@ -479,7 +482,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     }
   }
 
-  /** A kind of layer: what its arguments make of a new one, which keeps them unless told otherwise, and what that makes of inputs. */
+  /** A class of layers. `make` sets up a new layer from its arguments (by default it stores them); `forward` computes its output. */
   const layer = (name, forward, make = Object.assign) =>
     ({
       [name]: class extends Module {
@@ -490,12 +493,12 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
 
         forward(...inputs) {
           atMost(forward.length - 1, 'forward', inputs);
-          return forward(this[SELF].fields, ...inputs); // read without the proxy, which is slower
+          return forward(this[SELF].fields, ...inputs); // without the proxy, which is slower
         }
       },
     })[name];
 
-  /** What losses keep: the weight is a buffer, and the older flags are understood. */
+  /** Sets up a loss: the weight becomes a buffer, and the deprecated flags set `reduction`. */
   function keepLoss(own, { weight, size_average, reduce, ...options }) {
     if (weight !== undefined) own.register_buffer('weight', weight);
     if (size_average !== null || reduce !== null) {
@@ -523,7 +526,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       );
   }
 
-  /** A convolution's padding as `pad` wants it: before and after each dimension, the last one first. */
+  /** A convolution's padding in the order of `pad`: before and after each dimension, the last dimension first. */
   const around = ({ kernel_size, padding, dilation }) =>
     [1, 0].flatMap((dim) => {
       if (padding === 'valid') return [0, 0];

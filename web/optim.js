@@ -1,7 +1,7 @@
-/** Optimizers: each step is one call of the engine over all parameters of a group, whose gradients it finds itself.
+/** Optimizers: each step is one call of the engine for all parameters of a group; the engine reads their gradients.
  *
- * Arguments are those of Python's optimizers, in signatures.js; `foreach` and `fused` choose among PyTorch's implementations of one
- * formula, of which there is one here. */
+ * Arguments are those of Python's optimizers, in signatures.js. `foreach` and `fused` select PyTorch's implementation of a
+ * formula; here is only one. */
 import { isOptions, typeName } from './arguments.js';
 import { errorClass, held, NotImplementedError, RuntimeError, ValueError } from './engine.js';
 import { MODES } from './enumerations.js';
@@ -17,10 +17,10 @@ import { dtypes } from './tensor.js';
 export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withModes }, engine) {
   const zeros = (p) => outside(() => spaces.torch.zeros_like(p));
   const counter = () => outside(() => spaces.torch.zeros([]));
-  /** The number that an option is; a tensor of one element may stand for it. */
+  /** The number of an option, which may be a tensor of one element. */
   const number = (value) => (typeof value !== 'number' && isTensor(value) ? value.item() : value);
 
-  /** A loaded value in the dtype that it has beside this parameter; the counter of steps is a float32. */
+  /** Converts a loaded value to the parameter's dtype; the counter of steps to float32. */
   function cast(parameter, [key, value]) {
     if (!isTensor(value)) return [key, value];
     const wanted =
@@ -39,7 +39,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     'weight_decay': 'weight_decay',
   };
 
-  /** Raises for options out of range, in PyTorch's words. @returns {Record<string, any>} the options */
+  /** Raises PyTorch's errors for options out of range. @returns {Record<string, any>} the options */
   function checked(options) {
     const { lr, betas = [], momentum, dampening, nesterov } = options;
     if (isTensor(lr) && lr.numel() !== 1) throw new ValueError('Tensor lr must be 1-element');
@@ -62,7 +62,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     return options;
   }
 
-  /** Raises for options whose meaning is not offered. */
+  /** Raises for unsupported options. */
   function refuseUnsupported(options) {
     for (const name of ['capturable', 'differentiable'])
       if (options[name]) throw new NotImplementedError(`optimizers do not support ${name}=True`);
@@ -71,7 +71,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
   const isIterable = (value) =>
     typeof value !== 'string' && typeof value?.[Symbol.iterator] === 'function';
 
-  /** The parameters of a group as an array, and their names if they come in pairs with these. */
+  /** The parameters of a group as an array, and their names if they are pairs of name and parameter. */
   function unpacked(params) {
     const given = isTensor(params) || !isIterable(params) ? [params] : [...params];
     const pairs = given.filter(Array.isArray);
@@ -88,7 +88,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
 
   /** Base of all optimizers: parameter groups, and a state for each parameter. */
   class Optimizer {
-    /** @param {Parameters} params @param {Record<string, any>} defaults the options of groups that do not give their own */
+    /** @param {Parameters} params @param {Record<string, any>} defaults default options of the groups */
     constructor(params, defaults) {
       if (isTensor(params) || !isIterable(params))
         throw new TypeError(
@@ -152,7 +152,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     }
 
     /** Updates the parameters that have a gradient.
-     * @template T @param {() => T} [closure] computes the loss and its gradients anew; called first @returns {T} what that returned */
+     * @template T @param {() => T} [closure] computes the loss and its gradients; called first @returns {T} the closure's result */
     step(closure) {
       if (closure !== undefined && closure !== null && typeof closure !== 'function')
         throw new TypeError(
@@ -173,8 +173,8 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       throw new NotImplementedError(`${this.constructor.name} has no step of its own`);
     }
 
-    /** The state and the groups, with parameters named by their position, as Python's optimizers have it: either can load the
-     * other's. Tensors are not copied. @returns {OptimizerState & {state: Map<any, Record<string, any>>}} */
+    /** The state and the groups, with parameters numbered by position, as in Python: each can load the other's. Tensors are not
+     * copied. @returns {OptimizerState & {state: Map<any, Record<string, any>>}} */
     state_dict() {
       const positions = new Map();
       let start = 0;
@@ -191,7 +191,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       };
     }
 
-    /** Takes over the state and the options of a state dict; the parameters stay this one's. @param {OptimizerState} state_dict */
+    /** Loads the state and the options of a state dict; keeps this optimizer's parameters. @param {OptimizerState} state_dict */
     load_state_dict(state_dict) {
       const { state, param_groups } = state_dict ?? {};
       if (!Array.isArray(param_groups) || state === null || typeof state !== 'object')
@@ -232,7 +232,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       this.param_groups = groups;
     }
 
-    /** @private The states of some parameters by entry, each made when first asked for.
+    /** @private The states of some parameters by entry, each made at the first request.
      * @param {any[]} params @param {Record<string, (p: any) => any>} makers @returns {any[][]} */
     states(params, makers) {
       const states = params.map((p) => held(this.state, p, () => ({})));

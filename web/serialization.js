@@ -1,21 +1,21 @@
 /** `save` and `load`: tensors, and plain containers of them, as the bytes of safetensors files.
  *
- * The same files as Python's `pygrad.save` writes and `pygrad.load` reads. A flat dict of tensors is a
- * plain safetensors file; anything else has its outline as JSON in the header, under `__metadata__`.
- * JSON for one value is: a finite number, a string, true, false or null, for itself; else a list whose
- * first entry names a kind. An object stands for a dict with names as keys, a Map for any other. */
+ * The files are those of Python's `pygrad.save` and `pygrad.load`. A flat dict of tensors is a plain safetensors file; other
+ * values have an outline in JSON in the header, under `__metadata__`. The outline of a finite number, a string, true, false or
+ * null is the value itself; of other values a list whose first entry names a kind. A dict whose keys are names is an object, any
+ * other dict a Map. */
 import { bind, isOptions, typeName } from './arguments.js';
 import { errorClass, NotImplementedError, RuntimeError } from './engine.js';
 import { dtypes, small } from './tensor.js';
 
 /** @import { Given } from './arguments.js'
  * @typedef {{map_location?: string | null, weights_only?: boolean | null, mmap?: boolean, float8?: 'float32' | null}} LoadOptions
- * `weights_only` is of no effect: nothing but tensors and plain containers is ever made. `float8`: whether tensors of 8-bit floats are
- * read as float32, or an error */
+ * `weights_only` has no effect: only tensors and plain containers are ever made. `float8`: reads tensors of 8-bit floats as
+ * float32; they are an error by default */
 
 const FORMAT = 1;
 const MOST_HEADER_BYTES = 1e8;
-/** In the order in which a file has them: the widest elements first. */
+/** The dtypes in the order of their tensors in a file: the widest elements first. */
 const NAMES = {
   U64: 'uint64',
   I64: 'int64',
@@ -32,7 +32,7 @@ const NAMES = {
   U8: 'uint8',
   BOOL: 'bool',
 };
-/** The bits and the bias of the exponent of each type of 8-bit floats, which no tensor has. */
+/** The bits and the bias of the exponent of each 8-bit float type; no tensor has these types. */
 const FLOAT8 = {
   F8_E4M3: [4, 7],
   F8_E5M2: [5, 15],
@@ -40,7 +40,7 @@ const FLOAT8 = {
   F8_E5M2FNUZ: [5, 16],
   F8_E8M0: [8, 127],
 };
-/** The numbers that the bytes 0 to 255 denote in such a type. */
+/** The numbers for the bytes 0 to 255 of an 8-bit float type. */
 function numbersOf(name) {
   const [bits, bias] = FLOAT8[name];
   const fraction = 7 - bits;
@@ -62,23 +62,23 @@ const CONVERT =
   '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
 const refused = (reason) =>
   new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
-/** The types that files have no name for: their parts stand there, in one more dimension. */
+/** The types without a name in files, which are stored as their parts, with an additional dimension. */
 const NAMELESS = ['complex32', 'complex128'];
 const ODD_FLOATS = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity, '-0.0': -0 };
-/** Makes an object of pairs of a name and a value; a Map if the object would have them in another order, as it has names that are numbers. */
+/** Makes an object of pairs of a name and a value; a Map if the object would change their order, as with numeric names. */
 function inOrder(pairs) {
   const made = Object.fromEntries(pairs);
   const kept = Object.keys(made).every((name, k) => name === pairs[k][0]);
   return kept && pairs.length === Object.keys(made).length ? made : new Map(pairs);
 }
-/** Refuses a key or an element of more than 64 bits: a Map has one place for all integers that agree in the last 64. */
+/** Refuses an integer of more than 64 bits as a key or an element: a Map would mix up integers that agree in the last 64 bits. */
 function keyOf(key) {
   if (typeof key === 'bigint' && BigInt.asIntN(64, key) !== key)
     throw refused('a key is an integer of more than 64 bits');
   return key;
 }
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
-/** JSON as Python writes it, by ASCII alone. */
+/** JSON as Python writes it, in ASCII. */
 const ascii = (value) =>
   JSON.stringify(value).replace(
     /[^\0-\x7f]/g,
@@ -87,7 +87,7 @@ const ascii = (value) =>
 
 /** torch.save and torch.load over a library of tensors. */
 export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter, spaces }) {
-  /** Makes the outline of a value, and collects its tensors by name. */
+  /** The outline of a value; collects its tensors by name. */
   function outline(value, path, tensors, open) {
     if (value === null || value === undefined) return null;
     if (typeof value === 'boolean' || typeof value === 'string') return value;
@@ -123,9 +123,9 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     );
   }
 
-  /** Writes a tensor, a state dict, or nested containers of tensors and numbers. @param {unknown} obj tensors, null, booleans,
+  /** Saves a tensor, a state dict, or nested containers of tensors and numbers. @param {unknown} obj tensors, null, booleans,
    * numbers, bigints, strings, dtypes, and arrays, plain objects, Maps and Sets of them. A number without a fraction is an int to
-   * Python. @param {string | URL} [f] where to write the file, under Node
+   * Python. @param {string | URL} [f] the file to write, under Node
    * @returns {Uint8Array} the bytes of that safetensors file: for `load`, or for Python's `pygrad.load` */
   function save(obj, f) {
     if (arguments.length > 2)
@@ -172,7 +172,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     return bytes;
   }
 
-  /** The header of a safetensors file; clear errors for what is none. */
+  /** The header of a safetensors file; raises for other files. */
   function readHeader(bytes) {
     if (!bytes.length) throw new (errorClass('EOFError'))('Ran out of input');
     const starts = (...codes) => codes.every((code, i) => bytes[i] === code);
@@ -198,7 +198,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     }
   }
 
-  /** The tensors of a file, by name; together they are all of its data. */
+  /** The tensors of a file, by name; checks that they make up all of its data. */
   function readTensors(entries, data, float8) {
     const read = new Map();
     let end = 0;
@@ -243,7 +243,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     return read;
   }
 
-  /** Makes a value from its outline. */
+  /** The value of an outline. */
   function value(of, tensors) {
     if (!Array.isArray(of)) return of;
     const [kind, first, flags] = of;
@@ -272,9 +272,10 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     return kinds[kind]();
   }
 
-  /** Reads what `save` or Python's `pygrad.save` wrote, or any other safetensors file as an object of tensors, in the file's order.
-   * Lists and tuples become arrays; dicts objects, or Maps if a key is no string or an object would have them in another order.
-   * @param {string | URL | ArrayBufferView | ArrayBuffer} f the bytes, or under Node the path of the file @param {...Given<LoadOptions>} rest @returns {any} */
+  /** Reads a file of `save` or Python's `pygrad.save`, or any other safetensors file as an object of tensors in the file's order.
+   * Lists and tuples become arrays; dicts become objects, or Maps if a key is no string or an object would change their order.
+   * @param {string | URL | ArrayBufferView | ArrayBuffer} f the bytes, or under Node the path of the file @param
+   * {...Given<LoadOptions>} rest @returns {any} */
   function load(f, ...rest) {
     const { map_location, mmap, float8 } = bind(
       'load',

@@ -1,10 +1,9 @@
 /**
- * Tensors, and the functions and methods that the engine's op table gives: nothing here lists ops.
+ * Tensors, and the functions and methods of the engine's op table: this file does not list ops.
  *
- * A call takes positional arguments and a trailing options object: `x.sum(1, {keepdim: true})`.
- * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
- * numbers as float32 unless told otherwise, bigints as int64, booleans as bool and complex numbers,
- * `{re: 1, im: -2}`, as complex64.
+ * A call takes positional arguments and a trailing options object: `x.sum(1, {keepdim: true})`. Integral numbers are passed as
+ * integers, all others as floats. Only `tensor()` takes numbers as float32 by default, bigints as int64, booleans as bool and
+ * complex numbers, `{re: 1, im: -2}`, as complex64.
  */
 import { atMost, bind, isComplex, isOptions, makeBinder, typeName } from './arguments.js';
 import {
@@ -25,7 +24,7 @@ import { makeOwners, OWNED } from './owner.js';
 /** @import { Complex, Given } from './arguments.js'
  * @typedef {{gradient?: Tensor | null, retain_graph?: boolean | null, create_graph?: boolean, inputs?: Places | null}} TensorBackwardOptions */
 
-/** How an element of integers from `least` to `most` is made of a number: without its fraction, and not if it does not fit. */
+/** Converts a number to an integer element from `least` to `most`: drops the fraction, and raises if it does not fit. */
 const integer = (name, least, most, of) => (v) => {
   if (isComplex(v)) throw new TypeError("'complex' object cannot be interpreted as an integer");
   if (typeof v === 'bigint' && BigInt.asIntN(64, v) !== v)
@@ -44,10 +43,10 @@ function real(v) {
   return number;
 }
 
-/** A bigint that fits is one already; of numbers the last below 2^63 is 2^63 - 1024. */
+/** Converts to int64: a bigint that fits is unchanged; the largest number below 2^63 is 2^63 - 1024. */
 const long = (v) => (typeof v === 'bigint' && BigInt.asIntN(64, v) === v ? v : wide(v));
 const wide = integer('int64', -(2 ** 63), 2 ** 63 - 1024, (v) => BigInt(Math.trunc(Number(v))));
-/** Of uint64 no number is wrapped around, as in Python. */
+/** Converts to uint64; as in Python, negative numbers do not wrap around. */
 function unsignedLong(v) {
   const word = typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v)));
   if (BigInt.asUintN(64, word) === word) return word;
@@ -56,10 +55,10 @@ function unsignedLong(v) {
   );
 }
 const complex = (v) => (isComplex(v) ? v : { re: real(v), im: 0 });
-/** 16 bits of a floating number: numbers where the host has them, else their bits. */
+/** The array of 16-bit floats: numbers if the host has such arrays, else their bits. */
 const Half = globalThis.Float16Array ?? Uint16Array;
-/** Element types: the array of a host, how an element is made of a number, and the type by way of which elements pass that the host
- * has no numbers for. An array holds the parts of complex numbers, one after the other. */
+/** Element types: the host's array, the conversion of a number to an element, and for types without host numbers the type through
+ * which elements are converted. Arrays hold complex numbers as two parts. */
 const KINDS = {
   uint8: [Uint8Array, integer('uint8', 0, 255, Number)],
   int8: [Int8Array, integer('int8', -128, 127, Number)],
@@ -95,7 +94,7 @@ export class DType extends Coded {
     this.is_floating_point = name.includes('float');
     /** @private */
     this.from = from;
-    /** The type by way of which elements pass. @private */
+    /** The type through which elements are converted. @private */
     this.by = by;
     this.itemsize = array.BYTES_PER_ELEMENT * (this.is_complex ? 2 : 1);
   }
@@ -127,12 +126,13 @@ export class Slice {
   }
 }
 
-/** What `...` is in a subscript. @type {symbol} */
+/** `...` in a subscript. @type {symbol} */
 export const ellipsis = Symbol('...');
 
 // ---------------------------------------------------------------- the table
 
-/** The ops in table order with the words of their rows and the names of their results; rows of one name that stand together are overloads. */
+/** The ops in table order with the words of their rows and the names of their results; consecutive rows of one name are
+ * overloads. */
 function readTable(engine) {
   const table = [];
   engine.texts(engine.exports.pg_describe).forEach((text, row) => {
@@ -147,7 +147,7 @@ function readTable(engine) {
   return table;
 }
 
-/** Results under their names as well; the last, if it is a list ("[] bin_edges"), is of all that the others leave. */
+/** Adds the results under their names; the last, if it is a list ("[] bin_edges"), takes all remaining results. */
 function named(results, names) {
   const last = names.length - 1;
   const list = names[last].startsWith('[] ');
@@ -158,12 +158,12 @@ function named(results, names) {
   return found;
 }
 
-/** The functions of the table by namespace, which is a word of a row; a method takes its receiver as `this`. */
+/** The functions of the table by namespace, which is a word of a row; methods take their receiver as `this`. */
 function makeSpaces(engine, wrap, { claim, remember }) {
   const flagsAt = engine.layout.flags;
 
-  /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. What the engine may hand
-   * back is remembered: leaves that require grad, and what a property tells of that others hold too (see pg.h). */
+  /** The tensor of a handle: the first argument or one of `out` if it has this handle, or a new one. Tensors that the engine may
+   * return again are remembered: leaves that require grad, and a property's tensors with other owners (see pg.h). */
   function own(handle, first, out, isProperty) {
     const given =
       first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
@@ -229,14 +229,14 @@ function makeSpaces(engine, wrap, { claim, remember }) {
 
 // ---------------------------------------------------------------- tensors
 
-/** A library over one engine: tensors, functions by namespace, modes, scopes; `files` are the host's. */
+/** A library over one engine: tensors, functions by namespace, modes, scopes; `files` are the host's files. */
 export function makeTensors(engine, files) {
   const { layout } = engine;
   const owners = makeOwners(engine);
   const { Owner, remember, claim, outside, scope } = owners;
   const spaces = makeSpaces(engine, (handle) => new Tensor(handle, OWNED), owners);
   const C = spaces.internal;
-  /** Whether a value is a tensor; that of another engine raises, as nothing here can be meant by it. */
+  /** Whether a value is a tensor; raises for a tensor of another engine. */
   const isTensor = (value) => {
     if (value instanceof Tensor) return true;
     engine.refuseOthers(value);
@@ -248,7 +248,7 @@ export function makeTensors(engine, files) {
   const hooks = makeHooks(engine, library);
 
   class Tensor extends Owner {
-    /** The engine's number for it; 0 once it was disposed of. @returns {number} */
+    /** The engine's number of the tensor; 0 after it was disposed of. @returns {number} */
     get handle() {
       return this.reference;
     }
@@ -256,11 +256,11 @@ export function makeTensors(engine, files) {
     get dtype() {
       return dtypeOf(engine.view.u8[this.alive() + layout.dtype]);
     }
-    /** How many dimensions there are. @returns {number} */
+    /** The number of dimensions. @returns {number} */
     get ndim() {
       return engine.view.u8[this.alive() + layout.ndim];
     }
-    /** Sizes, one a dimension. @returns {number[]} */
+    /** The size of each dimension. @returns {number[]} */
     get shape() {
       return engine.words(engine.u32(this.alive() + layout.sizes) / 8, this.ndim);
     }
@@ -280,14 +280,14 @@ export function makeTensors(engine, files) {
       return this;
     }
 
-    /** The real parts of complex numbers, a view; of others the tensor itself. @returns {Tensor} */
+    /** The real parts of a complex tensor, a view; a real tensor itself. @returns {Tensor} */
     get real() {
       return spaces.torch.real(this);
     }
     set real(value) {
       this.real.index_set(ellipsis, value);
     }
-    /** The imaginary parts of complex numbers, a view. @returns {Tensor} */
+    /** The imaginary parts of a complex tensor, a view. @returns {Tensor} */
     get imag() {
       return spaces.torch.imag(this);
     }
@@ -295,19 +295,19 @@ export function makeTensors(engine, files) {
       this.imag.index_set(ellipsis, value);
     }
 
-    /** The one element: a number, a bigint where it would lose digits, a boolean, or `{re, im}`. @returns {any} */
+    /** The single element: a number, a bigint if a number would lose digits, a boolean, or `{re, im}`. @returns {any} */
     item() {
       const value = spaces.method.item.call(this);
       return this.dtype === dtypes.uint64 ? small(unsigned(value)) : value;
     }
 
-    /** The elements in order, copied, as a typed array (int64: BigInt64Array). Of complex numbers the parts, one after the other; of
-     * bfloat16, and of float16 on hosts without Float16Array, the bits, in a Uint16Array. @returns {TypedArray} */
+    /** A copy of the elements in order, as a typed array (int64: BigInt64Array). Complex numbers are two parts. bfloat16, and
+     * float16 on hosts without Float16Array, are bits in a Uint16Array. @returns {TypedArray} */
     toTypedArray() {
       return new this.dtype.array(library.bytesOf(this).buffer);
     }
 
-    /** The elements as nested arrays; a number of a tensor without dimensions. @returns {any} */
+    /** The elements as nested arrays; a number for a 0-dim tensor. @returns {any} */
     tolist() {
       const { dtype, shape } = this;
       if (dtype.by) return scope(() => this.detach().to(dtypes[dtype.by]).tolist());
@@ -332,7 +332,8 @@ export function makeTensors(engine, files) {
       return this.tolist();
     }
 
-    /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on. @param {...Given<TensorBackwardOptions>} rest */
+    /** Adds the gradients of this tensor (a scalar, or with `gradient`) to the `grad` of its leaves. @param
+     * {...Given<TensorBackwardOptions>} rest */
     backward(...rest) {
       const { gradient, ...options } = bind(
         'backward',
@@ -342,7 +343,7 @@ export function makeTensors(engine, files) {
       library.backward([this], ...(rest.length ? [{ grad_tensors: gradient, ...options }] : []));
     }
 
-    /** Calls `hook` with the gradient in backward; what it returns replaces that.
+    /** Calls `hook` with the gradient in backward; a returned tensor replaces it.
      * @param {(grad: Tensor) => Tensor | null | void} hook @returns {import('./hooks.js').RemovableHandle} */
     register_hook(hook) {
       return hookOn(this, hook, false);
@@ -399,9 +400,9 @@ export function makeTensors(engine, files) {
     );
   }
 
-  /** A tensor that a module learns: it shares the memory of another, and lives on when a scope ends. */
+  /** A tensor that a module learns: it shares the memory of `data`, and outlives scopes. */
   class Parameter extends Tensor {
-    /** @private By the signature of Python's. @param {...any} args */
+    /** @private Arguments as in Python. @param {...any} args */
     constructor(...args) {
       const { data, requires_grad } = take('Parameter', args);
       outside(() => {
@@ -411,7 +412,7 @@ export function makeTensors(engine, files) {
       if (requires_grad) this.requires_grad_();
     }
 
-    /** What tells it from other tensors. @returns {true} */
+    /** Marks parameters among tensors. @returns {true} */
     get _is_param() {
       return true;
     }
@@ -428,10 +429,10 @@ export function makeTensors(engine, files) {
     return meta ? engine.u32(meta + layout.meta_grad) : 0;
   }
 
-  /** The object of a handle whose reference is ours. */
+  /** The object of a handle whose reference we own. */
   const adopt = (handle) => claim(handle, () => new Tensor(handle, OWNED));
 
-  /** What stands between brackets, in words: ops/index/index.def. */
+  /** Encodes the items of a subscript as words: ops/index/index.def. */
   function subscript(items) {
     const words = [];
     for (const item of items) {
@@ -449,17 +450,18 @@ export function makeTensors(engine, files) {
     return new Coded(TAG.INDEX, words);
   }
 
-  /** The tensor that an array in a subscript stands for: places, or which ones to take. */
+  /** The tensor for an array in a subscript: indices, or a mask. */
   function indices(item) {
     const { flat } = unnest(item);
     if (flat.length && flat.every((v) => typeof v === 'boolean')) return tensor(item);
     if (flat.every((v) => typeof v === 'boolean' || isWhole(v)))
       return tensor(item, { dtype: dtypes.int64 });
-    tensor(item); // whose error says more, if it is none of numbers
+    tensor(item); // raises a clearer error if it is no array of numbers
     throw new IndexError('tensors used as indices must be long, int, byte or bool tensors');
   }
 
-  /** The dtype that elements suggest: that of tensors and typed arrays, int64 of bigints, bool of booleans, float32 of other numbers. */
+  /** The dtype for elements: the one of tensors and typed arrays, int64 for bigints, bool for booleans, float32 for other
+   * numbers. */
   function suggested({ flat, kinds, loose }) {
     const found = new Set(kinds);
     for (const v of flat) {
@@ -475,9 +477,9 @@ export function makeTensors(engine, files) {
       : dtypes.float32;
   }
 
-  /** A tensor of nested arrays, a typed array, a number, or (a copy) a tensor. @param {Data} data
-   * @param {{dtype?: DType | null, device?: string | null, requires_grad?: boolean, pin_memory?: boolean, shape?: readonly number[] | null}} [options]
-   * `shape`: of a flat array @returns {Tensor} */
+  /** Makes a tensor from nested arrays, a typed array, a number, or (as a copy) a tensor. @param {Data} data
+   * @param {{dtype?: DType | null, device?: string | null, requires_grad?: boolean, pin_memory?: boolean, shape?: readonly
+   * number[] | null}} [options] `shape`: the shape for a flat array @returns {Tensor} */
   function tensor(data, options) {
     if (!arguments.length)
       throw new TypeError("tensor() missing 1 required positional argument: 'data'");
@@ -495,7 +497,7 @@ export function makeTensors(engine, files) {
       throw new TypeError(
         `tensor(): argument 'shape' must be a list of ints, not ${typeName(shape)}`,
       );
-    if (device !== null || pin_memory) spaces.torch.empty([0], { device, pin_memory }).dispose(); // which says what there is
+    if (device !== null || pin_memory) spaces.torch.empty([0], { device, pin_memory }).dispose(); // raises for other devices
     const made = isTensor(data)
       ? data.detach().to(dtype ?? data.dtype, { copy: true })
       : filled(data, dtype, shape);
@@ -505,7 +507,7 @@ export function makeTensors(engine, files) {
     return requires_grad ? leaf.requires_grad_() : leaf;
   }
 
-  /** A new tensor of plain data. */
+  /** A new tensor from data that is no tensor. */
   function filled(data, dtype, shape) {
     const own = ArrayBuffer.isView(data) ? kindOfArray(data) : null;
     const nested = own ? { flat: data, sizes: [data.length] } : unnest(data);
@@ -525,26 +527,26 @@ export function makeTensors(engine, files) {
     new kind.array(engine.memory.buffer, made.data_ptr(), parts.length).set(parts);
     const last = dtype ?? goal;
     if (last === kind) return made;
-    const cast = made.to(last); // an array is converted as a tensor is
+    const cast = made.to(last); // as a tensor, for the same conversion
     made.dispose();
     return cast;
   }
 
-  /** The elements of a tensor in order, copied, as bytes. */
+  /** A copy of a tensor's elements in order, as bytes. */
   const bytesOf = (tensor) =>
     scope(() => {
       const at = C._elements(tensor).data_ptr();
       return engine.view.u8.slice(at, at + tensor.numel() * tensor.dtype.itemsize);
     });
 
-  /** A tensor of a shape with these bytes for its elements. */
+  /** A tensor of a shape from the bytes of its elements. */
   function ofBytes(bytes, dtype, shape) {
     const made = C._empty(shape, dtype);
     engine.view.u8.set(bytes, made.data_ptr());
     return made;
   }
 
-  /** The number, bigint or boolean that an element of nested arrays is. */
+  /** An element of nested arrays as a number, bigint, boolean or complex number. */
   function plain(v) {
     if (typeof v === 'number' || typeof v === 'bigint' || typeof v === 'boolean') return v;
     if (isComplex(v)) return v;
@@ -561,7 +563,7 @@ export function makeTensors(engine, files) {
     );
   }
 
-  /** Runs fn with some mode bits cleared and set; puts them back, also if fn throws. */
+  /** Runs fn with some mode bits cleared and set; restores them, also if fn throws. */
   function withModes(clear, set, fn) {
     const was = engine.modes;
     return within(
@@ -588,13 +590,14 @@ export function makeTensors(engine, files) {
   });
 }
 
-/** An integer as a number where that is exact. */
+/** An integer as a number if that is exact. */
 export const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);
 
-/** A word of the engine without its sign. */
+/** A word of the engine as an unsigned integer. */
 export const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 
-/** What nested arrays hold in order, and their sizes; the dtypes of those that are typed, and whether any of the last are not. */
+/** The elements of nested arrays in order, and their sizes; the dtypes of typed arrays, and whether some innermost arrays are
+ * untyped. */
 function unnest(data) {
   const sizes = [];
   const kinds = [];
@@ -621,7 +624,7 @@ function unnest(data) {
   return { flat, sizes, kinds, loose };
 }
 
-/** The types that arrays of the host have: of those of one array the first, which no others are. */
+/** The dtypes of the host's arrays; several dtypes share an array, which stands for the first of them. */
 const arrays = new Map();
 for (const dtype of Object.values(dtypes))
   if (!dtype.is_complex && !arrays.has(dtype.array)) arrays.set(dtype.array, dtype);

@@ -1,4 +1,4 @@
-/** The Conformance room: the matrix of ops, modes and dtypes, as the worker fills it. */
+/** The Conformance room: the matrix of ops, modes and dtypes, filled by the worker. */
 import { link } from './link.js';
 
 const SHORT = {
@@ -65,7 +65,7 @@ function head(columns) {
   );
 }
 
-/** A row an op, its cells empty yet. */
+/** A row for each op, with empty cells. */
 function body(ops, columns) {
   const cells = columns
     .map(([mode], i) => `<td${i === 0 || columns[i - 1][0] !== mode ? ' class="first"' : ''}></td>`)
@@ -78,15 +78,15 @@ function body(ops, columns) {
   });
 }
 
-/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} opens the room */
 export function mount(section, shell) {
   const failed = (error) => shell.fail(error.message);
   const totals = {};
-  let found = []; // of each op its cells and its time
+  let found = []; // the cells and the time of each op
   let facts = null;
   let began = 0;
   let busy = false;
-  let asked = 0; // the number of the details that are wanted
+  let asked = 0; // the number of the requested details
 
   const worker = link(new URL('conformance.worker.js', import.meta.url), {
     rows(rows) {
@@ -161,7 +161,7 @@ export function mount(section, shell) {
       );
   }
 
-  /** Rows whose names have the text; only those that differ, if so chosen. */
+  /** Shows the rows whose names contain the text; optionally only those that differ. */
   function filter() {
     const text = $('conformance-find').value.trim().toLowerCase();
     const wrong = $('conformance-wrong').checked;
@@ -171,7 +171,7 @@ export function mount(section, shell) {
     });
   }
 
-  /** Shows the cases behind a cell. */
+  /** Shows the cases of a cell. */
   async function open(number, column) {
     const [mode, dtype] = facts.columns[column];
     const mine = ++asked;

@@ -7,9 +7,9 @@ import { applies, dtypesOf, elements, MODES, run } from './sweep.js';
 const FILE = new URL('../conformance.json', import.meta.url);
 const TURN = 100; // milliseconds between two reports
 let torch, file, expected;
-let running = 0; // the number of the sweep that may go on
+let running = 0; // the number of the sweep that may continue
 
-/** Loads the engine and the file; gives the ops, in order, and how many cases there are. */
+/** Loads the engine and the file; returns the ops in order, and the number of cases. */
 async function start() {
   torch = await load();
   torch._engine.onWarning = () => {};
@@ -44,7 +44,7 @@ const columns = () =>
     [...new Set(file.ops.flatMap((op) => dtypesOf(op, mode)))].map((dtype) => [mode, dtype]),
   );
 
-/** All cases of an op in one mode and dtype: [call, got, wanted, whether they are the same]. */
+/** All cases of an op in one mode and dtype. */
 function* cases(op, mode, dtype) {
   if (!dtypesOf(op, mode).includes(dtype)) return;
   for (const [i, call] of op.calls.entries()) {
@@ -55,8 +55,8 @@ function* cases(op, mode, dtype) {
   }
 }
 
-/** What a cell of the matrix shows: '' no case, 'open' nothing to compare with, 'error' only errors,
- * all PyTorch's, 'same', 'differs'; and how many cases there were and how many of them differ. */
+/** The state of a cell of the matrix: '' no case, 'open' nothing to compare with, 'error' only errors, all PyTorch's, 'same',
+ * 'differs'; then the numbers of cases and of differing ones. */
 function cell(op, mode, dtype) {
   let [count, wrong, values, compared] = [0, 0, 0, 0];
   for (const { got, same } of cases(op, mode, dtype)) {
@@ -69,7 +69,7 @@ function cell(op, mode, dtype) {
   return { kind, count, wrong, compared };
 }
 
-/** Tells `rows`: [number of the op, its cells, milliseconds]. True if it went to its end. */
+/** Runs all cases; tells `rows`: [number of the op, its cells, milliseconds]. True if it was not replaced by another sweep. */
 async function sweep() {
   const mine = ++running;
   let rows = [];
@@ -91,7 +91,7 @@ async function sweep() {
   return true;
 }
 
-/** The cases behind a cell, in words. */
+/** The cases of a cell, as texts. */
 function detail({ number, mode, dtype }) {
   const op = file.ops[number];
   return Array.from(cases(op, mode, dtype), ({ call, got, wanted, same }) => ({
@@ -122,7 +122,7 @@ function inputs(call, dtype) {
     .join('\n');
 }
 
-/** The call as one writes it. */
+/** The call as source text. */
 function written(op, [args, options], mode) {
   let used = 0;
   const text = (value) => {

@@ -94,7 +94,7 @@ export async function digits(torch, archive) {
 export function shuffled(torch, count) {
   return torch.scope(() => {
     const draw = () => torch.empty([], { dtype: torch.int64 }).random_().item();
-    draw(); // the seed of workers, which nobody uses
+    draw(); // the seed of workers, which is not used
     const generator = new torch.Generator().manual_seed(draw());
     const order = torch.randperm(count, { generator }).tolist();
     generator.free();

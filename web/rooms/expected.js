@@ -1,11 +1,10 @@
-/** What PyTorch made of the sweep's cases, as web/conformance.json has it (tests/parity/conformance.py). */
+/** PyTorch's results for the sweep's cases, from web/conformance.json (tests/parity/conformance.py). */
 import { dtypesOf, MODES } from './sweep.js';
 
 const NAMED = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity };
 const numeric = (value) => NAMED[value] ?? value;
 
-/** How far a number may be from PyTorch's: [relative, absolute], by the dtype of the result. Integers
- * and bools must be equal. */
+/** The tolerance of a number: [relative, absolute], by the dtype of the result. Integers and bools must be equal. */
 function tolerance(dtype, mode) {
   if (mode === 'second order') return dtype === 'float32' ? [1e-3, 1e-4] : [1e-4, 1e-8];
   if (dtype === 'float16' || dtype === 'complex32') return [4e-3, 1e-3];
@@ -22,8 +21,8 @@ const close = (a, b, [rtol, atol]) =>
     ? Math.abs(a - b) <= atol + rtol * Math.abs(b)
     : Number.isNaN(a) && Number.isNaN(b));
 
-/** The file, ready to be asked: `outcome(k, op, mode, dtype)` of the k-th call is a list of leaves like
- * that of sweep.js, the name of an error, or null where nothing is compared. */
+/** Decodes the file: `outcome(k, op, mode, dtype)` of the k-th call is a list of leaves as in sweep.js, the name of an error, or
+ * null if nothing is compared. */
 export function decode(file) {
   const written = [];
   const values = file.values.map((row) =>
@@ -49,7 +48,7 @@ export function decode(file) {
   };
 }
 
-/** Whether an outcome is PyTorch's. */
+/** Whether an outcome agrees with PyTorch's. */
 export function agrees(got, wanted, mode) {
   if (!Array.isArray(got) || !Array.isArray(wanted)) return got === wanted;
   return got.length === wanted.length && got.every((leaf, i) => sameLeaf(leaf, wanted[i], mode));
@@ -65,13 +64,13 @@ function sameLeaf(leaf, wanted, mode) {
   return elements.every((value, i) => close(value, wanted.elements[i], allowed[i]));
 }
 
-/** So many elements the file has in full; of more than that these many and a weighted sum of all. */
+/** The file has up to MOST elements in full; of more elements, SHOWN elements and a weighted sum of all. */
 const MOST = 8;
 const SHOWN = 3;
 const place = (i, length) => Math.floor((i * (length - 1)) / (SHOWN - 1));
 const weight = (i) => 1 + ((7 * i) % 11);
 
-/** The elements as the file has them, and how far each may be off. */
+/** The elements in the file's form, and the tolerance of each. */
 function abridged(elements, [rtol, atol]) {
   const all = Array.from(elements, Number);
   const some =
@@ -85,7 +84,7 @@ function abridged(elements, [rtol, atol]) {
   ];
 }
 
-/** An outcome in words: tensors as nested lists. */
+/** An outcome as text: tensors as nested lists. */
 export function show(outcome) {
   if (outcome === null)
     return 'nothing to compare with: no derivative there, or known to differ for a reason';
@@ -113,11 +112,11 @@ const brief = (value) =>
     ? `${brief(value.re)}${value.im < 0 ? '-' : '+'}${brief(Math.abs(value.im))}j`
     : String(Number(Number(value).toPrecision(7)));
 
-/** Complex numbers of their parts. */
+/** Complex numbers from their parts. */
 const paired = (parts) =>
   Array.from({ length: parts.length / 2 }, (_, i) => ({ re: parts[2 * i], im: parts[2 * i + 1] }));
 
-/** Numbers in the brackets of their shape. */
+/** Numbers as nested lists of this shape. */
 export function nested(shape, flat) {
   if (!shape.length) return brief(flat[0]);
   const step = shape.slice(1).reduce((a, b) => a * b, 1);

@@ -1,4 +1,4 @@
-/** The Graph room: a program, what it printed, and its backwards, given to the player. */
+/** The Graph room: a program, its output, and its backwards in the player. */
 import { make } from './chart.js';
 import { makeDrawing } from './graph/draw.js';
 import { makeEditor } from './graph/editor.js';
@@ -14,14 +14,14 @@ const MOST_VARIABLES = 60;
 const NOTHING = 'Nothing here has a graph: no tensor requires a gradient.';
 const $ = (id) => document.getElementById(id);
 
-/** What a pass is called: "2. backward, line 10". */
+/** The name of a pass: "2. backward, line 10". */
 function passName({ kind, line, create }, i) {
   if (kind === 'none') return 'No backward was run';
   const name = kind === 'grad' ? 'autograd.grad' : 'backward';
   return `${i + 1}. ${name}${line ? `, line ${line}` : ''}${create ? ', create_graph' : ''}`;
 }
 
-/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} opens the room */
 export function mount(section, shell) {
   const output = $('graph-output');
   const drawing = makeDrawing($('graph-view'), (what) => player.choose(what));
@@ -78,7 +78,7 @@ export function mount(section, shell) {
 
   // ---------------------------------------------------------------- running it
 
-  /** Runs the program; if it is asked to meanwhile, once more afterwards. */
+  /** Runs the program; requests made meanwhile run it once more afterwards. */
   async function run() {
     clearTimeout(timer);
     again = true;

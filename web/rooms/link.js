@@ -1,11 +1,11 @@
-/** The page's end of a worker: calls that are answered, events that are told (the other end is serve.js). */
+/** The page's end of a worker: calls with answers, and events (the other end is serve.js). */
 
-/** A worker, made when it is first asked. One that could not be loaded, did not start or died is made anew when
- * it is asked again; what it had been asked is rejected.
+/** A worker, made at the first request. A worker that failed to load or start, or died, is replaced at the next request; its open
+ * requests are rejected.
  * @param {URL} url of its module
- * @param {Record<string, (value: any) => void>} events what to do when the worker tells something
- * @returns {{start: () => Promise<any>, ask: (name: string, value?: any) => Promise<any>, end: () => void}} `start`
- *   gives what the worker's function of that name does, which runs once, before all else */
+ * @param {Record<string, (value: any) => void>} events handlers of the worker's events
+ * @returns {{start: () => Promise<any>, ask: (name: string, value?: any) => Promise<any>, end: () => void}} `start` returns the
+ * result of the worker's function of that name, which runs once, before all others */
 export function link(url, events = {}) {
   const waiting = new Map();
   let worker = null;
@@ -61,7 +61,7 @@ export function link(url, events = {}) {
       await start();
       return post(name, value);
     },
-    /** Stops it at once, whatever it does; what was asked is never answered. */
+    /** Stops the worker at once; open requests are never answered. */
     end,
   };
 }

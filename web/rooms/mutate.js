@@ -12,7 +12,7 @@ const [WIDTH, HEIGHT] = [640, 320];
 const px = (w) => (WIDTH * (w + 2)) / 4;
 const py = (y) => HEIGHT - (HEIGHT * (y + 0.25)) / 1.5;
 
-/** A tangent of some length on the screen, whatever its slope. */
+/** A tangent with the same length on the screen for every slope. */
 function tangent(w, y, slope, name) {
   const [dx, dy] = [px(1) - px(0), (py(1) - py(0)) * slope];
   const scale = 210 / Math.hypot(dx, dy);
@@ -82,7 +82,7 @@ function show(found) {
   draw({ w: Number($('mutate-w').value), ...found });
 }
 
-/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} opens the room */
 export function mount(section, shell) {
   const worker = link(new URL('mutate.worker.js', import.meta.url));
   let ready = false;
@@ -103,7 +103,7 @@ export function mount(section, shell) {
     return { w, x, writes };
   }
 
-  /** One experiment at a time; what changes meanwhile is tried afterwards. */
+  /** Runs one experiment at a time; changes made meanwhile are tried afterwards. */
   async function update() {
     read();
     stale = true;
@@ -123,7 +123,7 @@ export function mount(section, shell) {
   }
 
   section.addEventListener('input', (event) => {
-    const to = /^mutate-to-(.)$/.exec(event.target.id); // who moves the slider wants the write
+    const to = /^mutate-to-(.)$/.exec(event.target.id); // moving the slider switches the write on
     if (to) $(`mutate-on-${to[1]}`).checked = true;
     update();
   });

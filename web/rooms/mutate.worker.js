@@ -23,14 +23,14 @@ function write(tensors, writes) {
 
 const gradients = ({ w, x }) => ({ w: w.grad.item(), x: x.grad.item() });
 
-/** Backward as an engine computes it that kept the tensors themselves: their values of now. */
+/** The backward of an engine that keeps the tensors themselves instead of snapshots: it uses their present values. */
 function aliased({ w, x, h }) {
   const [W, X, H] = [w.item(), x.item(), h.item()];
   const through = 2 * H * (1 - H * H);
   return { w: through * X, x: through * W };
 }
 
-/** What PyTorch says, or null if it has nothing against it. */
+/** PyTorch's error, or null if there is none. */
 function checked(w, x, writes) {
   try {
     torch.autograd.graph.set_saved_tensor_mode('check', () => {

@@ -1,11 +1,11 @@
-/** The pad: strokes of a pen, and what they are as 8 x 8 pixels made as the data set's were. */
+/** The pad: strokes of a pen, and their reduction to 8 x 8 pixels as in the data set. */
 
 const SIZE = 288;
 const PEN = 24;
 const STEP = 12;
 
-/** Ink of a drawing as the digits were made: its box fitted into 32 x 32 bits, counted by blocks of
- * 4 x 4. @param {HTMLCanvasElement} canvas @returns {number[] | null} 64 shares of ink, null if blank */
+/** The ink of a drawing, reduced as the data set's digits: its box fitted into 32 x 32 bits, counted by blocks of 4 x 4. @param
+ * {HTMLCanvasElement} canvas @returns {number[] | null} 64 shares of ink, null if blank */
 function reduce(canvas) {
   const { data } = canvas.getContext('2d').getImageData(0, 0, SIZE, SIZE);
   let [left, top, right, bottom] = [SIZE, SIZE, -1, -1];
@@ -44,12 +44,12 @@ function reduce(canvas) {
 }
 
 /** Makes a canvas a pad. @param {HTMLCanvasElement} canvas
- * @param {(pixels: number[] | null) => void} changed is told after each stroke
+ * @param {(pixels: number[] | null) => void} changed called after each stroke
  * @returns {{clear: () => void, put: (pixels: number[]) => void, redraw: () => void}} */
 export function makePad(canvas, changed) {
   const pen = canvas.getContext('2d', { willReadFrequently: true });
-  let strokes = []; // lists of points, or a list of 64 pixels that was put there
-  let hand = null; // where the keyboard's pen stands: {x, y, down}
+  let strokes = []; // lists of points, or a list of 64 pixels given to `put`
+  let hand = null; // the keyboard's pen: {x, y, down}
   const ink = () => getComputedStyle(canvas).color;
 
   function draw({ marks = true } = {}) {
@@ -135,7 +135,7 @@ export function makePad(canvas, changed) {
   return {
     clear,
     redraw: draw,
-    /** Puts an image there, in place of what was drawn. */
+    /** Shows an image instead of the drawing. */
     put(pixels) {
       strokes = [];
       draw();

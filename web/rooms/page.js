@@ -1,9 +1,8 @@
 /**
- * The page's shell: the address chooses a room, and a room comes alive when it is first shown.
+ * The page's shell: the address selects a room, and a room is mounted when it is first shown.
  *
- * A room is a module with `mount(section, shell)`: it fills `<section id=…>` and gives the function that opens
- * the room, to be called again after it has failed. Which section is visible is decided by style.css alone, so
- * that the first paint waits for no script.
+ * A room is a module with `mount(section, shell)`: it fills `<section id=…>` and returns the function that opens the room, which is
+ * called again after a failure. Only style.css decides which section is visible, so that the first paint waits for no script.
  */
 
 import { mount as conformance } from './conformance.js';
@@ -13,23 +12,23 @@ import { mount as train } from './train.js';
 
 const ROOMS = { train, mutate, graph, conformance };
 const TITLE = document.title;
-const rooms = new Map(); // of those that were shown: what opens it, and the opening unless it failed
+const rooms = new Map(); // rooms that were shown: the opening function, and its promise unless it failed
 const $ = (id) => document.getElementById(id);
 
-/** What a room may say at the top of the page. @typedef {typeof shell} Shell */
+/** Functions with which a room reports errors at the top of the page. @typedef {typeof shell} Shell */
 const shell = {
-  /** Tells of an error, until something succeeds. @param {string} text */
+  /** Shows an error, until `well` is called. @param {string} text */
   fail(text) {
     $('problem').textContent = text;
   },
 
-  /** Something succeeded. */
+  /** Clears the error. */
   well() {
     $('problem').textContent = '';
   },
 };
 
-/** The room of the address, or the first. */
+/** The room in the address, or the first room. */
 const current = () => (location.hash.slice(1) in ROOMS ? location.hash.slice(1) : 'train');
 
 async function show() {
@@ -62,7 +61,7 @@ async function open(name) {
   }
 }
 
-/** Why the engine cannot run here, or null. The bytes are a function that makes a zero vector. */
+/** The reason why the engine cannot run here, or null. The bytes are a function that makes a zero vector. */
 function lacking() {
   if (typeof WebAssembly !== 'object')
     return 'This browser has no WebAssembly: the engine cannot run here.';
@@ -75,7 +74,7 @@ function lacking() {
   return null;
 }
 
-/** Has all files of the page kept for a time without a network: see offline.js. */
+/** Lets the service worker cache all files of the page for use without a network: see offline.js. */
 async function keep() {
   if (!('serviceWorker' in navigator)) return;
   await navigator.serviceWorker.register(new URL('../offline.js', import.meta.url));
@@ -88,7 +87,7 @@ if (lack) {
   $('status').textContent = '';
   shell.fail(lack);
 } else {
-  const kept = () => keep().catch(() => {}); // without, the page needs a network
+  const kept = () => keep().catch(() => {}); // without it the page needs a network
   addEventListener('hashchange', show);
   addEventListener('online', () => Promise.all([open(current()), kept()]));
   show().then(kept);

@@ -8,7 +8,7 @@ function colour(name) {
   return probe.getImageData(0, 0, 1, 1).data.slice(0, 3);
 }
 
-/** Ink of 0..1 as an image with one pixel an element. */
+/** Draws ink of 0..1 as an image with a pixel for each element. */
 export function drawInk(canvas, pixels, width = 8, height = pixels.length / width) {
   const ink = colour('--ink');
   drawColoured(canvas, pixels, width, height, (value) => [
@@ -17,7 +17,7 @@ export function drawInk(canvas, pixels, width = 8, height = pixels.length / widt
   ]);
 }
 
-/** Values by sign: blue above zero, orange below, stronger the farther away. */
+/** Draws values by sign: blue above zero, orange below, stronger farther from zero. */
 export function drawSigned(canvas, values, width, height = values.length / width) {
   const most = values.reduce((a, v) => Math.max(a, Math.abs(v)), 0) || 1;
   const [above, below] = [colour('--value'), colour('--grad')];
@@ -36,7 +36,7 @@ function drawColoured(canvas, values, width, height, rgba) {
   pen.putImageData(image, 0, 0);
 }
 
-/** Images of 8 x 8 weights side by side, `columns` in a row, a pixel between them. */
+/** Draws images of 8 x 8 weights, `columns` in a row, with a pixel between them. */
 export function drawTiles(canvas, tiles, columns) {
   canvas.width = 9 * columns - 1;
   canvas.height = 9 * Math.ceil(tiles.length / columns) - 1;

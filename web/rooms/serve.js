@@ -1,9 +1,9 @@
-/** A worker's end of link.js: answers what the page asks, tells what it did not ask for. */
+/** A worker's end of link.js: answers the page's calls, and sends events. */
 
-/** Tells the page something. */
+/** Sends an event to the page. */
 export const tell = (event, value) => postMessage({ event, value });
 
-/** Answers the page's calls by functions of these names; what they throw reaches the caller. */
+/** Answers the page's calls with the functions of these names; their errors are passed to the caller. */
 export function serve(answers) {
   globalThis.onmessage = async ({ data: { id, name, value } }) => {
     try {
@@ -18,7 +18,7 @@ const channel = new MessageChannel();
 const resumes = [];
 channel.port1.onmessage = () => resumes.shift()();
 
-/** Lets messages in: a turn of the event loop, without the delay that timers have. */
+/** Waits for a turn of the event loop, in which messages arrive, without the delay of timers. */
 export const breathe = () =>
   new Promise((resume) => {
     resumes.push(resume);

@@ -1,7 +1,7 @@
 /**
- * A case of the op sweep: a call of an op in one dtype and one mode, and what it comes to.
+ * A case of the op sweep: a call of an op in one dtype and one mode, and its outcome.
  *
- * The calls are written down by tests/sweep.py, whose twin this is; nothing here knows of an op.
+ * tests/sweep.py, the Python version of this file, writes the calls; nothing here depends on an op.
  */
 import { Coded, EngineError } from '../engine.js';
 import { TAG } from '../enumerations.js';
@@ -14,7 +14,7 @@ const [HALVES, COMPLEX] = [
 ];
 const WIDER = [...HALVES, ...COMPLEX];
 const WITHOUT_ARRAY = { float16: 'float32', bfloat16: 'float32', complex32: 'complex64' };
-/** What is done with a call, and in which dtypes. */
+/** The modes of a call, with their dtypes. */
 export const MODES = {
   'forward': DTYPES,
   'backward': FLOATS,
@@ -25,23 +25,23 @@ export const MODES = {
 
 const WIDER_MODES = ['forward', 'backward', 'in-place', 'view'];
 
-/** The dtypes in which an op has cases: in some modes its own come after those of all. */
+/** The dtypes in which an op has cases: in some modes those of all ops, then its own. */
 export const dtypesOf = (op, mode) =>
   WIDER_MODES.includes(mode) ? [...MODES[mode], ...(op.dtypes ?? [])] : MODES[mode];
 
-/** The op as the library offers it. */
+/** The library's function of an op. */
 function find(torch, id) {
   const path = id.split('.');
   if (path[0] === 'Tensor') return (self, ...rest) => self[path[1]](...rest);
   return path.reduce((found, name) => found[name], torch);
 }
 
-/** Whether an op has a case in this mode: not all can write to their first argument. */
+/** Whether an op has a case in this mode: in-place calls need an in-place form and a tensor first. */
 export const applies = (op, call, mode) =>
   mode !== 'in-place' || Boolean(op.inplace && call[0][0]?.tensor !== undefined);
 
-/** What a case gives: a list of numbers, strings, null and {dtype, shape, elements}, or the name of
- * an error; undefined if the op has no such case. */
+/** The outcome of a case: a list of numbers, strings, null and {dtype, shape, elements}, or the name of an error; undefined if the
+ * op has no such case. */
 export function run(torch, tensors, op, call, mode, dtype) {
   if (!applies(op, call, mode)) return undefined;
   try {
@@ -54,7 +54,7 @@ export function run(torch, tensors, op, call, mode, dtype) {
   }
 }
 
-/** One call in one dtype; the tensors that it makes on the way. */
+/** One call in one dtype, and the tensors that it makes. */
 class Case {
   constructor(torch, tensors, dtype, mode) {
     Object.assign(this, { torch, tensors, dtype, mode, leaves: [] });
@@ -74,13 +74,13 @@ class Case {
     return ['backward', 'second order'].includes(this.mode) ? grads : [result, grads];
   }
 
-  /** By each leaf, of the sum of the result's squares; in second order once more. */
+  /** The gradients of the sum of the result's squares by each leaf; in second order, differentiated again. */
   gradients(result) {
     const { torch, mode } = this;
     const again = mode === 'second order';
     const recorded = (values) => values.filter((t) => t instanceof torch.Tensor && t.requires_grad);
     const grad = (of, create_graph) =>
-      WIDER.includes(this.dtype) // of these types there may be no sum
+      WIDER.includes(this.dtype) // these dtypes may have no sum
         ? torch.autograd.grad(of, this.leaves, {
             grad_outputs: of.map((t) => t.detach().mul(2)),
             allow_unused: true,
@@ -98,7 +98,7 @@ class Case {
     return found.length ? grad(found, false) : [];
   }
 
-  /** An argument as the library takes it. */
+  /** Converts an argument of the description for the library. */
   made(value) {
     if (Array.isArray(value))
       return value.map((item) =>
@@ -124,13 +124,13 @@ class Case {
 
 const number = (text) => Number(text.replace('inf', 'Infinity'));
 
-/** A float, also where its value is whole; among the elements of a list a number like others. */
+/** A float, also if its value is whole; within lists it is an ordinary number. */
 function float(text) {
   const value = number(text);
   return Number.isInteger(value) ? new Coded(TAG.FLOAT, bits(value)) : value;
 }
 
-/** The numbers of a tensor of the description in a dtype. */
+/** The elements of a described tensor in a dtype. */
 export function elements(what, dtype) {
   if (FLOATS.includes(dtype) || HALVES.includes(dtype)) return what.float.map((v) => v / 1024);
   if (COMPLEX.includes(dtype)) {
@@ -145,7 +145,7 @@ export function elements(what, dtype) {
       : what.int;
 }
 
-/** The elements and shape of a larger tensor, of which these are every other element, or the second. */
+/** The elements and shape of a larger tensor that has these as every other element, or as the second. */
 function outer(data, shape) {
   if (!shape.length) return [[0, data[0]], [2]];
   const row = shape.at(-1);
@@ -156,7 +156,7 @@ function outer(data, shape) {
   return [wide, [...shape.slice(0, -1), 2 * row + 1]];
 }
 
-/** That part of such a tensor. */
+/** The part of a tensor of `outer` that has the given elements. */
 function inner(torch, tensor) {
   const { shape } = tensor;
   return shape.length === 1 && shape[0] === 2
@@ -170,7 +170,7 @@ function leaves(torch, result, blank) {
   return flat(result).map((value) => {
     if (value instanceof torch.Tensor) {
       const { dtype, shape } = value;
-      const plain = WITHOUT_ARRAY[dtype.name] // the same numbers, of which there are arrays
+      const plain = WITHOUT_ARRAY[dtype.name] // in a dtype that has arrays
         ? value.detach().to(torch[WITHOUT_ARRAY[dtype.name]])
         : value;
       return { dtype: dtype.name, shape, elements: blank ? null : plain.toTypedArray() };
@@ -181,7 +181,7 @@ function leaves(torch, result, blank) {
 
 const text = new TextEncoder();
 
-/** An outcome as pieces of bytes, the same in each language: numbers as float64, NaN in one form. */
+/** An outcome as pieces of bytes, equal in each language: numbers as float64, with one bit pattern for NaN. */
 export function encode(outcome) {
   if (typeof outcome === 'string') return [text.encode(`${outcome}\n`)];
   return outcome.flatMap((leaf) => {
@@ -196,6 +196,6 @@ export function encode(outcome) {
 
 const PYTHON = { true: 'True', false: 'False', null: 'None' };
 
-/** Those of a float64. */
+/** The bits of a float64. */
 const bits = (value) =>
   Number.isNaN(value) ? 0x7ff8000000000000n : new BigInt64Array(Float64Array.of(value).buffer)[0];

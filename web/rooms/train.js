@@ -1,4 +1,4 @@
-/** The Train room: what its worker tells, drawn; what the reader does, asked of the worker. */
+/** The Train room: draws the worker's events, and passes the reader's actions to the worker. */
 import { chart, make } from './chart.js';
 import { link } from './link.js';
 import { makePad } from './pad.js';
@@ -12,7 +12,7 @@ const text = (id, value, className = '') => Object.assign($(id), { textContent: 
 const logarithm = (low, high) => (value) =>
   Math.log(Math.max(value, low) / low) / Math.log(high / low);
 
-/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} opens the room */
 export function mount(section, shell) {
   const loss = chart($('train-loss'), {
     label: 'Training loss of every step, on a logarithmic scale',
@@ -147,7 +147,7 @@ export function mount(section, shell) {
   $('pad-shares').append(...bars);
 
   function showShares(shares) {
-    if (!shares || !drawn) return; // what was cleared meanwhile is not read
+    if (!shares || !drawn) return; // the drawing may be cleared by now
     const best = shares.indexOf(Math.max(...shares));
     bars.forEach((bar, i) => {
       bar.className = i === best ? 'best' : '';

@@ -8,9 +8,9 @@ const DATA = new URL('../../pygrad/datasets/digits.npz', import.meta.url);
 const SHOWN = 60;
 const UNITS = 32;
 const EPOCHS = 30;
-const TURN = 60; // milliseconds between two looks at what the page asks
+const TURN = 60; // milliseconds between two checks for the page's requests
 let torch, sets, model, drawing;
-let running = 0; // the number of the training that may go on
+let running = 0; // the number of the training that may continue
 
 async function start() {
   torch = await load();
@@ -25,7 +25,7 @@ async function start() {
   };
 }
 
-/** The shares that the network gives to the ten digits, or null without a network or a drawing. */
+/** The network's shares of the ten digits, or null without a network or a drawing. */
 function classify() {
   if (!model || !drawing) return null;
   const { training } = model;
@@ -42,7 +42,7 @@ function classify() {
   return shares;
 }
 
-/** Trains; tells `steps` some times a second and `epoch` after each epoch. True if it went to its end. */
+/** Trains; tells `steps` some times a second and `epoch` after each epoch. True if it was not replaced by another training. */
 async function run(seed) {
   const mine = ++running;
   model = makeNetwork(torch, seed);

@@ -1,6 +1,6 @@
 /**
- * The package's entry on development servers. Vite's bundles dependencies ahead, which parts engine.js from the
- * binary that it finds by its own address (Vite 8 mends that, 7 and older do not). A .jsx with a query it leaves in
- * its place, and so all that lies behind: also where another dependency imports the package.
+ * The package's entry on development servers. Vite bundles dependencies in advance, which separates engine.js from the binary that
+ * it finds by its own address (fixed in Vite 8). Vite leaves a .jsx with a query in its place, with all modules behind it, also if
+ * another dependency imports the package.
  */
 export { load } from './apart.jsx?in-its-place';

@@ -1,4 +1,4 @@
-/** The drawing of a recorded graph: made once a pass, then only classes and texts change. */
+/** The drawing of a recorded graph: made once for each pass; then only classes and texts change. */
 import { make } from '../chart.js';
 import { layout } from './layout.js';
 import { called, edgeFinder } from './replay.js';
@@ -8,11 +8,11 @@ const CHAR = 7.3; // width of a character of the drawing's type
 const LINE = 17;
 const PAD = 12;
 const MARGIN = 30;
-const SEED = 34; // room above a root for the gradient it is given
+const SEED = 34; // room above a root for its gradient
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-/** What a saved value is called in its box. */
+/** The text for a saved value in its box. */
 function chipText({ field, of, text, tensor }) {
   const version = of && of.now !== of.saved ? ` v${of.saved}→${of.now}` : of ? ` v${of.saved}` : '';
   return shortened(`${field}${tensor ? version : ` = ${text}`}`, 26);
@@ -35,8 +35,8 @@ function linesOf(node) {
 }
 
 /** Makes a drawing in `host`.
- * @param {HTMLElement} host it scrolls
- * @param {(what: {kind: 'node' | 'edge', id: number}) => void} chosen is told what the reader chooses */
+ * @param {HTMLElement} host the scrolling element
+ * @param {(what: {kind: 'node' | 'edge', id: number}) => void} chosen called with the reader's choice */
 export function makeDrawing(host, chosen) {
   let pass, placed, middles, svg, boxes, arrows, seeds, catches, edgeOf;
   let scale = 1;
@@ -127,7 +127,7 @@ export function makeDrawing(host, chosen) {
       };
     });
     placed = layout(sizes, shifted);
-    // The labels of one node's edges keep out of each other's way.
+    // Spreads the labels of one node's edges.
     middles = placed.edges.map(({ at }, i) =>
       at(
         slots[pass.edges[i].from] === 1
@@ -179,7 +179,7 @@ export function makeDrawing(host, chosen) {
     zoom(0);
   }
 
-  /** Larger (1), smaller (-1), or as fits (0). */
+  /** Zooms in (1), out (-1), or to fit (0). */
   function zoom(direction) {
     if (!svg) return;
     const [width, height] = [placed.width + 2 * MARGIN, placed.height + SEED + MARGIN];
@@ -236,7 +236,7 @@ export function makeDrawing(host, chosen) {
     if (state.event?.node !== undefined) reveal(state.event.node);
   }
 
-  /** Scrolls the host, and never the page, until a node is seen. */
+  /** Scrolls the host, not the page, until a node is visible. */
   function reveal(id) {
     const [x, y] = [(placed.nodes[id].x + MARGIN) * scale, (placed.nodes[id].y + SEED) * scale];
     const { scrollLeft, scrollTop, clientWidth, clientHeight } = host;
@@ -301,7 +301,7 @@ export function makeDrawing(host, chosen) {
     choose(...to());
   }
 
-  /** Points out the nodes that a line of the program made. */
+  /** Highlights the nodes that a line of the program made. */
   function point(line) {
     boxes?.forEach((made, id) => made.toggleAttribute('data-line', pass.nodes[id].line === line));
   }

@@ -1,4 +1,4 @@
-/** A small editor: a text area over its own coloured text, with numbers and marks on lines. */
+/** A small editor: a text area over its coloured text, with line numbers and marks. */
 import { make } from '../chart.js';
 
 const TOKENS = new RegExp(
@@ -33,8 +33,8 @@ function paint(source) {
 }
 
 /** Makes an editor in `host`.
- * @param {HTMLElement} host @param {{changed: () => void, run: () => void, at: (line: number) => void}} told
- *   `at` is told in which line the caret is
+ * @param {HTMLElement} host @param {{changed: () => void, run: () => void, at: (line: number) => void}} told `at` is called with
+ * the caret's line
  * @returns {{value: string, mark: (kind: string, line: number | null) => void}} `mark` puts a class on one line */
 export function makeEditor(host, { changed, run, at }) {
   const painted = make('pre', { 'class': 'paint', 'aria-hidden': 'true' });

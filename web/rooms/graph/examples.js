@@ -1,4 +1,4 @@
-/** Programs to begin with, in the style of torch.js. */
+/** Example programs, in the style of torch.js. */
 export const EXAMPLES = {
   'An expression': `// Edit me: I run as you type.
 const x = torch.tensor(0.8, { requires_grad: true });

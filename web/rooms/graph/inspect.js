@@ -1,4 +1,4 @@
-/** The inspector: what is chosen in the drawing, in words, numbers and colours. */
+/** The inspector: the chosen part of the drawing in words, numbers and colours. */
 import { make } from '../chart.js';
 import { drawSigned } from '../pixels.js';
 import { called } from './replay.js';
@@ -6,7 +6,7 @@ import { brief } from './summary.js';
 
 const MOST_CELLS = 64;
 
-/** Numbers as a table, coloured by sign, or an image where there are many. */
+/** Numbers as a table coloured by sign, or as an image if there are many. */
 function elementsOf({ values, rows, columns, high, low }) {
   if (!values.length) return make('p', { class: 'quiet' }, 'no elements');
   if (values.length > MOST_CELLS) {
@@ -58,7 +58,7 @@ function tensorBlock(title, summary, kind, remark = '') {
   return block;
 }
 
-/** What a saved value is, and what has become of the tensor it was saved of. */
+/** A saved value, and later writes to the tensor that it was saved from. */
 function savedBlock({ field, tensor, text, of }) {
   if (!tensor)
     return make(
@@ -103,7 +103,7 @@ function nodeParts(node, pass, state) {
   return [...parts, ...node.saved.map(savedBlock)];
 }
 
-/** Fills `host` with what is chosen, as it is in a state of the replay.
+/** Fills `host` with the chosen part, in a state of the replay.
  * @param {{kind: 'node' | 'edge', id: number} | {kind: 'variable', variable: any}} what */
 export function inspect(host, what, pass, state) {
   let title, facts, parts;

@@ -1,9 +1,9 @@
 /**
- * Where the nodes of a directed graph without cycles are drawn: in layers from the roots down.
+ * The layout of a directed acyclic graph, in layers from the roots down.
  *
- * The steps are Sugiyama's: layers by longest path, a dummy for each layer that an edge crosses, an
- * order within the layers with few crossings, and then places near the neighbours' mean, by isotonic
- * regression, which is exact. Nothing recurses, and nothing here knows what the nodes mean.
+ * The steps are Sugiyama's: layers by longest path, a dummy for each layer that an edge crosses, an order within the layers with
+ * few crossings, and places near the neighbours' mean by isotonic regression, which is exact. Nothing recurses, and nothing depends
+ * on the meaning of nodes.
  */
 
 const GAP = 26; // between neighbours in a layer
@@ -29,8 +29,8 @@ function layersOf(count, edges) {
   return layer;
 }
 
-/** Cells: the nodes, and a dummy of no width for each layer that an edge crosses. Links join cells of
- * neighbouring layers; `shift` is where on the upper cell's lower side the link leaves it. */
+/** Cells: the nodes, and a dummy of no width for each layer that an edge crosses. Links join cells of neighbouring layers; `shift`
+ * is the place on the upper cell's lower side where the link leaves it. */
 function subdivide(nodes, edges) {
   const layer = layersOf(nodes.length, edges);
   const cells = nodes.map(({ width, height }, i) => ({
@@ -59,7 +59,7 @@ function subdivide(nodes, edges) {
   return { cells, routes };
 }
 
-/** How many pairs of links cross between the layers. */
+/** The number of pairs of links that cross between the layers. */
 function crossings(rows, cells) {
   let count = 0;
   for (const row of rows) {
@@ -115,8 +115,8 @@ function order(cells) {
   return best;
 }
 
-/** The places nearest to the wanted ones that keep the order and the gaps: blocks of cells that touch
- * move as one to the weighted mean of what they want. */
+/** The places nearest to the wanted ones that keep the order and the gaps: blocks of touching cells move together to the weighted
+ * mean of their wanted places. */
 function settle(row, cells, wanted) {
   let offset = 0;
   const blocks = [];
@@ -166,7 +166,7 @@ function place(rows, cells) {
   for (const row of rows) pull(row, ['up', 'down']);
 }
 
-/** A smooth way through points, leaving and arriving upright. */
+/** A smooth path through points, vertical at both ends. */
 function curve(points) {
   let path = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
   for (let i = 1; i < points.length; i++) {
@@ -177,7 +177,7 @@ function curve(points) {
   return path;
 }
 
-/** A point on the first stretch of such a way. */
+/** A point on the first segment of such a path. */
 function along([[x0, y0], [x1, y1]], t) {
   const half = (y1 - y0) / 2;
   const mix = (a, b, c, d) =>
@@ -185,7 +185,7 @@ function along([[x0, y0], [x1, y1]], t) {
   return [mix(x0, x0, x1, x1), mix(y0, y0 + half, y1 - half, y1)];
 }
 
-/** Where each edge arrives on the upper side of its node: side by side, in the order in which they come. */
+/** The place of each edge's end on the upper side of its node: side by side, in the order of their origins. */
 function arrivals(cells, routes) {
   const shifts = new Array(routes.length).fill(0);
   const arriving = new Map();
@@ -205,11 +205,10 @@ function arrivals(cells, routes) {
 
 /** Lays a graph out.
  * @param {{width: number, height: number}[]} nodes
- * @param {{from: number, to: number, shift?: number}[]} edges by index of node; `shift` is where the edge
- *   leaves the lower side of its node, from its middle
- * @returns {{width: number, height: number, nodes: {x: number, y: number, layer: number}[],
- *   edges: {path: string, at: (t: number) => [number, number]}[]}} middles of nodes; paths of edges, and
- *   points on their first stretch */
+ * @param {{from: number, to: number, shift?: number}[]} edges by index of node; `shift` is the distance from the middle of the
+ * node's lower side at which the edge leaves
+ * @returns {{width: number, height: number, nodes: {x: number, y: number, layer: number}[], edges: {path: string, at: (t: number)
+ * => [number, number]}[]}} middles of nodes; paths of edges, and points on their first segment */
 export function layout(nodes, edges) {
   if (!nodes.length) return { width: 0, height: 0, nodes: [], edges: [] };
   const { cells, routes } = subdivide(nodes, edges);

@@ -1,16 +1,16 @@
-/** The replay of a recorded backward: steps, scrubs, rewinds, plays, and shows what is chosen. */
+/** The replay of a recorded backward: steps, scrubs, rewinds, plays, and shows the chosen part. */
 import { make } from '../chart.js';
 import { inspect } from './inspect.js';
 import { describe, stateAt } from './replay.js';
 
-const BEAT = 700; // milliseconds between two events when it plays
+const BEAT = 700; // milliseconds between two events while playing
 const $ = (id) => document.getElementById(id);
 
-/** Makes the buttons, the slider, the list of events and the inspector work.
+/** Connects the buttons, the slider, the list of events and the inspector.
  * @param {ReturnType<import('./draw.js').makeDrawing>} drawing
- * @param {(line: number | null) => void} pointAt is told which line of the program is being looked at
- * @returns {{show: (pass: any) => void, choose: (what: any) => void}} `show` begins with a pass; `choose`
- *   takes a node, an edge or a variable to look at, as `inspect` does */
+ * @param {(line: number | null) => void} pointAt called with the line of the program that is shown
+ * @returns {{show: (pass: any) => void, choose: (what: any) => void}} `show` begins with a pass; `choose` takes a node, an edge or
+ * a variable to look at, as `inspect` does */
 export function makePlayer(drawing, pointAt) {
   let pass = null;
   let state = null;
@@ -30,7 +30,7 @@ export function makePlayer(drawing, pointAt) {
     $('graph-play').disabled = !end();
   }
 
-  /** Marks the event in the list, which scrolls to it. */
+  /** Marks the event in the list and scrolls to it. */
   function markRow() {
     const list = $('graph-events');
     list.querySelector('[aria-current]')?.removeAttribute('aria-current');

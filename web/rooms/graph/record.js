@@ -1,6 +1,6 @@
 /**
- * Records what a program does with the graph: which line made which node, what nodes saved and of
- * which tensors, and each backward as a list of events, in the order in which hooks saw them.
+ * Records a program's use of the graph: the line that made each node, the saved values of nodes and the tensors they come from, and
+ * each backward as a list of events, in the order in which hooks saw them.
  *
  * The library is instrumented once, through its public functions; the record is plain data.
  */
@@ -10,9 +10,9 @@ import { summarise, versionOf } from './summary.js';
 const MOST_PASSES = 24;
 const MOST_NODES = 200;
 const MOST_EVENTS = 4000;
-const WATCHER = -1; // the engine's number for what it tells of walks back
+const WATCHER = -1; // the engine's number for the watcher of walks
 let torch;
-/** The record that is being made, or null. */
+/** The record in progress, or null. */
 let run = null;
 
 const isTensor = (value) => value instanceof torch.Tensor;
@@ -22,7 +22,7 @@ const summary = (tensor) => (tensor ? quietly(() => summarise(tensor)) : null);
 
 // ---------------------------------------------------------------- which line made which node
 
-/** Where a tensor's first element is: the same for a tensor and what was saved of it. */
+/** The address and shape of a tensor: equal for a tensor and its saved snapshot. */
 function addressOf(tensor) {
   const engine = torch._engine;
   const storage = engine.u32(tensor.alive() + engine.layout.storage);
@@ -33,14 +33,14 @@ function addressOf(tensor) {
   return `${first} ${tensor.shape}`;
 }
 
-/** The names under which a node keeps what it saved. */
+/** The names of a node's saved values. */
 const savedFields = (node) =>
   Object.getOwnPropertyNames(Object.getPrototypeOf(node)).filter((name) =>
     name.startsWith('_saved_'),
   );
 
-/** What a node saved, by name. What a hook packed stays packed, as to read it would run the program's
- * hooks; a getter that fails tells why. */
+/** The saved values of a node, by name. Packed values stay packed, as reading them would run the program's hooks; a failing getter
+ * gives its reason. */
 function readSaved(node) {
   const read = (name, get, raw) => {
     try {
@@ -67,7 +67,7 @@ function readSaved(node) {
       );
 }
 
-/** Remembers of the new nodes behind a result the line, and of which arguments they saved what. */
+/** Records for the new nodes behind a result the line, and the arguments that their saved values come from. */
 function note(result, args) {
   const line = here();
   const given = [...args.flat(), result].flat().filter(isTensor);
@@ -109,7 +109,7 @@ function noted(fn) {
   };
 }
 
-/** What makes no node, or what the record itself is made with. */
+/** Functions that make no node, or that the recorder itself uses. */
 const UNTOUCHED = new Set([
   'constructor',
   'scope',
@@ -127,7 +127,7 @@ const UNTOUCHED = new Set([
   'is_inference',
 ]);
 
-/** Puts `noted` around the functions of an object that is written in lower case: ops, not classes. */
+/** Wraps the functions of an object in `noted`, if their names are lower case: ops, not classes. */
 function noteAll(object) {
   for (const [name, { value, writable }] of Object.entries(
     Object.getOwnPropertyDescriptors(object),
@@ -139,7 +139,7 @@ function noteAll(object) {
 
 // ---------------------------------------------------------------- the names of the program
 
-/** The tensors of the program by name: variables, what arrays and plain objects hold, parameters. */
+/** The tensors of the program by name: variables, elements of arrays and plain objects, parameters. */
 function namedTensors() {
   const found = [];
   const add = (name, value, deep) => {
@@ -244,7 +244,7 @@ function walk(roots) {
 
 // ---------------------------------------------------------------- one backward
 
-/** The pass that is going on: the innermost. */
+/** The current pass: the innermost. */
 const current = () => run?.open.at(-1);
 
 function tell(event) {
@@ -254,7 +254,7 @@ function tell(event) {
   else pass.truncated = true;
 }
 
-/** Opens a pass; false if nothing is recorded. A root or an input of null stands for an edge, which is not shown. */
+/** Opens a pass; false if nothing is recorded. A null root or input is an edge, which is not shown. */
 function begin(kind, given, grads, wanted, retain, create) {
   const roots = given.filter(Boolean);
   const seeds = grads.filter((_, i) => given[i]);
@@ -314,7 +314,7 @@ function begin(kind, given, grads, wanted, retain, create) {
   return true;
 }
 
-/** Closes the innermost pass, with the gradients that it found, or because something was thrown. */
+/** Closes the innermost pass, with the gradients that it found, or after an error. */
 function end(result, thrown = false) {
   const pass = run.open.pop();
   pass.handles.forEach((handle) => handle.remove());
@@ -335,7 +335,7 @@ function end(result, thrown = false) {
 
 const raw = {};
 
-/** What the engine tells of walks back: see host_watcher in wasm_core/tape/host.h. */
+/** The function to which the engine reports walks: see wasm_core/walk/watch.h. */
 function watcher() {
   const started = [];
   let found = null;
@@ -343,7 +343,7 @@ function watcher() {
     if (what === 0) {
       const [count, , retain, create, accumulate, rows, ...handles] = words;
       const all = tensors(handles);
-      const wanted = rows ? [] : all.slice(2 * count); // the results of many backwards in one are not those of one
+      const wanted = rows ? [] : all.slice(2 * count); // results of stacked backwards are not shown
       started.push(
         begin(
           accumulate ? 'backward' : 'grad',
@@ -377,7 +377,7 @@ function watchUnpacking(graph) {
   };
 }
 
-/** Puts an event around each hook that the program registers. */
+/** Makes an event of each call of a hook that the program registers. */
 function watchHooks() {
   const watched = (what, fn, owner) => {
     const line = here();
@@ -408,7 +408,7 @@ function watchHooks() {
 /** Instruments a library; once. */
 export function instrument(library) {
   torch = library;
-  Error.stackTraceLimit = 60; // the program's frame lies under those of modules and hooks
+  Error.stackTraceLimit = 60; // the program's frame is below those of modules and hooks
   watchHooks();
   watchUnpacking(torch.autograd.graph);
   for (const space of [
@@ -428,7 +428,7 @@ export function instrument(library) {
   torch.nn.Module.prototype.call = noted(torch.nn.Module.prototype.call);
 }
 
-/** Runs `program(names)` and records it; what it throws is passed on, with what was recorded as `record`.
+/** Runs `program(names)` and records it; its error is thrown on, with the record so far as `record`.
  * @param {string} source @param {(names: (look: (name: string) => any) => void) => void} program */
 export function record(source, program) {
   run = {
@@ -461,7 +461,7 @@ export function record(source, program) {
   }
 }
 
-/** Makes plain data of the record, while its tensors are alive. */
+/** Converts the record to plain data, while its tensors are alive. */
 function finish() {
   const named = namedTensors();
   if (!run.passes.length) {

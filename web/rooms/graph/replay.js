@@ -1,13 +1,13 @@
-/** A recorded backward after any number of its events: the record is replayed, nothing is computed. */
+/** The state of a recorded backward after any number of its events, from the record alone. */
 import { label } from './summary.js';
 
-/** What a node is called: its variable, if it has one, and its kind. */
+/** The name of a node: its kind, and its variable if it has one. */
 export function called(node) {
   if (node.leaf) return node.label ? `leaf ${node.label}` : 'a leaf';
   return node.label ? `${node.name} (${node.label})` : node.name;
 }
 
-/** The edge by which slot i of a node is reached. */
+/** A function that finds the edge at a slot of a node. */
 export function edgeFinder(pass) {
   const found = new Map(pass.edges.map((edge, i) => [`${edge.from} ${edge.slot}`, i]));
   return (node, slot) => found.get(`${node} ${slot}`);
@@ -63,7 +63,7 @@ export function stateAt(pass, count) {
   return state;
 }
 
-/** What happens in an event, in a sentence. */
+/** An event in a sentence. */
 export function describe(event, pass) {
   if (!event)
     return pass.events.length

@@ -1,4 +1,4 @@
-/** The worker that runs programs; replaced when one does not end, or has taken too much memory. */
+/** The worker that runs programs; replaced after a program that does not end, or takes too much memory. */
 import { link } from '../link.js';
 
 const PATIENCE = 3000; // milliseconds that a program may take
@@ -30,7 +30,7 @@ export function makeRunner(told) {
     );
     if (found && found.memory < PLENTY && !found.unusable) return found;
     worker.end();
-    worker.start().catch(() => {}); // told again by the next run
+    worker.start().catch(() => {}); // the next run reports the error
     return found ?? STOPPED;
   }
 

@@ -1,13 +1,13 @@
-/** A tensor as plain data, small enough to be sent and shown: no more than 32 rows of 32. */
+/** A tensor as plain data, small enough to send and show: at most 32 rows of 32. */
 
 const MOST = 32;
 
-/** How often a tensor was written; inference tensors do not count that. */
+/** The version of a tensor; null for inference tensors, which have none. */
 export const versionOf = (tensor) => (tensor.is_inference() ? null : tensor._version);
 
-/** Shape, type, extremes, and the elements of the last two dimensions (the first of all others).
- * @returns {{shape: number[], dtype: string, numel: number, rows: number, columns: number, values: number[],
- *   low: number, high: number, mean: number, requires_grad: boolean, version: number | null}} */
+/** Shape, dtype, extremes, and the elements of the last two dimensions (at index 0 of all others).
+ * @returns {{shape: number[], dtype: string, numel: number, rows: number, columns: number, values: number[], low: number, high:
+ * number, mean: number, requires_grad: boolean, version: number | null}} */
 export function summarise(tensor) {
   const { shape } = tensor;
   const flat = Array.from(tensor.toTypedArray(), Number);
@@ -39,7 +39,7 @@ export function summarise(tensor) {
   };
 }
 
-/** A number as short as it can be read. */
+/** A number as a short text. */
 export function brief(value) {
   if (Number.isInteger(value) && Math.abs(value) < 1e6)
     return String(Object.is(value, -0) ? 0 : value);

@@ -1,4 +1,4 @@
-/** The line of a syntax error: Chromium tells it of a script that a worker loads, not of a function's text. */
+/** The line of a syntax error: Chromium provides it for a script that a worker loads, not for a function's text. */
 
 const PATIENCE = 1000;
 

@@ -1,4 +1,4 @@
-/** The Graph room's engine: runs programs and records them. A program that never ends is ended with it. */
+/** The Graph room's engine: runs programs and records them. A program that does not end is stopped with the worker. */
 import { load } from '../../index.js';
 import { serve, tell } from '../serve.js';
 import { instrument, record } from './record.js';
@@ -25,7 +25,7 @@ function run(source) {
     if (++lines <= MOST_LINES) tell('printed', values.map(shown).join(' '));
   };
   console.log = console.info = console.warn = print;
-  torch.set_grad_enabled(true); // what the last program may have set for good
+  torch.set_grad_enabled(true); // the last program may have changed these
   torch.autograd.set_detect_anomaly(false);
   torch.autograd.graph.set_saved_tensor_mode('snapshot');
   const began = performance.now();
