@@ -304,7 +304,7 @@ export class Engine {
   write(row, mode, self, args, options) {
     const { frame, layout, names } = this;
     let named = 0;
-    for (const name in options) if (options[name] !== undefined) names[named++] = this.intern(name); // which uses memory
+    for (const name in options) if (options[name] !== undefined) names[named++] = this.intern(name); // intern uses the frame's data
     const count = args.length + (self === undefined ? 0 : 1);
     if (count + named > 16)
       throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${count + named}`);

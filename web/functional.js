@@ -139,9 +139,10 @@ export function makeFunctional(
     /** The number that the function returned, and H v: equal to `vhp`, which is faster, wherever the second derivatives are
      * continuous. @type {Product} */
     hvp: product('hvp'),
-    /** The Jacobian of a function, the derivative of every output number by every input number:
-     * a tensor of the output's sizes followed by the input's; arrays [output][input] of them where these are.
-     * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<JacobianOptions>[]) => O extends any[] ? Like<I>[] : Like<I>} */
+    /** The Jacobian of a function, the derivative of every output number by every input number: a tensor of the output's sizes
+     * followed by the input's; arrays [output][input] of tensors if output or input is an array.
+     * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<JacobianOptions>[]) => O extends any[] ? Like<I>[] :
+     * Like<I>} */
     jacobian: matrix('jacobian', 'strategy'),
     /** The Hessian of a function with a single number as output: a tensor of the input's sizes twice; for an array, arrays
      * [input][input].

@@ -1,16 +1,17 @@
 /* The engine's interface to hosts. The host owns the memory (imported); the binary's other imports
  * are declared here.
  *
- * A call. The host writes the frame (pg_frame) and calls pg_call, which binds the arguments to the
- * first fitting row of the op's name, runs it, and returns > 0 the handle of the one tensor that
- * came out (the host owns a reference), plus PG_PENDING if there are
- *         warnings or dropped callbacks to collect,
- * 0 the result is described in the frame (also with PG_PENDING), PG_TOO_LONG the call was not made,
- * since it would take long: the host makes it anew, in the
- *         mode PG_LONG, letting its other threads run,
- * < 0 minus a Status; the message is at `message`. pg_call2 makes a call of at most two positional
- * arguments, passed as parameters instead of in the frame. Its return value tells more, so that the
- * host recognises the common case by one comparison.
+ * A call. The host writes the frame (pg_frame) and calls pg_call, which binds the arguments to
+ * the first fitting row of the op's name, runs it, and returns
+ *   > 0   the handle of the resulting tensor (the host owns a reference), plus PG_PENDING if there
+ *         are warnings or dropped callbacks to collect,
+ *   0     the result is described in the frame (also with PG_PENDING),
+ *   PG_TOO_LONG   the call was not made, because it would take long: the host repeats it in the
+ *         mode PG_LONG and lets its other threads run,
+ *   < 0   minus a Status; the message is at `message`.
+ * pg_call2 makes a call of at most two positional arguments, passed as parameters instead of in the
+ * frame. Its return value tells more, so that the host recognises the common case by one
+ * comparison.
  *
  * A handle is the address of a tensor's header, whose fields a host may read (pg_layout). Between
  * calls it may write two of them: increment the reference count, the header's first word, to own
@@ -105,22 +106,25 @@ int64_t pg_call(void);
 /* pg_call for JavaScript, where an int64_t is a BigInt: Firefox 153 sometimes runs a call twice
  * whose result is a BigInt. */
 double pg_call_double(void);
-/* head: row | arguments << 32 | their two tags << 40 | mode << 48 | PG_HEAD. `dead` is a handle to
- * release first, or 0; those in the frame's list are released too. With the mode PG_PREPARED, `a`
- * is the address of a frame, up to its keywords, that says all else; it has this mode too, stays as
- * it is during the call, and may serve many. Returns the handle of a fresh tensor that is no view,
- * or PG_SELF for the first argument, without a reference; PG_DESCRIBED | what pg_call would have
- * returned, when that is 0 or has PG_PENDING; PG_VIEW | handle for a fresh differentiable view;
- * PG_FAILED | the Status of a failure; PG_TOO_LONG as pg_call does; `head` is in the frame's result
- * then. All but the first are at least PG_PENDING. A host that uses one place for parameters and
- * result finds `head` there after a trap, which equals none of these. */
+/* head: row | arguments << 32 | their two tags << 40 | mode << 48 | PG_HEAD. `dead` is a handle
+ * to release first, or 0; the handles in the frame's list are released too. With the mode
+ * PG_PREPARED, `a` is the address of a frame, up to its keywords, that holds everything else; it
+ * has this mode too, does not change during the call, and may serve many calls. Returns the handle
+ * of a new tensor that is no view, or
+ *   PG_SELF   for the first argument, without a reference;
+ *   PG_DESCRIBED | the result of pg_call, if that is 0 or has PG_PENDING;
+ *   PG_VIEW | handle  for a new differentiable view;
+ *   PG_FAILED | the Status of a failure;
+ *   PG_TOO_LONG  as pg_call does; `head` is in the frame's result then.
+ * All but the first are at least PG_PENDING. A host that uses one place for parameters and result
+ * finds `head` there after a trap, which equals none of these. */
 int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b);
 /* Row i as "word|word schema", with the words of call/row.h, or NULL past the end. */
 const char *pg_describe(int32_t i);
 /* The id of the (keyword's) name at the start of the frame's data. */
 int32_t pg_intern(void);
-/* Value k of the layout of a tensor and the frame, the first of them PG_ABI, -1 past the end;
- * and the names of all, in order, with a space between. */
+/* pg_layout: value k of the layout of a tensor and the frame, -1 past the end; value 0 is PG_ABI.
+ * pg_layout_names: the names of all values in order, separated by spaces. */
 int32_t pg_layout(int32_t k);
 const char *pg_layout_names(void);
 /* Memory for the host, never freed: for lists and texts of arguments that exceed the frame's data.
@@ -136,9 +140,9 @@ int64_t pg_live_count(void);
  * storage's address plus two). */
 void pg_release(void);
 
-/* The one import: run the host's callback `id` on the n handles at frame.host_in. Results, at
- * most frame.host_cap, go to frame.host_out, their number to frame.host_n_out. Returns -1 if the
- * callback raised, or -1 is that number. */
+/* The only import besides the memory: runs the host's callback `id` on the n handles at
+ * frame.host_in. At most frame.host_cap results go to frame.host_out, their number to
+ * frame.host_n_out. If the callback raised, returns -1 or sets that number to -1. */
 PG_IMPORT(pg_host)
 int32_t pg_host(int32_t kind, int32_t id, int32_t n);
 

@@ -55,7 +55,7 @@
 #define COMPARE(words, name, ...) EACH(name, t_##name(T(0), T(1)))
 #define PREDICATE(words, name, ...) EACH(name, t_##name(T(0)))
 #include "ops/ops.def"
-/* behind what users call */
+/* after the rows that users call */
 #include "boundary/services.def"
 #undef OP
 #undef OPX
@@ -97,7 +97,7 @@
 #define PREDICATE UNARY
 static const Row rows[] = {
 #include "ops/ops.def"
-/* behind what users call */
+/* after the rows that users call */
 #include "boundary/services.def"
 #undef OP
 #undef OPX

@@ -87,9 +87,9 @@ static inline void door_left(const DoorEntry *e) {
     WITH_PLACES(p_, prepare_arguments(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
   ANY_ENTERED_AS(call, op, __VA_ARGS__)
 
-/* Functions that build the result of an answered call. If runs_body, the op's own result is
- * computed first, for its node. `tensor` returns a tensor result; `number` returns other results
- * and fills result places. */
+/* Functions that build the result of an answered call. If runs_body, the op's own body runs first,
+ * for its node or because the host has not answered. `tensor` returns a tensor result; `number`
+ * returns other results and fills result places. */
 typedef struct {
   bool (*runs_body)(void);
   Tensor *(*tensor)(Tensor *body);

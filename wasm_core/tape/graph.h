@@ -109,7 +109,7 @@ enum {
 /* The dtype and sizes that a gradient arriving at an output must have. */
 typedef struct {
   uint8_t dtype, ndim;
-  bool defined;    /* gradients for it are checked */
+  bool defined;    /* gradients are checked against it */
   bool described;  /* the output is a tensor; sizes and dtype are set */
   uint8_t form;    /* FORM_ABSENT or 0: whether the output, and so a gradient, lacks elements */
   int64_t near[4]; /* the sizes, up to rank 4 */
@@ -252,7 +252,7 @@ Tensor *renamed_with(Tensor *y, const char *name, const char *fields);
       "torch::autograd::NotImplemented", refuse_##name, "", false, NULL, NULL};
 /* A node outside any graph; NULL if a count exceeds node_may_have's limit. */
 Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers);
-Node *node_unnumbered(const NodeType *type); /* takes no number of the sequence */
+Node *node_unnumbered(const NodeType *type); /* without a sequence number of its own */
 bool node_may_have(int n, const char *what); /* at most UINT16_MAX; or the error */
 bool node_describe_output(Node *n, int k, const Tensor *y);
 void node_drop(Node *n); /* a node that was made but will not be used (after a failure) */
@@ -374,6 +374,6 @@ static inline Visit *visit_of(const Task *task, const Node *n) {
 /* Installs the tape's functions in letting_go: called once, before the first tensor. */
 void tape_begin(void);
 int64_t node_live_count(void);
-uint64_t node_sequence(void); /* of the next node */
+uint64_t node_sequence(void); /* the next node's number */
 
 #endif

@@ -1,4 +1,4 @@
-/** The Mutate room: sliders to its worker, gradients and tangents back. */
+/** The Mutate room: sends the sliders to its worker, and shows gradients and tangents. */
 import { make } from './chart.js';
 import { link } from './link.js';
 
