@@ -234,8 +234,8 @@ static void run_profiled(Call *call) {
   profile_op_end(event, call);
 }
 
-/* Services, whose names begin with an underscore, are no events of a profile unless marked
- * EVENT. */
+/* Services, whose names begin with an underscore, are events of a profile only if marked EVENT;
+ * other rows are unless marked SILENT. */
 static void run_call(Call *call) {
   const Row *row = call->row;
   bool recorded = profiling && (row->name[0] == '_' ? row_has(row, EVENT) : !row_has(row, SILENT));

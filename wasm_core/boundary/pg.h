@@ -50,7 +50,7 @@ enum {
   PG_MODE_META = 256,         /* factories without a device make meta tensors */
   PG_MODE_DISPATCH = 512,     /* the host may answer every op */
   PG_MODE_VIEW_REPLAY = 1024, /* views are rebuilt by their own nodes */
-  /* the number of the first of the bits for the thread's levels of vmap: level 1 */
+  /* the number of the first bit for the thread's levels of vmap: level 1 */
   PG_MODE_LEVELS = 11
 };
 /* Marks on results, in bits above addresses, which have 32 bits in the binary and up to 56 in

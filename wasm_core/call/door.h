@@ -55,8 +55,8 @@ static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(e->by != NULL, 0)) door_leave(e);
 }
 
-/* Begin an op's function; `...` are its arguments, at most nine. OP_ENTERED and VIEW_ENTERED refuse
- * sparse tensors, ANY_ENTERED takes them. */
+/* Macros that begin an op's function; `...` are its arguments, at most nine. OP_ENTERED and
+ * VIEW_ENTERED refuse sparse tensors, ANY_ENTERED takes them. */
 #define ANY_ENTERED(function, op, ...) ANY_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 #define VIEW_ENTERED(function, op, ...) VIEW_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 #define OP_ENTERED(function, op, ...) OP_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)

@@ -123,8 +123,7 @@ double call_effort(const Call *c) {
       two_largest(c, &a, &b);
       product = b * sqrt(a) * MULTIPLICATION_UNITS;
       return product > a ? product : a;
-    case EFFORT_convolution: /* each element of the image is multiplied with each weight of a
-                              * filter */
+    case EFFORT_convolution: /* each element of the image meets each weight */
       two_largest(c, &a, &b);
       return a * sqrt(b) * MULTIPLICATION_UNITS;
     case EFFORT_cubic: two_largest(c, &a, &b); return a * sqrt(a) * CUBIC_UNITS;

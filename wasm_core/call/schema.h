@@ -57,8 +57,7 @@ typedef enum {
 
 typedef struct {
   int32_t n_args, n_positional;
-  bool gathers;    /* marked LIST_OR_MORE or MORE: takes its list of tensors as separate
-                    * arguments */
+  bool gathers;    /* marked LIST_OR_MORE or MORE: takes separate tensors as its list */
   bool overloaded; /* the next row has the same name */
   /* rows marked NN_INPLACE: the number of the argument `inplace`; 0: none */
   int32_t inplace_at;

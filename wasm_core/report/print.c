@@ -418,8 +418,7 @@ static int64_t suffix_length(const Job *job, Suffix suffix) {
  * the line of the values two more. */
 static void put_suffixes(Job *job, int64_t indent) {
   int64_t used = job->sink.column + 2;
-  bool breaks = tensor_layout(job->tensor) == LAYOUT_SPARSE_COO; /* breaks before the first
-                                                                  * suffix */
+  bool breaks = tensor_layout(job->tensor) == LAYOUT_SPARSE_COO; /* at the first suffix */
   for (Suffix suffix = SUFFIX_DEVICE; suffix < SUFFIX_COUNT; suffix++) {
     if (!shows_suffix(job, suffix)) continue;
     const int64_t length = suffix_length(job, suffix);

@@ -43,7 +43,7 @@ static Floats numbers_of(const Call *c, int per) {
   return numbers;
 }
 
-/* ------------------------------------------------------------ quantities in words */
+/* ------------------------------------------------------------ quantities as text */
 
 typedef struct {
   const char *name;

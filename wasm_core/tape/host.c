@@ -111,7 +111,7 @@ bool host_apply(int32_t id, int n, Tensor *const *in, int *n_out, Tensor ***out)
   return *out && host_call(HOST_RETURNED, id, 0, NULL, count, *out, n_out);
 }
 
-/* ------------------------------------------------------------ other questions */
+/* ------------------------------------------------------------ other callbacks */
 
 int32_t host_pack(int32_t hooks, Tensor *t) {
   int64_t word;

@@ -27,7 +27,7 @@ bool node_may_have(int n, const char *what) {
   return false;
 }
 
-/* ------------------------------------------------------------ where it was made */
+/* ------------------------------------------------------------ places of creation */
 
 static void note_origin(Node *n) {
   n->origin = mem_alloc_zero(sizeof *n->origin);
@@ -43,7 +43,7 @@ static void forget_origin(Node *n) {
   mem_free(n->origin, sizeof *n->origin);
 }
 
-/* ------------------------------------------------------------ making one */
+/* ------------------------------------------------------------ creation */
 
 Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers) {
   if (!node_may_have(n_edges, "inputs") || !node_may_have(n_saves, "saved tensors") ||
@@ -111,7 +111,7 @@ bool node_make_saves(Node *n, int n_saves) {
   return n->saves != NULL;
 }
 
-/* ------------------------------------------------------------ letting go */
+/* ------------------------------------------------------------ release */
 
 static void form_release(int64_t *form) {
   if (form) mem_free(form, form_bytes(form[FORM_RANK]));

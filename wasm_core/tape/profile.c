@@ -19,8 +19,7 @@ typedef struct {
   int32_t length;                      /* of the name */
   int64_t start, end, sequence, bytes; /* nanoseconds; the node's number; bytes it left allocated */
   int64_t out_numel;                   /* elements of an op's result */
-  int64_t shapes_at, n_shapes; /* in `shapes`: rank, then sizes; rank 0 for arguments that are no
-                                * tensors */
+  int64_t shapes_at, n_shapes;         /* in `shapes`: rank, sizes; rank 0 if it is no tensor */
   int32_t parent;
   uint8_t kind;
   bool inplace;

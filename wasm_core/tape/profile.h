@@ -16,8 +16,7 @@ typedef enum {
   PROFILE_ASYNC, /* work done elsewhere meanwhile; no event is inside it */
 } ProfileKind;
 
-extern bool profiling; /* the functions below are called only if it is set; profile_listen sets
-                        * it */
+extern bool profiling;          /* tested before each call of the functions below */
 extern int32_t profiled_thread; /* the thread whose calls are recorded; -1: none */
 
 /* The number of the new event, a child of the open one; -1 without memory. */

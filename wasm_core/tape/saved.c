@@ -417,7 +417,7 @@ void saves_written(Node *n, Tensor *self) {
   }
 }
 
-/* ------------------------------------------------------------ getting back */
+/* ------------------------------------------------------------ unpacking */
 
 Tensor *(*conjugate)(Tensor *t);
 Tensor *(*widened)(Tensor *y);

@@ -256,7 +256,7 @@ Bytes *bytes_part(Bytes *b, const Reach *r) {
   return &p->bytes;
 }
 
-/* ------------------------------------------------------------ making way */
+/* ------------------------------------------------------------ moving parts aside */
 
 int64_t bytes_in_way(const Bytes *block, const Reach *r) {
   int64_t n = 0;

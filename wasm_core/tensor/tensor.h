@@ -28,8 +28,7 @@ typedef struct Storage Storage;
 struct Storage {
   int32_t refs;
   int32_t exports; /* the number of arrays and pins, and PINNED */
-  int32_t pins;    /* the number of addresses that the host has; they keep the Storage, not its
-                    * bytes */
+  int32_t pins;    /* addresses that the host has; they keep the Storage, not its bytes */
   Bytes *bytes;
   Bytes *copy;  /* while exported: the elements at the last snapshot, owned; or NULL */
   bool retyped; /* seen by view(dtype): a NaN may be bits of other elements */
@@ -94,8 +93,7 @@ typedef struct {
   Hook *post_hooks;      /* after accumulation */
   Tensor *base;          /* owned; non-NULL for a differentiable view */
   Dual *dual;            /* owned */
-  Tensor *stands_for;    /* a copy for one call, in float or computed from a lazy tensor: the
-                          * original; owned */
+  Tensor *stands_for;    /* the original of a float or computed copy made for one call; owned */
   uint32_t view_version; /* views: the version that grad_fn belongs to */
   uint8_t view_origin;
   uint8_t grad_dtype; /* the dtype of `grad` plus one, DT_NONE + 1: any; 0: the tensor's dtype */
@@ -116,7 +114,8 @@ typedef struct {
   X(PARAMETER, parameter, 8)                                                               \
   X(CACHED, cached, 16)    /* a cache's reference does not count: caching */               \
   X(CONJ, conj, 32)        /* its elements are the conjugates of the bytes' */             \
-  X(NEG, neg, 64)          /* its elements are the negatives */                            \
+  X(NEG, neg, 64)          /* its elements are the negatives of the
+                            * bytes' */                        \
   X(BATCHED, batched, 128) /* the highest, so that one comparison finds it */
 enum {
 #define X(NAME, name, bit) FLAG_##NAME = bit,
@@ -214,8 +213,7 @@ void tensor_release(Tensor *t); /* NULL is fine */
  * which moves to the pool below. */
 int32_t pool_mark(void);
 void pool_release(int32_t mark, Tensor *keep);
-void pool_keep(int32_t mark, int n, Tensor *const *kept); /* keeps several; does nothing after a
-                                                           * failure */
+void pool_keep(int32_t mark, int n, Tensor *const *kept); /* nothing after a failure */
 Tensor *pool_push(Tensor *t); /* gives the caller's reference to the pool */
 Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
 

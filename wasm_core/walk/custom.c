@@ -462,7 +462,7 @@ void op_delayed_error(Call *c) {
   ret_tensors(c, in.n, out);
 }
 
-/* ------------------------------------------------------------ tensors kept apart */
+/* ------------------------------------------------------------ tensors saved outside a graph */
 
 static const NodeType SavedTensor = {
     "torch::autograd::SavedTensor", grad_error, "self", false, NULL, NULL};

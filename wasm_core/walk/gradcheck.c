@@ -611,7 +611,7 @@ static void compare_absent_tangents(Check *k) {
   }
 }
 
-/* ------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------ the whole check */
 
 /* Checks that an input requires grad, that elements do not overlap, and warns unless they are in
  * double precision. */

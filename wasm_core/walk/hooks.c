@@ -249,7 +249,7 @@ bool run_accumulator(Node *n, Tensor *held) {
   return ok && !failed();
 }
 
-/* ------------------------------------------------------------ adding and taking away */
+/* ------------------------------------------------------------ adding and removing */
 
 bool node_remove_hook(Node *n, int32_t id) {
   for (NodeHook **at = &n->hooks; *at; at = &(*at)->next) {

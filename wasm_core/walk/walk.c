@@ -335,8 +335,7 @@ enum { FEW_EDGES = 8 };
 static bool finish_state(Task *task, State *s, Tensor **gi) {
   Node *n = s->node;
   bool ok = run_posthooks(task, n, gi, s->n_grads, s->grads);
-  for (int i = 0; i < s->n_grads; i++) { /* released, so that a gradient passed on unchanged may be
-                                          * reused in place */
+  for (int i = 0; i < s->n_grads; i++) { /* so that an unchanged gradient may be reused */
     pool_push(s->grads[i]);
     s->grads[i] = NULL;
   }
@@ -444,9 +443,7 @@ bool walk_check_gradients(const GraphWalk *w, int n) {
     const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
     if (!t || (!given && !tensor_requires_grad(t))) continue;
     if (!w->n_rows) check_root(i, t->ndim, t->sizes, (DType)t->dtype, given);
-    else if (!given && t->numel)
-      walk_check_kind(i, (DType)t->dtype, NULL); /* rows start from each
-                                                                             * element */
+    else if (!given && t->numel) walk_check_kind(i, (DType)t->dtype, NULL); /* of each element */
   }
   return !failed();
 }

@@ -52,8 +52,7 @@ bool walk_is_whole(void);          /* no running backward was given inputs */
 int64_t walk_id(void);             /* of the running backward, -1: none */
 bool walk_is_nested(void);         /* whether several backwards run */
 bool walk_will_run(const Node *n); /* in the running backward */
-bool walk_retains(void);           /* whether the running backward keeps saved tensors; true outside
-                                    * of one */
+bool walk_retains(void);           /* whether saved tensors are kept; true outside of one */
 /* Queues a call of the host's function, without arguments, for the end of the running backward;
  * false outside of one. */
 bool walk_queue(int32_t callback);

@@ -32,7 +32,7 @@ export function mount(section, shell) {
   let again = false;
   let timer = 0;
 
-  // ---------------------------------------------------------------- what came of a program
+  // ---------------------------------------------------------------- results of a program
 
   function showPasses(found) {
     passes = found;
@@ -76,7 +76,7 @@ export function mount(section, shell) {
     else if (!found.passes.length) output.append(make('div', { class: 'quiet' }, NOTHING));
   }
 
-  // ---------------------------------------------------------------- running it
+  // ---------------------------------------------------------------- running a program
 
   /** Runs the program; requests made meanwhile run it once more afterwards. */
   async function run() {

@@ -173,7 +173,7 @@ export function mount(section, shell) {
   });
   $('pad-clear').onclick = pad.clear;
 
-  // ---------------------------------------------------------------- the beginning
+  // ---------------------------------------------------------------- start
 
   function showImages() {
     $('train-samples').replaceChildren(

@@ -20,7 +20,7 @@ const here = () => lineOf(new Error().stack);
 const quietly = (fn) => torch.no_grad(() => torch.scope(fn));
 const summary = (tensor) => (tensor ? quietly(() => summarise(tensor)) : null);
 
-// ---------------------------------------------------------------- which line made which node
+// ---------------------------------------------------------------- lines of nodes
 
 /** The address and shape of a tensor: equal for a tensor and its saved snapshot. */
 function addressOf(tensor) {
