@@ -27,8 +27,8 @@ int32_t vmap_enter(int64_t size, const char *randomness);
 void vmap_exit(int32_t level);
 /* Whether random numbers may be drawn now; sets the error if not. */
 bool vmap_may_draw(void);
-/* Whether a transformed function runs; sets the error if so. There no tensor may be made a leaf, no
- * gradient retained, and no backward called. */
+/* Whether a transformed function runs; sets the error if so. There no leaf may be made to require
+ * gradients, no gradient retained, and no backward called. */
 bool vmap_refuses(const char *method, const char *more);
 bool vmap_refuses_leaf(void);
 bool vmap_refuses_backward(void);
