@@ -14,16 +14,16 @@ from ._boundary import layout
 
 FILE: Final = Path(__file__).parent.parent / "web" / "enumerations.js"
 _GROUPS: Final = {
-    "tag": ("TAG", "How a value travels."),
-    "call": ("MODE", "How a call is made."),
+    "tag": ("TAG", "Tags of values that cross the boundary."),
+    "call": ("MODE", "Modes of a call, as bits."),
     "mode": ("MODES", "Modes of a thread, as bits."),
-    "host": ("HOST", "What the engine asks of a callback."),
-    "flag": ("FLAG", "What holds of a tensor, as bits of its flags."),
-    "item": ("ITEM", "What may stand between the brackets of a subscript."),
+    "host": ("HOST", "Kinds of callbacks."),
+    "flag": ("FLAG", "Flags of a tensor, as bits."),
+    "item": ("ITEM", "Kinds of items in a subscript."),
     "answer": ("ANSWER", "The functions of torch.autograd.functional."),
     "dtype": ("CODE", "Element types, by their names."),
 }
-_HEAD: Final = "/** Made by `make stubs` from what the engine tells of itself. Do not edit. */\n"
+_HEAD: Final = "/** Made by `make stubs` from the engine's description of itself. Do not edit. */\n"
 
 
 def enumerations() -> str:

@@ -1,7 +1,7 @@
-/** Made by `make stubs` from what the engine tells of itself. Do not edit. */
+/** Made by `make stubs` from the engine's description of itself. Do not edit. */
 export const ABI = 3;
 
-/** How a value travels. */
+/** Tags of values that cross the boundary. */
 export const TAG = Object.freeze({
   MISSING: 0,
   NONE: 1,
@@ -21,7 +21,7 @@ export const TAG = Object.freeze({
   GENERATOR: 15,
 });
 
-/** How a call is made. */
+/** Modes of a call, as bits. */
 export const MODE = Object.freeze({
   INPLACE: 1,
   METHOD: 2,
@@ -45,7 +45,7 @@ export const MODES = Object.freeze({
   LEVELS: 11,
 });
 
-/** What the engine asks of a callback. */
+/** Kinds of callbacks. */
 export const HOST = Object.freeze({
   HOOK: 0,
   POST_HOOK: 1,
@@ -66,7 +66,7 @@ export const HOST = Object.freeze({
   CLOCK: 100,
 });
 
-/** What holds of a tensor, as bits of its flags. */
+/** Flags of a tensor, as bits. */
 export const FLAG = Object.freeze({
   REQUIRES_GRAD: 1,
   WRAPPED: 2,
@@ -78,7 +78,7 @@ export const FLAG = Object.freeze({
   BATCHED: 128,
 });
 
-/** What may stand between the brackets of a subscript. */
+/** Kinds of items in a subscript. */
 export const ITEM = Object.freeze({
   NONE: 0,
   ELLIPSIS: 1,

@@ -117,15 +117,15 @@ def _pair(
 
 _FUNCTION: Final = '''\
 def function(row: int, mode: int, bound: bool = False, private: bool = False) -> Callable[..., Any]:
-    """A function of any arguments for an op: quick for one tensor, or for a tensor with another,
-    a float or an int. If `bound` one argument more comes before them, which means nothing. If
-    `private` no argument's ``__torch_function__`` is told of calls.
+    """A function of any arguments for an op. It is quick for one tensor, and for a tensor with
+    another, a float or an int. If `bound`, it ignores a first argument before them. If `private`,
+    it asks no argument's ``__torch_function__``.
     """
     head = _head(row, mode, TENSOR)
     with_tensor: Callable[[Any, Any], Any]
     with_number: Callable[[Any, Any], Any]
 
-    # Few functions ever get a second operand: what serves one is made by the first such call.
+    # Few functions ever get a second operand: the first such call makes the functions for it.
     def first(self: Any, other: Any) -> Any:
         nonlocal with_tensor, with_number
         with_tensor, with_number = _pair(row, mode, True, itself)
@@ -140,7 +140,7 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
         itself = None if private else call
         return call
 
-    # The same again: to call that one, or to cut the argument off, would take time.
+    # The body stands here a second time: a call of `call`, or a slice of args, would take time.
     def call_bound(_: Any, /, *args: Any, **kwargs: Any) -> Any:
         {body}
 
@@ -150,8 +150,8 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
 
 _INDEXED: Final = '''\
 def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A function (tensor, index) -> view for the op behind ``x[i]``; `otherwise` takes what is no
-    int.
+    """A function (tensor, index) -> view for the op behind ``x[i]``; `otherwise` takes an
+    index that is not an int.
     """
     head = _head(row, METHOD, TENSOR, INT)
 
