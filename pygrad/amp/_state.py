@@ -1,5 +1,7 @@
-"""What autocast is set to: on the CPU bits of the thread's modes, which the engine reads; of other
-devices, which are not here, what was said of them.
+"""The settings of autocast.
+
+Those of the CPU are bits of the thread's modes, which the engine reads. Those of devices that
+pygrad does not run on are only stored.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from .._dtypes import device as Device
 from .._dtypes import dtype as Dtype
 
 DEVICES = frozenset(
-    "cpu cuda hpu ipu maia mps mtia privateuseone xla xpu".split()  # those that PyTorch has keys of
+    "cpu cuda hpu ipu maia mps mtia privateuseone xla xpu".split()  # with a dispatch key
 )
 _BFLOAT16 = frozenset({"cpu", "hpu", "mps", "xla"})
-"""The devices whose dtype is bfloat16 until they are given another; that of others is float16."""
+"""The devices whose default dtype is bfloat16; for all others it is float16."""
 
 
 class _OfThread(threading.local):
-    """What the modes have no room for."""
+    """Per-thread settings that are not bits of the modes."""
 
     def __init__(self) -> None:
         self.nesting = 0
@@ -68,11 +70,10 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 @builtin
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
-    """Turn `autocast` on or off for all that follows on this thread; of "cuda" if only a bool is
-    given.
+    """Turn `autocast` on or off for this thread. A single bool sets it for "cuda".
 
     Raises:
-        NotImplementedError: for the CPU a dtype is set that is neither bfloat16 nor float16.
+        NotImplementedError: the dtype set for the CPU is neither bfloat16 nor float16.
     """
     place = 2
     if enabled is None and isinstance(device_type, bool):
@@ -106,7 +107,7 @@ def get_autocast_dtype(device_type: str) -> Dtype:
 
 @builtin
 def set_autocast_dtype(device_type: str, dtype: Dtype) -> None:
-    """Set the dtype that `autocast` computes in, for all that follows on this thread."""
+    """Set the dtype that `autocast` computes in, for this thread."""
     kind = _named(device_type, "set_autocast_dtype", _NO_KEY)
     if not isinstance(dtype, Dtype):
         raise TypeError(
@@ -122,13 +123,13 @@ def set_autocast_dtype(device_type: str, dtype: Dtype) -> None:
 
 @builtin
 def is_autocast_cache_enabled() -> bool:
-    """Whether `autocast` keeps its casts of parameters until it ends."""
+    """Whether `autocast` caches its casts of parameters until it ends."""
     return not get() & CAST_ANEW
 
 
 @builtin
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Set whether `autocast` keeps its casts of parameters, for all that follows on this thread."""
+    """Set whether `autocast` caches its casts of parameters, for this thread."""
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
     switch(CAST_ANEW, not enabled)
@@ -136,20 +137,20 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 @builtin
 def clear_autocast_cache() -> None:
-    """Let go of the casts of parameters that `autocast` keeps."""
+    """Free the casts of parameters that `autocast` caches."""
     _ops.SPACES["internal"]["_autocast_forget"]()
 
 
 @builtin
 def autocast_increment_nesting() -> int:
-    """Count one more `autocast` around this thread; how many there are."""
+    """Add one to the nesting depth of `autocast` on this thread; returns the new depth."""
     _here.nesting += 1
     return _here.nesting
 
 
 @builtin
 def autocast_decrement_nesting() -> int:
-    """Count one less `autocast` around this thread; how many are left."""
+    """Subtract one from the nesting depth of `autocast` on this thread; returns the new depth."""
     _here.nesting -= 1
     return _here.nesting
 

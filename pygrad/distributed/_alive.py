@@ -41,7 +41,7 @@ class Watch:
         self._file = os.open(path, os.O_RDWR)
 
     def fate(self) -> str:
-        """What became of the process: "alive", "left" or "died"."""
+        """The state of the process: "alive", "left" or "died"."""
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

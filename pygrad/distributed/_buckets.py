@@ -1,4 +1,4 @@
-"""Which gradients are reduced together."""
+"""Assignment of parameters to buckets, whose gradients are reduced together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_MIB = 25
 
 
 def limits_of(cap: float | None, caps: Sequence[float] | None) -> list[int]:
-    """The bytes of the first bucket, of the second, ...; the last number is that of all others."""
+    """The limits of the buckets in bytes, in order; the last one holds for all further buckets."""
     if caps:
         return [int(each * MIB) for each in caps]
     return [FIRST, DEFAULT_MIB * MIB] if cap is None else [int(cap * MIB)]
@@ -23,14 +23,14 @@ def limits_of(cap: float | None, caps: Sequence[float] | None) -> list[int]:
 def assign(
     parameters: Sequence[Tensor], limits: Sequence[int], order: Sequence[int] | None = None
 ) -> list[list[int]]:
-    """The numbers of the parameters of each bucket. A bucket has one dtype, and is closed once it
-    has as many bytes as its limit.
+    """The indices of the parameters of each bucket. A bucket has one dtype, and is closed once its
+    size reaches its limit.
 
     Args:
-        parameters: all of them.
-        limits: of the first bucket, of the second, ...; the last is that of all others.
-        order: the numbers in the order in which gradients come. Without it from the last parameter,
-            whose gradient mostly comes first, to the first one.
+        parameters: all parameters.
+        limits: bytes of the first bucket, of the second, ...; the last limit applies to all others.
+        order: the indices in the order in which gradients arrive. By default from the last
+            parameter, whose gradient usually arrives first, to the first one.
 
     Example:
         >>> import pygrad
@@ -73,8 +73,8 @@ def _compute_bucket_assignment_by_size(
     tensor_indices: Sequence[int] = (),
     logger: Any = None,
 ) -> tuple[list[list[int]], list[int]]:
-    """As PyTorch names it: `assign` in order of the tensors or of `tensor_indices`, with the limit
-    of each bucket.
+    """`assign` under PyTorch's name: the buckets in the order of the tensors or of
+    `tensor_indices`, and the limit of each bucket.
 
     Raises:
         RuntimeError: a tensor is sparse.

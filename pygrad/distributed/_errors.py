@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class DistError(RuntimeError):
-    """What goes wrong between processes."""
+    """The base class of errors of communication between processes."""
 
 
 class DistBackendError(DistError):
-    """A process died, hangs, gave up, or called something else than the others."""
+    """A process died, hangs, gave up, or called another operation than the others."""
 
 
 class DistNetworkError(DistError):

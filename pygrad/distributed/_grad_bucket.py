@@ -1,4 +1,4 @@
-"""What a communication hook of DistributedDataParallel is given, and which hooks are built in."""
+"""The argument of communication hooks of DistributedDataParallel, and the built-in hooks."""
 
 from __future__ import annotations
 

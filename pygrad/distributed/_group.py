@@ -73,7 +73,7 @@ class ProcessGroup(Calls):
         return self._rank
 
     def size(self) -> int:
-        """How many ranks it has."""
+        """The number of ranks in the group."""
         return len(self._ranks)
 
     def name(self) -> str:
@@ -81,15 +81,15 @@ class ProcessGroup(Calls):
         return self._transport.name
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """How long each further collective may take."""
+        """Sets the time limit of all further collectives."""
         self._seconds = timeout.total_seconds()
 
     def _next_tag(self) -> int:
-        """The tag of the next collective: all ranks count alike."""
+        """The tag of the next collective. All ranks count collectives in the same order."""
         return self._first_tag + next(self._calls) % (_SPAN // 2)
 
     def _tag_between(self, tag: int) -> int:
-        """The tag of messages that a program gave a tag."""
+        """The transport's tag for a message that the program tagged."""
         if not 0 <= tag < _SPAN // 2:
             raise ValueError(f"tag must be from 0 to {_SPAN // 2 - 1}, got {tag}")
         return self._first_tag + _SPAN // 2 + tag
@@ -119,20 +119,20 @@ class _GroupMeta(type):
 
 
 class group(metaclass=_GroupMeta):
-    """Where programs find the default group: ``group.WORLD``."""
+    """Holds the default group as ``group.WORLD``."""
 
 
 class GroupMember(metaclass=_GroupMeta):
-    """The same, and what a process gets of a group to which it does not belong."""
+    """Holds the default group, and the value that stands for a group without this process."""
 
     NON_GROUP_MEMBER = NON_GROUP_MEMBER
 
 
-# ------------------------------------------------------------------ what there is
+# ------------------------------------------------------------------ availability
 
 
 def is_available() -> bool:
-    """Whether there is this package: True."""
+    """Whether the package is available: always True."""
     return True
 
 
@@ -142,7 +142,7 @@ def is_mpi_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend can be asked for."""
+    """Whether a backend can be used."""
     return backend.lower() == Backend.MPI and is_mpi_available()
 
 
@@ -350,8 +350,10 @@ def new_group(
 
 
 def _number(members: list[int], local: bool) -> int:
-    """What tells a group's messages from those of others: how many were made before, where all
-    ranks count; else by who they are, and odd.
+    """The number that keeps a group's messages apart from those of other groups.
+
+    If all ranks make the group, the number counts groups and is even. If only its members do
+    (`local`), it is an odd checksum of the members and of how many such groups there were.
     """
     if not local:
         return next(_world.made)
@@ -369,7 +371,7 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of so many ranks in order: that of this rank, and all of them.
+    """Divides the ranks in order into groups of `group_size`: this rank's group, and all groups.
 
     Raises:
         ValueError: the size does not divide the world, or is not given.

@@ -1,4 +1,4 @@
-"""What a message says of itself, so that whoever expects another one can tell both."""
+"""The heads of messages: each describes its message, so that errors can name a mismatch."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _head(name: str, operands: tuple[Any, ...], where: str) -> bytes:
 
 
 def expect(peer: int, said: bytes, buffer: Any) -> Accept:
-    """Accepts a message of a rank whose head is the given one, with its body in a buffer.
+    """Makes an `Accept` that requires the head `said` and puts the body into `buffer`.
 
     Raises:
-        DistBackendError: (when the message comes) it is another one.
+        DistBackendError: (when a message arrives) its head differs.
     """
 
     def accept(came: bytes) -> Any:

@@ -214,7 +214,7 @@ class MPITransport:
         return {peer: LEFT if why == _ENDED else why for peer, why in self._gone.items()}
 
     def _hear(self) -> None:
-        """Learns what became of the others. Who has ended, or failed, says nothing more."""
+        """Updates the states of the peers. A peer that has ended or failed sends nothing more."""
         status = self._mpi.Status()
         while self._telling.Test(status):
             said = self._heard[: status.Get_count(self._mpi.BYTE)].decode(errors="replace")
@@ -230,7 +230,7 @@ class MPITransport:
                 self._gone[peer] = came
 
     def _unsettled(self) -> list[int]:
-        """Those who may say more: they are at work, or have left the group alone."""
+        """The peers that may still send control messages: at work, or gone only from the group."""
         return [peer for peer in self._others if self._gone.get(peer, LEFT) == LEFT]
 
     def _tell(self, said: str) -> None:
@@ -256,7 +256,7 @@ class MPITransport:
                 self._receiving.remove(each)
 
     def close(self) -> None:
-        """See `Transport`. The others are heard and watched on, to the end of the process."""
+        """See `Transport`. The peers stay monitored until the end of the process."""
         self._cancel()
         if not self.broken:
             self._tell(LEFT)

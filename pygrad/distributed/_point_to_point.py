@@ -13,7 +13,7 @@ from ._progress import Steps, Waiting, Work
 
 
 def _head(tensor: Tensor, tag: int, group: ProcessGroup) -> bytes:
-    """What a message says: shapes may differ, as long as there are as many elements."""
+    """The head of a message. Shapes may differ as long as the numbers of elements agree."""
     name = f"a message with tag {tag}, {tensor.numel()} elements of {tensor.dtype}"
     return _message.head(name, [], group._where)
 

@@ -208,18 +208,18 @@ class Work:
         return self._done and self._error is None
 
     def exception(self) -> BaseException | None:
-        """What went wrong."""
+        """The error, or None."""
         return self._error
 
     def result(self) -> list[Tensor]:
-        """The tensors that it has filled."""
+        """The tensors that the work has filled."""
         return self._result
 
     def source_rank(self) -> int:
-        """Of a receive: the rank that sent.
+        """The rank from which this receive got its message.
 
         Raises:
-            RuntimeError: it receives nothing, or not yet.
+            RuntimeError: the work is not a receive, or has not ended.
         """
         if not isinstance(self._returned, int):
             raise RuntimeError(
@@ -231,7 +231,7 @@ class Work:
     _source_rank = source_rank
 
     def get_future(self) -> Future[Any]:
-        """A future of the tensors that it fills. It is done when a wait or `poll` gets so far."""
+        """A future of the tensors that the work fills. A wait or `poll` completes it."""
         future: Future[Any] = _WorkFuture(self)
         with lock:
             told = self._told
@@ -242,17 +242,17 @@ class Work:
         return future
 
     def synchronize(self) -> None:
-        """As `wait`."""
+        """Same as `wait`."""
         self.wait()
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Waits until it has ended; True.
+        """Waits until the work has ended; returns True.
 
         Args:
-            timeout: no longer than this, instead of the group's.
+            timeout: the time limit, instead of the group's.
 
         Raises:
-            DistBackendError: a rank is gone, disagrees or did not come in time.
+            DistBackendError: a rank is gone, disagrees or exceeded the time limit.
         """
         seconds = self._timeout if not timeout else timeout.total_seconds()
         start = self._start if not timeout else time.monotonic()

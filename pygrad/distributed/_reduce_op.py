@@ -12,7 +12,7 @@ from .._tensor import Tensor
 
 
 class RedOpType(enum.IntEnum):
-    """Which way."""
+    """The kinds of reductions."""
 
     SUM = 0
     AVG = 1
@@ -32,7 +32,7 @@ class RedOpType(enum.IntEnum):
 
 
 class ReduceOp:
-    """A way to reduce; its names are its members: ``ReduceOp.SUM``.
+    """A kind of reduction, such as ``ReduceOp.SUM``.
 
     Example:
         >>> ReduceOp.MAX

@@ -1,6 +1,6 @@
-"""What carries messages between the processes of a world: the one thing that backends differ in.
+"""The protocol of transports, which carry messages between processes: all that backends differ in.
 
-All collectives are made of such messages, so they are the same over every transport.
+All collectives are composed of messages, so they are the same over every transport.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 Poll = Callable[[], bool]
-"""Asked again and again: True once a message is sent or received; raises what went wrong."""
+"""Called repeatedly: True once the message is sent or received; raises the error if it failed."""
 
 Accept = Callable[[bytes], Any]
-"""Called with the head of a message that came: says where its body goes (a writable buffer of as
-many bytes as the sender's, or None for no body), or raises if the message is not the expected one.
+"""Called with the head of an arrived message. Returns the destination of its body (a writable
+buffer of the sender's size, or None for no body), or raises if the message is unexpected.
 """
 
 LEFT: Final = "has left the group"
-"""Why a peer is gone that ended in order."""
+"""The reason given for a peer that ended regularly."""
 
 
 lock: Final = threading.RLock()
-"""Held by the thread that uses a transport. Who holds it waits for nothing, the engine neither."""
+"""Held by the thread that uses a transport. Its holder never waits, not for the engine either."""
 
 
 class Transport(Protocol):
     """Messages between ranks. A message has a head, a few bytes that say what it is, and a body.
 
     Messages with the same sender, receiver and tag arrive in the order in which they were sent.
-    Nothing here waits: who waits polls, and asks `gone` now and then.
+    No method waits: a caller that waits polls, and calls `gone` now and then.
     """
 
     name: str
@@ -37,13 +37,13 @@ class Transport(Protocol):
     rank: int
     """This process's place in the world."""
     size: int
-    """How many processes there are."""
+    """The number of processes."""
     most_tags: int
-    """Tags are 0 to this, without it."""
+    """The exclusive upper bound of tags, which start at 0."""
     broken: str
-    """Why nothing can be sent any more; empty while all is well."""
+    """Why nothing can be sent any more; empty without a failure."""
     gave_up: dict[tuple[str, int], str]
-    """Why a peer gave up a group, by the group's name and the peer. `gone` learns of it."""
+    """Why a peer gave up a group, by the group's name and the peer. `gone` updates it."""
 
     def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
         """Starts to send. The body is read in place: it must not change until the poll is True."""

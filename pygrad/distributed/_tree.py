@@ -28,13 +28,13 @@ def block(rank: int, ranks: int, leaves: int) -> range:
 
 
 def middle(node: Node) -> int:
-    """Where a node of two or more leaves is divided."""
+    """The leaf at which a node of two or more leaves is divided."""
     start, stop = node
     return start + (1 << (stop - start - 1).bit_length() - 1)
 
 
 def cover(held: range, leaves: int) -> list[Node]:
-    """The largest nodes of the tree that lie within a block, in order.
+    """The largest nodes of the tree within a block, in order.
 
     Example:
         >>> cover(range(3, 6), 8)

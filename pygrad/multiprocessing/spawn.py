@@ -76,7 +76,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _wrap(fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: Any) -> None:
-    """What a process runs."""
+    """Runs the function in a child process; sends the traceback of an error to the parent."""
     try:
         fn(i, *args)
     except KeyboardInterrupt:
@@ -87,7 +87,7 @@ def _wrap(fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: Any
 
 
 class ProcessContext:
-    """Processes that were started together."""
+    """A set of processes that were started together."""
 
     def __init__(self, processes: list[Any], error_files: list[Any]) -> None:
         self.processes = processes
@@ -216,7 +216,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """As `start_processes`, by the method "spawn".
+    """`start_processes` with the start method "spawn".
 
     Example:
         >>> import pygrad

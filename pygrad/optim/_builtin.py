@@ -1,8 +1,8 @@
-"""What the optimizers of this package share: a step over groups, and their checks.
+"""The base class of the optimizers of this package: a step over groups, and argument checks.
 
 ``foreach`` and ``fused`` choose among PyTorch's implementations of one formula. Here there is one
-implementation, so any value of them is accepted. ``capturable`` and ``differentiable`` ask for
-something else, which is not offered, and are refused by name.
+implementation, so any value of them is accepted. ``capturable`` and ``differentiable`` are not
+supported and raise an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BuiltinOptimizer(Optimizer):
         """Update the parameters that have a gradient, once.
 
         Args:
-            closure: computes the loss and its gradients anew; called first.
+            closure: recomputes the loss and its gradients; called first.
 
         Returns:
             What ``closure`` returned, or ``None``.
@@ -164,7 +164,7 @@ def new_step(value: float = 0.0) -> Tensor:
 
 
 def direction(group: Group, parameter: Tensor, grad: Tensor) -> Tensor:
-    """The gradient to descend: negated to maximize, plus the decay of the weight."""
+    """The gradient to descend along: negated to maximize, plus the weight decay."""
     if group["maximize"]:
         grad = -grad
     if group["weight_decay"] != 0:
@@ -173,7 +173,7 @@ def direction(group: Group, parameter: Tensor, grad: Tensor) -> Tensor:
 
 
 def decayed_direction(group: Group, parameter: Tensor, grad: Tensor) -> Tensor:
-    """As `direction`; but a decoupled decay changes the parameter itself."""
+    """Same as `direction`, except that a decoupled decay is applied to the parameter itself."""
     if not group["decoupled_weight_decay"]:
         return direction(group, parameter, grad)
     parameter.mul_(1 - float(group["lr"]) * float(group["weight_decay"]))
@@ -183,7 +183,7 @@ def decayed_direction(group: Group, parameter: Tensor, grad: Tensor) -> Tensor:
 def check_adaptive(
     lr: float | Tensor, betas: tuple[float, float], eps: float, weight_decay: float
 ) -> None:
-    """Raise ``ValueError`` in PyTorch's words for numbers out of range, as Adam's kin does."""
+    """Check the arguments of Adam and its variants; raise PyTorch's ``ValueError``."""
     check_learning_rate(lr)
     check_not_negative("epsilon value", eps)
     for index in (0, 1):

@@ -221,7 +221,7 @@ class _Point(NamedTuple):
 
 
 class _Conditions(NamedTuple):
-    """What a point has to fulfil, and when a bracket is too small."""
+    """The strong Wolfe conditions of a point, and the least length of a bracket."""
 
     enough: float = 1e-4
     flat: float = 0.9
@@ -338,7 +338,10 @@ def _searched(
 
 
 def _between(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
-    """Where to look next, and whether that is close to an end, which it is not twice running."""
+    """The next step length to try, and whether it is close to an end of the bracket.
+
+    If the last one was close too (`stuck`), the length is moved away from the end.
+    """
     length = _cubic(bracket[0], bracket[1])
     lengths = [point.length for point in bracket]
     top, bottom = max(lengths), min(lengths)
@@ -358,7 +361,7 @@ def _zoom(
     most: int,
     wolfe: _Conditions,
 ) -> tuple[_Point, int]:
-    """Narrows a bracket around a point that will do; the lower end when it has become too small."""
+    """Narrows a bracket to a point that meets the conditions; else its end of lower loss."""
     looked = 0
     stuck = done = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1

@@ -173,7 +173,7 @@ def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[_F
 def _default_to_fused_or_foreach(
     params: list[Tensor], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """Which form an optimizer takes that was not told: (fused, foreach)."""
+    """The default implementation for these parameters: (fused, foreach)."""
     if differentiable:
         return False, False
 

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does during a step."""
+    """The actions of a profile during a step."""
 
     NONE = 0
     WARMUP = 1
@@ -57,7 +57,7 @@ _NONE, _WARMUP, _RECORD, _SAVE = list(ProfilerAction)[:4]
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be recorded: what the CPU does."""
+    """The activities that can be recorded: those of the CPU."""
     return _profiler._supported_activities()
 
 
@@ -74,12 +74,12 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """A function from the number of a step to what a profile does then: cycles of steps that are
-    waited for, then warmed up in, then recorded.
+    """A function from a step's number to the profile's action. A cycle has steps that are skipped,
+    then steps of warmup, then recorded steps.
 
     Args:
-        wait, warmup, active: how many steps of each kind a cycle has.
-        repeat: how many cycles there are; 0: any number.
+        wait, warmup, active: the number of steps of each kind in a cycle.
+        repeat: the number of cycles; 0: no limit.
         skip_first: steps before the first cycle.
         skip_first_wait: unless 0, the first cycle does not wait.
 

@@ -153,7 +153,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _difference(mine: Any, theirs: Any, rules: _Rules) -> str | None:
-    """What is wrong with a pair, or None."""
+    """Describes the difference of a pair; None if there is none."""
     if mine is None or theirs is None:
         return None if mine is theirs else f"None mismatch: {mine} is not {theirs}"
     given = mine, theirs
@@ -201,7 +201,7 @@ def _of_numbers(
 
 
 def _elements(x: Tensor) -> Tensor:
-    """What is compared of a tensor: all elements, of a nested one its values."""
+    """The elements to compare: the values of a nested tensor, else all elements, as dense."""
     if x.is_nested:
         return x.values()
     return x if x.layout is strided else x.to_dense()

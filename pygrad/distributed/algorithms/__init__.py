@@ -1,4 +1,4 @@
-"""What is done over ranks beside collectives."""
+"""Algorithms over ranks that are no collectives."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ _MANY = 1000
 
 
 class JoinHook:
-    """What a rank does after its last batch. Subclasses give it a meaning."""
+    """The actions of a rank after its last batch. Subclasses override the methods."""
 
     def main_hook(self) -> None:
-        """Called once for each batch that other ranks still have: takes part in the collectives
-        that they run for it.
+        """Called for each further batch of other ranks. Takes part in the collectives that they run
+        for the batch.
         """
 
     def post_hook(self, is_last_joiner: bool) -> None:
@@ -38,7 +38,7 @@ class JoinHook:
 
 
 class _JoinConfig(NamedTuple):
-    """What a `Joinable` knows of the `Join` in which it is used."""
+    """The settings of the `Join` in which a `Joinable` is used."""
 
     enable: bool = False
     throw_on_early_termination: bool = False
@@ -46,12 +46,12 @@ class _JoinConfig(NamedTuple):
 
     @staticmethod
     def construct_disabled_join_config() -> _JoinConfig:
-        """That of an object outside of any `Join`."""
+        """The settings of an object outside of any `Join`."""
         return _JoinConfig()
 
 
 class Joinable(ABC):
-    """What can be used in a `Join`. It calls `Join.notify_join_context` before the collectives of
+    """An object that supports `Join`. It calls `Join.notify_join_context` before the collectives of
     each batch.
     """
 
@@ -62,21 +62,21 @@ class Joinable(ABC):
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What this rank does after its last batch.
+        """Makes the hook for the time after this rank's last batch.
 
         Args:
-            kwargs: what `Join` was given beyond its own arguments.
+            kwargs: the extra keyword arguments of `Join`.
         """
 
     @property
     @abstractmethod
     def join_device(self) -> Any:
-        """The device of the tensors that tell who has ended."""
+        """The device of the tensors that `Join` exchanges."""
 
     @property
     @abstractmethod
     def join_process_group(self) -> Any:
-        """The ranks."""
+        """The process group."""
 
 
 class Join:

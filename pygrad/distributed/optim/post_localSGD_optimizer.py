@@ -26,18 +26,18 @@ class PostLocalSGDOptimizer(Optimizer):
 
     @property
     def state(self) -> Any:  # type: ignore[override]
-        """That of the optimizer."""
+        """The state of the wrapped optimizer."""
         return self.optim.state
 
     def __repr__(self) -> str:
         return repr(self.optim)
 
     def state_dict(self) -> dict[str, Any]:
-        """That of the optimizer, with the averager's count of steps."""
+        """The state dict of the wrapped optimizer, plus the averager's step count."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over a state; without a count of steps in it the averager begins anew."""
+        """Loads a state dict. Without a step count in it, the averager restarts from 0."""
         self.optim.load_state_dict(state_dict)
         if "step" not in state_dict:
             warnings.warn(
@@ -48,7 +48,7 @@ class PostLocalSGDOptimizer(Optimizer):
         self.averager.step = state_dict.get("step", 0)
 
     def step(self) -> None:  # type: ignore[override]
-        """A step of the optimizer, then perhaps an average."""
+        """A step of the wrapped optimizer, followed by the averager's step."""
         self.optim.step()
         self.averager.average_parameters(self.param_groups)
 

@@ -126,11 +126,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @property
     def _param_to_rank(self) -> dict[Tensor, int]:
-        """Whose each parameter is."""
+        """The rank that owns each parameter."""
         return {each: rank for rank in range(self.world_size) for each in self._params_of(rank)}
 
     def add_param_group(self, param_group: Group) -> None:
-        """Adds parameters, which are divided as the others are.
+        """Adds parameters and divides them among the ranks.
 
         Args:
             param_group: ``params`` and options.
@@ -200,7 +200,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             work.wait()
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What this rank does when it has no more batches: a step whenever the others do one."""
+        """Makes the hook for after this rank's last batch, which steps whenever the others do."""
         return _ZeROJoinHook(self)
 
     @property
@@ -210,17 +210,17 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @property
     def join_process_group(self) -> Any:
-        """The ranks."""
+        """The process group."""
         return self.process_group
 
     # ------------------------------------------------------------ state
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Brings the state of all ranks to one, where `state_dict` can be called then. All ranks
-        call it.
+        """Gathers the state of all ranks on one rank, where `state_dict` can then be called. All
+        ranks must call this.
 
         Args:
-            to: that rank.
+            to: the rank that receives the state.
         """
         _copy_options(self.param_groups, self.optim.param_groups)
         found: list[Any] | None = [None] * self.world_size if self.rank == to else None

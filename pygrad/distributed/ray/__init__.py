@@ -1,7 +1,7 @@
-"""The same training function on a Ray cluster: workers are Ray's actors and ranks of one group.
+"""Runs one training function on a Ray cluster. Workers are Ray actors and ranks of one group.
 
-The ranks exchange messages over sockets of their own, whose addresses Ray tells. The loss of a
-worker costs the run the steps since its last checkpoint, and not a bit of the result.
+The ranks exchange messages over their own sockets; Ray distributes the addresses. After the loss of
+a worker the run repeats the steps since its last checkpoint; the result is the same bit for bit.
 
 Example::
 

@@ -157,7 +157,7 @@ def _wait_for_room(
 
 
 def _addresses(ray: Any, actors: list[Any], timeout: timedelta) -> list[Any]:
-    """Where each worker waits for connections."""
+    """The address on which each worker listens."""
     asked = [actor.listen.remote() for actor in actors]
     with _losses(ray):
         try:
@@ -169,7 +169,7 @@ def _addresses(ray: Any, actors: list[Any], timeout: timedelta) -> list[Any]:
 def _result(
     ray: Any, actors: list[Any], place: Place, train: Callable[..., Any], arguments: Sequence[Any]
 ) -> Any:
-    """What rank 0 returns, once all have ended well."""
+    """Runs the function on all workers; returns rank 0's value once all have succeeded."""
     addresses = _addresses(ray, actors, place.timeout)
     shared = ray.put((train, tuple(arguments)))
     running = {}

@@ -1,4 +1,4 @@
-"""What runs in each worker: it joins the group, calls the function, and says how that ended."""
+"""The worker process: joins the group, calls the training function, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import _checkpoints, _sockets
 
 @dataclass
 class Place:
-    """What one worker is told when a run starts or goes on."""
+    """The settings that a worker gets when a run starts or resumes."""
 
     rank: int
     addresses: list[_sockets.Address]
@@ -26,7 +26,7 @@ class Place:
     timeout: timedelta
     folder: Path | None
     newest: Path | None
-    """The checkpoint to go on from: the same one for all workers."""
+    """The checkpoint to resume from, the same for all workers."""
     keep: int
 
 
@@ -39,9 +39,9 @@ class Outcome:
     told: str = ""
     """The error's traceback, or why a peer was lost."""
     lost: bool = False
-    """A peer was lost: the run can go on from the last checkpoint."""
+    """A peer was lost: the run can resume from the last checkpoint."""
     follows: bool = False
-    """It only tells of another worker's error, which is the one to show."""
+    """The error only results from another worker's error, which is the one to show."""
 
 
 _place: Place | None = None

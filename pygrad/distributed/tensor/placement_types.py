@@ -8,18 +8,18 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """What the others are."""
+    """The base class of placements."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each process has a part of it, along a dimension if one is given."""
+        """Whether each process has a part of the tensor, along `dim` if that is given."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether each process has all of it."""
+        """Whether each process has the whole tensor."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether each process has a summand of it, of a reduction if one is given."""
+        """Whether each process has a summand of the tensor, of `reduce_op` if that is given."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
