@@ -1,4 +1,4 @@
-"""What distributions over vectors with a number for each class have in common."""
+"""The base class of distributions over vectors with one element per class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .distribution import Distribution
 
 
 class Classes(Distribution):
-    """A distribution given by the probabilities of the classes, as a `Categorical` has them."""
+    """A distribution parametrized by class probabilities, which a `Categorical` holds."""
 
     arg_constraints = Categorical.arg_constraints
 

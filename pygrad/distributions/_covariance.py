@@ -1,4 +1,4 @@
-"""What distributions that are given by a covariance have in common."""
+"""The base class of distributions that are parametrized by a covariance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import constraints
 from .distribution import Distribution
 from .utils import lazy_property
 
-# The forms in which a covariance is given.
+# The parameters that can give a covariance, with their constraints.
 FORMS = {
     "covariance_matrix": constraints.positive_definite,
     "precision_matrix": constraints.positive_definite,
@@ -31,7 +31,7 @@ class Covariance(Distribution):
 
     @staticmethod
     def _only_form(refusal: type[Exception], **forms: Tensor | None) -> tuple[str, Tensor]:
-        """Name and matrix of the form that is given; raises `refusal` unless it is one."""
+        """Name and matrix of the given form; raises `refusal` unless exactly one is given."""
         found = [(name, matrix) for name, matrix in forms.items() if matrix is not None]
         if len(found) != 1:
             raise refusal(
@@ -41,7 +41,7 @@ class Covariance(Distribution):
         return found[0]
 
     def _keep_factor(self, name: str, matrix: Tensor) -> None:
-        """Keeps the Cholesky factor, of the size of what was given."""
+        """Stores the Cholesky factor, without broadcasting it to the batch shape."""
         if name == "covariance_matrix":
             matrix = pygrad.linalg.cholesky(matrix)
         elif name == "precision_matrix":

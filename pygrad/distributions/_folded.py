@@ -1,4 +1,4 @@
-"""What the distributions of the size of a symmetric value have in common."""
+"""The base class of distributions of the absolute value of a symmetric variable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Folded(TransformedDistribution):
 
     @property
     def scale(self) -> Tensor:
-        """How wide the distribution of x is."""
+        """The scale of the distribution of x."""
         return self.base_dist.scale  # type: ignore[no-any-return]
 
     @property

@@ -1,4 +1,4 @@
-"""What distributions about a `loc` have in common, and those that are stretched as well."""
+"""The base classes of distributions with a `loc`, and of those that also have a `scale`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Centred(Distribution):
 
 
 class LocationScale(Centred):
-    """A distribution over all numbers, symmetric about `loc`, as wide as `scale` says."""
+    """A distribution over the reals, symmetric about `loc`, with a width of `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
     support = constraints.real

@@ -1,4 +1,4 @@
-"""What distributions with one probability have in common, and those of counts."""
+"""The base classes of distributions with one probability, and of those over counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .utils import (
 
 
 class Odds(Distribution):
-    """A distribution given by the probability of success, or by the logarithm of its odds."""
+    """A distribution parametrized by the probability of success, or by its log-odds."""
 
     arg_constraints = {  # noqa: RUF012
         "probs": constraints.unit_interval,

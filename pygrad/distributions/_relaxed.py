@@ -1,4 +1,4 @@
-"""What distributions near to discrete ones have in common: the base draws on the whole line."""
+"""The base class of continuous relaxations of discrete distributions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Relaxed(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How far values are from those of the discrete distribution."""
+        """The temperature: the smaller it is, the closer values are to discrete ones."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Tensor:
-        """Those of the discrete distribution."""
+        """The logits of the discrete distribution."""
         return self.base_dist.logits  # type: ignore[no-any-return]
 
     @property

@@ -104,7 +104,7 @@ transform_to.register(constraints.positive_semidefinite, lambda _: tr.PositiveDe
 
 
 def _of_parts(registry: ConstraintRegistry) -> None:
-    """What is put together of parts is transformed part by part."""
+    """Registers the transforms of `cat` and `stack`, which apply one transform to each part."""
 
     def to_cat(constraint: Any) -> Transform:
         parts = [registry(c) for c in constraint.cseq]

@@ -1,4 +1,4 @@
-"""What parameters and values of distributions must satisfy."""
+"""Constraints on parameters and values of distributions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """Where the value satisfies the condition."""
+        """A mask of the values that satisfy the constraint."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A condition that depends on other values: which one it is, is not known here."""
+    """A constraint that depends on other values, so that it cannot be checked statically."""
 
     def __init__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
@@ -341,7 +341,7 @@ class _PositiveDefinite(Constraint):
 
 
 class _OfBase(Constraint):
-    """A condition made of another one."""
+    """A constraint derived from a base constraint."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         if not isinstance(base_constraint, Constraint):
@@ -352,12 +352,12 @@ class _OfBase(Constraint):
 
     @property
     def is_discrete(self) -> Any:
-        """As the other one."""
+        """Whether the base constraint is discrete."""
         return self.base_constraint.is_discrete
 
 
 class _IndependentConstraint(_OfBase):
-    """The last dimensions, that are of the batch for the other one, must satisfy it together."""
+    """Reinterprets the last batch dimensions of the base constraint as event dimensions."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         super().__init__(base_constraint)
@@ -374,7 +374,7 @@ class _IndependentConstraint(_OfBase):
 
     @property
     def event_dim(self) -> Any:
-        """Its dimensions beside those of the other one."""
+        """The event dimensions of the base constraint plus the reinterpreted ones."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
@@ -389,7 +389,7 @@ class _IndependentConstraint(_OfBase):
 
 
 class MixtureSameFamilyConstraint(_OfBase):
-    """That of the components, for a value without their dimension.
+    """The constraint of the components, for a value without the dimension of components.
 
     Example:
         >>> import pygrad
@@ -400,7 +400,7 @@ class MixtureSameFamilyConstraint(_OfBase):
 
     @property
     def event_dim(self) -> Any:
-        """As for the components."""
+        """The number of event dimensions of the components."""
         return self.base_constraint.event_dim
 
     def check(self, value: Tensor) -> Tensor:

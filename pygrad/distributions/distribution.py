@@ -93,26 +93,26 @@ class Distribution:
 
     @property
     def arg_constraints(self) -> Any:
-        """What each parameter must satisfy, by its name."""
+        """The constraint of each parameter, by name."""
         raise NotImplementedError
 
     @property
     def support(self) -> Any:
-        """What values satisfy."""
+        """The constraint of values."""
         raise NotImplementedError
 
     def _given_parameters(self) -> list[str]:
-        """The parameters that were given or have been found: not called `_parameters`, for a class
-        that is a module too has those.
+        """The names of the parameters that were given or already computed. It is not called
+        `_parameters`, because a subclass that is also a module has an attribute of that name.
         """
         return [name for name in self.arg_constraints if name in self.__dict__]
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
-        """The same distributions, for a larger batch.
+        """Expands the distribution to a larger batch shape.
 
         Args:
-            batch_shape: the shape of that batch.
-            _instance: what to fill, for a class of one's own that has parameters of its own.
+            batch_shape: the new batch shape.
+            _instance: the object to fill, for subclasses of the user with their own parameters.
         """
         batch_shape = Size(batch_shape)
         new = self._get_checked_instance(self._owner(), _instance)
@@ -127,12 +127,12 @@ class Distribution:
         return new  # type: ignore[no-any-return]
 
     def _owner(self) -> Any:
-        """The class of this package that a class of a user's extends."""
+        """The class of this package from which a class of the user is derived."""
         package = Distribution.__module__.rpartition(".")[0] + "."
         return next(kind for kind in type(self).__mro__ if kind.__module__.startswith(package))
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """What `expand` fills: a new object, unless `__init__` would have made more of it."""
+        """The object that `expand` fills; an error if a subclass overrides only `__init__`."""
         if _instance is not None:
             return _instance
         if cls is Distribution:
@@ -145,7 +145,7 @@ class Distribution:
         return type(self).__new__(type(self))
 
     def _expand_more(self, new: Any, batch_shape: Size) -> None:
-        """Expands what is no parameter."""
+        """Expands state that is not a parameter."""
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Values without gradients, (*sample_shape, *batch_shape, *event_shape)."""

@@ -1,4 +1,4 @@
-"""What exponential families have in common: moments are derivatives of the normalizer."""
+"""The base class of exponential families, whose moments are derivatives of the normalizer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["ExponentialFamily"]
 class ExponentialFamily(Distribution):
     """Distributions of density h(x) exp(<t(x), n> - A(n)), n the natural parameters.
 
-    One of one's own that defines ``_natural_params``, ``_log_normalizer`` (A) and
-    ``_mean_carrier_measure`` (the mean of log h) has its entropy, and its divergence from another
-    one of its class, by differentiating A.
+    A subclass defines ``_natural_params``, ``_log_normalizer`` (A) and ``_mean_carrier_measure``
+    (the mean of log h). The entropy, and the divergence between two members of one class, then
+    follow by differentiating A.
 
     Example:
         >>> from pygrad import distributions as d

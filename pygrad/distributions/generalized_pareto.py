@@ -53,7 +53,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(lower_bound=self.loc, upper_bound=upper)
 
     def _tail(self) -> tuple[Tensor, Tensor]:
-        """Where the tail is exponential, and the concentration, which is 1 there."""
+        """The mask of concentration 0 (an exponential tail), and the concentration, 1 at the mask."""
         none = pygrad.isclose(self.concentration, pygrad.zeros_like(self.concentration))
         return none, self.concentration.masked_fill(none, 1)
 
@@ -70,7 +70,7 @@ class GeneralizedPareto(Distribution):
         return -self.scale.log() - pygrad.where(exponential, z, found)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of a greater value."""
+        """The log-probability of a greater value."""
         self._check(value)
         z = (value - self.loc) / self.scale
         exponential, k = self._tail()

@@ -69,7 +69,7 @@ class Independent(Distribution):
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
-        """That of the base, all of the event at once."""
+        """The support of the base distribution, over the whole event."""
         base: constraints.Constraint = self.base_dist.support
         dims = self.reinterpreted_batch_ndims
         return constraints.independent(base, dims) if dims else base

@@ -50,7 +50,7 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def rate(self) -> Tensor:
-        """Its rate."""
+        """The rate of the distribution."""
         return self.base_dist.rate  # type: ignore[no-any-return]
 
     @property

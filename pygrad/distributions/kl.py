@@ -237,7 +237,7 @@ Vectors = MultivariateNormal | LowRankMultivariateNormal
 
 
 def _size(p: Vectors, q: Vectors, kind: str, gap: int = 26) -> int:
-    """That of vectors; ``ValueError`` if it is not the same for both."""
+    """The length of the vectors; ``ValueError`` if p and q differ in it."""
     if p.event_shape != q.event_shape:
         raise ValueError(
             f"KL-divergence between two {kind} Normals with{' ' * gap}different event shapes "
@@ -252,7 +252,7 @@ def _batch_trace_XXT(bmat: Tensor) -> Tensor:
 
 
 def _solved(tril: Tensor, matrix: Tensor) -> Tensor:
-    """tril^-1 matrix, their batches broadcast."""
+    """tril^-1 matrix, with broadcast batches."""
     batch = pygrad.broadcast_shapes(tril.shape[:-2], matrix.shape[:-2])
     tril = tril.expand(batch + Size(tril.shape[-2:]))
     matrix = matrix.expand(batch + Size(matrix.shape[-2:]))
@@ -494,7 +494,7 @@ def _pareto_normal(p: Pareto, q: Normal) -> Any:
 
 
 def _mean_log(p: Uniform) -> Any:
-    """Of the uniform distribution."""
+    """The mean of log x under the uniform distribution."""
     return (_x_log_x(p.high) - _x_log_x(p.low)) / (p.high - p.low) - 1
 
 

@@ -47,7 +47,8 @@ class LKJCholesky(Distribution):
             )
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
-        # Of the squared length of what of a row is left of the diagonal; the first has nothing.
+        # The distribution of the squared length of each row left of the diagonal. Row 0 has no
+        # such elements.
         rows = pygrad.arange(dim - 1, dtype=self.concentration.dtype)
         rows = pygrad.cat([rows.new_zeros(1), rows])
         marginal = (self.concentration + 0.5 * (dim - 2)).unsqueeze(-1)

@@ -117,7 +117,7 @@ class LowRankMultivariateNormal(Centred):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance."""
-        # That of a well-conditioned matrix, the roots of the diagonal taken out.
+        # Factor D^-1/2 (W W^T + D) D^-1/2 instead, which is better conditioned.
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
         return self._expanded(root * _with_ones(scaled @ scaled.mT))

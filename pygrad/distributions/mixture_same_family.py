@@ -88,7 +88,7 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
-        """That of the components."""
+        """The support of the components."""
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _weights(self) -> Tensor:

@@ -54,7 +54,7 @@ class NegativeBinomial(CountedOdds):
 
     @lazy_property
     def _gamma(self) -> Gamma:
-        """That of the rates which poisson values have."""
+        """The distribution of the rates of the Poisson values."""
         return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -66,5 +66,5 @@ class NegativeBinomial(CountedOdds):
         n = self.total_count
         power = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         norm = (1.0 + value).lgamma() + n.lgamma() - (n + value).lgamma()
-        # Of 0 failures 0 successes are certain, but lgamma(0) is infinite.
+        # With 0 failures, 0 successes are certain: log-probability 0. But lgamma(0) is infinite.
         return power - norm.masked_fill(n + value == 0.0, 0.0)

@@ -94,7 +94,7 @@ class TransformedDistribution(Distribution):
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
-        """What the last transform gives."""
+        """The codomain of the last transform."""
         if not self.transforms:
             return self.base_dist.support
         last = self.transforms[-1].codomain

@@ -90,7 +90,7 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same function with a cache, or without."""
+        """The transform with the given cache size."""
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:
@@ -719,8 +719,8 @@ class CumulativeDistributionTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """D (D - 1) / 2 numbers to the Cholesky factor of a correlation matrix of D rows.
 
-    The numbers are taken row by row: each breaks a part of what is left of the length 1 of its
-    row, as in `StickBreakingTransform`, but with a sign.
+    The numbers fill the matrix row by row. As in `StickBreakingTransform`, each takes a part, here
+    with a sign, of the rest of its row, whose length is 1.
 
     Example:
         >>> import pygrad
@@ -746,8 +746,8 @@ class CorrCholeskyTransform(Transform):
         return (parts.log1p() - parts.neg().log1p()) / 2
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Any:
-        # Of the elements below the diagonal. What is left before an element stands at the one
-        # to its left.
+        # Elements below the diagonal: `left` is the rest of the row before each element, which
+        # the cumulative sum has one place to the left.
         left = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)
         of_tanh = -2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(-1)
         return 0.5 * left.log().sum(-1) + of_tanh
@@ -836,7 +836,7 @@ class CatTransform(_PartsTransform):
 
     @property
     def length(self) -> int:
-        """That of all parts."""
+        """The sum of the lengths of the parts."""
         return sum(self.lengths)
 
     @constraints.dependent_property

@@ -1,4 +1,4 @@
-"""What distributions share: parameters of one shape, probabilities and their logarithms."""
+"""Helpers of distributions: broadcasting of parameters, probabilities and logits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 
 class lazy_property(Generic[T, R]):
-    """A property that is computed when first asked for, with gradients, and then kept.
+    """A property that is computed at its first access, with gradients, and then cached.
 
     Example:
         >>> from pygrad.distributions.utils import lazy_property
@@ -146,7 +146,7 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def _lower_mask(n: int, diag: int) -> Tensor:
-    """Where a matrix is on or below one of its diagonals."""
+    """A mask of the elements of an n x n matrix on or below a diagonal."""
     return pygrad.ones(n, n, dtype=pygrad.bool).tril(diag)
 
 
@@ -154,7 +154,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """The elements of (*, n, n) on and below a diagonal, row by row.
 
     Raises:
-        ValueError: no such diagonal.
+        ValueError: the diagonal is out of range.
 
     Example:
         >>> import pygrad

@@ -94,7 +94,7 @@ class VonMises(Centred):
 
     @lazy_property
     def variance(self) -> Any:
-        """That of angles: 1 less the length of the mean of unit vectors."""
+        """The circular variance: 1 minus the length of the mean unit vector."""
         first = _log_modified_bessel_fn(self.concentration, order=1)
         return 1 - (first - _log_modified_bessel_fn(self.concentration, order=0)).exp()
 
@@ -114,7 +114,7 @@ class VonMises(Centred):
         return pygrad.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Values without gradients; drawn in float64, whatever the dtype."""
+        """Values without gradients; drawn in float64 for every dtype."""
         with pygrad.no_grad():
             x = pygrad.empty(self._extended_shape(sample_shape), dtype=pygrad.float64)
             drawn = _rejection_sample(self._loc, self._concentration, self._proposal_r, x)
