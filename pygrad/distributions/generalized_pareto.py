@@ -53,7 +53,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(lower_bound=self.loc, upper_bound=upper)
 
     def _tail(self) -> tuple[Tensor, Tensor]:
-        """The mask of concentration 0 (an exponential tail), and the concentration, 1 at the mask."""
+        """A mask of exponential tails (concentration 0); the concentration, with 1 at the mask."""
         none = pygrad.isclose(self.concentration, pygrad.zeros_like(self.concentration))
         return none, self.concentration.masked_fill(none, 1)
 

@@ -54,10 +54,10 @@ else:
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """Those of a layer's arguments by name that say how its tensors are made.
+    """Extracts the keyword arguments with which a layer makes its tensors.
 
     Raises:
-        TypeError: there are others, or one is given twice.
+        TypeError: an unknown argument, or one given twice.
 
     Example:
         >>> import pygrad

@@ -168,14 +168,15 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What :class:`pygrad.nn.MultiheadAttention` computes, of weights that are given.
+    """Multi-head attention with explicit weights.
 
-    The arguments are its attributes and those of its call; batches are the second dimension.
+    The arguments are those of :class:`pygrad.nn.MultiheadAttention` and of its call. The batch is
+    the second dimension.
 
     Args:
         embed_dim_to_check: features of the query.
-        static_k: (N * heads, S, features of a head), the key in place of the projected one.
-        static_v: likewise the value.
+        static_k: (N * heads, S, features of a head), replaces the projected key.
+        static_v: likewise, for the value.
 
     Returns:
         The output (L, N, embed_dim), and the weights (N, L, S) or None.

@@ -51,7 +51,7 @@ STEPS: Final[dict[str, tuple[int, Step]]] = {
 
 
 class Recurrence(NamedTuple):
-    """What is to be known of a stack of layers beside its weights."""
+    """The configuration of a stack of recurrent layers."""
 
     mode: str
     has_biases: bool
@@ -64,11 +64,11 @@ class Recurrence(NamedTuple):
     def run(
         self, x: Tensor, states: State, weights: list[list[Any]], sizes: list[int] | None = None
     ) -> tuple[Tensor, State]:
-        """All outputs and the last states, of (time, batch, features), or of packed sequences by
-        batch sizes; there is a list of weights for each layer and direction.
+        """Returns all outputs and the last states.
 
-        With autocast an LSTM runs in its dtype throughout, as in PyTorch, whose layers are one op
-        each.
+        `x` is (time, batch, features), or packed sequences with batch sizes `sizes`. `weights` has
+        one list for each layer and direction. Under autocast an LSTM runs in autocast's dtype
+        throughout, as in PyTorch, where each layer is one op.
         """
         if sizes is not None or self.mode != "LSTM" or self.projects or not get() & AUTOCAST:
             return self._run(x, states, weights, sizes)

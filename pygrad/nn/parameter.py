@@ -225,11 +225,11 @@ class UninitializedTensorMixin:
         )
 
     def __del__(self) -> None:
-        """Nothing of the engine's is held."""
+        """Releases nothing: an uninitialized parameter has no tensor of the engine."""
 
     @property
     def shape(self) -> Any:
-        """There is none.
+        """An uninitialized parameter has no shape.
 
         Raises:
             RuntimeError: always.
@@ -243,7 +243,7 @@ class UninitializedTensorMixin:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether it will require grad."""
+        """Whether the parameter will require grad."""
         return bool(self.__dict__["_wanted"][0])
 
     @requires_grad.setter
@@ -252,17 +252,17 @@ class UninitializedTensorMixin:
 
     @property
     def device(self) -> Any:
-        """Where it will be."""
+        """The device of the future parameter."""
         return self.__dict__["_wanted"][1]
 
     @property
     def dtype(self) -> Any:
-        """What its elements will be."""
+        """The dtype of the future parameter."""
         return self.__dict__["_wanted"][2]
 
     @property
     def data(self) -> Tensor:
-        """An empty tensor of that dtype; what is assigned gives its own dtype and device."""
+        """An empty tensor of the future dtype. Assigning a tensor sets that dtype and device."""
         return pygrad.empty(0, device=self.device, dtype=self.dtype)
 
     @data.setter
@@ -270,14 +270,14 @@ class UninitializedTensorMixin:
         self.__dict__["_wanted"] = (self.requires_grad, value.device, value.dtype)
 
     def size(self, dim: int | None = None) -> Any:
-        """The sizes of a tensor without elements."""
+        """The size of an empty tensor."""
         return self.data.size(dim)
 
     def _has_grad(self) -> bool:
         return False
 
     def is_floating_point(self) -> bool:
-        """Whether its elements will be floating point numbers."""
+        """Whether the future dtype is a floating point type."""
         return bool(self.dtype.is_floating_point)
 
     def is_complex(self) -> bool:

@@ -1,4 +1,4 @@
-"""Which kernel computes attention: there is one here, so the choice is checked and noted."""
+"""The choice of a kernel for attention. pygrad has one kernel, so the choice is only recorded."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SDPBackend(enum.IntEnum):
 
 @contextlib.contextmanager
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
-    """A block, or a function, in which these kernels may compute attention: all compute the same.
+    """A context manager or decorator that selects kernels for attention; results do not change.
 
     Args:
-        backends: a kernel, or a list.
+        backends: a kernel, or a list of kernels.
         set_priority: whether the list is in the order of preference.
 
     Raises:
-        AssertionError: something else.
+        AssertionError: an argument of another type.
 
     Example:
         >>> import pygrad

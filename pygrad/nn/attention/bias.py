@@ -13,22 +13,22 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(enum.IntEnum):
-    """Where the triangle of a causal mask has its corner."""
+    """The alignment of a causal mask's triangle."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
 
 
 class CausalBias(Tensor):
-    """The mask (queries, keys) of bools that lets a position see those before it: what
-    ``attn_mask`` takes.
+    """A causal mask of bools, (queries, keys), for the argument ``attn_mask``. A position sees
+    itself and the positions before it.
 
     Args:
         variant: whether the first query sees the first key alone, or the last query the last key.
         seq_len_q, seq_len_kv: the sizes.
 
     Raises:
-        AssertionError: no variant.
+        AssertionError: `variant` is not a `CausalVariant`.
 
     Example:
         >>> from pygrad.nn.attention.bias import causal_lower_right

@@ -38,14 +38,14 @@ class FlexKernelOptions(TypedDict, total=False):
 
 
 class AuxRequest(NamedTuple):
-    """Which further results `flex_attention` gives."""
+    """The auxiliary results to return from `flex_attention`."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """The further results; None for those that were not asked for."""
+    """The auxiliary results; None for each that was not requested."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -305,7 +305,7 @@ class BlockMask:
         )
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """What the mask is made of."""
+        """The fields of the mask, in the order of the constructor."""
         sizes = (*self.seq_lengths,) if flatten else (self.seq_lengths,)
         block = (*self.BLOCK_SIZE,) if flatten else (self.BLOCK_SIZE,)
         return (

@@ -1,8 +1,8 @@
-"""What a module is made of: parameters, buffers and submodules, kept as attributes.
+"""The attributes of a module: parameters, buffers and submodules.
 
-Each kind lives in its own ordered table. Assigning a parameter, buffer or module to an attribute
-files it in the table of its kind and removes the name everywhere else, so a name has one meaning.
-This class knows nothing of calls, hooks around them, or state dicts.
+Each kind has an ordered table. Assigning a parameter, buffer or module to an attribute enters it
+into the table of its kind and removes the name from the other tables. Calls, their hooks and state
+dicts are in other files.
 """
 
 from __future__ import annotations

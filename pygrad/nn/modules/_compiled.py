@@ -38,12 +38,12 @@ class OptimizedModule(Module):
         self.__dict__["dynamo_ctx"] = dynamo_ctx
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the other module returns, its hooks called."""
+        """Calls the original module, including its hooks."""
         return self._orig_mod(*args, **kwargs)
 
     @property
     def training(self) -> bool:
-        """That of the other module."""
+        """The training flag of the original module."""
         mode: bool = self._orig_mod.training
         return mode
 

@@ -29,7 +29,7 @@ class _IncompatibleKeyLists(NamedTuple):
 
 
 class _IncompatibleKeys(_IncompatibleKeyLists):
-    """What ``load_state_dict`` returns: the keys that were missing and those it did not expect."""
+    """The result of ``load_state_dict``: missing and unexpected keys."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class _IncompatibleKeys(_IncompatibleKeyLists):
 
 
 class _WrappedHook:
-    """A hook, together with the module it is to be called with, weakly held, if there is one."""
+    """A hook with a weak reference to the module that it gets as its first argument, if any."""
 
     def __init__(self, hook: Callable[..., Any], module: object = None) -> None:
         self.hook = hook
@@ -304,7 +304,7 @@ class ModuleState(ModuleTree):
             unexpected_keys.extend(self._unknown_keys(state_dict, prefix, own))
 
     def _unknown_keys(self, state_dict: Any, prefix: str, own: Any) -> Iterator[str]:
-        """Those below the prefix that are neither this module's own nor of a child."""
+        """The keys below the prefix that belong neither to this module nor to a child."""
         for key in state_dict:
             if key.startswith(prefix) and key != prefix + _EXTRA_STATE_KEY_SUFFIX:
                 name, dot, _ = key[len(prefix) :].partition(".")
@@ -312,7 +312,7 @@ class ModuleState(ModuleTree):
                     yield key
 
     def _own_state(self) -> dict[str, Tensor]:
-        """This module's own parameters and persistent buffers, those that are not ``None``."""
+        """This module's own parameters and persistent buffers, without those that are ``None``."""
         own: dict[str, Tensor] = {}
         for name, parameter in self._parameters.items():
             if parameter is not None:
@@ -325,7 +325,7 @@ class ModuleState(ModuleTree):
     def _load_entry(
         self, name: str, key: str, target: Tensor, value: Any, assign: bool
     ) -> str | None:
-        """Load one tensor; return what was wrong with it, if anything was."""
+        """Load one tensor; return a description of the error, or ``None``."""
         if not isinstance(value, Tensor):
             refuse_foreign(value)
             return (

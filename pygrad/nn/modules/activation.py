@@ -49,7 +49,7 @@ __all__ = [
 
 
 class _MaybeInplace(Module):
-    """What activations without other arguments have: the choice to overwrite their input."""
+    """The base class of activations whose only argument is `inplace`."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -392,7 +392,7 @@ class Tanhshrink(Module):
 
 
 class _AlongDim(Module):
-    """What normalisations along one dimension have; ``None`` lets the function choose, and warn."""
+    """The base class of normalisations along `dim`; for ``None`` the function chooses and warns."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()

@@ -127,16 +127,16 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """What the query takes from the value, and the weights with which it does.
+        """The attention output, and the attention weights or ``None``.
 
         Args:
-            query: see above, as `key` and `value`.
-            key: what the query is compared with.
-            value: what is taken.
-            key_padding_mask: (N, S), True (or minus infinity, which is added) where a key is none.
-            need_weights: give the weights too.
+            query: the queries; for shapes see the class.
+            key: the keys, which are compared with the queries.
+            value: the values, which the output averages.
+            key_padding_mask: (N, S), True at padding; or floats, which are added to the scores.
+            need_weights: also return the weights.
             attn_mask: (L, S) or (N * heads, L, S), likewise, for pairs of positions.
-            average_attn_weights: over the heads; else (N, heads, L, S).
+            average_attn_weights: average the weights over the heads; else (N, heads, L, S).
             is_causal: a hint that `attn_mask` is causal.
         """
         if query.is_nested or key.is_nested or value.is_nested:

@@ -15,12 +15,12 @@ __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
 
 class _Numbered(Module):
-    """What a row and a list have: children in order, which an index or a slice selects."""
+    """The base class of Sequential and ModuleList: ordered children with indices and slices."""
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
     def _key(self, idx: SupportsIndex) -> str:
-        """The name of the child at an index, which may count from the end."""
+        """The name of the child at an index. A negative index counts from the end."""
         position = operator.index(idx)
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range")

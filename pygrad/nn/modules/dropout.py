@@ -17,7 +17,7 @@ __all__ = [
 
 
 class _DropoutNd(Module):
-    """What all have: the probability, and whether to write into the input."""
+    """The base class of dropout layers: the probability, and whether to work in place."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()

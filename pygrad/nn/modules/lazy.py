@@ -200,7 +200,7 @@ def _materialize(tensor: Any, *shape: int) -> None:
 
 
 class _LazyConv(LazyModuleMixin, _ConvNd):
-    """What lazy convolutions of any number of dimensions have, transposed or not."""
+    """The base class of lazy convolutions, transposed or not."""
 
     def _begin(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         self.weight = UninitializedParameter(device=device, dtype=dtype)
@@ -350,7 +350,7 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
 
 
 class _LazyNorm(LazyModuleMixin, _NormBase):
-    """What lazy normalisations have."""
+    """The base class of lazy normalisations."""
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ __all__ = [
 
 
 class _Loss(Module):
-    """What all losses have: the reduction."""
+    """The base class of losses, with their reduction."""
 
     reduction: str
 
@@ -58,7 +58,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """What weighted losses have besides: the weight, as a buffer that moves with the module."""
+    """The base class of weighted losses. The weight is a buffer, so it moves with the module."""
 
     weight: Tensor | None
 

@@ -310,12 +310,12 @@ class Module(ModuleState):
             or _global_backward_pre_hooks
         ):
             if len(args) == 1 and not kwargs:
-                return self.forward(args[0])  # most of them, and faster so
+                return self.forward(args[0])  # the most frequent case, which this makes faster
             return self.forward(*args, **kwargs)
         return _HookedCall(self, args, kwargs).run()
 
     _call_impl = _wrapped_call_impl = __call__
-    """As PyTorch's code calls a module; who overrides `__call__` is not asked."""
+    """PyTorch's internal entry points; an overridden `__call__` is bypassed."""
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         return self.forward(*input, **kwargs)
@@ -324,7 +324,7 @@ class Module(ModuleState):
         return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
     def _replicate_for_data_parallel(self) -> Module:
-        """A copy for another device: no parameters, and dicts of its own."""
+        """A copy for another device, without parameters and with its own dicts."""
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
         replica._parameters = {}
@@ -334,11 +334,11 @@ class Module(ModuleState):
         return replica
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Takes what `pygrad.compile` takes and changes nothing: what a compiler makes computes the
-        same, and there is none.
+        """Checks the arguments of `pygrad.compile`. The module stays as it is, since pygrad has no
+        compiler.
 
         Raises:
-            RuntimeError: a mode that PyTorch does not have, or mode and options both.
+            RuntimeError: an unknown mode, or both a mode and options.
 
         Example:
             >>> from pygrad import nn
@@ -347,11 +347,11 @@ class Module(ModuleState):
         compile(self.forward, *args, **kwargs)
 
     def _as_compiled(self) -> Module:
-        """What `pygrad.compile` makes of this module: see `_compiled.py`."""
+        """The result of `pygrad.compile` for this module; see `_compiled.py`."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """What the printed form says about this module; override to say more."""
+        """Extra information for the printed form of this module; subclasses override it."""
         return ""
 
     def __repr__(self) -> str:
@@ -366,7 +366,7 @@ class Module(ModuleState):
         return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
 
     _derived: ClassVar[tuple[str, ...]] = ()
-    """Attributes that follow from others here, and that PyTorch's files have."""
+    """Attributes that are computed from others here, but that PyTorch's files contain."""
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {name: getattr(self, name) for name in self._derived}
@@ -382,8 +382,8 @@ class Module(ModuleState):
             own.setdefault(table, OrderedDict())
 
 
-# `typing.get_type_hints` looks for names in the file of the class, or, for a module that is no
-# class, where the caller says: types are found from anywhere.
+# `typing.get_type_hints` resolves names in the file of each class or, for an instance, in the
+# namespace of the caller. Annotations are resolved here, so that it succeeds everywhere.
 ModuleAttributes.__annotations__["_modules"] = dict[str, Module | None]
 _hints: Final = get_type_hints(Module)
 for _kind in (ModuleAttributes, Module):
@@ -464,7 +464,7 @@ class _HookedCall:
             self.result = replacement
 
     def _run_always_called(self) -> None:
-        """After an exception: run the hooks that are due even now, and let none hide it."""
+        """After an exception, run the ``always_call`` hooks; turn their errors into warnings."""
         module = self.module
         due = [
             ("global module", _global_forward_hooks, _global_forward_hooks_always_called),
@@ -485,7 +485,7 @@ class _HookedCall:
 
 
 def _hook_last_node(module: Any, args: Any, result: Any, hooks: list[Callable[..., Any]]) -> None:
-    """Put backward hooks of the older form on the graph node of the first tensor of a result."""
+    """Register non-full backward hooks on the graph node of the first tensor of a result."""
     first = result
     while not isinstance(first, Tensor):
         if isinstance(first, dict):
@@ -507,7 +507,7 @@ _INSTEAD = " Please use register_full_backward_hook to get the documented behavi
 
 
 def _shortcoming(args: Any, result: Any, node: Any) -> str | None:
-    """What of the gradients a hook on the last node will not see, in PyTorch's words."""
+    """PyTorch's warning if a hook on the last node misses some gradients; else ``None``."""
     for value, does, what in (
         (result, "return", "grad_output"),
         (args, "take as input", "grad_input"),

@@ -389,7 +389,7 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """The p-th root of the sum of the p-th powers of each window of (N, C, L) or (C, L).
+    """The p-norm of each window of (N, C, L) or (C, L): the p-th root of the sum of p-th powers.
 
     Args:
         norm_type: p.
@@ -408,7 +408,7 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """The same of (N, C, H, W) or (C, H, W); arguments as :class:`LPPool1d`.
+    """The p-norm of each window of (N, C, H, W) or (C, H, W); arguments as :class:`LPPool1d`.
 
     Example:
         >>> import pygrad
@@ -421,7 +421,7 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """The same of (N, C, D, H, W) or (C, D, H, W); arguments as :class:`LPPool1d`.
+    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W); arguments as :class:`LPPool1d`.
 
     Example:
         >>> import pygrad
@@ -456,12 +456,12 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """What :class:`MaxPool1d` took, put back at its places; zeros between.
+    """Inverse of :class:`MaxPool1d`: puts the maxima back at their indices, with zeros between.
 
     Args:
-        kernel_size: of the pooling.
-        stride: of the pooling, by default `kernel_size`.
-        padding: of the pooling.
+        kernel_size: the window of the pooling.
+        stride: the step of the pooling, by default `kernel_size`.
+        padding: the padding of the pooling.
 
     Shape: (N, C, L) or (C, L), and as many indices
         -> (N, C, (L - 1) * stride - 2 * padding + kernel_size), or the `output_size` given.
@@ -477,7 +477,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """What :class:`MaxPool2d` took, put back at its places; zeros between.
+    """Inverse of :class:`MaxPool2d`: puts the maxima back at their indices, with zeros between.
 
     Arguments as :class:`MaxUnpool1d`, each size an int or a pair.
 
@@ -495,7 +495,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """What :class:`MaxPool3d` took, put back at its places; zeros between.
+    """Inverse of :class:`MaxPool3d`: puts the maxima back at their indices, with zeros between.
 
     Arguments as :class:`MaxUnpool1d`, each size an int or three.
 
@@ -513,7 +513,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
 
 class _FractionalMaxPool(Module):
-    """What those of two and of three dimensions share."""
+    """The base class of fractional max pooling in two and three dimensions."""
 
     _dims: int
     _random_samples: Tensor | None
@@ -544,7 +544,7 @@ class _FractionalMaxPool(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        """The maxima, and their places if the layer returns them."""
+        """The maxima, and their indices if `return_indices` is set."""
         pool = F.fractional_max_pool2d if self._dims == 2 else F.fractional_max_pool3d
         return pool(
             input,
@@ -557,18 +557,18 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The maxima of windows that begin at random steps (Graham, 2014).
+    """Fractional max pooling: the maxima of windows with random steps (Graham, 2014).
 
     Args:
-        kernel_size: of the windows, an int or a pair.
-        output_size: how many windows along each dimension; or
-        output_ratio: which share of the input's places, between 0 and 1.
-        return_indices: return the places of the maxima, too.
+        kernel_size: the size of the windows, an int or a pair.
+        output_size: the number of windows along each dimension; or
+        output_ratio: the ratio of that number to the input's length, between 0 and 1.
+        return_indices: also return the indices of the maxima.
 
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out).
 
     Raises:
-        ValueError: both a size and a ratio, or neither; a ratio that is none.
+        ValueError: both a size and a ratio, or neither; a ratio out of range.
 
     Example:
         >>> import pygrad
@@ -580,18 +580,18 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """As FractionalMaxPool2d, for volumes.
+    """Fractional max pooling of volumes, see :class:`FractionalMaxPool2d`.
 
     Args:
-        kernel_size: of the windows, an int or a triple.
-        output_size: how many windows along each dimension; or
-        output_ratio: which share of the input's places, between 0 and 1.
-        return_indices: return the places of the maxima, too.
+        kernel_size: the size of the windows, an int or a triple.
+        output_size: the number of windows along each dimension; or
+        output_ratio: the ratio of that number to the input's length, between 0 and 1.
+        return_indices: also return the indices of the maxima.
 
     Shape: (N, C, T, H, W) or (C, T, H, W) -> the same with other lengths.
 
     Raises:
-        ValueError: both a size and a ratio, or neither; a ratio that is none.
+        ValueError: both a size and a ratio, or neither; a ratio out of range.
 
     Example:
         >>> import pygrad

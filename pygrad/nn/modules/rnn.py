@@ -47,7 +47,7 @@ def _draw(module: Module, hidden_size: int) -> None:
 
 
 class RNNBase(Module):
-    """What :class:`RNN`, :class:`LSTM` and :class:`GRU` share; `mode` says which it is.
+    """The base class of :class:`RNN`, :class:`LSTM` and :class:`GRU`, selected by `mode`.
 
     Args:
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
@@ -57,8 +57,8 @@ class RNNBase(Module):
         bias: whether there are biases.
         batch_first: batches stand before time in input and output.
         dropout: probability of a zero in the output of each layer but the last.
-        bidirectional: a second layer beside each goes from the end to the start.
-        proj_size: of an LSTM, features to which the hidden state is projected; 0: it is not.
+        bidirectional: each layer has a second one that runs backwards in time.
+        proj_size: for an LSTM, the size to which the hidden state is projected; 0: no projection.
 
     Raises:
         ValueError: a size or probability out of range.
@@ -458,7 +458,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: weights of `num_chunks` gates.
+    """The base class of the cells, with the weights of `num_chunks` gates.
 
     Example:
         >>> import pygrad

@@ -75,7 +75,7 @@ def _length(x: Tensor, layers: ModuleList) -> int:
 def _attended(
     attention: Module, x: Tensor, source: Tensor, padding: Any, mask: Any, is_causal: bool
 ) -> Tensor:
-    """What x takes from the source."""
+    """The attention of x to the source."""
     found, _ = attention(
         x, source, source, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
     )
@@ -83,8 +83,8 @@ def _attended(
 
 
 class _Layer(Module):
-    """What the layers of encoder and decoder share: attention to themselves, and the linear maps
-    between which the activation stands.
+    """The base class of encoder and decoder layers: self-attention, and the feed-forward block (two
+    linear maps with an activation between them).
     """
 
     _attentions: tuple[str, ...]
@@ -140,19 +140,19 @@ class _Layer(Module):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        """What x takes from itself, with dropout."""
+        """Self-attention of x, with dropout."""
         found = _attended(self.self_attn, x, x, key_padding_mask, attn_mask, is_causal)
         return self.dropout1(found)  # type: ignore[no-any-return]
 
     def _ff_block(self, x: Tensor) -> Tensor:
-        """The linear maps, with dropout."""
+        """The feed-forward block, with dropout."""
         result = self.linear2(self.dropout(self.activation(self.linear1(x))))
         last = len(self._attentions) + 1
         return getattr(self, f"dropout{last}")(result)  # type: ignore[no-any-return]
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, then two linear maps; each added to what it got.
+    """Self-attention, then a feed-forward block of two linear maps, both with residual connections.
 
     Args:
         d_model: features.
@@ -287,7 +287,7 @@ class TransformerDecoderLayer(_Layer):
         key_padding_mask: Tensor | None,
         is_causal: bool = False,
     ) -> Tensor:
-        """What x takes from the memory, with dropout."""
+        """The attention of x to the memory, with dropout."""
         attention = self.multihead_attn
         found = _attended(attention, x, mem, key_padding_mask, attn_mask, is_causal)
         return self.dropout2(found)  # type: ignore[no-any-return]
@@ -297,14 +297,14 @@ class TransformerEncoder(Module):
     """Encoder layers, one after the other.
 
     Args:
-        encoder_layer: is copied, parameters and all.
-        num_layers: how often.
-        norm: what the last output goes through.
-        enable_nested_tensor: outside of training and of graphs, give zeros where sequences are
-            padded, as PyTorch does, which then leaves padding out of the computation.
-        mask_check: leave that to sequences padded at their end alone.
+        encoder_layer: the layer, which is copied with its parameters.
+        num_layers: the number of copies.
+        norm: a module applied to the last output.
+        enable_nested_tensor: in evaluation without gradients, return zeros at padding, as PyTorch
+            does, which then omits padding from the computation.
+        mask_check: do so only if sequences are padded at their end.
 
-    Shape: as of the layer.
+    Shape: as for the layer.
 
     Example:
         >>> import pygrad

@@ -1,5 +1,5 @@
-"""Buffers with micro-batches: each micro-batch starts from the same ones, and the step keeps their
-mean.
+"""Averaging of buffers over micro-batches: each micro-batch starts from the same buffers, and the
+step keeps the mean.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ._leaves import Leaves
 
 
 class BufferMeans:
-    """Floats become the mean over all micro-batches. An integer is changed by the sum of all
-    changes, as if one process had counted. A buffer that nobody changed stays as it is.
+    """Combines the buffers of all micro-batches. Buffers of floats become the mean. Integers change
+    by the sum of all changes, as if one process had counted. Unchanged buffers stay as they are.
 
     Args:
-        buffers: gives the buffers of the module, with their names.
+        buffers: returns the buffers of the module by name.
         leaves: the micro-batches.
     """
 
@@ -32,7 +32,7 @@ class BufferMeans:
         self._sums: list[LeafSums] = []
 
     def before_forward(self) -> None:
-        """The buffers are as the step found them."""
+        """Resets the buffers to their values at the start of the step."""
         with pygrad.no_grad():
             if self._leaf() == 0:
                 self._begin_step()
@@ -40,7 +40,7 @@ class BufferMeans:
                 each.copy_(value)
 
     def end_leaf(self) -> None:
-        """What a micro-batch has made of the buffers is a leaf."""
+        """Adds the buffers of the micro-batch that has ended to the sums, as a leaf."""
         with pygrad.no_grad():
             for sums, part in zip(self._sums, self._leaf_values(), strict=True):
                 flat, added = sums.begin()
@@ -49,7 +49,7 @@ class BufferMeans:
                 sums.end()
 
     def finish(self) -> Callable[[], None]:
-        """Starts to add up; gives what waits for the sums and sets the buffers."""
+        """Starts the reduction; returns a function that waits for it and sets the buffers."""
         if not self._leaves.held:
             with pygrad.no_grad():
                 self._begin_step()

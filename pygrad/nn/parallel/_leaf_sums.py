@@ -11,14 +11,14 @@ from ...distributed._tree import Node
 
 
 class LeafSums:
-    """One sum for each of several nodes of the tree, whose leaves come one after another.
+    """One sum for each of several nodes of the tree, whose leaves arrive in order.
 
-    A node of n leaves keeps at most log2(n) + 2 tensors: sums of 8, 4, 2 and 1 leaves, say, where
-    two of equal size become one. What is left in the end is added from the right, as the tree does.
+    A node of n leaves keeps at most log2(n) + 2 tensors: sums of 8, 4, 2 and 1 leaves, say. Two
+    sums of equal size are merged. The rest is added from the right at the end, as the tree does.
 
     Args:
         nodes: the nodes, in order.
-        like: tensors like the parts of a leaf.
+        like: tensors with the shapes and dtypes of a leaf's parts.
     """
 
     def __init__(self, nodes: Sequence[Node], like: Sequence[Tensor]) -> None:
@@ -27,11 +27,11 @@ class LeafSums:
         self._free: list[Flat] = []
         self._counter: list[tuple[int, Flat]] = []
         self.sums: list[Flat] = []
-        """Of the nodes that are complete."""
+        """The sums of the nodes that are complete."""
 
     def begin(self) -> tuple[Flat, bool]:
-        """Where the next leaf goes, and whether it is added to what is there. It may be called
-        again for the same leaf only before anything was added.
+        """The destination of the next leaf, and whether to add to it or to overwrite it. A second
+        call for the same leaf is valid only before anything was added.
         """
         if self._counter and self._counter[-1][0] == 1:
             return self._counter[-1][1], True
@@ -40,7 +40,7 @@ class LeafSums:
         return self._free[-1], False
 
     def end(self) -> None:
-        """The leaf is there."""
+        """Marks the leaf as complete; merges sums of equal size."""
         leaf, added = self.begin()
         if added:
             self._counter[-1] = 2, leaf
@@ -61,11 +61,11 @@ class LeafSums:
         self._counter.append((size + more, left))
 
     def total(self) -> Flat:
-        """Where the sum of all nodes goes: the place of the first, or a new one."""
+        """The destination of the sum of all nodes: the first node's sum, or a new tensor."""
         return self.sums[0] if self.sums else Flat(self._like)
 
     def restart(self) -> None:
-        """Forgets all leaves."""
+        """Discards all leaves."""
         self._free += [flat for _, flat in self._counter]
         self._free += self.sums
         self._counter, self.sums = [], []

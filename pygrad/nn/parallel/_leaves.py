@@ -12,12 +12,12 @@ from ._leaf_sums import LeafSums
 
 
 class Leaves:
-    """What is added up in a step, and which part of it this rank has.
+    """The leaves of a step's sum, and the part of them that this rank holds.
 
     Args:
-        total: how many leaves there are on all ranks; None: one a rank.
-        deterministic: they are added by the fixed tree, else by a ring.
-        group: the ranks.
+        total: the number of leaves of all ranks; None: one per rank.
+        deterministic: add the leaves by the fixed tree, else by a ring.
+        group: the process group.
     """
 
     def __init__(self, total: int | None, deterministic: bool, group: Any) -> None:
@@ -34,7 +34,7 @@ class Leaves:
             self.nodes = [(self.held.start, self.held.stop)] if self.held else []
 
     def sum(self, sums: LeafSums) -> tuple[Flat, Any]:
-        """Starts to add up: where the sum of all ranks will be, and the work that is under way."""
+        """Starts the reduction; returns the destination of the sum over all ranks, and the work."""
         out = sums.total()
         if self.ranks == 1:
             return out, None

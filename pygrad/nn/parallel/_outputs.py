@@ -12,8 +12,8 @@ from ...autograd.function import Function
 
 
 class _DDPSink(Function):
-    """The same tensors. One node has all of them, so backward from one goes through what all are
-    made of: parameters that the loss does not depend on have their hooks called too.
+    """The identity, as one node of all tensors. A backward from one tensor passes through the
+    histories of all, so hooks of parameters that the loss does not depend on are called too.
     """
 
     @staticmethod
@@ -29,20 +29,20 @@ class _DDPSink(Function):
 
 
 def tensors_of(output: Any) -> list[Tensor]:
-    """The tensors in what a module returned."""
+    """The tensors in the output of a module."""
     return [each for each in flatten(output)[0] if isinstance(each, Tensor)]
 
 
 def with_begin(output: Any, begin: Callable[[], None], clone: bool) -> Any:
-    """The output, such that backward calls a function first.
+    """Wraps the output so that its backward first calls `begin`.
 
-    Where no tensor requires a gradient, all that are of floats do then: this rank has a backward
-    all the same, since the others wait for its zeros.
+    If no tensor requires a gradient, all tensors of floats do in the result: this rank then has a
+    backward too, since the others wait for its zeros.
 
     Args:
-        output: what the module returned.
-        begin: the function.
-        clone: tensors are copied, so that they can be changed in place.
+        output: the output of the module.
+        begin: the function to call.
+        clone: copy the tensors, so that they can be changed in place.
     """
     tensors = tensors_of(output)
     chosen = [each for each in tensors if each.requires_grad]

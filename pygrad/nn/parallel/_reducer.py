@@ -25,25 +25,25 @@ Hook = Callable[[Any, GradBucket], Any]
 
 
 class Means(Protocol):
-    """What combines buffers."""
+    """Combines buffers over the leaves of a step."""
 
     def end_leaf(self) -> None:
         """A leaf of this rank is complete."""
 
     def finish(self) -> Callable[[], None]:
-        """Starts to add up; gives what waits and sets the buffers."""
+        """Starts the reduction; returns a function that waits for it and sets the buffers."""
 
 
 class Bucket:
     """Parameters whose gradients are reduced together.
 
     Attributes:
-        numbers: which parameters.
+        numbers: the indices of the parameters.
         sums: the gradients of this rank.
-        left: how many gradients are still to come in this backward.
-        skipped: no rank has a gradient for it in this iteration.
-        result: where the sum of all ranks is, or will be.
-        work: what to wait for before that.
+        left: the number of gradients still to come in this backward.
+        skipped: whether no rank has a gradient for the bucket in this iteration.
+        result: the destination of the sum over all ranks.
+        work: the work that fills `result`.
     """
 
     def __init__(self, numbers: Sequence[int], parameters: Sequence[Tensor], leaves: Leaves):
@@ -156,27 +156,27 @@ class Reducer:
         self._fail(_reducer_errors.unfinished(missing, self.names, self.static, self.find_unused))
 
     def make_static(self) -> None:
-        """What fires in the first backward fires in all others.
+        """Declares that each backward has the same gradients as the first.
 
         Raises:
-            RuntimeError: there was a forward.
+            RuntimeError: a forward has already run.
         """
         if self.iterations:
             self._fail(_reducer_errors.TOO_LATE)
         self.static = True
 
     def divide_by(self, active: Work | None) -> None:
-        """In this iteration gradients are divided by the number that is the result of this work;
-        None: by the number of leaves.
+        """Sets the divisor of this iteration's gradients to the result of a work; None: to the
+        number of leaves.
         """
         self._active = active
 
     def begin_forward(self) -> None:
-        """A forward begins that an averaging backward follows."""
+        """Begins a forward whose backward will average gradients."""
         self.statistics.begin_forward(self.iterations, self._unused, self._order)
 
     def wait_at_end(self, futures: Sequence[Any]) -> None:
-        """The backward that comes waits for these."""
+        """Makes the next backward wait for these futures."""
         self._later += futures
 
     def expect_backward(self, outputs: Sequence[Tensor]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ..._tensor import Tensor
 
 _FIRST: Final = 10
-"""Iterations at the start of which each is recorded; later every so many."""
+"""The number of first iterations, which are all recorded; later only one in `_EACH`."""
 _EACH: Final = 100
 _NAMES: Final = {"float32": "float", "float64": "double", "float16": "c10::Half"}
 _VARIABLES: Final = {
@@ -28,7 +28,7 @@ _PARTS: Final = {
         "backward_compute_time_end",
     ),
 }
-"""Times, each between two moments."""
+"""The measured times: name, first moment, last moment."""
 RELEVANT: Final = (
     "RANK LOCAL_RANK WORLD_SIZE MASTER_PORT MASTER_ADDR CUDA_VISIBLE_DEVICES GLOO_SOCKET_IFNAME "
     "GLOO_DEVICE_TRANSPORT NCCL_SOCKET_IFNAME TORCH_NCCL_BLOCKING_WAIT NCCL_DEBUG "
@@ -49,16 +49,16 @@ def _dump_DDP_relevant_env_vars() -> None:
 
 
 class Statistics:
-    """What `DistributedDataParallel._get_ddp_logging_data` shows.
+    """The data of `DistributedDataParallel._get_ddp_logging_data`.
 
     Args:
-        facts: what does not change.
-        parameters: those whose gradients are reduced.
-        buckets: their numbers, by bucket.
+        facts: the entries that do not change.
+        parameters: the parameters whose gradients are reduced.
+        buckets: the indices of each bucket's parameters.
 
     Attributes:
         error: the text of the last error; empty if there was none.
-        sample_rate: iterations from one that is recorded to the next.
+        sample_rate: the interval of recorded iterations.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class Statistics:
         return ", ".join(map(str, sizes))
 
     def mark(self, moment: str) -> None:
-        """It is now."""
+        """Records the current time as a moment."""
         self._moments[moment] = time.time_ns()
 
     def rebuilt(self, buckets: Sequence[Sequence[int]]) -> None:
-        """There are other buckets from now on."""
+        """Records that the buckets were rebuilt."""
         self._data["has_rebuilt_buckets"] = 1
         self._data["rebuilt_bucket_sizes"] = self._sizes(buckets)
         self._data["rebuilt_per_bucket_param_indices"] = ", ".join(
@@ -98,12 +98,12 @@ class Statistics:
         )
 
     def begin_forward(self, iteration: int, unused: Iterable[int], order: Iterable[int]) -> None:
-        """Records the iteration before, if it is its turn.
+        """Records the previous iteration, if it is to be sampled.
 
         Args:
-            iteration: how many there were.
-            unused: the numbers of the parameters that the last one did not use.
-            order: in which gradients came.
+            iteration: the number of iterations so far.
+            unused: the indices of the parameters that the previous iteration did not use.
+            order: the indices in the order in which gradients arrived.
         """
         is_recorded = iteration <= _FIRST or iteration % self.sample_rate == 0
         if iteration and is_recorded and "backward_comm_time_end" in self._moments:
@@ -122,16 +122,16 @@ class Statistics:
         self.mark("forward_compute_time_start")
 
     def reduced(self, buckets: int) -> None:
-        """So many buckets were reduced in this iteration."""
+        """Records the end of the reduction, and the number of reduced buckets."""
         self.mark("backward_comm_time_end")
         self._data["num_buckets_reduced"] = buckets
 
     def hooked(self, name: str) -> None:
-        """A communication hook was registered."""
+        """Records the name of a communication hook."""
         self._data["comm_hook"] = name
 
     def data(self) -> dict[str, Any]:
-        """All of it."""
+        """All recorded data, as a dict."""
         if not self.error:
             return dict(self._data)
         return {**self._data, "has_error": 1, "error": self.error}

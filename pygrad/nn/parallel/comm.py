@@ -59,7 +59,7 @@ def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Any:
     """Would add tensors of several GPUs.
 
     Raises:
-        AssertionError: always: they are on the CPU.
+        AssertionError: always, since the tensors are on the CPU.
     """
     raise AssertionError("reduce_add expects all inputs to be on GPUs, but input 0 is on CPU")
 
@@ -67,7 +67,7 @@ def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Any:
 def reduce_add_coalesced(
     inputs: Sequence[Sequence[Tensor]], destination: Any = None, buffer_size: int = 10485760
 ) -> Any:
-    """The same for lists of tensors."""
+    """`reduce_add` for lists of tensors: always raises."""
     return reduce_add([each[0] for each in inputs], destination)
 
 
@@ -77,6 +77,6 @@ def gather(
     """Would join tensors of several GPUs.
 
     Raises:
-        AssertionError: always: they are on the CPU.
+        AssertionError: always, since the tensors are on the CPU.
     """
     raise AssertionError("Gather function not implemented for CPU tensors")

@@ -41,23 +41,23 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
     def replicate(self, module: Module, device_ids: Sequence[Any]) -> list[Module]:
-        """As the function `replicate`."""
+        """Calls the function `replicate`."""
         return replicate(module, device_ids)
 
     def scatter(
         self, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, device_ids: Sequence[Any]
     ) -> Any:
-        """As the function `scatter_kwargs`, along this one's dimension."""
+        """Calls the function `scatter_kwargs` with `self.dim`."""
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 
     def parallel_apply(
         self, replicas: Sequence[Module], inputs: Sequence[Any], kwargs: Any
     ) -> list[Any]:
-        """As the function `parallel_apply`."""
+        """Calls the function `parallel_apply`."""
         return parallel_apply(replicas, inputs, kwargs)
 
     def gather(self, outputs: Any, output_device: Any) -> Any:
-        """As the function `gather`, along this one's dimension."""
+        """Calls the function `gather` with `self.dim`."""
         return gather(outputs, output_device, dim=self.dim)
 
 
@@ -72,6 +72,6 @@ def data_parallel(
     """Would spread a batch over GPUs.
 
     Raises:
-        RuntimeError: always: there are none.
+        RuntimeError: always, since there are no GPUs.
     """
     raise RuntimeError("device type could not be determined")

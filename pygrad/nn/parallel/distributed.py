@@ -182,7 +182,7 @@ class DistributedDataParallel(Module, Joinable):
     # ------------------------------------------------------------ construction
 
     def _reduced_parameters(self) -> list[tuple[str, Tensor]]:
-        """Those that require a gradient, each once, by PyTorch's names for them."""
+        """The distinct parameters that require a gradient, with PyTorch's names."""
         found: dict[int, tuple[str, Tensor]] = {}
         for prefix, module in self.module.named_modules():
             for name, each in module.named_parameters(recurse=False):
@@ -197,7 +197,7 @@ class DistributedDataParallel(Module, Joinable):
         return found, [False] * len(found)
 
     def _build_debug_param_to_name_mapping(self, parameters: Sequence[Tensor]) -> dict[int, str]:
-        """The names of parameters, by their number among those given."""
+        """The names of parameters, by their index in the argument."""
         numbers = {id(each): number for number, each in enumerate(parameters)}
         names = {}
         for name, each in self._reduced_parameters():
@@ -254,7 +254,7 @@ class DistributedDataParallel(Module, Joinable):
             self.reducer.combine_buffers(self._buffer_means)
 
     def _set_static_graph(self) -> None:
-        """As the argument `static_graph`."""
+        """Does what the argument `static_graph` does."""
         if self.static_graph:
             warnings.warn(
                 "You've set static_graph to be True, no need to set it again.", stacklevel=2
@@ -518,7 +518,7 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> _DDPJoinHook:
-        """What this process does when it has no more batches.
+        """Makes the hook for the time after this process's last batch.
 
         Args:
             kwargs: `divide_by_initial_world_size`, see `join`.
@@ -534,11 +534,11 @@ class DistributedDataParallel(Module, Joinable):
 
     @property
     def join_process_group(self) -> Any:
-        """The processes."""
+        """The process group."""
         return self.process_group
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """How it was made, and how long the parts of an iteration took, in nanoseconds."""
+        """The settings, and the times of the parts of an iteration in nanoseconds."""
         return self.logger.data()
 
     def _set_ddp_runtime_logging_sample_rate(self, sample_rate: int) -> None:

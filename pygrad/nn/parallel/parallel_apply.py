@@ -32,12 +32,12 @@ def parallel_apply(
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """What each module gives for its inputs; with several, each runs in a thread of its own.
+    """Calls each module with its inputs; several modules run in a thread each.
 
     Args:
-        modules: what to call.
-        inputs: for each its arguments, a tuple or one argument.
-        kwargs_tup: for each its keyword arguments.
+        modules: the modules.
+        inputs: the arguments of each module, a tuple or one argument.
+        kwargs_tup: the keyword arguments of each module.
         devices: of no effect.
 
     Raises:

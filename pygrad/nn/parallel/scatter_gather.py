@@ -58,10 +58,10 @@ def scatter_kwargs(
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """What the devices gave, each tensor joined along a dimension.
+    """Joins the outputs of the devices, each tensor along a dimension.
 
     Raises:
-        AssertionError: there are tensors; those of a CPU are not gathered.
+        AssertionError: there are tensors; tensors on the CPU are not gathered.
         ValueError: dicts of different sizes.
     """
     first = outputs[0]

@@ -14,17 +14,17 @@ __all__: list[str] = []
 
 
 def set_tensor(module: Module, name: str, tensor: Tensor) -> None:
-    """Puts a tensor where a parameter, a buffer or an attribute of that name stands."""
+    """Replaces the parameter, buffer or attribute `name` by a tensor."""
     swap_tensor(module, name, tensor, allow_missing=True)
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """The same, and returns what stood there.
+    """Replaces the parameter, buffer or attribute `name` by a tensor; returns the former value.
 
     Raises:
         KeyError: the name has a dot, or is empty.
-        AttributeError: nothing stands there.
-        TypeError: something else than tensors.
+        AttributeError: there is no such attribute.
+        TypeError: the former or the new value is not a tensor.
     """
     _check_name(module, name)
     if not allow_missing and not hasattr(module, name):
@@ -33,7 +33,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
 
 def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
-    """Puts a submodule where one stands, which it returns."""
+    """Replaces a submodule; returns the former one."""
     _check_name(module, name)
     for each in (module, submodule):
         if not isinstance(each, Module):
@@ -57,7 +57,7 @@ def _check_name(module: Any, name: str) -> None:
 
 
 class NamedMemberAccessor:
-    """A module's tensors and submodules by names with dots.
+    """Access to a module's tensors and submodules by dotted names.
 
     Example:
         >>> import pygrad
@@ -72,11 +72,11 @@ class NamedMemberAccessor:
         self.module = module
 
     def get_submodule(self, name: str) -> Module:
-        """The submodule of that name; the module for the empty one."""
+        """The submodule of that name; the module itself for an empty name."""
         return _owner(self.module, f"{name}.")[0] if name else self.module
 
     def swap_submodule(self, path: str, value: Module) -> Module:
-        """Puts a submodule where one stands, which it returns."""
+        """Replaces a submodule; returns the former one."""
         owner, name = _owner(self.module, path)
         return swap_submodule(owner, name, value)
 
@@ -91,17 +91,17 @@ class NamedMemberAccessor:
         return found  # type: ignore[return-value]
 
     def set_tensor(self, name: str, value: Tensor) -> None:
-        """Puts a tensor there."""
+        """Replaces the tensor of that name."""
         owner, last = _owner(self.module, name)
         set_tensor(owner, last, value)
 
     def del_tensor(self, name: str) -> None:
-        """Takes the tensor of that name away."""
+        """Deletes the tensor of that name."""
         owner, last = _owner(self.module, name)
         delattr(owner, last)
 
     def swap_tensor(self, name: str, value: Any, allow_missing: bool = False) -> Any:
-        """Puts a tensor there, and returns what stood there."""
+        """Replaces the tensor of that name; returns the former value."""
         owner, last = _owner(self.module, name)
         return swap_tensor(owner, last, value, allow_missing)
 
@@ -110,30 +110,30 @@ class NamedMemberAccessor:
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[Tensor]) -> None:
-        """Puts tensors there."""
+        """Replaces the tensors of these names."""
         for name, value in _pairs(names, values):
             self.set_tensor(name, value)
 
     def set_tensors_dict(self, named_tensors: dict[str, Tensor]) -> None:
-        """Puts tensors where their names say."""
+        """Replaces the tensors that are the keys of a dict."""
         for name, value in named_tensors.items():
             self.set_tensor(name, value)
 
     def del_tensors(self, names: Iterable[str]) -> None:
-        """Takes the tensors of these names away."""
+        """Deletes the tensors of these names."""
         for name in names:
             self.del_tensor(name)
 
     def swap_tensors(
         self, names: Iterable[str], values: Iterable[Any], allow_missing: bool = False
     ) -> list[Any]:
-        """Puts tensors there, and returns what stood there."""
+        """Replaces the tensors of these names; returns the former values."""
         return [self.swap_tensor(n, v, allow_missing) for n, v in _pairs(names, values)]
 
     def swap_tensors_dict(
         self, named_tensors: dict[str, Any], allow_missing: bool = False
     ) -> tuple[dict[str, Any], list[str]]:
-        """The same by name; and the names where nothing stood."""
+        """Replaces tensors by name; returns the former values, and the names without one."""
         before: dict[str, Any] = {}
         missing = []
         try:
@@ -151,7 +151,7 @@ class NamedMemberAccessor:
         return before, missing
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The names of tensors that are not among these, and these that name none."""
+        """The names of tensors missing from `keys`, and the keys that name no tensor."""
         given = set(keys)
         names = {name for name, _ in self.named_tensors(remove_duplicate=False)}
         return sorted(names - given), sorted(given - names)

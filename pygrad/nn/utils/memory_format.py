@@ -1,4 +1,4 @@
-"""Weights of convolutions in another order of memory."""
+"""Conversion of convolution weights to a memory format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _M = TypeVar("_M", bound=Any)
 
 
 def convert_conv2d_weight_memory_format(module: _M, memory_format: Any) -> _M:
-    """The module, the weights of its 2d convolutions in a memory format.
+    """Converts the weights of 2d convolutions to a memory format; returns the module.
 
     Example:
         >>> import pygrad
@@ -26,7 +26,7 @@ def convert_conv2d_weight_memory_format(module: _M, memory_format: Any) -> _M:
 
 
 def convert_conv3d_weight_memory_format(module: _M, memory_format: Any) -> _M:
-    """The same for its 3d convolutions."""
+    """Converts the weights of 3d convolutions to a memory format; returns the module."""
     return _converted(module, memory_format, (Conv3d, ConvTranspose3d))
 
 

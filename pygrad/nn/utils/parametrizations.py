@@ -113,7 +113,7 @@ class _Orthogonal(Module):
         return q[..., :k] if n != k else q
 
     def _reflected(self, x: Tensor) -> Tensor:
-        """The product of reflections along the columns below the diagonal, which has the signs."""
+        """The product of reflections along the columns below the diagonal, times its signs."""
         vectors = x.tril(diagonal=-1)
         tau = 2.0 / (1.0 + (vectors * vectors).sum(dim=-2))
         q = pygrad.linalg.householder_product(vectors, tau)
@@ -123,7 +123,7 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, Q: Tensor) -> Tensor:
-        """What is mapped to Q, or, if Q is not orthogonal, to an orthogonal matrix near it."""
+        """A preimage of Q; of an orthogonal matrix near Q if Q is not orthogonal."""
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. "

@@ -183,7 +183,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask of the last way, which sees only what is not pruned yet."""
+        """The mask of the last method, applied only to elements that are not pruned yet."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         left: Any
@@ -202,7 +202,7 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Nothing is pruned, but a mask is made.
+    """Prunes nothing, but adds a mask.
 
     Example:
         >>> import pygrad
@@ -217,7 +217,7 @@ class Identity(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """What a given mask says.
+    """Prunes by a given mask.
 
     Example:
         >>> import pygrad
@@ -235,10 +235,10 @@ class CustomFromMask(BasePruningMethod):
 
 
 class _ByAmount(BasePruningMethod):
-    """A number of elements or slices, or a part of them.
+    """The base class of methods that prune a number or a fraction of elements or slices.
 
     Raises:
-        TypeError: an amount that is no number. ValueError: one that is out of range.
+        TypeError: the amount is no number. ValueError: it is out of range.
     """
 
     def __init__(self, amount: Any) -> None:
@@ -253,7 +253,7 @@ class _ByAmount(BasePruningMethod):
             )
 
     def _count(self, n: int) -> int:
-        """How many of n are pruned."""
+        """The number of n elements to prune."""
         if not self._whole:
             return round(float(self.amount) * n)
         if self.amount > n:

@@ -116,7 +116,7 @@ class PackedSequence(_Packed):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Where each index stands in a permutation.
+    """The inverse of a permutation.
 
     Example:
         >>> import pygrad

@@ -25,7 +25,7 @@ def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
 
 
 def _tied(places: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) -> dict[str, Any]:
-    """What is given, for the other names of the same tensors too."""
+    """Extends `given` to the other names of tied tensors."""
     groups: dict[int, list[str]] = {}
     for name, (table, key) in places.items():
         groups.setdefault(id(table[key]), []).append(name)
@@ -97,7 +97,7 @@ def _swap(owner: Module, name: str, value: Any) -> Any:
 def _replaced(
     module: Module, given: dict[str, Any], tie: bool, strict: bool, found: dict[str, Any]
 ) -> Iterator[None]:
-    """Gives the module other tensors for a while; `found` gets what stands there at the end."""
+    """Replaces tensors of the module within a block; `found` gets their values at its end."""
     if tie:
         given = _tied(_places(module), given)
     if strict:
@@ -122,21 +122,21 @@ def call_with(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """What the module gives when its parameters and buffers are others, which it gives back.
+    """Calls the module with its parameters and buffers temporarily replaced.
 
     Args:
-        module: what to call.
-        parameters_and_buffers: tensors by the names that ``named_parameters`` gives; those that
-            are not named stay the module's own. Where the module sets one of these, or any other
-            attribute that is named, the dictionary has the new tensor afterwards.
+        module: the module.
+        parameters_and_buffers: the replacements, by the names of ``named_parameters``; all other
+            tensors stay. If the module assigns one of the named attributes, the dictionary has the
+            new tensor afterwards.
         args: a tuple of positional arguments, or one argument.
         kwargs: keyword arguments.
-        tie_weights: a tensor given for one name stands for all names that share one.
-        strict: every name must be there, and no other.
+        tie_weights: a replacement applies to all names of a tied tensor.
+        strict: the names must be exactly those of the module.
 
     Raises:
-        RuntimeError: names that do not fit, if ``strict``.
-        ValueError: different tensors for names that are tied.
+        RuntimeError: missing or unexpected names, if ``strict``.
+        ValueError: different tensors for tied names.
     """
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     now: dict[str, Any] = {}
@@ -157,8 +157,8 @@ def _reparametrize_module(
     strict: bool = False,
     stack_weights: bool = False,
 ) -> Iterator[None]:
-    """A block in which the module has other parameters and buffers; what it sets there is in the
-    dict afterwards.
+    """A block in which parameters and buffers of the module are replaced. The dict gets the tensors
+    that the module assigns in it.
     """
     now: dict[str, Any] = {}
     try:
