@@ -94,12 +94,12 @@ _SUFFIX: Final = ".safetensors"
 
 
 class SourceChangeWarning(Warning):
-    """Of PyTorch's older files, which held the source of modules. Never given: it is not read."""
+    """PyTorch's warning about changed source of modules in older files. Never issued by pygrad."""
 
 
 @contextlib.contextmanager
 def mkdtemp() -> Iterator[str]:
-    """A folder that is removed afterwards."""
+    """A temporary folder that is removed at the end of the block."""
     path = tempfile.mkdtemp()
     try:
         yield path
@@ -386,7 +386,7 @@ def _refuse_script(archive: ArchiveReader, safely: bool) -> None:
 
 
 def _explained(message: str) -> str:
-    """What PyTorch says around the error of its reader of weights."""
+    """PyTorch's error text for a failed load of weights, around the message."""
     if re.search(r"GLOBAL (\S+) was not an allowed global by default.", message):
         text = (
             "Weights only load failed. This file can still be loaded, to do so you have two "
@@ -409,10 +409,10 @@ def _explained(message: str) -> str:
 
 
 def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
-    """What a file of PyTorch's names that `load` does not make by default, as ``module.name``.
+    """The globals in a PyTorch file that `load` refuses by default, as ``module.name``.
 
     Raises:
-        ValueError: it is none of PyTorch's zip files, or holds TorchScript.
+        ValueError: the file is no zip file of PyTorch's, or holds TorchScript.
     """
     with _open_to_read(f) as file:
         if not _peek(file, len(MAGIC)).startswith(MAGIC):

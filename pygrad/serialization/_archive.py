@@ -62,7 +62,7 @@ class ArchiveReader:
         self._check_version()
 
     def _checked_starts(self, entries: list[zipfile.ZipInfo]) -> dict[str, int]:
-        """Where the data of each record begin."""
+        """Checks the records; returns the offset of each record's data by name."""
         starts: dict[str, int] = {}
         end = 0
         for entry in sorted(entries, key=lambda entry: entry.header_offset):

@@ -78,10 +78,10 @@ def _attribute(holder: Any, name: str) -> Any:
 
 
 def find(module: str, name: str) -> Any:
-    """What a name of PyTorch's stands for here.
+    """The object of pygrad for a global name of PyTorch's.
 
     Raises:
-        AttributeError: there is nothing of that name.
+        AttributeError: pygrad has no such name.
     """
     path = module.removeprefix(TORCH).removeprefix(".")
     if not path and name in FORMS:
@@ -162,10 +162,10 @@ _SHARED: Final = ("_C", "_tensor", "_utils")
 
 
 class StorageType:
-    """What a file of weights gets for the name of a legacy class of storages: its dtype, no class.
+    """Stands for a legacy class of storages in files of weights; only holds its dtype.
 
     Raises:
-        KeyError: no such class.
+        KeyError: there is no such class.
     """
 
     def __init__(self, name: str) -> None:
@@ -175,7 +175,7 @@ class StorageType:
 
     @property
     def dtype(self) -> Any:
-        """The type of its elements."""
+        """The dtype of the storage's elements."""
         return self._dtype
 
     def __str__(self) -> str:
@@ -183,7 +183,7 @@ class StorageType:
 
 
 def _layout(name: str) -> Any:
-    """The layout that prints so."""
+    """The layout with this printed form."""
     found = getattr(pygrad, name.removeprefix("torch."), None)
     if type(found) is not pygrad.layout:
         raise NotImplementedError(f"the layout {name:.50} is not supported")
@@ -324,8 +324,10 @@ _REBUILDS: Final = (
 
 
 def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
-    """What a file of weights may name, and how what it may call is called: with arguments of which
-    a file can ask for no more than it brings.
+    """The globals that files of weights may name, and a function to call for each callable one.
+
+    These functions check their arguments, so that a file cannot demand more memory or work than its
+    size justifies.
     """
     names: dict[str, Any] = {
         "collections.OrderedDict": OrderedDict,
@@ -383,7 +385,7 @@ TAKING_TENSORS: Final = {
         for name in "parameter parameter_with_state".split()
     ),
 }
-"""The functions that only store the tensors they are given."""
+"""The functions that only store their tensor arguments."""
 READING: Final = {
     id(getattr(_rebuild, f"_rebuild_{name}"))
     for name in "sparse_tensor nested_tensor njt device_tensor_from_cpu_tensor "
@@ -392,16 +394,16 @@ READING: Final = {
 """The functions that read every element of a tensor, which may be more than its storage has."""
 
 
-# ------------------------------------------------------------------ what a user adds to it
+# ------------------------------------------------------------------ the user's additions
 
 _safe: list[Any] = []
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Lets `load` make and call these classes and functions for files of weights from now on.
+    """Allows `load` to use these classes and functions for files of weights from now on.
 
     Args:
-        safe_globals: classes and functions, or pairs of one and the name that files have for it.
+        safe_globals: classes and functions, or pairs (class or function, its name in files).
 
     Example:
         >>> import pygrad
@@ -413,17 +415,17 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What `add_safe_globals` was given."""
+    """The list of globals that `add_safe_globals` has collected."""
     return list(_safe)
 
 
 def clear_safe_globals() -> None:
-    """Forgets what `add_safe_globals` was given."""
+    """Clears the list of `add_safe_globals`."""
     _safe.clear()
 
 
 class safe_globals:
-    """A scope in which `load` may make these classes for files of weights too.
+    """A scope in which `load` may also use these classes for files of weights.
 
     Example:
         >>> from pygrad.serialization import get_safe_globals, safe_globals
@@ -446,10 +448,10 @@ class safe_globals:
 
 
 def added() -> dict[str, Any]:
-    """What the user has allowed, by the names that files have for it.
+    """The globals that the user has allowed, by their names in files.
 
     Raises:
-        ValueError: a tuple that is no pair. TypeError: the second of one is no string.
+        ValueError: a tuple that is no pair. TypeError: a name that is no string.
     """
     names: dict[str, Any] = {}
     for each in _safe:

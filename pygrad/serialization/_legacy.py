@@ -46,7 +46,7 @@ def encoded(obj: Any, module: Any, protocol: int) -> bytes:
 
 
 class _Awaited:
-    """The storages that a pickle names before the bytes come."""
+    """The storages that a pickle names before their bytes are read."""
 
     def __init__(self, file: IO[bytes], map_location: Any) -> None:
         self._most = length_left(file)  # for all storages together
@@ -58,7 +58,7 @@ class _Awaited:
         if not isinstance(name, tuple) or not name:
             raise UnpicklingError(f"saved_id must be a tuple, got {type(name).__name__}")
         if text_of(name[0]) == "module":
-            return name[1]  # a class; whether its source has changed is nobody's affair
+            return name[1]  # a class; changes of its source are not checked
         if text_of(name[0]) != "storage" or len(name) != 6:
             raise RuntimeError(f"Unknown saved id type: {type(name[0])}")
         _, storage_type, key, location, count, view = name
@@ -73,7 +73,7 @@ class _Awaited:
             self._most -= size
             storage = UntypedStorage._from_bytes(bytes(size))
             self.made[key] = typed(self._restore(storage, text_of(location)), kind)
-        if view is not None:  # a part of it, which releases before 0.4 took for one of its own
+        if view is not None:  # a view of another storage, from releases before 0.4
             raise NotImplementedError("load: a storage within another is not supported")
         return self.made[key]
 
@@ -101,7 +101,7 @@ class _Awaited:
 
 
 def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any]) -> Any:
-    """What such a file holds, from where it is open to the end of the object."""
+    """Reads an object of the legacy format from the current position of a file."""
     _refuse_tar(file, module)
     first = unpickler(file, module, None, options).load()
     if type(first) is not int or first != MAGIC_NUMBER:

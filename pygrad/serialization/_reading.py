@@ -26,19 +26,19 @@ def unpickler(
     options: dict[str, Any],
     size: int | None = None,
 ) -> Any:
-    """What reads a pickle.
+    """Makes an unpickler.
 
     Args:
-        module: whose `Unpickler` to take; None for the one that runs nothing.
-        storages: makes a storage of what the pickle says instead of one.
-        size: how many bytes there are, if more than this file has.
+        module: the module whose `Unpickler` to use; None: the one that runs no code.
+        storages: returns the storage for a persistent id of the pickle.
+        size: the number of bytes available, if it exceeds this file's size.
     """
     if module is None:
         return Unpickler(file, persistent_load=storages, size=size, **options)
 
     class Reader(module.Unpickler):  # type: ignore[misc]
         def find_class(self, name: str, cls: str) -> Any:
-            """PyTorch's names stand for ours."""
+            """Maps PyTorch's names to pygrad's objects."""
             if "Storage" in cls:
                 try:
                     return StorageType(cls)
@@ -144,7 +144,7 @@ def _byte_order(archive: ArchiveReader) -> str:
 def read_archive(
     archive: ArchiveReader, map_location: Any, module: Any, options: dict[str, Any]
 ) -> Any:
-    """What a zip file of PyTorch's holds."""
+    """Reads the object in a zip file of PyTorch's."""
     records = _Records(archive, map_location)
     text = io.BytesIO(archive.read("data.pkl"))
     return unpickler(text, module, records.load, options, archive.size_in_all).load()

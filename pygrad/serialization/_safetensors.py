@@ -59,11 +59,11 @@ def encoded(obj: Any) -> bytes:
 
 
 def decoded(data: bytes) -> Any:
-    """What a safetensors file holds.
+    """Reads the object in a safetensors file.
 
     Raises:
-        RuntimeError: it is none, or is damaged. EOFError: it is empty. NotImplementedError: it has
-            a dtype that is not supported.
+        RuntimeError: the file is damaged, or of another format. EOFError: it is empty.
+        NotImplementedError: a dtype is not supported.
     """
     header = _read_header(data)
     tensors = _decode(data, header)
@@ -73,7 +73,7 @@ def decoded(data: bytes) -> Any:
 
 
 def looks_like_one(start: bytes) -> bool:
-    """Whether a file that begins so is meant to be a safetensors file."""
+    """Whether a file with this beginning appears to be a safetensors file."""
     length = int.from_bytes(start[:_LENGTH_BYTES], "little")
     return length <= _MAX_HEADER_BYTES and start[_LENGTH_BYTES:].startswith(b"{")
 

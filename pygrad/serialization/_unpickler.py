@@ -71,11 +71,11 @@ class Unpickler:
         self._module_name = self._name = ""
 
     def load(self) -> Any:
-        """What the pickle holds.
+        """Reads the object in the pickle.
 
         Raises:
-            UnpicklingError: it is damaged, or asks for what is not on the closed list.
-            EOFError: it has no end.
+            UnpicklingError: the pickle is damaged, or needs a global that is not allowed.
+            EOFError: it is truncated.
         """
         steps = _STEPS
         while True:

@@ -39,7 +39,7 @@ class Storages:
         self.found: dict[str, tuple[UntypedStorage, dtype]] = {}
 
     def named(self, obj: Any) -> tuple[Any, ...] | None:
-        """What a pickle says instead of a storage; None for anything else."""
+        """The persistent id of a storage; None for any other object."""
         if isinstance(obj, TypedStorage):
             storage, kind = obj.untyped(), obj.dtype
             cls = find("torch", obj.pickle_storage_type())
@@ -64,7 +64,7 @@ _PythonPickler: Any = pickle._Pickler
 
 
 class _Pickler(_PythonPickler):  # type: ignore[misc]
-    """Python's own, as that of C lets nobody choose the names of classes."""
+    """Based on the pickler in Python, because the one in C cannot override names of classes."""
 
     dispatch: ClassVar = dict(_PythonPickler.dispatch)
 
@@ -82,21 +82,21 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         self.memoize(obj)
 
     def save_method(self, obj: MethodType) -> None:
-        """A function of the op table by its name, another method by its object."""
+        """Pickles a function of the op table by name, any other method with its object."""
         if isinstance(obj.__self__, Namespace) and torch_name(obj) is not None:
             self.save_global(obj)
         else:
             self.save_reduce(*obj.__reduce__(), obj=obj)
 
     def save_type(self, obj: Any) -> None:
-        """As the base class does, which asks for this function by the class of a class."""
+        """Pickles a class by name; leaves the types of singletons to the base class."""
         if obj in (type(None), type(NotImplemented), type(...)):
             super().save_type(obj)
         else:
             self.save_global(obj)
 
     def save_layout(self, obj: layout) -> None:
-        """By a function, which files of weights may call."""
+        """Pickles a layout as a call of a function that files of weights may call."""
         self.save_reduce(_get_layout, (str(obj),), obj=obj)
 
     def save_set(self, obj: Any) -> None:
@@ -115,7 +115,7 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
 
 
 def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]) -> bytes:
-    """The pickle of an object, tensors by their storages, and these by what a function says."""
+    """Pickles an object; `storages` returns the persistent ids of storages."""
 
     def persistent_id(_: Any, each: Any) -> Any:
         name = storages(each)

@@ -94,12 +94,12 @@ def _unmet(condition: str) -> RuntimeError:
 
 
 def _device_has_foreach_support(device: Device) -> bool:
-    """Whether lists of tensors of a device can be computed with at all."""
+    """Whether list ops support a device."""
     return device.type in (*_FOREACH, "cpu")
 
 
 def _has_foreach_support(tensors: list[Tensor | None], device: Device) -> bool:
-    """The same, of these tensors: none may be of a derived class."""
+    """Whether these tensors can be computed with as a list: none may be of a derived class."""
     return _device_has_foreach_support(device) and all(
         each is None or type(each) in _foreach_supported_types for each in tensors
     )

@@ -1,4 +1,4 @@
-"""What ran in a checkpointed function, and from where: for ``checkpoint(debug=True)``."""
+"""The log of operators of a checkpointed function, with stacks, for ``checkpoint(debug=True)``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..autograd.profiler_util import FunctionEvent
 
 
 class OperatorLog:
-    """A scope that keeps the operators called in it, by way of a profile; the latest time counts.
+    """A scope that records its operators with a profile. A new entry discards the former record.
 
-    Nothing is kept while the caller has a profile of their own.
+    Nothing is recorded while the caller's own profile is running.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class OperatorLog:
         return "\n".join(self._operators())
 
     def traced(self, when: str) -> str:
-        """The same with the stack of each call."""
+        """The names and shapes of the operators, each followed by the stack of its call."""
         if self._events is None:
             return self.listed()
         names = self._operators()
@@ -66,7 +66,7 @@ _LOG = "3. Log of operators in the original forward and recomputation"
 
 
 def report(first: OperatorLog, again: OperatorLog) -> str:
-    """The message of an error: both logs, then what to do with them."""
+    """The message of an error: both logs, then instructions."""
     return f"""An error happened while unpacking tensors; these are the logs of the latest
 computation, because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`. What to do
 with them is said at the end.

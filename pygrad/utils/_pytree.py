@@ -251,7 +251,7 @@ def _private_register_pytree_node(
     from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: FlattenWithKeysFn | None = None,
 ) -> None:
-    """As `register_pytree_node`, but an earlier registration is replaced, with a warning."""
+    """`register_pytree_node` that replaces an earlier registration with a warning."""
     with _NODE_REGISTRY_LOCK:
         if cls in SUPPORTED_NODES:
             warnings.warn(
@@ -792,7 +792,7 @@ def _generate_key_paths(
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
-    """The leaves of a tree in order, each after the path to it.
+    """The leaves of a tree in order, as pairs of path and leaf.
 
     Raises:
         ValueError: a type was registered without `flatten_with_keys_fn`.
@@ -808,26 +808,26 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[Ke
 def tree_flatten_with_path(
     tree: PyTree, is_leaf: IsLeaf = None
 ) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
-    """What `tree_leaves_with_path` gives, and the structure."""
+    """The result of `tree_leaves_with_path`, and the structure."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map_with_path(
     func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
 ) -> Any:
-    """`tree_map` whose function takes the path of a leaf first."""
+    """`tree_map` with the path of the leaf as the function's first argument."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(rest) for rest in rests]
     return spec.unflatten([func(*pair, *row) for pair, *row in zip(found, *others, strict=True)])
 
 
 def keystr(kp: KeyPath) -> str:
-    """A path as Python writes it."""
+    """A path in Python's syntax."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What a path leads to."""
+    """The object at a path."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -837,10 +837,10 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
 
 
 class EnumEncoder(json.JSONEncoder):
-    """JSON in which members of enumerations are written by name."""
+    """A JSON encoder that writes members of enumerations by name."""
 
     def default(self, obj: object) -> Any:
-        """What stands for an object that JSON has no form for."""
+        """Encodes a member of an enumeration; the base class raises for other objects."""
         if not isinstance(obj, Enum):
             return super().default(obj)
         cls = type(obj)
@@ -849,7 +849,7 @@ class EnumEncoder(json.JSONEncoder):
 
 
 def enum_object_hook(obj: dict[str, Any]) -> Any:
-    """The member of an enumeration that a dict of JSON stands for, or the dict."""
+    """Decodes a member of an enumeration; returns other dicts unchanged."""
     if "__enum__" not in obj:
         return obj
     module, _, names = obj["fqn"].partition(":")

@@ -1,9 +1,9 @@
-"""Selective checkpointing: the results of some ops of a checkpointed function are kept, and in
-backward these ops do not run again.
+"""Selective checkpointing: the results of some ops of a checkpointed function are kept, so that
+backward does not run these ops again.
 
-While the function runs, calls of ops come through here. What an op saves for backward is seen by
-way of the hooks that every checkpoint sets: tensors that came in or went out, as a rule. So in
-backward a kept op is answered from memory, and what it would save is put in its place.
+A dispatch mode intercepts the ops while the function runs. The hooks of the checkpoint show the
+tensors that each op saves for backward, which are mostly its arguments or results. In backward a
+kept op returns its stored result, and the hooks get the tensors that it would save.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _MISMATCH = (
 packers: list[Callable[[Tensor], Any]] = []
 """The pack hooks of the checkpoints that run, innermost last."""
 _packed: list[list[Tensor]] = []
-"""What the ops that run have saved, innermost last."""
+"""The tensors saved by each running op, innermost last."""
 
 
 def note(tensor: Tensor) -> None:
-    """Told by a checkpoint of each tensor that its hooks see."""
+    """Called by a checkpoint with each tensor that its pack hook gets."""
     for each in _packed:
         each.append(tensor)
 
 
 class _Scope(TorchDispatchMode):
-    """Calls of ops in a thread go to a function. PyTorch's is a mode below autograd; this one sees
-    a call before autograd does, so that an op which is answered from memory records nothing twice.
+    """A mode that passes the ops of one thread to a method. Unlike PyTorch's it runs before
+    autograd, so that an op with a stored result records nothing twice.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class _VersionWrapper:
             )
         else:
             found = self._kept.detach()
-        # No leaf, as the function may write to it.
+        # Not a leaf, since the function may write to it.
         return found.requires_grad_().clone() if self.requires_grad else found
 
 
@@ -153,7 +153,7 @@ def _tensors(values: Any) -> list[Tensor]:
 
 
 class _Entry:
-    """A result that is kept, and what the op saved for backward."""
+    """A kept result, and the tensors that the op saved for backward."""
 
     def __init__(self, inputs: Any, out: Any, saved: list[Tensor], keep: Any) -> None:
         leaves, self._spec = flatten(out)
@@ -164,7 +164,7 @@ class _Entry:
             for each in leaves
         ]
         known = [*_tensors(inputs), *_tensors(out)]
-        # By place among what came in and went out; what is neither is kept.
+        # Store a saved tensor as its index among arguments and results; keep any other itself.
         self._saved = [
             next((k for k, other in enumerate(known) if _is(each, other)), each.detach())
             for each in saved
@@ -177,7 +177,7 @@ class _Entry:
         return unflatten(leaves, self._spec)
 
     def answer(self, inputs: Any, allow_mutation: bool) -> Any:
-        """The result again, after what the op saved has been handed to the hooks."""
+        """Passes the op's saved tensors to the pack hook; returns the result."""
         leaves = [
             each.get_val(allow_mutation) if isinstance(each, _VersionWrapper) else each
             for each in self._leaves
@@ -190,7 +190,7 @@ class _Entry:
 
 
 class Caching(_Scope):
-    """The scope of the first call: asks the policy of each op, and keeps what it says to keep."""
+    """The scope of the first call: keeps the results that the policy selects."""
 
     def __init__(self, policy: Callable[..., Any], storage: Any, kinds: Any, keep: Any) -> None:
         super().__init__()
@@ -219,7 +219,7 @@ class Caching(_Scope):
         finally:
             self._asking = False
         kept = policy if isinstance(policy, bool) else policy in self._saving
-        # What wrote to its arguments has to do so again.
+        # An op that writes to its arguments must run again.
         if kept and not mode & _boundary.INPLACE and "out" not in kwargs:
             self.storage[op][at] = _Entry((args, kwargs), out, saved, self._keep)
         else:
@@ -228,7 +228,7 @@ class Caching(_Scope):
 
 
 class Cached(_Scope):
-    """The scope of the calls in backward: answers what is kept."""
+    """The scope of the calls in backward: returns the kept results."""
 
     def __init__(self, storage: Any, allow_mutation: bool) -> None:
         super().__init__()
@@ -243,7 +243,7 @@ class Cached(_Scope):
         args: Sequence[Any],
         kwargs: dict[str, Any],
     ) -> Any:
-        """The result of the first call if it was kept, once; otherwise runs the op."""
+        """Returns the kept result, which is valid once; runs the op if none was kept."""
         calls = self.storage.get(op)
         if calls is None:
             raise RuntimeError(

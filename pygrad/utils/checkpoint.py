@@ -93,7 +93,7 @@ def set_device_states(
 
 
 class _Surroundings:
-    """What a region's values depend on beside its arguments: autocast and the random numbers."""
+    """The state besides the arguments that a region depends on: autocast and the generator."""
 
     def __init__(self, preserve_rng_state: bool) -> None:
         self._random = get_rng_state() if preserve_rng_state else None
@@ -105,7 +105,7 @@ class _Surroundings:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        """As they were; afterwards they are as they are now."""
+        """Restores the recorded state within the block."""
         enabled, dtype, cached = self._autocast
         with (
             autocast("cpu", dtype, enabled, cached),
@@ -186,7 +186,7 @@ class GraphExecGroup:
 
 
 def detach_variable(inputs: Any) -> tuple[Any, ...]:
-    """The same things with the tensors detached, each requiring grad if it did."""
+    """The arguments with all tensors detached. Each keeps its `requires_grad`."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(
             "Only tuple of tensors is supported. Got Unsupported input type: "
@@ -207,7 +207,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 class CheckpointFunction(Function):
-    """A function as one node, whose backward runs it again and goes back through that."""
+    """A function as one node. Its backward runs the function again and walks that graph."""
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
@@ -279,8 +279,8 @@ enable checkpoint\u2011debug mode globally.
 
 
 class _Place:
-    """What stands in the graph for a saved tensor: per backward the tensor, None once it was
-    used.
+    """The placeholder in the graph for a saved tensor. Holds the recomputed tensor of each
+    backward; None after its use.
     """
 
     __slots__ = ("__weakref__", "tensors")
@@ -290,7 +290,7 @@ class _Place:
 
 
 class _Kept:
-    """A tensor as a node keeps it: a snapshot with its history, by way of the hooks around."""
+    """A tensor saved as by a node: a snapshot with its history, packed by the active hooks."""
 
     __slots__ = ("_node",)
 
@@ -299,7 +299,7 @@ class _Kept:
 
     @classmethod
     def without_hooks(cls, tensor: Tensor) -> _Kept:
-        """Keeps a tensor itself, whatever hooks are around."""
+        """Saves a tensor without any pack hooks."""
         _C["_saved_hooks_push"](0)
         try:
             return cls(tensor)
@@ -307,7 +307,7 @@ class _Kept:
             _C["_saved_hooks_pop"]()
 
     def get(self) -> Any:
-        """The tensor; in "check" mode the very object."""
+        """The saved tensor; in "check" mode the same object."""
         assert self._node is not None
         found = _C["_node_saved"](self._node._address, 0)
         return graph._itself(found) if graph.checked else found
@@ -315,7 +315,7 @@ class _Kept:
 
 @contextlib.contextmanager
 def _hooked(pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> Iterator[None]:
-    """Hooks on saved tensors, which selective checkpointing can call too."""
+    """Sets hooks on saved tensors, and makes the pack hook known to selective checkpointing."""
     _selective.packers.append(pack)
     try:
         with graph.saved_tensors_hooks(pack, unpack):
@@ -325,7 +325,7 @@ def _hooked(pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> I
 
 
 class _Region:
-    """One call of a checkpointed function: its arguments, and what it saved."""
+    """One call of a checkpointed function: its arguments and saved tensors."""
 
     def __init__(
         self,
@@ -344,7 +344,7 @@ class _Region:
         self.lenient = False
 
     def pack(self, tensor: Tensor) -> _Place:
-        """Keeps a place instead of a tensor."""
+        """Returns a placeholder for the tensor."""
         _selective.note(tensor)
         place = _Place()
         self.places.append(weakref.ref(place))
@@ -353,7 +353,7 @@ class _Region:
         return place
 
     def unpack(self, place: _Place) -> Tensor:
-        """The tensor of a place, once a backward; runs the function again for the first."""
+        """The tensor of a placeholder, once a backward. The first runs the function again."""
         run: Any = GraphExecGroup._current
         if run is None:
             run = _C["_task_id"]()
@@ -623,7 +623,7 @@ def checkpoint_sequential(
 
 
 class CheckpointPolicy(enum.Enum):
-    """What selective checkpointing does with an operator's output."""
+    """The policies of selective checkpointing for an operator's output."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -634,7 +634,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy function is told: whether it is asked during the second call."""
+    """The first argument of a policy function: whether this is a recomputation; the output."""
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
@@ -645,7 +645,7 @@ _SAVING = {CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE}
 
 
 class _CachingTorchDispatchMode(_selective.Caching):
-    """What is around the first call: keeps results in `storage`, by op and number of its call."""
+    """The mode of the first call: keeps results in `storage`, by op and index of its call."""
 
     def __init__(self, policy_fn: Any, storage: Any, ac_graph_id: Any = None) -> None:
         super().__init__(
@@ -655,7 +655,7 @@ class _CachingTorchDispatchMode(_selective.Caching):
 
 
 class _CachedTorchDispatchMode(_selective.Cached):
-    """What is around the calls in backward: answers from `storage`, and needs no policy."""
+    """The mode of the calls in backward: returns results from `storage`; ignores the policy."""
 
     def __init__(
         self, policy_fn: Any, storage: Any, allow_cache_entry_mutation: bool = False
@@ -666,18 +666,18 @@ class _CachedTorchDispatchMode(_selective.Cached):
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> Contexts:
-    """Two contexts for `checkpoint`'s `context_fn`: by a policy, the results of some ops are kept,
-    so that backward does not compute them again.
+    """Makes the two contexts for `checkpoint`'s `context_fn`. A policy selects the ops whose
+    results are kept, so that backward does not compute them again.
 
     Args:
         policy_fn_or_list: called after each op with a `SelectiveCheckpointContext`, the op (such as
             ``torch.ops.aten.mm.default``; see `pygrad.ops`) and its arguments; returns a
             `CheckpointPolicy`, or whether to keep the result. Or a list of the ops to keep.
         allow_cache_entry_mutation: in "check" mode, do not raise if a kept result was written to.
-            (In the default mode it is a snapshot, as all that is saved.)
+            (In the default mode all saved tensors are snapshots.)
 
     Raises:
-        ValueError: the list has something else than ops with their overloads.
+        ValueError: an element of the list is no op with its overload.
         TypeError: neither a list nor a function.
         RuntimeError: in backward, if the function does not call the ops that it called, or if the
             backward is a second one.

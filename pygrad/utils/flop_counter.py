@@ -109,7 +109,7 @@ def _convolution_backward(
     mask: Sequence[bool],
     **_: Any,
 ) -> int:
-    """As PyTorch counts: the gradient by the weight as if there were one group."""
+    """Counts the gradient by the weight as if there were one group, as PyTorch does."""
     small, channels = (x, g[1]) if transposed else (g, x[1])
     of_input = 2 * g[0] * math.prod(small[2:]) * math.prod(w)
     of_weight = 2 * channels * math.prod(w[2:]) * math.prod(small)
@@ -117,11 +117,11 @@ def _convolution_backward(
 
 
 class FlopCounterMode(TorchDispatchMode):
-    """Counts within it the operations of matrix products and convolutions, by module.
+    """A scope that counts the operations of matrix products and convolutions, by module.
 
     Args:
-        mods: ignored, as modules are found as they run. depth: of the table. display: whether the
-            table is printed at the end. custom_mapping: formulas for more ops.
+        mods: ignored, since modules are found as they run. depth: the depth of the table.
+            display: whether to print the table at the end. custom_mapping: formulas for more ops.
     """
 
     def __init__(
@@ -148,11 +148,11 @@ class FlopCounterMode(TorchDispatchMode):
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """By the name of a module, "Global" for all, by op."""
+        """The counts by module name ("Global" for the total) and op."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """The counts as text, modules indented below those that have them."""
+        """The counts as a table, with modules indented below their parents."""
         most, total = self.depth if depth is None else depth, self.get_total_flops()
         lines = [f"{'Module':<40} {'FLOP':>14} {'% Total':>8}"]
         for name in sorted(self.flop_counts, key=lambda n: (n != "Global", n)):

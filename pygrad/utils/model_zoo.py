@@ -10,7 +10,7 @@ __all__ = ["load_url"]
 
 
 def load_url(*args: Any, **kwargs: Any) -> Any:
-    """As `hub.load_state_dict_from_url`."""
+    """Calls `hub.load_state_dict_from_url`."""
     return submodule("hub").load_state_dict_from_url(*args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Which modules are running, in forward and in backward."""
+"""Tracking of the modules that are running, in forward and in backward."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _log = logging.getLogger("pygrad.utils.module_tracker")
 
 
 class ModuleTracker:
-    """A scope that knows by name which modules are running.
+    """A scope that tracks the names of running modules.
 
-    A module has the name of its class if it is called by nobody's module, and a child the name of
-    its owner, a dot and its own. ``parents`` has the names of all that are running, and "Global".
+    A module that no other module calls has the name of its class. A child has its parent's name, a
+    dot and its own name. ``parents`` is the set of the names of running modules and "Global".
 
     Example:
         >>> import pygrad

@@ -144,7 +144,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         super().update(() if dict is None else dict, **kwargs)
 
     def copy(self) -> WeakIdKeyDictionary:
-        """The same entries in a dictionary of its own."""
+        """A shallow copy."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy

@@ -14,15 +14,15 @@ from .dataset import Subset, TensorDataset, _samples
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """Which worker this process is.
+    """Describes the worker that this process is.
 
     Attributes:
-        id: its number, from 0 to `num_workers - 1`.
-        num_workers: how many there are.
-        seed: what the default generator and Python's `random` were seeded with.
+        id: the number of the worker, from 0 to `num_workers - 1`.
+        num_workers: the number of workers.
+        seed: the seed of the default generator and of Python's `random`.
         dataset: the dataset of this process, a copy of the loader's.
-        rng: None: the generators are those of the process.
-        worker_method: how it runs, "multiprocessing".
+        rng: always None: the worker uses the generators of the process.
+        worker_method: always "multiprocessing".
     """
 
     id: int
@@ -37,9 +37,9 @@ this_worker: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Which worker of a `DataLoader` this process is; None where it is none.
+    """Describes the worker of a `DataLoader` that this process is; None in any other process.
 
-    An iterable dataset takes its share by it, `worker_init_fn` and samples may ask as well.
+    An iterable dataset uses it to select its share. `worker_init_fn` and samples may call it too.
 
     >>> from pygrad.utils.data import get_worker_info
     >>> get_worker_info() is None
@@ -51,8 +51,8 @@ def get_worker_info() -> WorkerInfo | None:
 def _gather(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
     """The collated batch of a TensorDataset or subsets of one, in one indexing op a tensor.
 
-    None where that could differ from collating samples: an overridden method, an index that is no
-    plain int, a tensor whose gradient is recorded.
+    None if collating samples could give another result: for an overridden method, an index that is
+    no plain int, or a tensor that requires a gradient.
     """
     if not all(type(index) is int for index in indices):
         return None
@@ -72,11 +72,11 @@ def _gather(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
 
 @dataclass
 class Fetcher:
-    """Gives the batch for what a sampler says, once `begin` was called.
+    """Fetches the batch for an index of the sampler. Call `begin` first.
 
     Attributes:
-        streams: whether the dataset is iterable: then the indices only count.
-        batched: whether an index is a list of indices, of a batch.
+        streams: whether the dataset is iterable; then only the number of indices matters.
+        batched: whether an index is the list of a batch's indices.
     """
 
     dataset: Any
@@ -86,7 +86,7 @@ class Fetcher:
     drop_last: bool
 
     def begin(self) -> None:
-        """A new pass: an iterable dataset starts again."""
+        """Begins a new pass; restarts an iterable dataset."""
         self._stream = iter(cast("Iterable[Any]", self.dataset)) if self.streams else None
 
     def fetch(self, index: Any) -> Any:
@@ -105,13 +105,13 @@ class Fetcher:
     def _take(self, stream: Iterator[Any], index: Any) -> Any:
         if not self.batched:
             return self.collate(next(stream))
-        # By next() alone: iter() of the stream, which islice() calls, may start it again.
+        # Calls only next(): islice() would call iter() of the stream, which may restart it.
         batch: list[Any] = []
         for _ in index:
             try:
                 batch.append(next(stream))
             except StopIteration:
-                # Not asked again: a stream may have more to give after it said that it was over.
+                # Never call the stream again: it could yield more after StopIteration.
                 self._stream = iter(())
                 if not batch or self.drop_last:
                     raise

@@ -70,11 +70,11 @@ def context_of(value: Any) -> BaseContext:
     return value
 
 
-# ------------------------------------------------------------------ what travels
+# ------------------------------------------------------------------ messages
 
 
 class _Pickler(ForkingPickler):
-    """Pickles tensors by value, unless a graph would be lost on the way."""
+    """Pickles tensors by value; an error for a tensor whose graph would be lost."""
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -93,13 +93,13 @@ def _check_graph(tensor: Tensor) -> None:
 
 
 def reduced(tensor: Tensor) -> Any:
-    """What a queue pickles of a tensor: its values, unless a graph would be lost."""
+    """Reduces a tensor to its values; an error if its graph would be lost."""
     _check_graph(tensor)
     return tensor.__reduce_ex__(2)
 
 
 def refuse_graphs() -> None:
-    """From now on all of `multiprocessing` pickles tensors so."""
+    """Registers `reduced` for all pickling of `multiprocessing`."""
     ForkingPickler.register(Tensor, reduced)
     ForkingPickler.register(Parameter, reduced)
 
@@ -108,7 +108,7 @@ _pickled: Final = _Pickler.dumps
 
 
 class _Verbatim(str):
-    """A text that KeyError shows as it is, lines and all."""
+    """A text that KeyError shows verbatim, with its line breaks."""
 
     __slots__ = ()
 
@@ -168,7 +168,7 @@ class _Sender:
 
 
 def _messages(pipe: Connection) -> Iterator[Any]:
-    """What the loader sends, until it hangs up, even if then something is left to do."""
+    """The messages of the loader. Ends when the loader closes the pipe, even with messages left."""
     waiting: collections.deque[bytes] = collections.deque()
     while True:
         try:
@@ -188,7 +188,7 @@ def _seed_all(base_seed: int, worker: int) -> None:
 
 
 class _Service:
-    """What a worker does for each message."""
+    """The answers of a worker to messages."""
 
     def __init__(
         self, worker: int, fetcher: _fetch.Fetcher, init_fn: Callable[[int], None] | None
@@ -206,7 +206,7 @@ class _Service:
         return _Failure(kind, f"Caught {kind.__name__} {self._where}.\nOriginal {original}")
 
     def begin(self, *first: Callable[[], object]) -> None:
-        """Begins a new pass over the dataset. What goes wrong is the answer to every task."""
+        """Begins a new pass over the dataset. An error becomes the answer to every task."""
         self._over = False
         self._refusal: _Failure | None = None
         try:
@@ -216,7 +216,7 @@ class _Service:
             self._refusal = self._failure(error)
 
     def answer(self, number: int, index: Any) -> memoryview | None:
-        """The message for an index; None after an iterable dataset was over."""
+        """The message for an index; None after the end of an iterable dataset."""
         if self._over:
             return None
         result: Any = self._refusal
@@ -228,7 +228,7 @@ class _Service:
                 result = _Over() if self._over else self._failure(error)
         try:
             return _pickled((number, result))
-        except Exception:  # a type that has no name in its module
+        except Exception:  # the type cannot be pickled by name
             return _pickled((number, _Failure(RuntimeError, result.text)))
 
 
@@ -304,7 +304,7 @@ class _Worker:
             self.indices.send_bytes(_pickled(message))
 
     def cause_of_death(self) -> RuntimeError:
-        """What one knows of a worker that did not end as it should."""
+        """The error for a worker that ended unexpectedly."""
         self.process.join(_PATIENCE)
         code, name = self.process.exitcode, f"DataLoader worker (pid {self.process.pid})"
         if code is not None and code < 0:
@@ -316,9 +316,9 @@ class _Worker:
 
 
 def _stop(workers: list[_Worker], owner: int) -> None:
-    """Ends all workers, by force those that do not end in time."""
+    """Ends all workers; terminates those that do not end in time."""
     if os.getpid() != owner:
-        return  # a child of a fork: they are not its own
+        return  # in a forked child, the workers belong to the parent
     for worker in workers:
         worker.indices.close()
         worker.batches.close()
@@ -411,7 +411,7 @@ class Workers:
             self._n_sent += 1
 
     def _next_worker(self) -> _Worker | None:
-        """Whose turn it is, if anyone's; out of order whoever has too much to do is left out."""
+        """The next worker in turn, or None. If out of order, skips workers with too many tasks."""
         n_active = sum(worker.active for worker in self._workers)
         for _ in self._workers:
             worker = self._cycle[0]
@@ -421,7 +421,7 @@ class Workers:
         return None
 
     def _receive(self) -> tuple[int, Any]:
-        """The next answer: to the oldest task, or out of order the first to come."""
+        """The next answer: to the oldest task, or if out of order the first to arrive."""
         asked = list(dict.fromkeys(self._tasks.values()))
         if self._in_order:
             del asked[1:]

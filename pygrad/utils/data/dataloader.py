@@ -43,13 +43,13 @@ class _DatasetKind:
     def create_fetcher(
         kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
     ) -> _BaseDatasetFetcher:
-        """What gives batches of a dataset of this kind."""
+        """Makes the fetcher for a dataset of this kind."""
         made = _IterableDatasetFetcher if kind == _DatasetKind.Iterable else _MapDatasetFetcher
         return made(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _EndlessSampler(Sampler[None]):
-    """What drives a loader over an iterable dataset: it says when, not which."""
+    """The sampler of an iterable dataset: yields None without end."""
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)

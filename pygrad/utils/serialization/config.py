@@ -1,4 +1,4 @@
-"""What `pygrad.save` and `pygrad.load` do unless told otherwise.
+"""Default settings of `pygrad.save` and `pygrad.load`.
 
 Example:
     >>> from pygrad.utils.serialization import config
@@ -12,27 +12,27 @@ from typing import Any
 
 
 class load:
-    """Of `load`."""
+    """Settings of `load`."""
 
     mmap: bool = False
     """Whether ``mmap=None`` means True."""
     endianness: Any = None
-    """The byte order of files that do not name theirs; None: little."""
+    """The byte order of files that do not specify one; None: little."""
     mmap_flags: int | None = 2
     """``mmap.MAP_PRIVATE``."""
     calculate_storage_offsets: bool = False
-    """Of no effect: where records are is always read."""
+    """No effect: the offsets of records are always read from the file."""
     float8: str | None = None
-    """"float32": tensors of 8-bit floats are read as float32; None: they are an error. Of pygrad's
-    own: PyTorch has such tensors."""
+    """"float32": tensors of 8-bit floats are read as float32; None: they are an error. PyTorch has
+    no such setting, because it has such tensors."""
 
 
 class save:
-    """Of `save`."""
+    """Settings of `save`."""
 
     compute_crc32: bool = True
     """Whether files have checksums."""
     use_pinned_memory_for_d2h: bool = False
-    """Of no effect: there is no device to copy from."""
+    """No effect: there is no device to copy from."""
     storage_alignment: int = 64
-    """Records begin at multiples of so many bytes."""
+    """The alignment of records in bytes."""

@@ -209,7 +209,7 @@ def make_histogram(values: Array, bins: Any, max_bins: int | None = None) -> Any
 
 
 def _calc_scale_factor(tensor: Array) -> int:
-    """By what pixels are multiplied: uint8 are from 0 to 255 already."""
+    """The factor of pixels: 255, or 1 for uint8, whose range already is 0 to 255."""
     return 1 if tensor.dtype == np.uint8 else 255
 
 
@@ -463,7 +463,7 @@ def compute_curve(
 
 
 def custom_scalars(layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> Any:
-    """Which scalars share a chart.
+    """A layout of charts, each for several scalars.
 
     Args:
         layout: by category and chart, ``["Multiline", tags]`` or ``["Margin", [value, lower,

@@ -1,1 +1,1 @@
-"""Where PyTorch has the parts of it."""
+"""The parts of the package, under PyTorch's names."""

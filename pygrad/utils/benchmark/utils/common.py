@@ -30,7 +30,7 @@ _IQR_GROSS_WARN_THRESHOLD = 0.25
 
 @dataclass(repr=False, frozen=True)
 class TaskSpec:
-    """What is measured, and what it is called."""
+    """A measured statement, its setup and its labels."""
 
     stmt: str
     setup: str
@@ -51,7 +51,7 @@ class TaskSpec:
         return (self.stmt if self.label is None else self.label) + behind
 
     def setup_str(self) -> str:
-        """What comes before, as the text of a measurement has it."""
+        """The setup, as the text of a measurement shows it."""
         if not self.setup or self.setup == "pass":
             return ""
         if "\n" in self.setup:
@@ -59,7 +59,7 @@ class TaskSpec:
         return f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """All of it as a text."""
+        """The whole specification as a text."""
         parts = [self.title, self.description or "", self.setup_str()]
         return "\n".join(f"{each}\n" if "\n" in each else each for each in parts if each)
 
@@ -69,11 +69,11 @@ _SPEC = [field.name for field in fields(TaskSpec)]
 
 @dataclass(repr=False)
 class Measurement:
-    """How long a statement took, several times.
+    """The times of a statement in several runs.
 
     Attributes:
-        number_per_run: how often it ran each time.
-        raw_times: the seconds of each time.
+        number_per_run: the number of executions per run.
+        raw_times: the seconds of each run.
         task_spec: what was measured; its fields are also attributes.
         metadata: whatever the user likes.
 
@@ -146,7 +146,7 @@ class Measurement:
 
     @property
     def as_row_name(self) -> str:
-        """What a table calls its row."""
+        """The name of the row in a table."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     def _warning(self) -> str:

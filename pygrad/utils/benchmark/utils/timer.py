@@ -17,7 +17,7 @@ timer = timeit.default_timer
 
 
 class Language(enum.Enum):
-    """What a statement is written in."""
+    """The language of a statement."""
 
     PYTHON = 0
     CPP = 1
@@ -28,13 +28,13 @@ class Timer:
 
     Args:
         stmt: the statement.
-        setup: what runs before, untimed.
-        global_setup: of no effect: for C++.
+        setup: a statement that runs before, untimed.
+        global_setup: ignored; it is for C++.
         timer: the clock.
-        globals: the names that both see; `torch` is one anyhow.
-        label, sub_label, description, env: what a table calls it.
-        num_threads: with how many threads it runs.
-        language: Python alone.
+        globals: the names that both statements see, besides `torch`.
+        label, sub_label, description, env: the labels in a table.
+        num_threads: the number of threads.
+        language: must be Python.
 
     Raises:
         NotImplementedError: another language, or counts of instructions.

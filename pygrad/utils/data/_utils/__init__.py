@@ -1,4 +1,4 @@
-"""Where PyTorch has what makes batches and the workers."""
+"""Modules for batches and workers, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["collate", "fetch", "pin_memory", "worker"]
 
 IS_WINDOWS = sys.platform == "win32"
 MP_STATUS_CHECK_INTERVAL = 5.0
-"""Seconds between two looks at whether a worker lives."""
+"""Seconds between two checks whether a worker is alive."""
 HAS_NUMPY = True
 python_exit_status = False
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        """Modules when first asked for: workers need `multiprocessing`."""
+        """Imports modules at first use, because workers need `multiprocessing`."""
         if name in ("worker", "pin_memory"):
             return submodule(f"utils.data._utils.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What makes batches, by the name that programs import it by."""
+"""Functions that collate samples into batches, under PyTorch's module name."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class _BaseDatasetFetcher:
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        """The batch for an index, or for a list of them."""
+        """The batch for an index, or for a list of indices."""
         raise NotImplementedError
 
     def _fetcher(self) -> Fetcher:
@@ -40,7 +40,7 @@ class _BaseDatasetFetcher:
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    """Of a dataset with numbered samples."""
+    """Fetches batches of a dataset with numbered samples."""
 
     _streams = False
 
@@ -49,7 +49,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    """Of an iterable dataset: an index only counts."""
+    """Fetches batches of an iterable dataset, of which indices only give the size."""
 
     _streams = True
 

@@ -1,4 +1,4 @@
-"""What copies batches to memory that a GPU reads directly: there is none, so they stay."""
+"""Pinning of batches in memory for a GPU: has no effect, since there is no GPU."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__: list[str] = []
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """The data as it is."""
+    """Returns the data unchanged."""
     return data
