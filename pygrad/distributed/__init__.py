@@ -1,7 +1,7 @@
 """Programs of several processes: `torch.distributed`, over MPI.
 
-A program is started by ``mpiexec -n 2 python train.py`` and enters by `init_process_group`. What is
-added over ranks is added in the order of a fixed tree.
+A program is started by ``mpiexec -n 2 python train.py`` and calls `init_process_group`. Sums over
+ranks are added in the order of a fixed tree.
 
 Example:
     >>> import pygrad as torch

@@ -1,7 +1,7 @@
-"""Tells whether another process of this host is alive, by a lock that it holds until it ends.
+"""Tells whether another process of this host is alive, by a lock that it holds until its end.
 
-The lock is of the process, not of the file that it opened: a child that is forked does not hold it,
-and a process that is dead and not yet waited for does not either.
+The lock belongs to the process, not to the open file: neither a forked child nor a dead process
+that was not yet waited for holds it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Flag:
         fcntl.lockf(self._file, fcntl.LOCK_EX)
 
     def hide(self) -> None:
-        """Removes the file's name, once all who watch it have opened it; nothing stays behind."""
+        """Removes the file's name, once all watchers have opened it, so that no file is left."""
         with suppress(FileNotFoundError):
             os.unlink(self.path)
 
     def lower(self, in_order: bool) -> None:
-        """Unlocks it; in order if this process leaves as it should."""
+        """Unlocks the file. With `in_order`, first marks a regular end of the process."""
         if in_order:
             os.write(self._file, _LEFT)
         os.close(self._file)

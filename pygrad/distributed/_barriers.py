@@ -1,4 +1,4 @@
-"""Barriers: collectives without tensors, that end when all ranks have come."""
+"""Barriers: collectives without tensors, which end when all ranks have arrived."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def barrier(
     device_ids: Any = None,
     timeout: timedelta | float | None = None,
 ) -> Work | None:
-    """Waits until all ranks have come.
+    """Waits until all ranks have arrived.
 
     Args:
-        group, async_op: see `all_reduce`, also for what is raised.
+        group, async_op: see `all_reduce`, also for errors.
         device_ids: not supported.
-        timeout: no longer than this, also in seconds, instead of the group's.
+        timeout: the time limit instead of the group's, also in seconds.
     """
     if device_ids is not None:
         raise NotImplementedError("barrier: device_ids is not supported: there are no devices")
@@ -47,15 +47,15 @@ def barrier(
 def monitored_barrier(
     group: Any = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """Waits until all ranks have come; the group's first rank says which did not.
+    """Waits until all ranks have arrived; the group's first rank names the missing ones.
 
     Args:
-        group: over which ranks.
-        timeout: no longer than this, also in seconds, instead of the group's.
-        wait_all_ranks: name all ranks that did not come. False: the first of them.
+        group: the process group.
+        timeout: the time limit instead of the group's, also in seconds.
+        wait_all_ranks: name all missing ranks. False: only the first of them.
 
     Raises:
-        DistBackendError: a rank did not come in time, or is gone.
+        DistBackendError: a rank did not arrive in time, or is gone.
     """
     pg = find_for("monitored_barrier", group)
     if pg is None:
@@ -85,7 +85,9 @@ def monitored_barrier(
 
 
 def _at_first(call: Call) -> Steps[None]:
-    """Hears of all ranks and answers each at once; in the end tells them that all came."""
+    """Receives from each rank and answers at once; at the end tells all ranks that all have
+    arrived.
+    """
     answers = []
 
     def heard_of(peer: int) -> tuple[int, Poll]:
@@ -105,7 +107,7 @@ def _at_first(call: Call) -> Steps[None]:
 
 
 def _at_other(call: Call, heard: list[int]) -> Steps[None]:
-    """Tells the first rank, notes that it has heard, and waits for the others."""
+    """Tells the first rank, records its answer, and waits for the others."""
     yield Waiting([call.send(0), call.receive(0)])
     heard.append(0)
     yield Waiting([call.receive(0)])

@@ -53,13 +53,14 @@ def assign(
 def at_first(
     parameters: Sequence[Tensor], limits: Sequence[int], searched: bool
 ) -> list[list[int]]:
-    """The buckets before it is known in which order gradients come.
+    """The initial buckets, before the order of gradients is known.
 
     Args:
-        parameters: all of them.
+        parameters: all parameters.
         limits: see `assign`.
-        searched: unused parameters are searched for, so there will be no other buckets. As in
-            PyTorch they are then filled from the first parameter on, and reduced from the last.
+        searched: whether unused parameters are searched for, which excludes later buckets. As in
+            PyTorch the buckets are then filled from the first parameter on, and reduced from the
+            last.
     """
     if searched:
         return assign(parameters, limits, range(len(parameters)))[::-1]

@@ -1,7 +1,7 @@
-"""The bytes of tensors: what is sent is read from linear memory, what is received is written there.
+"""The bytes of tensors: messages are sent from linear memory and received into it.
 
-A tensor whose elements follow each other is sent and received in place. Any other tensor is sent
-from a copy, and received into one.
+A contiguous tensor is sent and received in place. Any other tensor is sent from a copy, and
+received into one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .._tensor import Tensor
 
 
 def check(tensors: Iterable[Any], name: str, parameter: str = "tensor") -> None:
-    """Raises if one is not a dense tensor.
+    """Raises unless the argument is a dense tensor.
 
     Raises:
-        TypeError: it is no tensor.
-        RuntimeError: it has no memory, or its elements are elsewhere.
+        TypeError: it is not a tensor.
+        RuntimeError: it has no memory, or its elements are not in linear memory.
     """
     for each in tensors:
         if not isinstance(each, Tensor):
@@ -33,21 +33,21 @@ def check(tensors: Iterable[Any], name: str, parameter: str = "tensor") -> None:
 
 
 def flat(tensor: Tensor) -> Tensor:
-    """A tensor's elements in a row, out of any graph, to be read: its own memory or a copy."""
+    """The elements of a tensor in one dimension, detached: the tensor's own memory or a copy."""
     return tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
 
 
 class Target:
-    """A tensor that is received.
+    """The destination of a received tensor.
 
     Args:
-        tensor: which.
+        tensor: the tensor to fill.
 
     Raises:
-        RuntimeError: it cannot be written: elements of it share a place.
+        RuntimeError: it cannot be written, because elements share a place.
 
     Attributes:
-        row: its elements in a row, to be written, and `written` called after that.
+        row: its elements in one dimension; the caller fills it and then calls `written`.
     """
 
     __slots__ = ("_copied", "row", "tensor")
@@ -57,14 +57,14 @@ class Target:
         self._copied = not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg()
         self.row = flat(tensor)
         if self._copied:
-            self._write()  # raises now what it would raise when all ranks have sent
+            self._write()  # fail now rather than after all ranks have sent
 
     def _write(self) -> None:
         with pygrad.no_grad():
             self.tensor.detach().copy_(self.row.view(self.tensor.shape))
 
     def written(self) -> None:
-        """Brings the row into the tensor, and says that it was written as an op in place would."""
+        """Copies the row into the tensor if needed, and marks it as written in place."""
         if self._copied:
             self._write()
         else:
@@ -72,18 +72,18 @@ class Target:
 
 
 def targets(tensors: Iterable[Tensor]) -> list[Target]:
-    """A `Target` of each."""
+    """The `Target` of each tensor."""
     return [Target(each) for each in tensors]
 
 
 def bytes_of(row: Tensor) -> Any:
-    """The bytes of a tensor of one dimension, as an array over the same memory; None for none."""
+    """The bytes of a tensor of one dimension, as an array over the same memory; None if empty."""
     if row.numel() == 0:
         return None
     return row.view(pygrad.uint8).numpy()
 
 
 def written(those: Iterable[Target]) -> None:
-    """`Target.written` of each."""
+    """Calls `Target.written` of each."""
     for each in those:
         each.written()

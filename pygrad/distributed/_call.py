@@ -1,4 +1,4 @@
-"""One collective under way: its messages, what they say, and checks that many collectives share."""
+"""A running collective: its messages, their heads, and argument checks that collectives share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ._progress import Steps, Work
 
 
 class Call:
-    """A collective under way.
+    """A running collective.
 
     Args:
-        group: between whose ranks.
-        name: what its messages say that it is.
-        tensors: what its messages say that it is of.
-        event: what a profile calls it; None is the first word of the name.
-        inputs: what a profile says that it is of; None is the tensors.
+        group: the process group.
+        name: the name in the heads of its messages.
+        tensors: the tensors whose types and shapes are in the heads.
+        event: the name in a profile; None: the first word of `name`.
+        inputs: the inputs that a profile shows; None: `tensors`.
     """
 
     def __init__(
@@ -39,17 +39,19 @@ class Call:
         self._inputs = tensors if inputs is None else inputs
 
     def others(self) -> Iterator[int]:
-        """The other ranks, the next one first, so that not all begin with the same."""
+        """The other ranks, beginning with the next one, so that ranks do not all send to the same
+        peer.
+        """
         return ((self.rank + i) % self.size for i in range(1, self.size))
 
     def send(self, peer: int, row: Tensor | None = None) -> tuple[int, Callable[[], bool]]:
-        """A message to a rank of the group, with the elements of a row."""
+        """Sends a message with the elements of a row to a rank of the group."""
         body = None if row is None else _buffers.bytes_of(row)
         there = self.group._ranks[peer]
         return there, self._channel.send(there, self.tag, self.head, body)
 
     def receive(self, peer: int, row: Tensor | None = None) -> tuple[int, Callable[[], bool]]:
-        """A message of a rank of the group, to be written to a row."""
+        """Receives a message from a rank of the group into a row."""
         body = None if row is None else _buffers.bytes_of(row)
         there = self.group._ranks[peer]
         accept = _message.expect(there, self.head, body)
@@ -58,15 +60,15 @@ class Call:
     def start(
         self, steps: Steps[Any], result: Sequence[Tensor] = (), seconds: float | None = None
     ) -> Work:
-        """Starts it; it may take so long, or as long as the group says."""
+        """Starts the collective. The time limit is `seconds`, or else the group's."""
         seconds = self.group._seconds if seconds is None else seconds
         says = self.head.decode()
         event = self._event, map(as_real, self._inputs)
-        self.tag = self.group._next_tag()  # a call that was refused before has none
+        self.tag = self.group._next_tag()  # a call that was refused before takes no tag
         return Work(steps, says, self._channel, seconds, list(result), event)
 
     def run(self, steps: Steps[Any], async_op: bool, result: Sequence[Tensor] = ()) -> Work | None:
-        """Starts it, and waits for it unless it is asynchronous."""
+        """Starts the collective, and waits for it unless it is asynchronous."""
         work = self.start(steps, result)
         if async_op:
             return work
@@ -75,7 +77,7 @@ class Call:
 
 
 def member(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
-    """The rank in the group of which one of two ways tells."""
+    """The rank in the group, given in one of two ways."""
     if group_rank is not None:
         if global_rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")
@@ -90,14 +92,14 @@ def member(group: ProcessGroup, global_rank: int | None, group_rank: int | None)
 
 
 def root_or_first(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
-    """`member`; the world's first rank if neither way tells."""
+    """`member`, or the world's first rank if neither argument is given."""
     return member(
         group, 0 if global_rank is None and group_rank is None else global_rank, group_rank
     )
 
 
 def check_where(here: bool, missing: bool, given: Any, parameter: str, role: str) -> None:
-    """Raises if a list is missing on the rank that has the role, or given on another one."""
+    """Raises if the list is missing on the rank with the role, or given on another rank."""
     if here and missing:
         raise ValueError(f"Argument ``{parameter}`` must be specified on {role} rank.")
     if not here and given:
@@ -105,7 +107,7 @@ def check_where(here: bool, missing: bool, given: Any, parameter: str, role: str
 
 
 def check_list(tensors: Any, parameter: str) -> None:
-    """Raises if they are not a list of tensors."""
+    """Raises unless the argument is a list of tensors."""
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, Tensor) for t in tensors):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{parameter}` of type "
@@ -119,7 +121,7 @@ def as_real(tensor: Tensor) -> Tensor:
 
 
 def check_types(*tensors: Tensor) -> None:
-    """Raises if they have not one dtype."""
+    """Raises if the tensors differ in dtype."""
     for each in tensors[1:]:
         if each.dtype is not tensors[0].dtype:
             raise ValueError(
@@ -129,7 +131,7 @@ def check_types(*tensors: Tensor) -> None:
 
 
 def check_count(tensors: Sequence[Tensor], group: ProcessGroup, parameter: str) -> None:
-    """Raises if there is not one for each rank."""
+    """Raises unless there is one tensor for each rank."""
     if len(tensors) != group.size():
         raise ValueError(
             f"{parameter} has {len(tensors)} tensors, one for each of {group.size()} ranks is "
@@ -138,13 +140,13 @@ def check_count(tensors: Sequence[Tensor], group: ProcessGroup, parameter: str) 
 
 
 def check_like(one: Tensor, other: Tensor) -> None:
-    """Raises if they have not as many elements."""
+    """Raises if the numbers of elements differ."""
     if one.numel() != other.numel():
         raise ValueError(f"shapes {list(one.shape)} and {list(other.shape)} differ in size")
 
 
 def divided(whole: Tensor, row: Tensor, part: Tensor, group: ProcessGroup) -> list[Tensor]:
-    """The row of one tensor as many of the size of another, in order."""
+    """Divides the row of `whole` into one row of the size of `part` for each rank."""
     if whole.numel() != part.numel() * group.size():
         raise ValueError(
             f"a tensor of {whole.numel()} elements is not {group.size()} of {part.numel()}"

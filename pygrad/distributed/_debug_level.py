@@ -1,4 +1,4 @@
-"""How much errors tell, and how much is checked."""
+"""The level of detail in errors and checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _VARIABLE: Final = "TORCH_DISTRIBUTED_DEBUG"
 
 
 class DebugLevel(enum.Enum):
-    """How much errors tell: at INFO and DETAIL those of DistributedDataParallel name parameters."""
+    """Levels of detail. At INFO and DETAIL errors of DistributedDataParallel name parameters."""
 
     OFF = 0
     INFO = 1
@@ -21,7 +21,7 @@ _state: Final = [DebugLevel.OFF]
 
 
 def get_debug_level() -> DebugLevel:
-    """The level in force."""
+    """The current level."""
     return _state[0]
 
 
@@ -31,10 +31,10 @@ def set_debug_level(level: DebugLevel) -> None:
 
 
 def set_debug_level_from_env() -> None:
-    """Takes the level that the environment variable TORCH_DISTRIBUTED_DEBUG names; OFF without it.
+    """Sets the level from the environment variable TORCH_DISTRIBUTED_DEBUG; OFF without it.
 
     Raises:
-        RuntimeError: it names none.
+        RuntimeError: the variable names no level.
     """
     name = os.environ.get(_VARIABLE, "OFF")
     if name not in DebugLevel.__members__:

@@ -1,4 +1,4 @@
-"""The errors of PyTorch's that tell of other processes."""
+"""PyTorch's errors of communication between processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Collectives that move tensors as they are: from one rank, to one, and from all to all. Each sends
-its messages straight from rank to rank.
+"""Collectives that move tensors unchanged: from one rank, to one, and from all to all. Each sends
+its messages directly between ranks.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Gives all ranks one rank's tensor, in place.
+    """Copies one rank's tensor to all ranks, in place.
 
     Args:
-        tensor: what is sent on that rank, and written over on the others.
+        tensor: sent from that rank, overwritten on the others.
         src: its rank in the world; or `group_src`, its rank in the group.
-        group, async_op: see `all_reduce`, also for what is raised.
+        group, async_op: see `all_reduce`, also for errors.
     """
     _buffers.check([tensor], "broadcast")
     pg = find_for("broadcast", group)
@@ -53,7 +53,7 @@ def broadcast(
     def steps() -> Steps[None]:
         if call.rank == root:
             yield Waiting([call.send(peer, target.row) for peer in call.others()])
-            yield Waiting([call.receive(peer) for peer in call.others()])  # another root shows
+            yield Waiting([call.receive(peer) for peer in call.others()])  # detects another root
         else:
             yield Waiting([call.receive(root, target.row)])
             target.written()
@@ -70,13 +70,13 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Gives each rank one of one rank's tensors.
+    """Distributes one rank's tensors, one to each rank.
 
     Args:
-        tensor: receives it.
-        scatter_list: on that rank: for each rank one. None on the others.
+        tensor: receives this rank's tensor.
+        scatter_list: on the source rank, a tensor for each rank; None on the others.
         src: its rank in the world, 0 if neither is given; or `group_src`, its rank in the group.
-        group, async_op: see `all_reduce`, also for what is raised.
+        group, async_op: see `all_reduce`, also for errors.
     """
     _buffers.check([tensor], "scatter")
     given = list(scatter_list) if scatter_list else []
@@ -106,7 +106,7 @@ def scatter(
 
 
 def _check_rows(given: list[Tensor], tensor: Tensor, group: ProcessGroup, name: str) -> None:
-    """Raises if they are not for each rank one like the tensor."""
+    """Raises unless there is one tensor like `tensor` for each rank."""
     _buffers.check(given, name, f"{name}_list")
     check_count(given, group, f"{name}_list")
     for each in given:
@@ -121,13 +121,13 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Gives one rank the tensors of all.
+    """Collects the tensors of all ranks on one rank.
 
     Args:
-        tensor: what is sent.
-        gather_list: on that rank: for each rank a tensor that receives it. None on the others.
+        tensor: the tensor to send.
+        gather_list: on the destination rank, a tensor for each rank's; None on the others.
         dst: its rank in the world, 0 if neither is given; or `group_dst`, its rank in the group.
-        group, async_op: see `all_reduce`, also for what is raised.
+        group, async_op: see `all_reduce`, also for errors.
     """
     _buffers.check([tensor], "gather")
     given = list(gather_list) if gather_list else []
@@ -165,7 +165,7 @@ def exchange(
     received: Sequence[Tensor],
     targets: Sequence[_buffers.Target] = (),
 ) -> Steps[None]:
-    """Sends each rank a row, and receives one of each: the rows of the targets, or parts."""
+    """Exchanges one row with each rank, then marks the targets as written."""
     with pygrad.no_grad():
         received[call.rank].copy_(sent[call.rank])
     waits = []
@@ -178,12 +178,12 @@ def exchange(
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Gives all ranks the tensors of all.
+    """Collects the tensors of all ranks on all ranks.
 
     Args:
-        tensor_list: for each rank a tensor that receives its own.
-        tensor: what is sent.
-        group, async_op: see `all_reduce`, also for what is raised.
+        tensor_list: for each rank, the tensor that receives that rank's.
+        tensor: the tensor to send.
+        group, async_op: see `all_reduce`, also for errors.
     """
     check_list(tensor_list, "tensor_list")
     _buffers.check([tensor], "all_gather")
@@ -208,8 +208,8 @@ def all_gather_single(
     """`all_gather` to one tensor.
 
     Args:
-        output_tensor: as many inputs, joined or stacked along the first dimension.
-        input_tensor: what is sent.
+        output_tensor: the result: the inputs joined or stacked along the first dimension.
+        input_tensor: the tensor to send.
         group, async_op: see `all_reduce`.
     """
     _buffers.check([input_tensor], "all_gather_into_tensor", "input_tensor")
@@ -234,11 +234,11 @@ def all_gather_coalesced(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """`all_gather` of several tensors: the i-th list receives what each rank has.
+    """`all_gather` of several tensors: the i-th list receives the tensors of rank i.
 
     Args:
-        output_tensor_lists: for each rank a list of tensors, like the list that is sent.
-        input_tensor_list: what is sent.
+        output_tensor_lists: for each rank, a list of tensors like the list that is sent.
+        input_tensor_list: the tensors to send.
         group, async_op: see `all_reduce`.
     """
     if not isinstance(output_tensor_lists, list):
@@ -278,12 +278,12 @@ def all_to_all(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Gives each rank one tensor of each rank; their sizes may differ.
+    """Sends one tensor to each rank and receives one from each; sizes may differ.
 
     Args:
-        output_tensor_list: for each rank a tensor that receives what it sends here.
-        input_tensor_list: for each rank what it is sent.
-        group, async_op: see `all_reduce`, also for what is raised.
+        output_tensor_list: for each rank, the tensor that receives its message.
+        input_tensor_list: for each rank, the tensor to send.
+        group, async_op: see `all_reduce`, also for errors.
     """
     check_list(output_tensor_list, "output_tensor_list")
     check_list(input_tensor_list, "input_tensor_list")
@@ -315,11 +315,11 @@ def all_to_all_single(
     """`all_to_all` of the parts of one tensor along its first dimension.
 
     Args:
-        output: receives them, in order of ranks.
-        input: what is sent, in order of ranks.
-        output_split_sizes: how long the part of each rank is; None: all alike.
-        input_split_sizes: the same for the input.
-        group, async_op: see `all_reduce`, also for what is raised.
+        output: receives the parts, in order of ranks.
+        input: the parts to send, in order of ranks.
+        output_split_sizes: the length of each rank's part; None: equal lengths.
+        input_split_sizes: likewise, for the input.
+        group, async_op: see `all_reduce`, also for errors.
     """
     _buffers.check([output], "all_to_all_single", "output")
     _buffers.check([input], "all_to_all_single", "input")
@@ -338,7 +338,7 @@ def all_to_all_single(
 def _split(
     tensor: Tensor, row: Tensor, sizes: Sequence[int] | None, group: ProcessGroup
 ) -> list[Tensor]:
-    """The parts of a tensor along its first dimension, of its row."""
+    """The parts of a tensor along its first dimension, as slices of its row."""
     length = tensor.shape[0]
     if not sizes:
         if length % group.size():

@@ -1,4 +1,4 @@
-"""Tensors laid one after another in a flat one."""
+"""Several tensors, one after another in a flat tensor."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Flat:
         ]
 
     def gather(self, tensors: Sequence[Tensor]) -> None:
-        """Copies the tensors in."""
+        """Copies the tensors into the flat tensor."""
         for view, each in zip(self.views, tensors, strict=True):
             view.copy_(each)
 
     def scatter(self, tensors: Sequence[Tensor]) -> None:
-        """Copies the views out."""
+        """Copies the views to the tensors."""
         for view, each in zip(self.views, tensors, strict=True):
             each.copy_(view)

@@ -28,7 +28,7 @@ class GradBucket:
         self._is_last = is_last
 
     def index(self) -> int:
-        """The place of the bucket in the order in which buckets are reduced."""
+        """The index of the bucket in the order of reduction."""
         return self._index
 
     def buffer(self) -> Tensor:
@@ -44,16 +44,16 @@ class GradBucket:
         return self._parameters
 
     def is_last(self) -> bool:
-        """Whether no bucket follows in this backward."""
+        """Whether this is the last bucket of the backward."""
         return self._is_last
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Puts another tensor in the place of the buffer."""
+        """Replaces the buffer by another tensor."""
         self._buffer = buffer
 
 
 class BuiltinCommHookType(enum.Enum):
-    """Hooks that `DistributedDataParallel._register_builtin_comm_hook` knows."""
+    """The hooks of `DistributedDataParallel._register_builtin_comm_hook`."""
 
     ALLREDUCE = 1
     FP16_COMPRESS = 2

@@ -1,4 +1,4 @@
-"""Process groups: who takes part in a collective, and how a program enters and leaves the world."""
+"""Process groups: the members of collectives, and entering and leaving the world."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from ._transport import Channel, Transport, lock
 
 default_pg_timeout: Final = timedelta(minutes=30)
 _SPAN: Final = 1 << 16
-"""Tags of a group: half for its collectives in turn, half for messages between two ranks."""
+"""The number of tags of a group: half for its collectives in turn, half for messages between
+ranks.
+"""
 
 
 class Backend(str):
-    """The name of a backend, in small letters. `mpi` is there; others are names.
+    """The name of a backend, in lower case. Only `mpi` exists; the others are names.
 
     Example:
         >>> Backend("MPI")
@@ -46,7 +48,7 @@ class Backend(str):
 
 
 class ProcessGroup(Calls):
-    """Some ranks of the world, each with a rank of its own in the group.
+    """A subset of the world's ranks. Each member also has a rank in the group.
 
     Made by `init_process_group` and `new_group`.
     """
@@ -151,7 +153,7 @@ def is_initialized() -> bool:
     return _world.default is not None
 
 
-# ------------------------------------------------------------------ in and out
+# # ------------------------------------------------------------------ entering and leaving
 
 
 def _seconds_of(timeout: timedelta | None) -> float:
@@ -165,7 +167,7 @@ def _seconds_of(timeout: timedelta | None) -> float:
 
 
 def seconds_or(timeout: timedelta | float | None, default: float) -> float:
-    """The seconds of a call's timeout, or the default where none is given."""
+    """A call's timeout in seconds, or the default if none is given."""
     if timeout is None:
         return default
     return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
@@ -183,23 +185,23 @@ def init_process_group(
     device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Enters the world of processes that ``mpiexec`` started.
+    """Joins the world of processes that ``mpiexec`` started.
 
     Args:
-        backend: "mpi", also as "cpu:mpi"; which is the default.
-        init_method: "env://" or None: MPI knows the others.
-        timeout: how long a collective may take, and this call; 30 minutes if it is None.
-        world_size: if given, it must be the number of processes there are. 0, as programs for MPI
-            give it, is of no effect beside a warning, and `rank` then too.
-        rank: if given, it must be the rank that MPI gave.
+        backend: "mpi" (the default), also as "cpu:mpi".
+        init_method: "env://" or None, since MPI finds the other processes.
+        timeout: the time limit of this call and of each collective; 30 minutes if it is None.
+        world_size: if given, it must be the number of processes. 0, which programs for MPI pass,
+            has no effect but a warning; `rank` is then ignored too.
+        rank: if given, it must be this process's rank in MPI.
         store: not supported; nor `pg_options`, `device_id` and `_ranks`.
-        group_name: of no effect.
+        group_name: ignored.
 
     Raises:
-        ValueError: a group is there already, or MPI says otherwise than `world_size` or `rank`.
+        ValueError: a group exists already, or `world_size` or `rank` contradicts MPI.
         NotImplementedError: an argument that is not supported.
         RuntimeError: mpi4py is not installed.
-        DistBackendError: not all processes came in time.
+        DistBackendError: not all processes arrived in time.
     """
     if _world.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -244,7 +246,7 @@ def init_process_group(
 
 
 def start(transport: Transport, seconds: float) -> None:
-    """Makes the default group of all ranks of a transport."""
+    """Makes the default group, of all ranks of a transport."""
     if not _hooked:
         _hooked.append(sys.excepthook)
         sys.excepthook = _tell_others
@@ -259,7 +261,7 @@ _hooked: Final[list[Any]] = []
 def _tell_others(
     kind: type[BaseException], value: BaseException, trace: TracebackType | None
 ) -> None:
-    """An error that ends the program here ends the waiting of the others."""
+    """On an uncaught exception, calls the former hook and ends the waiting of the other ranks."""
     _hooked[0](kind, value, trace)
     if _world.default is not None:
         with lock:
@@ -267,11 +269,11 @@ def _tell_others(
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Leaves a group; the default one, and so all, if None is given.
+    """Leaves a group; for None the default group, and so all groups.
 
     Raises:
-        AssertionError: there is no group.
-        ValueError: the group was destroyed before.
+        AssertionError: there is no default group.
+        ValueError: the group was already destroyed.
     """
     if _is_outside(group):
         return
@@ -299,22 +301,22 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some ranks. All ranks make it, in the same order of all groups.
+    """Makes a group of some ranks. All ranks must call it, for all groups in the same order.
 
     Args:
-        ranks: of the world; None is all.
-        timeout: how long a collective of it may take; the default group's if None.
-        backend: that of the default group.
+        ranks: the ranks in the world; None: all.
+        timeout: the time limit of its collectives; by default that of the default group.
+        backend: must be that of the default group.
         pg_options: not supported; nor `device_id`.
-        use_local_synchronization: only the group's own ranks make it.
-        group_desc: what `ProcessGroup.group_desc` says.
-        sort_ranks: ranks are in order of the world; else in the order given.
+        use_local_synchronization: only the members call it.
+        group_desc: the value of `ProcessGroup.group_desc`.
+        sort_ranks: order the ranks as in the world; else keep the given order.
 
     Returns:
-        The group, or `GroupMember.NON_GROUP_MEMBER` on a rank that is not of it.
+        The group, or `GroupMember.NON_GROUP_MEMBER` on a rank that is not a member.
 
     Raises:
-        ValueError, RuntimeError: there is no default group; ranks that are no ranks, or twice.
+        ValueError, RuntimeError: no default group, invalid ranks, or a rank given twice.
     """
     world = _get_default_group()
     for what, given in (("pg_options", pg_options), ("device_id", device_id)):
@@ -398,10 +400,10 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of the given ranks, none in two: that of this rank, and all of them.
+    """Makes groups of the given disjoint lists of ranks: this rank's group, and all groups.
 
     Raises:
-        ValueError: no lists, or a rank in two of them.
+        ValueError: not a list of lists, or a rank in two of them.
     """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -419,7 +421,7 @@ def new_subgroups_by_enumeration(
     return mine, made
 
 
-# ------------------------------------------------------------------ who is who
+# # ------------------------------------------------------------------ ranks and sizes
 
 
 def _get_default_group() -> ProcessGroup:
@@ -439,7 +441,7 @@ def find(group: Any) -> ProcessGroup:
     """The group, or the default one for None.
 
     Raises:
-        ValueError: it was destroyed, or is none.
+        ValueError: it was destroyed, or is no group.
     """
     if group is None:
         return _get_default_group()
@@ -453,7 +455,7 @@ def find(group: Any) -> ProcessGroup:
 
 
 def find_for(name: str, group: Any) -> ProcessGroup | None:
-    """The group of a collective; None, with PyTorch's warning, where this rank is not of it."""
+    """The group of a collective; None, with PyTorch's warning, if this rank is not a member."""
     if not _is_outside(group):
         return find(group)
     warnings.warn(
@@ -464,7 +466,7 @@ def find_for(name: str, group: Any) -> ProcessGroup | None:
 
 
 def get_rank(group: Any = None) -> int:
-    """This process's rank in a group; -1 if it is not of it.
+    """This process's rank in a group; -1 if it is not a member.
 
     Raises:
         ValueError: there is no group.
@@ -473,7 +475,7 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many ranks a group has; -1 if this one is not of it.
+    """The size of a group; -1 if this process is not a member.
 
     Raises:
         ValueError: there is no group.
@@ -496,10 +498,10 @@ def get_backend_config(group: Any = None) -> str:
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """The backend that is used for a device.
+    """The backend of a device.
 
     Raises:
-        ValueError: there is none for it.
+        ValueError: the device has none.
     """
     kind = getattr(device, "type", device)
     if kind != "cpu":
@@ -508,12 +510,12 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def get_process_group_ranks(group: Any) -> list[int]:
-    """The ranks in the world, by rank in the group."""
+    """The world ranks of the members, by rank in the group."""
     return list(find(group)._ranks)
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The rank in the world of a rank in the group.
+    """Converts a rank in the group to the rank in the world.
 
     Raises:
         ValueError: there is no such rank.
@@ -525,10 +527,10 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The rank in the group of a rank in the world.
+    """Converts a rank in the world to the rank in the group.
 
     Raises:
-        ValueError: it is not of the group.
+        ValueError: it is not a member.
     """
     pg = find(group)
     if global_rank not in pg._ranks:
@@ -537,18 +539,18 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_pg_count() -> int:
-    """How many groups this process is in."""
+    """The number of groups of this process."""
     return len(_world.groups)
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The rank among the processes of this host, as the environment tells it.
+    """The rank among the processes of this host, from the environment.
 
     Args:
-        fallback_rank: the answer where it does not.
+        fallback_rank: the result if the environment has none.
 
     Raises:
-        RuntimeError: it does not, and no answer was given.
+        RuntimeError: the environment has none, and no fallback was given.
     """
     for name in ("LOCAL_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"):
         if name in os.environ:

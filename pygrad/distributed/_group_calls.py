@@ -1,4 +1,4 @@
-"""The collectives as methods of a group, by the names that hooks of gradients use."""
+"""The collectives as methods of a group, under the names that hooks of gradients use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _one(given: Any) -> Any:
     """The tensor, or the only element of a list.
 
     Raises:
-        ValueError: a list of none or of several.
+        ValueError: an empty list, or one of several tensors.
     """
     if isinstance(given, Tensor):
         return given
@@ -45,14 +45,14 @@ def _started(work: Work | None) -> Work:
 
 
 class Calls:
-    """Each starts a collective of the group and returns its `Work`. Ranks are ranks of the group.
+    """Each method starts a collective of the group and returns its `Work`. Ranks are ranks in the
+    group.
 
-    A tensor stands where PyTorch's take a tensor or a list of one. `op` is a `ReduceOp`, SUM if it
-    is None.
+    A tensor may replace PyTorch's list of one tensor. `op` is a `ReduceOp`, SUM if it is None.
 
     Raises:
-        NotImplementedError: a timeout of the call; `Work.wait` takes one.
-        What the function of the same purpose raises: `all_reduce` and so on.
+        NotImplementedError: a timeout of the call; use that of `Work.wait`.
+        The errors of the function of the same purpose: `all_reduce` and so on.
     """
 
     def allreduce(self, tensors: Tensors, op: Any = None, timeout: timedelta | None = None) -> Work:
@@ -168,7 +168,7 @@ class Calls:
         input_split_sizes: Sequence[int],
         timeout: timedelta | None = None,
     ) -> Work:
-        """`all_to_all_single`; no sizes are parts of one size."""
+        """`all_to_all_single`; without sizes the parts have equal length."""
         _refuse("alltoall_base", timeout)
         return _started(
             pygrad.distributed.all_to_all_single(
@@ -187,7 +187,7 @@ class Calls:
         return _started(pygrad.distributed.irecv(tensor, group=self, tag=tag, group_src=srcRank))
 
     def recv_anysource(self, tensors: Tensors, tag: int) -> Work:
-        """`irecv` of whichever rank sends first."""
+        """`irecv` from the first rank that sends."""
         return _started(pygrad.distributed.irecv(_one(tensors), group=self, tag=tag))
 
     def barrier(self, timeout: timedelta | None = None) -> Work:

@@ -1,4 +1,4 @@
-"""Parameters and buffers made the same on all ranks."""
+"""Synchronization of parameters and buffers over ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_AT_ONCE = 250 * 1024 * 1024
 
 
 def verify_shapes(parameters: Sequence[Tensor], group: Any) -> None:
-    """Compares numbers, shapes and dtypes of the parameters of all ranks.
+    """Compares the numbers, shapes and dtypes of parameters of all ranks.
 
     Raises:
         RuntimeError: on every rank, if they differ.
@@ -31,7 +31,7 @@ def verify_shapes(parameters: Sequence[Tensor], group: Any) -> None:
                 f"DDP expects same model across all ranks, but Rank 0 has {len(everybody[0])} "
                 f"params, while rank {other} has inconsistent {len(theirs)} params."
             )
-    # A rank tells of itself first, then of others.
+    # # Each rank first reports itself, then the others.
     for other in (rank, *range(len(everybody))):
         for place, (found, wanted) in enumerate(zip(everybody[other], everybody[0], strict=True)):
             if found != wanted:
@@ -44,7 +44,7 @@ def verify_shapes(parameters: Sequence[Tensor], group: Any) -> None:
 
 
 def by_dtype(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """Groups of one dtype, in the order in which each dtype comes first."""
+    """Groups tensors by dtype, in the order in which each dtype first occurs."""
     groups: dict[Any, list[Tensor]] = {}
     for each in tensors:
         groups.setdefault(each.dtype, []).append(each)
@@ -65,7 +65,7 @@ def _messages(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 
 def broadcast_all(tensors: Sequence[Tensor], group: Any, source: int = 0) -> None:
-    """Gives all ranks the tensors that one rank of the group has."""
+    """Copies one rank's tensors to all ranks of the group."""
     if get_world_size(group) == 1:
         return
     with pygrad.no_grad():

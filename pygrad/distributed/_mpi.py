@@ -1,8 +1,8 @@
-"""Messages over MPI, by mpi4py: the processes are those that ``mpiexec`` started.
+"""Messages over MPI, by mpi4py, between the processes that ``mpiexec`` started.
 
 A short message is one message of MPI. A long one is two, and its body goes from the memory of one
-engine to that of the other. MPI's own collectives are not used: they wait without an end, and say
-nothing of who is missing.
+engine to that of another. MPI's own collectives are not used: they wait without a limit, and do not
+name the missing rank.
 """
 
 from __future__ import annotations
@@ -28,25 +28,24 @@ if TYPE_CHECKING:
     from ._transport import Accept, Poll
 
 _FRAME: Final = struct.Struct("<HQI")
-"""Before each message: the lengths of its head and body, and the tag of a body that follows."""
+"""The start of each message: the lengths of its head and body, and the tag of a separate body."""
 _SHORT: Final = 8192
-"""Bytes of a message that is sent as one."""
+"""The largest message, in bytes, that is sent as one."""
 _TAGS: Final = 1 << 27
-"""The tags of heads are below it, those of bodies from it on, to the last that MPI has."""
+"""Tags of heads are below it, tags of bodies start with it and end with MPI's last tag."""
 _CONTROL: Final = _TAGS - 1
 _ENDED: Final = "has ended"
-"""Said to the others when the process ends in order, which it may do long after it left its group.
-"""
+"""Sent at a regular end of the process, perhaps long after it left its group."""
 _FATES: Final = {"alive": "", "left": _ENDED, "died": "has died"}
 _FAREWELL: Final = 3.0
-"""Seconds that a process which gives up leaves the others to say so themselves."""
+"""Seconds that a process which gives up gives the others to report their own errors."""
 
 
 def load() -> Any:
     """The module ``mpi4py.MPI``.
 
     Raises:
-        RuntimeError: it is not installed, or finds no MPI.
+        RuntimeError: mpi4py is not installed, or finds no MPI.
     """
     try:
         if "mpi4py.MPI" not in sys.modules:
@@ -61,11 +60,11 @@ def load() -> Any:
 
 
 def world(deadline: float) -> tuple[int, int]:
-    """This process's rank, and how many there are, once MPI has started.
+    """This process's rank and the number of processes, after the start of MPI.
 
     Raises:
         RuntimeError: there is no mpi4py, or no MPI.
-        DistBackendError: MPI has not started by the deadline: it waits for all processes.
+        DistBackendError: MPI, which waits for all processes, has not started by the deadline.
     """
     mpi = load()
     if not mpi.Is_initialized():
@@ -74,8 +73,9 @@ def world(deadline: float) -> tuple[int, int]:
 
 
 def _start(mpi: Any, deadline: float) -> None:
-    """Starts MPI, in a thread: where a process is missing its start waits without an end. mpi4py's
-    own call holds the interpreter's lock, so the function is called in the library.
+    """Starts MPI in a thread, because the start waits without a limit for a missing process.
+    mpi4py's own call would hold the interpreter's lock, so the library's function is called
+    directly.
     """
     _process.witness.start()
     init, level = ctypes.CDLL(mpi.__file__).MPI_Init_thread, ctypes.c_int()
@@ -90,7 +90,7 @@ def _start(mpi: Any, deadline: float) -> None:
 
 
 def _forget(request: Any) -> None:
-    """Ends a receive, so that its buffer is not written to any more."""
+    """Cancels a receive, so that nothing writes to its buffer any more."""
     if request:
         request.Cancel()
         request.Wait()
@@ -100,10 +100,10 @@ class MPITransport:
     """The transport between the processes of ``MPI.COMM_WORLD``.
 
     Args:
-        deadline: by when all processes must have come, as `time.monotonic` has it.
+        deadline: the time, as of `time.monotonic`, by which all processes must have arrived.
 
     Raises:
-        DistBackendError: they have not.
+        DistBackendError: a process did not arrive.
     """
 
     name = "mpi"
@@ -118,9 +118,9 @@ class MPITransport:
         self.gave_up: dict[tuple[str, int], str] = {}
         self._others = [peer for peer in range(self.size) if peer != self.rank]
         self._gone: dict[int, str] = {}
-        self._cut: dict[int, str] = {}  # peers to whom or from whom MPI can carry nothing
+        self._cut: dict[int, str] = {}  # peers that MPI can no longer reach
         self._bodies = 0
-        self._told: list[Poll] = []  # what MPI may not have sent yet
+        self._told: list[Poll] = []  # sends that may be unfinished
         self._receiving: set[_Receiving] = set()
         before = _process.transport
         self._flag: Flag = Flag() if before is None else before._flag
@@ -139,7 +139,7 @@ class MPITransport:
         _process.transport, _process.in_order = self, True
 
     def _meet(self, world: Any, deadline: float) -> None:
-        """Waits until all have come, and watches those on this host from then on."""
+        """Waits until all processes have arrived, then watches those on this host."""
         mine = f"{socket.gethostname()}\n{self._flag.path}".encode()
         buffers = {peer: bytearray(_SHORT) for peer in self._others}
         sends = [world.Isend(mine, dest=peer, tag=_CONTROL) for peer in self._others]
@@ -171,7 +171,7 @@ class MPITransport:
             time.sleep(0.0001)
 
     def _done(self, request: Any, peer: int) -> bool:
-        """Whether MPI has carried something. If it fails, the peer is lost, and `gone` says so."""
+        """Whether a request is complete. If MPI fails, records the peer as lost, for `gone`."""
         try:
             return peer not in self._cut and bool(request.Test())
         except self._mpi.Exception as error:
@@ -262,11 +262,11 @@ class MPITransport:
             self._tell(LEFT)
 
     def _release(self) -> None:
-        """Gives back what MPI keeps for it, once all ranks have closed it and started another.
+        """Frees MPI's communicator, once all ranks have closed it and started another.
 
-        MPI may then use its number again, and a message that is still there would come to the next
-        one. So it is kept unless all have left in order, and nothing is there that nobody received:
-        what a rank sent comes before its last word.
+        MPI may then reuse its number, and a leftover message would reach the next communicator. So
+        it is freed only if all ranks have left regularly and no message is unreceived: a rank's
+        messages arrive before its farewell.
         """
         end = time.monotonic() + _FAREWELL
         while len(self._gone) < len(self._others) and time.monotonic() < end:
@@ -278,7 +278,7 @@ class MPITransport:
             self._comm.Free()
 
     def part(self) -> bool:
-        """Waits for the others when the process ends; whether all of them end in order too."""
+        """Waits for the others at the end of the process; whether all of them end regularly."""
         self._cancel()
         if not self.broken:
             self._tell(_ENDED)
@@ -301,7 +301,7 @@ class MPITransport:
         return not self.broken
 
     def _unread(self) -> list[Any]:
-        """Starts to receive what came for groups that were given up: MPI's end waits for it."""
+        """Starts to receive leftover messages of abandoned groups; MPI's end waits for them."""
         found, status = [], self._mpi.Status()
         while self._comm.Iprobe(self._mpi.ANY_SOURCE, self._mpi.ANY_TAG, status):
             room = bytearray(status.Get_count(self._mpi.BYTE))
@@ -310,7 +310,7 @@ class MPITransport:
 
 
 class _Receiving:
-    """A message that is to come: first its head, with a short body, then a long body."""
+    """A message being received: first its head, with a short body, then a long body."""
 
     __slots__ = ("_accept", "_buffer", "_peer", "_to", "request", "tag")
 
@@ -322,7 +322,7 @@ class _Receiving:
         to._receiving.add(self)
 
     def poll(self) -> bool:
-        """Whether all has come."""
+        """Whether the whole message has arrived."""
         if not self._to._done(self.request, self._peer):
             return False
         if self._accept is not None and self._take(self._accept):
@@ -331,7 +331,7 @@ class _Receiving:
         return True
 
     def _take(self, accept: Accept) -> bool:
-        """Reads the head; whether a body follows."""
+        """Reads the head; returns whether a separate body follows."""
         self._accept = None
         length, size, follows = _FRAME.unpack_from(self._buffer)
         start = _FRAME.size + length
@@ -347,7 +347,7 @@ class _Receiving:
 
 
 class _Process:
-    """This process's last transport, and whether it has met all others at each start of one."""
+    """This process's last transport, and whether every start has met all other processes."""
 
     transport: MPITransport | None = None
     in_order = True
@@ -358,8 +358,9 @@ _process: Final = _Process()
 
 
 def _leave() -> None:
-    """Ends MPI with the process. In order if all others end in order; else without MPI's own end,
-    which would wait for them, and after they had the time to hear of it.
+    """Ends MPI with the process: regularly if all others end regularly. Else the process ends
+    without MPI's own end, which would wait for the others, but leaves them time to receive the
+    reason.
     """
     mpi: Any = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
@@ -374,7 +375,7 @@ def _leave() -> None:
     if not in_order and importlib.import_module("mpi4py").rc.finalize is not False:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(1)  # it would end MPI in order
+        os._exit(1)  # a normal exit would finalize MPI
 
 
 atexit.register(_leave)

@@ -1,4 +1,4 @@
-"""Collectives of Python objects, sent as pickles: only among processes that trust each other."""
+"""Collectives of Python objects, sent as pickles. All processes must trust each other."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def _sizes_of_all(packed: Tensor, pg: ProcessGroup) -> list[int]:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Gives all ranks the objects of all.
+    """Collects the objects of all ranks on all ranks.
 
     Args:
-        object_list: as long as the group; is written over.
-        obj: what is sent; it can be pickled.
-        group: over which ranks.
+        object_list: a list with a place for each rank; is overwritten.
+        obj: the object to send, which can be pickled.
+        group: the process group.
 
     Raises:
-        Whatever pickling raises, and what `all_gather` raises.
+        Errors of pickling, and of `all_gather`.
     """
     pg = find_for("all_gather_object", group)
     if pg is None:
@@ -61,15 +61,15 @@ def gather_object(
     group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """Gives one rank the objects of all.
+    """Collects the objects of all ranks on one rank.
 
     Args:
-        obj: what is sent.
-        object_gather_list: on that rank a list as long as the group; None on the others.
+        obj: the object to send.
+        object_gather_list: on that rank, a list with a place for each rank; None on the others.
         dst, group, group_dst: see `gather`.
 
     Raises:
-        AssertionError, ValueError: no list on that rank, or one elsewhere.
+        AssertionError, ValueError: no list on that rank, or one on another rank.
     """
     pg = find_for("gather_object", group)
     if pg is None:
@@ -97,13 +97,13 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Gives all ranks one rank's objects.
+    """Copies one rank's objects to all ranks.
 
     Args:
-        object_list: on that rank what is sent; as long, and written over, on the others.
+        object_list: on that rank the objects; on the others a list of equal length, overwritten.
         src: 0 if neither is given.
         group, group_src: see `broadcast`.
-        device: of no effect: all is on the CPU.
+        device: ignored, since all tensors are on the CPU.
     """
     pg = find_for("broadcast_object_list", group)
     if pg is None:
@@ -128,16 +128,16 @@ def scatter_object_list(
     group: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Gives each rank one of one rank's objects.
+    """Distributes one rank's objects, one to each rank.
 
     Args:
-        scatter_object_output_list: its first place is written over.
-        scatter_object_input_list: on that rank an object for each; of no effect on the others.
+        scatter_object_output_list: its first element is overwritten.
+        scatter_object_input_list: on that rank, an object for each rank; ignored on the others.
         src: 0 if neither is given.
         group, group_src: see `scatter`.
 
     Raises:
-        ValueError: no list to receive, or none to send on that rank.
+        ValueError: no output list, or no input list on that rank.
     """
     pg = find_for("scatter_object_list", group)
     if pg is None:
@@ -169,12 +169,12 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Sends objects to a rank, which receives as many by `recv_object_list`.
+    """Sends objects to a rank, which receives them by `recv_object_list`.
 
     Args:
-        object_list: what is sent.
+        object_list: the objects to send.
         dst, group, group_dst: see `send`.
-        device: of no effect; nor `use_batch`.
+        device: ignored, as is `use_batch`.
     """
     pg = find_for("send_object_list", group)
     if pg is None:
@@ -193,12 +193,13 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receives what `send_object_list` sent; the rank that sent, -1 outside of the group.
+    """Receives the objects of `send_object_list`; returns the sender's rank, -1 outside of the
+    group.
 
     Args:
-        object_list: as long as the sender's; is written over.
+        object_list: a list as long as the sender's; is overwritten.
         src, group, group_src: see `recv`.
-        device: of no effect; nor `use_batch`.
+        device: ignored, as is `use_batch`.
     """
     pg = find_for("recv_object_list", group)
     if pg is None:

@@ -28,16 +28,16 @@ def isend(
     """Starts to send a tensor; it must not change until the work has ended.
 
     Args:
-        tensor: what is sent.
-        dst: to which rank of the world; or `group_dst`, the rank in the group.
-        group: in which group.
-        tag: what the receiver asks for, from 0 to 32767.
+        tensor: the tensor to send.
+        dst: the receiver's rank in the world; or `group_dst`, its rank in the group.
+        group: the process group.
+        tag: the tag that the receiver uses, from 0 to 32767.
 
     Returns:
-        A `Work`; None where this rank is not of the group.
+        A `Work`; None if this rank is not a member of the group.
 
     Raises:
-        ValueError: the rank is this one or none of the group's.
+        ValueError: the rank is this one, or not a member.
     """
     _buffers.check([tensor], "isend")
     pg = find_for("isend", group)
@@ -73,16 +73,16 @@ def irecv(
     """Starts to receive a tensor.
 
     Args:
-        tensor: is written over.
-        src: from which rank of the world, any if None; or `group_src`, the rank in the group.
-        group: in which group.
-        tag: as the sender's.
+        tensor: is overwritten.
+        src: the sender's rank in the world, any if None; or `group_src`, its rank in the group.
+        group: the process group.
+        tag: the sender's tag.
 
     Returns:
-        A `Work`, whose `source_rank` tells who sent; None where this rank is not of the group.
+        A `Work`, with the sender as its `source_rank`; None if this rank is not a member.
 
     Raises:
-        ValueError: the rank is this one or none of the group's.
+        ValueError: the rank is this one, or not a member.
         DistBackendError: (when it is waited for) the message has another size or dtype.
     """
     _buffers.check([tensor], "irecv")
@@ -111,7 +111,7 @@ def irecv(
 
 
 def _probe(group: ProcessGroup, tag: int, found: list[int]) -> Callable[[], bool]:
-    """Whether a message with a tag has come; its sender is noted."""
+    """Whether a message with a tag has arrived; records its sender."""
 
     def poll() -> bool:
         peer = group._channel.probe(tag)
@@ -130,7 +130,7 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """`isend`, and waits: the tensor may change afterwards."""
+    """`isend` with a wait: the tensor may change afterwards."""
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -143,7 +143,7 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """`irecv`, and waits; the rank that sent, -1 where this one is not of the group."""
+    """`irecv` with a wait; returns the sender's rank, -1 if this rank is not a member."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -152,11 +152,11 @@ def recv(
 
 
 class P2POp:
-    """A message that `batch_isend_irecv` will send or receive.
+    """A message to send or receive by `batch_isend_irecv`.
 
     Args:
         op: `isend` or `irecv`.
-        tensor: what is sent or written over.
+        tensor: the tensor to send or overwrite.
         peer: the other rank in the world; or `group_peer`, its rank in the group.
         group, tag: see `isend`.
 
@@ -186,10 +186,10 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Starts several messages; a work for each.
+    """Starts several messages; returns a `Work` for each.
 
     Raises:
-        ValueError: no list of `P2POp`, or of several groups.
+        ValueError: not a list of `P2POp`, or several groups.
     """
     if not isinstance(p2p_op_list, list) or not all(isinstance(p, P2POp) for p in p2p_op_list):
         raise ValueError(

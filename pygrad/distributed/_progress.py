@@ -1,12 +1,12 @@
-"""The scheduler of collectives: each is a generator that yields the message it waits for, and all
-of them advance whenever one is waited for.
+"""The scheduler of collectives. Each collective is a generator that yields the messages it waits
+for; all of them advance whenever one is waited for.
 
-MPI moves data while it is called, so a process that computes for long holds the others up; `poll`
-lets it call between two pieces of work.
+MPI moves data only during calls, so a process that computes for long delays the others. `poll`
+makes a call between two pieces of work.
 
-Any thread that waits advances the collectives of all threads. Who looks for messages holds the
-transports' lock and does not use the engine. Who resumes a generator has the engine first, so it
-never waits for a thread that waits for it. Futures are settled with neither.
+A thread that waits advances the collectives of all threads. A thread that polls messages holds the
+transports' lock and does not use the engine. A thread that resumes a generator first takes the
+engine, so it never waits for a thread that waits for it. Futures are settled with neither held.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Waiting:
-    """Messages that a collective waits for, each with the rank that it comes from or goes to."""
+    """Messages that a collective waits for, each with its peer's rank."""
 
     __slots__ = ("_left",)
 
@@ -39,44 +39,46 @@ class Waiting:
         self._left = list(polls)
 
     def done(self) -> bool:
-        """Whether all have come. Each that has not is polled."""
+        """Whether all messages have completed. Polls each one that has not."""
         if self._left:
             self._left = [each for each in self._left if not each[1]()]
         return not self._left
 
     def peers(self) -> list[int]:
-        """The ranks that are waited for."""
+        """The ranks of the incomplete messages."""
         return sorted({peer for peer, _ in list(self._left)})
 
 
 Steps = Generator[Waiting, None, T]
-"""A collective: it is resumed when what it yielded is done, and returns its result."""
+"""The generator of a collective: resumed when the yielded messages are complete; returns its
+result.
+"""
 
 _running: Final[list[Work]] = []
 _ended: Final[deque[Work]] = deque()
-"""The collectives that have ended and have not yet completed their futures."""
+"""Collectives that have ended and have not yet completed their futures."""
 _YIELDS: Final = 2000
 _REST: Final = 0.0002
 _LOOK: Final = 0.05
 _GRACE: Final = 1.0
-"""Polls before a waiting process sleeps between them, and how long it does; seconds between looks
-at who is gone; seconds in which messages of one who is gone may still come.
+"""Polls before a waiting process sleeps between polls; seconds of that sleep; seconds between
+checks for lost ranks; seconds in which messages of a rank that left may still arrive.
 """
 
 
 class Work:
-    """A collective that was started.
+    """A started collective.
 
     Args:
-        steps: what it does.
-        says: what it is, for errors.
-        channel: over which.
-        timeout: seconds that it may take.
+        steps: its generator.
+        says: its description, for errors.
+        channel: the channel of its messages.
+        timeout: the time limit in seconds.
         result: the tensors it fills.
-        event: what a profile calls it, without the backend's name, and what it is of.
+        event: the event of a profile, without the backend's name, and its inputs.
 
     Raises:
-        DistBackendError: an earlier one failed.
+        DistBackendError: an earlier collective of the group failed.
     """
 
     def __init__(
@@ -110,7 +112,7 @@ class Work:
         self._advance()
 
     def _advance(self) -> None:
-        """Goes as far as messages allow, unless another thread does so."""
+        """Advances as far as messages allow, unless another thread is doing so."""
         try:
             if self._may_resume():
                 _with_engine(self._resume)
@@ -127,7 +129,7 @@ class Work:
             return self._waits is None or self._waits.done()
 
     def _claim(self) -> bool:
-        """Whether this thread is to resume it: between a look and this, another may have."""
+        """Whether this thread resumes the generator; another may have done so since the check."""
         with lock:
             if not self._may_resume():
                 return False
@@ -143,11 +145,11 @@ class Work:
                 self._end(None)
             finally:
                 self._resuming = False
-        if self._done:  # given up by another thread meanwhile
+        if self._done:  # another thread has given it up
             self._steps.close()
 
     def _give_up(self, error: BaseException) -> None:
-        """Ends all that the group does by an error, which the other ranks hear of."""
+        """Ends all collectives of the group with an error, which is sent to the other ranks."""
         self._channel.fail(str(error) or type(error).__name__)
         for work in [w for w in list(_running) if w._channel is self._channel]:
             work._end(error)
@@ -178,11 +180,11 @@ class Work:
             future.set_exception(self._error)
 
     def _look(self, now: float) -> None:
-        """Gives up if a rank has, or one that it waits for is gone."""
+        """Gives up if a rank has given up or failed, or if an awaited rank is gone."""
         gone = self._channel.gone()
         lost = {peer: why for peer, why in gone.items() if why != LEFT}
         left = [peer for peer in self.peers() if peer in gone]
-        if left and not lost:  # what it sent before may still come
+        if left and not lost:  # its earlier messages may still arrive
             self._alone = self._alone or now
             if now - self._alone > _GRACE:
                 lost = {left[0]: LEFT}
@@ -195,16 +197,16 @@ class Work:
         _tell_futures()
 
     def peers(self) -> list[int]:
-        """The ranks of the world that it waits for, or waited for when it failed."""
+        """The world ranks that the collective waits for, or waited for when it failed."""
         return self._waits.peers() if self._waits is not None else []
 
     def is_completed(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Whether it has ended, with or without an error."""
         poll()
         return self._done
 
     def is_success(self) -> bool:
-        """Whether it has ended well."""
+        """Whether it has ended without an error."""
         return self._done and self._error is None
 
     def exception(self) -> BaseException | None:
@@ -286,7 +288,7 @@ class Work:
 
 
 class _WorkFuture(Future[Any]):
-    """A future that advances the work when it is waited for."""
+    """A future that advances the work when waited for."""
 
     def __init__(self, work: Work) -> None:
         super().__init__()
@@ -298,13 +300,13 @@ class _WorkFuture(Future[Any]):
                 self._work.wait()
 
     def done(self) -> bool:
-        """Whether they are there."""
+        """Whether the result is available."""
         poll()
         return super().done()
 
 
 def _with_engine(run: Callable[..., None], *args: Any) -> None:
-    """Calls a function with the engine taken, if there are other threads."""
+    """Calls a function with the engine taken, if there are several threads."""
     if threading.active_count() == 1:
         run(*args)
     else:
@@ -313,7 +315,7 @@ def _with_engine(run: Callable[..., None], *args: Any) -> None:
 
 def _tell_futures() -> None:
     while _ended:
-        with suppress(IndexError):  # another thread has the last one
+        with suppress(IndexError):  # another thread took the last one
             _ended.popleft()._tell()
 
 

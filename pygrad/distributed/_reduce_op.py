@@ -1,4 +1,4 @@
-"""The ways to make one number of several ranks' numbers, each applied in the order of the tree."""
+"""The kinds of reductions over ranks, each applied in the order of the tree."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ReduceOp:
 
 
 class _DeprecatedOps:
-    """The older way to name them: ``reduce_op.SUM``."""
+    """The older names of the kinds: ``reduce_op.SUM``."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(ReduceOp, name)
@@ -75,10 +75,10 @@ _COMPLEX: Final = {RedOpType.SUM, RedOpType.AVG, RedOpType.PREMUL_SUM}
 
 
 def kind_of(op: Any) -> RedOpType:
-    """The member that an op is.
+    """The `RedOpType` of an op.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is no op.
         NotImplementedError: PREMUL_SUM.
     """
     kind = getattr(op, "op", op)
@@ -100,11 +100,11 @@ def supports_complex(reduceOp: Any) -> bool:
 
 
 def check(kind: RedOpType, tensor: Tensor, name: str) -> None:
-    """Raises if an op cannot reduce what a tensor has. All ranks find that before they send.
+    """Raises if an op cannot reduce the tensor. All ranks check before they send.
 
     Raises:
-        ValueError, RuntimeError: an order of complex numbers, bits of what has a point, or an
-            average of integers.
+        ValueError, RuntimeError: an ordering of complex numbers, a bitwise op of floating point
+            numbers, or an average of integers.
     """
     if tensor.is_complex() and kind not in _COMPLEX:
         error = ValueError if name == "all_reduce" else RuntimeError
@@ -116,14 +116,14 @@ def check(kind: RedOpType, tensor: Tensor, name: str) -> None:
 
 @functools.cache
 def _try(kind: RedOpType, of: dtype) -> None:
-    """Reduces nothing, which raises what reducing something would."""
+    """Reduces an empty tensor, to raise the same errors as a real reduction."""
     with pygrad.no_grad():
         nothing = pygrad.empty(0, dtype=of)
         finish(kind, join(kind, nothing, nothing, nothing), 1)
 
 
 def join(kind: RedOpType, left: Tensor, right: Tensor, out: Tensor) -> Tensor:
-    """Left and right as one, written to a third, which may be one of them."""
+    """Reduces left and right to `out`, which may be one of them."""
     getattr(pygrad, _JOIN[kind])(left, right, out=out)
     return out
 
@@ -141,6 +141,6 @@ _JOIN: Final[dict[RedOpType, str]] = {
 
 
 def finish(kind: RedOpType, total: Tensor, count: int) -> None:
-    """Makes of a sum of so many the average, if that is the op."""
+    """Divides a sum by the count if the op is AVG."""
     if kind is RedOpType.AVG:
         total.div_(count)

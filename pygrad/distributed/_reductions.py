@@ -1,8 +1,8 @@
-"""Reductions over ranks. What arrives is joined in an order that ranks and shapes alone decide.
+"""Reductions over ranks. The order of additions depends on ranks and shapes alone.
 
-An operand is cut in as many slices as there are ranks: rank i is sent slice i of all ranks, reduces
-it, and gives the result to all. A short operand is sent whole instead, and each rank reduces it
-all. Both add in the order of the tree of `_tree`.
+An operand is cut into one slice for each rank. Rank i receives slice i of all ranks, reduces it,
+and sends the result to all. A short operand is sent whole instead, and each rank reduces all of it.
+Both add in the order of the tree of `_tree`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ._progress import Steps, Waiting, Work
 from ._reduce_op import RedOpType, ReduceOp
 
 _SHORT: Final = 4096
-"""Bytes that are sent to all ranks rather than cut in slices."""
+"""The size in bytes up to which operands are sent whole rather than in slices."""
 _ALIGNED: Final = 64
-"""Slices begin at a multiple of so many bytes."""
+"""The alignment of slices in bytes."""
 
 
 def _reduced(
@@ -31,14 +31,15 @@ def _reduced(
     leaves: int,
     out: Tensor | None,
 ) -> Steps[None]:
-    """Sends each rank the rows that it is to reduce, and reduces what all have sent here.
+    """Sends to each rank the rows that it reduces, and reduces this rank's rows of all ranks.
 
     Args:
-        call: between whom.
-        kind: how.
-        rows: by rank: a row for each node of the tree that this rank has. Its own are written over.
-        leaves: how many the tree has.
-        out: where the result goes; it may be one of the rows. None if nothing is reduced here.
+        call: the collective.
+        kind: the kind of reduction.
+        rows: for each rank, a row for each tree node of this rank. This rank's rows are
+            overwritten.
+        leaves: the number of leaves of the tree.
+        out: the destination, which may be one of the rows; None if this rank reduces nothing.
     """
     nodes = [_tree.cover(_tree.block(rank, call.size, leaves), leaves) for rank in range(call.size)]
     parts = dict(zip(nodes[call.rank], rows[call.rank], strict=True))
@@ -72,7 +73,7 @@ def _bounds(row: Tensor, ranks: int) -> list[slice]:
 def _all_reduced(
     call: Call, kind: RedOpType, parts: Sequence[Tensor], leaves: int, out: Tensor
 ) -> Steps[None]:
-    """The reduction of the parts of all ranks, on all of them."""
+    """Reduces the parts of all ranks, with the result on all ranks."""
     if out.nbytes <= _SHORT or call.size == 1:
         yield from _reduced(call, kind, [parts] * call.size, leaves, out)
         return
@@ -90,7 +91,7 @@ def _all_reduced(
 
 
 def _around(call: Call, kind: RedOpType, row: Tensor) -> Steps[None]:
-    """The reduction of a row around a ring: each slice is added up in another order of ranks."""
+    """Reduces a row around a ring. Each slice is added up in a different order of ranks."""
     cut = _bounds(row, call.size)
     ahead, behind = (call.rank + 1) % call.size, (call.rank - 1) % call.size
     for step in range(call.size - 1):
@@ -109,7 +110,7 @@ def _around(call: Call, kind: RedOpType, row: Tensor) -> Steps[None]:
 
 
 def _then_written(steps: Steps[Any], targets: Sequence[_buffers.Target]) -> Steps[Any]:
-    """The steps, and after them the notice that rows have been written."""
+    """Runs the steps, then marks the targets as written."""
     returned = yield from steps
     _buffers.written(targets)
     return returned
@@ -128,20 +129,21 @@ def all_reduce(
     Args:
         tensor: dense, or sparse (COO); of the same shape and dtype on all ranks. A sparse
             one is coalesced after it.
-        op: how, a `ReduceOp`.
-        group: over which ranks; all if None.
-        async_op: return at once; the tensor is reduced when the work that is returned has ended.
+        op: a `ReduceOp`.
+        group: the process group; the default group if None.
+        async_op: return at once; the tensor is reduced when the returned work has ended.
         deterministic: add in the order of a fixed tree over the ranks. False: around a ring, where
-            each slice is added in an order of its own; no other argument of PyTorch's says that.
+            each slice is added in its own order. PyTorch has no such argument.
 
     Returns:
         A `Work` if `async_op`; else None.
 
     Raises:
-        ValueError: the op has no meaning for complex numbers.
-        RuntimeError: it has none for the dtype: bits of floating-point numbers, averages of
-            integers; another op than SUM of sparse tensors; elements of the tensor share a place.
-        DistBackendError: a rank is gone, disagrees, or did not come in time.
+        ValueError: the op is not defined for complex numbers.
+        RuntimeError: the op is not defined for the dtype: bitwise ops of floating-point numbers,
+            averages of integers; another op than SUM for sparse tensors; elements of the tensor
+            share a place.
+        DistBackendError: a rank is gone, disagrees, or exceeded the time limit.
     """
     if isinstance(tensor, Tensor) and tensor.layout is pygrad.sparse_coo:
         return _sparse.all_reduce(tensor, op, group, async_op)
@@ -169,17 +171,17 @@ def sum_leaves(
     async_op: bool = False,
     what: str = "micro-batches",
 ) -> Work | None:
-    """The sum over the leaves of a tree of which each rank has a block: the same bits for any
-    number of ranks.
+    """The sum over the leaves of a tree, of which each rank has a block. The bits are the same for
+    any number of ranks.
 
     Args:
         out: one dimension; receives the sum. It may be the first of the partials.
-        partials: for each node of ``_tree.cover(_tree.block(rank, ranks, leaves), leaves)`` its
-            sum, a row like `out`. They are written over.
-        leaves: how many the tree has.
-        group: over which ranks.
+        partials: for each node of ``_tree.cover(_tree.block(rank, ranks, leaves), leaves)``, its
+            sum, a row like `out`. They are overwritten.
+        leaves: the number of leaves of the tree.
+        group: the process group.
         async_op: see `all_reduce`.
-        what: what the leaves are, for errors.
+        what: the name of the leaves, for errors.
     """
     pg = find(group)
     call = Call(pg, f"sum of {leaves} {what}", [out], "all_reduce")
@@ -190,7 +192,7 @@ def sum_leaves(
 def all_reduce_coalesced(
     tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Reduces each of several tensors as `all_reduce`; the work's result is all of them."""
+    """Reduces each of several tensors like `all_reduce`; the work's result has all of them."""
     if isinstance(tensors, Tensor):
         tensors = [tensors]
     check_list(tensors, "tensors")
@@ -219,10 +221,11 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Reduces a tensor over all ranks, in place on one of them; the others' stay as they are.
+    """Reduces a tensor over all ranks, in place on one of them; the other ranks' tensors stay
+    unchanged.
 
     Args:
-        tensor: see `all_reduce`, also for what is not told here.
+        tensor: see `all_reduce`, also for the other arguments and errors.
         dst: the rank in the world that gets the result; or `group_dst`, its rank in the group.
     """
     _buffers.check([tensor], "reduce")
@@ -251,7 +254,9 @@ def _scattered(
     inputs: Sequence[Tensor],
     async_op: bool,
 ) -> Work | None:
-    """Reduces the i-th row of all ranks to the output of rank i; the rows are those of inputs."""
+    """Reduces the i-th row of all ranks to the output of rank i. The rows are those of the
+    inputs.
+    """
     kind = _reduce_op.kind_of(op)
     _reduce_op.check(kind, output, name)
     call = Call(pg, f"{name} {kind.name}", [output], "reduce_scatter", inputs)
@@ -270,11 +275,11 @@ def reduce_scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Reduces a list of tensors over all ranks, of which each rank gets the one of its place.
+    """Reduces lists of tensors over all ranks; rank i gets the result of the i-th tensors.
 
     Args:
-        output: receives it.
-        input_list: for each rank one, shaped like its output.
+        output: receives the result.
+        input_list: a tensor for each rank, with the shape of that rank's output.
         op, group, async_op: see `all_reduce`.
     """
     _buffers.check([output], "reduce_scatter", "output")
@@ -297,11 +302,11 @@ def reduce_scatter_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """`reduce_scatter` of one tensor, of which the i-th part in order is for rank i.
+    """`reduce_scatter` of one tensor, whose i-th part is for rank i.
 
     Args:
-        output: receives it.
-        input: as many outputs, joined or stacked along the first dimension.
+        output: receives the result.
+        input: one part for each rank, joined or stacked along the first dimension.
         op, group, async_op: see `all_reduce`.
     """
     _buffers.check([output], "reduce_scatter_tensor", "output")

@@ -1,4 +1,4 @@
-"""The sum of sparse tensors over ranks: each rank is given what all have, and adds it up in the
+"""The sum of sparse tensors over ranks: each rank receives the tensors of all, and adds them in the
 order of the tree.
 """
 
@@ -60,7 +60,7 @@ def _summed(call: Call, tensor: Tensor) -> Steps[None]:
 
 
 def _of_all(call: Call, tensor: Tensor, sizes: list[int]) -> Steps[list[Tensor]]:
-    """The elements of a tensor of each rank, which has so many."""
+    """Collects the elements of each rank's tensor; `sizes` are the numbers of elements."""
     rows = [tensor.new_empty(size) for size in sizes]
     yield from exchange(call, [_buffers.flat(tensor)] * call.size, rows)
     return rows

@@ -26,7 +26,7 @@ lock: Final = threading.RLock()
 
 
 class Transport(Protocol):
-    """Messages between ranks. A message has a head, a few bytes that say what it is, and a body.
+    """Messages between ranks. A message has a head, a few bytes that describe it, and a body.
 
     Messages with the same sender, receiver and tag arrive in the order in which they were sent.
     No method waits: a caller that waits polls, and calls `gone` now and then.
@@ -35,7 +35,7 @@ class Transport(Protocol):
     name: str
     """The backend's name."""
     rank: int
-    """This process's place in the world."""
+    """This process's rank in the world."""
     size: int
     """The number of processes."""
     most_tags: int
@@ -52,32 +52,34 @@ class Transport(Protocol):
         """Starts to receive one message, of one peer."""
 
     def probe(self, tag: int) -> int | None:
-        """A peer whose message with this tag has come and is not being received; None if none."""
+        """A peer whose message with this tag has arrived and is not being received; None without
+        one.
+        """
 
     def gone(self) -> dict[int, str]:
-        """The peers that will send nothing more, with why: `LEFT`, or what went wrong with them."""
+        """The peers that will send nothing more, with the reason: `LEFT`, or their failure."""
 
     def fail(self, reason: str) -> None:
-        """Forgets all receives and tells all peers that this process gives up: `gone` shows them
-        "gave up: " and the reason. A second time it does nothing.
+        """Discards all receives and tells all peers that this process gives up: `gone` shows them
+        "gave up: " and the reason. A second call does nothing.
         """
 
     def give_up(self, group: str, tags: range, reason: str) -> None:
-        """Forgets the receives of one group and tells all peers, who find it in `gave_up`."""
+        """Discards the receives of one group and tells all peers, where `gave_up` shows it."""
 
     def close(self) -> None:
-        """Leaves the world. Peers that still wait for this one are told."""
+        """Leaves the world, and tells peers that still wait for this process."""
 
 
 class Channel:
-    """A group's way over a transport: messages with tags of its own. What breaks it breaks no
-    other.
+    """A group's view of a transport: messages with the group's own tags. A failure of one group
+    leaves the others intact.
 
     Args:
-        transport: which.
-        name: what all ranks call the group, and no other group before or after it.
-        ranks: who is of it, by their ranks in the world.
-        tags: those of its messages.
+        transport: the transport.
+        name: the group's name on all ranks, never used for another group.
+        ranks: the members' ranks in the world.
+        tags: the tags of its messages.
     """
 
     def __init__(self, transport: Transport, name: str, ranks: Sequence[int], tags: range) -> None:
@@ -86,7 +88,7 @@ class Channel:
         self.backend = transport.name
 
     def broken(self) -> str:
-        """Why the group can send nothing any more; empty while all is well."""
+        """Why the group can send nothing any more; empty without a failure."""
         return self._broken or self._transport.broken
 
     def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
@@ -105,14 +107,14 @@ class Channel:
             return self._transport.probe(tag)
 
     def gone(self) -> dict[int, str]:
-        """The ranks of the group that will send nothing more to it, with why."""
+        """The members that will send nothing more to the group, with the reason."""
         with lock:
             gone, gave_up = self._transport.gone(), self._transport.gave_up
             told = {rank: gave_up.get((self._name, rank)) or gone.get(rank) for rank in self._ranks}
         return {rank: why for rank, why in told.items() if why}
 
     def fail(self, reason: str) -> None:
-        """Gives the group up, which the others hear of. A second time it does nothing."""
+        """Gives the group up, and tells the others. A second call does nothing."""
         with lock:
             if not self.broken():
                 self._broken = reason

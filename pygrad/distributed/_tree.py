@@ -1,9 +1,9 @@
-"""The fixed order in which numbers of many places are added, whoever holds them.
+"""The fixed order in which numbers are added, independent of the process that holds them.
 
 The sum of n leaves is that of a binary tree: the left branch has the largest power of two of leaves
-that is less than n, the right one the rest. A node is a pair (start, stop) of leaves. A process
-holds a block of leaves; the nodes that lie within its block it can add up alone, and only those are
-sent. So the sum has the same bits for any number of processes.
+below n, the right one the rest. A node is a pair (start, stop) of leaves. A process holds a block
+of leaves. It adds up the nodes within its block alone, and sends only their sums. So the sum has
+the same bits for any number of processes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 def block(rank: int, ranks: int, leaves: int) -> range:
-    """The leaves of one of several processes: blocks in order, the first ones larger by one.
+    """The leaves of one of several processes. Blocks are in order; the first ones are larger by
+    one.
 
     Example:
         >>> [block(rank, 3, 8) for rank in range(3)]
@@ -55,7 +56,7 @@ def cover(held: range, leaves: int) -> list[Node]:
 
 
 def combine(parts: Mapping[Node, T], leaves: int, add: Callable[[T, T], T]) -> T:
-    """The sum of the whole tree, of the sums of nodes that cover it."""
+    """The sum of the whole tree, from the sums of nodes that cover it."""
 
     def value(node: Node) -> T:
         if node in parts:

@@ -1,9 +1,9 @@
-"""Tells mpiexec that a process ended without a word, whatever it said by its exit status.
+"""Tells mpiexec that a process ended without leaving its group, whatever its exit status.
 
-MPICH's mpiexec sees that a process has closed its socket, and ends the others at once; of a process
-that ended by ``os._exit(0)`` it thinks no evil, and returns 0. So a small process holds the socket
-too, to the end of this one. If that comes without a farewell, the others have some seconds to say
-what they miss; then it aborts the job.
+MPICH's mpiexec sees when a process closes its socket, and ends the others at once. But it takes
+``os._exit(0)`` for a regular end, and returns 0. So a small process, the witness, also holds the
+socket and waits for the end of this process. If it ends without a farewell, the others have some
+seconds to report the missing rank; then the witness aborts the job.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import Final
 
 _GRACE: Final = 3
-"""Seconds."""
+"""Seconds that the others have to report their errors."""
 _PASSAGE: Final = 1
-"""Seconds for the message. At an abort mpiexec drops what it has not yet read."""
+"""Seconds for the message to be read. At an abort mpiexec drops unread output."""
 _SCRIPT: Final = f"""
 read word
 [ "$word" = left ] && exit
@@ -28,17 +28,17 @@ if [ "$word" != failed ]; then
 fi
 echo "cmd=abort exitcode=1"
 """
-"""The shell program of the witness. mpiexec reads its output."""
+"""The shell program of the witness, whose output mpiexec reads."""
 
 
 class Witness:
-    """The process that sees how this one ends."""
+    """The process that observes the end of this one."""
 
     def __init__(self) -> None:
         self._pipe = -1
 
     def start(self) -> None:
-        """Starts it. What mpiexec did not start, or another MPI's did, needs none."""
+        """Starts the witness, if this process was started by MPICH's mpiexec."""
         mpiexec = os.environ.get("PMI_FD", "")
         if not mpiexec.isdecimal():
             return
@@ -48,13 +48,13 @@ class Witness:
         os.register_at_fork(after_in_child=self._close)
 
     def _close(self) -> None:
-        """Lets go of the pipe; what the witness reads ends when nobody has it."""
+        """Closes the pipe. The witness reads its end once no process holds the pipe."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
 
     def dismiss(self, in_order: bool) -> None:
-        """Says how this process is about to end: the witness goes, or ends the job thereafter."""
+        """Announces how this process ends. The witness then exits, or aborts the job afterwards."""
         if self._pipe < 0:
             return
         with suppress(OSError):
@@ -63,4 +63,4 @@ class Witness:
             self._close()
             self._process.wait()
         else:
-            self._process.returncode = 0  # it outlives this process, and nobody is to wait for it
+            self._process.returncode = 0  # it outlives this process; no one waits for it

@@ -1,4 +1,4 @@
-"""PyTorch's names for what `_module_states` does."""
+"""The functions of `_module_states` under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._module_states import broadcast_all, verify_shapes
 def _verify_param_shape_across_processes(
     process_group: Any, tensors: Sequence[Tensor], logger: Any = None
 ) -> None:
-    """Compares numbers, shapes and dtypes of tensors of all ranks.
+    """Compares the numbers, shapes and dtypes of tensors of all ranks.
 
     Raises:
         RuntimeError: on every rank, if they differ.
@@ -33,15 +33,15 @@ def _sync_module_states(
     params_and_buffers_to_ignore: Collection[str],
     broadcast_buffers: bool = True,
 ) -> None:
-    """Gives all ranks the parameters and buffers of one, but those whose names are to be ignored.
+    """Copies one rank's parameters and buffers to all ranks, except the ignored names.
 
     Args:
-        module: has them.
+        module: the module.
         process_group: the ranks.
-        broadcast_bucket_size: of no effect.
-        src: whose they are, its rank in the group.
-        params_and_buffers_to_ignore: the names.
-        broadcast_buffers: buffers too.
+        broadcast_bucket_size: ignored.
+        src: the rank in the group whose tensors are copied.
+        params_and_buffers_to_ignore: the names to ignore.
+        broadcast_buffers: whether to copy buffers too.
     """
     named = [*module.named_parameters(), *(module.named_buffers() if broadcast_buffers else ())]
     kept = [each for name, each in named if name not in params_and_buffers_to_ignore]

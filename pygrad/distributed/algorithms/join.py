@@ -1,4 +1,4 @@
-"""Training where ranks have different numbers of batches: a rank that has none left takes part in
+"""Training with different numbers of batches on ranks: a rank without further batches takes part in
 the collectives of the others until all have ended.
 """
 
@@ -18,7 +18,7 @@ from .._reductions import all_reduce
 __all__ = ["Join", "JoinHook", "Joinable"]
 
 _MANY = 1000
-"""Batches that a rank may be behind before it is warned."""
+"""The number of batches by which a rank may lag before a warning."""
 
 
 class JoinHook:
@@ -88,13 +88,13 @@ class Join:
                 optimizer.step()
 
     Args:
-        joinables: what runs collectives for each batch; their hooks are called in this order.
-        enable: False: nothing is done, all ranks have the same number of batches.
-        throw_on_early_termination: all ranks raise as soon as one has ended.
+        joinables: the objects that run collectives for each batch; their hooks are called in order.
+        enable: False: do nothing, since all ranks have the same number of batches.
+        throw_on_early_termination: raise on all ranks as soon as one has ended.
         kwargs: handed to each `Joinable.join_hook`.
 
     Raises:
-        ValueError: there are no joinables, or they are of different groups.
+        ValueError: there are no joinables, or they belong to different groups.
         RuntimeError: from within, a rank has ended and `throw_on_early_termination`.
     """
 
@@ -145,7 +145,7 @@ class Join:
             hook.post_hook(behind == 0)
 
     def _count(self, mine: int) -> float:
-        """The sum of what each rank says."""
+        """The sum over ranks of each rank's number."""
         number = pygrad.full((1,), float(mine), device=self._device)
         all_reduce(number, group=self._process_group)
         return float(number.item())
@@ -161,10 +161,10 @@ class Join:
     @staticmethod
     def notify_join_context(joinable: Joinable) -> Work | None:
         """Tells ranks that have ended that this one has not. Called before the collectives of each
-        batch; only the first of several joinables tells.
+        batch; only the first of several joinables sends.
 
         Returns:
-            Work whose result is the number of ranks that have not ended; None if nothing is told.
+            Work whose result is the number of ranks that have not ended; None if nothing is sent.
 
         Raises:
             RuntimeError: a rank has ended and `throw_on_early_termination`.

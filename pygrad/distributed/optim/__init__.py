@@ -1,4 +1,4 @@
-"""Optimizers of programs of several processes."""
+"""Optimizers for programs of several processes."""
 
 from __future__ import annotations
 

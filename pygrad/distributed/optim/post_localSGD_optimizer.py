@@ -12,12 +12,12 @@ __all__ = ["PostLocalSGDOptimizer"]
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """Steps as another optimizer, and then averages parameters over ranks, if the averager says
-    that it is time to.
+    """Wraps an optimizer: after each of its steps, averages parameters over ranks if the averager
+    finds it due.
 
     Args:
         optim: the optimizer of this rank's parameters.
-        averager: averages them.
+        averager: the model averager.
     """
 
     def __init__(self, optim: Optimizer, averager: ModelAverager) -> None:
@@ -57,5 +57,5 @@ class PostLocalSGDOptimizer(Optimizer):
         self.optim.zero_grad(set_to_none=set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Gives the optimizer more parameters."""
+        """Adds a group of parameters to the wrapped optimizer."""
         self.optim.add_param_group(param_group)

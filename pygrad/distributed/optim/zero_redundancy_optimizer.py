@@ -1,4 +1,4 @@
-"""An optimizer whose state is divided: each rank keeps that of its share of the parameters."""
+"""An optimizer whose state is divided: each rank keeps the state of its share of the parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Group = dict[str, Any]
 
 
 class _ZeROJoinHook(JoinHook):
-    """A rank without batches goes on with its share."""
+    """On a rank without batches, continues to update its share."""
 
     def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
         self.zero = zero
@@ -35,20 +35,20 @@ class _ZeROJoinHook(JoinHook):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """Divides the parameters among ranks. Each rank updates its own by an optimizer of the given
-    class, which has state for them alone, and then gives them to all others.
+    """Divides the parameters among ranks. Each rank updates its share by an optimizer of the given
+    class, which has state for that share alone, and then sends it to all others.
 
-    Gradients must be the same on all ranks, as DistributedDataParallel leaves them. The largest
-    parameter comes first to a rank, each to the one that has least, so the parts are about equal.
-    The bits of the parameters are those of the optimizer alone, for any number of ranks, as long as
-    it updates each parameter by itself.
+    Gradients must be the same on all ranks, as DistributedDataParallel leaves them. Parameters are
+    assigned in order of size, the largest first, each to the rank with the fewest elements. The
+    results equal those of the optimizer alone bit for bit, for any number of ranks, if it updates
+    each parameter independently.
 
     Args:
         params: the parameters or groups of them, of one dtype, the same on all ranks.
-        optimizer_class: the optimizer of a share.
+        optimizer_class: the class of the optimizer of a share.
         process_group: the ranks; the default group if it is None.
-        parameters_as_bucket_view: parameters become views of one tensor for each rank, which is
-            sent as it is.
+        parameters_as_bucket_view: make the parameters of each rank views of one tensor, which is
+            sent without a copy.
         overlap_with_ddp: not supported.
         defaults: arguments of the optimizer.
 
@@ -94,10 +94,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def _partition_parameters(
         self, params_per_rank: list[list[Tensor]] | None = None
     ) -> list[list[Group]]:
-        """For each rank its parameters: as many groups as there are, each with a part.
+        """The parameters of each rank, as many groups as the optimizer has, each with a part.
 
         Args:
-            params_per_rank: a share of each rank in place of those chosen here.
+            params_per_rank: the share of each rank, instead of the default assignment.
 
         Raises:
             RuntimeError: shares are given, and there are several groups.
@@ -142,7 +142,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             self._build_buckets()
 
     def _build_buckets(self) -> None:
-        """Makes the parameters that are trained views of one tensor for each rank."""
+        """Makes the trained parameters of each rank views of one tensor."""
         self._trained = [each.requires_grad for each in self._all_params()]
         if not self.parameters_as_bucket_view:
             return
@@ -164,10 +164,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # ------------------------------------------------------------ a step
 
     def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> float | None:
-        """Updates this rank's share, then gives all ranks all shares.
+        """Updates this rank's share, then sends all shares to all ranks.
 
         Args:
-            closure: see the optimizer; also `kwargs`, and what is returned.
+            closure: see the optimizer; also for `kwargs` and the result.
         """
         Join.notify_join_context(self)
         if self._trained != [each.requires_grad for each in self._all_params()]:
@@ -230,10 +230,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._all_state_dicts = found or []
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of all ranks, as the optimizer alone would have it.
+        """The state of all ranks, in the form of the optimizer alone.
 
         Raises:
-            RuntimeError: `consolidate_state_dict` did not bring it here.
+            RuntimeError: `consolidate_state_dict` did not gather it on this rank.
         """
         if not self._all_state_dicts:
             raise RuntimeError(
@@ -251,11 +251,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {**super().state_dict(), "state": dict(sorted(state.items()))}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over a state of all ranks; this one keeps its share.
+        """Loads a state of all ranks; keeps this rank's share.
 
         Args:
-            state_dict: what `state_dict` gave, of the same parameters; the number of ranks may have
-                been another.
+            state_dict: a result of `state_dict` for the same parameters, with any number of ranks.
         """
         super().load_state_dict({**state_dict, "state": {}})
         numbers = {id(each): number for number, each in enumerate(self._all_params())}
@@ -269,7 +268,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
 
 def _copy_options(source: Sequence[Group], target: Sequence[Group]) -> None:
-    """Gives groups of parameters the options of others, such as a learning rate."""
+    """Copies the options of groups, such as the learning rate, to other groups."""
     for one, other in zip(source, target, strict=True):
         other.update((name, value) for name, value in one.items() if name != "params")
 

@@ -1,4 +1,4 @@
-"""Files of a run's states, numbered. One is there whole or not at all, whenever a process ends."""
+"""Numbered files of a run's states. A file is complete or absent, whenever a process ends."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ def _numbered(folder: Path) -> list[Path]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether its bytes are those that were written, by their sums."""
+    """Whether the file is complete, by its checksums."""
     try:
         with zipfile.ZipFile(path) as file:
             return file.testzip() is None
-    except Exception:  # zipfile's own are many: the bytes may tell it anything
+    except Exception:  # damaged bytes may raise any error in zipfile
         return False
 
 
 def newest(folder: Path) -> Path | None:
-    """The last checkpoint that is whole."""
+    """The newest complete checkpoint."""
     return next((path for path in _numbered(folder) if _is_whole(path)), None)
 
 
 def tidy(folder: Path) -> None:
-    """Makes the folder, and deletes what those left who were killed while they wrote."""
+    """Makes the folder, and deletes incomplete files of killed processes."""
     folder.mkdir(parents=True, exist_ok=True)
     for part in folder.glob("checkpoint-*.part"):
         part.unlink(missing_ok=True)
 
 
 def write(folder: Path, state: Any, keep: int) -> Path:
-    """Writes one more checkpoint, on the disk when this returns, and deletes old ones.
+    """Writes a checkpoint, syncs it to the disk, and deletes old ones.
 
     Args:
-        folder: Where they are.
-        state: What `pygrad.save` takes.
-        keep: How many of the newest stay.
+        folder: The folder of checkpoints.
+        state: An object for `pygrad.save`.
+        keep: The number of newest checkpoints to keep.
     """
     there = _numbered(folder)
     path = folder / f"checkpoint-{_number(there[0]) + 1 if there else 1:08}.pt"
@@ -68,7 +68,7 @@ def write(folder: Path, state: Any, keep: int) -> Path:
 
 
 def _settle(folder: Path) -> None:
-    """The new name is on the disk too; systems that cannot open a folder keep names themselves."""
+    """Syncs the new name to the disk. Systems that cannot open a folder do so themselves."""
     try:
         opened = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -80,5 +80,5 @@ def _settle(folder: Path) -> None:
 
 
 def read(path: Path) -> Any:
-    """The state that a checkpoint holds."""
+    """Loads the state of a checkpoint."""
     return serialization.load(path)

@@ -1,4 +1,4 @@
-"""The driver's side of a run: workers are started, watched, and started again without the lost."""
+"""The driver's side of a run: starts and watches workers, and restarts them after a loss."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from ._worker import Outcome, Place, Worker
 
 _log = logging.getLogger(__name__)
 _GRACE = 10.0
-"""Seconds until it is said that there is no room; for workers to end; and for the error to come of
-which another one tells."""
+"""Seconds until a report that there is no room; for workers to end; and for the original error to
+arrive after one that only results from it.
+"""
 
 
 class WorkerLostError(RuntimeError):
-    """A worker was lost, and the run has been started again as often as it may be."""
+    """A worker was lost, and no restarts are left."""
 
 
 class _LostError(Exception):
@@ -44,27 +45,27 @@ def run(
     """Runs a training function in several processes of a Ray cluster, as ranks of one group.
 
     In the function ``torch.distributed`` is initialized. Without a cluster Ray starts one on this
-    host. If a worker is lost, because it was killed or its host failed, all of them are started
-    again, and `checkpoint` gives them the last state that `save` was given. An error of the
-    function ends the run.
+    host. If a worker is lost, because it was killed or its host failed, all workers are restarted,
+    and `checkpoint` returns the last state given to `save`. An error of the function ends the run.
 
     Args:
         train: The function, called as ``train(*arguments)`` in every worker.
-        workers: How many processes.
-        arguments: What the function is called with; pickled.
-        checkpoints: A folder that all hosts see, or None. What it holds already is gone on from.
-        restarts: How often the workers are started again before the loss of one is an error.
-        keep: How many of the newest checkpoints stay in the folder.
-        resources: What each worker needs, by Ray's names; one CPU by default.
-        timeout: How long a start, or a collective, may wait for the other ranks.
+        workers: The number of processes.
+        arguments: The arguments of the function; pickled.
+        checkpoints: A folder that all hosts see, or None. The run resumes from its newest
+            checkpoint.
+        restarts: The number of restarts before the loss of a worker is an error.
+        keep: The number of newest checkpoints to keep in the folder.
+        resources: The needs of each worker, by Ray's names; one CPU by default.
+        timeout: The time limit of a start, or of a collective.
 
     Returns:
-        What the function returned on rank 0.
+        The result of the function on rank 0.
 
     Raises:
         WorkerLostError: a worker was lost and `restarts` is used up.
         TimeoutError: the cluster has no room for so many workers, or did not start them.
-        Exception: what the function raised, with the traceback of the worker as a note.
+        Exception: an error of the function, with the traceback of the worker as a note.
 
     Example::
 
@@ -121,7 +122,7 @@ def _newest(folder: Path | None) -> Path | None:
 def _started(
     ray: Any, workers: int, resources: dict[str, float], timeout: timedelta
 ) -> Iterator[list[Any]]:
-    """The workers as actors, all or none; they are ended when this ends, however it does."""
+    """Starts the workers as actors, all or none; ends them at the end of the block."""
     strategies = importlib.import_module("ray.util.scheduling_strategies")
     group = ray.util.placement_group([resources] * workers)
     actors: list[Any] = []
@@ -139,7 +140,7 @@ def _started(
         ends = [actor.__ray_terminate__.remote() for actor in actors]
         for actor in actors:
             ray.kill(actor)
-        if ends:  # nobody of this attempt writes a checkpoint when the next one begins
+        if ends:  # no worker of this attempt may write a checkpoint during the next one
             ray.wait(ends, num_returns=len(ends), timeout=_GRACE)
         ray.util.remove_placement_group(group)
 
@@ -200,7 +201,7 @@ def _result(
 
 @contextmanager
 def _losses(ray: Any, rank: int | None = None) -> Iterator[None]:
-    """Makes one of Ray's errors that tell of the loss of a worker."""
+    """Turns Ray's errors about lost workers into `_LostError`."""
     errors = ray.exceptions
     try:
         yield
@@ -211,7 +212,7 @@ def _losses(ray: Any, rank: int | None = None) -> Iterator[None]:
 
 
 def _shown(outcome: Outcome) -> Exception:
-    """The error of a worker, as the driver raises it."""
+    """The error of a worker, in the form that the driver raises."""
     assert outcome.error is not None
     outcome.error.add_note(outcome.told)
     return outcome.error

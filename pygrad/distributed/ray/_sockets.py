@@ -1,11 +1,11 @@
-"""Messages between the workers of a Ray run: one TCP connection for each pair of them.
+"""Messages between the workers of a Ray run, over one TCP connection for each pair.
 
-Ray tells the addresses. A call of an actor takes more than half a millisecond, a message here some
-tens of microseconds; and the system closes the connections of a process that is killed, so that its
-peers learn it at once. MPI ends all ranks when it loses one.
+Ray distributes the addresses. A call of an actor takes more than half a millisecond, a message here
+some tens of microseconds. The system closes the connections of a killed process, so its peers
+notice at once. MPI would end all ranks at the loss of one.
 
-A small message is sent whole. Of a larger one the head goes first: its body follows when the
-receiver has said where it belongs, and is read into that place.
+A small message is sent whole. For a larger one the head is sent first. The body follows when the
+receiver has chosen its destination, and is read directly into it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from .._transport import LEFT, Accept, Poll
 Address = tuple[str, int]
 
 KILLED = "was killed, or its connection broke"
-"""Why a peer is gone that has not said why."""
+"""The reason recorded for a peer that is gone without a message."""
 
 _FRAME = struct.Struct("!BIIQQ")
-"""Each begins with its kind, the tag, the bytes of the head, those of the body, and the number of
-the body among those of the connection."""
+"""The start of each frame: its kind, the tag, the sizes of head and body in bytes, and the index of
+the body on the connection.
+"""
 _WHOLE, _OFFER, _READY, _BODY, _GONE, _GIVEN_UP = range(6)
 _HELLO = struct.Struct("!32sI")
-"""The secret of the run and the rank: the first bytes of a connection."""
+"""The first bytes of a connection: the secret of the run, and the rank."""
 
 _SMALL = 1 << 16
-"""Messages of up to so many bytes are sent whole."""
+"""The largest size in bytes of a message that is sent whole."""
 _CHUNK = 1 << 18
 _HEARING = 10.0
-"""Seconds that who has connected may take to say who it is."""
+"""Seconds within which a new connection must send its first bytes."""
 _PATIENCE = 1.0
 """Seconds that leaving may take while peers do not read."""
 
@@ -50,7 +51,7 @@ def _bytes(body: Any) -> memoryview:
 
 
 class _Outgoing:
-    """Bytes to be written to one peer, one after the other; the tag is that of a message."""
+    """Bytes to write to one peer in order; `tag` is the tag of a message."""
 
     def __init__(self, *parts: bytes | memoryview, tag: int = -1) -> None:
         self.tag = tag
@@ -58,7 +59,7 @@ class _Outgoing:
         self.started = False
 
     def precede(self, frame: bytes) -> None:
-        """Has it begin with a frame, so that neither is sent without the other."""
+        """Prepends a frame, so that frame and bytes are sent together."""
         self.parts.insert(0, memoryview(frame))
 
     def wrote(self, count: int) -> None:
@@ -73,14 +74,14 @@ class _Outgoing:
 
 
 class _Message:
-    """One that has come: whole, or the offer of a body."""
+    """An arrived message: whole, or the offer of a body."""
 
     def __init__(self, head: bytes, body: bytearray | None, size: int, number: int) -> None:
         self.head, self.body, self.size, self.number = head, body, size, number
 
 
 class _Receive:
-    """A message that somebody waits for."""
+    """A message that the program is receiving."""
 
     def __init__(self, accept: Accept, tag: int) -> None:
         self.accept, self.tag = accept, tag
@@ -90,13 +91,13 @@ class _Receive:
 
 
 _Place = tuple[int, int]
-"""A peer and a tag: what is sent from there to here is received in its order."""
+"""A peer and a tag. Messages of one place are received in the order of sending."""
 
 _T = TypeVar("_T")
 
 
 def _first(queues: dict[_Place, deque[_T]], place: _Place) -> _T | None:
-    """Takes the oldest of those that wait. Tags are many: no empty queue is kept."""
+    """Removes and returns the first entry of a queue; deletes empty queues, since tags are many."""
     queue = queues.get(place)
     if queue is None:
         return None
@@ -107,23 +108,23 @@ def _first(queues: dict[_Place, deque[_T]], place: _Place) -> _T | None:
 
 
 class _Peer:
-    """The connection to one process, and what is under way on it."""
+    """The connection to one process, and its pending transfers."""
 
     def __init__(self, rank: int, connection: socket.socket) -> None:
         self.rank, self.connection = rank, connection
-        self.reason: str | None = None  # why it is gone
+        self.reason: str | None = None  # the reason if it is gone
         self.open = True
         self.out: deque[_Outgoing] = deque()
-        self.offered: dict[int, _Outgoing] = {}  # until the peer is ready
+        self.offered: dict[int, _Outgoing] = {}  # bodies until the peer is ready
         self.offers = 0
-        self.read = bytearray()  # frames that have not come to their end
-        self.ready: dict[int, _Receive | None] = {}  # whose bodies will come; None: nobody's now
-        self.body: memoryview | None = None  # the rest of the one that is coming
+        self.read = bytearray()  # incomplete frames
+        self.ready: dict[int, _Receive | None] = {}  # receivers of future bodies; None: discard
+        self.body: memoryview | None = None  # the unread rest of the current body
         self.whose: _Receive | None = None
 
 
 class Sockets:
-    """A `Transport` over connected sockets, a socket for each other rank."""
+    """A `Transport` over sockets, one connected socket for each other rank."""
 
     name = "ray"
     most_tags = 1 << 32
@@ -180,17 +181,19 @@ class Sockets:
         return poll
 
     def probe(self, tag: int) -> int | None:
-        """A peer whose message with this tag has come and is not being received; None if none."""
+        """A peer whose message with this tag has arrived and is not being received; None without
+        one.
+        """
         self._turn()
         return next((peer for peer in self._peers if (peer, tag) in self._came), None)
 
     def gone(self) -> dict[int, str]:
-        """The peers that will send nothing more, with why."""
+        """The peers that will send nothing more, with the reason."""
         self._turn()
         return {p.rank: p.reason for p in self._peers.values() if p.reason is not None}
 
     def fail(self, reason: str) -> None:
-        """Forgets all receives and tells all peers that this process gives up."""
+        """Discards all receives and tells all peers that this process gives up."""
         if self.broken:
             return
         self.broken = reason
@@ -200,12 +203,12 @@ class Sockets:
         self._say(_GONE, f"gave up: {reason}")
 
     def give_up(self, group: str, tags: range, reason: str) -> None:
-        """Forgets the receives of one group and tells all peers."""
+        """Discards the receives of one group and tells all peers."""
         self._forget(tags)
         self._say(_GIVEN_UP, f"{group}\0gave up: {reason}")
 
     def _forget(self, tags: range) -> None:
-        """Receives and sends nothing more of some tags; what has begun on a connection ends."""
+        """Discards all receives and sends of some tags, except transfers that have begun."""
         for place in [place for place in self._wanted if place[1] in tags]:
             del self._wanted[place]
         for place in [place for place in self._came if place[1] in tags]:
@@ -221,20 +224,20 @@ class Sockets:
             peer.out = deque(out for out in peer.out if out.started or out.tag not in tags)
 
     def close(self) -> None:
-        """Leaves the world, after what was sent to it."""
+        """Leaves the world, after all pending messages."""
         if not self.broken:
             self._say(_GONE, LEFT)
         self.broken = self.broken or LEFT
         for peer in self._peers.values():
             with contextlib.suppress(OSError):
                 peer.connection.shutdown(socket.SHUT_WR)
-        self._turn()  # a connection that is closed with bytes unread loses those on their way
+        self._turn()  # closing a connection with unread bytes would discard bytes in flight
         for peer in self._peers.values():
             self._end(peer, peer.reason)
         self._selector.close()
 
     def _say(self, kind: int, reason: str) -> None:
-        """Words to all peers, of this process or a group of it, after what was sent to them."""
+        """Sends a notice of this process, or of a group, to all peers, after pending messages."""
         head = reason.encode()[:_SMALL]
         for peer in self._peers.values():
             self._write(peer, _Outgoing(_FRAME.pack(kind, 0, len(head), 0, 0), head))
@@ -253,7 +256,7 @@ class Sockets:
                 self._selector.modify(peer.connection, both, peer)
 
     def _flush(self, peer: _Peer) -> None:
-        """Writes as much as the connection takes."""
+        """Writes as much as the connection accepts."""
         try:
             while peer.out:
                 first = peer.out[0]
@@ -264,11 +267,11 @@ class Sockets:
         except BlockingIOError:
             pass
         except OSError:
-            self._read(peer)  # what it said last may be there to read
+            self._read(peer)  # its last message may still be readable
             self._end(peer, KILLED)
 
     def _turn(self, seconds: float = 0) -> None:
-        """Does what can be done without waiting."""
+        """Makes all progress that is possible without waiting."""
         if not self._selector.get_map():
             return
         for key, events in self._selector.select(seconds):
@@ -281,7 +284,7 @@ class Sockets:
                     self._selector.modify(peer.connection, selectors.EVENT_READ, peer)
 
     def _read(self, peer: _Peer) -> None:
-        """Reads what has come on a connection."""
+        """Reads the available bytes of a connection."""
         try:
             while peer.open:
                 if peer.body is not None:
@@ -301,7 +304,7 @@ class Sockets:
             self._end(peer, KILLED)
 
     def _frames(self, peer: _Peer) -> None:
-        """Takes apart what was read."""
+        """Parses the bytes that were read."""
         while len(peer.read) >= _FRAME.size:
             kind, tag, heads, size, number = _FRAME.unpack_from(peer.read)
             stop = _FRAME.size + heads + (size if kind == _WHOLE else 0)
@@ -315,7 +318,7 @@ class Sockets:
             elif kind == _OFFER:
                 self._arrived(peer, tag, _Message(head, None, size, number))
             elif kind == _READY:
-                if (sent := peer.offered.pop(number, None)) is not None:  # else it gave up
+                if (sent := peer.offered.pop(number, None)) is not None:  # else discarded
                     sent.precede(_FRAME.pack(_BODY, 0, 0, sum(map(len, sent.parts)), number))
                     self._write(peer, sent)
             elif kind == _BODY:
@@ -334,7 +337,7 @@ class Sockets:
             self._give(peer, message, wanted)
 
     def _give(self, peer: _Peer, message: _Message, wanted: _Receive) -> None:
-        """Puts a message where the one who waits for it says, or has its body sent there."""
+        """Copies a message to the destination of its receiver, or requests its body."""
         try:
             into = _bytes(wanted.accept(message.head))
             if len(into) != message.size:
@@ -353,7 +356,7 @@ class Sockets:
             wanted.done = True
 
     def _body(self, peer: _Peer, number: int, size: int) -> None:
-        """A body begins, with what of it was read together with its frame."""
+        """Begins a body, with the part that was read together with its frame."""
         peer.whose = peer.ready.pop(number)
         into = None if peer.whose is None else peer.whose.into
         peer.body = memoryview(bytearray(size)) if into is None else into
@@ -369,7 +372,7 @@ class Sockets:
             peer.whose.done, peer.whose.into, peer.whose = True, None, None
 
     def _end(self, peer: _Peer, reason: str | None) -> None:
-        """The connection is over; what it said itself about it stays."""
+        """Closes the connection; keeps a reason that the peer has sent."""
         if peer.open:
             peer.open = False
             peer.reason = peer.reason or reason
@@ -379,7 +382,7 @@ class Sockets:
 
 
 def listen(host: str) -> socket.socket:
-    """A socket that waits for connections, at a port that the system chooses."""
+    """A listening socket, at a port chosen by the system."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, 0), family=family, backlog=1024)
 
@@ -387,17 +390,17 @@ def listen(host: str) -> socket.socket:
 def connect(
     listener: socket.socket, rank: int, addresses: Sequence[Address], secret: bytes, timeout: float
 ) -> Sockets:
-    """Connects this rank with all others; the listener is closed.
+    """Connects this rank with all others, and closes the listener.
 
     Args:
-        listener: The socket that waits at `addresses[rank]`.
-        rank: This process's.
-        addresses: Where each rank waits for connections.
-        secret: 32 bytes that are the run's alone: who does not know them is not let in.
-        timeout: Seconds until all must be there.
+        listener: The listening socket of `addresses[rank]`.
+        rank: This process's rank.
+        addresses: The address of each rank.
+        secret: 32 bytes known only to the run; connections without them are refused.
+        timeout: Seconds until all ranks must be connected.
 
     Raises:
-        ConnectionError: a rank is not there, or was not within the time.
+        ConnectionError: a rank cannot be reached, or not within the time.
     """
     stop = time.monotonic() + timeout
 
@@ -430,7 +433,7 @@ def connect(
 
 
 def _hello(connection: socket.socket, secret: bytes) -> int:
-    """The rank of who has connected; -1 of a stranger."""
+    """The rank of a new connection; -1 without the secret."""
     said = b""
     try:
         while len(said) < _HELLO.size and (more := connection.recv(_HELLO.size - len(said))):
@@ -444,10 +447,10 @@ def _hello(connection: socket.socket, secret: bytes) -> int:
 
 
 def _prompt(connection: socket.socket) -> None:
-    """Sends without delay, and notices within seconds that a host has gone without a word."""
+    """Sends without delay, and detects within seconds that a host is gone."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # The names and units of Linux; elsewhere the system's own times hold.
+    # # Linux has these options; other systems use their default times.
     times = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 5}
     for name, value in times.items():
         if hasattr(socket, name):

@@ -56,31 +56,32 @@ def _here() -> Place:
 
 
 def checkpoint() -> Any:
-    """The state from which this worker shall go on.
+    """The state from which this worker resumes.
 
-    It is what `save` was given last before the run was started or started again. All workers get
-    the same one. Ask before the first `save`, which may delete its file.
+    The state is the last one given to `save` before the run was started or restarted, the same for
+    all workers. Call this before the first `save`, which may delete its file.
 
     Returns:
         The state, or None if the run begins.
 
     Raises:
-        FileNotFoundError: this host does not see the folder of checkpoints, or the file is deleted.
+        FileNotFoundError: this host does not see the folder of checkpoints, or the file was
+            deleted.
     """
     place = _here()
     return None if place.newest is None else _checkpoints.read(place.newest)
 
 
 def save(state: Any) -> None:
-    """Keeps a state to go on from, if a worker is lost later.
+    """Saves a state from which the run can resume after the loss of a worker.
 
-    All workers may call it; what rank 0 gives is written, the other ranks return at once. The file
-    is on the disk when it returns on rank 0. If the worker is killed before, the checkpoint before
-    this one stays the last.
+    All workers may call it. The state of rank 0 is written; the other ranks return at once. The
+    file is on the disk when the call returns on rank 0. If the worker is killed before, the
+    previous checkpoint stays the last one.
 
     Args:
-        state: What `pygrad.save` takes and `pygrad.load` reads back with ``weights_only``: state
-            dicts, tensors, numbers, containers of them.
+        state: An object that `pygrad.save` accepts and `pygrad.load` reads with ``weights_only``:
+            state dicts, tensors, numbers, containers of them.
 
     Raises:
         ValueError: the run has no folder of checkpoints.
@@ -93,10 +94,10 @@ def save(state: Any) -> None:
 
 
 class Worker:
-    """One process of a run; Ray makes an actor of it."""
+    """One process of a run, made an actor by Ray."""
 
     def listen(self) -> _sockets.Address:
-        """Opens the port at which higher ranks connect, and says where it is."""
+        """Opens the port for connections of higher ranks; returns its address."""
         host = importlib.import_module("ray").util.get_node_ip_address()
         self._listener: socket.socket = _sockets.listen(host)
         return host, self._listener.getsockname()[1]
@@ -135,7 +136,7 @@ def _failed(rank: int, error: BaseException, gone: dict[int, str], follows: bool
 
 
 def _carried(error: BaseException) -> Exception:
-    """The error as it comes to the driver; another one where it would not, or would end it."""
+    """The error as the driver will unpickle it; a RuntimeError if that fails or is no Exception."""
     cloudpickle = importlib.import_module("ray.cloudpickle")
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(error))

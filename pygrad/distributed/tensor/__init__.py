@@ -1,5 +1,5 @@
-"""How tensors that several processes share would be placed: the names alone, as libraries make
-them when they are imported. There are no such tensors here.
+"""Placements of tensors that several processes share: only the names, which libraries use when they
+are imported. pygrad has no such tensors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Placements: values that say which part of a shared tensor each process has."""
+"""Placements: values that describe the part of a shared tensor on each process."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ class Shard(Placement):
     def local_shard_size_and_offset(
         curr_local_size: int, num_chunks: int, rank: int
     ) -> tuple[int, int]:
-        """How long one of several parts is, and where it begins.
+        """The length and the start of one part.
 
         Args:
-            curr_local_size: the length that is divided.
-            num_chunks: in how many parts: all as long as the first, as far as there is something.
-            rank: which part.
+            curr_local_size: the length to divide.
+            num_chunks: the number of parts. All have the length of the first, as far as elements
+                remain.
+            rank: the index of the part.
 
         Example:
             >>> [Shard.local_shard_size_and_offset(5, 3, rank) for rank in range(3)]
@@ -91,7 +92,7 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """Each process has a tensor of the whole shape, which are to be reduced to one.
+    """Each process has a tensor of the whole shape, which is a summand of the reduction.
 
     Example:
         >>> Partial(), Partial("avg").is_partial("sum")

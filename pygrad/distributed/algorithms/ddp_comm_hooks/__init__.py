@@ -23,8 +23,8 @@ def _register_powerSGD(hook: Any, rank: int, model: Any, state: Any) -> None:
 
 
 class DDPCommHookType(enum.Enum):
-    """Hooks by name, for `register_ddp_comm_hook`. Each value is a function of a model and a
-    state that registers the hook.
+    """Hooks by name, for `register_ddp_comm_hook`. Each value is a function of a model and a state
+    that registers the hook.
     """
 
     ALLREDUCE = enum.member(partial(_register, default.allreduce_hook))
@@ -49,6 +49,6 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: A
     Args:
         comm_hook_type: the name.
         model: a DistributedDataParallel.
-        state: over which ranks; the default group if it is None.
+        state: the process group; the default group if it is None.
     """
     comm_hook_type.value(model=model, state=state)

@@ -12,7 +12,7 @@ __all__ = ["noop_hook"]
 
 
 def noop_hook(_: Any, bucket: GradBucket) -> Future[Tensor]:
-    """Leaves each rank its own gradients: shows what communication costs."""
+    """Leaves each rank its own gradients, to measure the cost of communication."""
     return _done(bucket.buffer())
 
 

@@ -1,4 +1,4 @@
-"""Hooks of DistributedDataParallel that average gradients, as they are or in fewer bits."""
+"""Hooks of DistributedDataParallel that average gradients, unchanged or in fewer bits."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
     """Averages gradients as DistributedDataParallel does without a hook.
 
     Args:
-        process_group: over which ranks; the default group if it is None.
+        process_group: the ranks; the default group if it is None.
         bucket: the gradients.
     """
     return _allreduce_fut(process_group, bucket.buffer())
 
 
 def _averaged_as(dtype: Any, group: Any, bucket: GradBucket) -> Future[Tensor]:
-    """A future of the mean over ranks, which is computed in another dtype."""
+    """A future of the mean over ranks, computed in another dtype."""
     buffer = bucket.buffer()
     short = buffer.to(dtype).div_(get_world_size(group))
     return _summed(short, group).then(lambda done: buffer.copy_(done.value()))
@@ -57,7 +57,7 @@ def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]
     """Averages gradients as float16.
 
     Args:
-        process_group: over which ranks; the default group if it is None.
+        process_group: the ranks; the default group if it is None.
         bucket: the gradients.
     """
     return _averaged_as(pygrad.float16, process_group, bucket)
@@ -67,7 +67,7 @@ def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]
     """Averages gradients as bfloat16.
 
     Args:
-        process_group: over which ranks; the default group if it is None.
+        process_group: the ranks; the default group if it is None.
         bucket: the gradients.
     """
     return _averaged_as(pygrad.bfloat16, process_group, bucket)
@@ -80,7 +80,7 @@ def _run_as(dtype: Any, hook: Hook, state: Any, bucket: GradBucket) -> Future[Te
 
 
 def fp16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook that gives another one gradients of float16, and gets them back as they were."""
+    """Wraps a hook: it gets gradients of float16; the result has the original dtype."""
 
     def fp16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Tensor]:
         return _run_as(pygrad.float16, hook, hook_state, bucket)
@@ -89,7 +89,7 @@ def fp16_compress_wrapper(hook: Hook) -> Hook:
 
 
 def bf16_compress_wrapper(hook: Hook) -> Hook:
-    """A hook that gives another one gradients of bfloat16, and gets them back as they were."""
+    """Wraps a hook: it gets gradients of bfloat16; the result has the original dtype."""
 
     def bf16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Tensor]:
         return _run_as(pygrad.bfloat16, hook, hook_state, bucket)

@@ -1,5 +1,5 @@
-"""A hook of DistributedDataParallel that averages gradients over all ranks at first, and over small
-groups later, where a model averager does the rest.
+"""A hook of DistributedDataParallel that averages gradients over all ranks at first, and later over
+small groups, while a model averager averages over all ranks.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class PostLocalSGDState:
 
     Args:
         process_group: all ranks; the default group if it is None.
-        subgroup: the ranks that go on averaging; `new_subgroups` makes them if it is None.
-        start_localSGD_iter: steps that average over all ranks.
-        post_local_gradient_allreduce: whether later ones average over the subgroup, or not at all.
+        subgroup: the ranks of later averages; `new_subgroups` makes them if it is None.
+        start_localSGD_iter: the number of first steps, which average over all ranks.
+        post_local_gradient_allreduce: whether later steps average over the subgroup, or not at all.
     """
 
     __slots__ = [
@@ -62,7 +62,7 @@ def post_localSGD_hook(state: PostLocalSGDState, bucket: GradBucket) -> Future[T
     """Averages gradients over all ranks in the first steps, then over the subgroup or not at all.
 
     Args:
-        state: says so.
+        state: the state of the hook.
         bucket: the gradients.
     """
     if state.iter < state.start_localSGD_iter:

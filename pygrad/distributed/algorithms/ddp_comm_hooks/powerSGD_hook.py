@@ -1,8 +1,8 @@
 """PowerSGD: gradients sent as products of two narrow matrices (Vogels, Karimireddy and Jaggi,
 2019).
 
-A matrix M becomes P Q^T. One step of a power iteration, P = M Q, then Q = M^T P with the columns of
-P made orthonormal, is enough, since what is lost is added to the gradient of the next step.
+A matrix M becomes P Q^T. One step of a power iteration, P = M Q, then Q = M^T P with orthonormal
+columns of P, is enough, since the error is added to the gradient of the next step.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class PowerSGDState:
     """The state of `powerSGD_hook` and `batched_powerSGD_hook`.
 
     Args:
-        process_group: over which ranks; the default group if it is None.
-        matrix_approximation_rank: how many columns P and Q have.
-        start_powerSGD_iter: steps before, in which gradients are sent as they are.
-        min_compression_rate: a matrix is sent as it is if it is not so many times larger than P
-            and Q are.
-        use_error_feedback: what is lost in a step is added in the next one.
-        warm_start: Q is that of the step before, else drawn at random.
+        process_group: the ranks; the default group if it is None.
+        matrix_approximation_rank: the number of columns of P and Q.
+        start_powerSGD_iter: the number of first steps, in which gradients are sent unchanged.
+        min_compression_rate: a matrix is sent unchanged unless it is more than this factor larger
+            than P and Q.
+        use_error_feedback: add the error of a step to the gradients of the next one.
+        warm_start: start with Q of the step before; else draw it at random.
         orthogonalization_epsilon: added to norms, so that none is zero.
-        random_seed: of what is drawn.
+        random_seed: the seed of random draws.
         compression_stats_logging_frequency: steps between reports to the logger.
-        batch_tensors_with_same_shape: of no effect.
+        batch_tensors_with_same_shape: ignored.
 
     Raises:
         ValueError: `start_powerSGD_iter` is too small.
@@ -125,9 +125,7 @@ class PowerSGDState:
             logger.info("Start to apply PowerSGD after %s iterations.", self.iter)
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """How many times less is sent than there is; how many numbers there were; how many of
-        them were sent.
-        """
+        """The compression rate, the number of elements, and the number of sent elements."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return (before / after if after else 0), before, after
 
@@ -148,7 +146,7 @@ class PowerSGDState:
         return int(min(*matrix.shape, self.matrix_approximation_rank))
 
     def _is_worth_it(self, matrix: Tensor) -> bool:
-        """Whether a matrix is sent as P and Q. Counts what is sent."""
+        """Whether to send a matrix as P and Q. Counts the elements sent."""
         sent = sum(matrix.shape) * self._rank_of(matrix)
         is_worth_it = sent * self.min_compression_rate < matrix.numel()
         self.total_numel_before_compression += matrix.numel()
@@ -157,20 +155,20 @@ class PowerSGDState:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
-    """Averages gradients by PowerSGD, each matrix for itself.
+    """Averages gradients by PowerSGD, each matrix by itself.
 
     Args:
-        state: says how.
+        state: the state of the hook.
         bucket: the gradients.
     """
     return _compressed(state, bucket, _approximate_each)
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
-    """Averages gradients by PowerSGD, all of a bucket as one square matrix: less exact.
+    """Averages gradients by PowerSGD, a whole bucket as one square matrix: less exact.
 
     Args:
-        state: says how.
+        state: the state of the hook.
         bucket: the gradients.
     """
     return _compressed(state, bucket, _approximate_whole)
@@ -181,7 +179,7 @@ def _compressed(
     bucket: GradBucket,
     approximate: Callable[[PowerSGDState, GradBucket], None],
 ) -> Future[Tensor]:
-    """Averages gradients as they are in the first steps, then nearly, with what was lost before."""
+    """Averages gradients unchanged in the first steps, later approximately, with error feedback."""
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
         return default._allreduce_fut(state.process_group, bucket.buffer())
@@ -221,7 +219,7 @@ def _approximate_whole(state: PowerSGDState, bucket: GradBucket) -> None:
 
 
 def _with_older_error(state: PowerSGDState, number: int, flat: Tensor) -> Tensor | None:
-    """Adds what the step before lost; a copy of the sum, to find what this one loses."""
+    """Adds the error of the step before; returns a copy of the sum, to compute the new error."""
     if not state.use_error_feedback:
         return None
     if number in state.error_dict:
@@ -235,7 +233,7 @@ def _keep_error(state: PowerSGDState, number: int, wanted: Tensor | None, found:
 
 
 def _sum(tensor: Tensor, state: PowerSGDState) -> Tensor:
-    """The sum over ranks. It is waited for, so that all ranks send their messages in one order."""
+    """The sum over ranks. It is synchronous, so that all ranks send their messages in one order."""
     _reductions.all_reduce(tensor, group=state.process_group)
     return tensor
 
@@ -245,7 +243,7 @@ def _mean(tensor: Tensor, state: PowerSGDState) -> Tensor:
 
 
 def _approximate(state: PowerSGDState, number: int, matrices: Sequence[Tensor]) -> None:
-    """Puts what is near its mean over ranks in the place of each matrix."""
+    """Replaces each matrix by an approximation of its mean over ranks."""
     if not matrices:
         return
     narrow = [(each, state._rank_of(each)) for each in matrices]

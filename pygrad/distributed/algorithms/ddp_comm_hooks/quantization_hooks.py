@@ -1,5 +1,5 @@
-"""Hooks of DistributedDataParallel that send gradients as bytes, each with the scale and the zero
-point of its part.
+"""Hooks of DistributedDataParallel that send gradients as bytes, with a scale and a zero point for
+each part.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
 
 
 def _parameters(rows: Tensor) -> Tensor:
-    """The scale and the zero point of each row, such that a byte holds its least and its greatest
-    number, and zero.
+    """The scale and the zero point of each row, such that a byte covers its minimum, its maximum
+    and zero.
     """
     least = rows.amin(dim=1).clamp(max=0)
     greatest = rows.amax(dim=1).clamp(min=0)
@@ -35,7 +35,7 @@ def _of_all_ranks(mine: Tensor, group: Any) -> Tensor:
 
 
 def _average(rows: Tensor, group: Any) -> Tensor:
-    """The mean over ranks of rows that travel as bytes. It waits for each message, so that all
+    """The mean over ranks of rows that are sent as bytes. Each message is synchronous, so that all
     ranks send theirs in one order.
     """
     parameters = _parameters(rows)
@@ -49,10 +49,10 @@ def _average(rows: Tensor, group: Any) -> Tensor:
 
 
 def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
-    """Averages gradients that are sent as bytes, a bucket with one scale.
+    """Averages gradients that are sent as bytes, with one scale for a bucket.
 
     Args:
-        process_group: over which ranks; the default group if it is None.
+        process_group: the ranks; the default group if it is None.
         bucket: the gradients.
     """
     return _done(_average(bucket.buffer()[None], process_group)[0])
@@ -61,12 +61,12 @@ def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> Futur
 def quantization_perchannel_hook(
     process_group: Any, bucket: GradBucket, bucket_size: int = 512
 ) -> Future[Tensor]:
-    """Averages gradients that are sent as bytes, every `bucket_size` of them with a scale.
+    """Averages gradients that are sent as bytes, with a scale for every `bucket_size` elements.
 
     Args:
-        process_group: over which ranks; the default group if it is None.
+        process_group: the ranks; the default group if it is None.
         bucket: the gradients.
-        bucket_size: how many.
+        bucket_size: the number of elements with one scale.
     """
     buffer = bucket.buffer()
     size = buffer.numel()

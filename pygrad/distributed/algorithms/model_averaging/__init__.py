@@ -1,1 +1,1 @@
-"""Parameters averaged over ranks now and then, instead of gradients in each step."""
+"""Averages of parameters over ranks in some steps, instead of gradients in each step."""

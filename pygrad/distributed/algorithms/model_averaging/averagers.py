@@ -1,4 +1,4 @@
-"""When parameters are averaged."""
+"""Averagers of parameters, with the choice of steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ModelAverager(ABC):
         process_group: the ranks; the default group if it is None.
 
     Attributes:
-        step: how often `average_parameters` was called.
+        step: the number of calls of `average_parameters`.
     """
 
     def __init__(self, process_group: Any = None) -> None:
@@ -37,10 +37,10 @@ class ModelAverager(ABC):
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Averages parameters in every so many steps.
+    """Averages parameters once in a period of steps.
 
     Args:
-        period: how many.
+        period: the number of steps.
         warmup_steps: steps before the first one that averages.
         process_group: the ranks; the default group if it is None.
 
@@ -65,7 +65,7 @@ class PeriodicModelAverager(ModelAverager):
         self.warmup_steps, self.period = warmup_steps, period
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Averages those parameters that have a gradient, if it is time to.
+        """Averages the parameters that have a gradient, in steps that are due.
 
         Args:
             params: parameters, or groups of them as an optimizer has.

@@ -1,4 +1,4 @@
-"""Parameters averaged over small groups often, and over large ones now and then."""
+"""Averages of parameters over small groups often, and over large ones rarely."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["HierarchicalModelAverager"]
 
 
 class HierarchicalModelAverager(averagers.ModelAverager):
-    """Averages parameters over groups of several sizes, each in every so many steps. In a step
-    where it is time for several, the one of the longest period averages.
+    """Averages parameters over groups of several sizes, each with a period of steps. If several are
+    due in a step, the one with the longest period averages.
 
     Args:
-        period_group_size_dict: for each period the size of its groups; periods grow, and the last
-            size is that of `process_group`.
+        period_group_size_dict: the size of the groups for each period. Periods increase, and the
+            last size is that of `process_group`.
         warmup_steps: steps before the first one that averages.
         process_group: the ranks; the default group if it is None.
 
     Raises:
-        ValueError: the numbers are not so.
+        ValueError: the numbers violate these rules.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class HierarchicalModelAverager(averagers.ModelAverager):
         self.warmup_steps = warmup_steps
 
     def _find_process_group(self) -> Any:
-        """The group that averages in this step; None if none does."""
+        """The group that averages in this step, or None."""
         for period in reversed(self._periods):
             if self.step % period == 0:
                 return self.period_process_group_dict[period]
         return None
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Averages those parameters that have a gradient, if it is time to.
+        """Averages the parameters that have a gradient, in steps that are due.
 
         Args:
             params: parameters, or groups of them as an optimizer has.

@@ -1,4 +1,4 @@
-"""Parameters averaged over a group."""
+"""Averages of parameters over a group."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = [
 
 
 def average_parameters(params: Iterable[Tensor], process_group: Any) -> None:
-    """Gives each parameter its mean over the ranks of a group, in place.
+    """Replaces each parameter by its mean over the ranks of a group, in place.
 
-    A rank that is not of the group does nothing.
+    A rank outside of the group does nothing.
 
     Args:
         params: the parameters, the same on all ranks.
@@ -47,7 +47,7 @@ def get_params_to_average(params: Iterable[Any]) -> list[Tensor]:
         params: parameters, or groups of them as an optimizer has.
 
     Raises:
-        NotImplementedError: something else.
+        NotImplementedError: another type.
     """
     found: list[Tensor] = []
     for each in params:
@@ -61,7 +61,7 @@ def get_params_to_average(params: Iterable[Any]) -> list[Tensor]:
 
 
 def average_parameters_or_parameter_groups(params: Iterable[Any], process_group: Any) -> None:
-    """`average_parameters` of those parameters that have a gradient.
+    """`average_parameters` of the parameters that have a gradient.
 
     Args:
         params: parameters, or groups of them as an optimizer has.
