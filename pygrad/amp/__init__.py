@@ -1,4 +1,4 @@
-"""Automatic mixed precision: ops that compute in 16 bits, and losses that are scaled for them.
+"""Automatic mixed precision: ops that compute in 16 bits, and scaling of losses for them.
 
 Example:
     >>> import pygrad

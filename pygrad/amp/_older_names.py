@@ -6,7 +6,7 @@ import warnings
 
 
 def deprecated(device: str, name: str) -> None:
-    """Warn whoever called the caller."""
+    """Issue a warning at the caller's caller."""
     warnings.warn(
         f"`torch.{device}.amp.{name}(args...)` is deprecated. Please use "
         f"`torch.amp.{name}('{device}', args...)` instead.",

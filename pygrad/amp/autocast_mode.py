@@ -1,4 +1,4 @@
-"""`autocast`, and what custom functions need to heed it."""
+"""`autocast`, and the decorators of custom functions for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` knows a type of device.
+    """Whether `autocast` supports a type of device.
 
     Example:
         >>> import pygrad
@@ -30,24 +30,24 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 class autocast:
-    """A scope, or decorator, in which some ops compute in a dtype of 16 bits: products of matrices
-    and convolutions. Those that need a greater range or more digits (losses, transforms,
-    decompositions) compute in float32, and `cat` and `stack` in the widest dtype they are given.
-    All others compute in the dtypes of what they are given.
+    """A scope, or decorator, in which some ops compute in a dtype of 16 bits: matrix products and
+    convolutions. Ops that need more range or precision (losses, transforms, decompositions) compute
+    in float32; `cat` and `stack` in the widest dtype of their arguments. All other ops compute in
+    the dtypes of their arguments.
 
     The casts are part of the graph: a parameter of float32 has a gradient of float32. A parameter
-    is cast once until the outermost scope ends. Tensors of float64 are not cast, nor is anything
-    by ops in place or with ``out=``.
+    is cast once until the outermost scope ends. Tensors of float64 are not cast, nor are arguments
+    of ops in place or with ``out=``.
 
     Args:
         device_type: "cpu"; scopes of other devices do nothing here.
-        dtype: bfloat16 or float16; if None, what `get_autocast_dtype` says, at first bfloat16.
-        enabled: False makes a scope in which nothing is cast, within another one too.
-        cache_enabled: False casts a parameter for each op anew.
+        dtype: bfloat16 or float16; if None, the value of `get_autocast_dtype`, initially bfloat16.
+        enabled: False makes a scope in which nothing is cast, even within another scope.
+        cache_enabled: False casts a parameter again for each op.
 
     Raises:
         ValueError: `device_type` is no str.
-        RuntimeError: a device that autocast does not know.
+        RuntimeError: a device that autocast does not support.
 
     Example:
         >>> import pygrad
@@ -138,7 +138,7 @@ class autocast:
 
 
 def _cast(value: Any, device_type: str, dtype: Dtype) -> Any:
-    """Tensors of floating dtype, but for float64, within whatever holds them."""
+    """Casts the tensors of floating dtype, except float64, in a nested structure."""
     if isinstance(value, Tensor):
         fits = value.is_floating_point() and value.dtype is not float64
         return value.to(dtype) if fits and device_type == "cpu" else value
@@ -165,9 +165,9 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
     Args:
         fwd: the method.
         device_type: "cpu", or another.
-        cast_inputs: a dtype that tensors of floating dtype, but for float64, are cast to within
-            `autocast`; what the method does then is cast no more. None: its ops are cast as others
-            are. Of no effect outside of `autocast`.
+        cast_inputs: under `autocast`, a dtype to which tensors of floating dtype, except float64,
+            are cast; the method then runs without autocast. None: the method's ops are cast as
+            usual. No effect outside of `autocast`.
 
     Example:
         >>> import pygrad
@@ -205,8 +205,8 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Decorates ``backward`` of a `Function` whose ``forward`` has `custom_fwd`: it runs with
-    `autocast` as that was in ``forward``.
+    """Decorates ``backward`` of a `Function` whose ``forward`` has `custom_fwd`: it runs with the
+    `autocast` settings of ``forward``.
     """
     _check_device(device_type)
     if bwd is None:

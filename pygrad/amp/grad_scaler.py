@@ -15,19 +15,19 @@ __all__ = ["GradScaler"]
 
 
 class GradScaler:
-    """Scales losses up so that small gradients survive, and leaves out steps that overflow.
+    """Scales losses up so that small gradients survive, and skips steps that overflow.
 
     Args:
-        device: "cpu"; for "cuda", which is not there, the scaler is off.
+        device: "cpu"; for "cuda", which pygrad does not have, the scaler is off.
         init_scale: the first scale.
-        growth_factor: what it grows by, after `growth_interval` steps without an overflow.
-        backoff_factor: what it shrinks by after an overflow.
-        growth_interval: how many steps.
+        growth_factor: the factor of growth after `growth_interval` steps without an overflow.
+        backoff_factor: the factor after an overflow.
+        growth_interval: the number of steps.
         enabled: False makes a scaler that does nothing.
 
     Raises:
         AssertionError: a factor is out of range.
-        RuntimeError: methods are called out of their order.
+        RuntimeError: methods are called in the wrong order.
 
     Example:
         >>> import pygrad
@@ -88,7 +88,7 @@ class GradScaler:
         return self._scale
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor, or nested lists and tuples of them, times the scale."""
+        """Multiplies a tensor, or nested lists and tuples of tensors, by the scale."""
         if not self._enabled:
             return outputs
         if self._scale is None:
@@ -103,7 +103,7 @@ class GradScaler:
         return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, say to clip them."""
+        """Divide the gradients of an optimizer's parameters by the scale, e.g. to clip them."""
         if not self._enabled:
             return
         scale = self._given_scale("unscale_")
@@ -125,10 +125,10 @@ class GradScaler:
         self._overflowed[id(optimizer)] = overflowed
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """The optimizer's step, with gradients unscaled; left out where one of them is not finite.
+        """The optimizer's step with unscaled gradients; skipped if one of them is not finite.
 
         Returns:
-            What the optimizer's step returned, or None.
+            The result of the optimizer's step, or None.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -145,7 +145,7 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Shrink the scale after an overflow, let it grow after enough steps without one."""
+        """Shrink the scale after an overflow; grow it after enough steps without one."""
         if not self._enabled:
             return
         scale = self._given_scale("update")
@@ -207,7 +207,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over scale, factors and counts.
+        """Load scale, factors and counts.
 
         Raises:
             RuntimeError: the state dict is empty.

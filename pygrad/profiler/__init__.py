@@ -121,17 +121,16 @@ def tensorboard_trace_handler(
     use_gzip: bool = False,
     use_python_export: bool = False,
 ) -> Callable[[profile], None]:
-    """An `on_trace_ready` that writes each trace to a file of its own.
+    """Makes an `on_trace_ready` that writes each trace to its own file.
 
     Args:
-        dir_name: where; made if it is not there.
-        worker_name: with what the files' names begin; the host's name and the process's number if
-            None.
-        use_gzip: compress them.
-        use_python_export: makes no difference.
+        dir_name: the directory, which is created if it does not exist.
+        worker_name: the start of the files' names; by default the host's name and the process id.
+        use_gzip: compress the files.
+        use_python_export: ignored.
 
     Raises:
-        RuntimeError: when it is called, if the directory cannot be made.
+        RuntimeError: (when it is called) the directory cannot be made.
     """
 
     def handle(prof: profile) -> None:
@@ -147,7 +146,7 @@ def tensorboard_trace_handler(
 
 
 def _activities(given: Iterable[Any]) -> set[ProfilerActivity]:
-    """The activities, each named once."""
+    """The set of activities. An activity named twice is an error."""
     found: set[ProfilerActivity] = set()
     for item in given:
         if isinstance(item, dict):
@@ -161,17 +160,17 @@ def _activities(given: Iterable[Any]) -> set[ProfilerActivity]:
 
 
 class profile:
-    """Records what runs inside of the ``with`` block, or of the steps that a schedule names.
+    """Records what runs inside the ``with`` block, or in the steps that a schedule selects.
 
     Args:
-        activities: what to record; all that is supported if None. Where there is no such device,
-            a warning says so.
-        schedule: from the number of a step to what is done then (see :func:`schedule`); without
-            one, all is recorded.
+        activities: the activities to record; None: all that are supported. A warning names devices
+            that do not exist.
+        schedule: a function from a step's number to the action (see :func:`schedule`); without one,
+            all steps are recorded.
         on_trace_ready: called with this object when a recording has ended.
         record_shapes, profile_memory, with_stack, with_flops, with_modules, acc_events,
-            custom_trace_id_callback, post_processing_timeout_s: as of
-            :class:`pygrad.autograd.profiler.profile`.
+        custom_trace_id_callback, post_processing_timeout_s: see
+        :class:`pygrad.autograd.profiler.profile`.
         use_cuda: deprecated; warns.
         experimental_config, execution_trace_observer: raise NotImplementedError if given.
 
@@ -260,17 +259,17 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """Begins with the step that is due."""
+        """Begins with the action of the current step."""
         self._change(_NONE, self.current_action)
         self._begin_step()
 
     def stop(self) -> None:
-        """Ends the recording, if there is one; its trace is ready then."""
+        """Ends the recording, if there is one, and calls `on_trace_ready`."""
         self._end_step()
         self._change(self.current_action, None)
 
     def step(self) -> None:
-        """Says that the next step begins."""
+        """Begins the next step."""
         self._end_step()
         action = self._planned(self.step_num + 1)
         before, self.current_action = self.current_action, action
@@ -289,10 +288,10 @@ class profile:
             self.step_rec_fn = None
 
     def _change(self, before: ProfilerAction, now: ProfilerAction | None) -> None:
-        """From one action to the next, None at the end."""
+        """Changes from one action to the next; None is the end."""
         runs, ran = now in (_RECORD, _SAVE), before in (_RECORD, _SAVE)
         if before is _WARMUP and now in (_NONE, None):
-            self.start_trace()  # of nothing
+            self.start_trace()  # an empty recording
             ran = True
         is_early = before is not _SAVE and now is not None
         if ran and not runs and is_early:
@@ -315,7 +314,7 @@ class profile:
     # ------------------------------------------------------------ the recording
 
     def prepare_trace(self) -> None:
-        """Makes ready for a recording, which forgets the last one unless `acc_events`."""
+        """Prepares a recording, and discards the last one unless `acc_events`."""
         if self.profiler is not None and not self.acc_events and once("profile cycles"):
             warnings.warn(
                 "Warning: Profiler clears events at the end of each cycle. Only events from the "
@@ -327,12 +326,12 @@ class profile:
             self.profiler = _profiler.profile(**self._options)
 
     def start_trace(self) -> None:
-        """Begins to record."""
+        """Begins the recording."""
         self._prepared("starting trace").start()
         self._metadata = dict(self._preset)
 
     def stop_trace(self) -> None:
-        """Ends it."""
+        """Ends the recording."""
         self._prepared("stopping trace").stop()
 
     def _prepared(self, purpose: str) -> _profiler.profile:
@@ -347,7 +346,7 @@ class profile:
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
-    # ------------------------------------------------------------ what was recorded
+    # # ------------------------------------------------------------ results
 
     def events(self) -> EventList:
         """The events of the last recording, in the order in which they began."""
@@ -376,7 +375,7 @@ class profile:
         self._prepared("exporting stacks").export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Raises NotImplementedError: no event says which tensor it allocates."""
+        """Raises NotImplementedError: events do not identify the tensors they allocate."""
         raise NotImplementedError("profile.export_memory_timeline")
 
     def add_metadata(self, key: str, value: str) -> None:
@@ -384,15 +383,15 @@ class profile:
         self._metadata[key] = json.dumps(value)
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Adds anything, as a text of JSON, to the trace of this recording."""
+        """Adds a value, given as JSON text, to the trace of this recording."""
         self._metadata[key] = value
 
     def preset_metadata_json(self, key: str, value: str) -> None:
-        """Adds it to the traces of the recordings that begin from now on."""
+        """Adds a value, given as JSON text, to the traces of all later recordings."""
         self._preset[key] = value
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Whom the recordings that are made ready from now on ask for their names."""
+        """Sets the function that names recordings prepared from now on."""
         self._options["custom_trace_id_callback"] = callback
 
     def get_trace_id(self) -> str | None:

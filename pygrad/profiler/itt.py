@@ -1,4 +1,4 @@
-"""Ranges of Intel's tools, which are not here: `is_available()` says so."""
+"""Ranges of Intel's tools, which pygrad does not have: `is_available()` is False."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ += [*_refused, *_answered]
 
 @contextlib.contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """Would be a range of this name.
+    """Stands for a range of this name.
 
     Raises:
-        RuntimeError: on entering, as there is no such tool.
+        RuntimeError: on entering, since the tool is not available.
     """
     _refused["range_push"](msg.format(*args, **kwargs))
     yield

@@ -1,4 +1,4 @@
-"""PyTorch's name of the module that has what `pygrad.profiler` shows."""
+"""The contents of `pygrad.profiler`, under PyTorch's module name."""
 
 from __future__ import annotations
 
