@@ -1,6 +1,6 @@
-"""Python's `multiprocessing`, with `spawn`, and tensors that travel by value.
+"""Python's `multiprocessing`, with `spawn`, and with tensors that are sent by value.
 
-Each process has an engine of its own. A tensor that is sent is copied; one with a graph is refused.
+Each process has its own engine. A tensor is copied when it is sent; one with a graph is refused.
 
 Example:
     >>> import pygrad as torch
@@ -49,7 +49,7 @@ _sharing_strategy = "file_system" if len(_all_sharing_strategies) == 1 else "fil
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Notes how tensors are shared; they travel by value whichever it is.
+    """Records a sharing strategy. Tensors are sent by value with any strategy.
 
     Raises:
         AssertionError: PyTorch has no such strategy on this system.
@@ -63,7 +63,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def get_sharing_strategy() -> str:
-    """The strategy that was noted."""
+    """The recorded strategy."""
     return _sharing_strategy
 
 
@@ -81,7 +81,7 @@ def _get_thread_name() -> str:
 
 
 def init_reductions() -> None:
-    """Lets queues and pipes refuse tensors whose graph would be lost on the way."""
+    """Makes queues and pipes refuse tensors whose graph would be lost."""
     refuse_graphs()
 
 

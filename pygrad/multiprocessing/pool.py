@@ -1,4 +1,4 @@
-"""Pools of processes, by the module in which PyTorch has them."""
+"""Pools of processes, under PyTorch's module name."""
 
 from multiprocessing.pool import Pool
 

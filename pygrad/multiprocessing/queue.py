@@ -1,4 +1,4 @@
-"""Queues between processes, by the module in which PyTorch has them."""
+"""Queues between processes, under PyTorch's module name."""
 
 from multiprocessing.queues import Queue, SimpleQueue
 

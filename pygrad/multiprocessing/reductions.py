@@ -1,4 +1,4 @@
-"""How tensors travel between processes: by value."""
+"""How tensors are sent between processes: by value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["reduce_tensor"]
 
 
 class StorageWeakRef:
-    """A storage, held weakly: two are equal if they are of one storage."""
+    """A weak reference to a storage. Two are equal if they refer to one storage."""
 
     def __init__(self, storage: Any) -> None:
         self._held = weakref.ref(storage)

@@ -1,4 +1,4 @@
-"""Processes that run one function, and are joined together."""
+"""Processes that run one function and are joined together."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
 
 class ProcessException(Exception):
-    """A process went wrong.
+    """A process failed.
 
     Attributes:
-        error_index: its number.
-        error_pid: its id.
+        error_index: the number of the process.
+        error_pid: the id of the process.
     """
 
     def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
@@ -48,15 +48,15 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process ended by an exception, whose traceback is in the message."""
+    """A process ended by an exception. The message has its traceback."""
 
 
 class ProcessExitedException(ProcessException):
     """A process ended by a signal, or with an exit code.
 
     Attributes:
-        exit_code: of the process.
-        signal_name: of the signal; None if it was none.
+        exit_code: the exit code of the process.
+        signal_name: the name of the signal; None without one.
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class ProcessContext:
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Waits for a process to end; the others are ended when one went wrong.
+        """Waits for a process to end. If one failed, the others are ended.
 
         Args:
-            timeout: how many seconds to wait for one.
-            grace_period: how many seconds the others have before they are made to end.
+            timeout: seconds to wait for a process.
+            grace_period: seconds that the others have before they are ended by force.
 
         Returns:
-            Whether all have ended.
+            Whether all processes have ended.
 
         Raises:
-            ProcessRaisedException: one raised.
-            ProcessExitedException: one ended otherwise before its function returned.
+            ProcessRaisedException: a process raised.
+            ProcessExitedException: a process ended in another way before its function returned.
         """
         if not self.sentinels:
             return True
@@ -178,18 +178,18 @@ def start_processes(
     """Starts processes that call ``fn(number, *args)``.
 
     Args:
-        fn: what to call; with "spawn" it must be at the top of a module.
+        fn: the function; with "spawn" it must be at the top of a module.
         args: its arguments after the number.
-        nprocs: how many processes.
-        join: whether to wait for all of them.
-        daemon: whether they end with this process.
+        nprocs: the number of processes.
+        join: whether to wait for all processes.
+        daemon: whether the processes end with this one.
         start_method: "spawn", "fork" or "forkserver".
 
     Returns:
-        None, or if not joined a `ProcessContext`.
+        None, or a `ProcessContext` if not joined.
 
     Raises:
-        ProcessException: as `ProcessContext.join` does.
+        ProcessException: see `ProcessContext.join`.
     """
     context: Any = multiprocessing.get_context(start_method)
     processes, errors = [], []

@@ -1,4 +1,4 @@
-"""For tests: `assert_close`, with PyTorch's tolerances and messages, and `make_tensor`.
+"""Helpers of tests: `assert_close`, with PyTorch's tolerances and messages, and `make_tensor`.
 
 Example:
     >>> import pygrad as torch

@@ -1,4 +1,4 @@
-"""For tests: `assert_close`, with PyTorch's tolerances and messages."""
+"""Helpers of tests: `assert_close`, with PyTorch's tolerances and messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Rules(NamedTuple):
     check_layout: bool
 
     def tolerances(self, *kinds: Any) -> tuple[float, float]:
-        """(rtol, atol) as given, or the widest of the kinds' own."""
+        """The given (rtol, atol), or the widest defaults of the kinds."""
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
         own = [_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds]
@@ -86,12 +86,12 @@ def assert_close(
         equal_nan: whether NaN equals NaN.
         check_dtype, check_stride: whether these must agree too.
         check_device, check_layout: whether these must agree; sparse tensors are compared as dense.
-        msg: instead of the message, or a function of it.
+        msg: replaces the message, or a function of it.
 
     Raises:
-        AssertionError: they differ; the message says how far and where.
+        AssertionError: they differ; the message says by how much and where.
         ValueError: one tolerance without the other.
-        TypeError: of things that cannot be compared.
+        TypeError: the arguments cannot be compared.
 
     >>> import pygrad
     >>> pygrad.testing.assert_close(pygrad.ones(2) / 3 * 3, pygrad.ones(2))
@@ -122,9 +122,7 @@ def _incomparable(mine: Any, theirs: Any) -> TypeError:
 
 
 def _pairs(mine: Any, theirs: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
-    """The leaves of two structures with the subscript of each; their shapes are compared on the
-    way.
-    """
+    """Pairs the leaves of two structures, with their subscripts, and compares the structures."""
     if _is_sequence(mine) and _is_sequence(theirs):
         if len(mine) != len(theirs):
             where = f"\n\nThe failure occurred for item {place}" if place else ""
@@ -238,7 +236,7 @@ def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
 
 
 def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float) -> str:
-    """How many elements differ, and where most."""
+    """The number of elements that differ, and the place of the greatest difference."""
     exact = rtol == 0 and atol == 0
     if not mine.dtype._inexact:
         mine, theirs = mine.to(int64), theirs.to(int64)
@@ -290,7 +288,7 @@ def default_tolerances(
 def get_tolerances(
     *inputs: Tensor | dtype, rtol: float | None, atol: float | None, id: tuple[Any, ...] = ()
 ) -> tuple[float, float]:
-    """(rtol, atol) as given, or the default.
+    """The given (rtol, atol), or the default.
 
     Raises:
         ValueError: one without the other.
@@ -322,8 +320,8 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """The older name of `assert_close`, with wider tolerances, and NaN equal to NaN; what is no
-    tensor becomes one, and dtypes may differ.
+    """The older name of `assert_close`, with wider tolerances, and with NaN equal to NaN. Converts
+    its arguments to tensors; dtypes may differ.
 
     Raises:
         AssertionError: they differ.

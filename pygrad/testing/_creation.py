@@ -1,4 +1,4 @@
-"""For tests: tensors of random numbers."""
+"""Helpers of tests: tensors of random numbers."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of random numbers, PyTorch's for the same seed.
+    """A tensor of random numbers, the same as PyTorch's for one seed.
 
     Args:
         shape: the sizes, or one sequence of them.
-        dtype, device: of the result.
+        dtype, device: the dtype and device of the result.
         low, high: the numbers are at least and less than these; 0 and 2 for bool, -9 and 10 for
             integers (0 and 10 for bytes), -9 and 9 for floats, and for the parts of complex
             numbers, by default.
         requires_grad: whether operations on the result are recorded.
-        noncontiguous: whether elements have gaps between them, if there are two or more.
+        noncontiguous: whether to leave gaps between elements, if there are two or more.
         exclude_zero: zeros become the least positive normal number, or 1.
         memory_format: the layout of the result.
 
@@ -90,7 +90,7 @@ def make_tensor(
 
 
 def _bounds(low: float | None, high: float | None, kind: dtype) -> tuple[Any, Any]:
-    """The bounds that `make_tensor` draws between, within those of the dtype."""
+    """The default bounds of `make_tensor`, within the range of the dtype."""
     floating = kind._inexact
     smallest: float
     end: float
