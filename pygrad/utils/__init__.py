@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        """Modules when first asked for: they need autograd or tensors, which need this package."""
+        """Imports modules at first use, because they need autograd or tensors, which need this
+        package.
+        """
         if name in _LATE:
             return submodule(f"utils.{name}")
         if name == "swap_tensors":

@@ -1,7 +1,7 @@
-"""Joining samples into a batch, and turning the arrays within a sample into tensors.
+"""Collation of samples into batches, and conversion of the arrays within a sample.
 
-Containers keep their kind where PyTorch keeps it: mappings and lists are copied and filled, named
-tuples are rebuilt, a plain tuple becomes a list.
+As in PyTorch, mappings and lists are copied and filled, named tuples are rebuilt, and a plain tuple
+becomes a list.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ def default_collate(batch: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """Joins a list of samples as `default_collate` does, but what to make of samples that are no
-    containers is looked up.
+    """Joins a list of samples like `default_collate`, but with the functions of a map for samples
+    that are no containers.
 
     Args:
         batch: the samples.
-        collate_fn_map: a function for samples of a type, called with the batch and this map as
-            `collate_fn_map`; the type itself is looked for first, then those it derives from, in
-            the order of the map.
+        collate_fn_map: the function for samples of a type, called with the batch and this map as
+            `collate_fn_map`. An exact match of the type comes first, then base classes in the order
+            of the map.
 
     Raises:
-        TypeError: samples that are no containers, of a type that is not in the map.
+        TypeError: the map has no function for samples that are no containers.
         RuntimeError: sequences of unequal length.
 
     >>> collate([{"x": 1}, {"x": 2}], collate_fn_map={int: lambda batch, **_: sum(batch)})
@@ -118,7 +118,7 @@ def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> T
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """Texts, as they are."""
+    """Strings, unchanged."""
     return batch
 
 
@@ -129,13 +129,13 @@ default_collate_fn_map: CollateMap = {
     str: collate_str_fn,
     bytes: collate_str_fn,
 }
-"""What `default_collate` makes of samples; programs add types of their own. NumPy's are known too
-without being here, so that nobody need import it.
+"""The functions of `default_collate` by type of samples; programs may add types. NumPy's types are
+handled without an entry, so that NumPy need not be imported.
 """
 
 
 def default_convert(data: Any) -> Any:
-    """Turn the NumPy arrays and scalars within one sample into tensors, all else as it is.
+    """Convert the NumPy arrays and scalars within one sample to tensors; leave the rest unchanged.
 
     >>> import numpy as np
     >>> default_convert([np.arange(2), "a"])
@@ -162,7 +162,9 @@ default_collate_err_msg_format = (
 
 
 def _is_array(value: Any) -> TypeGuard[np.ndarray[Any, Any]]:
-    """Whoever has an array has imported NumPy, so this need not, which would take long."""
+    """Whether the value is a NumPy array. Does not import NumPy, which takes long: an array
+    exists only if the program has imported it.
+    """
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
 
@@ -177,10 +179,10 @@ def _is_numeric(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _mapping_like(like: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
-    """A mapping of `like`'s type with new values; a dict where that type cannot be made so."""
+    """A mapping of `like`'s type with new values; a dict if that type cannot be constructed."""
     try:
         if isinstance(like, MutableMapping):
-            # A copy keeps what the type holds beside its items, such as a default factory.
+            # # A copy keeps further state of the type, such as a default factory.
             made = copy.copy(like)
             made.update(items)
             return made

@@ -1,4 +1,4 @@
-"""Context managers that are decorators too, as PyTorch's modes are."""
+"""Context managers that also work as decorators, as PyTorch's modes do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _resume(generator: Any, value: Any, error: BaseException | None) -> Any:
 
 
 def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) -> Callable[..., Any]:
-    """The scope holds while the generator runs, not while its user does."""
+    """Enters the scope for each step of the generator, not while its consumer runs."""
 
     @functools.wraps(func)
     def decorate_context(*args: Any, **kwargs: Any) -> Any:
@@ -41,14 +41,15 @@ def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) ->
 
 
 def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
-    """`func` run inside a context manager: the given one, or a new one from a factory each call.
+    """Runs `func` inside a context manager: the given one, or a new one from a factory at each
+    call.
 
     Args:
-        ctx: a context manager that can be entered again, or a callable that makes one.
-        func: a function or generator function; of the latter, each step runs inside.
+        ctx: a reusable context manager, or a callable that makes one.
+        func: a function or generator function; for a generator, each step runs inside.
 
     Raises:
-        AssertionError: `ctx` is both, a context manager and callable.
+        AssertionError: `ctx` is both a context manager and callable.
         RuntimeError: `func` is a class.
     """
     if callable(ctx) and hasattr(ctx, "__enter__"):
@@ -100,12 +101,12 @@ class _DecoratorContextManager:
         raise NotImplementedError
 
     def clone(self) -> Any:
-        """A fresh one of the same kind, for each call of a decorated function."""
+        """A new instance with the same settings, for each call of a decorated function."""
         return type(self)()
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One that also decorates without parentheses: ``@no_grad``."""
+    """A context manager that also decorates without parentheses: ``@no_grad``."""
 
     def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)

@@ -19,26 +19,26 @@ _FOREACH = ["cuda", "xpu", "mtia", "privateuseone"]
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """The devices on which PyTorch's optimizers take the form with lists by themselves."""
+    """Devices on which PyTorch's optimizers use the implementation with lists by default."""
     return list(_FOREACH)
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """The devices on which they have a fused form."""
+    """Devices on which they have a fused implementation."""
     return ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: TensorListList, with_indices: bool = False
 ) -> dict[tuple[Device, Dtype], tuple[TensorListList, Indices]]:
-    """The rows of some lists, by the device and dtype of what the first list has there.
+    """Groups the rows of some lists by the device and dtype of their element in the first list.
 
     Args:
-        tensorlistlist: lists of one length, or empty ones; None may stand in any but the first.
-        with_indices: whether to tell the place of each row.
+        tensorlistlist: lists of equal length, or empty lists; all but the first may contain None.
+        with_indices: whether to return the index of each row.
 
     Raises:
-        RuntimeError: the lists have different lengths, or a tensor is not of the first one's dtype.
+        RuntimeError: the lists differ in length, or a tensor's dtype differs from the first list's.
 
     Example:
         >>> import pygrad

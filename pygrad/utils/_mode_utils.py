@@ -1,4 +1,4 @@
-"""Dispatch without classes of tensors and modes: what PyTorch's own tests and libraries say."""
+"""Dispatch without subclasses and modes: helpers of PyTorch's own tests and of libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["all_same_mode", "no_dispatch"]
 
 
 def all_same_mode(modes: Sequence[Any]) -> bool:
-    """Whether some modes, of which there is at least one, are equal.
+    """Whether all of some modes, at least one, are equal.
 
     Example:
         >>> from pygrad.utils._mode_utils import all_same_mode

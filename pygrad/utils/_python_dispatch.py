@@ -1,4 +1,4 @@
-"""Modes that answer for all ops below autograd, as PyTorch's `torch.utils._python_dispatch`.
+"""Modes that intercept all ops below autograd: PyTorch's `torch.utils._python_dispatch`.
 
 Example:
     >>> import pygrad as torch
@@ -39,10 +39,9 @@ _Mode = TypeVar("_Mode", bound="TorchDispatchMode")
 
 
 class TorchDispatchMode:
-    """Within it, every op that autograd or a program calls is this object's to answer: its
-    ``__torch_dispatch__(func, types, args, kwargs)`` is called with an `OpOverload`, and what it
-    returns is the result. Modes nest; while one answers, those around it are asked for what it
-    calls.
+    """A scope in which this object runs every op that autograd or the program calls: its
+    ``__torch_dispatch__(func, types, args, kwargs)`` gets an `OpOverload` and returns the result.
+    Modes nest; the ops that a mode calls go to the mode around it.
     """
 
     supports_higher_order_operators = False
@@ -65,7 +64,7 @@ class TorchDispatchMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
-        """The old way to make one."""
+        """The old constructor."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
             stacklevel=2,
@@ -74,7 +73,7 @@ class TorchDispatchMode:
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Whether it belongs to a tracer rather than to a program."""
+        """Whether the mode belongs to a tracer rather than to a program."""
         return False
 
     @classmethod
@@ -83,12 +82,12 @@ class TorchDispatchMode:
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Whether ops in compiled functions are no concern of it."""
+        """Whether the mode ignores ops in compiled functions."""
         return cls.is_infra_mode()
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that runs every op as it is."""
+    """A mode that runs every op unchanged."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -134,8 +133,9 @@ def _get_current_dispatch_mode_stack() -> list[Any]:
 
 
 beside: Final[list[tuple[int, int, Any]]] = []
-"""Modes that see ops without being asked by the engine, innermost last: each with its thread and
-how many of those that are asked were there before it."""
+"""Modes that intercept ops outside of the engine's stack, innermost last: each with its thread and
+the depth of the stack when it was entered.
+"""
 
 
 def _get_current_dispatch_mode() -> Any:
@@ -152,7 +152,7 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """Whether tensors of a class say what they are made of, and are made again of it."""
+    """Whether a class of tensors has ``__tensor_flatten__`` and ``__tensor_unflatten__``."""
     return (
         issubclass(t, Tensor)
         and t is not Tensor
@@ -162,14 +162,14 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether a tensor has ``__tensor_flatten__``, and its class ``__tensor_unflatten__``."""
+    """Whether an object is a tensor of such a class."""
     return isinstance(t, Tensor) and is_traceable_wrapper_subclass_type(type(t))
 
 
 def transform_subclass(
     t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
 ) -> Any:
-    """A tensor like `t` of what a function of name and tensor makes of its inner tensors."""
+    """A tensor like `t`, whose inner tensors are the results of a function of name and tensor."""
     size = t.size() if outer_size is None else outer_size
     stride = t.stride() if outer_stride is None else outer_stride
     names, context = t.__tensor_flatten__()
@@ -191,9 +191,9 @@ def _aliases(argument: Any) -> frozenset[str]:
 def return_and_correct_aliasing(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any] | None, out: Any
 ) -> Any:
-    """For the end of a wrapper's ``__torch_dispatch__``: results share what the schema says.
+    """Gives the results of a wrapper's ``__torch_dispatch__`` the aliasing of the schema.
 
-    A result that is an argument written to becomes that very argument.
+    A result that the schema declares to be a mutated argument becomes that argument.
     """
     schema, given = func._schema, list(args)
     by_name = dict(kwargs or {})

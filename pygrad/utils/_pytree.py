@@ -1,5 +1,5 @@
-"""PyTorch's private module for nested containers, which libraries use all the same: they register
-containers of their own, and take trees apart by leaves and by paths.
+"""PyTorch's private module for nested containers. Libraries use it to register their own
+containers, and to take trees apart by leaves and by paths.
 
 Example:
     >>> from pygrad.utils import _pytree
@@ -99,7 +99,7 @@ TypeAny: TypeAlias = Any
 
 
 class KeyEntry(Protocol):
-    """A step from a node to a child: hashable, printed as Python writes it."""
+    """A step from a node to a child: hashable, printed in Python's syntax."""
 
     def __hash__(self) -> int: ...
     def __eq__(self, other: object) -> bool: ...
@@ -112,7 +112,7 @@ KeyPath: TypeAlias = tuple[KeyEntry, ...]
 
 
 def _deprecated(message: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator of functions that warn of themselves."""
+    """Decorates a function so that it issues a warning."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
@@ -139,8 +139,8 @@ def is_namedtuple(obj: Any) -> bool:
 
 
 def is_structseq_class(cls: Any) -> bool:
-    """Whether a class is one of those that C makes of tuples with names: `time.struct_time`, or
-    those of `return_types`.
+    """Whether a class is a tuple type with names that C defines: `time.struct_time`, or those of
+    `return_types`.
     """
     return isinstance(cls, type) and (
         cls in _ops.return_types.values()
@@ -155,12 +155,12 @@ def is_structseq_class(cls: Any) -> bool:
 
 
 def is_structseq_instance(obj: object) -> bool:
-    """Whether an object's class is one of those."""
+    """Whether an object's class is such a tuple type."""
     return is_structseq_class(type(obj))
 
 
 def is_structseq(obj: Any) -> bool:
-    """Whether an object or its class is one of those."""
+    """Whether an object or its class is such a tuple type."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
@@ -179,7 +179,7 @@ DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL: Final = 1
 
 
 class _SerializeNodeDef(NamedTuple):
-    """How structures of a type are written."""
+    """The serialized form of a type's structures."""
 
     typ: Any
     serialized_type_name: str
@@ -202,19 +202,19 @@ def register_pytree_node(
     from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: FlattenWithKeysFn | None = None,
 ) -> None:
-    """Makes a type a container of trees: of `tree_map`, of `vmap`, of the transforms.
+    """Registers a type as a container of trees: for `tree_map`, `vmap` and the transforms.
 
     Args:
-        cls: the type itself; types derived from it are not registered by this.
-        flatten_fn: gives the children of a container, and a context.
-        unflatten_fn: makes a container of children and that context.
+        cls: the type itself; derived types are not registered by this.
+        flatten_fn: returns the children of a container, and a context.
+        unflatten_fn: makes a container from children and that context.
         serialized_type_name: the name by which `treespec_dumps` writes the type.
-        to_dumpable_context, from_dumpable_context: make the context fit for JSON, and back; both
-            or neither.
-        flatten_with_keys_fn: as `flatten_fn`, with pairs of a step and a child.
+        to_dumpable_context, from_dumpable_context: convert the context to JSON, and back; both or
+            neither.
+        flatten_with_keys_fn: like `flatten_fn`, with pairs of a step and a child.
 
     Raises:
-        ValueError: the type is registered; one of the two conversions is missing.
+        ValueError: the type is registered already; one of the two conversions is missing.
 
     Example:
         >>> from pygrad.utils import _pytree
@@ -289,7 +289,7 @@ def _register_pytree_node(
     maybe_from_str_fn: Any = None,
     **options: Any,
 ) -> None:
-    """The older name of `register_pytree_node`, with two arguments that mean nothing any more."""
+    """The older name of `register_pytree_node`; two further arguments are ignored."""
     warnings.warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
         "`torch.utils._pytree.register_pytree_node` instead.",
@@ -307,7 +307,7 @@ def _register_pytree_node(
 
 
 def _deregister_pytree_node(cls: type[Any]) -> None:
-    """Takes a registration back."""
+    """Removes a registration."""
     with _NODE_REGISTRY_LOCK:
         del SUPPORTED_NODES[cls]
         del SERIALIZED_TYPE_TO_PYTHON_TYPE[SUPPORTED_SERIALIZED_TYPES[cls].serialized_type_name]
@@ -316,7 +316,7 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
 
 
 def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
-    """Gives a class of named tuples, which are nodes anyhow, the name by which it is written."""
+    """Sets the serialized name of a class of named tuples, which need no registration."""
     node = SUPPORTED_NODES[namedtuple]
     _private_register_pytree_node(
         cls,
@@ -336,17 +336,17 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Makes a dataclass, or a class that is made of its fields as one is, a container of trees.
+    """Registers a dataclass, or a class that is built from its fields, as a container of trees.
 
     Args:
         cls: the class.
-        field_names: the fields that are children; by default all of a dataclass that its
+        field_names: the fields that are children; by default all fields of a dataclass that its
             constructor takes. A field that is None is no child.
-        drop_field_names: fields of a dataclass that are left out.
+        drop_field_names: fields of a dataclass to leave out.
         serialized_type_name: the name by which `treespec_dumps` writes the type.
 
     Raises:
-        ValueError: the names are missing, or are not those of the fields.
+        ValueError: the names are missing, or differ from the fields.
 
     Example:
         >>> import dataclasses
@@ -415,10 +415,10 @@ def _check_fields(fields: set[str], names: set[str]) -> None:
 
 
 def register_constant(cls: type[Any]) -> None:
-    """Makes objects of a type parts of the structure: nodes without leaves.
+    """Registers a type as constant: its objects are nodes without leaves.
 
     Raises:
-        TypeError: the type does not say which of its objects are equal, or has no hash.
+        TypeError: the type defines no equality, or has no hash.
     """
     for name, without in (("__eq__", object.__eq__), ("__hash__", None)):
         if getattr(cls, name) is without:
@@ -438,7 +438,7 @@ def register_constant(cls: type[Any]) -> None:
 
 
 def is_constant_class(cls: Any) -> bool:
-    """Whether a type is registered so."""
+    """Whether a type is registered as constant."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
@@ -452,7 +452,7 @@ def _retrieve_constant(spec: TreeSpec) -> Any:
     return spec.unflatten([])
 
 
-# ------------------------------------------------------------------ the functions of a container
+# # ------------------------------------------------------------------ flattening of containers
 
 _parts = {kind: SUPPORTED_NODES[kind] for kind in BUILTIN_TYPES}
 _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = _parts[tuple][1:]
@@ -536,10 +536,10 @@ def treespec_leaf() -> LeafSpec:
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
-    """The structure of a tuple of trees of these.
+    """The structure of a tuple of trees with these structures.
 
     Raises:
-        ValueError: one is no structure.
+        ValueError: an element is no structure.
     """
     children = list(iterable)
     if not all(isinstance(child, TreeSpec) for child in children):
@@ -550,10 +550,10 @@ def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
 def treespec_dict(
     mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: TreeSpec
 ) -> TreeSpec:
-    """The structure of a dict of trees of these.
+    """The structure of a dict of trees with these structures.
 
     Raises:
-        ValueError: one is no structure.
+        ValueError: a value is no structure.
     """
     found = dict(mapping, **kwargs)
     if not all(isinstance(child, TreeSpec) for child in found.values()):
@@ -583,7 +583,7 @@ class _Star:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """A tree of that structure, with stars for its leaves.
+    """A tree of this structure with stars as leaves.
 
     Example:
         >>> from pygrad.utils import _pytree
@@ -597,7 +597,7 @@ def treespec_pprint(treespec: TreeSpec) -> str:
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether something is a leaf: no container of a registered type."""
+    """Whether an object is a leaf, that is no container of a registered type."""
     if is_leaf is not None and is_leaf(tree):
         return True
     return node_type(tree) not in SUPPORTED_NODES
@@ -612,7 +612,7 @@ def _is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
-    """The leaves of a tree, one after the other."""
+    """The leaves of a tree, as an iterator."""
     if tree_is_leaf(tree, is_leaf):
         yield tree
         return
@@ -631,15 +631,15 @@ def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
 
 
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
-    """A tree without its leaves."""
+    """The structure of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
-    """The tree of this structure with these leaves; the two may come in either order.
+    """Makes the tree of this structure with these leaves. The arguments may be in either order.
 
     Raises:
-        ValueError: another number of leaves than the structure has.
+        ValueError: the number of leaves differs from the structure's.
         TypeError: neither is a structure.
     """
     if isinstance(leaves, TreeSpec) and not isinstance(treespec, TreeSpec):
@@ -648,17 +648,17 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
 
 
 def _columns(tree: PyTree, rests: Iterable[PyTree], is_leaf: IsLeaf) -> tuple[Any, TreeSpec]:
-    """Rows of what the trees have in a place, and the structure of the first."""
+    """The corresponding leaves of all trees, and the structure of the first."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return zip(leaves, *[spec.flatten_up_to(rest) for rest in rests], strict=True), spec
 
 
 def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> Any:
-    """The tree with each leaf replaced by what the function makes of it and of its place in the
-    others.
+    """Replaces each leaf by the function's result for it and the corresponding leaves of the other
+    trees.
 
     Raises:
-        ValueError: another tree has no such place.
+        ValueError: another tree lacks a corresponding leaf.
 
     Example:
         >>> from pygrad.utils._pytree import tree_map
@@ -672,7 +672,7 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Is
 def tree_map_(
     func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
 ) -> Any:
-    """Calls the function for each leaf as `tree_map` does, and returns the tree itself."""
+    """Calls the function for each leaf like `tree_map`, and returns the tree itself."""
     for row in _columns(tree, rests, is_leaf)[0]:
         func(*row)
     return tree
@@ -681,11 +681,11 @@ def tree_map_(
 def map_only(
     type_or_types_or_pred: Any, /
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """A decorator: anything but objects of the types, or for which the predicate holds, is passed
-    through.
+    """A decorator that restricts a function to objects of some types, or for which a predicate
+    holds; other objects are returned unchanged.
 
     Raises:
-        TypeError: neither types nor a function.
+        TypeError: an argument that is neither types nor a function.
     """
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
@@ -715,7 +715,7 @@ def tree_map_only(
     tree: PyTree,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """`tree_map` where only leaves of these types, or that a predicate holds for, are replaced."""
+    """`tree_map` that replaces only leaves of some types, or for which a predicate holds."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -726,7 +726,7 @@ def tree_map_only_(
     tree: PyTree,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """`tree_map_` for such leaves only."""
+    """`tree_map_` for leaves of some types, or for which a predicate holds."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -739,7 +739,7 @@ def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) 
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether the predicate holds for a leaf."""
+    """Whether the predicate holds for some leaf."""
     return not tree_all(lambda leaf: not pred(leaf), tree, is_leaf)
 
 
@@ -761,7 +761,7 @@ def tree_any_only(
     tree: PyTree,
     is_leaf: IsLeaf = None,
 ) -> bool:
-    """Whether the predicate holds for a leaf of these types."""
+    """Whether the predicate holds for some leaf of these types."""
     return tree_any(lambda leaf: isinstance(leaf, type_or_types) and pred(leaf), tree, is_leaf)
 
 
@@ -833,7 +833,7 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     return obj
 
 
-# ------------------------------------------------------------------ written structures
+# # ------------------------------------------------------------------ serialized structures
 
 
 class EnumEncoder(json.JSONEncoder):
@@ -913,12 +913,12 @@ def _check_protocol(protocol: Any) -> None:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A structure written as JSON, in PyTorch's form.
+    """Serializes a structure as JSON, in PyTorch's form.
 
     Raises:
         NotImplementedError: a type was registered without `serialized_type_name`.
         ValueError: an unknown protocol.
-        TypeError: no structure, or a context that JSON cannot hold.
+        TypeError: not a structure, or a context that JSON cannot represent.
 
     Example:
         >>> from pygrad.utils import _pytree
@@ -934,10 +934,10 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 @functools.lru_cache
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The structure that was written.
+    """Reads a serialized structure.
 
     Raises:
-        NotImplementedError: a type of it is not registered here.
+        NotImplementedError: it contains a type that is not registered.
         ValueError: an unknown protocol.
     """
     protocol, schema = json.loads(serialized)

@@ -28,7 +28,7 @@ _MISMATCH = (
     "on global state that changed between forward and backward."
 )
 packers: list[Callable[[Tensor], Any]] = []
-"""The pack hooks of the checkpoints that run, innermost last."""
+"""The pack hooks of the running checkpoints, innermost last."""
 _packed: list[list[Tensor]] = []
 """The tensors saved by each running op, innermost last."""
 
@@ -67,7 +67,7 @@ class _Scope(TorchDispatchMode):
             op: Any, args: Sequence[Any], kwargs: dict[str, Any], run: Callable[[], Any]
         ) -> Any:
             def asleep() -> Any:
-                was, self._asking = self._asking, True  # to what the op is made of
+                was, self._asking = self._asking, True  # ignore the ops that `op` is composed of
                 try:
                     return run() if outside is None else outside(op, args, kwargs, run)
                 finally:
@@ -106,12 +106,12 @@ class _Scope(TorchDispatchMode):
         args: Sequence[Any],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Call number `at` of an op."""
+        """Handles call number `at` of an op."""
         raise NotImplementedError
 
 
 class _VersionWrapper:
-    """A tensor that an op returned: a snapshot, and in "check" mode the tensor itself."""
+    """A tensor returned by an op: a snapshot, or in "check" mode the tensor itself."""
 
     def __init__(self, tensor: Tensor, keep: Callable[[Tensor], Any], checked: bool) -> None:
         plain = tensor.detach()
@@ -126,7 +126,7 @@ class _VersionWrapper:
         return found
 
     def get_val(self, allow_mutation: bool) -> Tensor:
-        """The tensor, as good as new."""
+        """The tensor for the recomputation, which requires a gradient if the original did."""
         if self._version < 0:
             found = self.val
         elif self._kept._version != self._version and not allow_mutation:

@@ -1,4 +1,4 @@
-"""Two tensors in each other's place: `torch.utils.swap_tensors`."""
+"""Exchange of two tensors: `torch.utils.swap_tensors`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..autograd.graph import get_gradient_edge
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Makes each of two tensors what the other is: elements, gradient, history, class, attributes.
-    What refers to one of the objects refers to the other's tensor afterwards.
+    """Exchanges two tensors: elements, gradient, history, class, attributes. References to either
+    object then refer to the other tensor.
 
     Raises:
-        RuntimeError: there are weak references to one, their classes have different slots, or the
+        RuntimeError: a tensor has weak references, their classes have different slots, or the
             engine uses one elsewhere: in a graph, or as the base of a view. Nothing has changed.
 
     Example:
@@ -33,7 +33,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     if names[0] != names[1]:
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     one, other = slots_of(t1), slots_of(t2)
-    release.drain_if_idle()  # what nobody has any more is counted as long as it waits
+    release.drain_if_idle()  # unreferenced tensors still count until they are released
     nodes = [_accumulator(t1, "t1"), _accumulator(t2, "t2")]
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
@@ -53,7 +53,7 @@ def _fill_slots(tensor: Tensor, had: dict[str, Any], gets: dict[str, Any]) -> No
 
 
 def _accumulator(tensor: Tensor, name: str) -> Any:
-    """The node of a leaf that a graph uses, whose gradients would go to the wrong tensor."""
+    """The accumulation node of a leaf in a graph; its gradients would go to the wrong tensor."""
     count = header.references_to(tensor._h)
     if count == 1:
         return None

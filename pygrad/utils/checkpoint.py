@@ -1,8 +1,8 @@
-"""Trading time for memory: a checkpointed function's tensors are not kept but computed again.
+"""Trading time for memory: a checkpointed function's tensors are recomputed instead of kept.
 
-Both kinds of PyTorch's: with `use_reentrant` the function is a node of the graph that runs a
-backward of its own; without it, what the function saves is left out by saved tensor hooks and
-computed again, as a whole, when the first of it is needed.
+Both of PyTorch's variants: with `use_reentrant` the function is one node of the graph, which runs
+its own backward. Without it, saved tensor hooks drop the tensors that the function saves; the whole
+function is recomputed when the first of them is needed.
 """
 
 from __future__ import annotations
@@ -53,37 +53,37 @@ Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 class CheckpointError(RuntimeError):
-    """The recomputation did not do what the forward did."""
+    """The recomputation differed from the forward."""
 
 
 # ------------------------------------------------------------------ devices
 
 
 class DefaultDeviceType:
-    """The device whose random state is kept besides the CPU's: there is none."""
+    """The device whose random state is also kept: always the CPU."""
 
     _default_device_type: str | None = None
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Names the device; nothing depends on it."""
+        """Sets the device's name, which has no effect."""
         DefaultDeviceType._default_device_type = device
 
     @staticmethod
     def get_device_type() -> str:
-        """The name that was set, at first "cpu"."""
+        """The name that was set, initially "cpu"."""
         return DefaultDeviceType._default_device_type or "cpu"
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """Random states of the devices of these tensors other than the CPU: none."""
+    """The random states of other devices than the CPU: always empty."""
     return [], []
 
 
 def set_device_states(
     devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
 ) -> None:
-    """Gives devices their random states again; there are no devices but the CPU.
+    """Would restore the random states of devices; there are none but the CPU.
 
     Raises:
         NotImplementedError: for any device.
@@ -124,7 +124,7 @@ _early_stop_for_all: bool | None = None
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Within the scope, overrides the `debug` argument of `checkpoint`; None does not."""
+    """Within the scope, overrides the `debug` argument of `checkpoint`, unless it is None."""
     global _debug_for_all
     before, _debug_for_all = _debug_for_all, enabled
     try:
@@ -159,8 +159,8 @@ def noop_context_fn() -> Contexts:
 
 
 class GraphExecGroup:
-    """Within the scope, a checkpointed function is computed again once at most, however many
-    backwards there are; they must not need the same saved tensor.
+    """Within the scope, a checkpointed function is recomputed at most once for all backwards. They
+    must not need the same saved tensor.
     """
 
     _current: GraphExecGroup | None = None
@@ -257,11 +257,11 @@ class CheckpointFunction(Function):
         return None, None, *[each.grad if isinstance(each, Tensor) else None for each in detached]
 
 
-# ------------------------------------------------------------------ without
+# # ------------------------------------------------------------------ without reentrant backward
 
 
 class _Enough(Exception):
-    """All that is needed has been computed again."""
+    """Everything that is needed has been recomputed."""
 
 
 def _describe(tensor: Tensor) -> dict[str, Any]:
@@ -388,7 +388,7 @@ class _Region:
         self._compare(run)
 
     def _again(self, run: Any, tensor: Tensor) -> Tensor:
-        """Puts what is saved now into the place of what was saved then."""
+        """Stores a recomputed tensor in the placeholder of the original one."""
         tensor = tensor.detach() if tensor.requires_grad else tensor
         at = self.counts[run]
         self.counts[run] += 1
@@ -398,7 +398,7 @@ class _Region:
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than "
                     f"during the original forward pass.\n{_TIP}"
                 )
-            self.lenient = True  # a backward inside of the function itself
+            self.lenient = True  # the function itself runs a backward
             return tensor
         place = self.places[at]()
         if place is not None:
@@ -492,23 +492,23 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Calls ``function(*args, **kwargs)``, keeping its arguments instead of what it saves.
+    """Calls ``function(*args, **kwargs)``, keeping its arguments instead of the tensors it saves.
 
     Args:
-        function: what to call now, and again in backward.
-        use_reentrant: whether the function is a node that runs a backward of its own; False is
-            better, but PyTorch's default is True, with a warning.
-        context_fn: gives two contexts, for the call and for the calls in backward.
-        determinism_check: "default" compares shape, dtype and device of what is saved again with
-            what was saved, "none" does not.
-        debug: log the operators, so that an error in backward shows those of both calls and where
-            they were called. A profile of the caller's own leaves no room for that log.
-        early_stop: stop the second call when all that is needed was computed.
-        kwargs: ``preserve_rng_state`` (default True: the second call draws the same random
-            numbers), all else goes to the function.
+        function: the function, called now, and again in backward.
+        use_reentrant: whether the function is one node that runs its own backward. False is better,
+            but PyTorch's default is True, with a warning.
+        context_fn: returns two contexts, for the call and for the calls in backward.
+        determinism_check: "default" compares shape, dtype and device of recomputed tensors with
+            those of the original ones, "none" does not.
+        debug: log the operators, so that an error in backward shows those of both calls with their
+            stacks. The log is empty while a profile of the caller is running.
+        early_stop: stop the recomputation once all needed tensors are there.
+        kwargs: ``preserve_rng_state`` (default True: the recomputation draws the same random
+            numbers); all others are passed to the function.
 
     Raises:
-        ValueError: arguments that do not go together.
+        ValueError: incompatible arguments.
         CheckpointError: in backward, if the function saves other tensors than before.
 
     Example:
@@ -564,13 +564,13 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Calls functions one after the other, all segments but the last checkpointed.
+    """Calls functions one after the other, with all segments but the last checkpointed.
 
     Args:
         functions: a Sequential or a list of functions.
-        segments: how many parts to divide them into.
-        input: what the first gets.
-        use_reentrant: as for `checkpoint`.
+        segments: the number of segments.
+        input: the argument of the first function.
+        use_reentrant: see `checkpoint`.
         kwargs: ``preserve_rng_state`` only.
 
     Example:

@@ -1,4 +1,4 @@
-"""The report of versions, system and processor that belongs to a report of a fault.
+"""A report of versions, system and processor, for bug reports.
 
 python -m pygrad -m torch.utils.collect_env
 """
@@ -25,7 +25,7 @@ def _package(name: str) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """The report, a fact a line.
+    """The report, one fact per line.
 
     Example:
         >>> get_pretty_env_info().splitlines()[1:3]

@@ -1,4 +1,4 @@
-"""Tensors to and from other libraries, by the array protocol of DLPack."""
+"""Exchange of tensors with other libraries by the array protocol DLPack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """The capsule of a tensor, which another library reads once.
+    """The capsule of a tensor, which another library can read once.
 
     Example:
         >>> import pygrad

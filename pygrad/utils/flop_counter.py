@@ -25,14 +25,14 @@ __all__ = ["FlopCounterMode", "register_flop_formula"]
 
 _aten = ops.aten
 flop_registry: Final[dict[Any, Callable[..., int]]] = {}
-"""By the packet of an op: operations of shapes, or of the arguments and the result."""
+"""The formulas by packet of an op: functions of shapes, or of arguments and result."""
 
 
 def register_flop_formula(
     targets: Any, get_raw: bool = False
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Says how many operations some ops are: a function of the shapes of the arguments and, as
-    ``out_shape``, of the result; with `get_raw` of the tensors, and ``out_val``.
+    """Registers the number of operations of some ops: a function of the shapes of the arguments
+    and, as ``out_shape``, of the result. With `get_raw` it gets the tensors, and ``out_val``.
     """
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
@@ -144,7 +144,7 @@ class FlopCounterMode(TorchDispatchMode):
         self._modules = ModuleTracker()
 
     def get_total_flops(self) -> int:
-        """All operations so far."""
+        """The total number of operations."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:

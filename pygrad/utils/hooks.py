@@ -1,4 +1,4 @@
-"""Handles of hooks, and hooks that are not saved with their tensors."""
+"""Handles of hooks, and warnings for hooks that are not saved with their tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._hooks import RemovableHandle as RemovableHandle
 
 
 def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a hook as one that is not expected to be saved with its tensor: no warning then.
+    """Marks a hook that need not be saved with its tensor, to avoid the warning.
 
     Example:
         >>> from pygrad.utils.hooks import unserializable_hook
@@ -23,7 +23,7 @@ def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def warn_if_has_hooks(tensor: Any) -> None:
-    """Warns of each hook in the tensor's ``_backward_hooks`` that is not marked.
+    """Warns about each unmarked hook in the tensor's ``_backward_hooks``.
 
     Example:
         >>> import pygrad
@@ -42,7 +42,7 @@ def warn_if_has_hooks(tensor: Any) -> None:
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        """`BackwardHook`, which needs modules that need this one."""
+        """Imports `BackwardHook` at first use, because its module needs this one."""
         if name == "BackwardHook":
             from ..nn._hooks import BackwardHook
 

@@ -1,4 +1,4 @@
-"""Older names of what `hub` has."""
+"""Older names of functions in `hub`."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class ModuleTracker:
         self._handles.clear()
 
     def _name_of(self, module: Module) -> str:
-        """The module's name; those below it get theirs when it is first asked for."""
+        """The module's name. The first call for a module also names its descendants."""
         if module not in self._names:
             self._names[module] = type(module).__name__
             self._name_children(module)
@@ -96,7 +96,7 @@ class ModuleTracker:
         self._on_gradients(output, lambda _: self._enter(name))
 
     def _on_gradients(self, values: Any, hook: Callable[[Any], None]) -> None:
-        """Calls the hook when the gradients of all tensors among the values are known."""
+        """Calls the hook when the gradients of all tensors in `values` are known."""
         leaves: Iterable[Any] = tree_leaves(values)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad]
         if tensors:
@@ -104,7 +104,7 @@ class ModuleTracker:
 
     def _enter(self, name: str) -> None:
         if self.is_bw and not self._has_callback:
-            # A module whose inputs need no gradients is left by the end of the backward.
+            # # The end of the backward removes modules whose inputs need no gradients.
             queue = pygrad.autograd.Variable._execution_engine.queue_callback
             queue(self._end_backward)
             self._has_callback = True

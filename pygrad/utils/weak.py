@@ -1,4 +1,4 @@
-"""Dictionaries whose keys are objects themselves, tensors for instance, and keep none alive."""
+"""Dictionaries with weak keys that are compared by identity, for example tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WeakRef = ref
 
 
 class WeakIdRef(weakref.ref[Any]):
-    """A weak reference that equals another if both are to one and the same object.
+    """A weak reference. Two are equal if they refer to the same object.
 
     Example:
         >>> import pygrad
@@ -56,7 +56,7 @@ class WeakIdRef(weakref.ref[Any]):
 
 
 class _WeakHashRef(weakref.ref[Any]):
-    """A weak reference that equals another if the objects are equal."""
+    """A weak reference. Two are equal if their objects are equal."""
 
     __slots__ = ("_hash",)
 
@@ -76,11 +76,11 @@ class _WeakHashRef(weakref.ref[Any]):
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
-    """A dictionary of objects themselves: equal ones are different keys. Who is gone has no entry.
+    """A dictionary with weak keys compared by identity. Entries of deleted keys disappear.
 
     Args:
-        dict: what to begin with.
-        ref_type: how keys are held.
+        dict: the initial entries.
+        ref_type: the type of the references to keys.
 
     Example:
         >>> import pygrad
@@ -136,11 +136,11 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return f"<{type(self).__name__} at {id(self):#x}>"
 
     def pop(self, key: Any, *args: Any) -> Any:
-        """Takes out an entry; gives its value, or the second argument if there is none."""
+        """Removes an entry and returns its value, or the second argument if there is none."""
         return self.data.pop(self.ref_type(key), *args)
 
     def update(self, dict: Any = None, **kwargs: Any) -> None:  # type: ignore[override]
-        """Puts in the entries of another dictionary, or of pairs."""
+        """Adds the entries of another dictionary, or of pairs."""
         super().update(() if dict is None else dict, **kwargs)
 
     def copy(self) -> WeakIdKeyDictionary:
@@ -162,7 +162,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return list(self.data)
 
     def popitem(self) -> tuple[Any, Any]:
-        """Takes an entry out."""
+        """Removes an entry."""
         while True:
             held, value = self.data.popitem()
             key = held()

@@ -1,4 +1,4 @@
-"""How long statements take, told with their spread, and compared in a table.
+"""Timing of statements, with the spread of the times, and comparisons in tables.
 
 Example:
     >>> import pygrad as torch

@@ -1,9 +1,9 @@
 """Datasets, samplers and the loader that turns them into batches, as in `torch.utils.data`.
 
-Everything here is bookkeeping over Python lists of indices: numbers are drawn, gathered and stacked
-by the engine. The order in which a loader draws from a generator is PyTorch's (first the seed that
-workers would get, then the sampler's), so that one `manual_seed` shuffles alike in both.
-Batches are loaded in the calling process, or by `num_workers` processes with engines of their own.
+The modules keep Python lists of indices; the engine draws, gathers and stacks numbers. The loader
+draws from a generator in PyTorch's order (first the seed for workers, then the sampler's), so that
+one `manual_seed` shuffles alike in both. Batches are loaded in the calling process, or by
+`num_workers` processes with their own engines.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The processes of a `DataLoader` with `num_workers`.
 
-Each has two pipes: one brings the numbered indices, one takes the batches away, pickled. Only the
-two processes hold their ends, so that an end of file is how either learns that the other is gone:
-that is also how workers are told to stop.
+Each has two pipes: one for numbered indices, one for pickled batches. Only the two processes hold
+the ends, so an end of file shows either that the other is gone. Closing a pipe is also the signal
+for a worker to stop.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from .dataloader import DataLoader
 
 _PATIENCE: Final = 5.0
-"""Seconds: for a worker to end before it is made to, and between two looks at whether it lives."""
+"""Seconds until a worker that does not end is terminated, and between checks that it is alive."""
 
 _our_ends: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
-"""This process's ends of its workers' pipes, which a fork copies: every worker closes them."""
+"""This process's ends of its workers' pipes. A fork copies them, so every worker closes them."""
 
 
 def context_of(value: Any) -> BaseContext:
-    """The multiprocessing context that a user means.
+    """The multiprocessing context for the user's argument.
 
     Raises:
-        ValueError: no start method of this system.
+        ValueError: an unknown start method.
         TypeError: neither a name nor a context.
     """
     if isinstance(value, str):
@@ -124,27 +124,27 @@ class _Failure:
     text: str
 
     def error(self) -> BaseException:
-        """An exception of the same type that tells the worker's traceback."""
+        """An exception of the same type with the worker's traceback in its text."""
         try:
             if issubclass(self.kind, KeyError):
                 return self.kind(_Verbatim(self.text))
             if getattr(self.kind, "message", None):
                 return cast("Callable[..., BaseException]", self.kind)(message=self.text)
             return self.kind(self.text)
-        except Exception:  # it wants other arguments
+        except Exception:  # its constructor takes other arguments
             return RuntimeError(self.text)
 
 
 @dataclass(frozen=True)
 class _Over:
-    """The worker's iterable dataset has no more."""
+    """The worker's iterable dataset is exhausted."""
 
 
 # ------------------------------------------------------------------ in the worker
 
 
 class _Sender:
-    """Sends from a thread, so that a full pipe keeps no worker from loading the next batch."""
+    """Sends from a thread, so that a full pipe does not keep the worker from loading."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -153,11 +153,11 @@ class _Sender:
         self._thread.start()
 
     def put(self, message: memoryview) -> None:
-        """Sends later."""
+        """Queues a message."""
         self._waiting.put(message)
 
     def finish(self) -> None:
-        """Returns when all was sent, or nobody reads any more."""
+        """Returns when all messages are sent, or the reader is gone."""
         self._waiting.put(None)
         self._thread.join()
 
@@ -241,7 +241,7 @@ def _work(
     indices: Connection,
     batches: Connection,
 ) -> None:
-    """The life of a worker."""
+    """The main function of a worker."""
     for end in list(_our_ends):
         end.close()
     sender = _Sender(batches)
@@ -257,7 +257,7 @@ def _work(
             elif (answer := service.answer(*message)) is not None:
                 sender.put(answer)
     except KeyboardInterrupt:
-        pass  # the process of the loader was interrupted as well, and says so
+        pass  # the loader's process was interrupted too, and reports it
     finally:
         sender.finish()
 
@@ -267,11 +267,11 @@ def _work(
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker as its loader sees it.
+    """The loader's view of a worker.
 
     Attributes:
-        active: whether it is given tasks: it lives, and its iterable dataset is not over.
-        n_tasks: how many it has.
+        active: whether it gets tasks: it is alive, and its iterable dataset is not exhausted.
+        n_tasks: the number of its tasks.
     """
 
     process: BaseProcess
@@ -282,7 +282,7 @@ class _Worker:
 
     @classmethod
     def start(cls, context: Any, number: int, n_workers: int, *job: Any) -> _Worker:
-        """A new process, in which `_work` runs."""
+        """Starts a process that runs `_work`."""
         indices_out, indices_in = context.Pipe(duplex=False)
         batches_out, batches_in = context.Pipe(duplex=False)
         _our_ends.update((indices_in, batches_out))
@@ -299,7 +299,7 @@ class _Worker:
         return cls(process, indices_in, batches_out)
 
     def send(self, message: Any) -> None:
-        """Sends to a worker; of one that is gone the loader learns when it waits for it."""
+        """Sends to a worker. If it is gone, the loader notices when it waits for the answer."""
         with contextlib.suppress(BrokenPipeError):
             self.indices.send_bytes(_pickled(message))
 
@@ -332,10 +332,10 @@ def _stop(workers: list[_Worker], owner: int) -> None:
 
 
 class Workers:
-    """The workers of one iterator, which end when it is over or forgotten.
+    """The workers of one iterator. They end when it is exhausted or deleted.
 
-    Tasks are numbered; `_tasks` has those that no answer came to, oldest first. Each worker
-    answers in order.
+    Tasks are numbered. `_tasks` has those without an answer, oldest first. Each worker answers in
+    order.
     """
 
     def __init__(self, loader: DataLoader[Any], fetcher: _fetch.Fetcher, base_seed: int) -> None:
@@ -361,7 +361,7 @@ class Workers:
         self._cycle = collections.deque(self._workers)
 
     def begin(self, indices: Iterator[Any]) -> None:
-        """The first pass, or with persistent workers the next one."""
+        """Begins the first pass, or with persistent workers the next one."""
         if self._n_sent:
             for worker in self._workers:
                 worker.active, worker.n_tasks = True, 0
@@ -376,9 +376,9 @@ class Workers:
         """The next batch.
 
         Raises:
-            StopIteration: there is none.
-            RuntimeError: a worker died, or `timeout` is over.
-            Exception: of a worker, with its traceback in the text.
+            StopIteration: there is no further batch.
+            RuntimeError: a worker died, or `timeout` has passed.
+            Exception: an exception of a worker, with its traceback in the text.
         """
         while self._tasks:
             number, answer = self._receive()
@@ -396,7 +396,7 @@ class Workers:
         raise StopIteration
 
     def _fill(self) -> None:
-        """Sends as many tasks as may be under way."""
+        """Sends tasks up to the limit of pending ones."""
         while len(self._tasks) < self._most_tasks:
             worker = self._next_worker()
             if worker is None:
@@ -434,13 +434,13 @@ class Workers:
                     number, answer = self._read(worker)
                     if number >= self._first_of_pass:
                         return number, answer
-                    break  # the answer to a task of a pass that was not finished
+                    break  # the answer to a task of an earlier pass
             else:
                 if time.monotonic() >= until:
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
 
     def _read(self, worker: _Worker) -> tuple[int, Any]:
-        """A message of a worker that has one, or is gone."""
+        """Reads a message of a worker with data; raises if the worker is gone."""
         try:
             if worker.batches.poll():
                 message: tuple[int, Any] = pickle.loads(worker.batches.recv_bytes())
@@ -454,7 +454,7 @@ class Workers:
         ) from cause
 
     def _retire(self, worker: _Worker) -> None:
-        """Gives a worker no more tasks in this pass, and those it has to nobody."""
+        """Gives a worker no more tasks in this pass, and drops its pending ones."""
         worker.active = False
         if not self._persistent:
             worker.indices.close()

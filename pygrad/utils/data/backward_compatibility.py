@@ -8,7 +8,7 @@ __all__: list[str] = []
 
 
 def worker_init_fn(worker_id: int) -> None:
-    """Nothing: a loader seeds and shares out by itself."""
+    """Does nothing: the loader seeds its workers itself."""
     warnings.warn(
         "Usage of backward_compatibility.worker_init_fn is deprecated as DataLoader automatically "
         "applies sharding in every worker",

@@ -1,4 +1,4 @@
-"""The loader, which turns samples into batches."""
+"""The loader, which makes batches of samples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _worker_init_fn_t = Callable[[int], None]
 
 
 class _DatasetKind:
-    """How a dataset gives samples: by number, or one after the other."""
+    """The kinds of datasets: indexed, or iterable."""
 
     Map = 0
     Iterable = 1
@@ -64,18 +64,18 @@ class DataLoader(Generic[T_co]):
     A loop over it is one pass; `len` is the number of batches. `batch_size=None` yields single
     samples. With `shuffle` the order is that of PyTorch after the same `manual_seed`.
 
-    With `num_workers` as many processes load batches ahead, `prefetch_factor` each (2 unless told),
-    for one pass, or with `persistent_workers` for all. Their generators are seeded from the
-    loader's draw and their number, then `worker_init_fn(number)` runs. `multiprocessing_context`
-    says how they start: a context, or "fork", "spawn" or "forkserver"; otherwise as
-    `multiprocessing` does. With "fork" they have the dataset without a copy; otherwise it, like
-    `collate_fn`, must be picklable. `in_order=False` takes what is ready first. A worker's
-    exception is raised here, with its traceback in the text. Tensors come by value: those with a
-    graph are refused.
+    With `num_workers`, that many processes load batches ahead, `prefetch_factor` each (default 2),
+    for one pass, or with `persistent_workers` for all passes. Their generators are seeded from the
+    loader's draw and their number; then `worker_init_fn(number)` runs. `multiprocessing_context`
+    selects their start: a context, or "fork", "spawn" or "forkserver"; by default that of
+    `multiprocessing`. With "fork" they share the dataset without a copy; otherwise it must be
+    picklable, as must `collate_fn`. `in_order=False` yields batches as they become ready. A
+    worker's exception is raised here, with its traceback in the text. Tensors are sent by value;
+    those with a graph are refused.
 
     Raises ValueError for options that exclude each other, as PyTorch does, and RuntimeError in a
-    pass when a worker dies or keeps the loader waiting for `timeout` seconds. `pin_memory` warns
-    that there is nothing to pin for.
+    pass when a worker dies or exceeds `timeout` seconds. `pin_memory` only issues a warning, since
+    there is no GPU.
 
     >>> from pygrad.utils.data import TensorDataset
     >>> data = TensorDataset(pygrad.arange(5))
@@ -174,7 +174,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """The context that workers start by; None: `multiprocessing`'s own."""
+        """The context that starts workers; None: that of `multiprocessing`."""
         return self._context
 
     @multiprocessing_context.setter
@@ -195,12 +195,12 @@ class DataLoader(Generic[T_co]):
         return kind(self)
 
     def check_worker_number_rationality(self) -> None:
-        """Warns where more workers are to start than can run at once."""
+        """Warns if there are more workers than can run at once."""
         _warn_of_too_many(self.num_workers)
 
     @property
     def _auto_collation(self) -> bool:
-        """Whether samples are joined to batches."""
+        """Whether samples are collated to batches."""
         return self.batch_sampler is not None
 
     @property
@@ -256,7 +256,7 @@ def _check_workers(
 
 
 def _warn_of_too_many(num_workers: int) -> None:
-    """Warns where more workers are to start than can run at once."""
+    """Warns if there are more workers than can run at once."""
     affinity = getattr(os, "sched_getaffinity", None)
     n_most = len(affinity(0)) if affinity is not None else os.cpu_count()
     if num_workers == 0 or (n_most is not None and num_workers <= n_most):
@@ -282,7 +282,7 @@ def _warn_of_too_many(num_workers: int) -> None:
 def _check_exclusive(
     batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
 ) -> None:
-    """Refuse options that decide the same twice."""
+    """Refuse options that exclude each other."""
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle")
     if batch_sampler is not None:
@@ -298,7 +298,7 @@ def _check_exclusive(
 
 
 def _refuse_order(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> None:
-    """An iterable dataset has its own order: refuse every option that would ask for another."""
+    """Refuse options that contradict the own order of an iterable dataset."""
     options = {
         "shuffle": shuffle or None,
         "sampler": sampler,
@@ -313,9 +313,9 @@ def _refuse_order(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> Non
 
 
 class _BaseDataLoaderIter(Iterator[Any]):
-    """One pass over a loader, or with persistent workers one after the other.
+    """One pass over a loader, or with persistent workers several passes.
 
-    Libraries give it loaders of their own; so it asks by PyTorch's names alone.
+    Libraries pass their own loaders, so only attributes of PyTorch's loader are used.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -328,7 +328,7 @@ class _BaseDataLoaderIter(Iterator[Any]):
             )
         self._index_sampler = loader._index_sampler
         self._indices = iter(self._index_sampler)
-        # PyTorch draws the seed here, with workers or without, before the sampler draws its own.
+        # # PyTorch draws the seed here, with or without workers, before the sampler draws its own.
         base_seed = _draw_seed(loader.generator)
         self._fetcher = Fetcher(
             loader.dataset,
@@ -350,7 +350,7 @@ class _BaseDataLoaderIter(Iterator[Any]):
         self._count_from_here(loader)
 
     def _begin(self, loader: DataLoader[Any]) -> None:
-        """A pass of the workers. Even for the first PyTorch asks the sampler once more."""
+        """Begins a pass of the workers. As in PyTorch even the first pass restarts the sampler."""
         assert self._workers is not None
         self._indices = iter(self._index_sampler)
         self._count_from_here(loader)
@@ -404,11 +404,11 @@ class _BaseDataLoaderIter(Iterator[Any]):
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """One that loads in the calling process."""
+    """An iterator that loads in the calling process."""
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """One that has workers."""
+    """An iterator with workers."""
 
 
 _InfiniteConstantSampler = _EndlessSampler

@@ -1,4 +1,4 @@
-"""Datasets: what can be indexed or iterated, and what is made of others."""
+"""Datasets: indexed ones, iterable ones, and combinations."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 class Dataset(Generic[T_co]):
-    """A map from an index to a sample. Subclasses give `__getitem__`, and `__len__` where known.
+    """A map from an index to a sample. Subclasses define `__getitem__`, and `__len__` if known.
 
-    A subclass may also give `__getitems__(indices) -> list of samples`, which a loader then calls
-    once a batch.
+    A subclass may also define `__getitems__(indices) -> list of samples`, which a loader then calls
+    once per batch.
 
     >>> class Squares(Dataset[int]):
     ...     def __len__(self): return 4
@@ -52,7 +52,9 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """A stream of samples: subclasses give `__iter__`. `a + b` is one stream after the other."""
+    """A stream of samples. Subclasses define `__iter__`. `a + b` yields the samples of a, then of
+    b.
+    """
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ChainDataset([self, other])
@@ -84,9 +86,10 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets of equal length side by side: tuple samples of positional ones, dicts of named ones.
+    """Datasets of equal length side by side: samples are tuples for positional ones, dicts for
+    named ones.
 
-    Raises ValueError for none, for both kinds at once, or for lengths that differ.
+    Raises ValueError for no datasets, for both kinds at once, or for lengths that differ.
     """
 
     datasets: tuple[Any, ...] | dict[str, Any]
@@ -150,7 +153,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
-        """How many samples there are up to the end of each dataset."""
+        """The cumulative numbers of samples up to the end of each dataset."""
         return list(itertools.accumulate([len(dataset) for dataset in sequence]))
 
     @property
@@ -177,7 +180,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[T_co]):
-    """Streams one after the other. Raises AssertionError when it meets a map-style dataset."""
+    """Streams one after the other. Raises AssertionError for a map-style dataset."""
 
     def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
         self.datasets = datasets
@@ -199,8 +202,8 @@ class ChainDataset(IterableDataset[T_co]):
 class Subset(Dataset[T_co]):
     """The samples of `dataset` at `indices`, in that order.
 
-    A subclass that overrides `__getitem__` must override `__getitems__` too, else making one raises
-    NotImplementedError: a loader would go past the override.
+    A subclass that overrides `__getitem__` must also override `__getitems__`, which a loader
+    prefers; else the constructor raises NotImplementedError.
 
     >>> from pygrad.utils.data import DataLoader
     >>> list(DataLoader(Subset(range(10), [7, 1, 4]), batch_size=3))
@@ -241,11 +244,11 @@ def random_split(
     lengths: Sequence[int | float],
     generator: pygrad.Generator | None = None,
 ) -> list[Subset[T]]:
-    """Cut a dataset at random into subsets of the given lengths, or of fractions that sum to 1.
+    """Split a dataset at random into subsets of the given lengths, or of fractions that sum to 1.
 
-    Fractions are rounded down, and what is left over is dealt out one each from the first on.
-    Without `generator` the default one shuffles. Raises ValueError for a fraction outside 0..1 and
-    for lengths that do not sum to the dataset's; warns about an empty part.
+    Fractions are rounded down, and the remainder is distributed one by one from the first subset
+    on. Without `generator` the default one shuffles. Raises ValueError for a fraction outside 0..1
+    and for lengths that do not sum to the dataset's; warns about an empty subset.
 
     >>> parts = random_split(range(10), [0.75, 0.25], pygrad.Generator().manual_seed(0))
     >>> [len(part) for part in parts]
@@ -284,7 +287,7 @@ def _split_lengths(total: int, fractions: Sequence[float]) -> list[int]:
 
 
 def _samples(dataset: Any, indices: list[Any]) -> list[Any]:
-    """The samples at `indices`, by the dataset's own batched form where it has one."""
+    """The samples at `indices`, by the dataset's `__getitems__` if it has one."""
     batched = getattr(dataset, "__getitems__", None)
     if callable(batched):
         return cast("list[Any]", batched(indices))

@@ -1,4 +1,4 @@
-"""`DistributedSampler`: each of several processes gets its share of a dataset."""
+"""`DistributedSampler`: divides a dataset among processes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler[int]):
-    """The indices of one of several processes, who all shuffle alike.
+    """The indices for one of several processes. All processes shuffle in the same order.
 
     Args:
-        dataset: what is sampled from.
-        num_replicas: how many processes there are; those of the process group unless told.
-        rank: which of them this is; likewise.
-        shuffle: in an order that `seed` and the epoch decide.
-        seed: the same in all processes.
-        drop_last: leave out the rest that does not divide; else repeat the first indices.
+        dataset: the dataset.
+        num_replicas: the number of processes; by default that of the process group.
+        rank: the number of this process; by default its rank.
+        shuffle: whether to shuffle, in an order that depends on `seed` and the epoch.
+        seed: must be the same in all processes.
+        drop_last: drop the remainder of the division; else repeat the first indices.
 
     Raises:
-        ValueError: a rank that is none of them; neither arguments nor a process group.
+        ValueError: a rank out of range; neither arguments nor a process group.
 
     Example:
         >>> from pygrad.utils.data.distributed import DistributedSampler
@@ -78,5 +78,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Shuffle otherwise from here on."""
+        """Sets the epoch, which changes the order of shuffling."""
         self.epoch = epoch

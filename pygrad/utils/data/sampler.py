@@ -26,7 +26,9 @@ T = TypeVar("T")
 
 
 class Sampler(Generic[T_co]):
-    """An order in which to visit a dataset. Subclasses give `__iter__`, and `__len__` if known."""
+    """An order in which to visit a dataset. Subclasses define `__iter__`, and `__len__` if
+    known.
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError
@@ -54,9 +56,9 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Indices at random: a permutation, or independent draws with `replacement`.
 
-    `num_samples` asks for fewer or more than the dataset holds. Without `generator`, each pass
-    seeds one of its own from the default generator. Raises TypeError for a `replacement` that is
-    no bool, ValueError for a `num_samples` that is no positive int.
+    `num_samples` may be less or more than the dataset's length. Without `generator`, each pass
+    seeds a new one from the default generator. Raises TypeError for a `replacement` that is no
+    bool, ValueError for a `num_samples` that is no positive int.
     """
 
     data_source: Sized
@@ -85,7 +87,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices a pass yields: what was asked for, else the dataset's present length."""
+        """The number of indices in a pass: `num_samples`, or the dataset's current length."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -95,7 +97,7 @@ class RandomSampler(Sampler[int]):
             generator = pygrad.Generator()
             generator.manual_seed(_draw_seed(None))
         if self.replacement:
-            # PyTorch draws in blocks of 32, which shows where the generator stands afterwards.
+            # # PyTorch draws in blocks of 32, which affects the generator's state afterwards.
             for start in range(0, self.num_samples, 32):
                 count = min(32, self.num_samples - start)
                 draws = pygrad.randint(n, (count,), dtype=pygrad.int64, generator=generator)
@@ -128,7 +130,8 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` indices drawn with chances proportional to `weights`, which need not sum to 1.
+    """`num_samples` indices drawn with probabilities proportional to `weights`, which need not sum
+    to 1.
 
     Raises ValueError for weights that are not one-dimensional, a `num_samples` that is no positive
     int, and a `replacement` that is no bool.
@@ -174,7 +177,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of another sampler in lists of `batch_size`, the last one shorter or dropped.
+    """The indices of another sampler in lists of `batch_size`. The last list is shorter or dropped.
 
     Raises ValueError for a `batch_size` that is no positive int and a `drop_last` that is no bool.
 

@@ -1,4 +1,4 @@
-"""The files that TensorBoard's projector reads: vectors, labels and pictures of points."""
+"""The files of TensorBoard's projector: vectors, labels and images of points."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ._utils import make_grid
 def make_tsv(
     metadata: Sequence[Any], save_path: str, metadata_header: Sequence[str] | None = None
 ) -> None:
-    """Writes ``metadata.tsv``: a line of labels for each point, under a line of their names.
+    """Writes ``metadata.tsv``: a line of labels for each point, after a header with their names.
 
     Args:
-        metadata: for each point a label, or with a header a tuple of labels.
+        metadata: a label for each point, or with a header a tuple of labels.
         save_path: the folder.
         metadata_header: names of the labels.
     """
@@ -34,7 +34,7 @@ def make_tsv(
 
 
 def make_sprite(label_img: Any, save_path: str) -> None:
-    """Writes ``sprite.png``: pictures [N, C, H, W] between 0 and 1 as one square image."""
+    """Writes ``sprite.png``: images [N, C, H, W] between 0 and 1 as one square image."""
     from PIL import Image
 
     pictures = make_np(label_img)

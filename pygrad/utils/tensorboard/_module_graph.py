@@ -1,4 +1,4 @@
-"""The ops that one call of a module runs, as a graph that TensorBoard draws."""
+"""The ops of one call of a module, as a graph for TensorBoard."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def module_graph(model: Module, args: Sequence[Any]) -> tuple[Any, Any]:
-    """Calls ``model(*args)`` without gradients; returns a ``GraphDef`` of what it ran, and the
+    """Calls ``model(*args)`` without gradients; returns a ``GraphDef`` of its ops, and the
     ``RunMetadata``, which names the device.
 
-    A node is an input, a parameter or buffer, an op, or an output. Its name begins with the modules
-    it was run in, which TensorBoard shows as boxes. PyTorch shows the calls of TorchScript instead,
-    for example ``aten::linear`` where this graph has ``aten::addmm``.
+    A node is an input, a parameter or buffer, an op, or an output. Its name begins with the names
+    of the modules around it, which TensorBoard shows as boxes. PyTorch shows the calls of
+    TorchScript instead, for example ``aten::linear`` where this graph has ``aten::addmm``.
     """
     recorder = _Recorder(model)
     for number, leaf in enumerate(tree_leaves(args)):
@@ -46,7 +46,7 @@ def module_graph(model: Module, args: Sequence[Any]) -> tuple[Any, Any]:
 
 
 class _Recorder(TorchDispatchMode):
-    """A mode that adds a node for each op; `scopes` tells it which modules are running."""
+    """A mode that adds a node for each op; `scopes` has the labels of the running modules."""
 
     def __init__(self, model: Module) -> None:
         super().__init__()
@@ -54,19 +54,19 @@ class _Recorder(TorchDispatchMode):
         self._model = model
         self._scope: list[str] = []
         self._makers: dict[int, str] = {}
-        self._alive: list[Tensor] = []  # so that none has the identity of one that is gone
+        self._alive: list[Tensor] = []  # keeps tensors alive, so that their ids stay unique
         self._times: Counter[str] = Counter()
         held = [*model.named_parameters(), *model.named_buffers()]
         self._held = {id(tensor): name for name, tensor in held}
 
     def scopes(self) -> Any:
-        """A context in which the names of running modules are known."""
+        """A context in which the names of running modules are tracked."""
         return _Scopes(self._model, self._scope)
 
     def add(
         self, name: str, kind: str, operands: Sequence[Tensor], result: Tensor | None = None
     ) -> None:
-        """Adds a node; later ones have it as input where they read `result`."""
+        """Adds a node; later nodes that read `result` get it as an input."""
         node = NodeDef(name=name, op=kind, input=[self._maker(each) for each in operands])
         shown = operands[0] if result is None else result
         dimensions = [TensorShapeProto.Dim(size=size) for size in shown.shape]
@@ -78,7 +78,7 @@ class _Recorder(TorchDispatchMode):
             self._alive.append(result)
 
     def _maker(self, tensor: Tensor) -> str:
-        """The node that a tensor comes from; one is made for parameters, buffers and constants."""
+        """The node that produced a tensor. Makes one for parameters, buffers and constants."""
         if id(tensor) not in self._makers:
             name = self._held.get(id(tensor))
             if name is None:
@@ -90,7 +90,7 @@ class _Recorder(TorchDispatchMode):
         return self._makers[id(tensor)]
 
     def _unused(self, short: str) -> str:
-        """A name in the running module that no node has."""
+        """An unused name in the running module."""
         name = "/".join([*self._scope, short])
         self._times[name] += 1
         return name if self._times[name] == 1 else f"{name}_{self._times[name] - 1}"
@@ -112,7 +112,7 @@ def _label(module: Module, name: str) -> str:
 
 
 def _scope_of(model: Module, path: str) -> list[str]:
-    """The labels of a module and of those that hold it."""
+    """The labels of a module and of the modules around it."""
     labels, module = [type(model).__name__], model
     for name in filter(None, path.split(".")):
         module = getattr(module, name)
@@ -121,7 +121,7 @@ def _scope_of(model: Module, path: str) -> list[str]:
 
 
 class _Scopes:
-    """Keeps a list of the labels of the running modules up to date, by hooks."""
+    """Keeps a list of the running modules' labels up to date, by hooks."""
 
     def __init__(self, model: Module, scope: list[str]) -> None:
         self._model, self._scope = model, scope

@@ -1,4 +1,4 @@
-"""Images and videos in the arrangements that summaries have them in."""
+"""Arrangement of images and videos for summaries."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def make_grid(I: Array, ncols: int = 8) -> Array:  # noqa: E741
     """Images [N, C, H, W] side by side in one image [3, rows * H, columns * W].
 
     Args:
-        I: images of one channel, which is repeated, or of three.
-        ncols: the most images in a row.
+        I: images with three channels, or with one channel, which is repeated.
+        ncols: the greatest number of images in a row.
     """
     if not (isinstance(I, np.ndarray) and I.ndim == 4 and I.shape[1] in (1, 3)):
         raise AssertionError("Input should be a 4D numpy array with 3 channels")
@@ -57,7 +57,7 @@ def convert_to_HWC(tensor: Array, input_format: str) -> Array:
     """An image, or a batch of images as a grid, with its dimensions in the order H, W, C.
 
     Args:
-        tensor: 2 to 4 dimensions. Without channels, or with one, the result has three equal ones.
+        tensor: 2 to 4 dimensions. An image without channels, or with one, becomes gray with three.
         input_format: a letter for each dimension, of N, C, H and W.
     """
     if len(set(input_format)) != len(input_format):
@@ -86,7 +86,7 @@ def convert_to_HWC(tensor: Array, input_format: str) -> Array:
 def _prepare_video(V: Array) -> Array:
     """Videos [N, T, C, H, W] side by side in one [T, rows * H, columns * W, C].
 
-    uint8 becomes float32 between 0 and 1. There are as many places as the next power of two.
+    uint8 becomes float32 between 0 and 1. The grid has the next power of two of places.
     """
     n_videos, n_frames, channels, height, width = V.shape
     if V.dtype == np.uint8:

@@ -1,6 +1,6 @@
-"""Summaries: the records of a log, as TensorBoard's plugins read them.
+"""Summaries: the records of a log, in the form that TensorBoard's plugins read.
 
-Each function returns a protocol buffer ``Summary`` with one value. Their forms are those of
+Each function returns a protocol buffer ``Summary`` with one value. The forms are those of
 ``tensorboard.compat.proto`` and of the plugins under ``tensorboard.plugins``.
 """
 
@@ -31,7 +31,7 @@ from ._utils import Array, _prepare_video, convert_to_HWC
 
 _logger: Final = logging.getLogger(__name__)
 _LEAST_COUNT: Final = 1e-7
-"""Put in the place of a zero that something is divided by."""
+"""Replaces a divisor of zero."""
 _MOST_THRESHOLDS: Final = 127
 
 
@@ -69,7 +69,7 @@ def scalar(
     Args:
         name: its tag.
         tensor: a number, or a tensor or array of one element.
-        collections: makes no difference.
+        collections: ignored.
         new_style: write a tensor of the plugin "scalars" instead of a ``simple_value``.
         double_precision: with `new_style`, keep float64.
     """
@@ -119,14 +119,14 @@ _FIELDS: Final = {
     _dtypes.complex128: ("dcomplex_val", "DT_COMPLEX128", _complex_parts),
     _dtypes.bool_: ("bool_val", "DT_BOOL", _elements),
 }
-"""By dtype: the field of a TensorProto, the name of the type there, and how its values are had."""
+"""For each dtype: the field of a TensorProto, its type name, and the conversion of values."""
 
 
 def tensor_proto(tag: str, tensor: Tensor) -> Any:
-    """All elements of a tensor, with its shape and dtype; half types by their 16 bits.
+    """All elements of a tensor, with shape and dtype; half types as 16-bit words.
 
     Raises:
-        ValueError: the dtype has no form there, or the tensor has more than 2 GB.
+        ValueError: TensorProto has no such dtype, or the tensor has more than 2 GB.
     """
     if tensor.numel() * tensor.itemsize >= 2**31:
         raise ValueError("tensor is bigger than protocol buffer's hard limit of 2GB in size")
@@ -151,7 +151,7 @@ def histogram_raw(
     bucket_limits: Any,
     bucket_counts: Any,
 ) -> Any:
-    """A histogram that is counted already: `bucket_limits` are the upper ends of the buckets."""
+    """A histogram of given counts; `bucket_limits` are the upper limits of the buckets."""
     histo = HistogramProto(
         min=min,
         max=max,
@@ -165,21 +165,21 @@ def histogram_raw(
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
-    """How often values lie in each bucket; see `make_histogram`."""
+    """A histogram of values; see `make_histogram`."""
     histo = make_histogram(make_np(values).astype(float), bins, max_bins)
     return _one(tag=name, histo=histo)
 
 
 def make_histogram(values: Array, bins: Any, max_bins: int | None = None) -> Any:
-    """Counts values in buckets, without the empty ones at both ends.
+    """Counts values in buckets; drops the empty ones at both ends.
 
     Args:
         values: any shape, at least one element.
-        bins: as `numpy.histogram` takes them.
-        max_bins: buckets beside each other are joined until there are about as many.
+        bins: an argument of `numpy.histogram`.
+        max_bins: neighboring buckets are merged until about this number is left.
 
     Raises:
-        ValueError: there is no element, or none lies in a bucket.
+        ValueError: there are no elements, or none is in a bucket.
     """
     if values.size == 0:
         raise ValueError("The input has no element.")
@@ -193,7 +193,7 @@ def make_histogram(values: Array, bins: Any, max_bins: int | None = None) -> Any
     if filled.size == 0:
         raise ValueError("The histogram is empty, please file a bug report.")
     first, last = int(filled[0]), int(filled[-1])
-    # The first bucket ends where the counted ones begin: it is there for its limit, and empty.
+    # # The first bucket is empty: it only gives the lower limit of the next one.
     return HistogramProto(
         min=values.min(),
         max=values.max(),
@@ -243,7 +243,7 @@ def image_boxes(
 
     Args:
         tag: its name.
-        tensor_image: as `image` takes it.
+        tensor_image: see `image`.
         tensor_boxes: [N, 4], each (xmin, ymin, xmax, ymax) in pixels.
         rescale: the factor of its height and width.
         dataformats: a letter for each dimension of the image.
@@ -350,7 +350,7 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
 
     Args:
         tag: its name.
-        tensor: [L] or [1, L], from -1 to 1; what is beyond is clipped, with a printed warning.
+        tensor: [L] or [1, L], from -1 to 1; values beyond are clipped, with a printed warning.
         sample_rate: samples in a second.
     """
     array = make_np(tensor).squeeze()
@@ -408,8 +408,8 @@ def pr_curve_raw(
         fn: false negatives.
         precision: tp / (tp + fp).
         recall: tp / (tp + fn).
-        num_thresholds: how many thresholds, at most 127.
-        weights: makes no difference.
+        num_thresholds: the number of thresholds, at most 127.
+        weights: ignored.
     """
     rows = np.stack([np.asarray(row) for row in (tp, fp, tn, fn, precision, recall)])
     return _pr_curve(tag, rows, min(num_thresholds, _MOST_THRESHOLDS))
@@ -422,10 +422,10 @@ def pr_curve(
 
     Args:
         tag: its name.
-        labels: whether each is true.
-        predictions: of each, the probability that it is true.
-        num_thresholds: how many thresholds, at most 127.
-        weights: what each counts; 1 if None.
+        labels: the true label of each element, as a bool.
+        predictions: the predicted probability of each element.
+        num_thresholds: the number of thresholds, at most 127.
+        weights: the weight of each element; 1 if None.
     """
     num_thresholds = min(num_thresholds, _MOST_THRESHOLDS)
     rows = compute_curve(labels, predictions, num_thresholds, weights)
@@ -500,15 +500,15 @@ def mesh(
     display_name: str | None = None,
     description: str | None = None,
 ) -> Any:
-    """Points in space, with faces between them.
+    """A cloud of points, with optional faces between them.
 
     Args:
         tag: its name.
         vertices: [B, N, 3].
         colors: [B, N, 3] from 0 to 255, or None.
-        faces: [B, M, 3], numbers of vertices, or None.
+        faces: [B, M, 3], indices of vertices, or None.
         config_dict: a configuration of three.js, or None.
-        display_name: what TensorBoard calls it.
+        display_name: the name in TensorBoard.
         description: a text in Markdown.
     """
     kinds = MeshPluginData
@@ -546,13 +546,13 @@ def hparams(
 
     Args:
         hparam_dict: numbers, texts, truth values or tensors of one element, by name.
-        metric_dict: its keys name the metrics.
-        hparam_domain_discrete: by name, the values that a hyperparameter may have.
+        metric_dict: the keys are the names of metrics.
+        hparam_domain_discrete: the allowed values of hyperparameters, by name.
 
     Raises:
         TypeError: one of the arguments is no dictionary, or a domain is not a list of values of
             its hyperparameter's type.
-        ValueError: a hyperparameter is of none of the types.
+        ValueError: a hyperparameter has another type.
     """
     for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
         if not isinstance(given, dict):

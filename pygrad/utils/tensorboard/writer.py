@@ -26,13 +26,13 @@ __all__ = ["FileWriter", "SummaryWriter"]
 
 
 class FileWriter:
-    """Writes events to a file in a folder, in a thread of its own.
+    """Writes events to a file in a folder, in a separate thread.
 
     Args:
-        log_dir: the folder; it is made if it is not there.
-        max_queue: how many events may wait for the thread before `add_event` does.
-        flush_secs: after how many seconds what was added is brought to the disk.
-        filename_suffix: put behind the file's name.
+        log_dir: the folder, which is created if it does not exist.
+        max_queue: the number of waiting events at which `add_event` blocks.
+        flush_secs: the interval in seconds between writes to the disk.
+        filename_suffix: appended to the file's name.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class FileWriter:
         return folder
 
     def add_event(self, event: Any, step: Any = None, walltime: float | None = None) -> None:
-        """Adds an event, as of now or of `walltime`, in seconds since 1970."""
+        """Adds an event with the current time or `walltime`, in seconds since 1970."""
         event.wall_time = time.time() if walltime is None else walltime
         if step is not None:
             event.step = int(step)
@@ -71,32 +71,34 @@ class FileWriter:
         self.add_event(Event(graph_def=graph.SerializeToString()), None, walltime)
 
     def flush(self) -> None:
-        """Brings all events to the disk."""
+        """Writes all events to the disk."""
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Brings all events to the disk and closes the file."""
+        """Writes all events to the disk and closes the file."""
         self.event_writer.close()
 
     def reopen(self) -> None:
-        """Begins another file in the folder, after `close`."""
+        """Begins a new file in the folder, after `close`."""
         self.event_writer.reopen()
 
 
 class SummaryWriter:
-    """Writes what TensorBoard shows: scalars, images, histograms, texts and more.
+    """Writes logs for TensorBoard: scalars, images, histograms, texts and more.
 
     Args:
-        log_dir: the folder of the events; ``runs/`` with the time, the host's name and `comment` if
-            None.
-        comment: put behind that name; with a `log_dir` it makes no difference.
-        purge_step: TensorBoard hides what was logged before from this step on, as after a crash.
-        max_queue: how many events may wait before a call does.
-        flush_secs: after how many seconds what was added is brought to the disk.
-        filename_suffix: put behind the names of files of events.
+        log_dir: the folder of the events; by default a folder in ``runs/`` named by the time, the
+            host's name and `comment`.
+        comment: appended to that name; ignored if `log_dir` is given.
+        purge_step: makes TensorBoard hide earlier events from this step on, for example after a
+            crash.
+        max_queue: the number of waiting events at which a call blocks.
+        flush_secs: the interval in seconds between writes to the disk.
+        filename_suffix: appended to the names of event files.
 
-    The methods have PyTorch's arguments. ``tag`` is the name under which TensorBoard shows the
-    value, ``global_step`` its step, and ``walltime`` its time in seconds since 1970, now if None.
+    The methods have PyTorch's arguments. ``tag`` is the name of the value in TensorBoard,
+    ``global_step`` its step, and ``walltime`` its time in seconds since 1970, by default the
+    current time.
 
     Example:
         >>> import tempfile
@@ -132,7 +134,7 @@ class SummaryWriter:
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
-        """The writer of the folder's own file; after `close` a new one."""
+        """The writer of the folder's file; makes a new one after `close`."""
         if self.file_writer is None or self.all_writers is None:
             self.file_writer = self._open(str(self.log_dir))
             self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
@@ -167,8 +169,8 @@ class SummaryWriter:
     ) -> None:
         """Adds one number: a tensor or array of one element, or a number of Python.
 
-        With `new_style` it is written as a tensor, which is read faster; `double_precision` then
-        keeps float64.
+        With `new_style` it is written as a tensor, which TensorBoard reads faster;
+        `double_precision` then keeps float64.
         """
         made = summary.scalar(
             tag, scalar_value, new_style=new_style, double_precision=double_precision
@@ -182,7 +184,7 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Adds several numbers to one chart; each is written to a folder of its own."""
+        """Adds several numbers to one chart. Each is written to its own folder."""
         walltime = time.time() if walltime is None else walltime
         folder = self._get_file_writer().get_logdir()
         assert self.all_writers is not None
@@ -207,12 +209,12 @@ class SummaryWriter:
         run_name: str | None = None,
         global_step: Any = None,
     ) -> None:
-        """Adds hyperparameters and what came of them, as a run in a folder below.
+        """Adds hyperparameters and the resulting metrics, as a run in a subfolder.
 
         Args:
             hparam_dict: numbers, texts or truth values, by name.
             metric_dict: numbers, by name.
-            hparam_domain_discrete: the values that a hyperparameter may have, by name.
+            hparam_domain_discrete: the allowed values of hyperparameters, by name.
             run_name: the folder; the time in seconds if None.
             global_step: the step.
         """
@@ -243,10 +245,10 @@ class SummaryWriter:
             tag: its name.
             values: a tensor or an array.
             global_step: the step.
-            bins: "tensorflow" (each bucket is a tenth wider than the one before), or what
-                `numpy.histogram` takes.
+            bins: "tensorflow" (each bucket is a tenth wider than the previous one), or an argument
+                of `numpy.histogram`.
             walltime: the time.
-            max_bins: buckets beside each other are joined until there are about as many.
+            max_bins: neighboring buckets are merged until about this number is left.
         """
         if isinstance(bins, str) and bins == "tensorflow":
             bins = self.default_bins
@@ -265,10 +267,10 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Adds a histogram that is counted already.
+        """Adds a histogram of given counts.
 
         Raises:
-            ValueError: there are not as many counts as limits.
+            ValueError: the numbers of counts and of limits differ.
         """
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
@@ -305,7 +307,7 @@ class SummaryWriter:
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Adds a curve of precision and recall that is counted already."""
+        """Adds a curve of precision and recall from given counts."""
         made = summary.pr_curve_raw(
             tag,
             true_positive_counts,
@@ -341,7 +343,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Adds images, as one in which they lie side by side."""
+        """Adds several images, joined side by side in one image."""
         made = summary.image(tag, img_tensor, dataformats=dataformats)
         self._add(made, global_step, walltime)
 
@@ -372,7 +374,7 @@ class SummaryWriter:
         close: bool = True,
         walltime: float | None = None,
     ) -> None:
-        """Adds a figure of matplotlib, or a list of them, and closes them unless told not to."""
+        """Adds a figure of matplotlib, or a list of figures; closes them by default."""
         formats = "NCHW" if isinstance(figure, list) else "CHW"
         self.add_image(tag, figure_to_image(figure, close), global_step, walltime, formats)
 
@@ -416,10 +418,10 @@ class SummaryWriter:
         """Adds the graph of the ops that a module runs for some input.
 
         Args:
-            model: the module; it is called once, in the mode (training or not) that it has.
+            model: the module; it is called once, in its current mode (training or not).
             input_to_model: its argument, or a tuple of its arguments.
             verbose: print the graph.
-            use_strict_trace: makes no difference, since ops are recorded as they run.
+            use_strict_trace: ignored, since ops are recorded as they run.
         """
         args = input_to_model if isinstance(input_to_model, tuple) else (input_to_model,)
         graph, metadata = module_graph(model, args)
@@ -435,7 +437,7 @@ class SummaryWriter:
 
     @staticmethod
     def _encode(rawstr: str) -> str:
-        """A tag as the name of a folder: ``a/b`` becomes ``a%2fb``."""
+        """A tag as a folder name: ``a/b`` becomes ``a%2fb``."""
         kept = "-_.~"
         return "".join(
             character
@@ -491,19 +493,19 @@ class SummaryWriter:
     def add_custom_scalars_multilinechart(
         self, tags: Sequence[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """Has one chart show several tags."""
+        """Adds a chart that shows several tags."""
         self.add_custom_scalars({category: {title: ["Multiline", tags]}})
 
     def add_custom_scalars_marginchart(
         self, tags: Sequence[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """Has one chart show a value between its bounds: three tags, value, lower and upper."""
+        """Adds a chart that shows a value between bounds: three tags, value, lower and upper."""
         if len(tags) != 3:
             raise AssertionError("len(tags) != 3")
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
-        """Says which scalars share a chart; see `summary.custom_scalars`."""
+        """Adds a layout of charts; see `summary.custom_scalars`."""
         self._add(summary.custom_scalars(layout), None, None)
 
     def add_mesh(
@@ -516,18 +518,18 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Adds points in space, with faces between them; see `summary.mesh`."""
+        """Adds a cloud of points; see `summary.mesh`."""
         self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
-    # -------------------------------------------------------------- the end
+    # # -------------------------------------------------------------- closing
 
     def flush(self) -> None:
-        """Brings all events to the disk."""
+        """Writes all events to the disk."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
 
     def close(self) -> None:
-        """Brings all events to the disk and closes the files."""
+        """Writes all events to the disk and closes the files."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
             writer.close()
@@ -541,7 +543,7 @@ class SummaryWriter:
 
 
 def _default_bins() -> list[float]:
-    """Limits of buckets on both sides of 0, each a tenth farther than the one before it."""
+    """Bucket limits on both sides of 0, each a tenth farther than the previous one."""
     limit, limits = 1e-12, []
     while limit < 1e20:
         limits.append(limit)

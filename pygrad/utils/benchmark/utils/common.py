@@ -1,4 +1,4 @@
-"""Measurements of a statement, and numbers as people read them."""
+"""Measurements of a statement, and formatting of numbers."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Measurement:
     Attributes:
         number_per_run: the number of executions per run.
         raw_times: the seconds of each run.
-        task_spec: what was measured; its fields are also attributes.
-        metadata: whatever the user likes.
+        task_spec: the measured task; its fields are also attributes.
+        metadata: any data of the user.
 
     Example:
         >>> from pygrad.utils.benchmark import Measurement, TaskSpec
@@ -96,22 +96,22 @@ class Measurement:
 
     @property
     def times(self) -> list[float]:
-        """The seconds of the statement, each time."""
+        """The seconds per execution of each run."""
         return [each / self.number_per_run for each in self.raw_times]
 
     @property
     def median(self) -> float:
-        """The middle of the times."""
+        """The median of the times."""
         return self._quantile(0.5)
 
     @property
     def mean(self) -> float:
-        """Their mean."""
+        """The mean of the times."""
         return math.fsum(self.times) / len(self.raw_times)
 
     @property
     def iqr(self) -> float:
-        """How far the middle half of them spreads."""
+        """The interquartile range of the times."""
         return self._quantile(0.75) - self._quantile(0.25)
 
     def _quantile(self, share: float) -> float:
@@ -123,7 +123,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """About how many figures of the median mean something, by the spread of the middle half."""
+        """An estimate of the median's significant figures, from the interquartile range."""
         times = sorted(self.times)
         middle = times[len(times) // 4 : math.ceil(3 * len(times) / 4)]
         interval = 1.645 * statistics.pstdev(middle) / math.sqrt(len(middle))
@@ -132,11 +132,11 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times spread too far."""
+        """Whether the spread of the times warrants a warning."""
         return not self.meets_confidence()
 
     def meets_confidence(self, threshold: float = _IQR_WARN_THRESHOLD) -> bool:
-        """Whether the middle half spreads less than this share of the median."""
+        """Whether the interquartile range is below this share of the median."""
         return self.iqr / self.median < threshold
 
     @property
@@ -185,7 +185,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """The measurements of one task as one."""
+        """Merges the measurements of each task into one."""
         groups: dict[TaskSpec, list[float]] = {}
         for each in measurements:
             groups.setdefault(each.task_spec, []).extend(each.times)
@@ -193,7 +193,7 @@ class Measurement:
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit in which a time reads best, and its seconds.
+    """The best unit for a time, and the unit's seconds.
 
     Example:
         >>> select_unit(0.002)
@@ -210,7 +210,7 @@ def unit_to_english(u: str) -> str:
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """A number with so many figures.
+    """Rounds a number to some significant figures.
 
     Example:
         >>> trim_sigfig(3.14159, 3)
@@ -223,13 +223,13 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """The elements, each once, in order."""
+    """The distinct elements, in order."""
     return list(dict.fromkeys(elements))
 
 
 @contextlib.contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """A block with so many threads."""
+    """A block with a number of threads."""
     before = get_num_threads()
     try:
         set_num_threads(n)

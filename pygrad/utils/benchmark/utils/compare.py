@@ -21,7 +21,7 @@ _SHADES: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 
 class Colorize(enum.Enum):
-    """Whether numbers are shaded by how they compare with the best of their column or row."""
+    """Whether to color numbers by comparison with the best of their column or row."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -29,13 +29,13 @@ class Colorize(enum.Enum):
 
 
 class Compare:
-    """Measurements as tables: one a label, a row a sub-label, a column a description.
+    """Measurements as tables: one table per label, a row per sub-label, a column per description.
 
     Args:
         results: the measurements.
 
     Raises:
-        ValueError: something else is among them.
+        ValueError: an element is no measurement.
 
     Example:
         >>> from pygrad.utils.benchmark import Compare, Measurement, TaskSpec
@@ -61,15 +61,15 @@ class Compare:
             self._results.append(each)
 
     def trim_significant_figures(self) -> None:
-        """Shows as many figures as mean something."""
+        """Rounds numbers to their significant figures."""
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:
-        """Shades numbers by the best of their column, or of their row."""
+        """Colors numbers by comparison with the best of their column or row."""
         self._colors = Colorize.ROWWISE if rowwise else Colorize.COLUMNWISE
 
     def highlight_warnings(self) -> None:
-        """Tells the spread of what spreads too far."""
+        """Marks measurements with a large spread."""
         self._warn = True
 
     def print(self) -> None:
@@ -120,7 +120,7 @@ class Compare:
         return "\n".join([title, *lines, "", times, note])
 
     def _column(self, results: list[Measurement | None], scale: float) -> list[str]:
-        """The texts of a column, of one width."""
+        """Formats the cells of a column to equal width."""
         there = [each for each in results if each is not None]
         digits = [math.ceil(math.log10(each.median / scale)) for each in there]
         decimals = 1

@@ -1,4 +1,4 @@
-"""Timing statements, as Python's `timeit` does, and telling how sure the result is."""
+"""Timing of statements like Python's `timeit`, with an estimate of the precision."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Timer:
         )
 
     def timeit(self, number: int = 1000000) -> common.Measurement:
-        """One measurement of so many runs, after some to warm up."""
+        """One measurement of some runs, after a warmup."""
         with common.set_torch_threads(self._task_spec.num_threads):
             self._time(max(number // 100, 2))
             return self._measured(number, [self._time(number)])
@@ -87,7 +87,7 @@ class Timer:
         return common.Measurement(number, times, self._task_spec)
 
     def repeat(self, repeat: int = -1, number: int = -1) -> NoReturn:
-        """Not offered: `blocked_autorange` is.
+        """Not supported; use `blocked_autorange`.
 
         Raises:
             NotImplementedError: always.
@@ -95,7 +95,7 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback: Any = None) -> NoReturn:
-        """Not offered: `blocked_autorange` is.
+        """Not supported; use `blocked_autorange`.
 
         Raises:
             NotImplementedError: always.
@@ -103,7 +103,7 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block(self, min_run_time: float) -> int:
-        """How many runs one measurement has, so that the clock does not count."""
+        """The number of runs per measurement, so that the clock's overhead is negligible."""
         overhead = sorted(self._time(0) for _ in range(5))[2]
         number = 1
         while True:
@@ -119,11 +119,11 @@ class Timer:
         callback: Callable[[int, float], NoReturn] | None = None,
         min_run_time: float = 0.2,
     ) -> common.Measurement:
-        """Measurements until they have taken so many seconds.
+        """Measures until a total time is reached.
 
         Args:
-            callback: called with the number of runs and the seconds of each.
-            min_run_time: seconds in all.
+            callback: called with the number of runs and the seconds of each measurement.
+            min_run_time: the total time in seconds.
         """
 
         def enough(times: list[float]) -> bool:
@@ -139,12 +139,12 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], NoReturn] | None = None,
     ) -> common.Measurement:
-        """Measurements until their middle half spreads less than a share of the median.
+        """Measures until the interquartile range is below a share of the median.
 
         Args:
             threshold: the share.
-            min_run_time, max_run_time: seconds in all, at least and at most.
-            callback: called with the number of runs and the seconds of each.
+            min_run_time, max_run_time: the least and the greatest total time in seconds.
+            callback: called with the number of runs and the seconds of each measurement.
         """
 
         def enough(times: list[float]) -> bool:

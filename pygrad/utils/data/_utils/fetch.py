@@ -1,4 +1,4 @@
-"""Fetchers as classes, by PyTorch's names, from which programs derive."""
+"""Fetchers as classes under PyTorch's names, from which programs derive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 
 class _BaseDatasetFetcher:
-    """Gives the batch for what a sampler says."""
+    """The base class of fetchers: returns the batch for an index of the sampler."""
 
     _streams: bool
 

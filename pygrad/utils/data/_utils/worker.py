@@ -1,4 +1,4 @@
-"""`get_worker_info` and `WorkerInfo`, where PyTorch has them."""
+"""`get_worker_info` and `WorkerInfo`, under PyTorch's module name."""
 
 from __future__ import annotations
 
