@@ -153,7 +153,7 @@ def is_initialized() -> bool:
     return _world.default is not None
 
 
-# # ------------------------------------------------------------------ entering and leaving
+# ------------------------------------------------------------------ entering and leaving
 
 
 def _seconds_of(timeout: timedelta | None) -> float:
@@ -421,7 +421,7 @@ def new_subgroups_by_enumeration(
     return mine, made
 
 
-# # ------------------------------------------------------------------ ranks and sizes
+# ------------------------------------------------------------------ ranks and sizes
 
 
 def _get_default_group() -> ProcessGroup:

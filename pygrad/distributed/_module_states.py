@@ -31,7 +31,7 @@ def verify_shapes(parameters: Sequence[Tensor], group: Any) -> None:
                 f"DDP expects same model across all ranks, but Rank 0 has {len(everybody[0])} "
                 f"params, while rank {other} has inconsistent {len(theirs)} params."
             )
-    # # Each rank first reports itself, then the others.
+    # Each rank first reports itself, then the others.
     for other in (rank, *range(len(everybody))):
         for place, (found, wanted) in enumerate(zip(everybody[other], everybody[0], strict=True)):
             if found != wanted:

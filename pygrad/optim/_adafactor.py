@@ -1,4 +1,4 @@
-"""The name by which PyTorch has the module of `Adafactor`."""
+"""PyTorch's module name for `Adafactor`."""
 
 from .adafactor import Adafactor as Adafactor
 from .adafactor import _multi_tensor_adafactor as _multi_tensor_adafactor

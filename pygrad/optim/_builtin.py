@@ -30,7 +30,7 @@ class BuiltinOptimizer(Optimizer):
             closure: recomputes the loss and its gradients; called first.
 
         Returns:
-            What ``closure`` returned, or ``None``.
+            The result of ``closure``, or ``None``.
         """
         loss = None
         if closure is not None:
@@ -48,11 +48,11 @@ class BuiltinOptimizer(Optimizer):
         raise NotImplementedError
 
     def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        """Fills the state of a parameter that takes its first step."""
+        """Fills the state of a parameter at its first step."""
 
     def _stepping(self, group: Group) -> Iterator[tuple[Tensor, Tensor, State]]:
-        """Each parameter that has a gradient, the gradient, and its state with the step counted.
-        Of complex ones, views of them as pairs of real numbers, which are updated each by itself.
+        """Each parameter that has a gradient, the gradient, and the state with an incremented step.
+        Complex parameters are views as pairs of real numbers, which are updated independently.
         """
         for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
             if grad.is_sparse and not self._takes_sparse:
@@ -61,7 +61,7 @@ class BuiltinOptimizer(Optimizer):
             if not own:
                 begun = {"step": new_step()}
                 self._begin(begun, group, parameter, grad)
-                own.update(begun)  # all at once: who interrupts a step leaves no half of a state
+                own.update(begun)  # all at once, so that an interrupt leaves no partial state
             own["step"].add_(1)
             if parameter.is_complex():
                 grad = pygrad.view_as_real(grad.resolve_conj())
@@ -77,7 +77,7 @@ class BuiltinOptimizer(Optimizer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            # Options that were added later than the state was saved have their defaults.
+            # Options that are newer than the saved state get their defaults.
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
             refuse_unsupported(group)
@@ -93,17 +93,17 @@ def _in_pairs(value: Any) -> Any:
 
 
 def like_sparse(grad: Tensor, values: Tensor) -> Tensor:
-    """A sparse tensor with other values in the places of a coalesced one."""
+    """A sparse tensor with the indices of a coalesced gradient and other values."""
     return pygrad.sparse_coo_tensor(grad._indices(), values, grad.shape, is_coalesced=True)
 
 
 def number_for(parameter: Tensor, value: float) -> complex:
-    """The number whose parts are all the value."""
+    """The value, or the complex number with the value as both parts."""
     return complex(value, value) if parameter.is_complex() else value
 
 
 def refuse_unsupported(options: Group) -> None:
-    """Raise ``NotImplementedError`` for an option whose meaning is not offered."""
+    """Raise ``NotImplementedError`` for an unsupported option."""
     for name in ("capturable", "differentiable"):
         if options.get(name):
             raise NotImplementedError(f"optimizers do not support {name}=True")
@@ -113,7 +113,7 @@ _FUSED = "['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone']"
 
 
 def check_fused(group: Group, params: list[Tensor]) -> None:
-    """Raise PyTorch's error if a fused step is asked for of parameters that are not floating."""
+    """Raise PyTorch's error if ``fused`` is set for parameters that are not floating point."""
     for p in params if group.get("fused") else ():
         if not p.is_floating_point() and p.grad is not None:
             raise RuntimeError(
@@ -132,21 +132,21 @@ def check_choice(options: Group) -> None:
 
 
 def check_learning_rate(lr: float | Tensor) -> None:
-    """Raise ``ValueError`` unless it is one number that is not negative."""
+    """Raise ``ValueError`` unless it is a single number that is not negative."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     check_not_negative("learning rate", lr)
 
 
 def check_not_negative(name: str, value: float | Tensor) -> None:
-    """Raise ``ValueError`` in PyTorch's words if the value is negative or no number."""
+    """Raise PyTorch's ``ValueError`` if the value is negative or NaN."""
     if not value >= 0.0:
         raise ValueError(f"Invalid {name}: {value}")
 
 
 def parameters_with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]:
     """The parameters of a group that have a gradient, and their gradients."""
-    if "grads" in group:  # of a functional form
+    if "grads" in group:  # set by a functional form
         return group["params"], group["grads"]
     params = []
     grads = []

@@ -1,8 +1,8 @@
 """The functional forms of optimizers: ``optim.adam.adam(params, grads, ...)``.
 
-PyTorch has each optimizer's step as a function of lists, which programs call for steps of their
-own, and twice more by private names that choose an implementation. There is one here: a form is
-the step of the class, lent the lists for its state.
+PyTorch offers each optimizer's step as a function of lists, which programs call for their own
+steps, and under two private names that select an implementation. pygrad has one implementation: a
+form runs the step of the class, with the lists as its state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PAIRS = {
     "etas": ("etaminus", "etaplus"),
     "step_sizes": ("step_size_min", "step_size_max"),
 }
-"""Options of a class that the functions take apart."""
+"""Options of a class that the functions take as separate arguments."""
 _FLAGS = {
     "foreach": None,
     "fused": None,
@@ -41,11 +41,11 @@ _FLAGS = {
 
 
 def of_class(cls: type[BuiltinOptimizer], states: dict[str, str]) -> Step:
-    """The step of a class, whose state of each parameter is in lists.
+    """Makes a form from the step of a class, with the parameters' state in lists.
 
     Args:
         cls: the optimizer.
-        states: what it calls the items of each list after the parameters and gradients.
+        states: the keys of the state that the lists after parameters and gradients hold.
     """
 
     def step(lists: list[list[Any]], options: dict[str, Any]) -> None:
@@ -64,10 +64,10 @@ def of_class(cls: type[BuiltinOptimizer], states: dict[str, str]) -> Step:
 
 
 def of_op(name: str | Callable[[dict[str, Any]], str], names: str) -> Step:
-    """The step that an engine op makes.
+    """Makes a form from an engine op.
 
     Args:
-        name: of the op, or a function of the options.
+        name: the name of the op, or a function from the options to it.
         names: the op's keywords.
     """
 
@@ -84,14 +84,14 @@ def _number(value: Any) -> Any:
 
 
 def forms(step: Step, lists: str, options: str, flags: str, name: str) -> tuple[Form, Form, Form]:
-    """The function, and what names it has for one tensor and for many.
+    """Makes the public function, and the two private ones for one tensor and for many.
 
     Args:
-        step: what it does.
-        lists: the names of its lists; `a=b` is a in the function and b in the other two.
-        options: of its options, which are given by name and all needed.
-        flags: of arguments behind the lists that have defaults.
-        name: of the function.
+        step: the implementation.
+        lists: the names of the lists; `a=b` is a in the public function and b in the other two.
+        options: the names of the options, which are required keyword arguments.
+        flags: the names of the arguments after the lists that have defaults.
+        name: the name of the function.
     """
     order = [each.partition("=")[0] for each in lists.split()]
     inner = [each.rpartition("=")[2] for each in lists.split()]

@@ -1,4 +1,4 @@
-"""All optimizers as functions of lists, and that of `SparseAdam`."""
+"""All optimizers as functions of lists, and the function of `SparseAdam`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def sparse_adam(
     lr: float | Tensor,
     maximize: bool,
 ) -> None:
-    """Adam's step for the rows that sparse gradients have; all else stays as it is.
+    """Adam's step for the rows of sparse gradients; all other rows stay unchanged.
 
     Args:
-        params, exp_avgs, exp_avg_sqs: dense, and changed.
-        grads: sparse, of the parameters' sizes.
-        state_steps: how many steps each has made, this one counted.
-        eps, beta1, beta2, lr, maximize: as for `SparseAdam`.
+        params, exp_avgs, exp_avg_sqs: dense; changed in place.
+        grads: sparse, with the sizes of the parameters.
+        state_steps: the number of steps of each parameter, including this one.
+        eps, beta1, beta2, lr, maximize: see `SparseAdam`.
     """
     for place, parameter in enumerate(params):
         grad = (-grads[place] if maximize else grads[place]).coalesce()

@@ -1,7 +1,8 @@
-"""Optimizers whose step is one engine call a group: prepared once, used while nothing changes.
+"""Optimizers whose step is one engine call per group, prepared once and reused while nothing
+changes.
 
-A group's plan is only ever a copy of what its options and the state say. Each step compares it with
-them, parameter by parameter, and tells the engine what differs.
+A group's plan is a copy of its options and state. Each step compares the plan with them, parameter
+by parameter, and updates the differences in the engine.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .optimizer import Group, Params
 Options: TypeAlias = tuple[Any, ...]
 Numbers: TypeAlias = tuple[float, ...]
 Form: TypeAlias = tuple[str, bool]
-"""An op, and whether it has the list that it may do without."""
+"""An op, and whether it gets its optional list."""
 Rows: TypeAlias = list[Any]
 Lists: TypeAlias = list[Sequence[int]]
 
@@ -27,14 +28,14 @@ _LONG = 1 << 16
 
 
 class Plan:
-    """The step of a group as a prepared call, and what it was prepared from.
+    """The step of a group as a prepared call, with the data it was prepared from.
 
     Attributes:
-        form: which op and lists.
-        rows: for each parameter of the group, its handle and those of its state.
-        call: of the lists, which have those parameters that may have a gradient.
-        options: whose numbers the call has; None if they must be read each time.
-        hash: of the options. A tensor may equal a number, but hashes as none.
+        form: the op and its lists.
+        rows: for each parameter of the group, its handle and the handles of its state.
+        call: the prepared call. Its lists have the parameters that may have a gradient.
+        options: the options whose numbers the call has; None if they must be read each time.
+        hash: the hash of the options. A tensor may equal a number, but has another hash.
     """
 
     __slots__ = ("call", "form", "hash", "options", "rows")
@@ -45,23 +46,23 @@ class Plan:
         self.hash = 0
 
     def know(self, options: Options) -> None:
-        """Remembers options, if only another object can be another number."""
+        """Stores the options if equal ones cannot have changed in place."""
         self.options = options if _is_plain(options) else None
         self.hash = hash(self.options)
 
 
 class FusedOptimizer(BuiltinOptimizer):
-    """An optimizer with an engine op for the step of a group, which finds the gradients itself,
-    leaves out who has none, and records nothing.
+    """An optimizer whose step for a group is an engine op, which finds the gradients itself, skips
+    parameters without one, and records nothing.
     """
 
     _options: Callable[[Group], Options]
-    """Reads from a group what `_read` needs."""
+    """Reads the arguments of `_read` from a group."""
     _names: tuple[str, ...]
     """The op's keywords, in the order of `_read`."""
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
-        self._plans: dict[int, Plan] = {}  # by the id of the group
+        self._plans: dict[int, Plan] = {}  # by id of the group
         super().__init__(params, defaults)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -87,8 +88,8 @@ class FusedOptimizer(BuiltinOptimizer):
                     self._update(group)
 
     def _renew(self, plan: Plan | None, group: Group, options: Options) -> Plan | None:
-        """A plan of what there is now: the same with other numbers, if that will do. None where
-        classes of the parameters answer for ops: the step is made of such then.
+        """A plan for the current state: the given one with new numbers if possible. None if classes
+        of the parameters override ops: the step is then composed of single ops.
         """
         form, numbers = self._read(options)
         params = group["params"]
@@ -110,15 +111,17 @@ class FusedOptimizer(BuiltinOptimizer):
         return plan
 
     def _read(self, options: Options) -> tuple[Form, Numbers]:
-        """The form of the call, and its keywords: floats and bools."""
+        """The form of the call, and the values of its keywords: floats and bools."""
         raise NotImplementedError
 
     def _is_current(self, plan: Plan, params: list[Tensor]) -> bool:
-        """Whether the plan's lists are still those of these parameters and their state."""
+        """Whether the plan's lists still match the parameters and their state."""
         raise NotImplementedError
 
     def _lists(self, params: list[Tensor], form: Form, numbers: Numbers) -> tuple[Rows, Lists]:
-        """A plan's rows, and the op's lists of handles. Begins the state of who has a gradient."""
+        """A plan's rows, and the op's lists of handles. Begins the state of parameters with a
+        gradient.
+        """
         raise NotImplementedError
 
 

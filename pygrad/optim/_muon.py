@@ -1,4 +1,4 @@
-"""Muon: momentum whose update is made orthogonal, for the matrices of hidden layers."""
+"""Muon: momentum with orthogonalized updates, for the matrices of hidden layers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Coefficients = tuple[float, float, float]
 def _zeropower_via_newtonschulz(
     grad: Tensor, ns_coefficients: Coefficients, ns_steps: int, eps: float
 ) -> Tensor:
-    """About U V^T of a matrix U S V^T, in bfloat16: some steps of x <- a x + (b m + c m^2) x with
-    m = x x^T, which bring all singular values near one.
+    """An approximation of U V^T for a matrix U S V^T, in bfloat16: some steps of x <- a x + (b m +
+    c m^2) x with m = x x^T, which move all singular values close to one.
 
     Raises:
-        ValueError: too many steps, no matrix, or not three coefficients.
+        ValueError: too many steps, not a matrix, or not three coefficients.
     """
     if ns_steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -60,16 +60,16 @@ class Muon(BuiltinOptimizer):
 
     With g the gradient, b = momentum * b + (1 - momentum) * g, and u = b or with Nesterov's form
     momentum * b + (1 - momentum) * g: p = p * (1 - lr * weight_decay), then p = p - r * O(u),
-    where O makes a matrix about orthogonal and r is `lr` fitted to the shape.
+    where O makes a matrix approximately orthogonal and r is `lr` adjusted to the shape.
 
     Args:
-        params: matrices, or groups of them. Other parameters want another optimizer.
+        params: matrices, or groups of them. Other parameters need another optimizer.
         lr: the step length, a number or a tensor of one element.
         weight_decay: pulls the parameters towards zero.
         momentum: the weight of the past.
         nesterov: Nesterov's momentum.
-        ns_coefficients, ns_steps: of the iteration that makes a matrix orthogonal.
-        eps: the least norm that an update is divided by.
+        ns_coefficients, ns_steps: coefficients and steps of the orthogonalization.
+        eps: the least norm by which an update is divided.
         adjust_lr_fn: how r depends on the shape: "original" (also None) or "match_rms_adamw".
 
     Raises:

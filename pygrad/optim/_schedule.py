@@ -1,8 +1,8 @@
-"""``LRScheduler``, the base of the learning rate schedules, and what they share.
+"""``LRScheduler``, the base class of learning rate schedules, and shared helpers.
 
-A schedule writes ``lr`` into the groups of its optimizer, once when it is made and once at every
-step. Most compute the next rate from the present one, so that schedules can be chained; many also
-have a closed form from the initial rate, which ``step(epoch)`` uses.
+A schedule writes ``lr`` into the groups of its optimizer, in its constructor and in every step.
+Most compute the next rate from the current one, so that schedules can be chained. Many also have a
+closed form from the initial rate, which ``step(epoch)`` uses.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _ORDER_HELP = (
 
 
 class LRScheduler:
-    """Base of the schedules: subclass it and write ``get_lr``.
+    """Base class of schedules; subclasses define ``get_lr``.
 
     Args:
-        optimizer: the one whose learning rates change.
-        last_epoch: the epoch before the next; -1 begins anew, at the optimizer's rates.
+        optimizer: the optimizer whose learning rates change.
+        last_epoch: the last epoch of a run to resume; -1 begins anew, at the optimizer's rates.
 
     Raises:
-        TypeError: ``optimizer`` is none.
-        KeyError: a schedule is resumed, but a group does not say its ``initial_lr``.
+        TypeError: ``optimizer`` is no optimizer.
+        KeyError: a schedule is resumed, but a group has no ``initial_lr``.
     """
 
     _get_lr_called_within_step: bool = False
@@ -66,7 +66,7 @@ class LRScheduler:
         self._initial_step()
 
     def _initial_step(self) -> None:
-        """Set the first rates; ``get_lr`` can see that this is not a step of training."""
+        """Set the first rates; ``get_lr`` can detect that this is not a step of training."""
         self._step_count = 0
         self._is_initial = True
         try:
@@ -75,11 +75,11 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """The state without the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave."""
+        """Load the result of :meth:`state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Rate]:
@@ -91,7 +91,7 @@ class LRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch, or (deprecated) to the given one."""
+        """Advance to the next epoch, or (deprecated) to the given one."""
         if self._step_count == 1:
             self._warn_about_order()
         self._step_count += 1
@@ -138,7 +138,7 @@ class LRScheduler:
         self._last_lr = values_of(self.optimizer, "lr")
 
     def _present(self) -> list[Rate]:
-        """The rates as they are; also warns if ``get_lr`` was called by itself."""
+        """The current rates; warns if ``get_lr`` was called directly."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, "
@@ -150,7 +150,7 @@ class LRScheduler:
 
 
 def _note_calls_of_step(optimizer: Optimizer) -> None:
-    """Let the optimizer remember that it stepped; a wrong order of steps is a common mistake."""
+    """Make the optimizer record its steps, to detect a wrong order of steps."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     owner = ref(optimizer)
@@ -167,13 +167,13 @@ def _note_calls_of_step(optimizer: Optimizer) -> None:
 
 
 def require_optimizer(optimizer: object) -> None:
-    """Raise ``TypeError`` unless it is an optimizer."""
+    """Raise ``TypeError`` unless the object is an optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
 def copy_rate(value: Any) -> Any:
-    """The value itself, but of a tensor a copy, as it is written in place."""
+    """The value; a copy of a tensor, since tensors are written in place."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -183,7 +183,7 @@ def values_of(optimizer: Optimizer, key: str) -> list[Any]:
 
 
 def set_value(group: Group, key: str, value: Any) -> None:
-    """Set an option; a tensor stays the same tensor."""
+    """Set an option. A tensor is written in place."""
     if isinstance(group[key], Tensor):
         group[key].fill_(float(value))
     else:
@@ -191,7 +191,7 @@ def set_value(group: Group, key: str, value: Any) -> None:
 
 
 def one_for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A list with a value for each group, from one value or from such a list."""
+    """A list with one value per group, from a single value or a list."""
     n_groups = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         value = [value] * n_groups
@@ -204,7 +204,7 @@ def one_for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]
 
 
 def set_momentum(group: Group, momentum: Any) -> None:
-    """Set what plays the part of momentum: the first beta where there are betas."""
+    """Set the momentum, which is the first beta in optimizers with betas."""
     if "betas" in group:
         group["betas"] = (momentum, *group["betas"][1:])
     else:
@@ -212,7 +212,7 @@ def set_momentum(group: Group, momentum: Any) -> None:
 
 
 def begin_momentum_cycle(optimizer: Optimizer, base: list[Any], top: list[Any]) -> None:
-    """Set the momentum of each group to its highest value, and note both bounds."""
+    """Set the momentum of each group to its highest value, and store both bounds."""
     for group, low, high in zip(optimizer.param_groups, base, top, strict=True):
         set_momentum(group, high)
         group["max_momentum"] = high

@@ -1,4 +1,4 @@
-"""Schedules that follow a formula of the epoch alone."""
+"""Schedules given by a formula of the epoch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Factor: TypeAlias = Callable[[int], float]
 
 
 class _FactorLR(LRScheduler):
-    """A schedule made of functions of the epoch, one for each group."""
+    """The base class of schedules with a function of the epoch for each group."""
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1
@@ -48,7 +48,9 @@ class _FactorLR(LRScheduler):
         pass
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions; of callable objects their state."""
+        """The state without the optimizer and plain functions; callable objects give their
+        state.
+        """
         state = {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
         state["lr_lambdas"] = [
             None if isinstance(function, types.FunctionType) else function.__dict__.copy()
@@ -57,7 +59,7 @@ class _FactorLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave; plain functions stay this one's."""
+        """Load the result of :meth:`state_dict`; plain functions stay unchanged."""
         own = {key: value for key, value in state_dict.items() if key != "lr_lambdas"}
         self.__dict__.update(own)
         for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
@@ -145,7 +147,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """lr = lr * gamma at each of ``milestones``; one named twice counts twice."""
+    """lr = lr * gamma at each of ``milestones``; a milestone given twice counts twice."""
 
     def __init__(
         self,
@@ -204,7 +206,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """lr = initial lr * a factor that goes from one value to another in ``total_iters`` epochs.
+    """lr = initial lr * a factor that changes linearly in ``total_iters`` epochs.
 
     Raises:
         ValueError: ``start_factor`` is not in (0, 1], or ``end_factor`` not in [0, 1].
@@ -329,11 +331,11 @@ class CosineAnnealingLR(LRScheduler):
         if self._is_initial:
             return rates
         if self._step_count == 1 and epoch > 0:
-            # The angle as a product with pi last, then first: PyTorch's two roundings.
+            # The angle with pi as the last factor, then as the first: PyTorch rounds both ways.
             cosine = math.cos(epoch * math.pi / period)
             return [low + (base - low) * (1 + cosine) / 2 for base in self.base_lrs]
         if (epoch - 1 - period) % (2 * period) == 0:
-            # The previous rate is the lowest, so the quotient below would divide by zero.
+            # The previous rate is the lowest one, so the quotient below would divide by zero.
             rise = 1 - math.cos(math.pi / period)
             return [
                 rate + (base - low) * rise / 2

@@ -1,4 +1,4 @@
-"""Schedules made of schedules, and the one that watches a metric."""
+"""Schedules composed of schedules, and the schedule that depends on a metric."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class ReduceLROnPlateau(LRScheduler):
     """Multiplies lr by ``factor`` when a metric has not improved for ``patience`` epochs.
 
     Args:
-        optimizer: the one whose learning rates change.
-        mode: "min" or "max": which is better.
-        factor: less than one.
-        patience: epochs without improvement that are borne.
-        threshold: what counts as an improvement, as ``threshold_mode`` says: "rel" to the best,
-            or "abs".
-        cooldown: epochs after a reduction in which none counts.
+        optimizer: the optimizer whose learning rates change.
+        mode: "min" or "max": which values are better.
+        factor: the factor of a reduction, less than one.
+        patience: the number of epochs without improvement before a reduction.
+        threshold: the least improvement, relative to the best ("rel") or absolute ("abs"), by
+            ``threshold_mode``.
+        cooldown: the number of epochs after a reduction that are not counted.
         min_lr: the lowest rate, one for all groups or a list.
-        eps: a smaller change is not made.
+        eps: smaller changes of a rate are not made.
 
     Raises:
-        TypeError: ``optimizer`` is none.
+        TypeError: ``optimizer`` is no optimizer.
         ValueError: ``factor`` is not below one, a mode is unknown, or a list has another length.
 
     Example:
@@ -93,14 +93,14 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
 
     def _reset(self) -> None:
-        """Forget the metric's past."""
+        """Reset the history of the metric."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether the last reduction is too recent for another."""
+        """Whether the cooldown after the last reduction is still running."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
@@ -112,7 +112,7 @@ class ReduceLROnPlateau(LRScheduler):
     def step(  # type: ignore[override]
         self, metrics: SupportsFloat, epoch: int | None = None
     ) -> None:
-        """Take note of the metric of an epoch, and reduce the rates if it is time."""
+        """Record the metric of an epoch, and reduce the rates if due."""
         current = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
@@ -149,20 +149,20 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave."""
+        """Load the result of :meth:`state_dict`."""
         super().load_state_dict(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
 
 
 class _Composed(LRScheduler):
-    """A schedule of schedules for one optimizer."""
+    """The base class of schedules composed of schedules for one optimizer."""
 
     _schedulers: Sequence[LRScheduler]
 
     def _check_schedulers(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None, purpose: str
     ) -> Optimizer:
-        """The optimizer that all belong to; PyTorch's errors if they do not."""
+        """The common optimizer of the schedules; raises PyTorch's errors if they differ."""
         name = type(self).__name__
         if len(schedulers) < 1:
             raise ValueError(
@@ -189,13 +189,13 @@ class _Composed(LRScheduler):
         return owner
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of the schedules their state dicts."""
+        """The state without the optimizer, with the state dicts of the schedules."""
         state = super().state_dict()
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave."""
+        """Load the result of :meth:`state_dict`."""
         own = {key: value for key, value in state_dict.items() if key != "_schedulers"}
         super().load_state_dict(own)
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
@@ -203,10 +203,10 @@ class _Composed(LRScheduler):
 
 
 class SequentialLR(_Composed):
-    """One schedule after the other; ``milestones`` are the epochs at which the next begins.
+    """Runs one schedule after the other. At each of ``milestones`` the next one begins.
 
     Raises:
-        TypeError, ValueError: the schedules do not fit together or the milestones not with them.
+        TypeError, ValueError: the schedules or the milestones do not match.
 
     Example:
         >>> import pygrad
@@ -242,7 +242,7 @@ class SequentialLR(_Composed):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Each schedule took its first step when it was made; only the first one's may count.
+        # Each schedule made its first step in its constructor; only the first one's may count.
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -251,7 +251,7 @@ class SequentialLR(_Composed):
         self._last_lr = current.get_last_lr()
 
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
-        """Take back one step of the schedules in ``sched``, however deep they are."""
+        """Undo one step of the schedules in ``sched``, at any depth."""
         scheduler: Any = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
             for inner in scheduler._schedulers:
@@ -260,7 +260,7 @@ class SequentialLR(_Composed):
             scheduler.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Go on to the next epoch, in the schedule whose turn it is."""
+        """Advance the current schedule to the next epoch."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[index]
@@ -272,10 +272,10 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """Several schedules at once: each multiplies what the one before it has set.
+    """Runs several schedules at once. Each multiplies the result of the previous one.
 
     Raises:
-        TypeError, ValueError: the schedules do not fit together.
+        TypeError, ValueError: the schedules do not match.
     """
 
     def __init__(
@@ -286,7 +286,7 @@ class ChainedScheduler(_Composed):
         self._last_lr = values_of(self.optimizer, "lr")
 
     def step(self) -> None:  # type: ignore[override]
-        """Go on to the next epoch in every schedule."""
+        """Advance every schedule to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = values_of(self.optimizer, "lr")

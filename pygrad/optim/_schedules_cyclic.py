@@ -24,11 +24,11 @@ __all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine from the initial lr to ``eta_min``, begun anew after T_0, T_0 * T_mult, ...
+    """Half a cosine from the initial lr to ``eta_min``, restarted after T_0, T_0 * T_mult, ...
 
     Raises:
-        ValueError: ``T_0`` or ``T_mult`` is no positive integer, ``eta_min`` no number, or at
-            :meth:`step` the epoch is negative.
+        ValueError: ``T_0`` or ``T_mult`` is no positive integer, ``eta_min`` is no number, or the
+            epoch of a :meth:`step` is negative.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [low + (base - low) * (1 + cosine) / 2 for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on to the next epoch, or to any other, also between two.
+        """Advance to the next epoch, or to any other one, including fractions.
 
         Example:
             >>> import pygrad
@@ -87,7 +87,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._set_rates(rates)
 
     def _go_to(self, epoch: float) -> None:
-        """Find the period that an epoch lies in, and the place in it."""
+        """Set the period of an epoch, and the position in it."""
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         if epoch < self.T_0:
@@ -103,17 +103,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """The rate goes up from ``base_lr`` to ``max_lr`` and down again, over and over.
+    """Moves the rate from ``base_lr`` up to ``max_lr`` and down again, in cycles.
 
     Args:
-        optimizer: the one whose learning rates change.
+        optimizer: the optimizer whose learning rates change.
         base_lr, max_lr: the bounds, one for all groups or a list.
-        step_size_up, step_size_down: iterations up and down; down is as long as up if not given.
-        mode: "triangular", "triangular2" (half the height each cycle) or "exp_range" (the height
-            falls by ``gamma`` each iteration).
-        scale_fn: the height, in place of ``mode``, as a function of the cycle or the iteration.
-        scale_mode: "cycle" or "iterations": what ``scale_fn`` gets.
-        cycle_momentum: momentum moves the other way, between ``base_momentum`` and
+        step_size_up, step_size_down: iterations up and down; by default both are equal.
+        mode: "triangular", "triangular2" (half the amplitude each cycle) or "exp_range" (the
+            amplitude falls by ``gamma`` each iteration).
+        scale_fn: the amplitude, instead of ``mode``, as a function of the cycle or the iteration.
+        scale_mode: "cycle" or "iterations": the argument of ``scale_fn``.
+        cycle_momentum: move momentum in the opposite direction, between ``base_momentum`` and
             ``max_momentum``.
 
     Raises:
@@ -165,7 +165,7 @@ class CyclicLR(LRScheduler):
         self.base_lrs = base_lrs
 
     def _init_scale_fn(self) -> None:
-        """Choose the function of the mode, unless there is one of the user's."""
+        """Set the function of the mode, unless the user gave one."""
         if self._scale_fn_custom is not None:
             return
         functions: dict[str, tuple[Callable[[float], float], str]] = {
@@ -176,7 +176,7 @@ class CyclicLR(LRScheduler):
         self._scale_fn_ref, self.scale_mode = functions[self.mode]
 
     def scale_fn(self, x: float) -> float:
-        """The height of cycle or iteration ``x``, as a share of the first."""
+        """The amplitude in cycle or iteration ``x``, relative to the first."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         return self._scale_fn_ref(x)
@@ -198,7 +198,9 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * scale for low, high in rates]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions; of callable objects their state."""
+        """The state without the optimizer and plain functions; callable objects give their
+        state.
+        """
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         function = state["_scale_fn_custom"]
@@ -208,7 +210,7 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave; plain functions stay this one's."""
+        """Load the result of :meth:`state_dict`; plain functions stay unchanged."""
         state = dict(state_dict)
         custom = state.pop("_scale_fn_custom")
         super().load_state_dict(state)
@@ -230,21 +232,21 @@ def _half_height_each_cycle(cycle: float) -> float:
 
 
 class OneCycleLR(LRScheduler):
-    """One rise to ``max_lr`` and one fall far below the start, for a whole training.
+    """One rise to ``max_lr`` and one fall far below the initial rate, for a whole training.
 
-    Step it after every batch.
+    Call :meth:`step` after every batch.
 
     Args:
-        optimizer: the one whose learning rates change.
+        optimizer: the optimizer whose learning rates change.
         max_lr: the peak, one for all groups or a list.
-        total_steps: steps of the cycle; or give ``epochs`` and ``steps_per_epoch``.
-        pct_start: the share of the steps that rise.
+        total_steps: the steps of the cycle; or give ``epochs`` and ``steps_per_epoch``.
+        pct_start: the fraction of the steps that rise.
         anneal_strategy: "cos" or "linear".
-        cycle_momentum: momentum moves the other way, between ``base_momentum`` and
+        cycle_momentum: move momentum in the opposite direction, between ``base_momentum`` and
             ``max_momentum``.
-        div_factor: the start is max_lr / div_factor.
-        final_div_factor: the end is that over final_div_factor.
-        three_phase: fall back to the start as steeply as it rose, and only then below.
+        div_factor: the initial rate is max_lr / div_factor.
+        final_div_factor: the last rate is the initial rate / final_div_factor.
+        three_phase: fall to the initial rate symmetrically to the rise, and then to the last rate.
 
     Raises:
         ValueError: a number is out of range, a list has another length, there is no momentum, or
@@ -313,7 +315,7 @@ class OneCycleLR(LRScheduler):
         return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
     def _place(self) -> tuple[dict[str, Any], float]:
-        """The phase that the present step is in, and the share of it that has passed."""
+        """The phase of the current step, and the fraction of it that has passed."""
         start = 0.0
         for phase in self._schedule_phases[:-1]:
             if self.last_epoch <= phase["end_step"]:
@@ -356,7 +358,7 @@ def _positive(name: str, value: int) -> int:
 
 
 def _phases(pct_start: float, total_steps: int, three_phase: bool) -> list[dict[str, Any]]:
-    """The legs of the cycle: where each ends, and which options of a group it runs between."""
+    """The phases of the cycle: their ends, and the options of a group between which each moves."""
     rise_end = float(pct_start * total_steps) - 1
     legs: list[tuple[float, str, str, str, str]] = [
         (rise_end, "initial_lr", "max_lr", "max_momentum", "base_momentum")

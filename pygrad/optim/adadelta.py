@@ -1,4 +1,4 @@
-"""Adadelta: descent by the gradient over its root mean square, times that of the past updates."""
+"""Adadelta: descent by the gradient over its root mean square, times that of past updates."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Adadelta(BuiltinOptimizer):
 
     Args:
         params: parameters, or groups of them.
-        lr: multiplies the update.
-        rho: the weight of the past.
-        eps: added under the roots.
+        lr: the factor of the update.
+        rho: the weight of past values.
+        eps: added inside the roots.
         weight_decay: pulls the parameters towards zero.
         foreach: accepted; there is one implementation.
         maximize: ascend instead.

@@ -1,4 +1,4 @@
-"""Adafactor: of a matrix of squared gradients it keeps the averages of rows and columns alone."""
+"""Adafactor: stores only row and column averages of a matrix of squared gradients."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Adafactor(BuiltinOptimizer):
     Args:
         params: parameters, or groups of them.
         lr: the largest step relative to a parameter's root mean square.
-        beta2_decay: at step t, the new squares count by t^beta2_decay.
-        eps: the least root of a square (the dtype's if None), and the least root mean square.
-        d: updates of a larger root mean square are scaled down to this.
+        beta2_decay: at step t, new squares have the weight t^beta2_decay.
+        eps: the least root of a square (the dtype's eps if None), and the least root mean square.
+        d: updates with a larger root mean square are scaled down to d.
         weight_decay: pulls the parameters towards zero.
         foreach: accepted; there is one implementation.
         maximize: ascend instead.
@@ -104,7 +104,7 @@ class Adafactor(BuiltinOptimizer):
 
 
 def _squares(own: dict[str, Tensor], grad: Tensor, share: float, least: float) -> Tensor:
-    """The squares of gradients, from the averages after this one has come in."""
+    """Estimates of the squared gradients, after updating the averages with this gradient."""
     if grad.dim() <= 1:
         return own["variance"].lerp_(grad.square(), share).clone()
     for key, dim in (("row_var", -1), ("col_var", -2)):

@@ -1,4 +1,4 @@
-"""Adagrad: descent by the gradient over the root of the sum of all its squares."""
+"""Adagrad: descent by the gradient over the root of the sum of its squares."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Adagrad(BuiltinOptimizer):
     Args:
         params: parameters, or groups of them.
         lr: the step length.
-        lr_decay: how fast it falls.
+        lr_decay: the decay of the step length.
         weight_decay: pulls the parameters towards zero.
-        initial_accumulator_value: what s begins with.
+        initial_accumulator_value: the initial value of s.
         eps: added to the denominator.
         foreach, fused: accepted; there is one implementation.
         maximize: ascend instead.
@@ -128,5 +128,5 @@ _fused_adagrad = _single_tensor_adagrad
 
 
 def _make_sparse(grad: Tensor, grad_indices: Tensor, values: Tensor) -> Tensor:
-    """A sparse tensor like the gradient, with these values."""
+    """A sparse tensor with the gradient's indices and these values."""
     return pygrad.sparse_coo_tensor(grad_indices, values, grad.size(), dtype=values.dtype)

@@ -1,4 +1,4 @@
-"""Adam: descent by running means of the gradient and of its square. One engine call a group."""
+"""Adam: descent by running means of the gradient and its square. One engine call per group."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Adam(FusedOptimizer):
     With g the gradient (negated to maximize) plus weight_decay * p, at step t:
     m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2;
     p = p - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps),
-    where ``amsgrad`` takes the greatest v so far. Decoupled decay leaves g alone and first sets
-    p = p * (1 - lr * weight_decay).
+    where ``amsgrad`` uses the maximum of all v so far. Decoupled decay leaves g unchanged and first
+    sets p = p * (1 - lr * weight_decay).
 
     Args:
         params: parameters, or groups of them.
@@ -33,7 +33,7 @@ class Adam(FusedOptimizer):
         maximize: ascend instead.
         foreach, fused: accepted; there is one implementation.
         capturable, differentiable: only ``False``.
-        decoupled_weight_decay: as in :class:`AdamW`.
+        decoupled_weight_decay: see :class:`AdamW`.
 
     State of a parameter: ``step`` (float32, no dimensions), ``exp_avg``, ``exp_avg_sq`` and with
     amsgrad ``max_exp_avg_sq`` (its own shape and dtype).
@@ -142,7 +142,7 @@ class Adam(FusedOptimizer):
                 elif p._h != handle or step or p._has_grad():
                     return False
         except KeyError:
-            return False  # a state is not complete
+            return False  # an incomplete state
         return True
 
     def _lists(self, params: list[Tensor], form: Form, numbers: Numbers) -> tuple[Rows, Lists]:
@@ -153,8 +153,9 @@ class Adam(FusedOptimizer):
         return rows, [handles, (), means, squares, greatest if amsgrad else (), steps]
 
     def _row(self, p: Tensor, amsgrad: bool) -> tuple[int, ...]:
-        """The handles of a parameter and its state, which begins with its first gradient: 0 before.
-        -1 if it has no gradient and its state is not complete.
+        """The handles of a parameter and its state. The state begins with the first gradient;
+        before that, the handles are 0. -1 marks a state that is incomplete while there is no
+        gradient.
         """
         names = ("step", "exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if amsgrad else ()))
         own = self.state.get(p)
@@ -163,7 +164,7 @@ class Adam(FusedOptimizer):
         if not own:
             begun = {"step": new_step(), **{name: pygrad.zeros_like(p) for name in names[1:]}}
             own = self.state[p]
-            own.update(begun)  # all at once: who interrupts a step leaves no half of a state
+            own.update(begun)  # all at once, so that an interrupt leaves no partial state
         handles = [own[name]._h for name in names]
         return p._h, *handles, *(() if amsgrad else (0,))
 

@@ -1,4 +1,4 @@
-"""Adamax: Adam with the largest recent gradient in place of the root mean square."""
+"""Adamax: Adam with the largest recent gradient instead of the root mean square."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Adamax(BuiltinOptimizer):
 
     Args:
         params: parameters, or groups of them.
-        lr: multiplies the update.
-        betas: the weights of the past in m and u.
+        lr: the factor of the update.
+        betas: the weights of past values in m and u.
         eps: added to |g|.
         weight_decay: pulls the parameters towards zero.
         foreach: accepted; there is one implementation.

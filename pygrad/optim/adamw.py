@@ -1,4 +1,4 @@
-"""AdamW: Adam whose weight decay does not go through its running means."""
+"""AdamW: Adam with a weight decay that does not enter its running means."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AdamW", "adamw"]
 class AdamW(Adam):
     """AdamW (Loshchilov and Hutter, 2017): :class:`Adam` with decoupled weight decay.
 
-    Arguments, state and errors are Adam's, but ``weight_decay`` is 0.01 unless given.
+    Arguments, state and errors are those of Adam, except that ``weight_decay`` defaults to 0.01.
 
     Example:
         >>> import pygrad

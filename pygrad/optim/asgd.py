@@ -1,4 +1,4 @@
-"""ASGD: stochastic gradient descent that also keeps the average of where it was."""
+"""ASGD: stochastic gradient descent that also averages the parameters."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ASGD(BuiltinOptimizer):
         params: parameters, or groups of them.
         lr: the first step size.
         lambd: decays the parameters.
-        alpha: how fast the step size falls.
-        t0: when averaging begins.
+        alpha: the exponent of the step size's decay.
+        t0: the step at which averaging begins.
         weight_decay: pulls the parameters towards zero.
         foreach: accepted; there is one implementation.
         maximize: ascend instead.

@@ -1,4 +1,4 @@
-"""L-BFGS: steps along what the last gradients tell of the curvature, with a line search."""
+"""L-BFGS: steps by an estimate of the curvature from past gradients, with a line search."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["LBFGS"]
 
 
 class LBFGS(Optimizer):
-    """L-BFGS: a step calls the closure many times.
+    """L-BFGS. A step calls the closure several times.
 
     Args:
-        params: parameters, in one group.
-        lr: the length of a step, or where the line search begins.
-        max_iter: updates a step at most.
-        max_eval: calls of the closure a step at most; by default 5/4 of `max_iter`.
-        tolerance_grad: stop where no gradient is larger.
-        tolerance_change: stop where parameters or loss change less.
-        history_size: how many updates the curvature is learnt from.
+        params: parameters, as one group.
+        lr: the length of a step, or the first length of the line search.
+        max_iter: the maximal number of updates per step.
+        max_eval: the maximal number of closure calls per step; by default 5/4 of `max_iter`.
+        tolerance_grad: stop if no gradient is larger.
+        tolerance_change: stop if parameters or loss change by less.
+        history_size: the number of past updates for the curvature.
         line_search_fn: None or "strong_wolfe".
 
     Raises:
-        ValueError: several groups, or a learning rate that is negative.
-        RuntimeError: another line search.
+        ValueError: several groups, or a negative learning rate.
+        RuntimeError: an unknown line search.
 
     Example:
         >>> import pygrad
@@ -73,7 +73,7 @@ class LBFGS(Optimizer):
         self._params: list[Tensor] = self.param_groups[0]["params"]
 
     def _gradient(self) -> Tensor:
-        """All gradients in a row, zeros for those that are not there."""
+        """All gradients in one row, with zeros for missing ones."""
         parts = [
             _numbers(p.new_zeros(p.shape) if p.grad is None else p.grad).reshape(-1)
             for p in self._params
@@ -89,7 +89,7 @@ class LBFGS(Optimizer):
     def _evaluated(
         self, closure: Callable[[], Any], origin: list[Tensor], along: Tensor, length: Any
     ) -> _Point:
-        """Loss and gradient at a length along a direction, from where the parameters stay."""
+        """Loss and gradient at a length along a direction; restores the parameters."""
         self._move(length, along)
         loss = float(closure())
         gradient = self._gradient()
@@ -101,10 +101,10 @@ class LBFGS(Optimizer):
         """Minimise the loss for some iterations.
 
         Args:
-            closure: computes the loss and its gradients anew, and returns the loss.
+            closure: recomputes the loss and its gradients, and returns the loss.
 
         Returns:
-            The loss before the first of them.
+            The loss before the first iteration.
         """
         if closure is None:
             raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
@@ -165,8 +165,8 @@ class LBFGS(Optimizer):
     def _searched(
         self, closure: Callable[[], Any], here: _Point, along: Tensor, length: Any, most: int
     ) -> tuple[_Point, int]:
-        """A point found by strong Wolfe search of `most` turns, and how often the closure was
-        called.
+        """The point of a strong Wolfe search of at most `most` turns, and the number of closure
+        calls.
         """
         origin = [p.clone() for p in self._params]
 
@@ -176,7 +176,7 @@ class LBFGS(Optimizer):
         return _searched(at, here, length, along.abs().max(), most)
 
     def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
-        """Downhill, as the past updates see it: the two loops of L-BFGS."""
+        """The direction of descent by the two-loop recursion of L-BFGS."""
         if state["n_iter"] == 1:
             state.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return state["d"]  # type: ignore[no-any-return]
@@ -204,7 +204,7 @@ class LBFGS(Optimizer):
 
 
 def _numbers(tensor: Tensor) -> Tensor:
-    """The real numbers of a tensor: of complex ones the parts."""
+    """The real numbers of a tensor; complex numbers are pairs."""
     return pygrad.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
@@ -212,7 +212,7 @@ def _numbers(tensor: Tensor) -> Tensor:
 
 
 class _Point(NamedTuple):
-    """A length along the direction, with loss, gradient and slope there."""
+    """A length along the direction, with the loss, gradient and slope at it."""
 
     length: Any
     loss: float
@@ -280,20 +280,20 @@ def _strong_wolfe(
     tolerance_change: float = 1e-9,
     max_ls: int = 25,
 ) -> tuple[Any, Tensor, Any, int]:
-    """The line search of `LBFGS`, for programs that have an objective of their own.
+    """The line search of `LBFGS`, for programs with their own objective.
 
     Args:
-        obj_func: gives value and gradient for (x, length, direction).
+        obj_func: returns value and gradient for (x, length, direction).
         x: passed on to it.
-        t: the first length to look at.
+        t: the first length to try.
         d: the direction.
         f, g, gtd: value, gradient and slope along the direction at the start.
         c1, c2: the constants of the Wolfe conditions.
-        tolerance_change: the least bracket, as a change of x.
-        max_ls: how many turns it may take.
+        tolerance_change: the least length of a bracket, as a change of x.
+        max_ls: the maximal number of turns.
 
     Returns:
-        Value and gradient at the point found, its length, and how often `obj_func` was called.
+        Value and gradient at the point found, its length, and the number of calls of `obj_func`.
     """
 
     def at(length: Any) -> _Point:
@@ -314,7 +314,7 @@ def _searched(
     most: int,
     wolfe: _Conditions = _WOLFE,
 ) -> tuple[_Point, int]:
-    """A point that is low and flat enough, and how many were looked at (Nocedal and Wright)."""
+    """A point that meets the conditions, and the number of points tried (Nocedal and Wright)."""
     last, new = here, at(length)
     looked, turns = 1, 0
     bracket: list[_Point] = []

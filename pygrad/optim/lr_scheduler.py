@@ -51,4 +51,4 @@ _LRScheduler = LRScheduler
 
 for _name in __all__:
     if isinstance(globals()[_name], type):
-        globals()[_name].__module__ = __name__  # what a schedule's text shows, as PyTorch's does
+        globals()[_name].__module__ = __name__  # as in PyTorch, in printed forms

@@ -1,4 +1,4 @@
-"""NAdam: Adam that looks ahead along its momentum, as Nesterov does."""
+"""NAdam: Adam with Nesterov momentum."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class NAdam(BuiltinOptimizer):
 
     Args:
         params: parameters, or groups of them.
-        lr: multiplies the update.
-        betas: the weights of the past in m and v.
+        lr: the factor of the update.
+        betas: the weights of past values in m and v.
         eps: added to the root.
         weight_decay: pulls the parameters towards zero.
-        momentum_decay: how fast mu comes to beta1.
-        decoupled_weight_decay: decay the parameters themselves, as AdamW does.
+        momentum_decay: the rate at which mu approaches beta1.
+        decoupled_weight_decay: decay the parameters directly, as AdamW does.
         foreach: accepted; there is one implementation.
         maximize: ascend instead.
         capturable, differentiable: only ``False``.

@@ -1,8 +1,8 @@
-"""``Optimizer``, the base of every optimizer: parameter groups, state, hooks, state dicts.
+"""``Optimizer``, the base class of optimizers: parameter groups, state, hooks, state dicts.
 
-``state`` maps a parameter to its own dict; ``param_groups`` is a list of dicts, each with its
+``state`` maps a parameter to its dict; ``param_groups`` is a list of dicts, each with its
 ``params`` and its options. A state dict names parameters by their position over all groups, as
-PyTorch's does, so either can load the other's.
+PyTorch's does, so state dicts can be exchanged.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _HOOK_TABLES = (
 
 
 class _RequiredParameter:
-    """The default of an option that each group must give."""
+    """The default of a required option."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -97,8 +97,8 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def _with_hooks(step: _F) -> _F:
-    """A ``step`` that runs the hooks around it and is a range of a profile; without those it
-    costs one test.
+    """Wraps ``step`` so that it runs the hooks and is a range of a profile. Without hooks or a
+    profile, it costs one test.
     """
 
     @functools.wraps(step)
@@ -137,13 +137,13 @@ def _with_hooks(step: _F) -> _F:
     return hooked  # type: ignore[return-value]
 
 
-# ------------------------------------------------------------------ what optimizers of others call
+# ------------------------------------------------------------------ helpers for other libraries
 
 _foreach_supported_types: list[type] = [Tensor, Parameter]
 
 
 def _use_grad_for_differentiable(func: _F) -> _F:
-    """A step that records only if the optimizer's default ``differentiable`` says so."""
+    """Wraps ``step`` to record gradients only if the default ``differentiable`` is set."""
 
     @functools.wraps(func)
     def stepping(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ def _get_value(x: Any) -> Any:
 
 
 def _stack_if_compiling(x: Any) -> Any:
-    return x  # nothing is ever compiled
+    return x  # pygrad never compiles
 
 
 def _dispatch_sqrt(x: Any) -> Any:
@@ -166,7 +166,7 @@ def _dispatch_sqrt(x: Any) -> Any:
 
 
 def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[_F], _F]:
-    """A decorator that changes nothing: there is no compiler to keep away."""
+    """A decorator that changes nothing, since there is no compiler to disable."""
     return lambda func: func
 
 
@@ -204,7 +204,7 @@ def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> 
 
 
 def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
-    """Puts pairs of real numbers in the place of complex ones, in all lists."""
+    """Replaces complex tensors by views as pairs of real numbers, in all lists."""
     for place, parameter in enumerate(params):
         if parameter.is_complex():
             for each in (params, *state_and_grads):
@@ -233,16 +233,16 @@ _maximize_doc = "maximize: ascend instead."
 
 
 class Optimizer:
-    """Base of all optimizers: subclass it and write ``step``.
+    """Base class of optimizers; subclasses define ``step``.
 
     Args:
-        params: tensors, or pairs of a name and a tensor, or dicts: one for each group, with
-            ``params`` and the options that differ from the defaults.
-        defaults: the options of groups that do not give their own.
+        params: tensors, pairs of a name and a tensor, or dicts, one for each group, with ``params``
+            and the options that differ from the defaults.
+        defaults: the default options of groups.
 
     Raises:
-        TypeError: ``params`` is a tensor or a set, or has something else than tensors.
-        ValueError: there are no parameters, one is no leaf, or one is in two groups.
+        TypeError: ``params`` is a tensor or a set, or contains something other than tensors.
+        ValueError: there are no parameters, one is not a leaf, or one is in two groups.
 
     Example:
         >>> import pygrad
@@ -289,13 +289,13 @@ class Optimizer:
     OptimizerPostHook: TypeAlias = Callable[..., None]
 
     def _make_hook_tables(self) -> None:
-        """Make the tables that are absent, and see that this class's ``step`` runs hooks."""
+        """Make missing tables of hooks, and make this class's ``step`` run hooks."""
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
         self._patch_step_function()
 
     def _patch_step_function(self) -> None:
-        """See that this class's ``step`` runs hooks."""
+        """Make this class's ``step`` run hooks."""
         cls = type(self)
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{cls.__name__}.zero_grad"
         if not getattr(cls.step, "hooked", False):
@@ -322,16 +322,16 @@ class Optimizer:
 
     @staticmethod
     def profile_hook_step(func: _F) -> _F:
-        """A ``step`` that runs hooks and is a range of a profile."""
+        """Wraps ``step`` so that it runs hooks and is a range of a profile."""
         return _with_hooks(func)
 
     def _cuda_graph_capture_health_check(self) -> None:
-        """Nothing: there are no graphs of a GPU to capture."""
+        """Does nothing, since there are no GPU graphs to capture."""
 
     _accelerator_graph_capture_health_check = _cuda_graph_capture_health_check
 
     def _optimizer_step_code(self) -> None:
-        """Nothing: what debuggers look for in PyTorch."""
+        """Does nothing. Debuggers look for this method in PyTorch."""
 
     @staticmethod
     def _group_tensors_by_device_and_dtype(
@@ -347,13 +347,13 @@ class Optimizer:
         param_groups: list[dict[Any, Any]],
         key: Any = None,
     ) -> Tensor:
-        """A loaded value of a parameter's state in the dtype that it has there."""
+        """Casts a loaded state value to its dtype for the parameter."""
         return _cast_state(param, value, key)  # type: ignore[no-any-return]
 
     # --- hooks ---
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before step; it may return both anew."""
+        """Call ``hook(optimizer, args, kwargs)`` before step; it may return new arguments."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -369,7 +369,7 @@ class Optimizer:
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` after; what it returns replaces the dict."""
+        """Call ``hook(optimizer, state_dict)`` afterwards; its result replaces the dict."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(
@@ -417,9 +417,9 @@ class Optimizer:
         return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the state and the options of a state dict; parameters stay this one's.
+        """Load the state and the options of a state dict; parameters stay unchanged.
 
-        State tensors get the dtype of their parameter, but ``step`` is float32 always.
+        State tensors get the dtype of their parameter, except ``step``, which is always float32.
 
         Raises:
             ValueError: the groups differ in number or size.
@@ -457,7 +457,7 @@ class Optimizer:
     # --- training ---
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradient of every parameter, or fill it with zeros."""
+        """Delete the gradient of every parameter, or fill it with zeros."""
         if profiler._running is not None:
             name = type(self).__name__
             with profiler.record_function(f"Optimizer.zero_grad#{name}.zero_grad"):
@@ -474,13 +474,13 @@ class Optimizer:
         raise NotImplementedError
 
     def add_param_group(self, param_group: Group) -> None:
-        """Add a group, say for layers that are thawed during training.
+        """Add a group of parameters, for example layers that are unfrozen during training.
 
         Args:
             param_group: a dict with ``params`` and the options that differ from the defaults.
 
         Raises:
-            TypeError, ValueError: as for the constructor.
+            TypeError, ValueError: see the constructor.
 
         Example:
             >>> import pygrad
@@ -534,7 +534,7 @@ class Optimizer:
 
 
 def _unpack_params(param_group: Group) -> None:
-    """Make ``params`` a list of tensors, and ``param_names`` of the names if there are any."""
+    """Make ``params`` a list of tensors, and ``param_names`` a list of names if there are any."""
     params = param_group["params"]
     if isinstance(params, Tensor):
         params = [params]
@@ -556,7 +556,7 @@ def _unpack_params(param_group: Group) -> None:
 
 
 def _cast_state(parameter: Tensor, value: Any, key: Any = None) -> Any:
-    """A loaded state value with its tensors in the dtype they have beside this parameter."""
+    """Casts the tensors in a loaded state value to their dtype for this parameter."""
     if isinstance(value, Tensor):
         if key == "step":
             return value.to(dtype=pygrad.float32)

@@ -1,4 +1,4 @@
-"""RAdam: Adam whose first steps, of which too little is known, are rectified."""
+"""RAdam: Adam with a rectified step length in its first steps, where the variance is uncertain."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class RAdam(BuiltinOptimizer):
 
     Args:
         params: parameters, or groups of them.
-        lr: multiplies the update.
-        betas: the weights of the past in m and v.
+        lr: the factor of the update.
+        betas: the weights of past values in m and v.
         eps: added to the root.
         weight_decay: pulls the parameters towards zero.
-        decoupled_weight_decay: decay the parameters themselves, as AdamW does.
+        decoupled_weight_decay: decay the parameters directly, as AdamW does.
         foreach: accepted; there is one implementation.
         maximize: ascend instead.
         capturable, differentiable: only ``False``.
@@ -97,7 +97,7 @@ class RAdam(BuiltinOptimizer):
 
 
 def _rectification(step: float, beta2: float) -> float:
-    """r(t), or 0 where the average is of too few steps."""
+    """r(t), or 0 if the average has too few steps."""
     limit = 2 / (1 - beta2) - 1
     rho = limit - 2 * step * beta2**step / (1 - beta2**step)
     if rho <= 5:

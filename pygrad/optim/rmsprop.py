@@ -18,7 +18,7 @@ __all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(BuiltinOptimizer):
-    """RMSprop (Hinton's lectures), centered (Graves, 2013) if wanted.
+    """RMSprop (Hinton's lectures), optionally centered (Graves, 2013).
 
     With g the gradient (negated to maximize) plus weight_decay * p:
     v = alpha * v + (1 - alpha) * g^2, less the square of the running mean of g if centered;
@@ -27,10 +27,10 @@ class RMSprop(BuiltinOptimizer):
     Args:
         params: parameters, or groups of them.
         lr: the step length.
-        alpha: the weight of the past.
+        alpha: the weight of past values.
         eps: added to the denominator.
         weight_decay: pulls the parameters towards zero.
-        momentum: of the quotient.
+        momentum: the momentum of the quotient.
         centered: subtract the squared mean.
         foreach: accepted; there is one implementation.
         maximize: ascend instead.

@@ -1,4 +1,4 @@
-"""Rprop: each parameter has a step size of its own, and only signs of gradients count."""
+"""Rprop: each parameter has its own step size, and only the signs of gradients count."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Rprop", "rprop"]
 class Rprop(BuiltinOptimizer):
     """Resilient backpropagation (Riedmiller and Braun, 1993).
 
-    Where the gradient kept its sign the step size grows by the second eta, where it changed it
-    falls by the first and nothing moves; then p = p - sign(g) * step size.
+    If the gradient keeps its sign, the step size grows by the second eta. If the sign changes, it
+    shrinks by the first, and the parameter stays. Then p = p - sign(g) * step size.
 
     Args:
         params: parameters, or groups of them.
         lr: the first step size.
-        etas: what step sizes fall and grow by.
-        step_sizes: the smallest and the largest one.
+        etas: the factors by which step sizes shrink and grow.
+        step_sizes: the smallest and the largest step size.
         foreach: accepted; there is one implementation.
         maximize: ascend instead.
         capturable, differentiable: only ``False``.

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, with momentum if wanted: one engine call a group."""
+"""Stochastic gradient descent, optionally with momentum, with one engine call per group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SGD(FusedOptimizer):
         params: parameters, or groups of them.
         lr: the step length, a number or a tensor of one element.
         momentum: m.
-        dampening: how much of a new gradient the momentum leaves out.
+        dampening: the fraction of a new gradient that momentum omits.
         weight_decay: pulls the parameters towards zero.
         nesterov: Nesterov's momentum.
         maximize: ascend instead.
@@ -145,7 +145,7 @@ class SGD(FusedOptimizer):
         return rows, [[row[0] for row in later], (), [row[1] for row in later]]
 
     def _step_first(self, params: list[Tensor], numbers: Numbers) -> None:
-        """The step of parameters that have their first gradient, which begins their state."""
+        """The step of parameters with their first gradient, which begins their state."""
         for p in params:
             self.state[p]["momentum_buffer"] = pygrad.empty_like(p)
         if params:

@@ -1,4 +1,4 @@
-"""Adam for sparse gradients: only the rows that a gradient has are updated."""
+"""Adam for sparse gradients: updates only the rows of a gradient."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(BuiltinOptimizer):
-    """Adam whose moments, too, change only where the gradient has elements.
+    """Adam that updates parameters and moments only at the elements of the gradient.
 
-    There, with g the gradient (negated to maximize) and t the step:
+    At these elements, with g the gradient (negated to maximize) and t the step:
     m = m + (1 - beta1) (g - m);  v = v + (1 - beta2) (g^2 - v);
     p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps).
 
     Args:
         params: dense parameters, or groups of them.
         lr: the step length.
-        betas: how much of m, and of v, is kept.
+        betas: the fractions of m, and of v, that are kept.
         eps: added to the denominator.
         maximize: ascend instead.
 
     Raises:
         ValueError: a number is out of range, or a parameter is sparse or complex.
-        RuntimeError: in a step, of a gradient that is dense.
+        RuntimeError: (in a step) a gradient is dense.
 
     Example:
         >>> import pygrad
@@ -101,7 +101,9 @@ class SparseAdam(BuiltinOptimizer):
 
 
 def _moved(average: Tensor, grad: Tensor, values: Tensor, beta: float) -> Tensor:
-    """Moves a running average towards values in the gradient's places; what it is there now."""
+    """Moves a running average towards values at the gradient's indices; returns its values
+    there.
+    """
     old = average.sparse_mask(grad)._values()
     change = (values - old).mul_(1 - beta)
     average.add_(like_sparse(grad, change))

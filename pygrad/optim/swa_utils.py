@@ -37,7 +37,7 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """Averages lists of tensors exponentially: a = decay * a + (1 - decay) * current.
+    """Makes a function for exponential averages of lists: a = decay * a + (1 - decay) * current.
 
     Example:
         >>> import pygrad
@@ -61,7 +61,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """Averages lists of tensors evenly: the mean of all that came so far.
+    """Makes a function that adds lists of tensors to their means, with equal weights.
 
     Example:
         >>> import pygrad
@@ -84,7 +84,7 @@ def get_swa_multi_avg_fn() -> Averages:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """Averages two tensors exponentially.
+    """Makes a function for exponential averages of tensors.
 
     Example:
         >>> import pygrad
@@ -102,7 +102,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """Averages a mean of so many tensors and one more.
+    """Makes a function that adds a tensor to a mean of n tensors.
 
     Example:
         >>> import pygrad
@@ -123,11 +123,11 @@ class AveragedModel(Module):
     """A model whose parameters are averages of another's.
 
     Args:
-        model: is copied.
-        device: only the CPU.
-        avg_fn: gives the average of (average, parameter, how many); by default the mean of all.
-        multi_avg_fn: writes the averages of lists of them.
-        use_buffers: average buffers too; else they are the other's.
+        model: the model, which is copied.
+        device: must be the CPU.
+        avg_fn: returns the average for (average, parameter, count); by default with equal weights.
+        multi_avg_fn: writes the averages of lists of tensors.
+        use_buffers: average buffers too; else copy them from the model.
 
     Example:
         >>> import pygrad
@@ -167,7 +167,7 @@ class AveragedModel(Module):
         return found + list(module.buffers()) if self.use_buffers else found
 
     def update_parameters(self, model: Module) -> None:
-        """Take the parameters of the model into the averages."""
+        """Add the current parameters of the model to the averages."""
         means = [each.detach() for each in self._averaged(self.module)]
         news = [each.detach() for each in self._averaged(model)]
         if not int(self.n_averaged):
@@ -186,12 +186,12 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Set the running statistics of batch norms to those of the data.
+    """Recompute the running statistics of batch norms from the data.
 
     Args:
-        loader: gives batches, or lists of which the first entry is the batch.
-        model: is called on each of them.
-        device: only the CPU.
+        loader: yields batches, or lists whose first element is the batch.
+        model: the model, which is called with each batch.
+        device: must be the CPU.
 
     Example:
         >>> import pygrad
@@ -227,14 +227,14 @@ _SHAPES: dict[str, Callable[[float], float]] = {
 
 
 class SWALR(LRScheduler):
-    """Goes from the rates of the groups to fixed ones, and stays there.
+    """Moves the rates of the groups to fixed rates, and keeps them there.
 
     Args:
-        optimizer: the one whose learning rates change.
-        swa_lr: the rate of all groups, or a list of one a group.
-        anneal_epochs: how many steps the way takes.
+        optimizer: the optimizer whose learning rates change.
+        swa_lr: the rate of all groups, or a list with one per group.
+        anneal_epochs: the number of steps of the transition.
         anneal_strategy: "cos" or "linear".
-        last_epoch: the epoch before the next; -1 begins anew.
+        last_epoch: the last epoch of a run to resume; -1 begins anew.
 
     Raises:
         ValueError: an argument is out of range.
@@ -265,7 +265,7 @@ class SWALR(LRScheduler):
                 f"{len(rates)} values, param_groups has {len(groups)}."
             )
         for rate, group in zip(rates, groups, strict=True):
-            # A copy, as one may be changed in place.
+            # A copy, since a tensor may be changed in place.
             group["swa_lr"] = rate.clone() if isinstance(rate, Tensor) else rate
         if anneal_strategy not in _SHAPES:
             raise ValueError(

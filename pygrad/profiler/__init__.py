@@ -346,7 +346,7 @@ class profile:
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
-    # # ------------------------------------------------------------ results
+    # ------------------------------------------------------------ results
 
     def events(self) -> EventList:
         """The events of the last recording, in the order in which they began."""

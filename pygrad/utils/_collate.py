@@ -182,7 +182,7 @@ def _mapping_like(like: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
     """A mapping of `like`'s type with new values; a dict if that type cannot be constructed."""
     try:
         if isinstance(like, MutableMapping):
-            # # A copy keeps further state of the type, such as a default factory.
+            # A copy keeps further state of the type, such as a default factory.
             made = copy.copy(like)
             made.update(items)
             return made

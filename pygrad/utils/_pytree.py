@@ -452,7 +452,7 @@ def _retrieve_constant(spec: TreeSpec) -> Any:
     return spec.unflatten([])
 
 
-# # ------------------------------------------------------------------ flattening of containers
+# ------------------------------------------------------------------ flattening of containers
 
 _parts = {kind: SUPPORTED_NODES[kind] for kind in BUILTIN_TYPES}
 _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = _parts[tuple][1:]
@@ -833,7 +833,7 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     return obj
 
 
-# # ------------------------------------------------------------------ serialized structures
+# ------------------------------------------------------------------ serialized structures
 
 
 class EnumEncoder(json.JSONEncoder):

@@ -257,7 +257,7 @@ class CheckpointFunction(Function):
         return None, None, *[each.grad if isinstance(each, Tensor) else None for each in detached]
 
 
-# # ------------------------------------------------------------------ without reentrant backward
+# ------------------------------------------------------------------ without reentrant backward
 
 
 class _Enough(Exception):

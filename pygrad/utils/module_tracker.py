@@ -104,7 +104,7 @@ class ModuleTracker:
 
     def _enter(self, name: str) -> None:
         if self.is_bw and not self._has_callback:
-            # # The end of the backward removes modules whose inputs need no gradients.
+            # The end of the backward removes modules whose inputs need no gradients.
             queue = pygrad.autograd.Variable._execution_engine.queue_callback
             queue(self._end_backward)
             self._has_callback = True

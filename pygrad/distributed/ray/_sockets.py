@@ -450,7 +450,7 @@ def _prompt(connection: socket.socket) -> None:
     """Sends without delay, and detects within seconds that a host is gone."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # # Linux has these options; other systems use their default times.
+    # Linux has these options; other systems use their default times.
     times = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 5}
     for name, value in times.items():
         if hasattr(socket, name):

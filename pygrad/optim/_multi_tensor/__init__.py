@@ -1,4 +1,4 @@
-"""The optimizers with ``foreach=True``, as older programs name them."""
+"""The optimizers with ``foreach=True``, under the names that older programs use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 
 def partialclass(cls: type[Any], *args: Any, **kwargs: Any) -> type[Any]:
-    """A class whose constructor has some arguments already.
+    """A subclass with preset arguments of the constructor.
 
     Example:
         >>> from pygrad.optim._multi_tensor import partialclass

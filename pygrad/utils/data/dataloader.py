@@ -328,7 +328,7 @@ class _BaseDataLoaderIter(Iterator[Any]):
             )
         self._index_sampler = loader._index_sampler
         self._indices = iter(self._index_sampler)
-        # # PyTorch draws the seed here, with or without workers, before the sampler draws its own.
+        # PyTorch draws the seed here, with or without workers, before the sampler draws its own.
         base_seed = _draw_seed(loader.generator)
         self._fetcher = Fetcher(
             loader.dataset,

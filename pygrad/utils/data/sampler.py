@@ -97,7 +97,7 @@ class RandomSampler(Sampler[int]):
             generator = pygrad.Generator()
             generator.manual_seed(_draw_seed(None))
         if self.replacement:
-            # # PyTorch draws in blocks of 32, which affects the generator's state afterwards.
+            # PyTorch draws in blocks of 32, which affects the generator's state afterwards.
             for start in range(0, self.num_samples, 32):
                 count = min(32, self.num_samples - start)
                 draws = pygrad.randint(n, (count,), dtype=pygrad.int64, generator=generator)

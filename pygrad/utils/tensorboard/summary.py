@@ -193,7 +193,7 @@ def make_histogram(values: Array, bins: Any, max_bins: int | None = None) -> Any
     if filled.size == 0:
         raise ValueError("The histogram is empty, please file a bug report.")
     first, last = int(filled[0]), int(filled[-1])
-    # # The first bucket is empty: it only gives the lower limit of the next one.
+    # The first bucket is empty: it only gives the lower limit of the next one.
     return HistogramProto(
         min=values.min(),
         max=values.max(),

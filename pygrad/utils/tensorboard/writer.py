@@ -521,7 +521,7 @@ class SummaryWriter:
         """Adds a cloud of points; see `summary.mesh`."""
         self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
-    # # -------------------------------------------------------------- closing
+    # -------------------------------------------------------------- closing
 
     def flush(self) -> None:
         """Writes all events to the disk."""
