@@ -30,7 +30,7 @@ class Classes(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
+        """The logarithms of the probabilities."""
         return self._categorical.logits
 
     @property

@@ -25,7 +25,7 @@ def _precision_to_scale_tril(P: Tensor) -> Tensor:
 
 
 class Covariance(Distribution):
-    """A distribution given by a covariance, by its inverse or by its Cholesky factor."""
+    """A distribution parametrized by a covariance, its inverse or its Cholesky factor."""
 
     _unbroadcasted_scale_tril: Tensor
 
@@ -49,7 +49,7 @@ class Covariance(Distribution):
         self._unbroadcasted_scale_tril = matrix
 
     def _expanded(self, matrix: Tensor) -> Tensor:
-        """A matrix for each of the batch."""
+        """A matrix expanded to the batch shape."""
         return matrix.expand(self._batch_shape + self._event_shape[-1:] * 2)
 
     @lazy_property

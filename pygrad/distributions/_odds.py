@@ -37,7 +37,7 @@ class Odds(Distribution):
 
     @lazy_property
     def logits(self) -> Tensor:
-        """Logarithms of the odds."""
+        """The log-odds."""
         return probs_to_logits(self.probs, is_binary=True)
 
     @lazy_property
@@ -56,7 +56,7 @@ class Odds(Distribution):
 
 
 class CountedOdds(Odds):
-    """One that has a `total_count` as well, of the shape and dtype of its parameter."""
+    """A distribution that also has a `total_count`, of the shape and dtype of its parameter."""
 
     def __init__(
         self,

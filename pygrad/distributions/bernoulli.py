@@ -21,11 +21,11 @@ class Bernoulli(Odds, ExponentialFamily):
 
     Args:
         probs: probabilities of 1.
-        logits: logarithms of the odds of 1; one of the two is given.
+        logits: log-odds of 1; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:
-        ValueError: both or none given, or no probabilities.
+        ValueError: both or none given, or values that are no probabilities.
 
     Example:
         >>> import pygrad

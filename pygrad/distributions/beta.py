@@ -16,7 +16,7 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """Beta distributions: of densities like x ** (a - 1) * (1 - x) ** (b - 1).
+    """Beta distributions, with densities proportional to x ** (a - 1) * (1 - x) ** (b - 1).
 
     Args:
         concentration1: a.

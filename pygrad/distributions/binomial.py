@@ -13,17 +13,17 @@ __all__ = ["Binomial"]
 
 
 def _positive_part(x: Tensor) -> Tensor:
-    """max(x, 0), of gradient 1/2 at 0."""
+    """max(x, 0), with gradient 1/2 at 0."""
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 
 class Binomial(CountedOdds):
-    """Distributions of how often, of `total_count` times, something happens.
+    """Distributions of the number of successes in `total_count` trials.
 
     Args:
-        total_count: how many times.
-        probs: the probability that it happens.
-        logits: the logarithm of the odds; one of the two is given.
+        total_count: the number of trials.
+        probs: the probability of success.
+        logits: the log-odds; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:
@@ -52,7 +52,7 @@ class Binomial(CountedOdds):
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
-        """From 0 to the total count."""
+        """The integers from 0 to the total count."""
         return constraints.integer_interval(lower_bound=0, upper_bound=self.total_count)
 
     @property

@@ -19,8 +19,8 @@ class Categorical(Distribution):
     """Distributions over classes 0 to C - 1.
 
     Args:
-        probs: (*, C), weights that are not negative.
-        logits: (*, C), logarithms of weights; one of the two is given.
+        probs: (*, C), weights, not negative.
+        logits: (*, C), logarithms of the weights; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:

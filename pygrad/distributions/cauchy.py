@@ -17,7 +17,7 @@ class Cauchy(LocationScale):
 
     Args:
         loc: the median.
-        scale: half the width at half the height.
+        scale: half the width at half the maximum.
         validate_args: check parameters and values.
 
     Raises:

@@ -13,7 +13,7 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """Chi-squared distributions: of the sum of `df` squares of standard normal values.
+    """Chi-squared distributions: the sum of the squares of `df` standard normal values.
 
     Args:
         df: the degrees of freedom.

@@ -1,4 +1,4 @@
-"""Transforms from all numbers to what satisfies a constraint."""
+"""Transforms from unconstrained numbers to values that satisfy a constraint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rule = Callable[[Any], Transform]
 
 
 class ConstraintRegistry:
-    """Constraint -> a transform to it from all numbers; new kinds are registered.
+    """A map from constraints to transforms from unconstrained numbers, which programs can extend.
 
     Example:
         >>> import pygrad
@@ -29,7 +29,7 @@ class ConstraintRegistry:
         self._registry: dict[type[Constraint], Rule] = {}
 
     def register(self, constraint: Any, factory: Rule | None = None) -> Any:
-        """Says how the transform to constraints of a class, or of one's class, is made."""
+        """Registers the function that makes the transform to constraints of a class."""
         if factory is None:
             return lambda made: self.register(constraint, made)
         kind = type(constraint) if isinstance(constraint, Constraint) else constraint
@@ -45,7 +45,7 @@ class ConstraintRegistry:
         """The transform to a constraint.
 
         Raises:
-            NotImplementedError: none is known.
+            NotImplementedError: no transform is registered.
         """
         try:
             factory = self._registry[type(constraint)]

@@ -45,7 +45,7 @@ __all__ = [
 
 
 class Constraint:
-    """A condition on the last `event_dim` dimensions of a tensor.
+    """A constraint on the last `event_dim` dimensions of a tensor.
 
     Example:
         >>> import pygrad
@@ -82,7 +82,7 @@ class _Dependent(Constraint):
 
     @property
     def event_dim(self) -> Any:
-        """How many dimensions a value has, if that is known."""
+        """The number of dimensions of a value, if that is known."""
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
@@ -100,7 +100,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a condition is known only with the other values it depends on.
+    """Whether a constraint depends on other values.
 
     Example:
         >>> from pygrad.distributions import Uniform, constraints
@@ -111,7 +111,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property whose value is a condition; of the class, a `dependent` one."""
+    """A property whose value is a constraint. On the class, it is a `dependent` constraint."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _DependentProperty(property, _Dependent):
 
 
 class _Bounded(Constraint):
-    """A condition with bounds, which are shown."""
+    """A constraint with bounds, which its printed form shows."""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.__dict__.items())
@@ -136,28 +136,28 @@ class _Bounded(Constraint):
 
 
 class _BoundedBelow(_Bounded):
-    """A condition with a lower bound."""
+    """A constraint with a lower bound."""
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
 
 
 class _BoundedAbove(_Bounded):
-    """A condition with an upper bound."""
+    """A constraint with an upper bound."""
 
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
 
 class _Real(Constraint):
-    """Any number but NaN."""
+    """All numbers except NaN."""
 
     def check(self, value: Tensor) -> Tensor:
         return value == value
 
 
 class _GreaterThan(_BoundedBelow):
-    """Above a bound."""
+    """Numbers above a bound."""
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = value > self.lower_bound
@@ -165,7 +165,7 @@ class _GreaterThan(_BoundedBelow):
 
 
 class _GreaterThanEq(_BoundedBelow):
-    """At a bound or above."""
+    """Numbers at a bound or above."""
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = value >= self.lower_bound
@@ -173,7 +173,7 @@ class _GreaterThanEq(_BoundedBelow):
 
 
 class _LessThan(_BoundedAbove):
-    """Below a bound."""
+    """Numbers below a bound."""
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = value < self.upper_bound
@@ -181,7 +181,7 @@ class _LessThan(_BoundedAbove):
 
 
 class _Interval(_Bounded):
-    """From one bound to another, both included."""
+    """Numbers between two bounds, both included."""
 
     def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
@@ -192,7 +192,7 @@ class _Interval(_Bounded):
 
 
 class _HalfOpenInterval(_Interval):
-    """From one bound up to another, which is excluded."""
+    """Numbers from one bound up to another, which is excluded."""
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = (value >= self.lower_bound) & (value < self.upper_bound)
@@ -200,7 +200,7 @@ class _HalfOpenInterval(_Interval):
 
 
 class _IntegerInterval(_Interval):
-    """Whole numbers from one bound to another."""
+    """Integers from one bound to another."""
 
     is_discrete = True
 
@@ -209,7 +209,7 @@ class _IntegerInterval(_Interval):
 
 
 class _IntegerGreaterThan(_GreaterThanEq):
-    """Whole numbers from a bound on."""
+    """Integers from a bound on."""
 
     is_discrete = True
 
@@ -218,7 +218,7 @@ class _IntegerGreaterThan(_GreaterThanEq):
 
 
 class _IntegerLessThan(_BoundedAbove):
-    """Whole numbers up to a bound."""
+    """Integers up to a bound."""
 
     is_discrete = True
 
@@ -228,7 +228,7 @@ class _IntegerLessThan(_BoundedAbove):
 
 
 class _Boolean(Constraint):
-    """0 and 1."""
+    """The values 0 and 1."""
 
     is_discrete = True
 
@@ -237,7 +237,7 @@ class _Boolean(Constraint):
 
 
 class _OneHot(Constraint):
-    """Vectors of zeros and a 1."""
+    """One-hot vectors."""
 
     is_discrete = True
     event_dim = 1
@@ -247,7 +247,7 @@ class _OneHot(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Counts that add up to `upper_bound`."""
+    """Counts with a sum of `upper_bound`."""
 
     is_discrete = True
     event_dim = 1
@@ -261,7 +261,7 @@ class _Multinomial(Constraint):
 
 
 class _Simplex(Constraint):
-    """Vectors of positive numbers that add up to 1."""
+    """Vectors of positive numbers with a sum of 1."""
 
     event_dim = 1
 
@@ -279,7 +279,7 @@ class _LowerTriangular(Constraint):
 
 
 class _CorrCholesky(Constraint):
-    """The Cholesky factor of a correlation matrix: rows of length 1."""
+    """Cholesky factors of correlation matrices: rows of length 1."""
 
     event_dim = 2
 
@@ -415,7 +415,7 @@ class MixtureSameFamilyConstraint(_OfBase):
 
 
 class _Parts(Constraint):
-    """Conditions on the parts of a value along a dimension."""
+    """Constraints on the parts of a value along a dimension."""
 
     def __init__(self, cseq: Iterable[Constraint], dim: int = 0) -> None:
         self.cseq = list(cseq)
@@ -425,12 +425,12 @@ class _Parts(Constraint):
 
     @property
     def is_discrete(self) -> Any:
-        """Whether one of them is."""
+        """Whether any of the constraints is discrete."""
         return any(c.is_discrete for c in self.cseq)
 
     @property
     def event_dim(self) -> Any:
-        """The most that one of them has."""
+        """The greatest number of event dimensions of the constraints."""
         return max(c.event_dim for c in self.cseq)
 
     def _check_dim(self, value: Tensor) -> None:
@@ -441,7 +441,7 @@ class _Parts(Constraint):
 
 
 class _Cat(_Parts):
-    """On parts of some lengths, as `cat` puts them together."""
+    """Constraints on parts of given lengths, which `cat` would join."""
 
     def __init__(
         self, cseq: Iterable[Constraint], dim: int = 0, lengths: Iterable[int] | None = None
@@ -461,11 +461,11 @@ class _Cat(_Parts):
 
 
 class _Stack(_Parts):
-    """On slices, as `stack` puts them together."""
+    """Constraints on slices, which `stack` would join."""
 
     @property
     def event_dim(self) -> Any:
-        """The dimension of the slices counts where it lies within."""
+        """The greatest number of the constraints, plus one if it covers the slices' dimension."""
         most = super().event_dim
         return most + 1 if self.dim + most < 0 else most
 

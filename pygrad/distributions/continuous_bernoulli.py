@@ -17,12 +17,13 @@ __all__ = ["ContinuousBernoulli"]
 
 
 class ContinuousBernoulli(Odds, ExponentialFamily):
-    """Distributions over numbers between 0 and 1 with densities like p ** x (1 - p) ** (1 - x).
+    """Distributions over numbers between 0 and 1, with densities proportional to p ** x (1 - p) **
+    (1 - x).
 
     Args:
         probs: p.
-        logits: the logarithm of the odds p / (1 - p); one of the two is given.
-        lims: between these p counts as one half, and series stand for what would divide by 0.
+        logits: the log-odds log(p / (1 - p)); one of the two is given.
+        lims: between these, p is treated as one half, with series instead of divisions by 0.
         validate_args: check parameters and values.
 
     Raises:
@@ -55,7 +56,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """p, away from 0 and 1."""
+        """p, clamped away from 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _expand_more(self, new: Any, batch_shape: Any) -> None:
@@ -66,7 +67,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self) -> Tensor:
-        """p, or something else where it is near one half."""
+        """p, with another value where it is near one half."""
         return pygrad.where(
             self._outside_unstable_region(), self.probs, pygrad.full_like(self.probs, self._lims[0])
         )

@@ -37,14 +37,14 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """Dirichlet distributions: over positive numbers that add up to 1.
+    """Dirichlet distributions over positive numbers with a sum of 1.
 
     Args:
         concentration: (*, K), positive.
         validate_args: check parameters and values.
 
     Raises:
-        ValueError: a concentration that is not positive, or a number.
+        ValueError: a concentration that is not positive, or that has no dimension.
 
     Example:
         >>> import pygrad
@@ -73,7 +73,7 @@ class Dirichlet(ExponentialFamily):
     def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         inside = above / above.sum(-1, True)
-        # All of it in a corner: which one, is what 0 / 0 says.
+        # With all concentrations below 1 the mode is a corner, which the argmax over 0 / 0 selects.
         corner = pygrad.nn.functional.one_hot(inside.argmax(-1), inside.shape[-1]).to(inside)
         return pygrad.where((self.concentration < 1).all(-1, True), corner, inside)
 

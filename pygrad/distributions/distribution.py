@@ -1,4 +1,4 @@
-"""`Distribution`, the base: shapes, checks of parameters and values, printing."""
+"""`Distribution`, the base class: shapes, checks of parameters and values, printing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Distribution:
     """A batch of distributions over events of one shape.
 
     Args:
-        batch_shape: how many there are.
+        batch_shape: the shape of the batch.
         event_shape: the shape of one value.
-        validate_args: check parameters and values; by default yes.
+        validate_args: check parameters and values; on by default.
 
     Raises:
         ValueError: a parameter that is out of range.
@@ -48,7 +48,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_arguments()
-        super().__init__()  # of the next base: a distribution may be a module, too
+        super().__init__()  # a distribution may also be a module: call its constructor
 
     def _check_arguments(self) -> None:
         """Raises ValueError unless each argument satisfies its constraint."""
@@ -76,14 +76,14 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments if not told."""
+        """Sets whether distributions check their arguments by default."""
         if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value
 
     @property
     def batch_shape(self) -> Size:
-        """How many distributions there are."""
+        """The shape of the batch."""
         return self._batch_shape
 
     @property
@@ -162,15 +162,15 @@ class Distribution:
         return self.sample((n,))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Values with gradients with respect to the parameters."""
+        """Values with gradients for the parameters."""
         raise NotImplementedError
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or probability, at a value."""
+        """The logarithm of the density or probability at a value."""
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a value at most this one."""
+        """The probability of a value less than or equal to this one."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ class Distribution:
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values, of a discrete distribution that has finitely many."""
+        """All values of a discrete distribution with a finite number of values."""
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
@@ -206,19 +206,19 @@ class Distribution:
 
     @property
     def stddev(self) -> Tensor:
-        """The root of the variance."""
+        """The square root of the variance."""
         return self.variance.sqrt()
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size(sample_shape) + self._batch_shape + self._event_shape
 
     def _check(self, value: Any) -> None:
-        """Raise ``ValueError`` for what is no value of this distribution, unless told not to."""
+        """Raise ``ValueError`` for a value outside of the support, unless checks are off."""
         if self._validate_args:
             self._validate_sample(value)
 
     def _validate_sample(self, value: Any) -> None:
-        """Raise ``ValueError`` for what is no value of this distribution."""
+        """Raise ``ValueError`` for a value outside of the support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         start = value.dim() - len(self._event_shape)

@@ -45,7 +45,7 @@ class ExponentialFamily(Distribution):
         return found
 
     def _differentiated(self) -> tuple[list[Tensor], Any, tuple[Tensor, ...]]:
-        """The natural parameters as leaves, A of them, and its derivatives: the means of t(x)."""
+        """The natural parameters as leaves, A at them, and its derivatives, the means of t(x)."""
         natural = [p.detach().requires_grad_() for p in self._natural_params]
         normalizer = self._log_normalizer(*natural)
         return (
@@ -55,7 +55,7 @@ class ExponentialFamily(Distribution):
         )
 
     def _divergence(self, other: ExponentialFamily) -> Any:
-        """From another one of the class (a Bregman divergence)."""
+        """The divergence from another distribution of the class (a Bregman divergence)."""
         natural, normalizer, means = self._differentiated()
         others = other._natural_params
         found = other._log_normalizer(*others) - normalizer

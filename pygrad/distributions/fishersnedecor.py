@@ -17,11 +17,11 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """F-distributions: of the ratio of two chi-squared values, each divided by its freedom.
+    """F-distributions: the ratio of two chi-squared values, each divided by its degrees of freedom.
 
     Args:
         df1: the degrees of freedom of the numerator.
-        df2: those of the denominator.
+        df2: the degrees of freedom of the denominator.
         validate_args: check parameters and values.
 
     Raises:

@@ -14,12 +14,13 @@ __all__ = ["Gamma"]
 
 
 def _standard_gamma(concentration: Tensor) -> Tensor:
-    """Draws of rate 1, with gradients with respect to the concentration."""
+    """Draws with rate 1, with gradients for the concentration."""
     return pygrad._standard_gamma(concentration)
 
 
 class Gamma(ExponentialFamily):
-    """Gamma distributions: of densities like x ** (concentration - 1) * exp(-rate * x).
+    """Gamma distributions, with densities proportional to x ** (concentration - 1) * exp(-rate *
+    x).
 
     Args:
         concentration: the shape.
@@ -62,7 +63,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        drawn.detach().clamp_(min=pygrad.finfo(drawn.dtype).tiny)  # no history knows of it
+        drawn.detach().clamp_(min=pygrad.finfo(drawn.dtype).tiny)  # not part of the graph
         return drawn
 
     def log_prob(self, value: Any) -> Any:

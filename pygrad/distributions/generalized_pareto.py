@@ -15,12 +15,12 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """Generalized Pareto distributions: of what lies above a high threshold.
+    """Generalized Pareto distributions: values above a high threshold.
 
     Args:
         loc: the least value.
-        scale: how wide.
-        concentration: the shape: 0 gives an exponential tail, less a bounded one.
+        scale: the width.
+        concentration: the shape: 0 gives an exponential tail, a negative value a bounded one.
         validate_args: check parameters and values.
 
     Raises:
@@ -47,7 +47,7 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
-        """From loc on, up to an end if the concentration is below 0."""
+        """Numbers from `loc` on, up to a bound if the concentration is below 0."""
         end = self.loc - self.scale / self.concentration
         upper = pygrad.where(self.concentration < 0, end, math.inf)
         return constraints.interval(lower_bound=self.loc, upper_bound=upper)

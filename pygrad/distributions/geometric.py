@@ -19,7 +19,7 @@ class Geometric(Odds):
 
     Args:
         probs: probabilities of success.
-        logits: logarithms of the odds; one of the two is given.
+        logits: log-odds of success; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:

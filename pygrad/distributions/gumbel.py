@@ -17,11 +17,11 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """Gumbel distributions: those of -log(-log(u)), u uniform, stretched and shifted.
+    """Gumbel distributions: loc - scale * log(-log(u)) for a uniform u.
 
     Args:
         loc: the mode.
-        scale: how wide.
+        scale: the width.
         validate_args: check parameters and values.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The distribution of the size of a Cauchy value."""
+"""The distribution of the absolute value of a Cauchy value."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(Folded):
-    """Distributions of \\|x\\| with x of a Cauchy distribution about 0.
+    """Distributions of \\|x\\| for x of a Cauchy distribution about 0.
 
     Args:
-        scale: half the width of that one at half its height.
+        scale: half the width of x's density at half its maximum.
         validate_args: check parameters and values.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The distribution of the size of a normal value."""
+"""The distribution of the absolute value of a normal value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(Folded):
-    """Distributions of \\|x\\| with x normal of mean 0.
+    """Distributions of \\|x\\| for a normal x with mean 0.
 
     Args:
         scale: the standard deviation of x.

@@ -1,4 +1,4 @@
-"""Several values of a batch taken for one event."""
+"""Batch dimensions reinterpreted as event dimensions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Independent"]
 
 
 class Independent(Distribution):
-    """A distribution whose last batch dimensions are dimensions of the event.
+    """A distribution whose last batch dimensions are reinterpreted as event dimensions.
 
     Args:
-        base_distribution: what is reinterpreted.
-        reinterpreted_batch_ndims: how many dimensions.
+        base_distribution: the distribution to reinterpret.
+        reinterpreted_batch_ndims: the number of dimensions.
         validate_args: check values.
 
     Raises:
@@ -64,7 +64,7 @@ class Independent(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """Whether the base has."""
+        """Whether the base distribution has `rsample`."""
         return self.base_dist.has_rsample
 
     @constraints.dependent_property

@@ -16,11 +16,11 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """Inverse gamma distributions: of 1 / x with x of a gamma distribution.
+    """Inverse gamma distributions: 1 / x for x of a gamma distribution.
 
     Args:
         concentration: the shape of x.
-        rate: the rate of x, by which 1 / x is stretched.
+        rate: the rate of x, which is the scale of 1 / x.
         validate_args: check parameters and values.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How far one distribution is from another."""
+"""The Kullback-Leibler divergence of two distributions."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ _KL_MEMOIZE: dict[tuple[type, type], Rule | None] = {}
 
 
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Rule], Rule]:
-    """A decorator: the function computes the divergence of distributions of these types.
+    """Decorates a function that computes the divergence for two types of distributions.
 
-    Of several that hold for a pair, the one of the nearest classes is taken, with a warning if
-    these differ by which of the two is looked at first.
+    If several functions match a pair, the one with the nearest base classes is chosen. A warning is
+    issued if the choice depends on which of the two types is compared first.
 
-    As in PyTorch, a type need not derive from `Distribution`: libraries register base classes of
-    their own, which their distributions have beside it.
+    As in PyTorch, a type need not derive from `Distribution`: libraries register their own base
+    classes, which their distributions have in addition.
 
     Raises:
-        TypeError: what is given is no type.
+        TypeError: an argument is no type.
 
     Example:
         >>> import pygrad
@@ -78,7 +78,7 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
 
 
 def _dispatch_kl(type_p: type, type_q: type) -> Rule | None:
-    """The rule of the nearest classes; None if there is none."""
+    """The function for the nearest base classes, or None."""
     found = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not found:
         return None
@@ -96,10 +96,10 @@ def _dispatch_kl(type_p: type, type_q: type) -> Rule | None:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The mean, over p, of log p(x) - log q(x).
+    """The mean under p of log p(x) - log q(x).
 
     Raises:
-        NotImplementedError: no rule for the two types.
+        NotImplementedError: no function is registered for the two types.
 
     Example:
         >>> from pygrad.distributions import Normal, kl_divergence
@@ -118,7 +118,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     return rule(p, q)  # type: ignore[no-any-return]
 
 
-# ---------------------------------------------------------------- of one kind
+# ---------------------------------------------------------------- distributions of one type
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
@@ -335,9 +335,9 @@ def _independent(p: Independent, q: Independent) -> Tensor:
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
-# ---------------------------------------------------------------- of two kinds
+# ---------------------------------------------------------------- distributions of two types
 #
-# The entropy of p with its sign turned, less the mean of log q.
+# The negative entropy of p minus the mean of log q.
 
 
 def _infinite_like(tensor: Tensor) -> Tensor:
@@ -349,7 +349,7 @@ def _x_log_x(tensor: Tensor) -> Tensor:
 
 
 def _infinite(parameter: str, p: type[Distribution], *others: type[Distribution]) -> None:
-    """p has values that are none of the others', whatever their parameters."""
+    """Registers infinite divergences: p always has values outside of the others' supports."""
 
     def rule(p: Any, q: Any) -> Tensor:
         return _infinite_like(getattr(p, parameter))
@@ -370,7 +370,7 @@ _infinite("rate", Poisson, Bernoulli, Binomial)
 
 
 def _to_normal(mean: Any, variance: Any, q: Normal) -> Any:
-    """The mean of -log q of something with a mean and a variance."""
+    """The mean of -log q for a variable with a given mean and variance."""
     width = q.scale.pow(2)
     return 0.5 * ((2 * math.pi * width).log() + (variance + (mean - q.loc).pow(2)) / width)
 
@@ -431,7 +431,7 @@ def _beta_uniform(p: Beta, q: Uniform) -> Any:
 @register_kl(ContinuousBernoulli, Uniform)
 def _continuous_bernoulli_uniform(p: ContinuousBernoulli, q: Uniform) -> Any:
     found = (q.high - q.low).log() - p.entropy()
-    # PyTorch's condition, which takes the bounds themselves for too narrow.
+    # PyTorch's condition, which also excludes equal bounds.
     return found.masked_fill((q.low >= 0) | (q.high <= 1), math.inf)
 
 

@@ -17,7 +17,7 @@ __all__ = ["Kumaraswamy"]
 
 
 class Kumaraswamy(TransformedDistribution):
-    """Kumaraswamy distributions: of (1 - u ** (1 / b)) ** (1 / a), u uniform between 0 and 1.
+    """Kumaraswamy distributions: (1 - u ** (1 / b)) ** (1 / a) for a uniform u in (0, 1).
 
     Args:
         concentration1: a.

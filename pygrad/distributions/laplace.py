@@ -16,7 +16,7 @@ class Laplace(LocationScale):
 
     Args:
         loc: the mean.
-        scale: the mean distance from it.
+        scale: the mean distance from `loc`.
         validate_args: check parameters and values.
 
     Raises:

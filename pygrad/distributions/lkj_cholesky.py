@@ -19,11 +19,11 @@ __all__ = ["LKJCholesky"]
 class LKJCholesky(Distribution):
     """Distributions of Cholesky factors of correlation matrices.
 
-    Densities of matrices are like det ** (concentration - 1): 1 makes all alike.
+    The density of a matrix is proportional to det ** (concentration - 1); 1 is uniform.
 
     Args:
-        dim: how many rows, 2 or more.
-        concentration: how near the matrices are to the identity.
+        dim: the number of rows, at least 2.
+        concentration: large values concentrate the matrices near the identity.
         validate_args: check parameters and values.
 
     Raises:

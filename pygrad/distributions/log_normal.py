@@ -14,7 +14,7 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """Distributions of exp(x) with x normal.
+    """Distributions of exp(x) for a normal x.
 
     Args:
         loc: the mean of x.

@@ -1,4 +1,4 @@
-"""The distribution of parts of a stick broken at normal values."""
+"""The distribution of the parts of a stick broken by normal values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Distributions of K + 1 numbers that add up to 1, from K normal ones.
+    """Distributions of K + 1 numbers with a sum of 1, from K normal values.
 
     Args:
         loc: the means, (\\*batch, K).

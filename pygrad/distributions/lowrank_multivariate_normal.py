@@ -17,7 +17,7 @@ __all__ = ["LowRankMultivariateNormal"]
 
 
 def _with_ones(matrix: Tensor) -> Tensor:
-    """The Cholesky factor of a matrix and the identity."""
+    """The Cholesky factor of a matrix plus the identity."""
     identity = pygrad.eye(matrix.size(-1), dtype=matrix.dtype)
     found: Tensor = pygrad.linalg.cholesky(matrix + identity)
     return found
@@ -41,9 +41,9 @@ def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril
 
 
 class LowRankMultivariateNormal(Centred):
-    """Normal distributions of vectors of length D, of covariance W W^T + diag(d).
+    """Normal distributions of vectors of length D with covariance W W^T + diag(d).
 
-    Nothing of the size D x D is computed for draws and densities.
+    Draws and densities compute no matrix of size D x D.
 
     Args:
         loc: (*, D), the mean.
@@ -111,7 +111,7 @@ class LowRankMultivariateNormal(Centred):
         new._capacitance_tril = self._capacitance_tril
 
     def _expanded(self, matrix: Tensor) -> Tensor:
-        """A matrix for each of the batch."""
+        """A matrix expanded to the batch shape."""
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
@@ -169,7 +169,7 @@ class LowRankMultivariateNormal(Centred):
 
 
 def _inner(p: LowRankMultivariateNormal) -> Tensor:
-    """A, where the precision is D^-1 - A^T A."""
+    """The matrix A of the precision D^-1 - A^T A."""
     scaled = p._unbroadcasted_cov_factor.mT / p._unbroadcasted_cov_diag.unsqueeze(-2)
     found: Tensor = pygrad.linalg.solve_triangular(p._capacitance_tril, scaled, upper=False)
     return found

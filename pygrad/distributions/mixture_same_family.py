@@ -1,4 +1,4 @@
-"""Mixtures of distributions of one kind."""
+"""Mixtures of distributions of one type."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """Mixtures: the last batch dimension of the components is chosen from by the categorical.
+    """Mixtures: a categorical distribution selects along the last batch dimension of the
+    components.
 
     Args:
-        mixture_distribution: with which probability each component is taken.
+        mixture_distribution: the probabilities of the components.
         component_distribution: the components.
         validate_args: check values.
 
     Raises:
-        ValueError: shapes that do not fit, or something that is no distribution.
+        ValueError: incompatible shapes, or an argument that is no distribution.
 
     Example:
         >>> import pygrad
@@ -78,7 +79,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """With which probability each component is taken."""
+        """The probabilities of the components, as a distribution."""
         return self._mixture_distribution
 
     @property

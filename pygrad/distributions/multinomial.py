@@ -18,16 +18,16 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Classes):
-    """Distributions of how often each of C classes comes in `total_count` draws.
+    """Distributions of the counts of C classes in `total_count` draws.
 
     Args:
-        total_count: how many draws.
+        total_count: the number of draws.
         probs: probabilities of the classes, (\\*batch, C).
-        logits: their logarithms; one of the two is given.
+        logits: logarithms of the weights; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:
-        NotImplementedError: a total_count for each of a batch.
+        NotImplementedError: a different total_count for each element of a batch.
         ValueError: both or none given, or no probabilities.
 
     Example:
@@ -57,7 +57,7 @@ class Multinomial(Classes):
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> constraints.Constraint:
-        """Counts that add up to the total."""
+        """Vectors of counts with a sum of the total count."""
         return constraints.multinomial(self.total_count)
 
     @property

@@ -22,8 +22,8 @@ class MultivariateNormal(Covariance, Centred):
     Args:
         loc: (*, D), the mean.
         covariance_matrix: (*, D, D), positive definite.
-        precision_matrix: its inverse.
-        scale_tril: its Cholesky factor; one of the three is given.
+        precision_matrix: the inverse of the covariance.
+        scale_tril: the Cholesky factor of the covariance; one of the three is given.
         validate_args: check parameters and values.
 
     Raises:
@@ -103,12 +103,12 @@ class MultivariateNormal(Covariance, Centred):
 
 
 def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
-    """Products of matrices and vectors, whose batch dimensions broadcast."""
+    """Products of matrices and vectors with broadcast batch dimensions."""
     return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
 
 
 def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
-    """The squared lengths of vectors in units of covariances, by their Cholesky factors."""
+    """The squared Mahalanobis lengths of vectors, from Cholesky factors of covariances."""
     column = bx.unsqueeze(-1)
     shape = pygrad.broadcast_shapes(bL.shape[:-2], column.shape[:-2])
     factor = bL.expand(shape + Size(bL.shape[-2:]))
@@ -118,5 +118,5 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
 
 
 def log_det(tril: Tensor) -> Tensor:
-    """Half the logarithm of the covariance's determinant."""
+    """Half the log-determinant of the covariance."""
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

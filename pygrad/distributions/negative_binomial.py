@@ -16,12 +16,12 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(CountedOdds):
-    """Distributions of how many successes come before `total_count` failures.
+    """Distributions of the number of successes before `total_count` failures.
 
     Args:
-        total_count: how many failures; any number from 0 on.
+        total_count: the number of failures, any number from 0 on.
         probs: the probability of success.
-        logits: the logarithm of its odds; one of the two is given.
+        logits: the log-odds of success; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:

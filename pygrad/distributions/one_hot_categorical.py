@@ -15,7 +15,7 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Classes):
-    """Distributions over the C vectors with a one and zeros. Arguments as :class:`Categorical`.
+    """Distributions over the C one-hot vectors. Arguments as for :class:`Categorical`.
 
     Example:
         >>> import pygrad
@@ -62,7 +62,7 @@ class OneHotCategorical(Classes):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot vectors whose gradient is that of the probabilities.
+    """One-hot vectors that have the gradient of the probabilities.
 
     Example:
         >>> import pygrad

@@ -15,11 +15,11 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """Pareto distributions: of values from `scale` on, by a power.
+    """Pareto distributions: values from `scale` on, with a power law.
 
     Args:
         scale: the least value.
-        alpha: the power.
+        alpha: the exponent.
         validate_args: check parameters and values.
 
     Raises:
@@ -40,12 +40,12 @@ class Pareto(TransformedDistribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
-        """From the scale on."""
+        """Numbers from `scale` on."""
         return constraints.greater_than_eq(lower_bound=self.scale)
 
     @property
     def mean(self) -> Tensor:
-        alpha = self.alpha.clamp(min=1)  # without a mean it is infinite
+        alpha = self.alpha.clamp(min=1)  # the mean does not exist here
         return alpha * self.scale / (alpha - 1)
 
     @property

@@ -1,4 +1,4 @@
-"""A distribution over (0, 1) that is near to the Bernoulli distribution, with gradients."""
+"""A continuous relaxation of the Bernoulli distribution over (0, 1), with gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
 class LogitRelaxedBernoulli(Odds):
-    """Distributions of the logit of what :class:`RelaxedBernoulli` draws. Arguments as there.
+    """Distributions of the logit of a :class:`RelaxedBernoulli` value, with the same arguments.
 
     Example:
         >>> import pygrad
@@ -62,12 +62,12 @@ class LogitRelaxedBernoulli(Odds):
 
 
 class RelaxedBernoulli(Relaxed):
-    """Distributions over (0, 1); near 0 and 1 for a low temperature.
+    """Distributions over (0, 1), concentrated near 0 and 1 for a low temperature.
 
     Args:
         temperature: a tensor.
         probs: probabilities of 1.
-        logits: logarithms of the odds of 1; one of the two is given.
+        logits: log-odds of 1; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:

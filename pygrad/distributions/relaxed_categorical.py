@@ -1,4 +1,4 @@
-"""A distribution over vectors that are nearly one-hot, with gradients."""
+"""A continuous relaxation of the one-hot categorical distribution, with gradients."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
 class ExpRelaxedCategorical(Classes):
-    """Distributions of the logarithm of what :class:`RelaxedOneHotCategorical` draws. Arguments
-    as there.
+    """Distributions of the logarithm of a :class:`RelaxedOneHotCategorical` value, with the same
+    arguments.
 
     Example:
         >>> import pygrad
@@ -62,12 +62,12 @@ class ExpRelaxedCategorical(Classes):
 
 
 class RelaxedOneHotCategorical(Relaxed):
-    """Distributions over vectors that add up to 1; near to one-hot ones for a low temperature.
+    """Distributions over vectors with a sum of 1, nearly one-hot for a low temperature.
 
     Args:
         temperature: a tensor.
         probs: probabilities, (\\*batch, C).
-        logits: their logarithms; one of the two is given.
+        logits: logarithms of the weights; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:

@@ -16,12 +16,13 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Student's t-distributions: of a normal value by the root of a chi-squared one's mean.
+    """Student's t-distributions: a normal value over the root of a chi-squared value divided by
+    `df`.
 
     Args:
         df: the degrees of freedom.
-        loc: the middle.
-        scale: how wide.
+        loc: the center.
+        scale: the width.
         validate_args: check parameters and values.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The distribution of a function of what another one draws."""
+"""The distribution of a transformed random variable."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of f(x), x from a base distribution and f a chain of transforms.
+    """The distribution of f(x) for x from a base distribution and f a chain of transforms.
 
     Args:
-        base_distribution: that of x.
+        base_distribution: the distribution of x.
         transforms: one transform, or a list: the first is applied first.
         validate_args: check values.
 
     Raises:
-        ValueError: other things than transforms, or a base of too few dimensions.
+        ValueError: an argument that is no transform, or a base with too few dimensions.
 
     Example:
         >>> import pygrad
@@ -89,7 +89,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """Whether the base has."""
+        """Whether the base distribution has `rsample`."""
         return self.base_dist.has_rsample  # type: ignore[no-any-return]
 
     @constraints.dependent_property(is_discrete=False)
@@ -127,7 +127,7 @@ class TransformedDistribution(Distribution):
         return found + _sum_rightmost(base, dims - len(self.base_dist.event_shape))
 
     def _increasing(self, value: Tensor) -> Tensor:
-        """Probabilities of at most for those of at least, where the transforms decrease."""
+        """Replaces probabilities p by 1 - p where the chain of transforms decreases."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign

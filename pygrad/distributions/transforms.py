@@ -1,4 +1,4 @@
-"""Functions of values, with inverses and what they do to densities."""
+"""Invertible functions of values, with the logarithms of their Jacobian determinants."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ __all__ = [
 class Transform:
     """A function from values that satisfy `domain` to values that satisfy `codomain`.
 
-    One of one's own defines both, ``_call``, and, so that densities follow, ``_inverse`` and
+    A subclass defines both, ``_call``, and, for densities, ``_inverse`` and
     ``log_abs_det_jacobian``.
 
     Args:
-        cache_size: 1 to remember the last value and its image: the inverse of that image is then
+        cache_size: 1 to store the last value and its image, so that the inverse of that image is
             exact.
 
     Raises:
@@ -68,25 +68,25 @@ class Transform:
         self._cache_size = cache_size
         self._cached_x_y: tuple[Any, Any] = (None, None)
         self._inv: Transform | None = None
-        super().__init__()  # of the next base: a transform may be a module, too
+        super().__init__()  # a transform may also be a module: call its constructor
 
     @property
     def event_dim(self) -> int:
-        """How many dimensions a value has."""
+        """The number of dimensions of a value."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim  # type: ignore[no-any-return]
 
     @property
     def inv(self) -> Transform:
-        """The inverse."""
+        """The inverse transform."""
         if self._inv is None:
             self._inv = _InverseTransform(self)
         return self._inv
 
     @property
     def sign(self) -> Any:
-        """1 where the function increases, -1 where it decreases."""
+        """1 for an increasing function, -1 for a decreasing one."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -125,11 +125,11 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The logarithm of by how much volumes grow at x, whose image is y."""
+        """The log-determinant of the absolute Jacobian at x, with image y."""
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the image of a value of some shape."""
+        """The shape of the image of a value with the given shape."""
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
@@ -141,7 +141,7 @@ class Transform:
 
 
 class _InverseTransform(Transform):
-    """The inverse of another transform."""
+    """The inverse of a transform."""
 
     _inv: Transform
 
@@ -187,17 +187,17 @@ class _InverseTransform(Transform):
 
 
 def _over(base: Constraint, event_dim: int) -> Constraint:
-    """A constraint of values of at least so many dimensions."""
+    """A constraint extended to at least the given number of dimensions."""
     more = event_dim - base.event_dim
     return constraints.independent(base, more) if more > 0 else base
 
 
 class ComposeTransform(Transform):
-    """One transform after another.
+    """A chain of transforms.
 
     Args:
-        parts: the transforms, the first to be applied first.
-        cache_size: see :class:`Transform`; of all the parts.
+        parts: the transforms, in order of application.
+        cache_size: see :class:`Transform`; applies to all parts.
 
     Example:
         >>> import pygrad
@@ -293,11 +293,11 @@ identity_transform: Final = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last batch dimensions are dimensions of the value.
+    """A transform whose last batch dimensions are reinterpreted as event dimensions.
 
     Args:
-        base_transform: what is reinterpreted.
-        reinterpreted_batch_ndims: how many dimensions.
+        base_transform: the transform to reinterpret.
+        reinterpreted_batch_ndims: the number of dimensions.
         cache_size: see :class:`Transform`.
 
     Example:
@@ -358,11 +358,11 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Another shape for the value.
+    """Reshapes a value.
 
     Args:
         in_shape: the shape of a value.
-        out_shape: that of its image, of as many elements.
+        out_shape: the shape of its image, with the same number of elements.
         cache_size: see :class:`Transform`.
 
     Raises:
@@ -413,7 +413,7 @@ class ReshapeTransform(Transform):
 
 
 def _exchanged(shape: Any, end: Size, other: Size) -> Any:
-    """A shape that ends with one, ending with another."""
+    """Replaces the shape at the end of a shape by another one."""
     if len(shape) < len(end):
         raise ValueError("Too few dimensions on input")
     cut = len(shape) - len(end)
@@ -423,7 +423,7 @@ def _exchanged(shape: Any, end: Size, other: Size) -> Any:
 
 
 class _Alike(Transform):
-    """A transform that is equal to any of its class."""
+    """A transform that equals any other of its class."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -461,7 +461,7 @@ class ExpTransform(_Increasing):
 
 
 class PowerTransform(Transform):
-    """y = x ** exponent, of positive x.
+    """y = x ** exponent for positive x.
 
     Args:
         exponent: a number or a tensor.
@@ -510,12 +510,12 @@ class PowerTransform(Transform):
 
 
 def _clipped_sigmoid(x: Tensor) -> Tensor:
-    """sigmoid(x), away from 0 and 1."""
+    """sigmoid(x), clamped away from 0 and 1."""
     return _inside(x.sigmoid())
 
 
 def _inside(y: Tensor) -> Tensor:
-    """Values of (0, 1) away from both ends."""
+    """Values in (0, 1), clamped away from both ends."""
     limits = pygrad.finfo(y.dtype)
     return y.clamp(min=limits.tiny, max=1.0 - limits.eps)
 
@@ -581,12 +581,12 @@ class TanhTransform(_Increasing):
         return y.atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
-        # log(1 - tanh(x)^2), without the difference.
+        # log(1 - tanh(x)^2), in a form without cancellation.
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
 class AbsTransform(_Alike):
-    """y = \\|x\\|; its inverse is the positive one.
+    """y = \\|x\\|; the inverse is the positive value.
 
     Example:
         >>> import pygrad
@@ -609,8 +609,8 @@ class AffineTransform(Transform):
 
     Args:
         loc: a number or a tensor.
-        scale: the same, not 0.
-        event_dim: how many dimensions a value has.
+        scale: a number or a tensor, not 0.
+        event_dim: the number of dimensions of a value.
         cache_size: see :class:`Transform`.
 
     Example:
@@ -677,10 +677,10 @@ class AffineTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = P(X <= x), of a distribution.
+    """y = P(X <= x) for a distribution of X.
 
     Args:
-        distribution: that of X; it has ``cdf`` and ``icdf``.
+        distribution: the distribution of X, which has ``cdf`` and ``icdf``.
         cache_size: see :class:`Transform`.
 
     Example:
@@ -717,7 +717,7 @@ class CumulativeDistributionTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """D (D - 1) / 2 numbers to the Cholesky factor of a correlation matrix of D rows.
+    """Maps D (D - 1) / 2 numbers to the Cholesky factor of a correlation matrix with D rows.
 
     The numbers fill the matrix row by row. As in `StickBreakingTransform`, each takes a part, here
     with a sign, of the rest of its row, whose length is 1.
@@ -770,7 +770,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class _PartsTransform(Transform):
-    """Transforms of the parts of a value along a dimension."""
+    """The base class of transforms of a value's parts along a dimension."""
 
     def __init__(self, tseq: Iterable[Transform], dim: int, cache_size: int) -> None:
         tseq = list(tseq)
@@ -785,7 +785,7 @@ class _PartsTransform(Transform):
         return all(t.bijective for t in self.transforms)
 
     def _fits(self, size: int, name: str) -> None:
-        """Raise ``AssertionError`` for a size along the dimension that is none of the parts."""
+        """Raise ``AssertionError`` if the size along the dimension does not match the parts."""
         raise NotImplementedError
 
     def _check_parts(self, x: Tensor, name: str, dims_of: str) -> None:
@@ -797,16 +797,16 @@ class _PartsTransform(Transform):
 
 
 class CatTransform(_PartsTransform):
-    """Transforms of parts of some lengths, as `cat` puts them together.
+    """Applies a transform to each part of given length, and joins the results like `cat`.
 
     Args:
         tseq: the transforms.
-        dim: along which dimension.
-        lengths: how long each part is; 1 by default.
+        dim: the dimension.
+        lengths: the length of each part; 1 by default.
         cache_size: see :class:`Transform`.
 
     Raises:
-        AssertionError: another number of lengths, or values of another length.
+        AssertionError: the wrong number of lengths, or a value of the wrong length.
 
     Example:
         >>> import pygrad
@@ -879,15 +879,15 @@ class CatTransform(_PartsTransform):
 
 
 class StackTransform(_PartsTransform):
-    """Transforms of slices, as `stack` puts them together.
+    """Applies a transform to each slice, and joins the results like `stack`.
 
     Args:
         tseq: the transforms.
-        dim: along which dimension.
+        dim: the dimension.
         cache_size: see :class:`Transform`.
 
     Raises:
-        AssertionError: values of another number of slices.
+        AssertionError: a value with the wrong number of slices.
 
     Example:
         >>> import pygrad
@@ -939,7 +939,7 @@ class StackTransform(_PartsTransform):
 
 
 class SoftmaxTransform(_Alike):
-    """y = exp(x) / sum(exp(x)): no bijection, as x may be shifted.
+    """y = exp(x) / sum(exp(x)), which is not bijective, since x may be shifted.
 
     Example:
         >>> import pygrad
@@ -967,7 +967,7 @@ class SoftmaxTransform(_Alike):
 
 
 class StickBreakingTransform(_Alike):
-    """K numbers to K + 1 that add up to 1: each breaks a part of what is left off a stick.
+    """Maps K numbers to K + 1 with a sum of 1. Each number breaks a part off the rest of a stick.
 
     Example:
         >>> import pygrad
@@ -981,7 +981,7 @@ class StickBreakingTransform(_Alike):
 
     @staticmethod
     def _left(x: Tensor, sticks: int) -> Tensor:
-        """How many parts are left before each is broken off, without it: zeros give equal parts."""
+        """The number of parts after each one. With this offset, zeros give equal parts."""
         return sticks - pygrad.ones_like(x).cumsum(-1)
 
     def _call(self, x: Tensor) -> Tensor:
@@ -1010,7 +1010,7 @@ class StickBreakingTransform(_Alike):
 
 
 class LowerCholeskyTransform(_Alike):
-    """A matrix to a lower triangular one whose diagonal is positive.
+    """Maps a matrix to a lower triangular one with a positive diagonal.
 
     Example:
         >>> import pygrad
@@ -1030,7 +1030,7 @@ class LowerCholeskyTransform(_Alike):
 
 
 class PositiveDefiniteTransform(_Alike):
-    """A matrix to a positive definite one.
+    """Maps a matrix to a positive definite one.
 
     Example:
         >>> import pygrad

@@ -19,11 +19,11 @@ class Uniform(Distribution):
 
     Args:
         low: the least value.
-        high: what all values are below.
+        high: the upper bound, which is excluded.
         validate_args: check parameters and values.
 
     Raises:
-        ValueError: a low that is not below high.
+        ValueError: `low` is not below `high`.
 
     Example:
         >>> import pygrad
@@ -39,14 +39,14 @@ class Uniform(Distribution):
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        """Each bounds the other."""
+        """The constraints of the bounds: each is bounded by the other."""
         below = constraints.less_than(upper_bound=self.__dict__.get("high"))
         above = constraints.greater_than(lower_bound=self.__dict__.get("low"))
         return {"low": below, "high": above}
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
-        """From low to high."""
+        """Numbers from `low` to `high`."""
         return constraints.interval(lower_bound=self.low, upper_bound=self.high)
 
     @property

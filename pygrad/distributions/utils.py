@@ -65,10 +65,10 @@ class lazy_property(Generic[T, R]):
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Numbers and tensors as tensors of one shape.
+    """Broadcasts numbers and tensors to tensors of one shape.
 
     Raises:
-        ValueError: something that is neither.
+        ValueError: an argument that is neither.
 
     Example:
         >>> import pygrad
@@ -90,7 +90,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities away from 0 and 1 by the dtype's eps.
+    """Clamps probabilities away from 0 and 1 by the dtype's eps.
 
     Example:
         >>> import pygrad
@@ -102,7 +102,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Logarithms of probabilities; of odds, if binary.
+    """The logarithms of probabilities; log-odds if binary.
 
     Example:
         >>> import pygrad
@@ -125,12 +125,12 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def all_true(valid: Tensor) -> bool:
-    """Whether all is true; within vmap, in all slices."""
+    """Whether all elements are true; under vmap, in all slices."""
     return bool(_C["_is_all_true"](valid))
 
 
 def exactly_one(probs: Any, logits: Any) -> None:
-    """Raise ``ValueError`` unless one of the two is given."""
+    """Raise ``ValueError`` unless exactly one of the two is given."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
@@ -141,7 +141,7 @@ def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Tensor:
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
-    """The sum over the last dimensions."""
+    """Sums over the last dimensions."""
     return value.reshape((*value.shape[:-dim], -1)).sum(-1) if dim else value
 
 
@@ -169,10 +169,10 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """The inverse of :func:`tril_matrix_to_vec`, zeros elsewhere.
+    """The inverse of :func:`tril_matrix_to_vec`, with zeros elsewhere.
 
     Raises:
-        ValueError: no matrix has so many elements there.
+        ValueError: no matrix has this number of elements.
 
     Example:
         >>> import pygrad

@@ -14,8 +14,8 @@ from .utils import broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
-# Abramowitz and Stegun, 9.8.1 to 9.8.4: the Bessel functions of order 0 and 1, by the square of
-# x / 3.75 below 3.75, by 3.75 / x above.
+# Abramowitz and Stegun, 9.8.1 to 9.8.4: the Bessel functions of order 0 and 1, as polynomials in
+# the square of x / 3.75 below 3.75, and in 3.75 / x above.
 _SMALL = (
     (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813),
     (0.5, 0.87890594, 0.51498869, 0.15084934, 0.02658733, 0.00301532, 0.00032411),
@@ -51,7 +51,7 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Any:
 
 
 def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x: Tensor) -> Any:
-    """Draws until all are accepted: D. J. Best and N. I. Fisher, 1979."""
+    """Repeats draws until all are accepted (D. J. Best and N. I. Fisher, 1979)."""
     done = pygrad.zeros(x.shape, dtype=pygrad.bool)
     while not bool(done.all()):
         u1, u2, u3 = pygrad.rand((3, *x.shape), dtype=loc.dtype).unbind()
@@ -65,11 +65,11 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
 
 
 class VonMises(Centred):
-    """Von Mises distributions: over angles, in radians.
+    """Von Mises distributions over angles, in radians.
 
     Args:
         loc: the mean angle.
-        concentration: how narrow.
+        concentration: the larger, the narrower.
         validate_args: check parameters and values.
 
     Raises:

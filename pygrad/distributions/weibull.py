@@ -16,10 +16,10 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """Weibull distributions: of scale * x ** (1 / concentration), x exponential.
+    """Weibull distributions: scale * x ** (1 / concentration) for an exponential x.
 
     Args:
-        scale: how wide.
+        scale: the width.
         concentration: the shape; 1 gives exponential distributions.
         validate_args: check parameters and values.
 
@@ -49,7 +49,7 @@ class Weibull(TransformedDistribution):
 
     @property
     def concentration_reciprocal(self) -> Tensor:
-        """One by the concentration."""
+        """The inverse of the concentration."""
         return self.concentration.reciprocal()
 
     @property

@@ -28,22 +28,22 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
 
 
 def _clamp_above_eps(x: Tensor) -> Tensor:
-    """Positive numbers, no less than the dtype's eps."""
+    """Numbers clamped to at least the dtype's eps."""
     return x.clamp(min=pygrad.finfo(x.dtype).eps)
 
 
 class Wishart(Covariance, ExponentialFamily):
-    """Wishart distributions: of the sum of x x^T over `df` normal vectors x of mean 0.
+    """Wishart distributions: the sum of x x^T over `df` normal vectors x with mean 0.
 
     Args:
         df: the degrees of freedom, more than D - 1.
-        covariance_matrix: (*, D, D), that of x.
-        precision_matrix: its inverse.
-        scale_tril: its Cholesky factor; one of the three is given.
+        covariance_matrix: (*, D, D), the covariance of x.
+        precision_matrix: the inverse of the covariance.
+        scale_tril: the Cholesky factor of the covariance; one of the three is given.
         validate_args: check parameters and values.
 
     Raises:
-        AssertionError: none or several matrices given.
+        AssertionError: no matrix or several matrices given.
         ValueError: a df that is too small, or a matrix that is not positive definite.
 
     Example:
@@ -98,7 +98,7 @@ class Wishart(Covariance, ExponentialFamily):
 
     @property
     def arg_constraints(self) -> Any:
-        """How small df may be, depends on the matrices."""
+        """The constraints of the parameters. The least `df` depends on the size of the matrices."""
         return {**FORMS, "df": constraints.greater_than(self.event_shape[-1] - 1)}
 
     def _of_diagonal(self, batch: Size) -> Chi2:
@@ -159,12 +159,12 @@ class Wishart(Covariance, ExponentialFamily):
     def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Tensor:
         """Values with gradients with respect to the parameters.
 
-        As in PyTorch 2.13, what is positive definite is warned of and drawn once more, and the
-        stream of numbers goes on from there.
+        As in PyTorch 2.13, a warning is issued for positive definite matrices, and they are drawn
+        once more; the random stream continues from there.
 
         Args:
-            sample_shape: how many.
-            max_try_correction: how often singular matrices are drawn again, 10 by default.
+            sample_shape: the shape of the sample.
+            max_try_correction: the number of new draws for singular matrices, 10 by default.
         """
         tries = 10 if max_try_correction is None else max_try_correction
         sample = self._bartlett_sampling(Size(sample_shape))
