@@ -1,10 +1,9 @@
 """``save`` and ``load``: PyTorch's files, and safetensors files.
 
 A path that ends in ``.safetensors`` gives a safetensors file: tensors and plain containers of them,
-by value. Anything else gives PyTorch's zip file, which PyTorch's ``load`` reads: an object with its
-tensors, views and shared storages as they are. `load` tells the two apart by what is in them, and
-reads PyTorch's files from before 1.6 too. It runs nothing that a file says, unless it is told to by
-``weights_only=False``.
+by value. Any other path gives PyTorch's zip file, which PyTorch's ``load`` reads: an object with
+its tensors, views and shared storages. `load` distinguishes the two by content, and also reads
+PyTorch's files from before 1.6. It runs no code from the file unless ``weights_only=False``.
 """
 
 from __future__ import annotations
@@ -126,24 +125,24 @@ def save(
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
-    """Write an object: tensors, a state dict, a module, anything that can be pickled.
+    """Write an object: tensors, a state dict, a module, or any other object that can be pickled.
 
     A path that ends in ``.safetensors`` gives a safetensors file, which holds tensors and plain
-    containers of them by value, and which other programs read. All else gives PyTorch's zip file:
-    tensors that share a storage share it when loaded, and a view keeps its strides. Equal objects
-    give equal files.
+    containers of them by value, and which other programs read. Any other path gives PyTorch's zip
+    file: tensors that share a storage share it when loaded, and a view keeps its strides. Equal
+    objects give equal files.
 
     Args:
         obj: for safetensors: tensors, ``None``, bools, ints, floats, strings, dtypes, and dicts,
             lists and tuples of them.
         f: a path, or a file open for writing bytes.
-        pickle_module, pickle_protocol: how to pickle what is no tensor. PyTorch's ``load`` reads
-            what the defaults write.
+        pickle_module, pickle_protocol: the pickler of objects other than tensors. PyTorch's
+            ``load`` reads files written with the defaults.
 
     Raises:
-        TypeError: there is something in ``obj`` that the file cannot hold.
-        RuntimeError: two tensors show one storage as different types; or there is no such folder.
-        OSError: the file cannot be written; it is not opened before everything is pickled.
+        TypeError: ``obj`` contains a value that the file cannot hold.
+        RuntimeError: two tensors view one storage as different types; or the folder does not exist.
+        OSError: the file cannot be written; it is opened only after everything is pickled.
 
     Example:
         >>> import io, pygrad
@@ -198,7 +197,7 @@ def _open_to_write(f: FILE_LIKE) -> Iterator[IO[bytes]]:
 
 
 def _folder(f: FILE_LIKE) -> str:
-    """The name that PyTorch gives to the folder in an archive."""
+    """PyTorch's name for the folder in an archive."""
     name = os.path.basename(os.fspath(f)) if _is_path(f) else ""
     stem, dot, _ = name.rpartition(".")
     found = stem if dot else name
@@ -228,27 +227,27 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read what `save` or PyTorch's ``save`` wrote, or a safetensors file as a dict of tensors.
+    """Read a file of `save` or of PyTorch's ``save``, or a safetensors file as a dict of tensors.
 
-    By default nothing that the file says is run: it may name tensors, dtypes, plain containers and
-    numbers, and what `serialization.add_safe_globals` was given.
+    By default no code from the file runs: it may contain only tensors, dtypes, plain containers,
+    numbers, and the globals given to `serialization.add_safe_globals`.
 
     Args:
         f: a path, or a file open for reading bytes that can seek.
-        map_location: where storages go: a device, a dict from the file's places to others, or a
-            function of a storage and its place. There is the CPU.
-        pickle_module: whose ``Unpickler`` to take; None for Python's.
-        weights_only: False: unpickle, which runs whatever the file says; only for files whose
-            writer you trust. True unless there is a `pickle_module`.
-        mmap: accepted for PyTorch's zip files by their path. The file is read all the same: the
-            engine's memory cannot show a file.
-        pickle_load_args: of the unpickler, as ``encoding`` for files of Python 2.
+        map_location: the destination of storages: a device, a dict from the file's locations to
+            others, or a function of a storage and its location. The only device is the CPU.
+        pickle_module: the module whose ``Unpickler`` to use; None for Python's.
+        weights_only: False: unpickle, which may run any code; only for files from a trusted source.
+            The default is True unless there is a `pickle_module`.
+        mmap: accepted for paths of PyTorch's zip files. The file is still read, since the engine's
+            memory cannot map a file.
+        pickle_load_args: arguments of the unpickler, such as ``encoding`` for files of Python 2.
 
     Raises:
-        pickle.UnpicklingError: the file asks for something else than weights; the message names it.
-        RuntimeError: the file is damaged, or is for a device that is not there.
-        EOFError: the file is empty, or its pickle is cut off.
-        NotImplementedError: a dtype in the file, or its format, is not supported; or ``mmap`` is to
+        pickle.UnpicklingError: the file contains more than weights; the message names it.
+        RuntimeError: the file is damaged, or needs a device that does not exist.
+        EOFError: the file is empty, or its pickle is truncated.
+        NotImplementedError: a dtype or the format of the file is not supported; or ``mmap`` should
             write to the file.
 
     Example:
@@ -295,7 +294,7 @@ def load(
 
 
 def _decide(weights_only: bool | None, pickle_module: Any) -> bool:
-    """Whether to read without running anything: as told, or as the environment says."""
+    """Whether to read without running code, by the argument or the environment."""
     wanted = pickle_module is None if weights_only is None else bool(weights_only)
     force, free = (
         os.environ.get(f"TORCH_FORCE_{name}", "0").lower() in ("1", "y", "yes", "true")
@@ -361,7 +360,7 @@ def _check_mapping(f: FILE_LIKE, mapped: bool, is_zip: bool) -> None:
 
 
 def _refuse_other_places(map_location: Any) -> None:
-    """Raises unless tensors are to be on the CPU, where those of safetensors files are."""
+    """Raises unless tensors go to the CPU, the only location for safetensors files."""
     from ..storage import UntypedStorage
 
     place = restorer(map_location)(UntypedStorage(0), "cpu")
@@ -405,7 +404,7 @@ def _explained(message: str) -> str:
     return f"{text}\n\n{message}{_SEE}"
 
 
-# ------------------------------------------------------------------ looked at without loading
+# ------------------------------------------------------------------ inspection without loading
 
 
 def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
@@ -441,11 +440,11 @@ def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
 def check_module_version_greater_or_equal(
     module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True
 ) -> bool:
-    """Whether a module's ``__version__`` is at least that of a tuple.
+    """Whether a module's ``__version__`` is at least the version given as a tuple.
 
     Raises:
-        RuntimeError: the version is no such tuple; without `error_if_malformed` that is a warning,
-            and True.
+        RuntimeError: the version cannot be parsed; without `error_if_malformed` only a warning is
+            issued, and the result is True.
     """
     try:
         parts = module.__version__.split(".")
@@ -472,4 +471,4 @@ def _check_dill(pickle_module: Any) -> None:
         )
 
 
-_get_layout.__module__ = __name__  # where files look for it
+_get_layout.__module__ = __name__  # files refer to it here

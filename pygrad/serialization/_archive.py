@@ -1,4 +1,4 @@
-"""The zip files of PyTorch: named records, uncompressed, each beginning at a multiple of 64."""
+"""The zip files of PyTorch: named, uncompressed records, aligned to 64 bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..utils.serialization import config
 
 MAGIC: Final = b"PK\x03\x04"
 _OLDEST, _NEWEST, _WRITTEN = 1, 10, 3
-"""The versions of PyTorch's format that are read, and the one that is written."""
+"""The versions of PyTorch's format that can be read, and the version to write."""
 _LARGEST_BLOW_UP: Final = 200
 _LARGEST_PLAIN: Final = 1 << 24
 _DAMAGED: Final = (
@@ -31,10 +31,10 @@ class ArchiveReader:
     """Reads records by their names below the archive's folder.
 
     Args:
-        file: open for reading, and seekable. Names are only ever looked up in it.
+        file: open for reading, and seekable. Record names are never used as paths.
 
     Raises:
-        RuntimeError: it is cut off or damaged, records overlap, or it is of another version.
+        RuntimeError: the file is truncated or damaged, records overlap, or the version is unknown.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -101,7 +101,7 @@ class ArchiveReader:
 
     @property
     def size_in_all(self) -> int:
-        """The bytes of all records, unpacked."""
+        """The total size of all records, uncompressed."""
         return min(max(_LARGEST_PLAIN, _LARGEST_BLOW_UP * self._size), self._unpacked)
 
     def __contains__(self, name: str) -> bool:
@@ -114,27 +114,27 @@ class ArchiveReader:
         return entry
 
     def names(self) -> list[str]:
-        """The names of all records, in their order."""
+        """The names of all records, in order."""
         return list(self._entries)
 
     def start(self, name: str) -> int:
-        """The offset of the bytes of a record in the file."""
+        """The offset of a record's bytes in the file."""
         return self._starts[self._entry(name).filename]
 
     def header(self, name: str) -> int:
-        """The offset of the header of a record in the file."""
+        """The offset of a record's header in the file."""
         return self._entry(name).header_offset
 
     def size(self, name: str) -> int:
-        """The number of bytes that a record declares."""
+        """The declared size of a record in bytes."""
         return self._entry(name).file_size
 
     def read(self, name: str) -> bytes:
         """The bytes of a record.
 
         Raises:
-            RuntimeError: there is none of that name, it is damaged, or what was compressed grows
-                beyond all reason.
+            RuntimeError: there is no such record, it is damaged, or it is compressed beyond a
+                plausible ratio.
         """
         entry = self._entry(name)
         self._file.seek(self._starts[entry.filename])
@@ -151,17 +151,17 @@ class ArchiveReader:
             raise _damaged(f"reading file {name}: unsupported compression method")
         if len(raw) != entry.file_size:
             raise _damaged(f"reading file {name}: unexpected decompressed size")
-        if entry.CRC and zlib.crc32(raw) != entry.CRC:  # none: it was not computed
+        if entry.CRC and zlib.crc32(raw) != entry.CRC:  # zero: it was not computed
             raise _damaged(f"reading file {name}: CRC-32 check failed")
         return raw
 
 
 class ArchiveWriter:
-    """Writes the same bytes for the same records, in the form that PyTorch writes.
+    """Writes an archive in PyTorch's form. Equal records give equal bytes.
 
     Args:
-        write: takes the bytes of the file one after another.
-        folder: the first part of the names of all records.
+        write: receives the bytes of the file in order.
+        folder: the folder of all records.
     """
 
     def __init__(self, write: Callable[[Any], object], folder: str) -> None:
@@ -179,7 +179,7 @@ class ArchiveWriter:
         """Writes one record.
 
         Raises:
-            RuntimeError: it would lie beyond the first 4 GiB.
+            RuntimeError: the record would lie beyond the first 4 GiB.
         """
         size, begin = len(raw), self._at
         path = f"{self._folder}/{name}".encode()
@@ -211,7 +211,7 @@ class ArchiveWriter:
         )
 
     def finish(self) -> None:
-        """Writes the version, an identifier made of all records, and the directory."""
+        """Writes the version, an identifier computed from all records, and the directory."""
         self.record("version", f"{_WRITTEN}\n".encode())
         self.record(".data/serialization_id", f"{self._names:020d}{self._check:020d}".encode())
         begin, count = self._at, len(self._directory)

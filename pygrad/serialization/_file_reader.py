@@ -1,4 +1,6 @@
-"""`PyTorchFileReader`: the records of a file as PyTorch's C++ reads them, for loaders of others."""
+"""`PyTorchFileReader`: PyTorch's C++ interface to a file's records, for other libraries'
+loaders.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ class PyTorchFileReader:
         name_or_buffer: the path, or a file that is open for reading bytes.
 
     Raises:
-        RuntimeError: there is no such file, or it is no archive of PyTorch's form.
+        RuntimeError: there is no such file, or it is no archive of PyTorch's.
 
     Example:
         >>> import io, pygrad
@@ -67,16 +69,16 @@ class PyTorchFileReader:
         return self._archive.header(name)
 
     def get_storage_from_record(self, name: str, numel: int, kind: Any) -> Tensor:
-        """A tensor of that many elements of a record.
+        """A tensor of the first elements of a record.
 
         Args:
-            kind: their dtype; a class of storages: bytes.
+            kind: the dtype; a class of storages means bytes.
         """
         element = kind if isinstance(kind, dtype) else uint8
         raw = self._archive.read(name)
         return from_buffer(raw[: numel * element.itemsize], (numel,), element)
 
     def serialization_id(self) -> str:
-        """The identifier of what was saved, as digits; empty if the file has none."""
+        """The identifier of the saved object, as digits; empty if the file has none."""
         name = ".data/serialization_id"
         return self._archive.read(name).decode() if name in self._archive else ""

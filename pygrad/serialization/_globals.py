@@ -20,8 +20,8 @@ from ..storage import TypedStorage, UntypedStorage, storage_class
 TORCH: Final = "torch"
 _ENGINE: Final = __package__.rpartition(".")[0]
 _ROOTS: Final = (_ENGINE, _ENGINE.partition("@")[0], TORCH)
-"""How modules of this package are called: by its name, or by that of the engine that this instance
-of it belongs to, but for what all share; or as PyTorch's are.
+"""The roots of module names: this instance's own package, the package that all engines share, and
+PyTorch's.
 """
 
 _MOVED: Final = {
@@ -50,18 +50,18 @@ _MOVED: Final = {
     }.items()
     for name in names.split()
 }
-"""Names that PyTorch has in other modules, by which its files know them."""
+"""Names that PyTorch has in other modules, which its files use."""
 _HOMES: Final = ("nn.functional", "_rebuild", "random", "special", "linalg", "fft")
-"""Where functions are that PyTorch has in modules of its C++ part."""
+"""The modules to search for functions that PyTorch defines in C++."""
 
 
 # ------------------------------------------------------------------ from name to object
 
 
 def _modules(path: str) -> Iterator[Any]:
-    """The module of a path below the package, if there is one, then those around it."""
+    """The module at a path below the package, if it exists, then its parent modules."""
     while True:
-        for name in (path, f"torch.{path}") if path else ("",):  # some are in the dialect alone
+        for name in (path, f"torch.{path}") if path else ("",):  # some exist only in the dialect
             try:
                 yield submodule(name) if name else pygrad
             except ImportError:
@@ -102,12 +102,12 @@ def find(module: str, name: str) -> Any:
 
 
 def is_torch(module: str) -> bool:
-    """Whether a file that names the module means one of PyTorch's."""
+    """Whether a module name in a file is one of PyTorch's."""
     return module == TORCH or module.startswith(TORCH + ".")
 
 
 def _float8(name: str) -> Any:
-    """A dtype that no tensor here has."""
+    """A dtype that pygrad does not support in tensors."""
     return getattr(submodule("torch"), name)
 
 
@@ -115,11 +115,11 @@ def _float8(name: str) -> Any:
 
 
 def torch_name(obj: Any, name: str | None = None) -> tuple[str, str] | None:
-    """PyTorch's module and name of a class, function or constant of this package; None for what
-    is none.
+    """PyTorch's module and name of a class, function or constant of this package; None for other
+    objects.
 
     Args:
-        name: its name in its module, where it does not tell.
+        name: the object's name in its module, if it has no such attribute.
 
     Example:
         >>> import pygrad
@@ -146,16 +146,16 @@ def torch_name(obj: Any, name: str | None = None) -> tuple[str, str] | None:
 
 
 def _public(path: str) -> str:
-    """The module around those that are private here and unknown there."""
+    """The nearest enclosing module that is public or exists in PyTorch."""
     parts = path.split(".")
     ours = (i for i, part in enumerate(parts) if part.startswith("_") and part not in _SHARED)
     return ".".join(parts[: next(ours, len(parts))])
 
 
 _FILES: Final = {"_rebuild": "_utils"}
-"""Modules of other names there."""
+"""Modules with other names in PyTorch."""
 _SHARED: Final = ("_C", "_tensor", "_utils")
-"""Private modules that PyTorch has too."""
+"""Private modules that exist in PyTorch too."""
 
 
 # ------------------------------------------------------------------ the closed list
@@ -197,7 +197,9 @@ def _numbers(*values: Any) -> complex:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """Bytes, as protocol 2 has them; no other encoding does work that a file could ask for."""
+    """Encodes bytes of protocol 2. Other encodings are refused, since a file could make them
+    costly.
+    """
     if encoding not in ("latin1", "latin-1"):
         raise TypeError(f"bytes are encoded as latin1, not {encoding}")
     return text.encode("latin1")
@@ -214,11 +216,11 @@ _MOST_ALIKE: Final = 100
 
 
 def check_key(key: Any) -> int:
-    """The number of parts of a key of a dict or an element of a set, counted as a tree.
+    """The number of parts of a dict's key or a set's element, counted as a tree.
 
     Raises:
-        ValueError: so many that its hash would take for ever, or so deep that it would exhaust the
-            stack.
+        ValueError: it has too many parts, whose hash would take too long, or whose depth would
+            exhaust the stack.
     """
     parts, left = 1, [key]
     while left:
@@ -232,8 +234,8 @@ def check_key(key: Any) -> int:
 
 
 class Keys:
-    """The keys of some containers. Of those with one hash, each new one is compared with all: a
-    writer has a few, and a file that is made to take long has as many as there are.
+    """The keys of some containers. A new key is compared with all keys of equal hash, so their
+    number is limited: a crafted file could have very many.
     """
 
     def __init__(self) -> None:
@@ -243,7 +245,8 @@ class Keys:
         """The number of parts of a key.
 
         Raises:
-            ValueError: too many, or there are too many keys of its hash. TypeError: it has no hash.
+            ValueError: too many parts, or too many keys of equal hash. TypeError: the key has no
+                hash.
         """
         parts = check_key(key)
         alike = self._of.setdefault(hash(key), [])
@@ -255,8 +258,8 @@ class Keys:
 
 
 def weight(value: Any, most: int) -> int:
-    """The number of steps of a walk through a value, as a tree of lists, tuples and dicts, with the
-    lengths of strings. The walk ends at the first number above `most`.
+    """The number of steps of a walk through a value, as a tree of lists, tuples and dicts, plus the
+    lengths of strings. The walk stops at the first number above `most`.
     """
     steps, left = 0, [value]
     while left and steps <= most:
@@ -270,7 +273,7 @@ def weight(value: Any, most: int) -> int:
 
 
 def tensors_among(args: Any) -> Iterator[Tensor]:
-    """The tensors among arguments, each as often as it is there."""
+    """The tensors among arguments, with repetitions."""
     left = [args]
     while left:
         part = left.pop()
@@ -311,7 +314,7 @@ def _parameter(data: Any = None, requires_grad: bool = True) -> Parameter:
 
 
 def _nothing_of(kind: Any) -> Callable[[], Any]:
-    """A constructor without arguments: a file has no reason to ask for sizes or data."""
+    """A constructor without arguments, since files need not choose sizes or data."""
     return lambda: kind()
 
 

@@ -28,7 +28,7 @@ _COUNT: Final = struct.Struct("<q")
 
 
 def encoded(obj: Any, module: Any, protocol: int) -> bytes:
-    """An object as such a file."""
+    """Serializes an object in the legacy format."""
     storages = Storages(str)
 
     def named(each: Any) -> Any:
@@ -49,12 +49,12 @@ class _Awaited:
     """The storages that a pickle names before their bytes are read."""
 
     def __init__(self, file: IO[bytes], map_location: Any) -> None:
-        self._most = length_left(file)  # for all storages together
+        self._most = length_left(file)  # the limit for all storages together
         self._restore = restorer(map_location)
         self.made: dict[str, TypedStorage] = {}
 
     def load(self, name: Any) -> Any:
-        """The storage, or the class of a module, that a pickle names."""
+        """The storage, or the class of a module, for a persistent id."""
         if not isinstance(name, tuple) or not name:
             raise UnpicklingError(f"saved_id must be a tuple, got {type(name).__name__}")
         if text_of(name[0]) == "module":
@@ -109,7 +109,7 @@ def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any
     version = unpickler(file, module, None, options).load()
     if type(version) is not int or version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {shown(version)}")
-    unpickler(file, module, None, options).load()  # the machine that wrote it
+    unpickler(file, module, None, options).load()  # information on the machine that wrote the file
     storages = _Awaited(file, map_location)
     with _rebuild.before_the_bytes() as checks:
         made = unpickler(file, module, storages.load, options).load()

@@ -27,13 +27,12 @@ _taggers: list[tuple[int, Tagger, Deserializer]] = []
 
 
 def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) -> None:
-    """Adds a kind of places where storages may be.
+    """Registers a kind of locations of storages.
 
     Args:
-        priority: in which order kinds are asked, the lowest first; those of PyTorch have 10 to 26.
-        tagger: the tag of a storage that is there, or None.
-        deserializer: moves a storage just loaded to the place of a tag; None if that is no such
-            tag.
+        priority: the order in which kinds are tried, lowest first; PyTorch's have 10 to 26.
+        tagger: returns the tag of a storage at such a location, or None.
+        deserializer: moves a loaded storage to the location of a tag; returns None for other tags.
 
     Example:
         >>> from pygrad.serialization import register_package
@@ -46,10 +45,10 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
 
 def location_tag(storage: Storage) -> str:
-    """The tag of the place where a storage is.
+    """The tag of a storage's location.
 
     Raises:
-        RuntimeError: no kind of places knows it.
+        RuntimeError: the location belongs to no kind.
     """
     for _, tagger, _ in _taggers:
         tag = tagger(storage)
@@ -59,10 +58,10 @@ def location_tag(storage: Storage) -> str:
 
 
 def default_restore_location(storage: Storage, location: str) -> Any:
-    """The storage, moved to the place of a tag.
+    """Moves the storage to the location of a tag.
 
     Raises:
-        RuntimeError: no kind of places knows the tag, or the device is not there.
+        RuntimeError: the tag belongs to no kind, or the device does not exist.
     """
     for _, _, deserializer in _taggers:
         found = deserializer(storage, location)
@@ -88,7 +87,7 @@ def _validate(location: str, name: str) -> _device:
     """The device of a tag.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: the device does not exist.
     """
     try:
         module = submodule(name)
@@ -108,7 +107,7 @@ def validate_cuda_device(location: str) -> Any:
     """The index of a CUDA device.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: the device does not exist.
     """
     return _validate(location, "cuda").index
 
@@ -117,7 +116,7 @@ def validate_hpu_device(location: str) -> Any:
     """The index of an HPU device.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: the device does not exist.
     """
     return _validate(location, "hpu").index
 
@@ -140,7 +139,7 @@ def _on_meta(storage: Any, location: str) -> Any:
 
 
 def is_meta(map_location: Any) -> bool:
-    """Whether storages go nowhere, so that none needs to be read."""
+    """Whether storages are on the meta device, so that none is read."""
     return isinstance(map_location, (str, _device)) and str(map_location) == "meta"
 
 
@@ -157,7 +156,7 @@ for _priority, _name, _restore in (
 
 
 def restorer(map_location: Any) -> Deserializer:
-    """How `load` moves storages, by its argument."""
+    """The function that moves storages for `load`, by its argument."""
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):

@@ -22,15 +22,15 @@ class LoadEndianness(enum.Enum):
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files that do not name theirs; None: little."""
+    """The byte order of files that do not specify one; None: little."""
     return config.load.endianness  # type: ignore[no-any-return]
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Sets the byte order of files that do not name theirs.
+    """Sets the byte order of files that do not specify one.
 
     Raises:
-        TypeError: something else than a `LoadEndianness` or None.
+        TypeError: the argument is neither a `LoadEndianness` nor None.
     """
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
@@ -43,7 +43,7 @@ def get_crc32_options() -> bool:
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Whether `save` computes checksums: without them other programs may refuse its files."""
+    """Sets whether `save` computes checksums. Other programs may refuse files without them."""
     config.save.compute_crc32 = compute_crc32
 
 
@@ -53,13 +53,13 @@ def get_default_mmap_options() -> int | None:
 
 
 class set_default_mmap_options:
-    """Sets the flags for ``load(..., mmap=True)``, for good or for a scope.
+    """Sets the flags for ``load(..., mmap=True)``, permanently or for a scope.
 
     Args:
-        flags: ``mmap.MAP_PRIVATE``, or ``mmap.MAP_SHARED``, with which `load` then raises.
+        flags: ``mmap.MAP_PRIVATE``, or ``mmap.MAP_SHARED``, for which `load` then raises.
 
     Raises:
-        ValueError: others.
+        ValueError: other flags.
     """
 
     def __init__(self, flags: int) -> None:
@@ -86,10 +86,10 @@ local: Final = _Local()
 
 
 class skip_data:
-    """A scope in which `save` leaves the bytes of storages empty, and `load` leaves them unread.
+    """A scope in which `save` omits the bytes of storages, and `load` does not read them.
 
     Args:
-        materialize_fake_tensors: of no effect: there are none.
+        materialize_fake_tensors: ignored, since there are no fake tensors.
 
     Example:
         >>> import io, pygrad

@@ -1,4 +1,4 @@
-"""Objects made of PyTorch's files, by the machine for weights or by Python's pickle."""
+"""Unpickling of PyTorch's files, by the restricted unpickler or by Python's."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def unpickler(
 
 
 def text_of(value: Any) -> str:
-    """A word in the name of a storage, which Python 2 may have written as bytes.
+    """A string in a persistent id, which Python 2 may have written as bytes.
 
     Raises:
-        UnpicklingError: it is none.
+        UnpicklingError: it is no string.
     """
     if isinstance(value, bytes):
         return value.decode("ascii", "replace")
@@ -69,15 +69,15 @@ def text_of(value: Any) -> str:
 
 
 def typed(storage: Any, kind: Any) -> TypedStorage:
-    """A storage of a type over bytes; PyTorch's error for what is no storage of bytes."""
+    """A typed storage over bytes; raises PyTorch's error for any other object."""
     return TypedStorage(wrap_storage=storage, dtype=kind, _internal=True)
 
 
 def kind_and_size(storage_type: Any, count: Any) -> tuple[Any, int]:
-    """The dtype and the bytes of a storage, from what a file says of it.
+    """The dtype and the size in bytes of a storage, from its persistent id.
 
     Raises:
-        UnpicklingError: it says nonsense.
+        UnpicklingError: the id is invalid.
     """
     kind = uint8 if storage_type is UntypedStorage else getattr(storage_type, "dtype", None)
     if not isinstance(kind, dtype) or not isinstance(storage_type, (StorageType, type)):
@@ -88,7 +88,7 @@ def kind_and_size(storage_type: Any, count: Any) -> tuple[Any, int]:
 
 
 class _Records:
-    """The storages of an archive, each read when first named."""
+    """The storages of an archive. Each is read when first named."""
 
     def __init__(self, archive: ArchiveReader, map_location: Any) -> None:
         self._archive = archive
@@ -98,7 +98,7 @@ class _Records:
         self._made: dict[str, TypedStorage] = {}
 
     def load(self, name: Any) -> TypedStorage:
-        """The storage that a pickle names."""
+        """The storage of a persistent id."""
         if not isinstance(name, tuple) or len(name) != 5:
             raise UnpicklingError(f"saved_id must be a tuple of 5, got {type(name).__name__}")
         word, storage_type, key, location, count = name

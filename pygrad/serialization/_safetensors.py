@@ -1,9 +1,9 @@
-"""safetensors files: the tensors by name, and the outline of what holds them.
+"""safetensors files: tensors by name, and the outline of the object that contains them.
 
-A flat dict of tensors is a plain safetensors file, which PyTorch reads with
-``safetensors.torch.load_file``; what that writes is read. Anything else that is taken (nested
-containers, numbers, strings) has its outline as JSON in the file's header, under
-``__metadata__``, and its tensors under dotted names. Nothing is ever unpickled.
+A flat dict of tensors is a plain safetensors file, which ``safetensors.torch.load_file`` reads;
+files written by that library are read too. Other objects (nested containers, numbers, strings) have
+their outline as JSON in the file's header, under ``__metadata__``, and their tensors under dotted
+names. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _METADATA = "__metadata__"
 _OUTLINE = "pygrad"
 _FORMAT = 1
 _LENGTH_BYTES = 8
-# The limit that the safetensors library sets too: a header is read before it can be trusted.
+# The limit of the safetensors library: the header is read before it is validated.
 _MAX_HEADER_BYTES = 100_000_000
 
 
 def encoded(obj: Any) -> bytes:
-    """An object as a safetensors file.
+    """Serializes an object as a safetensors file.
 
     Raises:
-        TypeError: it holds something else than tensors and plain data.
+        TypeError: the object contains more than tensors and plain data.
     """
     writer = _Writer()
     outline = writer.outline(obj)
@@ -82,7 +82,7 @@ def looks_like_one(start: bytes) -> bool:
 
 
 def _read_header(data: bytes) -> dict[str, Any]:
-    """The header of a safetensors file; clear errors for what is no safetensors file."""
+    """Reads the header of a safetensors file; raises clear errors for other files."""
     if not data:
         raise EOFError("Ran out of input")
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
@@ -97,8 +97,8 @@ def _read_header(data: bytes) -> dict[str, Any]:
 
 
 def _encode(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
-    """A safetensors file: widest elements first as its library has them, then by name; the keys of
-    the header in order, as equal states shall give equal bytes.
+    """Makes a safetensors file. As in its library, the widest elements come first, then the order
+    is by name. The header's keys are sorted, so that equal states give equal bytes.
     """
     places = {dtype: k for k, dtype in enumerate(_NAMES.values())}
     header: dict[str, Any] = {_METADATA: metadata}
@@ -123,8 +123,8 @@ def _not_safetensors(reason: str) -> RuntimeError:
 
 
 def _decode(data: bytes, header: dict[str, Any]) -> dict[str, Tensor]:
-    """The tensors of a safetensors file in the order of their places, as `load_file` gives them;
-    the library checks every offset, and has an order of its own each time.
+    """The tensors of a safetensors file in the order of their offsets, as in `load_file`. The
+    library checks all offsets, but its own order varies.
     """
     from safetensors import SafetensorError, deserialize
 
@@ -165,7 +165,7 @@ _NAMES: Final = {
     "U8": uint8,
     "BOOL": bool_,
 }
-"""dtypes by their names in safetensors files, in the order in which a file has their tensors."""
+"""dtypes by their names in safetensors files, in the order of their tensors in a file."""
 _FLOAT8: Final = {
     "F8_E4M3": "float8_e4m3fn",
     "F8_E5M2": "float8_e5m2",
@@ -200,7 +200,7 @@ class _Writer:
         if isinstance(value, Tensor):
             return ["tensor", self._add(value, path), _flags(value)]
         if isinstance(value, int):
-            # Beyond 53 bits JavaScript loses digits.
+            # JavaScript loses digits beyond 53 bits.
             return int(value) if abs(value) < 2**53 else ["int", str(value)]
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else ["float", repr(float(value))]
@@ -243,7 +243,7 @@ class _Writer:
         return outline
 
     def _add(self, tensor: Tensor, path: str) -> str:
-        """Keep a tensor's elements under its path, or, if that is taken, under one like it."""
+        """Stores a tensor's elements under its path, or under a similar name if that is taken."""
         name = path or "tensor"
         while name in self.tensors or name == _METADATA:
             name += "_"
@@ -262,7 +262,7 @@ def _flags(tensor: Tensor) -> str:
 
 
 def _is_named(tensor: Tensor) -> bool:
-    """Whether safetensors files have a name for its dtype: not for complex32 and complex128."""
+    """Whether safetensors files support the dtype: not complex32 and complex128."""
     return tensor.dtype in _SPELLINGS
 
 

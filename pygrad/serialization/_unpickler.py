@@ -1,9 +1,9 @@
-"""Files of weights read without running what they say: a small machine for pickles, which makes
-plain data and calls the functions of a closed list.
+"""A restricted unpickler for files of weights, which runs no code: it makes plain data and calls
+the functions of a closed list.
 
-It knows the instructions that PyTorch's own reader of weights knows, those of protocol 2. It does
-not recurse. All instructions together cost no more than a small multiple of the file's bytes: what
-may cost more than the instruction has bytes, as a call with arguments from the memo, is counted.
+It supports the instructions of PyTorch's own reader of weights, which are those of protocol 2. It
+does not recurse. The total cost is limited to a small multiple of the file's size: instructions
+that may cost more than their bytes, such as a call with arguments from the memo, are counted.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _DAMAGE: Final = (
     AttributeError,
     LookupError,
     TypeError,
-    ValueError,  # of which UnicodeError is one
+    ValueError,  # includes UnicodeError
 )
-"""What functions of the closed list raise for arguments that no writer gives."""
+"""Errors of functions on the closed list for arguments that no valid file has."""
 
 
 class Unpickler:
     """Reads one pickle.
 
     Args:
-        file: where the pickle begins; it is read to its end and no further.
-        encoding: of strings that Python 2 wrote; 'bytes' leaves them as they are.
-        persistent_load: makes a storage of the tuple that names it.
-        size: how many bytes there are, with those of storages; None: those left in the file.
+        file: positioned at the start of the pickle; it is read exactly to the pickle's end.
+        encoding: the encoding of strings written by Python 2; 'bytes' leaves them as bytes.
+        persistent_load: makes the storage for a persistent id.
+        size: the total number of bytes with those of storages; None: the rest of the file.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Unpickler:
         value, key = self._pop(), self._pop()
         self._set_items("SETITEM", [key, value])
 
-    # ------------------------------------------------------------ what a file names
+    # ------------------------------------------------------------ globals of a file
 
     def _global(self) -> None:
         module, name = self._line(), self._line()
@@ -241,7 +241,7 @@ class Unpickler:
         )
 
     def _call(self, function: Any, args: Any) -> Any:
-        """Calls what the closed list or the user allows."""
+        """Calls a function that the closed list or the user allows."""
         if id(function) in self._own:
             return function(*self._arguments(args))
         if function is _rebuild._rebuild_from_type_v2:
@@ -260,11 +260,11 @@ class Unpickler:
         return args
 
     def _weigh(self, function: Any, args: Any) -> None:
-        """Counts what a call of the closed list may take.
+        """Counts the cost of a call of the closed list.
 
         Raises:
-            UnpicklingError: all that was asked for is more than the file brings; or it takes no
-                tensors, which Python would go through element by element.
+            UnpicklingError: the total cost exceeds the limit; or the function takes no tensors,
+                which Python would iterate element by element.
         """
         self._count(weight(args, self._left))
         if id(function) in READING:
@@ -339,7 +339,7 @@ class Unpickler:
 
 
 def length_left(file: IO[bytes]) -> int:
-    """The number of bytes of a file behind its position."""
+    """The number of bytes of a file after its position."""
     at = file.tell()
     end = file.seek(0, os.SEEK_END)
     file.seek(at)
@@ -347,14 +347,16 @@ def length_left(file: IO[bytes]) -> int:
 
 
 def shown(value: Any) -> str:
-    """A value in an error; what may be of any size or depth by its type."""
+    """Formats a value for an error; values of unlimited size or depth appear as their type."""
     if isinstance(value, (str, int, float)) or callable(value):
         return f"{value!s:.200}"
     return f"of {type(value)}"
 
 
 def _restore(made: Any, state: Any) -> None:
-    """The state of a tensor as releases before 0.4 wrote it: its place, or what a variable had."""
+    """Restores the state of a tensor from releases before 0.4: its storage, or a variable's
+    state.
+    """
     if not isinstance(state, (tuple, list)) or len(state) not in (3, 4, 5):
         raise TypeError("not the state of a tensor")
     if len(state) == 4:

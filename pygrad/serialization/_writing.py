@@ -1,4 +1,4 @@
-"""Pickles that name PyTorch's classes, beside the storages that they mention."""
+"""Pickling with PyTorch's class names, and with storages as persistent ids."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ._options import local
 
 
 def _get_layout(name: str) -> layout:
-    """The layout of a name such as 'torch.strided'."""
+    """The layout with a name such as 'torch.strided'."""
     return find("torch", name.removeprefix("torch."))  # type: ignore[no-any-return]
 
 
 class Storages:
-    """The storages of one file, in the order in which it first names them.
+    """The storages of one file, in the order of their first use.
 
     Raises:
-        RuntimeError: two tensors show the same storage as different types.
+        RuntimeError: two tensors view one storage as different types.
     """
 
     def __init__(self, key_of: Callable[[int], str]) -> None:
@@ -100,7 +100,9 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         self.save_reduce(_get_layout, (str(obj),), obj=obj)
 
     def save_set(self, obj: Any) -> None:
-        """Saves a set in the order of its elements' texts, which is the same in every process."""
+        """Saves a set in the order of its elements' text forms, which is the same in every
+        process.
+        """
         elements = list(obj)
         if all(isinstance(each, (str, bytes, int, float, complex, type(None))) for each in obj):
             elements.sort(key=lambda each: (type(each).__name__, repr(each)))
@@ -135,7 +137,9 @@ def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]
 
 
 def data_of(storage: UntypedStorage, kind: dtype) -> bytes:
-    """The bytes of a storage, NaNs with one pattern, so that equal states give equal files."""
+    """The bytes of a storage, with a single pattern for NaN, so that equal states give equal
+    files.
+    """
     return to_bytes(_rebuild.bytes_as(storage, kind))
 
 
@@ -147,13 +151,13 @@ def write_archive(
     protocol: int,
     mark: bool,
 ) -> None:
-    """Writes an object in PyTorch's form.
+    """Writes an object in PyTorch's format.
 
     Args:
-        open_for_writing: gives what takes bytes, once the object is pickled and nothing about it
-            can go wrong any more.
-        folder: of the records.
-        mark: whether to name the byte order.
+        open_for_writing: returns the function that receives bytes. It is called once the object is
+            pickled without errors.
+        folder: the folder of the records.
+        mark: whether to record the byte order.
     """
     storages = Storages(str)
     text = pickled(obj, module, protocol, storages.named)
