@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        """Modules when first asked for."""
+        """Imports modules at first use."""
         if name in ("attention", "common_types", "grad", "parallel"):
             return submodule(f"nn.{name}")
         if name == "DataParallel":

@@ -1,4 +1,6 @@
-"""Steps of `multi_head_attention_forward` and checks of layers, which libraries take one by one."""
+"""Steps of `multi_head_attention_forward`, and checks of layers, which libraries call
+separately.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ def _canonical_mask(
     target_type: Any,
     check_other: bool = True,
 ) -> Tensor | None:
-    """A mask as numbers to add: minus infinity where a mask of truth values is True.
+    """Converts a mask to numbers to add: minus infinity where a mask of bools is True.
 
     Raises:
-        AssertionError: a mask of another type.
+        AssertionError: a mask of another dtype.
     """
     if mask is None:
         return None
@@ -66,10 +68,10 @@ def _mha_shape_check(
     attn_mask: Tensor | None,
     num_heads: int,
 ) -> bool:
-    """Whether the inputs are a batch.
+    """Whether the inputs have a batch dimension.
 
     Raises:
-        AssertionError: their ranks do not go together.
+        AssertionError: their ranks do not match.
     """
     rank = query.dim()
     if rank not in (2, 3):
@@ -104,7 +106,7 @@ def _mha_shape_check(
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
 ) -> list[Tensor]:
-    """Queries, keys and values projected by three weights in one, (3 E, E)."""
+    """Projects queries, keys and values by three weights in one, (3 E, E)."""
     linear, width = _F["linear"], q.size(-1)
     if k is v and q is k:
         return list(linear(q, w, b).unflatten(-1, (3, width)).unbind(-2))
@@ -124,10 +126,10 @@ def _in_projection(
     b_k: Tensor | None = None,
     b_v: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values projected, each by its own weight.
+    """Projects queries, keys and values, each by its own weight.
 
     Raises:
-        AssertionError: a weight or bias of another shape.
+        AssertionError: a weight or bias has another shape.
     """
     width = q.size(-1)
     named = zip(("query", "key", "value"), (q, k, v), (w_q, w_k, w_v), strict=True)
@@ -144,7 +146,7 @@ def _in_projection(
 
 
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
-    """The dimension that a softmax takes which was not told one, with a warning."""
+    """The default dimension of a softmax, with a warning."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
@@ -154,7 +156,7 @@ def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 
 def _verify_batch_size(size: Sequence[int]) -> None:
-    """Raises ValueError unless there is more than one value a channel."""
+    """Raises ValueError unless there is more than one value per channel."""
     if size[0] * math.prod(size[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {size}"

@@ -1,5 +1,5 @@
 """Functions of torch.nn.functional that are no rows of the op table: one calls back into Python,
-one has more arguments than a call of the engine takes, one takes an object of Python.
+one has more arguments than a call of the engine allows, one takes a Python object.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ def linear_cross_entropy(
 
     Args:
         input: (features) or (N, features).
-        linear_weight: (C, features), or (C, d1, ..., features) for so many losses a row.
+        linear_weight: (C, features), or (C, d1, ..., features) for several losses per row.
         target: classes (N) or (N, d1, ...), or probabilities of the shape of the logits.
         linear_bias: (C) or (C, d1, ...).
         weight: (C), a factor for each class.
         reduction: "none", "mean" or "sum".
-        ignore_index: the class that does not count; -100 unless given.
-        label_smoothing: how much of the loss is spread over all classes.
-        options: in PyTorch, how to go through the batch in parts so as to need less memory.
-            The logits are made as a whole here, whatever it says.
+        ignore_index: the class to ignore; by default -100.
+        label_smoothing: the fraction of the loss that is spread over all classes.
+        options: in PyTorch, the division of the batch into parts that need less memory. Here the
+            logits are always computed as a whole.
 
     Raises:
-        RuntimeError: shapes that do not fit, ``ignore_index`` beside probabilities.
+        RuntimeError: incompatible shapes, ``ignore_index`` with probabilities.
         ValueError: an unknown reduction.
 
     Warns:
-        UserWarning: ``options`` where PyTorch would not heed them either.
+        UserWarning: ``options`` that PyTorch would ignore too.
 
     Example:
         >>> import pygrad
@@ -100,13 +100,13 @@ def triplet_margin_with_distance_loss(
     """max(0, margin + d(anchor, positive) - d(anchor, negative)) for any distance d.
 
     Args:
-        anchor: (N, D), as `positive` and `negative`.
-        positive: what should be nearer.
-        negative: what should be farther.
-        distance_function: two tensors (N, D) to distances (N); default the norm 2 of the
+        anchor: (N, D), like `positive` and `negative`.
+        positive: the vectors that should be nearer.
+        negative: the vectors that should be farther.
+        distance_function: maps two tensors (N, D) to distances (N); by default the 2-norm of the
             difference.
-        margin: by how much farther; positive.
-        swap: count the distance from positive to negative where it is the smaller one.
+        margin: the wanted difference of distances; positive.
+        swap: use the distance from positive to negative if it is smaller.
         reduction: "none" (N), "mean" or "sum" (scalar).
 
     Raises:
@@ -182,7 +182,7 @@ def multi_head_attention_forward(
         The output (L, N, embed_dim), and the weights (N, L, S) or None.
 
     Raises:
-        AssertionError: shapes that do not fit, weights that are absent.
+        AssertionError: incompatible shapes, missing weights.
         RuntimeError: a mask of another shape; `is_causal` without a mask.
 
     Example:

@@ -1,9 +1,9 @@
 """Backward hooks of modules.
 
-A module's backward hook wants all gradients of the module's inputs, and outputs, at one moment, so
-its tensor arguments are led through one node of the graph, and its tensor results through another:
-identities, whose hooks see every gradient. `BackwardHook` belongs to one call of a module; the hook
-of the outer node leaves the gradients of the outputs there for that of the inner one.
+A module's backward hook needs all gradients of the module's inputs and outputs at once. So its
+tensor arguments pass through one node of the graph, and its tensor results through another:
+identities, whose hooks see every gradient. A `BackwardHook` belongs to one call of a module. The
+hook of the output node stores the gradients of the outputs for that of the input node.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ NodeHook: TypeAlias = Callable[[Grads, Grads], Grads | None]
 
 
 class BackwardHookFunction(Function):
-    """The identity of several tensors as one node. Gradients that do not arrive count as zeros."""
+    """The identity of several tensors as one node. Missing gradients count as zeros."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """The tensors; those that require no grad keep doing so."""
+        """Returns the tensors. Tensors that require no gradient still require none."""
         ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
         return tensors
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Grads:
-        """The gradients as they are."""
+        """Returns the gradients unchanged."""
         return grads
 
 
 class BackwardHook:
-    """One call of a module that has full backward hooks or backward pre-hooks.
+    """One call of a module with full backward hooks or backward pre-hooks.
 
     Args:
-        module: what the hooks are called with first.
-        user_hooks: called with the gradients of the inputs and of the outputs; a tuple that one
-            returns replaces the former.
+        module: the first argument of the hooks.
+        user_hooks: called with the gradients of the inputs and of the outputs; a returned tuple
+            replaces the gradients of the inputs.
         user_pre_hooks: called with the gradients of the outputs, which they may replace.
 
-    The gradient of an argument that is no tensor is None; of a tensor that needs none, zero.
+    The gradient of an argument that is no tensor is None. That of a tensor without gradient is
+    zero.
 
     Example:
         >>> import pygrad
@@ -76,13 +77,13 @@ class BackwardHook:
         self.input_tensors_index: list[int] | None = None
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, to be given to the module in place of these."""
+        """Returns the arguments to pass to the module instead."""
         self.n_inputs = len(args)
         gated, self.input_tensors_index = _gate(args, self._on_grad_inputs)
         return gated
 
     def setup_output_hook(self, args: Any) -> Any:
-        """The results, to be given to the module's caller in place of these."""
+        """Returns the results to return to the module's caller instead."""
         is_tuple = isinstance(args, tuple)
         outputs = args if is_tuple else (args,)
         self.n_outputs = len(outputs)
@@ -129,7 +130,7 @@ class BackwardHook:
 
     def _on_grad_inputs(self, grads: Grads, _: Grads) -> Grads | None:
         if self.grad_outputs is None or self.input_tensors_index is None:
-            return None  # a backward that came by another way than through the outputs
+            return None  # the backward did not pass through the outputs
         current = _spread(grads, self.input_tensors_index, self.n_inputs)
         for hook in self.user_hooks:
             changed = hook(self.module, current, self.grad_outputs)
@@ -146,8 +147,8 @@ class BackwardHook:
 
 
 def _gate(args: tuple[Any, ...], hook: NodeHook) -> tuple[tuple[Any, ...], list[int] | None]:
-    """The arguments with their tensors behind one node that has this hook, and their places; as
-    they are, and None, if nothing is recorded.
+    """Passes the tensors among the arguments through one node with this hook; returns the new
+    arguments and the tensors' indices. If nothing is recorded, returns the arguments and None.
     """
     places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
     if not (any(args[i].requires_grad for i in places) and pygrad.is_grad_enabled()):
@@ -162,7 +163,7 @@ def _gate(args: tuple[Any, ...], hook: NodeHook) -> tuple[tuple[Any, ...], list[
 
 
 def _spread(grads: Grads, places: Sequence[int], size: int) -> Grads:
-    """The gradients at their arguments' places among ``size``, ``None`` elsewhere."""
+    """A tuple of length ``size`` with the gradients at their indices, ``None`` elsewhere."""
     spread = [None] * size
     for place, grad in zip(places, grads, strict=True):
         spread[place] = grad

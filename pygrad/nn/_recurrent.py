@@ -1,5 +1,5 @@
-"""Recurrent layers as functions of tensors: `torch.lstm`, `torch.gru_cell` and the others, which
-the modules call too.
+"""Recurrent layers as functions of tensors: `torch.lstm`, `torch.gru_cell` and others, which the
+modules use.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from . import functional as F
 from .utils.rnn import run_steps
 
 State = tuple[Tensor, ...]
-"""What goes from step to step: the hidden state; of an LSTM the cell state too."""
+"""The state between steps: the hidden state; for an LSTM also the cell state."""
 
 Step = Callable[[Tensor, Tensor, State], State]
-"""From what the input and the hidden state give to each gate, and the state, to the next state."""
+"""Maps the gates' inputs from x and from the hidden state, and the state, to the next state."""
 
 
 def _lstm_step(x: Tensor, h: Tensor, state: State) -> State:
@@ -47,7 +47,7 @@ STEPS: Final[dict[str, tuple[int, Step]]] = {
     "RNN_TANH": (1, _tanh_step),
     "RNN_RELU": (1, _relu_step),
 }
-"""How many gates there are, and the step."""
+"""The number of gates and the step function of each mode."""
 
 
 class Recurrence(NamedTuple):
@@ -116,12 +116,12 @@ class Recurrence(NamedTuple):
 
 
 def advance(mode: str, x: Tensor, state: State, weights: Sequence[Any]) -> State:
-    """One step of a cell, whose weights are w_ih, w_hh, b_ih and b_hh."""
+    """One step of a cell with the weights w_ih, w_hh, b_ih and b_hh."""
     wx, wh, bx, bh = weights
     return STEPS[mode][1](F.linear(x, wx, bx), F.linear(state[0], wh, bh), state)
 
 
-# ------------------------------------------------------------------ the functions of torch
+# ------------------------------------------------------------------ functions of torch
 
 _FORMS = {
     "input": "input hx params has_biases num_layers dropout train bidirectional batch_first",
@@ -145,7 +145,7 @@ def _is_given(name: str, value: Any, hidden: Any) -> bool:
 
 
 def _bind(op: str, hidden: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name, of the form that they fit."""
+    """The arguments by name, for the form that they match."""
     for form in _FORMS.values():
         names = form.split()
         given = dict(zip(names, args, strict=False)) | kwargs
@@ -203,7 +203,7 @@ def _layers(op: str, mode: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 @builtin
 def lstm(*args: Any, **kwargs: Any) -> State:
-    """Layers of long short-term memory over sequences, or over packed ones.
+    """An LSTM over sequences or packed sequences.
 
     Args: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first),
         or (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional).
@@ -214,7 +214,7 @@ def lstm(*args: Any, **kwargs: Any) -> State:
         -> the outputs, and the last two states.
 
     Raises:
-        TypeError: arguments of neither form.
+        TypeError: arguments that match neither form.
         RuntimeError: too few or too many parameters or states.
 
     Example:
@@ -232,7 +232,7 @@ def lstm(*args: Any, **kwargs: Any) -> State:
 
 @builtin
 def gru(*args: Any, **kwargs: Any) -> State:
-    """Layers of gated recurrent units: as :func:`lstm`, with one hidden state.
+    """Gated recurrent units: like :func:`lstm`, with one hidden state.
 
     Example:
         >>> import pygrad
@@ -248,13 +248,13 @@ def gru(*args: Any, **kwargs: Any) -> State:
 
 @builtin
 def rnn_tanh(*args: Any, **kwargs: Any) -> State:
-    """Layers of tanh(W x + b + U h + c): arguments as of :func:`gru`."""
+    """Layers of tanh(W x + b + U h + c), with the arguments of :func:`gru`."""
     return _layers("rnn_tanh", "RNN_TANH", args, kwargs)
 
 
 @builtin
 def rnn_relu(*args: Any, **kwargs: Any) -> State:
-    """Layers of relu(W x + b + U h + c): arguments as of :func:`gru`."""
+    """Layers of relu(W x + b + U h + c), with the arguments of :func:`gru`."""
     return _layers("rnn_relu", "RNN_RELU", args, kwargs)
 
 
@@ -267,13 +267,13 @@ def lstm_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> State:
-    """One step of long short-term memory.
+    """One step of an LSTM.
 
     Shape: input (N, in), hx a pair of (N, hidden), w_ih (4 * hidden, in), w_hh (4 * hidden,
         hidden), biases (4 * hidden,) -> the next pair.
 
     Raises:
-        RuntimeError: not two states.
+        RuntimeError: the state is not a pair.
 
     Example:
         >>> import pygrad
@@ -312,5 +312,5 @@ rnn_tanh_cell = _cell("RNN_TANH", "One step of tanh(W x + b + U h + c)")
 rnn_relu_cell = _cell("RNN_RELU", "One step of relu(W x + b + U h + c)")
 
 NAMES: Final = "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell".split()
-for _name in NAMES:  # where users know them
+for _name in NAMES:  # the public module
     globals()[_name].__module__ = pygrad.__name__

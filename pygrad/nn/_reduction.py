@@ -1,4 +1,4 @@
-"""The older way to ask for a loss's reduction: two flags instead of one name."""
+"""The older way to select a loss's reduction: two flags instead of one name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 def legacy_get_string(
     size_average: bool | None, reduce: bool | None, emit_warning: bool = True
 ) -> str:
-    """The name for ``size_average`` and ``reduce``, with PyTorch's warning about using them.
+    """The name of the reduction for ``size_average`` and ``reduce``, with PyTorch's warning.
 
     Example:
         >>> legacy_get_string(False, None, emit_warning=False)

@@ -1,4 +1,4 @@
-"""Types of arguments that are one number or one a dimension, by PyTorch's names."""
+"""Types of arguments that are one number or one per dimension, under PyTorch's names."""
 
 from __future__ import annotations
 

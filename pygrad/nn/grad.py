@@ -1,4 +1,4 @@
-"""Gradients of convolutions, as functions of their own."""
+"""Gradients of convolutions, as separate functions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__: list[str] = []
 
 
 def _pulled(op: Callable[..., Tensor], at: int, given: list[Any], grad: Tensor, *how: Any) -> Any:
-    """The gradient of a convolution by one of its two arguments, of which it is linear: so its
-    value is no matter.
+    """The gradient of a convolution by one of its two arguments. It is linear in that argument, so
+    the argument's value does not matter.
     """
     recorded = pygrad.is_grad_enabled()
     with pygrad.enable_grad():

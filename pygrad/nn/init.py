@@ -1,7 +1,7 @@
-"""Initialisers: fill a tensor in place, drawing the numbers PyTorch draws for the same seed.
+"""Initialisers: fill a tensor in place with the numbers that PyTorch draws for the same seed.
 
-All run without gradient and return the tensor they were given. What is computed here is a bound
-or a standard deviation from a shape; every value of a tensor comes from an op of the engine.
+All run without gradient and return their tensor argument. Python computes only bounds and standard
+deviations from shapes; every element comes from an op of the engine.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _CONSTANT_GAINS: dict[str, float] = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor that keeps variance through a nonlinearity of that name.
+    """The factor that preserves variance through a nonlinearity.
 
     Args:
         nonlinearity: a layer or activation, as in ``torch.nn.functional``.
@@ -118,7 +118,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with samples of a normal distribution, drawn again until they lie in [a, b].
+    """Fill with samples of a normal distribution truncated to [a, b].
 
     Example:
         >>> import pygrad
@@ -183,8 +183,8 @@ def _normal_cdf(x: float) -> float:
 def _redraw_outliers(
     tensor: Tensor, mean: float, std: float, a: float, b: float, options: dict[str, Any]
 ) -> None:
-    """Draw a whole tensor, then whole tensors again for as long as a place needs a new value."""
-    # Bounds in the tensor's own precision: a value that rounds onto a bound is inside.
+    """Draw a whole tensor; repeat while any element needs a new value."""
+    # Bounds in the tensor's own precision: a value that rounds to a bound is inside.
     low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()
     drawn = tensor.normal_(mean, std, **options)
     outside = (drawn < low) | (drawn > high)
@@ -199,10 +199,10 @@ def _redraw_outliers(
 def _reject_from_uniform(
     tensor: Tensor, mean: float, std: float, a: float, b: float, options: dict[str, Any]
 ) -> None:
-    """Rejection sampling from a uniform proposal, for intervals that hold little of the mass.
+    """Rejection sampling from a uniform proposal, for intervals with little of the mass.
 
     A candidate x is kept with probability exp(-((x - mean) / std)^2 / 2 - log_peak), where
-    log_peak is that exponent's greatest value on [a, b].
+    log_peak is the greatest value of that exponent on [a, b].
     """
     log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     candidates = pygrad.empty_like(tensor)
@@ -240,7 +240,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with the identity; ``ValueError`` if it is no matrix.
+    """Fill a matrix with the identity; ``ValueError`` for other tensors.
 
     Example:
         >>> import pygrad
@@ -256,7 +256,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution so that it passes on as many channels as it can.
+    """Fill the weight of a convolution so that it preserves as many channels as possible.
 
     Args:
         tensor: of shape (C_out, C_in / groups, *kernel), with one to three kernel dimensions.
@@ -281,7 +281,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs an output element sums over, and the reverse.
+    """The number of inputs of an output element, and of outputs of an input element.
 
     Raises:
         ValueError: the tensor has fewer than two dimensions.
@@ -329,9 +329,9 @@ def kaiming_uniform_(
 
     Args:
         tensor: at least two dimensions, (fan_out, fan_in, *kernel).
-        a: the slope of ``leaky_relu``, which decides its gain.
+        a: the slope of ``leaky_relu``, which determines its gain.
         mode: keep the variance of the forward pass ("fan_in") or of the gradients ("fan_out").
-        nonlinearity: what follows the layer, see :func:`calculate_gain`.
+        nonlinearity: the function after the layer, see :func:`calculate_gain`.
 
     Example:
         >>> import pygrad
@@ -368,7 +368,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Fill with an orthogonal matrix, the tensor seen as (first dimension, all others).
+    """Fill with an orthogonal matrix, with the tensor viewed as (first dimension, all others).
 
     Raises:
         ValueError: the tensor has fewer than two dimensions.
@@ -385,7 +385,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     with pygrad.no_grad():
         flat = tensor.new_empty((rows, cols)).normal_(0, 1, **_optional(generator))
         q, r = qr(flat.t() if rows < cols else flat)
-        # The factorisation leaves the signs of r's diagonal free; making them positive fixes q.
+        # The signs of r's diagonal are arbitrary; making them positive determines q.
         q = q * r.diagonal().sign()
         tensor.copy_((q.t() if rows < cols else q).reshape(tensor.shape))
         tensor.mul_(gain)
@@ -395,7 +395,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Tensor:
-    """Fill a matrix with normal samples, and set a share ``sparsity`` of each column to zero."""
+    """Fill a matrix with normal samples, and set the fraction ``sparsity`` of each column to
+    zero.
+    """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
@@ -412,7 +414,7 @@ def _optional(generator: Generator | None) -> dict[str, Any]:
 
 
 def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The function under its old name, without the underscore, with PyTorch's warning."""
+    """The function under its old name without the underscore, with PyTorch's warning."""
     new_name = meth.__name__
     old_name = new_name[:-1]
 

@@ -70,14 +70,14 @@ def _backend_from_string(name: str) -> SDPBackend:
 
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
-    """The kernels that may be used: PyTorch's of a CPU."""
+    """The kernels that may be used: those of PyTorch on a CPU."""
     return [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        """Modules when first asked for."""
+        """Imports modules at first use."""
         if name in ("bias", "flex_attention"):
             return submodule(f"nn.attention.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Causal masks of attention as tensors that know which they are."""
+"""Causal masks of attention, as tensors that record their variant."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class CausalBias(Tensor):
     itself and the positions before it.
 
     Args:
-        variant: whether the first query sees the first key alone, or the last query the last key.
-        seq_len_q, seq_len_kv: the sizes.
+        variant: whether the first query sees only the first key, or the last query the last key.
+        seq_len_q, seq_len_kv: the numbers of queries and keys.
 
     Raises:
         AssertionError: `variant` is not a `CausalVariant`.
@@ -63,19 +63,19 @@ class CausalBias(Tensor):
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """The mask whose first query sees the first key alone.
+    """The mask in which the first query sees only the first key.
 
     Raises:
-        AssertionError: there are not two sizes.
+        AssertionError: not exactly two sizes.
     """
     return CausalBias(CausalVariant.UPPER_LEFT, *_two(size, "causal_upper_left"))
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The mask whose last query sees all keys.
+    """The mask in which the last query sees all keys.
 
     Raises:
-        AssertionError: there are not two sizes.
+        AssertionError: not exactly two sizes.
     """
     return CausalBias(CausalVariant.LOWER_RIGHT, *_two(size, "causal_lower_right"))
 

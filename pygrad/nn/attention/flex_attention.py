@@ -1,7 +1,7 @@
-"""Attention whose scores and mask a program gives as functions of positions.
+"""Attention with scores and masks given as functions of positions.
 
-PyTorch compiles a kernel of them. Here they are mapped over all positions, so the result is that of
-the definition, and gradients flow through it.
+PyTorch compiles a kernel from the functions. Here they are mapped over all positions, so the result
+follows the definition, and gradients flow through it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LARGE_SPARSE_BLOCK_SIZE = 1 << 30
 
 
 class FlexKernelOptions(TypedDict, total=False):
-    """Options of PyTorch's kernels, which mean nothing here."""
+    """Options of PyTorch's kernels, which are ignored."""
 
 
 class AuxRequest(NamedTuple):
@@ -80,27 +80,27 @@ def _joined(masks: tuple[Any, ...], all_of_them: bool) -> _mask_mod_signature:
 
 
 def or_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
-    """The mask that lets through what one of these does.
+    """The union of masks.
 
     Raises:
-        RuntimeError: one is no function.
+        RuntimeError: an argument is no function.
     """
     return _joined(mask_mods, False)
 
 
 def and_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
-    """The mask that lets through what all of these do.
+    """The intersection of masks.
 
     Raises:
-        RuntimeError: one is no function.
+        RuntimeError: an argument is no function.
     """
     return _joined(mask_mods, True)
 
 
 def _mapped(function: Callable[..., Tensor], scores: Tensor | None, sizes: list[int]) -> Tensor:
-    """A function of positions, and of scores if they are given, at all of them: (B, H, Q, KV)."""
+    """Evaluates a function of positions (and scores) at all positions: (B, H, Q, KV)."""
     first = () if scores is None else (0,)
-    for place in (3, 2, 1, 0):  # the innermost is the last position
+    for place in (3, 2, 1, 0):  # the last position is the innermost
         dims = (*first, *(0 if i == place else None for i in range(4)))
         function = pygrad.vmap(function, in_dims=dims)
     positions = [pygrad.arange(size) for size in sizes]
@@ -115,12 +115,12 @@ def create_mask(
     KV_LEN: int,
     device: Any = None,
 ) -> Tensor:
-    """The mask (B, H, Q_LEN, KV_LEN) of bools that a function of positions describes.
+    """The mask (B, H, Q_LEN, KV_LEN) of bools given by a function of positions.
 
     Args:
-        mod_fn: of (batch, head, query, key), or of these behind a score, which it makes minus
-            infinity where nothing is seen.
-        B, H: how many batches and heads; None: one.
+        mod_fn: a function of (batch, head, query, key), or of (score, batch, head, query, key),
+            which returns minus infinity for hidden pairs.
+        B, H: the numbers of batches and heads; None: one.
 
     Example:
         >>> from pygrad.nn.attention.flex_attention import create_mask
@@ -137,7 +137,7 @@ def create_mask(
 
 
 def _dense(counts: Tensor, indices: Tensor, columns: int) -> Tensor:
-    """Blocks by row as a matrix of ones and zeros."""
+    """Converts lists of blocks by row to a matrix of ones and zeros."""
     places = pygrad.arange(indices.shape[-1])
     given = places < counts.unsqueeze(-1)
     where = pygrad.where(given, indices, columns).long()
@@ -146,27 +146,27 @@ def _dense(counts: Tensor, indices: Tensor, columns: int) -> Tensor:
 
 
 def _ordered(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks each row has, and which, those first."""
+    """The number of blocks of each row, and their columns first, then the others."""
     counts = matrix.sum(dim=-1).to(pygrad.int32)
     indices = matrix.argsort(dim=-1, descending=True, stable=True).to(pygrad.int32)
     return counts, indices
 
 
 class BlockMask:
-    """A mask by blocks of queries and keys: which are seen in part, and which whole.
+    """A mask by blocks of queries and keys, some of which are seen partly, some fully.
 
     Made by `create_block_mask`, or by `from_kv_blocks`.
 
     Attributes:
-        kv_num_blocks, kv_indices: for each block of queries, how many blocks of keys it sees in
-            part, and which.
-        full_kv_num_blocks, full_kv_indices: the same of those it sees whole; or None.
-        q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: the same by blocks of keys.
-        BLOCK_SIZE: queries and keys of a block.
-        mask_mod: the function of positions that tells what is seen in a block.
-        seq_lengths: queries and keys in all.
-        dq_write_order, dq_write_order_full, dq_kv_order, dq_kv_order_spt: in which order a device
-            adds up gradients of queries: kept, and of no effect here, where the order is fixed.
+        kv_num_blocks, kv_indices: for each block of queries, the number and the indices of the
+            blocks of keys that it sees partly.
+        full_kv_num_blocks, full_kv_indices: likewise for blocks seen fully; or None.
+        q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: likewise for each block of keys.
+        BLOCK_SIZE: the numbers of queries and keys of a block.
+        mask_mod: the function of positions that decides within partly seen blocks.
+        seq_lengths: the total numbers of queries and keys.
+        dq_write_order, dq_write_order_full, dq_kv_order, dq_kv_order_spt: the order in which a
+            device adds up gradients of queries; stored but ignored, since pygrad's order is fixed.
 
     Example:
         >>> from pygrad.nn.attention.flex_attention import create_block_mask
@@ -223,11 +223,12 @@ class BlockMask:
         dq_write_order_full: Tensor | None = None,
         dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
-        """A mask of blocks of keys by blocks of queries; those by blocks of keys follow.
+        """Makes a mask from blocks of keys by blocks of queries; computes blocks of queries by
+        keys.
 
         Raises:
-            RuntimeError: the indices have less than two dimensions.
-            AssertionError: only one of the two parts that tell of whole blocks is given.
+            RuntimeError: the indices have fewer than two dimensions.
+            AssertionError: only one of `full_kv_num_blocks` and `full_kv_indices` is given.
         """
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -264,22 +265,22 @@ class BlockMask:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Batches, heads, queries, keys."""
+        """(batches, heads, queries, keys)."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """How many pairs of query and key there are."""
+        """The number of pairs of query and key."""
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """How many in a hundred pairs lie in blocks that nothing is seen in."""
+        """The percentage of pairs in blocks that are not seen at all."""
         blocks = int(self.kv_num_blocks.sum())
         if self.full_kv_num_blocks is not None:
             blocks += int(self.full_kv_num_blocks.sum())
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
     def to_dense(self) -> Tensor:
-        """One for each block that is seen, whole or in part, zero for the others."""
+        """A matrix with one for each block seen partly or fully, and zero for the others."""
         columns = self.kv_indices.shape[-1]
         found = _dense(self.kv_num_blocks, self.kv_indices, columns)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
@@ -324,7 +325,7 @@ class BlockMask:
 
     def to(self, device: Any) -> BlockMask:
         """The mask on a device."""
-        pygrad.zeros(0).to(device)  # there is one
+        pygrad.zeros(0).to(device)  # raises unless the device exists
         return self
 
     def __repr__(self) -> str:
@@ -350,16 +351,16 @@ def create_block_mask(
     compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
 ) -> BlockMask:
-    """The mask by blocks of a function of (batch, head, query, key).
+    """Makes a mask by blocks from a function of (batch, head, query, key).
 
     Args:
-        mask_mod: tells whether the query sees the key.
-        B, H: how many batches and heads; None: one that stands for all.
-        Q_LEN, KV_LEN: how many queries and keys.
-        BLOCK_SIZE: of queries and keys.
-        separate_full_blocks: whether blocks that are seen whole are told apart.
-        compute_dq_write_order: only False.
-        dq_kv_order: of no effect without `compute_dq_write_order`.
+        mask_mod: returns whether the query sees the key.
+        B, H: the numbers of batches and heads; None: one, for all.
+        Q_LEN, KV_LEN: the numbers of queries and keys.
+        BLOCK_SIZE: the numbers of queries and keys of a block.
+        separate_full_blocks: whether to record fully seen blocks separately.
+        compute_dq_write_order: must be False.
+        dq_kv_order: ignored without `compute_dq_write_order`.
 
     Raises:
         NotImplementedError: `compute_dq_write_order` is True.
@@ -425,24 +426,24 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """Attention with scores changed by a function, and a mask by blocks.
+    """Attention with scores modified by a function, and with a mask by blocks.
 
     Args:
         query: (B, Hq, L, E).
         key, value: (B, H, S, E) and (B, H, S, Ev).
-        score_mod: of (score, batch, head, query, key), the new score.
-        block_mask: what is seen.
-        scale: what scores are multiplied by; 1 / sqrt(E) by default.
-        enable_gqa: whether several heads of queries share one of keys.
-        return_lse: also give the logarithm of the sum of exponentials of each query's scores.
-        kernel_options: of no effect.
-        return_aux: which further results to give, in an `AuxOutput`.
+        score_mod: maps (score, batch, head, query, key) to the new score.
+        block_mask: the mask.
+        scale: the factor of the scores; 1 / sqrt(E) by default.
+        enable_gqa: whether several heads of queries share one head of keys.
+        return_lse: also return the logarithm of the sum of exponentials of each query's scores.
+        kernel_options: ignored.
+        return_aux: the auxiliary results to return, in an `AuxOutput`.
 
     Returns:
-        (B, Hq, L, Ev), with what else was asked for behind it. Who sees nothing gets zeros.
+        (B, Hq, L, Ev), followed by the requested results. Queries that see no key get zeros.
 
     Raises:
-        NotImplementedError, ValueError: the sizes do not fit.
+        NotImplementedError, ValueError: incompatible sizes.
 
     Example:
         >>> import pygrad

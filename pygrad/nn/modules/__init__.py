@@ -326,8 +326,8 @@ __all__ = [
 
 
 def _place_as_in_pytorch() -> None:
-    """Classes that have modules of their own here are in these there: programs import them so, and
-    files name them so.
+    """Classes that have separate modules here, and their modules in PyTorch, which programs import
+    and files name.
     """
     for module, names in (
         (activation, "MultiheadAttention"),
