@@ -223,8 +223,7 @@ class BlockMask:
         dq_write_order_full: Tensor | None = None,
         dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
-        """Makes a mask from blocks of keys by blocks of queries; computes blocks of queries by
-        keys.
+        """Makes a mask from the key blocks of each query block; computes the inverse lists.
 
         Raises:
             RuntimeError: the indices have fewer than two dimensions.

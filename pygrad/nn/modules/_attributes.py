@@ -51,7 +51,7 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
 def _through_hooks(
     hooks: OrderedDict[int, Callable[..., Any]], owner: object, name: str, value: _T
 ) -> _T:
-    """Let each registration hook see the value, and replace it by what it returns, if anything."""
+    """Pass the value to each registration hook; a result other than ``None`` replaces it."""
     for hook in hooks.values():
         replacement = hook(owner, name, value)
         if replacement is not None:
@@ -60,7 +60,7 @@ def _through_hooks(
 
 
 class ModuleAttributes:
-    """The part of a module that owns things by name."""
+    """The base class of `Module` that stores attributes by name."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -79,7 +79,7 @@ class ModuleAttributes:
             raise KeyError(f"attribute '{name}' already exists")
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a buffer: a tensor that is saved (if ``persistent``) and moved, but not trained.
+        """Add a buffer: a tensor that is saved (if ``persistent``) and converted, but not trained.
 
         Raises:
             KeyError: the name is empty, has a dot, or is already an attribute.
@@ -108,12 +108,12 @@ class ModuleAttributes:
             self._non_persistent_buffers_set.add(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter, or note with ``None`` that the module goes without it.
+        """Add a parameter; ``None`` records that the module has none of this name.
 
         Raises:
             KeyError: the name is empty, has a dot, or is already an attribute.
             TypeError: ``param`` is neither a ``Parameter`` nor ``None``.
-            ValueError: ``param`` is the result of an operation, so not a leaf.
+            ValueError: ``param`` is not a leaf.
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -161,7 +161,7 @@ class ModuleAttributes:
         self.add_module(name, module)
 
     def __getattr__(self, name: str) -> Any:
-        # Models do this all the time; a loop over the tables would cost half as much again.
+        # A frequent case: a loop over the tables would take half as long again.
         owned = self.__dict__
         if (table := owned.get("_parameters")) and name in table:
             return table[name]
@@ -190,7 +190,7 @@ class ModuleAttributes:
             super().__setattr__(name, value)
 
     def _forget(self, name: str, *tables: dict[str, Any]) -> None:
-        """Remove the name from the instance and these tables, before it gets a new meaning."""
+        """Remove the name from the instance and these tables, before it is assigned again."""
         for table in (self.__dict__, *tables):
             table.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
@@ -258,7 +258,9 @@ class ModuleAttributes:
 
 
 def _takes_persistent(method: Callable[..., None]) -> bool:
-    """Whether a ``register_buffer``, possibly a subclass's own, has the ``persistent`` argument."""
+    """Whether ``register_buffer``, which a subclass may override, has the argument
+    ``persistent``.
+    """
     if method is ModuleAttributes.register_buffer:
         return True
     import inspect

@@ -1,4 +1,4 @@
-"""The module that `pygrad.compile` makes of a module."""
+"""The result of `pygrad.compile` for a module."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["OptimizedModule"]
 
 
 class OptimizedModule(Module):
-    """A module around another, which computes what that one does.
+    """A wrapper around a module, which computes the same.
 
-    What is not its own (hooks, the table of its one submodule) is the other's: attributes are read,
-    set and deleted there. Names in its state dict begin with ``_orig_mod.``, as PyTorch's do.
+    Attributes other than its own (hooks, the table of its submodule) are read, set and deleted in
+    the original module. Keys in its state dict begin with ``_orig_mod.``, as in PyTorch.
 
     Args:
-        mod: the module; it is `_orig_mod`.
-        dynamo_ctx: kept as `dynamo_ctx`; nothing is compiled.
+        mod: the original module, stored as `_orig_mod`.
+        dynamo_ctx: stored as `dynamo_ctx`, but not used.
 
     Example:
         >>> import pygrad

@@ -1,4 +1,4 @@
-"""Modules that hold parameters: in a list, by name. Other values are kept too, as attributes."""
+"""Lists and dicts of parameters as modules. Other values are stored too, as attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ParameterDict", "ParameterList"]
 
 
 def _as_parameter(value: Any) -> Any:
-    """A tensor becomes a parameter; anything else stays what it is."""
+    """Converts a tensor to a parameter; returns other values unchanged."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
@@ -32,7 +32,7 @@ def _describe(key: object, value: Any, tensor_type: str) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors that are put in become parameters.
+    """A list of parameters; converts tensors to parameters.
 
     Example:
         >>> import pygrad
@@ -82,7 +82,7 @@ class ParameterList(Module):
         """Add values at the end.
 
         Raises:
-            TypeError: ``values`` is not iterable, or is one tensor.
+            TypeError: ``values`` is not iterable, or is a tensor.
         """
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
@@ -103,7 +103,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors that are put in become parameters.
+    """A dict of parameters; converts tensors to parameters.
 
     Example:
         >>> import pygrad
@@ -151,28 +151,28 @@ class ParameterDict(Module):
         return key in self._keys
 
     def copy(self) -> ParameterDict:
-        """A new dict of the same parameters."""
+        """A shallow copy."""
         return ParameterDict(OrderedDict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value at ``key``, which becomes ``default`` if there is none."""
+        """The value at ``key``; stores ``default`` there if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all entries."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Remove the value at ``key`` and give it back."""
+        """Remove the entry at ``key`` and return its value."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Remove the last key and value and give them back."""
+        """Remove the last entry and return its key and value."""
         if not self._keys:
             raise KeyError("popitem(): dictionary is empty")
         key = next(reversed(self._keys))
@@ -183,7 +183,7 @@ class ParameterDict(Module):
         return self[key] if key in self else default  # noqa: SIM401
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A new dict with those keys and one value."""
+        """A new dict with these keys and one value."""
         return ParameterDict([(key, default) for key in keys])
 
     def keys(self) -> KeysView[str]:
@@ -199,7 +199,8 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add values from a mapping or from pairs; a plain mapping is taken in order of its keys.
+        """Add values from a mapping or from pairs. A plain mapping is read in the order of its
+        keys.
 
         Raises:
             TypeError, ValueError: ``parameters`` is neither.

@@ -1,8 +1,8 @@
-"""The state of a module as a flat dict of tensors, out and in again.
+"""State dicts of modules: the state as a flat dict of tensors.
 
-Keys are the dotted names of parameters and persistent buffers. The dict carries, as an attribute
-``_metadata``, the version of each module class, so that a class can load what an older one saved.
-Loading reports every difference at once, in PyTorch's words.
+Keys are the dotted names of parameters and persistent buffers. The dict has an attribute
+``_metadata`` with the version of each module class, so that a class can load the state of an older
+version. Loading reports all differences at once, in PyTorch's words.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _WrappedHook:
 
 
 class ModuleState(ModuleTree):
-    """The part of a module that saves and restores."""
+    """The base class of `Module` that saves and restores state."""
 
     _version: int = 1
     _state_dict_hooks: OrderedDict[int, Callable[..., Any]]
@@ -79,13 +79,15 @@ class ModuleState(ModuleTree):
     _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
 
     def get_extra_state(self) -> Any:
-        """Override, with :meth:`set_extra_state`, to keep more than tensors in the state dict."""
+        """Override, with :meth:`set_extra_state`, to store other objects than tensors in the state
+        dict.
+        """
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called."
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Override to take back what :meth:`get_extra_state` gave."""
+        """Override to restore the result of :meth:`get_extra_state`."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called."
         )
@@ -99,12 +101,12 @@ class ModuleState(ModuleTree):
         prefix: str = "",
         keep_vars: bool = False,
     ) -> Any:
-        """The parameters and persistent buffers of the whole tree, by dotted name.
+        """The parameters and persistent buffers of this module and its submodules, by dotted name.
 
         Args:
-            destination: a mapping to fill; a new ordered one if not given.
-            prefix: what each key begins with.
-            keep_vars: give the tensors themselves; otherwise detached ones that share storage.
+            destination: a mapping to fill; by default a new ordered one.
+            prefix: the start of each key.
+            keep_vars: store the tensors themselves, instead of detached ones that share storage.
 
         Returns:
             The mapping, with ``_metadata`` if it is a new one.
@@ -174,7 +176,9 @@ class ModuleState(ModuleTree):
         return _add(self._state_dict_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after saving, for effect."""
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after saving; its result is
+        ignored.
+        """
         hook._from_public_api = True
         return _add(self._state_dict_hooks, hook)
 
@@ -187,20 +191,20 @@ class ModuleState(ModuleTree):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copy the tensors of a state dict into the parameters and buffers of the same names.
+        """Copy the tensors of a state dict to the parameters and buffers of the same names.
 
         Args:
-            state_dict: what :meth:`state_dict` gave, possibly read from a file.
-            strict: raise if the keys differ from this module's.
-            assign: take the given tensors themselves instead of copying their values.
+            state_dict: a result of :meth:`state_dict`, possibly read from a file.
+            strict: raise if the keys differ from those of this module.
+            assign: assign the given tensors instead of copying their values.
 
         Returns:
             The missing and the unexpected keys.
 
         Raises:
             TypeError: ``state_dict`` is no mapping.
-            RuntimeError: keys (if ``strict``) or shapes do not fit; the message lists them all.
-                What did fit has been copied.
+            RuntimeError: keys (if ``strict``) or shapes do not match; the message lists all
+                differences. Matching tensors have been copied.
 
         Example:
             >>> from pygrad import nn
@@ -240,7 +244,7 @@ class ModuleState(ModuleTree):
         local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
         if assign:
             local_metadata["assign_to_params_buffers"] = assign
-        # Always strict here: the caller decides what becomes of the lists.
+        # Always strict here: the caller decides how to treat the lists.
         self._load_from_state_dict(
             entries, prefix, local_metadata, True, report.missing, report.unexpected, report.errors
         )

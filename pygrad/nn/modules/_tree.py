@@ -1,8 +1,8 @@
-"""A module as the root of a tree: walking it, and changing everything in it at once.
+"""Traversal of a module's tree of submodules, and conversions of its tensors.
 
-Walks yield each module, parameter or buffer once, in order of registration, under dotted names.
-Conversions replace the data of a parameter and keep the parameter itself, so that an optimizer
-which holds it goes on working.
+Traversals yield each module, parameter or buffer once, in order of registration, under dotted
+names. Conversions replace the data of a parameter and keep the object, so that optimizers that hold
+it still work.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _T = TypeVar("_T")
 
 
 class ModuleTree(ModuleAttributes):
-    """The part of a module that reaches into its submodules."""
+    """The base class of `Module` that accesses submodules."""
 
     # --- names to objects ---
 
     def get_submodule(self, target: str) -> Module:
-        """The submodule of that dotted name; the module itself for ``""``.
+        """The submodule with a dotted name; the module itself for ``""``.
 
         Raises:
-            AttributeError: a part of the name is absent, or is no module.
+            AttributeError: a part of the name is missing, or is no module.
 
         Example:
             >>> from pygrad import nn
@@ -52,11 +52,11 @@ class ModuleTree(ModuleAttributes):
         return module  # type: ignore[no-any-return]
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put ``module`` at that dotted name; with ``strict``, only where there is one already.
+        """Set the submodule with a dotted name; with ``strict``, only replace an existing one.
 
         Raises:
             ValueError: the name is empty, or ``module`` is no module.
-            AttributeError: the owner is absent, or what is there is no module.
+            AttributeError: the owner is missing, or the existing attribute is no module.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -72,14 +72,14 @@ class ModuleTree(ModuleAttributes):
         setattr(owner, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of that dotted name; ``AttributeError`` if it is absent or is none."""
+        """The parameter with a dotted name; ``AttributeError`` if it is missing or no parameter."""
         found = self._get_attribute(target)[2]
         if not isinstance(found, Parameter):
             raise AttributeError(f"`{target.rpartition('.')[2]}` is not an nn.Parameter")
         return found
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of that dotted name; ``AttributeError`` if it is absent or is none."""
+        """The buffer with a dotted name; ``AttributeError`` if it is missing or no buffer."""
         owner, name, found = self._get_attribute(target)
         if name not in owner._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
@@ -95,12 +95,12 @@ class ModuleTree(ModuleAttributes):
     # --- walks ---
 
     def children(self) -> Iterator[Module]:
-        """Each direct submodule once."""
+        """The distinct direct submodules."""
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Each direct submodule once, with its name."""
+        """The distinct direct submodules with their names."""
         seen: set[Module] = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -108,19 +108,19 @@ class ModuleTree(ModuleAttributes):
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below it, parents first."""
+        """This module and all its descendants, parents first."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it with dotted names, parents first.
+        """This module and all its descendants with dotted names, parents first.
 
         Args:
-            memo: modules already seen; with ``remove_duplicate`` the walk adds to it.
-            prefix: what the names begin with.
-            remove_duplicate: yield a module that is met again, under another name, only once.
+            memo: modules to skip; with ``remove_duplicate`` the traversal adds to it.
+            prefix: the start of the names.
+            remove_duplicate: yield a module with several names only once.
 
         Example:
             >>> from pygrad import nn
@@ -146,7 +146,7 @@ class ModuleTree(ModuleAttributes):
         recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, _T]]:
-        """Each thing that `get_members_fn` finds in a module, with its dotted name."""
+        """The members that `get_members_fn` returns for each module, with dotted names."""
         itself: Any = self
         owners: Iterable[tuple[str, Module]] = [(prefix, itself)]
         if recurse:
@@ -161,14 +161,14 @@ class ModuleTree(ModuleAttributes):
                 yield (f"{path}.{name}" if path else name), member
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Each parameter once: what an optimizer is made with."""
+        """The distinct parameters, for example for an optimizer."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Each parameter with its dotted name.
+        """The parameters with their dotted names.
 
         Example:
             >>> from pygrad import nn
@@ -180,14 +180,14 @@ class ModuleTree(ModuleAttributes):
         )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Each buffer once, persistent or not."""
+        """The distinct buffers, persistent or not."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Each buffer with its dotted name."""
+        """The buffers with their dotted names."""
         return self._named_members(
             lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
         )
@@ -203,7 +203,8 @@ class ModuleTree(ModuleAttributes):
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode here and below; dropout and batch norm look at it.
+        """Set training mode for this module and its descendants. Dropout and batch norm depend on
+        it.
 
         Raises:
             ValueError: ``mode`` is no bool.
@@ -216,23 +217,23 @@ class ModuleTree(ModuleAttributes):
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode here and below: ``train(False)``."""
+        """Set evaluation mode for this module and its descendants: ``train(False)``."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set ``requires_grad`` of every parameter: ``False`` freezes them."""
+        """Set ``requires_grad`` of every parameter; ``False`` freezes them."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop every parameter's gradient, or fill it with zeros."""
+        """Delete every parameter's gradient, or fill it with zeros."""
         zero_grads_of(self.parameters(), set_to_none)
 
     # --- conversions ---
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace the data of each parameter, gradient and buffer by ``fn`` of it."""
+        """Apply ``fn`` to the data of each parameter, gradient and buffer."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -252,7 +253,7 @@ class ModuleTree(ModuleAttributes):
                 if grad is not None and converted_grad is not None:
                     moved.grad = converted_grad.requires_grad_(grad.requires_grad)
                 continue
-            # A gradient of another dtype than its tensor's is refused, so it steps aside.
+            # A gradient must have the dtype of its tensor, so it is removed during the change.
             parameter.grad = None
             parameter.data = converted
             if grad is not None and converted_grad is not None:
@@ -266,7 +267,9 @@ class ModuleTree(ModuleAttributes):
     def _swap(
         self, name: str, parameter: Parameter, converted: Tensor, converted_grad: Tensor | None
     ) -> None:
-        """Give a parameter and its gradient what they were converted to, of whatever class."""
+        """Swap a parameter and its gradient with their converted tensors, which may be of other
+        classes.
+        """
         grad, parameter.grad = parameter.grad, None
         try:
             made = Parameter(converted, requires_grad=parameter.requires_grad)
@@ -284,11 +287,11 @@ class ModuleTree(ModuleAttributes):
         parameter.grad = grad
 
     def cpu(self) -> Self:
-        """Move everything to the CPU, where it is."""
+        """Move all tensors to the CPU, where they already are."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: DeviceLike = None) -> Self:
-        """Move everything to a CUDA device: each tensor says that there is none."""
+        """Would move all tensors to a CUDA device; each tensor raises, since there is none."""
         return self._apply(lambda t: t.cuda(device))
 
     def type(self, dst_type: pygrad.dtype | str) -> Self:
@@ -322,7 +325,7 @@ class ModuleTree(ModuleAttributes):
         ``to(tensor, non_blocking)`` and ``to(memory_format=...)``.
 
         Raises:
-            TypeError: the dtype is not floating point, or the arguments fit no form.
+            TypeError: the dtype is not floating point, or the arguments match no form.
 
         Example:
             >>> import pygrad
@@ -362,7 +365,7 @@ class ModuleTree(ModuleAttributes):
         return self._apply(convert)
 
     def share_memory(self) -> Self:
-        """Not offered: each tensor says that storages, which lie in the engine, are not shared."""
+        """Not supported: each tensor raises, since storages in the engine cannot be shared."""
         return self._apply(lambda t: t.share_memory_())
 
     # --- implemented by Module ---
@@ -375,9 +378,7 @@ _ABSENT = object()
 
 
 def zero_grads_of(tensors: Iterable[Tensor], set_to_none: bool) -> None:
-    """Drop the gradients of tensors, or zero them and cut them from their history; one crossing at
-    most.
-    """
+    """Delete the gradients of tensors, or zero and detach them, in at most one crossing."""
     if set_to_none:
         drop_grads(tensors)
         return

@@ -1,4 +1,4 @@
-"""Element-wise nonlinearities, and those that normalise along a dimension, as layers.
+"""Activations: element-wise nonlinearities, and normalisations along a dimension.
 
 Each layer holds the arguments of the function of the same name in ``pygrad.nn.functional``. Shapes
 are unchanged unless stated otherwise. With ``inplace`` the input itself is overwritten.
@@ -94,7 +94,7 @@ class ReLU(_MaybeInplace):
 
 
 class Hardtanh(Module):
-    """x, cut off at ``min_val`` and ``max_val``.
+    """x, clamped to ``min_val`` and ``max_val``.
 
     Raises:
         AssertionError: ``max_val`` is not greater than ``min_val``.
@@ -126,7 +126,7 @@ class Hardtanh(Module):
 
 
 def _renamed(name: str, value: float, old_value: float | None) -> float:
-    """The argument's value, under its present name or, with a warning, its old one (``*ue``)."""
+    """The value of an argument by its current name or, with a warning, its old one (``*ue``)."""
     if old_value is None:
         return value
     warnings.warn(
@@ -234,14 +234,14 @@ class CELU(Module):
 
 
 class SELU(_MaybeInplace):
-    """ELU with the scale and alpha that keep mean 0 and variance 1."""
+    """ELU with the scale and alpha that preserve mean 0 and variance 1."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, inplace=self.inplace)
 
 
 class GLU(Module):
-    """a * sigmoid(b), with a and b the halves of the input along ``dim``.
+    """a * sigmoid(b), where a and b are the halves of the input along ``dim``.
 
     Shape: (*, 2 n, *) -> (*, n, *).
 
@@ -263,7 +263,7 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x * Phi(x), Phi the normal distribution function; ``approximate="tanh"`` estimates it."""
+    """x * Phi(x), Phi the normal distribution function; ``approximate="tanh"`` approximates it."""
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -319,7 +319,7 @@ class LogSigmoid(Module):
 
 
 class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold."""
+    """log(1 + exp(beta * x)) / beta, or x where beta * x > threshold."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -334,7 +334,7 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """x moved towards 0 by lambd, and 0 where it would cross."""
+    """x moved towards 0 by lambd, or 0 if it would cross 0."""
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -348,7 +348,7 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """x where x > 0, else a * x, with a trained ``a``: one, or one for each channel.
+    """x where x > 0, else a * x, with one trained ``a``, or one for each channel.
 
     Shape: (N, C, *), unchanged; ``num_parameters`` is 1 or C.
     """
@@ -426,7 +426,7 @@ class Softmax2d(Module):
     """Softmax over the channels of (N, C, H, W) or (C, H, W).
 
     Raises:
-        ValueError: at the call, the input has another number of dimensions.
+        ValueError: (at the call) the input has another number of dimensions.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -445,11 +445,11 @@ class LogSoftmax(_AlongDim):
 
 
 class RReLU(Module):
-    """x where x >= 0, else a * x; in training a is drawn for each element from [lower, upper].
+    """x where x >= 0, else a * x; in training, a is drawn for each element from [lower, upper].
 
     Args:
-        lower: the least factor.
-        upper: the largest one.
+        lower: the smallest factor.
+        upper: the largest factor.
         inplace: overwrite the input.
 
     Example:

@@ -1,4 +1,4 @@
-"""A softmax over very many classes, of which few are frequent."""
+"""A softmax over very many classes, few of which are frequent."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class _ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log-probabilities of classes by frequency: the frequent ones, and clusters of the others.
+    """Log-probabilities of classes by frequency: frequent classes, and clusters of the others.
 
-    The head knows the frequent classes and one more for each cluster; a cluster's own layers,
-    the narrower the rarer its classes, are computed only for the targets in it.
+    The head has the frequent classes and one more class for each cluster. A cluster's own layers,
+    narrower for rarer classes, are computed only for targets in the cluster.
 
     Args:
         in_features: length of the last dimension of the input.
-        n_classes: how many classes; 0 is the most frequent.
-        cutoffs: where the clusters begin.
-        div_value: by how much each cluster's layers are narrower than the one's before.
+        n_classes: the number of classes; class 0 is the most frequent.
+        cutoffs: the first class of each cluster.
+        div_value: the factor by which each cluster's layers are narrower than the previous one's.
         head_bias: whether the head has a bias.
 
     Shape: (N, in_features) and (N,), or (in_features,) and () -> (N,) or (), and ().
 
     Raises:
         ValueError: cutoffs that are not increasing, or not below ``n_classes``.
-        RuntimeError: at the call, shapes that do not fit, or a target that is no class.
+        RuntimeError: (at the call) incompatible shapes, or a target that is no class.
 
     Example:
         >>> import pygrad
@@ -92,7 +92,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Redraw all weights."""
         self.head.reset_parameters()
         for cluster in self.tail:
             for layer in cluster.children():
@@ -102,7 +102,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self._check(input_, target_)
         alone = target_.dim() == 0
         input, target = (input_[None], target_[None]) if alone else (input_, target_)
-        # For each row: which of the head's classes, and the log-probability within a cluster.
+        # For each row: the class in the head, and the log-probability within a cluster.
         classes = target.new_empty(target.size(0))
         within = input.new_zeros(target.size(0))
         found = 0
@@ -156,9 +156,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self._all_classes(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most likely classes: those of ``log_prob(input).argmax(dim=1)``, in less time.
+        """The most likely classes: the same as ``log_prob(input).argmax(dim=1)``, but faster.
 
-        Rows whose most likely class in the head is a frequent one are looked at no further.
+        Clusters are evaluated only for rows whose most likely class in the head is a cluster.
 
         Shape: (N, in_features) -> (N,).
         """

@@ -1,4 +1,4 @@
-"""Attention: each position of a sequence takes from all positions of another what fits it."""
+"""Attention: each position of a sequence averages the values of another, weighted by similarity."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention by several heads, each on its share of the features.
+    """Multi-head attention; each head has its share of the features.
 
     Args:
         embed_dim: features of the query and of the output.
-        num_heads: divides `embed_dim`.
-        dropout: probability with which a weight becomes zero in training.
+        num_heads: the number of heads; divides `embed_dim`.
+        dropout: the probability of zeroing a weight in training.
         bias: whether the projections have biases.
-        add_bias_kv: a learnt position more in key and value.
-        add_zero_attn: a position of zeros more in key and value.
+        add_bias_kv: append a learnt position to key and value.
+        add_zero_attn: append a position of zeros to key and value.
         kdim: features of the key, by default `embed_dim`.
         vdim: features of the value, by default `embed_dim`.
-        batch_first: batches stand before positions.
+        batch_first: the batch is the first dimension.
 
     Shape: query (L, N, embed_dim), key (S, N, kdim) and value (S, N, vdim), or all without N
         -> (L, N, embed_dim), and the weights (N, L, S) or None.
 
     Raises:
         ValueError: a size that is not positive.
-        AssertionError: heads that do not divide `embed_dim`, shapes that do not fit.
+        AssertionError: `num_heads` does not divide `embed_dim`; incompatible shapes.
         RuntimeError: a mask of another shape.
 
     Example:
@@ -174,8 +174,8 @@ class MultiheadAttention(Module):
         return output.transpose(0, 1) if transposed else output, weights
 
     def _check_nested(self, query: Tensor, key: Tensor, value: Tensor, masked: bool) -> None:
-        """Raises AssertionError where PyTorch has no attention of nested tensors: while it is
-        recorded, in training, of other keys than the queries, and with masks.
+        """Raises AssertionError where PyTorch does not support nested tensors: with gradients, in
+        training, for keys that differ from the queries, and with masks.
         """
         weights = (self.in_proj_weight, self.in_proj_bias, *self.out_proj.parameters())
         recorded = any(w is not None and w.requires_grad for w in (query, *weights))
@@ -214,8 +214,8 @@ class MultiheadAttention(Module):
     def _of_entries(
         self, query: Tensor, need_weights: bool, average: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """The attention of each entry of a nested tensor to itself; the weights with zeros where
-        an entry has nothing.
+        """Self-attention of each entry of a nested tensor. The weights are zero beyond the end of
+        an entry.
         """
         outputs, weights = [], []
         for entry in query.unbind():

@@ -1,4 +1,4 @@
-"""Layers that normalise each channel over the batch, and remember its statistics for later."""
+"""Layers that normalise each channel over the batch, and keep running statistics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class _NormBase(Module):
-    """Scale, shift and running statistics of ``num_features`` channels, each of them optional."""
+    """Scale, shift and running statistics of ``num_features`` channels, each of which is
+    optional.
+    """
 
     _version = 2
 
@@ -59,7 +61,7 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forget the statistics: mean 0, variance 1, no batches."""
+        """Reset the running statistics: mean 0, variance 1, no batches."""
         if self.running_mean is not None:
             self.running_mean.zero_()
         if self.running_var is not None:
@@ -68,7 +70,7 @@ class _NormBase(Module):
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Scale by one, shift by zero, forget the statistics."""
+        """Reset scale to one, shift to zero, and the running statistics."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -92,7 +94,7 @@ class _NormBase(Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        # Version 1 had no num_batches_tracked; the present count stands in for it.
+        # Version 1 had no num_batches_tracked; the current count replaces it.
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats:
             count = self.num_batches_tracked
@@ -110,7 +112,7 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
-    """The forward pass; subclasses say which ranks they take."""
+    """The forward pass; subclasses check the number of dimensions."""
 
     _ranks: ClassVar[tuple[int, ...]] = ()
 
@@ -146,7 +148,7 @@ class BatchNorm1d(_BatchNorm):
     Shape: unchanged.
 
     Raises:
-        ValueError: at the call, the input has another number of dimensions.
+        ValueError: (at the call) the input has another number of dimensions.
 
     Example:
         >>> import pygrad
@@ -179,16 +181,16 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation whose statistics are those of all processes; of the one process that
-    there is, it is batch normalisation of any rank.
+    """Batch normalisation with statistics over all processes. With pygrad's single process it is
+    batch normalisation for any number of dimensions.
 
     Args:
         num_features: C of inputs (N, C, ...).
-        eps, momentum, affine, track_running_stats: as for `BatchNorm1d`.
-        process_group: which processes share statistics; of no effect.
+        eps, momentum, affine, track_running_stats: see `BatchNorm1d`.
+        process_group: the processes that share statistics; ignored.
 
     Raises:
-        ValueError: at the call, an input of one dimension, or without channels.
+        ValueError: (at the call) an input of one dimension, or without channels.
 
     Example:
         >>> import pygrad
@@ -226,8 +228,8 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with every batch norm in it, or it itself, changed to this class; parameters
-        and buffers stay the same objects.
+        """Converts the module, or every batch norm in it, to this class. Parameters and buffers
+        stay the same objects.
         """
         changed = module
         if isinstance(module, _BatchNorm):

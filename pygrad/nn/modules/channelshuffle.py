@@ -1,4 +1,4 @@
-"""The layers that mix channels, where PyTorch has them."""
+"""The layer that shuffles channels, under PyTorch's module name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that hold modules: in a row, in a list, by name."""
+"""Containers of modules: Sequential, ModuleList, ModuleDict."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Passes its input through modules, one after the other.
+    """Passes its input through modules in order.
 
     Args:
-        args: the modules, or one ``OrderedDict`` of them, whose keys become their names.
+        args: the modules, or one ``OrderedDict`` of modules, whose keys are their names.
 
     Example:
         >>> import pygrad
@@ -96,7 +96,7 @@ class Sequential(_Numbered):
         return self._modules[self._key(index)]
 
     def _get_item_by_idx(self, iterator: Iterable[Any], idx: SupportsIndex) -> Any:
-        """The item at an index, which may count from the end."""
+        """The item at an index. A negative index counts from the end."""
         position = operator.index(idx)
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range")
@@ -129,7 +129,7 @@ class Sequential(_Numbered):
         return input
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at ``index``; the later ones move up."""
+        """Insert a module before the one at ``index``."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         if not -len(self) <= index <= len(self):
@@ -148,7 +148,7 @@ class Sequential(_Numbered):
     @overload
     def pop(self, key: int) -> Module: ...
     def pop(self, key: int | slice) -> Any:
-        """Remove the module at ``key`` and give it back."""
+        """Remove the module at ``key`` and return it."""
         module = self[key]
         del self[key]
         return module
@@ -163,7 +163,7 @@ def _as_sequential(other: object) -> Sequential:
 
 
 class ModuleList(_Numbered):
-    """A list of modules that are found as submodules; it has no ``forward``.
+    """A list of modules, registered as submodules. It has no ``forward``.
 
     Example:
         >>> from pygrad import nn
@@ -195,7 +195,7 @@ class ModuleList(_Numbered):
         return self.extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module before the one at ``index``; the later ones move up."""
+        """Insert a module before the one at ``index``."""
         self._insert(index, module)
 
     def extend(self, modules: Iterable[Module]) -> Self:
@@ -218,7 +218,7 @@ class ModuleList(_Numbered):
     @overload
     def pop(self, key: int) -> Module: ...
     def pop(self, key: int | slice) -> Any:
-        """Remove the module at ``key`` and give it back."""
+        """Remove the module at ``key`` and return it."""
         module = self[key]
         del self[key]
         return module
@@ -236,14 +236,14 @@ class ModuleList(_Numbered):
 
 
 def _describe_run(first: int, last: int, text: str) -> str:
-    """Children that print alike are printed once, with their number."""
+    """The printed form of consecutive children that print alike, with their number."""
     if first == last:
         return _addindent(f"({first}): {text}", 2)
     return _addindent(f"({first}-{last}): {last - first + 1} x {text}", 2)
 
 
 class ModuleDict(Module):
-    """A dict of modules that are found as submodules; it has no ``forward``.
+    """A dict of modules, registered as submodules. It has no ``forward``.
 
     Example:
         >>> from pygrad import nn
@@ -278,11 +278,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
-        """Remove the module of that name and give it back."""
+        """Remove the module with that name and return it."""
         return self._modules.pop(key)
 
     def keys(self) -> KeysView[str]:
@@ -298,7 +298,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules from a mapping or from pairs, replacing those of the same name.
+        """Add modules from a mapping or from pairs; replace modules of the same name.
 
         Raises:
             TypeError, ValueError: ``modules`` is neither.
@@ -308,7 +308,9 @@ class ModuleDict(Module):
 
 
 def pairs_for_update(source: Any, owner: str, entry_owner: str) -> list[tuple[str, Any]]:
-    """The items of a mapping, or of a sequence of pairs, with PyTorch's complaints if neither."""
+    """The items of a mapping, or of a sequence of pairs; raises PyTorch's errors for other
+    objects.
+    """
     if not isinstance(source, Iterable):
         raise TypeError(
             f"{owner}.update should be called with an iterable of key/value pairs, but got "

@@ -21,9 +21,9 @@ _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
 class _ConvNd(Module):
-    """The base of convolutions of any number of dimensions: sizes, weight, bias, printing.
+    """The base class of convolutions with any number of dimensions: sizes, weight, bias, printing.
 
-    Layers of others' making derive from it: sizes are tuples, and every argument is given.
+    Layers of other libraries derive from it: sizes are tuples, and every argument is required.
     """
 
     weight: Parameter
@@ -71,7 +71,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Redraw weight and bias."""
         init_weight_and_bias(self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -123,7 +123,7 @@ def _check_padding(
 def _widths(
     padding: str | tuple[int, ...], kernel_size: tuple[int, ...], dilation: tuple[int, ...]
 ) -> Sequence[int]:
-    """The padding as ``F.pad`` wants it: (before, after) of each dimension, last one first."""
+    """The padding in the form of ``F.pad``: (before, after) for each dimension, last one first."""
     if not isinstance(padding, str):
         return _reverse_repeat_tuple(padding, 2)
     if padding == "valid":
@@ -134,7 +134,7 @@ def _widths(
 
 
 class _Convolution(_ConvNd):
-    """A layer of one number of dimensions: a size may be one number."""
+    """The base class for a fixed number of dimensions, where a size may be one number."""
 
     _n_dims: ClassVar[int]
 
@@ -173,7 +173,7 @@ class _Convolution(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The convolution with a weight that may be another than the layer's."""
+        """The convolution with the given weight and bias."""
         padding = self.padding
         if self.padding_mode != "zeros":
             widths = self._reversed_padding_repeated_twice
@@ -190,11 +190,11 @@ class Conv1d(_Convolution):
         in_channels: C_in.
         out_channels: C_out.
         kernel_size: k.
-        stride: step of the window.
-        padding: zeros at both ends, or "same", or "valid" for none.
-        dilation: distance between the elements of a kernel.
-        groups: into how many separate convolutions the channels are divided.
-        bias: whether each output channel has a constant.
+        stride: the step of the window.
+        padding: the number of zeros at both ends, or "same", or "valid" for none.
+        dilation: the distance between elements of a kernel.
+        groups: the number of separate convolutions into which the channels are divided.
+        bias: whether to add a constant to each output channel.
         padding_mode: "zeros", "reflect", "replicate" or "circular".
 
     Shape: (N, C_in, L) or (C_in, L) -> (N, C_out, L_out) or (C_out, L_out), with

@@ -1,4 +1,4 @@
-"""Transposed convolutions, which are the gradients of convolutions by their inputs, as layers."""
+"""Transposed convolutions: the gradients of convolutions by their inputs, as layers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _ConvTransposeNd(_ConvNd):
-    """The base of transposed convolutions: they have a padding of the output besides.
+    """The base class of transposed convolutions, which also have an output padding.
 
-    Layers of others' making derive from it: sizes are tuples, and every argument is given.
+    Layers of other libraries derive from it: sizes are tuples, and every argument is required.
     """
 
     padding: tuple[int, ...]
@@ -66,7 +66,7 @@ class _ConvTransposeNd(_ConvNd):
         num_spatial_dims: int,
         dilation: Sequence[int] | None = None,
     ) -> tuple[int, ...]:
-        """The padding of the output that gives the size wanted; the layer's own if none is."""
+        """The output padding for the given output size; the layer's own without a size."""
         if output_size is None:
             return ntuple(self.output_padding, num_spatial_dims)
         wanted, n, first = output_size, num_spatial_dims, input.dim() - num_spatial_dims
@@ -96,7 +96,7 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class _Transposed(_ConvTransposeNd):
-    """A layer of one number of dimensions: a size may be one number."""
+    """The base class for a fixed number of dimensions, where a size may be one number."""
 
     _n_dims: ClassVar[int]
 
@@ -163,19 +163,19 @@ class ConvTranspose1d(_Transposed):
         in_channels: C_in.
         out_channels: C_out.
         kernel_size: k.
-        stride: distance between what two positions give.
-        padding: what is cut off at both ends, less than dilation * (k - 1).
-        output_padding: what is added at the end.
-        groups: into how many separate convolutions the channels are divided.
-        bias: whether each output channel has a constant.
-        dilation: distance between the elements of a kernel.
+        stride: the distance between the outputs of two neighboring positions.
+        padding: the number of elements cut off at both ends, less than dilation * (k - 1).
+        output_padding: the number of elements added at the end.
+        groups: the number of separate convolutions into which the channels are divided.
+        bias: whether to add a constant to each output channel.
+        dilation: the distance between elements of a kernel.
         padding_mode: only "zeros".
 
     Shape: (N, C_in, L) -> (N, C_out, L_out), with
         L_out = (L - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
 
     Raises:
-        ValueError: an argument is out of range; at the call, an output size that cannot be.
+        ValueError: an argument is out of range; (at the call) an impossible output size.
 
     Example:
         >>> import pygrad

@@ -1,4 +1,4 @@
-"""Layers that set random elements or channels to zero, in training mode only."""
+"""Layers that zero random elements or channels, in training mode only."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance behind a SELU. Shape: any, unchanged."""
+    """Dropout that preserves mean and variance after a SELU. Shape: any, unchanged."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """:class:`AlphaDropout` of whole channels, of (N, C, ...)."""
+    """:class:`AlphaDropout` of whole channels of (N, C, ...)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -1,4 +1,4 @@
-"""Layers that change a shape and nothing else."""
+"""Layers that change only the shape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Makes one dimension of those from ``start_dim`` to ``end_dim``; by default keeps the batch.
+    """Merges the dimensions from ``start_dim`` to ``end_dim``; by default all but the batch.
 
     Shape: (*, S_start, ..., S_end, *) -> (*, S_start * ... * S_end, *).
 
@@ -34,7 +34,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Cuts dimension ``dim`` into the dimensions of ``unflattened_size``, one of which may be -1.
+    """Splits dimension ``dim`` into the dimensions of ``unflattened_size``, one of which may be -1.
 
     Shape: (*, S_dim, *) -> (*, *unflattened_size, *).
 

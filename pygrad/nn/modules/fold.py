@@ -1,4 +1,4 @@
-"""The layers that take images apart into blocks, where PyTorch has them."""
+"""The layers Fold and Unfold, under PyTorch's module name."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 
 
 class _InstanceNorm(_NormBase):
-    """The forward pass; subclasses say how many dimensions positions have."""
+    """The forward pass; subclasses define the number of dimensions of positions."""
 
     _n_dims: ClassVar[int]
 
@@ -40,7 +40,7 @@ class _InstanceNorm(_NormBase):
             raise ValueError(f"expected {alone}D or {alone + 1}D input (got {input.dim()}D input)")
 
     def _get_no_batch_dim(self) -> int:
-        """How many dimensions one sample has."""
+        """The number of dimensions of a sample."""
         return self._n_dims + 1
 
     def _handle_no_batch_input(self, input: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ class InstanceNorm1d(_InstanceNorm):
     Shape: unchanged.
 
     Raises:
-        ValueError: at the call, another number of dimensions, or of channels if ``affine``.
+        ValueError: (at the call) another number of dimensions, or of channels if ``affine``.
 
     Example:
         >>> import pygrad
@@ -113,7 +113,7 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W); as :class:`InstanceNorm1d`.
+    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W). See :class:`InstanceNorm1d`.
 
     Example:
         >>> import pygrad

@@ -1,7 +1,7 @@
-"""Layers that learn the sizes of their inputs from the first one.
+"""Layers that infer input sizes from their first input.
 
-Until then their parameters are uninitialized. The first call, or loading a state dict, gives them
-shapes; the call makes the layer one of the ordinary class, ``cls_to_become``.
+Before, their parameters are uninitialized. The first call, or loading a state dict, sets their
+shapes; the call also changes the class to the ordinary one, ``cls_to_become``.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ __all__ = [
 
 
 class LazyModuleMixin(Module):
-    """For modules whose parameters get their shapes at the first call.
+    """The base class of modules whose parameters get their shapes at the first call.
 
-    Make the parameters as ``UninitializedParameter`` and the buffers as ``UninitializedBuffer``,
-    and write ``initialize_parameters``, which is called with the arguments of the first call and
-    materializes them. ``cls_to_become``, if it is not None, is the module's class from then on.
+    A subclass makes its parameters as ``UninitializedParameter`` and its buffers as
+    ``UninitializedBuffer``. It defines ``initialize_parameters``, which is called with the
+    arguments of the first call and materializes them. Afterwards ``cls_to_become``, unless None, is
+    the module's class.
 
     Example:
         >>> import pygrad
@@ -85,7 +86,7 @@ class LazyModuleMixin(Module):
         yield from self._buffers.items()
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        # An uninitialized one cannot be detached, and stands for itself.
+        # An uninitialized tensor cannot be detached, so it is stored itself.
         for name, tensor in self._own_tensors():
             if tensor is not None and name not in self._non_persistent_buffers_set:
                 as_it_is = keep_vars or is_lazy(tensor)
@@ -101,7 +102,7 @@ class LazyModuleMixin(Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Give what is uninitialized here the shapes of what will be loaded."""
+        """Give uninitialized tensors the shapes of the state dict to be loaded."""
         for name, tensor in self._own_tensors():
             given = state_dict.get(prefix + name)
             if given is not None and is_lazy(tensor) and not is_lazy(given):
@@ -109,21 +110,21 @@ class LazyModuleMixin(Module):
                     tensor.materialize(given.shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Materialize parameters and buffers as the arguments of the first call demand.
+        """Materialize parameters and buffers for the arguments of the first call.
 
         Raises:
-            NotImplementedError: a subclass does not say how.
+            NotImplementedError: the subclass does not define it.
         """
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
         )
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer of the module itself has no shape yet."""
+        """Whether a parameter or buffer of the module itself is uninitialized."""
         return any(is_lazy(tensor) for _, tensor in self._own_tensors())
 
     def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:
-        """The first call's hook: initializes, and takes the module's laziness away."""
+        """The hook of the first call: initializes, then makes the module an ordinary one."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
@@ -138,11 +139,11 @@ class LazyModuleMixin(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A :class:`~pygrad.nn.Linear` whose ``in_features`` is the last size of its first input.
+    """A :class:`~pygrad.nn.Linear` that takes ``in_features`` from its first input.
 
     Args:
         out_features: length of the last dimension of the output.
-        bias: whether there is a b.
+        bias: whether to add a bias.
 
     Example:
         >>> import pygrad
@@ -170,7 +171,7 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew, if they have shapes."""
+        """Redraw weight and bias, if they are initialized."""
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
@@ -209,7 +210,7 @@ class _LazyConv(LazyModuleMixin, _ConvNd):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew, if they have shapes."""
+        """Redraw weight and bias, if they are initialized."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
@@ -377,7 +378,7 @@ class _LazyNorm(LazyModuleMixin, _NormBase):
             self.num_batches_tracked = pygrad.tensor(0, dtype=pygrad.long, device=device)
 
     def reset_parameters(self) -> None:
-        """Scale by one, shift by zero, forget the statistics, if they have shapes."""
+        """Reset scale, shift and running statistics, if they are initialized."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
@@ -426,8 +427,8 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
     """A :class:`~pygrad.nn.InstanceNorm1d` that takes ``num_features`` from its first input.
 
-    Arguments as :class:`~pygrad.nn.InstanceNorm1d`, without ``num_features``; but ``affine`` and
-    ``track_running_stats`` are True unless given.
+    Arguments as for :class:`~pygrad.nn.InstanceNorm1d`, without ``num_features``; but ``affine``
+    and ``track_running_stats`` default to True.
     """
 
     cls_to_become = InstanceNorm1d

@@ -17,7 +17,7 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
-    """Gives back its input; takes any arguments and uses none.
+    """Returns its input; accepts and ignores any constructor arguments.
 
     Shape: any, unchanged.
 
@@ -35,12 +35,12 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """y = x W^T + b, with W drawn by Kaiming's uniform rule.
+    """y = x W^T + b, with W drawn by Kaiming's uniform initialisation.
 
     Args:
         in_features: length of the last dimension of the input.
         out_features: length of the last dimension of the output.
-        bias: whether there is a b.
+        bias: whether to add a bias b.
 
     Shape: (*, in_features) -> (*, out_features).
 
@@ -75,12 +75,12 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Redraw weight and bias."""
         init_weight_and_bias(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        # Straight from the table: finding two attributes through __getattr__ takes as long as
-        # the engine's call. A weight that is replaced by a plain tensor is an attribute again.
+        # Directly from the table: finding two attributes through __getattr__ takes as long as the
+        # engine's call. If a weight was replaced by a plain tensor, it is an ordinary attribute.
         own: Any = self._parameters
         if "weight" in own and "bias" in own:
             return F.linear(input, own["weight"], own["bias"])
@@ -103,7 +103,7 @@ def init_weight_and_bias(weight: Tensor, bias: Tensor | None) -> None:
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear, by the name that PyTorch prints for the one of `MultiheadAttention`."""
+    """A Linear with the name that PyTorch prints for the one in `MultiheadAttention`."""
 
 
 class Bilinear(Module):
@@ -113,7 +113,7 @@ class Bilinear(Module):
         in1_features: length of the last dimension of the first input.
         in2_features: length of the last dimension of the second input.
         out_features: length of the last dimension of the output.
-        bias: whether there is a b.
+        bias: whether to add a bias b.
 
     Shape: (*, in1_features), (*, in2_features) -> (*, out_features).
 
@@ -152,7 +152,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew, uniform on +-1/sqrt(in1_features)."""
+        """Redraw weight and bias, uniform on +-1/sqrt(in1_features)."""
         if self.in1_features <= 0:
             raise ValueError(
                 f"in1_features must be > 0, but got (in1_features={self.in1_features})"

@@ -1,8 +1,8 @@
-"""Losses as layers: each holds the arguments of the function it calls.
+"""Losses as layers, each with the arguments of its function.
 
-``reduction`` is "mean", "sum" or "none"; the older flags ``size_average`` and ``reduce`` are
-understood, with a warning. Inputs and targets have one shape unless stated otherwise, and the
-result is a scalar, or of that shape for "none".
+``reduction`` is "mean", "sum" or "none"; the older flags ``size_average`` and ``reduce`` work with
+a warning. Inputs and targets have the same shape unless stated otherwise. The result is a scalar,
+or has that shape for "none".
 """
 
 from __future__ import annotations
@@ -128,11 +128,11 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """-weight[y] * x[y]: of log-probabilities, the one of the target class.
+    """-weight[y] * x[y]: the negative log-probability of the target class.
 
     Args:
         weight: (C), by default ones.
-        ignore_index: a target that counts for nothing.
+        ignore_index: a target to ignore.
         reduction: "mean" divides by the sum of the weights of the targets.
 
     Shape: (N, C, *) and integers (N, *), or (C) and ().
@@ -160,7 +160,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The older name of it, for images."""
+    """The older name of :class:`NLLLoss` for images."""
 
 
 class CrossEntropyLoss(_WeightedLoss):
@@ -168,8 +168,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
     Args:
         weight: (C), by default ones.
-        ignore_index: a target that counts for nothing.
-        label_smoothing: how much of the target is spread over all classes, in [0, 1].
+        ignore_index: a target to ignore.
+        label_smoothing: the fraction of the target that is spread over all classes, in [0, 1].
 
     Shape: logits (N, C, *) and integers (N, *), or probabilities of the logits' shape.
 
@@ -205,7 +205,9 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """exp(x) - y * x, or x - y * log(x + eps) if the input is no log; ``full`` adds Stirling's."""
+    """exp(x) - y * x, or x - y * log(x + eps) for an input that is no log; ``full`` adds Stirling's
+    term.
+    """
 
     def __init__(
         self,
@@ -233,7 +235,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """(log(v) + (x - y)^2 / v) / 2 with v = max(var, eps); ``full`` adds the constant."""
+    """(log(v) + (x - y)^2 / v) / 2 with v = max(var, eps); ``full`` adds the constant term."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -247,7 +249,9 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """y * (log(y) - x): the divergence from log-probabilities x to y, which may be logs too."""
+    """y * (log(y) - x): the divergence from log-probabilities x to targets y, which may be logs
+    too.
+    """
 
     def __init__(
         self,
@@ -264,14 +268,14 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """-weight * (y * log(x) + (1 - y) * log(1 - x)), of probabilities x."""
+    """-weight * (y * log(x) + (1 - y) * log(1 - x)) for probabilities x."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """:class:`BCELoss` of sigmoid(x), without overflow; ``pos_weight`` multiplies the y term.
+    """:class:`BCELoss` of sigmoid(x), without overflow; ``pos_weight`` multiplies the term of y.
 
     Example:
         >>> import pygrad
@@ -379,10 +383,10 @@ def _require_positive_margin(name: str, margin: float) -> None:
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance of norm ``p``.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm distance d.
 
     Args:
-        swap: take d(positive, negative) where that is smaller than d(anchor, negative).
+        swap: use d(positive, negative) if it is smaller than d(anchor, negative).
 
     Shape: (N, D) or (D), three times.
 
@@ -421,7 +425,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """:class:`TripletMarginLoss` with any distance function, by default that of norm 2."""
+    """:class:`TripletMarginLoss` with any distance function, by default the 2-norm."""
 
     def __init__(
         self,
@@ -456,13 +460,13 @@ class MultiMarginLoss(_WeightedLoss):
 
     Args:
         p: 1 or 2.
-        margin: by how much the class t should lead.
+        margin: the wanted lead of class t.
         weight: (C), a factor for each class.
 
     Shape: scores (N, C) and classes t (N).
 
     Raises:
-        ValueError: another p, or a weight that is no vector.
+        ValueError: p is not 1 or 2, or the weight is no vector.
 
     Example:
         >>> import pygrad
@@ -505,7 +509,7 @@ class MultiMarginLoss(_WeightedLoss):
 class MultiLabelMarginLoss(_Loss):
     """Mean over labels t and other classes k of max(0, 1 - x[t] + x[k]).
 
-    Shape: scores (N, C) and labels (N, C), those before the first -1.
+    Shape: scores (N, C) and labels (N, C); labels after the first -1 are ignored.
 
     Example:
         >>> import pygrad
@@ -519,14 +523,14 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Minus the log probability of labellings over all their alignments (Graves, 2006).
+    """The negative log-probability of labellings over all their alignments (Graves, 2006).
 
     Args:
-        blank: the class of no label.
+        blank: the class without a label.
         reduction: "mean" (of each loss over its target's length), "sum" or "none".
-        zero_infinity: zero for a target that is too long for its input, not infinity.
+        zero_infinity: zero instead of infinity for a target that is too long for its input.
 
-    Shape: log probabilities (T, N, C) or (T, C), targets (N, S) or all in one row, lengths (N)
+    Shape: log probabilities (T, N, C) or (T, C), targets (N, S) or all concatenated, lengths (N)
         and (N).
 
     Example:

@@ -1,12 +1,11 @@
-"""``Module``, the base of every layer and model, and what happens when one is called.
+"""``Module``, the base class of layers and models, and its calls with hooks.
 
-The class is put together from parts that build on each other: what a module owns, the tree of its
-submodules, its state dict. Here are its construction, calls, copying and printing, and the hooks
-of all modules, in tables of this file.
+The class is composed of base classes: attributes, the tree of submodules, the state dict. This file
+has construction, calls, copying and printing, and the tables of hooks for all modules.
 
 Without hooks a call is one test and ``forward``. With hooks the order is PyTorch's: pre-hooks,
-gates for backward hooks, forward, forward hooks; hooks for every module come before a module's
-own. Hooks registered with ``always_call`` run even when forward raises.
+entry to backward hooks, forward, forward hooks; hooks for every module come before the module's
+own. Hooks registered with ``always_call`` run even if forward raises.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def _register(
     prepend: bool = False,
     notes: tuple[tuple[OrderedDict[int, bool], bool], ...] = (),
 ) -> RemovableHandle:
-    """Put a hook in its table, and its id in each table of notes that is asked for."""
+    """Put a hook in its table, and its id in each requested table of flags."""
     handle = RemovableHandle(table, extra_dict=[note for note, _ in notes])
     table[handle.id] = hook
     for note, wanted in notes:
@@ -113,7 +112,7 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """The older form of :func:`register_module_full_backward_hook`, on one graph node only."""
+    """The older form of :func:`register_module_full_backward_hook`, on a single graph node."""
     return _register_global_backward(hook, full=False)
 
 
@@ -128,7 +127,7 @@ def _register_global_backward(hook: Callable[..., Any], *, full: bool) -> Remova
     return _register(_global_backward_hooks, hook)
 
 
-# Every table of hooks a module has; all are needed after unpickling too.
+# All tables of hooks of a module; they must exist after unpickling too.
 _HOOK_TABLES = (
     "_backward_pre_hooks",
     "_backward_hooks",
@@ -151,10 +150,10 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
 
 
 class Module(ModuleState):
-    """Base of all layers and models: subclass it, assign layers in ``__init__``, add ``forward``.
+    """Base class of layers and models: assign layers in ``__init__``, and define ``forward``.
 
-    Parameters, buffers and modules that are assigned as attributes are found by
-    :meth:`parameters`, :meth:`buffers`, :meth:`modules` and :meth:`state_dict`.
+    :meth:`parameters`, :meth:`buffers`, :meth:`modules` and :meth:`state_dict` find the parameters,
+    buffers and modules that are assigned as attributes.
 
     Example:
         >>> import pygrad
@@ -201,7 +200,7 @@ class Module(ModuleState):
                 raise TypeError(
                     f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
                 )
-        # Straight into the dict: the tables must exist before __setattr__ can sort values.
+        # Directly into the dict: the tables must exist before __setattr__ can use them.
         own = self.__dict__
         own["training"] = True
         own["_parameters"] = {}
@@ -219,11 +218,11 @@ class Module(ModuleState):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before forward; what it returns replaces the arguments.
+        """Call ``hook(module, args)`` before forward; its result replaces the arguments.
 
         Args:
-            prepend: run before the hooks already there.
-            with_kwargs: call ``hook(module, args, kwargs)``; it may return both anew.
+            prepend: run before the existing hooks.
+            with_kwargs: call ``hook(module, args, kwargs)``; it may return new values of both.
 
         Example:
             >>> import pygrad
@@ -244,10 +243,10 @@ class Module(ModuleState):
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after forward; what it returns replaces the output.
+        """Call ``hook(module, args, output)`` after forward; its result replaces the output.
 
         Args:
-            prepend: run before the hooks already there.
+            prepend: run before the existing hooks.
             with_kwargs: call ``hook(module, args, kwargs, output)``.
             always_call: run even if forward, or another hook, raises.
         """
@@ -262,7 +261,7 @@ class Module(ModuleState):
     ) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are known.
 
-        A tuple that it returns replaces them.
+        A returned tuple replaces them.
         """
         return _register(self._backward_pre_hooks, hook, prepend)
 
@@ -271,7 +270,7 @@ class Module(ModuleState):
     ) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when backward has passed the module.
 
-        A tuple that it returns replaces the gradients of the inputs; ``None`` in it is zero.
+        A returned tuple replaces the gradients of the inputs; ``None`` in it means zero.
         """
         self._require_kind_of_backward_hook(full=True)
         return _register(self._backward_hooks, hook, prepend)
@@ -292,7 +291,7 @@ class Module(ModuleState):
     def _get_backward_hooks(
         self,
     ) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
-        """The full backward hooks of this call, and those of the older form."""
+        """The full backward hooks of this call, and the non-full ones."""
         kinds: dict[bool | None, list[Callable[..., Any]]] = {True: [], False: [], None: []}
         kinds[_global_is_full_backward_hook].extend(_global_backward_hooks.values())
         kinds[self._is_full_backward_hook].extend(self._backward_hooks.values())
@@ -391,7 +390,7 @@ for _kind in (ModuleAttributes, Module):
 
 
 class _HookedCall:
-    """One call of a module that has hooks."""
+    """One call of a module with hooks."""
 
     def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.module = module

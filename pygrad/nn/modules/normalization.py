@@ -1,4 +1,4 @@
-"""Layers that normalise each sample by its own statistics; they behave alike in both modes."""
+"""Layers that normalise each sample by its own statistics, alike in both modes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class _AffineNorm(Module):
-    """A scale of ones and a shift of zeros, each of which may be absent."""
+    """A scale of ones and a shift of zeros, both optional."""
 
     weight: Parameter | None
     bias: Parameter | None
@@ -29,7 +29,7 @@ class _AffineNorm(Module):
         self.register_parameter("bias", bias)
 
     def reset_parameters(self) -> None:
-        """Scale by one, shift by zero."""
+        """Reset scale to one and shift to zero."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -40,7 +40,7 @@ class LayerNorm(_AffineNorm):
     """Normalises the last dimensions to mean 0 and variance 1, then scales and shifts.
 
     Args:
-        normalized_shape: the last dimensions of the input; an int stands for one dimension.
+        normalized_shape: the last dimensions of the input; an int means one dimension.
         eps: added to the variance.
         elementwise_affine: whether there is a scale, and a shift if ``bias``.
 
@@ -84,7 +84,7 @@ class GroupNorm(_AffineNorm):
     """Normalises the channels of (N, C, *) in ``num_groups`` groups, then scales each channel.
 
     Args:
-        num_groups: how many groups; divides ``num_channels``.
+        num_groups: the number of groups; divides ``num_channels``.
         num_channels: C.
         eps: added to the variance.
         affine: whether there is a scale, and a shift if ``bias``.
@@ -92,7 +92,7 @@ class GroupNorm(_AffineNorm):
     Shape: (N, C, *), unchanged.
 
     Raises:
-        ValueError: the channels cannot be divided into that many groups.
+        ValueError: ``num_groups`` does not divide ``num_channels``.
 
     Example:
         >>> import pygrad
@@ -138,7 +138,7 @@ class RMSNorm(Module):
     """Divides the last dimensions by their root mean square, then scales.
 
     Args:
-        normalized_shape: the last dimensions of the input; an int stands for one dimension.
+        normalized_shape: the last dimensions of the input; an int means one dimension.
         eps: added to the mean square; the dtype's machine epsilon if ``None``.
         elementwise_affine: whether there is a scale.
 
@@ -172,7 +172,7 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Scale by one."""
+        """Reset the scale to one."""
         if self.weight is not None:
             init.ones_(self.weight)
 
@@ -192,13 +192,13 @@ def _as_shape(shape: ShapeLike) -> tuple[int, ...]:
 
 
 class LocalResponseNorm(Module):
-    """x / (k + alpha * mean of the squares of `size` neighbouring channels)^beta.
+    """x / (k + alpha * mean of the squares of `size` neighboring channels)^beta.
 
     Args:
-        size: how many channels.
-        alpha: their weight.
+        size: the number of channels.
+        alpha: the factor of the mean.
         beta: the exponent.
-        k: what is added.
+        k: the additive constant.
 
     Shape: (N, C, *), unchanged.
 

@@ -1,6 +1,4 @@
-"""Layers that pad: with a number, or with what lies at the edges, mirrored, repeated or from the
-other side.
-"""
+"""Layers that pad with a constant, or with reflected, repeated or circular elements."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ __all__ = [
 
 
 class _Pad(Module):
-    """`padding` is one number for all sides, or before and after for each dimension from the last
-    one on.
-    """
+    """`padding` is a number for all sides, or pairs (before, after) from the last dimension on."""
 
     _n_dims: ClassVar[int]
     _mode: ClassVar[str]
@@ -74,7 +70,7 @@ class ConstantPad1d(_ConstantPad):
 
     Args:
         padding: an int for all sides, or 2 of them: before and after, the last dimension first.
-        value: what stands there.
+        value: the constant.
 
     Shape: (N, C, L) or (C, L); each length grows by both sides.
 
@@ -92,7 +88,7 @@ class ConstantPad2d(_ConstantPad):
 
     Args:
         padding: an int for all sides, or 4 of them: before and after, the last dimension first.
-        value: what stands there.
+        value: the constant.
 
     Shape: (N, C, H, W) or (C, H, W); each length grows by both sides.
 
@@ -110,7 +106,7 @@ class ConstantPad3d(_ConstantPad):
 
     Args:
         padding: an int for all sides, or 6 of them: before and after, the last dimension first.
-        value: what stands there.
+        value: the constant.
 
     Shape: (N, C, D, H, W) or (C, D, H, W); each length grows by both sides.
 
@@ -175,7 +171,7 @@ class ZeroPad3d(_ZeroPad):
 
 
 class ReflectionPad1d(_Pad):
-    """Pads the last dimension with what lies inside of the edge, mirrored at it.
+    """Pads the last dimension by reflection at the edge.
 
     Args:
         padding: an int for all sides, or 2 of them: before and after, the last dimension first.
@@ -193,7 +189,7 @@ class ReflectionPad1d(_Pad):
 
 
 class ReflectionPad2d(_Pad):
-    """Pads the last 2 dimensions with what lies inside of the edge, mirrored at it.
+    """Pads the last 2 dimensions by reflection at the edge.
 
     Args:
         padding: an int for all sides, or 4 of them: before and after, the last dimension first.
@@ -211,7 +207,7 @@ class ReflectionPad2d(_Pad):
 
 
 class ReflectionPad3d(_Pad):
-    """Pads the last 3 dimensions with what lies inside of the edge, mirrored at it.
+    """Pads the last 3 dimensions by reflection at the edge.
 
     Args:
         padding: an int for all sides, or 6 of them: before and after, the last dimension first.
@@ -283,7 +279,7 @@ class ReplicationPad3d(_Pad):
 
 
 class CircularPad1d(_Pad):
-    """Pads the last dimension with what lies at the other end.
+    """Pads the last dimension with elements from the opposite end.
 
     Args:
         padding: an int for all sides, or 2 of them: before and after, the last dimension first.
@@ -301,7 +297,7 @@ class CircularPad1d(_Pad):
 
 
 class CircularPad2d(_Pad):
-    """Pads the last 2 dimensions with what lies at the other end.
+    """Pads the last 2 dimensions with elements from the opposite end.
 
     Args:
         padding: an int for all sides, or 4 of them: before and after, the last dimension first.
@@ -319,7 +315,7 @@ class CircularPad2d(_Pad):
 
 
 class CircularPad3d(_Pad):
-    """Pads the last 3 dimensions with what lies at the other end.
+    """Pads the last 3 dimensions with elements from the opposite end.
 
     Args:
         padding: an int for all sides, or 6 of them: before and after, the last dimension first.

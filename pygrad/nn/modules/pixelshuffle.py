@@ -1,4 +1,4 @@
-"""The layers that exchange channels and places, where PyTorch has them."""
+"""The layers PixelShuffle and PixelUnshuffle, under PyTorch's module name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that summarise windows: their maximum or their mean."""
+"""Layers that pool windows, for example by maximum or mean."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class MaxPool1d(_MaxPoolNd):
 
     Args:
         kernel_size: length of the window.
-        stride: its step, by default its length.
-        padding: minus infinity at both ends.
-        dilation: distance between the elements of a window.
-        return_indices: also give where each maximum was.
+        stride: the step of the window, by default its length.
+        padding: the number of elements of minus infinity at both ends.
+        dilation: the distance between elements of a window.
+        return_indices: also return the index of each maximum.
         ceil_mode: round the output length up.
 
     Shape: (N, C, L) -> (N, C, L_out), with
@@ -138,10 +138,10 @@ class AvgPool1d(_AvgPoolNd):
 
     Args:
         kernel_size: length of the window.
-        stride: its step, by default its length.
-        padding: zeros at both ends.
+        stride: the step of the window, by default its length.
+        padding: the number of zeros at both ends.
         ceil_mode: round the output length up.
-        count_include_pad: whether the zeros count in the mean.
+        count_include_pad: whether the mean includes the zeros.
 
     Shape: (N, C, L) -> (N, C, floor((L + 2 * padding - kernel_size) / stride + 1)).
 
@@ -178,7 +178,7 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class _DividedAvgPool(_AvgPoolNd):
-    """A mean whose divisor may be another than the window's size."""
+    """A mean with a divisor that may differ from the window's size."""
 
     def __init__(
         self,
@@ -211,8 +211,8 @@ class _DividedAvgPool(_AvgPoolNd):
 class AvgPool2d(_DividedAvgPool):
     """The mean of each window of (N, C, H, W) or (C, H, W).
 
-    Arguments as :class:`AvgPool1d`, each size an int or a pair; ``divisor_override`` divides the
-    sum instead of the window's size.
+    Arguments as :class:`AvgPool1d`, each size an int or a pair; ``divisor_override`` replaces the
+    window's size as the divisor.
 
     Shape: (N, C, H, W) -> (N, C, H_out, W_out), each length as in :class:`AvgPool1d`.
 
@@ -262,7 +262,7 @@ class _AdaptiveAvgPoolNd(Module):
         self.output_size = output_size
 
     def _sizes(self, input: Tensor) -> int | tuple[int, ...]:
-        """The output's lengths, with the input's in place of None."""
+        """The lengths of the output; None is replaced by the input's length."""
         sizes = self.output_size
         if sizes is None or isinstance(sizes, int):
             return input.shape[-1] if sizes is None else sizes
@@ -274,14 +274,14 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means over as many windows as the output is to be long. Shape: (N, C, L) -> (N, C, S)."""
+    """Means of windows, as many as the output's length. Shape: (N, C, L) -> (N, C, S)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self._sizes(input))
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means over as many windows as the output is to have; ``None`` keeps a length.
+    """Means of windows, as many as the output has places; ``None`` keeps a length.
 
     Shape: (N, C, H, W) -> (N, C, S_0, S_1) with S = ``output_size``, an int for both.
 
@@ -296,7 +296,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means over as many windows as the output is to have; ``None`` keeps a length.
+    """Means of windows, as many as the output has places; ``None`` keeps a length.
 
     Shape: (N, C, D, H, W) -> (N, C, *S) with S = ``output_size``, an int for all three.
 
@@ -317,7 +317,7 @@ class _AdaptiveMaxPoolNd(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Maxima of as many windows as the output is to have, and with `return_indices` their places.
+    """Maxima of windows, as many as the output has places; with `return_indices` also the indices.
 
     Shape: (N, C, L) -> (N, C, S) with S = ``output_size``.
 
@@ -332,7 +332,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maxima of as many windows as the output is to have, and with `return_indices` their places.
+    """Maxima of windows, as many as the output has places; with `return_indices` also the indices.
 
     Shape: (N, C, H, W) -> (N, C, S_0, S_1) with S = ``output_size``.
 
@@ -347,7 +347,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Maxima of as many windows as the output is to have, and with `return_indices` their places.
+    """Maxima of windows, as many as the output has places; with `return_indices` also the indices.
 
     Shape: (N, C, D, H, W) -> (N, C, *S) with S = ``output_size``.
 
@@ -394,7 +394,7 @@ class LPPool1d(_LPPoolNd):
     Args:
         norm_type: p.
         kernel_size: length of the window.
-        stride: its step, by default its length.
+        stride: the step of the window, by default its length.
         ceil_mode: round the output length up.
 
     Example:
@@ -450,7 +450,7 @@ class _MaxUnpoolNd(Module):
     def forward(
         self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
-        """The input's elements at the places of the indices."""
+        """Puts the input's elements at the given indices, with zeros elsewhere."""
         unpool = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._rank - 1]
         return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 

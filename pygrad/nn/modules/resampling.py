@@ -1,4 +1,4 @@
-"""Layers that change how many positions there are: shuffles, resizing, patches."""
+"""Layers that change the number of positions: shuffles, resizing, patches."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = [
 
 
 class PixelShuffle(Module):
-    """Trades channels for space: each position becomes r by r of them.
+    """Rearranges channels as space: each position becomes r by r positions.
 
-    Shape: (*, C r^2, H, W) -> (*, C, H r, W r), r being `upscale_factor`.
+    Shape: (*, C r^2, H, W) -> (*, C, H r, W r) for r = `upscale_factor`.
 
     Example:
         >>> import pygrad
@@ -42,9 +42,9 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Undoes :class:`PixelShuffle`.
+    """The inverse of :class:`PixelShuffle`.
 
-    Shape: (*, C, H r, W r) -> (*, C r^2, H, W), r being `downscale_factor`.
+    Shape: (*, C, H r, W r) -> (*, C r^2, H, W) for r = `downscale_factor`.
 
     Example:
         >>> import pygrad
@@ -64,7 +64,7 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Deals the channels out to `groups`, one after the other.
+    """Distributes the channels to `groups` in turn.
 
     Shape: (N, C, *), unchanged.
 
@@ -90,11 +90,11 @@ class Upsample(Module):
     """Resizes the spatial dimensions, by ``nn.functional.interpolate``.
 
     Args:
-        size: the lengths wanted; or
-        scale_factor: by how much they grow.
+        size: the lengths of the output; or
+        scale_factor: the factors of the lengths.
         mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear".
         align_corners: whether the first and last positions keep their values.
-        recompute_scale_factor: use the scale that the lengths really have.
+        recompute_scale_factor: recompute the scale from the rounded lengths.
 
     Shape: (N, C, *) -> (N, C, *).
 
@@ -141,7 +141,7 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """:class:`Upsample` of images, to the nearest position.
+    """:class:`Upsample` of images with mode "nearest".
 
     Example:
         >>> import pygrad
@@ -158,7 +158,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """:class:`Upsample` of images, linear in both dimensions, with aligned corners.
+    """:class:`Upsample` of images with mode "bilinear" and aligned corners.
 
     Example:
         >>> import pygrad
@@ -175,13 +175,13 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class Unfold(Module):
-    """The patches under a window that slides over an image, a column each.
+    """Extracts the patches under a sliding window of an image, one patch per column.
 
     Args:
-        kernel_size: the window's lengths.
-        dilation: distance between its elements.
+        kernel_size: the lengths of the window.
+        dilation: the distance between elements of the window.
         padding: zeros around the image.
-        stride: its step.
+        stride: the step of the window.
 
     Shape: (N, C, H, W) -> (N, C * elements of the window, places of the window).
 
@@ -215,10 +215,10 @@ class Unfold(Module):
 
 
 class Fold(Unfold):
-    """The image to which patches add up: the transpose of :class:`Unfold`.
+    """Adds up patches to an image: the transpose of :class:`Unfold`.
 
     Args:
-        output_size: the image's lengths; the others as those of :class:`Unfold`.
+        output_size: the lengths of the image; for the others see :class:`Unfold`.
 
     Shape: (N, C * elements of the window, places of the window) -> (N, C, H, W).
 

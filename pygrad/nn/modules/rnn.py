@@ -1,4 +1,4 @@
-"""Recurrent layers: sequences by layers and directions, and the cells that make one step."""
+"""Recurrent layers over sequences, and the cells for a single step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
 
 
 _KINDS = (("bias", bool), ("batch_first", bool), ("input_size", int), ("hidden_size", int))
-"""What is of a type that is checked, in PyTorch's order."""
+"""The arguments whose types are checked, in PyTorch's order."""
 
 
 def _draw(module: Module, hidden_size: int) -> None:
@@ -53,10 +53,10 @@ class RNNBase(Module):
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
         input_size: features of the input.
         hidden_size: features of the hidden state.
-        num_layers: each takes the output of the one before it.
+        num_layers: the number of layers; each gets the output of the previous one.
         bias: whether there are biases.
-        batch_first: batches stand before time in input and output.
-        dropout: probability of a zero in the output of each layer but the last.
+        batch_first: the batch is the first dimension of input and output.
+        dropout: the probability of zeroing an output element of each layer but the last.
         bidirectional: each layer has a second one that runs backwards in time.
         proj_size: for an LSTM, the size to which the hidden state is projected; 0: no projection.
 
@@ -159,15 +159,15 @@ class RNNBase(Module):
         return [f"_l{layer}", f"_l{layer}_reverse"][: self._directions]
 
     def reset_parameters(self) -> None:
-        """Draw every parameter anew, from +-1 / sqrt(hidden_size)."""
+        """Redraw every parameter, uniform on +-1 / sqrt(hidden_size)."""
         _draw(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Nothing: parameters need not lie together here."""
+        """Does nothing: parameters need not be contiguous in pygrad."""
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
-        """The parameters of each layer and direction."""
+        """The parameters for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
@@ -176,8 +176,8 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Any]:
-        """The weights that the layer computes with, in order: the parameters, unless others were
-        assigned; a new list, so that what replaces one is seen.
+        """The weights of the computation in order: the parameters, or assigned replacements. Each
+        access returns a new list.
         """
         lent: list[Any] | None = self.__dict__.get("_lent_weights")
         if lent is not None:
@@ -199,7 +199,7 @@ class RNNBase(Module):
         return super()._apply(fn, recurse)
 
     def _weights_of(self, row: int) -> list[Any]:
-        """The weights of a layer's direction, of what is lent too."""
+        """The weights of a layer's direction, from assigned replacements if there are any."""
         if "_lent_weights" not in self.__dict__:
             return [getattr(self, name) for name in self._all_weights[row]]
         start = sum(len(names) for names in self._all_weights[:row])
@@ -208,7 +208,7 @@ class RNNBase(Module):
     # -------------------------------------------------------------- running
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """The outputs of all steps, and the last state; packed sequences give packed outputs."""
+        """The outputs of all steps, and the last state; packed sequences yield packed outputs."""
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         if input.dim() not in (2, 3):
@@ -256,7 +256,7 @@ class RNNBase(Module):
         return packed._with(output), last if self.mode == "LSTM" else last[0]
 
     def _states(self, x: Tensor, hx: Any, batched: bool, batch: int = -1) -> State:
-        """The first states, (layers * directions, batch, features) each."""
+        """The default initial states, (layers * directions, batch, features) each."""
         packed = batch >= 0
         batch = batch if packed else x.size(1)
         sizes = [self._output_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
@@ -275,10 +275,10 @@ class RNNBase(Module):
             self.check_hidden_size(each, (rows, batch, size), message)
         return states
 
-    # -------------------------------------------------------------- what derived layers call
+    # -------------------------------------------------------------- helpers of derived layers
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """Raises unless an input, packed if there are batch sizes, is one of this layer."""
+        """Raises unless the input (packed if there are batch sizes) matches this layer."""
         self._check_input(input, 2 if batch_sizes is not None else 3)
 
     def get_expected_hidden_size(
@@ -302,17 +302,17 @@ class RNNBase(Module):
         expected_hidden_size: tuple[int, int, int],
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
-        """Raises unless a state has these sizes."""
+        """Raises unless a state has the expected sizes."""
         if tuple(hx.shape) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Raises unless an input and its first state are of this layer."""
+        """Raises unless an input and its initial state match this layer."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """The state with its batch in another order."""
+        """The state with a permuted batch."""
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
     def _check_ranks(self, given: State, batched: bool) -> None:
@@ -358,7 +358,7 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h = tanh(W x + b + U h + c) at each step, or relu of it.
+    """h = tanh(W x + b + U h + c) at each step, or relu instead of tanh.
 
     Args:
         nonlinearity: "tanh" or "relu"; the fourth argument. The others are those of
@@ -395,7 +395,7 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: gates decide what a cell keeps, takes and shows at each step.
+    """Long short-term memory: gates control how a cell keeps, adds and outputs its state.
 
     Args: those of :class:`RNNBase` without `mode`.
 
@@ -416,7 +416,7 @@ class LSTM(RNNBase):
     def get_expected_cell_size(
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
-        """The sizes of the cell's state for an input."""
+        """The sizes of the cell state for an input."""
         return self._state_size(input, batch_sizes, self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
@@ -435,11 +435,11 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units: one gate resets, another keeps the hidden state.
+    """Gated recurrent units: one gate resets the hidden state, another keeps it.
 
     Args: those of :class:`RNNBase` without `mode` and `proj_size`.
 
-    Shape: as of :class:`RNN`.
+    Shape: as for :class:`RNN`.
 
     Example:
         >>> import pygrad
@@ -497,7 +497,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw every parameter anew, from +-1 / sqrt(hidden_size)."""
+        """Redraw every parameter, uniform on +-1 / sqrt(hidden_size)."""
         _draw(self, self.hidden_size)
 
     def _step(self, mode: str, input: Tensor, hx: Any) -> State:
@@ -512,7 +512,7 @@ class RNNCellBase(Module):
         return after if batched else tuple(each.squeeze(0) for each in after)
 
     def _states(self, x: Tensor, hx: Any, batched: bool, count: int) -> State:
-        """The states before the step, (batch, hidden_size) each."""
+        """The states before the step, (batch, hidden_size) each; by default zeros."""
         if x.size(1) != self.input_size:
             raise RuntimeError(
                 f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}"
@@ -617,7 +617,7 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a :class:`GRU`.
 
-    Shape: as of :class:`RNNCell`.
+    Shape: as for :class:`RNNCell`.
 
     Example:
         >>> import pygrad

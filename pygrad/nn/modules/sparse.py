@@ -1,4 +1,4 @@
-"""Lookup tables that are trained."""
+"""Trained lookup tables."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
-    """A table of vectors, looked up by integer; drawn from the standard normal distribution.
+    """A table of vectors looked up by index, drawn from the standard normal distribution.
 
     Args:
         num_embeddings: rows of the table.
         embedding_dim: length of a row.
         padding_idx: a row that stays zero and gets no gradient.
-        max_norm: rows that are looked up are first scaled down to this norm, in place.
+        max_norm: scale rows down to this norm when they are looked up, in place.
         norm_type: the p of that norm.
-        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
-        sparse: ask for a sparse gradient.
+        scale_grad_by_freq: divide a row's gradient by the number of its lookups.
+        sparse: return a sparse gradient.
 
     Shape: indices (*) -> (*, embedding_dim).
 
@@ -77,7 +77,7 @@ class Embedding(Module):
         self.sparse = sparse
 
     def reset_parameters(self) -> None:
-        """Draw the table anew; the padding row becomes zero."""
+        """Redraw the table; zero the padding row."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with pygrad.no_grad():
@@ -119,7 +119,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A table made of a given matrix (num_embeddings, embedding_dim), by default not trained.
+        """Makes a table from a matrix (num_embeddings, embedding_dim), by default not trained.
 
         Example:
             >>> import pygrad
@@ -144,18 +144,18 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima of bags of rows of a table, which is drawn as of :class:`Embedding`.
+    """Sums, means or maxima of bags of rows of a table, which is drawn as for :class:`Embedding`.
 
     Args:
         num_embeddings: rows of the table.
         embedding_dim: length of a row.
-        max_norm: rows that are looked up are first scaled down to this norm, in place.
+        max_norm: scale rows down to this norm when they are looked up, in place.
         norm_type: the p of that norm.
-        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
+        scale_grad_by_freq: divide a row's gradient by the number of its lookups.
         mode: "sum", "mean" or "max".
-        sparse: ask for a sparse gradient.
+        sparse: return a sparse gradient.
         include_last_offset: offsets end with the number of indices.
-        padding_idx: a row that stays zero, counts nowhere and gets no gradient.
+        padding_idx: a row that stays zero, is not counted and gets no gradient.
 
     Shape: indices (B, N), or (N) and offsets (B) -> (B, embedding_dim).
 
@@ -212,7 +212,7 @@ class EmbeddingBag(Module):
         self.include_last_offset = include_last_offset
 
     def reset_parameters(self) -> None:
-        """Draw the table anew; the padding row becomes zero."""
+        """Redraw the table; zero the padding row."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with pygrad.no_grad():
@@ -224,12 +224,12 @@ class EmbeddingBag(Module):
         offsets: Tensor | None = None,
         per_sample_weights: Tensor | None = None,
     ) -> Tensor:
-        """One vector a bag.
+        """One vector per bag.
 
         Args:
             input: indices, (B, N), or (N) if there are offsets.
-            offsets: where each bag begins.
-            per_sample_weights: factors, of the shape of the indices; "sum" only.
+            offsets: the start of each bag.
+            per_sample_weights: factors of the shape of the indices; only for "sum".
         """
         return F.embedding_bag(
             input,
@@ -271,7 +271,7 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """A table made of a given matrix (num_embeddings, embedding_dim), by default not trained.
+        """Makes a table from a matrix (num_embeddings, embedding_dim), by default not trained.
 
         Example:
             >>> import pygrad

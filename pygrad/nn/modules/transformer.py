@@ -1,4 +1,4 @@
-"""Transformers: layers of attention and of two linear maps, and stacks of such layers."""
+"""Transformers: layers of attention and feed-forward blocks, and stacks of layers."""
 
 from __future__ import annotations
 
@@ -48,14 +48,16 @@ def _get_clones(module: Module, N: int) -> ModuleList:
 def _added(
     mask: Tensor | None, name: str, like: Tensor, other: Tensor | None = None, other_name: str = ""
 ) -> Tensor | None:
-    """A mask as numbers to add to what is like this."""
+    """Converts a mask to numbers to add, with the dtype of `like`."""
     return _canonical_mask(mask, name, _none_or_dtype(other), other_name, like.dtype)
 
 
 def _detect_is_causal_mask(
     mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
 ) -> bool:
-    """Whether a mask is the causal one, of its own size or of `size`; `is_causal` decides."""
+    """Whether a mask is causal, with its own size or `size`. A given `is_causal` takes
+    precedence.
+    """
     if is_causal is not None or mask is None:
         return is_causal is True
     size = mask.size(-2) if size is None else size
@@ -64,9 +66,9 @@ def _detect_is_causal_mask(
 
 
 def _length(x: Tensor, layers: ModuleList) -> int:
-    """How many positions x has, laid out as the first of the layers takes it."""
+    """The number of positions of x, in the layout of the first layer."""
     if x.is_nested:
-        return 0  # each sequence has its own, and no mask is taken
+        return 0  # sequences differ in length, and masks are not supported
     first = layers[0] if len(layers) else None
     batch_first = getattr(getattr(first, "self_attn", None), "batch_first", False)
     return int(x.size(1 if x.dim() == 3 and batch_first else 0))
@@ -127,7 +129,7 @@ class _Layer(Module):
             self.activation = F.relu
 
     def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
-        """Each part beside the way of x, normalised before or after."""
+        """Applies each part with a residual connection, normalised before or after."""
         for number, part in enumerate(parts, 1):
             norm = getattr(self, f"norm{number}")
             x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
@@ -156,13 +158,13 @@ class TransformerEncoderLayer(_Layer):
 
     Args:
         d_model: features.
-        nhead: heads; divides `d_model`.
+        nhead: the number of heads; divides `d_model`.
         dim_feedforward: features between the linear maps.
-        dropout: probability of a zero in training.
+        dropout: the probability of zeroing an element in training.
         activation: "relu", "gelu" or a function.
         layer_norm_eps: added to the variances.
-        batch_first: batches stand before positions.
-        norm_first: normalise what goes into a part, not what comes out.
+        batch_first: the batch is the first dimension.
+        norm_first: normalise the input of each part, not its output.
         bias: whether linear maps and norms have biases.
 
     Shape: (S, N, d_model), unchanged; (N, S, d_model) if `batch_first`; (S, d_model).
@@ -183,7 +185,7 @@ class TransformerEncoderLayer(_Layer):
 
     @property
     def activation_relu_or_gelu(self) -> int:
-        """1 or 2 if one of these is the activation, else 0."""
+        """1 for relu, 2 for gelu, 0 for any other activation."""
         if self.activation is F.relu or isinstance(self.activation, ReLU):
             return 1
         return 2 if self.activation is F.gelu or isinstance(self.activation, GELU) else 0
@@ -195,12 +197,12 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """The sequence encoded.
+        """Encodes a sequence.
 
         Args:
-            src: see above.
-            src_mask: (S, S), of pairs that may not meet.
-            src_key_padding_mask: (N, S), of positions that are padding.
+            src: the sequence.
+            src_mask: (S, S), marks pairs of positions that must not attend.
+            src_key_padding_mask: (N, S), marks padding.
             is_causal: a hint that `src_mask` is causal.
         """
         padding = _added(src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask")
@@ -212,7 +214,7 @@ class TransformerEncoderLayer(_Layer):
         return self._through(src, [attend, self._ff_block])
 
     def _why_not_nested(self) -> str:
-        """Why PyTorch would not encode padded sequences without their padding."""
+        """The reason why PyTorch would not omit padding from the computation; empty if it would."""
         attention = self.self_attn
         reasons = {
             "norm_first was True": self.norm_first,
@@ -229,9 +231,9 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself and to what was encoded, then two linear maps.
+    """Self-attention, attention to the encoder's output, then a feed-forward block.
 
-    Args: those of :class:`TransformerEncoderLayer`.
+    Args: as for :class:`TransformerEncoderLayer`.
 
     Shape: (T, N, d_model) and a memory (S, N, d_model) -> (T, N, d_model).
 
@@ -257,14 +259,14 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The sequence decoded.
+        """Decodes a sequence.
 
         Args:
-            tgt: see above.
-            memory: what the encoder gave.
-            tgt_mask: (T, T), of pairs that may not meet.
+            tgt: the sequence.
+            memory: the output of the encoder.
+            tgt_mask: (T, T), marks pairs of positions that must not attend.
             memory_mask: (T, S), likewise.
-            tgt_key_padding_mask: (N, T), of positions that are padding.
+            tgt_key_padding_mask: (N, T), marks padding.
             memory_key_padding_mask: (N, S), likewise.
             tgt_is_causal: a hint that `tgt_mask` is causal.
             memory_is_causal: a hint that `memory_mask` is causal.
@@ -347,13 +349,13 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """The sequence through all layers.
+        """Passes the sequence through all layers.
 
         Args:
-            src: as of the layer.
-            mask: (S, S), of pairs that may not meet.
-            src_key_padding_mask: (N, S), of positions that are padding.
-            is_causal: whether `mask` is causal; None: look.
+            src: as for the layer.
+            mask: (S, S), marks pairs of positions that must not attend.
+            src_key_padding_mask: (N, S), marks padding.
+            is_causal: whether `mask` is causal; None: test it.
         """
         padded = self._left_out(src, mask, src_key_padding_mask)
         padding = _added(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
@@ -367,7 +369,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _left_out(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """The padding, where PyTorch would leave it out."""
+        """The padding mask if PyTorch would omit padding from the computation; else None."""
         if padding is None or mask is not None or not self.use_nested_tensor or self.training:
             return None
         if src.dim() != 3 or padding.is_floating_point():
@@ -383,11 +385,11 @@ class TransformerDecoder(Module):
     """Decoder layers, one after the other.
 
     Args:
-        decoder_layer: is copied, parameters and all.
-        num_layers: how often.
-        norm: what the last output goes through.
+        decoder_layer: the layer, which is copied with its parameters.
+        num_layers: the number of copies.
+        norm: a module applied to the last output.
 
-    Shape: as of the layer.
+    Shape: as for the layer.
 
     Example:
         >>> import pygrad
@@ -414,7 +416,7 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The sequence through all layers; arguments as of the layer."""
+        """Passes the sequence through all layers; arguments as for the layer."""
         causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _length(tgt, self.layers))
         output = tgt
         for layer in self.layers:
@@ -436,18 +438,18 @@ class Transformer(Module):
 
     Args:
         d_model: features.
-        nhead: heads; divides `d_model`.
-        num_encoder_layers: how many layers the encoder has.
-        num_decoder_layers: how many layers the decoder has.
-        custom_encoder: a module in place of the encoder.
-        custom_decoder: a module in place of the decoder.
-        dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: as of
+        nhead: the number of heads; divides `d_model`.
+        num_encoder_layers: the number of layers of the encoder.
+        num_decoder_layers: the number of layers of the decoder.
+        custom_encoder: a module instead of the encoder.
+        custom_decoder: a module instead of the decoder.
+        dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: see
             :class:`TransformerEncoderLayer`.
 
     Shape: (S, N, d_model) and (T, N, d_model) -> (T, N, d_model).
 
     Raises:
-        RuntimeError: batches or features that do not fit.
+        RuntimeError: incompatible batches or features.
 
     Example:
         >>> import pygrad
@@ -514,7 +516,7 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The target decoded by what was encoded of the source; arguments as of the parts."""
+        """Encodes the source, and decodes the target with it; arguments as for the parts."""
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError("the batch number of src and tgt must be equal")
@@ -554,10 +556,10 @@ class Transformer(Module):
 def _generate_square_subsequent_mask(
     sz: int, device: DeviceLike = None, dtype: DTypeLike = None
 ) -> Tensor:
-    """The causal mask of a size: minus infinity above the diagonal."""
+    """The causal mask with a given size: minus infinity above the diagonal."""
     return Transformer.generate_square_subsequent_mask(sz, device, dtype)
 
 
 def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
-    """How many positions a sequence has; None if there is no telling."""
+    """The number of positions of a sequence; None if it is unknown."""
     return int(src.size(1 if src.dim() == 3 and batch_first else 0))

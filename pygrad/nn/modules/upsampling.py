@@ -1,4 +1,4 @@
-"""The layers that resample images, where PyTorch has them."""
+"""The layers that resize images, under PyTorch's module name."""
 
 from __future__ import annotations
 

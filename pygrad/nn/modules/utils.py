@@ -11,7 +11,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def typename(obj: object) -> str:
-    """The name PyTorch's messages give an object: a tensor's type, else a qualified name.
+    """The name of an object in PyTorch's messages: a tensor's type, else a qualified name.
 
     Example:
         >>> typename("text"), typename(typename)
@@ -26,7 +26,7 @@ def typename(obj: object) -> str:
 
 
 def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
-    """Repeat one number ``count`` times; take what is iterable as it is.
+    """Repeats one number ``count`` times; converts an iterable to a tuple.
 
     Example:
         >>> ntuple(3, 2), ntuple([1, 2], 2)
@@ -36,7 +36,9 @@ def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[int, ...]]:
-    """`ntuple` of one count, a function of a name: layers of others' making import these."""
+    """`ntuple` for a fixed count, as a function of a name. Layers of other libraries import
+    these.
+    """
 
     def parse(x: int | Iterable[int]) -> tuple[int, ...]:
         return ntuple(x, n)
@@ -52,7 +54,7 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
-    """The items from the last to the first, each `n` times.
+    """The items in reverse order, each `n` times.
 
     Example:
         >>> _reverse_repeat_tuple((1, 2), 2)
@@ -62,10 +64,10 @@ def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
 
 
 def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
-    """Sizes, with those of the last dimensions where None stands.
+    """Sizes, with the last sizes of the input in place of None.
 
     Raises:
-        ValueError: there are no more dimensions than sizes.
+        ValueError: the input has no more dimensions than there are sizes.
 
     Example:
         >>> _list_with_default([None, 3], [1, 2, 4])
@@ -80,13 +82,13 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """Indent every line of a child's ``repr`` but the first, leaving blank lines empty."""
+    """Indent every line of a child's ``repr`` except the first; leave blank lines empty."""
     first, *rest = s_.split("\n")
     return "\n".join([first, *(" " * numSpaces + line if line.strip() else "" for line in rest)])
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Strip ``prefix`` from the keys of a state dict, in place, in their order.
+    """Strip ``prefix`` from the keys of a state dict, in place, preserving their order.
 
     Example:
         >>> state = {"module.weight": 1, "bias": 2}
@@ -99,6 +101,6 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
             state_dict[key.removeprefix(prefix)] = state_dict.pop(key)
     metadata: dict[str, Any] = getattr(state_dict, "_metadata", {})
     for key in list(metadata):
-        # The root's own entry is "", which no prefix names; "module" stands for "module.".
+        # The root's own entry is "", which no prefix matches; "module" stands for "module.".
         if key and (key == prefix.rstrip(".") or key.startswith(prefix)):
             metadata[key[len(prefix) :]] = metadata.pop(key)
