@@ -1,4 +1,4 @@
-"""Modules spread over devices, as PyTorch has it where there is no GPU: on the one there is."""
+"""Data parallel modules. There is no GPU, so modules run on the CPU, as in PyTorch without GPUs."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ __all__ = [
 
 
 class DistributedDataParallelCPU(DistributedDataParallel):
-    """The older name of it."""
+    """The older name of :class:`DistributedDataParallel`."""

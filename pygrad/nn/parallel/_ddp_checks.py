@@ -27,7 +27,7 @@ _BOTH = (
 
 def refuse(**given: Any) -> None:
     """Raises:
-    NotImplementedError: an argument is given.
+    NotImplementedError: an unsupported argument is given.
     """
     for name, value in given.items():
         if value:
@@ -37,15 +37,15 @@ def refuse(**given: Any) -> None:
 def check_module(
     module: Module, ignored: Collection[str], device_ids: Any, output_device: Any
 ) -> None:
-    """Whether a module can be trained so.
+    """Checks whether DistributedDataParallel can train a module.
 
     Args:
         module: the module.
-        ignored: names of parameters that do not count.
-        device_ids, output_device: of GPUs.
+        ignored: names of parameters to ignore.
+        device_ids, output_device: arguments for GPUs.
 
     Raises:
-        RuntimeError, ValueError, NotImplementedError: it cannot.
+        RuntimeError, ValueError, NotImplementedError: it cannot be trained.
     """
     parameters = [each for name, each in module.named_parameters() if name not in ignored]
     if not any(each.requires_grad for each in parameters):
@@ -78,7 +78,7 @@ def check_module(
 
 
 def buffer_sync(older: bool | None, newer: bool | None) -> tuple[bool, bool]:
-    """Whether buffers are made the same at the start, and before each forward.
+    """Whether buffers are synchronized at the start, and before each forward.
 
     Args:
         older: the argument `broadcast_buffers`.
@@ -94,7 +94,7 @@ def buffer_sync(older: bool | None, newer: bool | None) -> tuple[bool, bool]:
 def check_hook(hook: Callable[..., Any]) -> None:
     """Raises:
     TypeError: a communication hook is no function.
-    ValueError: its annotations are others.
+    ValueError: its annotations are wrong.
     """
     if not callable(hook):
         raise TypeError("Communication hook must be callable.")

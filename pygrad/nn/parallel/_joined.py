@@ -1,4 +1,4 @@
-"""A rank without batches left: the collectives in which it still takes part."""
+"""The collectives in which a rank without further batches takes part."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ...distributed.algorithms.join import JoinHook
 
 
 def greatest(mine: int, group: Any) -> int:
-    """The greatest of the numbers that the ranks say."""
+    """The maximum of a number over the ranks."""
     number = pygrad.tensor([mine])
     dist.all_reduce(number, dist.ReduceOp.MAX, group=group)
     return int(number.item())
 
 
 class _DDPJoinHook(JoinHook):
-    """Runs the collectives of forward and backward with zeros, and in the end takes the model of a
-    rank that ended last.
+    """Runs the collectives of forward and backward with zeros. At the end it takes over the model
+    of a rank that ended last.
 
     Args:
         ddp: a DistributedDataParallel.
-        divide_by_initial_world_size: gradients are divided by the number of all ranks, else by the
-            number of those that have batches.
+        divide_by_initial_world_size: whether gradients are divided by the number of all ranks, or
+            by the number of ranks with batches.
     """
 
     def __init__(self, ddp: Any, divide_by_initial_world_size: bool) -> None:
@@ -33,7 +33,7 @@ class _DDPJoinHook(JoinHook):
         ddp._divide_by_initial_world_size = divide_by_initial_world_size
 
     def main_hook(self) -> None:
-        """One iteration of the others."""
+        """Takes part in one iteration of the others."""
         averaged = self.ddp._is_averaged_anywhere(False)
         if self.ddp.will_sync_module_buffers():
             self.ddp._sync_buffers(is_joined=True)
@@ -43,7 +43,9 @@ class _DDPJoinHook(JoinHook):
             self.ddp.reducer.stand_in()
 
     def _put_by(self) -> None:
-        """Once: keeps this rank's gradients out of what is written for the others."""
+        """At the first call, sets this rank's gradients aside, so that nothing is written to
+        them.
+        """
         if self._gradients or self.ddp.gradient_as_bucket_view:
             return
         for parameter in self.ddp.reducer.parameters:
@@ -51,8 +53,8 @@ class _DDPJoinHook(JoinHook):
             parameter.grad = None
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """All ranks get the parameters, and the buffers if they are synchronized, of one that ended
-        last. Gradients are again what they were, unless they lie in the buckets.
+        """Copies the parameters (and the buffers if they are synchronized) of a rank that ended
+        last to all ranks. Restores gradients, unless they are views of the buckets.
         """
         ddp = self.ddp
         for parameter, gradient in self._gradients:

@@ -1,4 +1,6 @@
-"""Analysis of a module's outputs: which parameters backward will reach, and when it begins."""
+"""Analysis of a module's outputs: the parameters that backward reaches, and the start of
+backward.
+"""
 
 from __future__ import annotations
 

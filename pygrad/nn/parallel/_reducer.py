@@ -1,4 +1,4 @@
-"""Gradients averaged over ranks while backward still runs."""
+"""Averages gradients over ranks while backward is running."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Means(Protocol):
     """Combines buffers over the leaves of a step."""
 
     def end_leaf(self) -> None:
-        """A leaf of this rank is complete."""
+        """Records that a leaf of this rank is complete."""
 
     def finish(self) -> Callable[[], None]:
         """Starts the reduction; returns a function that waits for it and sets the buffers."""
@@ -57,25 +57,25 @@ class Bucket:
 
 
 class Reducer:
-    """Takes gradients as they come, and gives each parameter the average over all leaves.
+    """Collects gradients as they arrive, and gives each parameter the average over all leaves.
 
     Args:
-        parameters: those that require a gradient, the same on all ranks.
+        parameters: the parameters that require a gradient, the same on all ranks.
         names: their names, for errors.
-        buckets: the numbers of the parameters of each bucket, in the order of reduction.
-        limits: of the buckets that are made in the order in which gradients come, see `_buckets`.
-        leaves: what is averaged.
-        statistics: told what happens when.
-        own_step: a leaf is one backward of several in a step, and gradients are not in ``.grad``
-            until the last one; else each rank's leaf is all that is in ``.grad``.
-        find_unused: parameters that the outputs do not reach count as ready.
-        skip_unused: buckets that no rank uses are not reduced.
-        as_views: ``.grad`` is a view of the bucket.
-        static: what fires in the first backward fires in all others.
+        buckets: the indices of each bucket's parameters, in the order of reduction.
+        limits: limits of buckets in the order in which gradients arrive, see `_buckets`.
+        leaves: the leaves of the average.
+        statistics: records events with their times.
+        own_step: whether a leaf is one of several backwards in a step, and ``.grad`` gets gradients
+            only after the last one; else each rank's leaf is the content of ``.grad``.
+        find_unused: treat parameters that the outputs do not reach as ready.
+        skip_unused: do not reduce buckets that no rank uses.
+        as_views: make ``.grad`` a view of the bucket.
+        static: each backward has the same gradients as the first.
 
     Attributes:
-        leaf: how many leaves of this rank are complete in this step.
-        iterations: how many forward passes there were that averaging backward passes follow.
+        leaf: the number of complete leaves of this rank in this step.
+        iterations: the number of forward passes whose backward averages.
     """
 
     def __init__(
@@ -128,17 +128,17 @@ class Reducer:
             for place, number in enumerate(bucket.numbers)
         }
 
-    # ------------------------------------------------------------ what the module calls
+    # ------------------------------------------------------------ interface of the module
 
     def combine_buffers(self, means: Means) -> None:
-        """Buffers are combined with the gradients from now on."""
+        """Sets the object that combines buffers together with the gradients."""
         self._means = means
 
     def set_comm_hook(self, state: Any, hook: Hook) -> None:
-        """A hook reduces buckets from now on.
+        """Sets the hook that reduces buckets.
 
         Raises:
-            RuntimeError: there is one.
+            RuntimeError: there is a hook already.
         """
         if self._comm_hook is not None:
             raise RuntimeError(
@@ -148,7 +148,7 @@ class Reducer:
 
     def check_finished(self) -> None:
         """Raises:
-        RuntimeError: a backward has begun and has not brought all gradients.
+        RuntimeError: a backward has begun, and gradients are still missing.
         """
         if not self._begun:
             return
@@ -180,10 +180,10 @@ class Reducer:
         self._later += futures
 
     def expect_backward(self, outputs: Sequence[Tensor]) -> None:
-        """Gradients that come from now on are reduced.
+        """Begins the reduction of the gradients of the next backward.
 
         Args:
-            outputs: of the forward pass, of which some will have a gradient.
+            outputs: the outputs of the forward pass, some of which will have a gradient.
         """
         self.check_finished()
         self._rebuild_buckets()
@@ -204,7 +204,7 @@ class Reducer:
         self._skip_unused()
 
     def begin(self) -> None:
-        """Called when backward begins, and again by the first gradient."""
+        """Called at the begin of backward, and again by the first gradient."""
         if self._begun or not self._expecting:
             return
         self._begun = True
@@ -219,8 +219,8 @@ class Reducer:
             self._mark_ready(number)
 
     def stand_in(self) -> None:
-        """Takes part in an iteration of the other ranks with zeros. It gets the gradients all the
-        same: an optimizer may have a share of the parameters here.
+        """Takes part in an iteration of the other ranks with zeros. This rank still gets the
+        gradients, since its optimizer may have a share of the parameters.
         """
         self._rebuild_buckets()
         self._used = [False] * len(self.parameters)
@@ -233,7 +233,7 @@ class Reducer:
         self._finish()
 
     def take_part(self) -> None:
-        """Reduces, on a rank without leaves, what the others have."""
+        """Takes part in a reduction as a rank without leaves."""
         self._reset()
         for number in range(len(self.parameters)):
             self._stash(number)
@@ -242,16 +242,16 @@ class Reducer:
         self._finish()
 
     def remove_hooks(self) -> None:
-        """The parameters are as they were."""
+        """Removes the hooks from the parameters."""
         for handle in self._hooks:
             handle.remove()
 
     def _get_local_used_map(self) -> Tensor:
-        """How many ranks had a gradient for each parameter in the last iteration."""
+        """The number of ranks that had a gradient for each parameter in the last iteration."""
         return self._uses
 
     def _ddp_graph_static(self) -> bool:
-        """Whether each iteration left the same parameters unused."""
+        """Whether all iterations left the same parameters unused."""
         return self._is_unchanged
 
     # ------------------------------------------------------------ before backward
@@ -261,8 +261,8 @@ class Reducer:
         raise RuntimeError(text)
 
     def _rebuild_buckets(self) -> None:
-        """Once, after the first reduction: fills buckets in the order in which the gradients came
-        on the first rank of the group.
+        """After the first reduction, refills buckets in the order in which gradients arrived on the
+        first rank of the group.
         """
         if self._is_rebuilt or self._reductions != 1:
             return
@@ -278,7 +278,7 @@ class Reducer:
         self.statistics.rebuilt(buckets)
 
     def _skip_unused(self, *, everything: bool = False) -> None:
-        """Finds the buckets for which no rank will have a gradient."""
+        """Finds the buckets without a gradient on any rank."""
         if not self.skip_unused or not self.find_unused or self.static:
             return
         absent = set(range(len(self.parameters)) if everything else self._unused)
@@ -308,7 +308,9 @@ class Reducer:
         return lambda _: self._gradient_came(number)
 
     def _stash_of(self, number: int) -> Callable[[Tensor], None]:
-        """Takes away what ``.grad`` has from before this step, which is no part of the average."""
+        """Makes a hook that sets earlier gradients in ``.grad`` aside, which are not part of the
+        average.
+        """
         return lambda _: self._stash(number) if self._expecting else None
 
     def _stash(self, number: int) -> None:
@@ -339,7 +341,7 @@ class Reducer:
         poll()
 
     def _end_first_static(self) -> None:
-        """Nothing was started early in the first backward of a static graph."""
+        """Ends the first backward of a static graph, in which no bucket was started early."""
         for bucket in self.buckets:
             for number in bucket.numbers:
                 self._mark_ready(number, at_end=True)
@@ -362,7 +364,7 @@ class Reducer:
             Variable._execution_engine.queue_callback(self._end_leaf)
 
     def _take(self, bucket: Bucket, place: int) -> None:
-        """Moves a gradient to its place in the bucket."""
+        """Moves a gradient to its view of the bucket."""
         parameter = bucket.parameters[place]
         grad = parameter.grad
         flat, added = bucket.sums.begin()
@@ -417,7 +419,7 @@ class Reducer:
                 f"got {type(bucket.work).__module__}.{type(bucket.work).__name__}"
             )
 
-    # ------------------------------------------------------------ when it has run
+    # ------------------------------------------------------------ after backward
 
     def _end_leaf(self) -> None:
         self._expecting = self._begun = False
@@ -428,7 +430,7 @@ class Reducer:
             self._finish()
 
     def _finish(self) -> None:
-        """Waits for all sums, and gives each parameter its gradient."""
+        """Waits for all sums, and sets the gradient of each parameter."""
         self.statistics.mark("backward_compute_time_end")
         counting = self._start_to_count_uses()
         set_buffers = self._means.finish() if self._means else None

@@ -1,4 +1,4 @@
-"""Messages about gradients that did not arrive as expected."""
+"""Messages about missing or repeated gradients."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def _names_are_told() -> bool:
 
 
 def unfinished(missing: Sequence[int], names: Sequence[str], static: bool, searched: bool) -> str:
-    """A backward has not brought the gradients of some parameters.
+    """The message for a backward without the gradients of some parameters.
 
     Args:
-        missing: their numbers.
-        names: of all parameters.
-        static: the graph was said not to change.
-        searched: unused parameters were searched for.
+        missing: the indices of these parameters.
+        names: the names of all parameters.
+        static: whether the graph was declared static.
+        searched: whether unused parameters were searched for.
     """
     why = _STATIC_LEFT if static else _LEFT + (_SEARCHED if searched else _SEARCH) + _OUTPUTS
     rank = dist.get_rank()
@@ -85,7 +85,7 @@ def unfinished(missing: Sequence[int], names: Sequence[str], static: bool, searc
 
 
 def twice(number: int, name: str) -> str:
-    """A gradient has come once more in one backward."""
+    """The message for a second gradient of a parameter in one backward."""
     who = f"Parameter at index {number} with name {name} has been marked as ready twice."
     return (
         "Expected to mark a variable ready only once. This error is caused by one of the "

@@ -1,4 +1,4 @@
-"""Statistics of a DistributedDataParallel: how it was made, and the times of its parts."""
+"""Statistics of a DistributedDataParallel: its settings, and the times of its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors sent between GPUs, of which there are none: each says so."""
+"""Communication between GPUs: all functions raise, since there are none."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def scatter(
     *,
     out: Any = None,
 ) -> Any:
-    """Would give each GPU a part of a tensor.
+    """Would split a tensor over GPUs.
 
     Raises:
         ValueError: a device is the CPU.
-        RuntimeError: there are no others.
+        RuntimeError: the device does not exist.
     """
     _check_devices(devices)
 

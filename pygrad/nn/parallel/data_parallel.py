@@ -1,4 +1,4 @@
-"""A module whose batches are spread over GPUs; without them it is called as it is."""
+"""A module that spreads batches over GPUs; without GPUs it calls the module directly."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Calls the module that it holds, as PyTorch's does where there is no GPU.
+    """Calls a module directly, as PyTorch does without GPUs.
 
     Args:
-        module: what is called.
-        device_ids: of no effect: there are no devices to spread a batch over.
-        output_device: likewise.
-        dim: likewise.
+        module: the module.
+        device_ids: ignored, since there are no GPUs.
+        output_device: ignored.
+        dim: ignored.
 
     Example:
         >>> import pygrad

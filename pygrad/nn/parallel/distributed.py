@@ -1,4 +1,4 @@
-"""A module trained by several processes, which share each batch."""
+"""Training of a module by several processes, which divide each batch."""
 
 from __future__ import annotations
 
@@ -31,60 +31,60 @@ __all__ = ["DistributedDataParallel"]
 
 
 class _BufferCommHookLocation(enum.Enum):
-    """When a hook of buffers is called."""
+    """The time at which a hook of buffers is called."""
 
     PRE_FORWARD = 1
     POST_FORWARD = 2
 
 
 class DistributedDataParallel(Module, Joinable):
-    """Calls the module that it holds, and averages its gradients over all processes in backward.
+    """Calls a module, and averages its gradients over all processes in backward.
 
     All processes start with the parameters and buffers of rank 0. Each then runs forward and
-    backward on its part of the batch. Gradients are collected in buckets; a bucket is averaged as
-    soon as it is full, while backward goes on. After `backward` each process has the same
-    gradients.
+    backward on its part of the batch. Gradients are collected in buckets; a full bucket is averaged
+    at once, while backward continues. After `backward` all processes have the same gradients.
 
-    With ``micro_batches=M`` the batch consists of M micro-batches, whoever computes them, and the
-    gradient is the mean of theirs::
+    With ``micro_batches=M`` the batch consists of M micro-batches, divided among the processes, and
+    the gradient is the mean over them::
 
         for i in ddp.micro_batches_of_rank():
             loss_of(ddp(inputs[i]), targets[i]).backward()
         optimizer.step()
 
-    The gradients are added in an order that depends on M alone, so they have the same bits for any
-    number of processes, one included. What a micro-batch draws at random must depend on its number
-    alone: seed the generator for each.
+    The order of additions depends only on M, so the gradients have the same bits for any number of
+    processes, including one. Random numbers of a micro-batch must depend only on its index: seed
+    the generator for each.
 
     Args:
-        module: what is trained.
-        device_ids: None; others are for GPUs.
-        output_device: None, likewise.
-        dim: of no effect on a CPU.
-        broadcast_buffers: deprecated, as `forward_sync_buffers`; False also leaves the buffers
-            different at the start.
-        init_sync: compare shapes, and give all processes what rank 0 has, at the start.
-        process_group: the processes; the default group without it.
-        bucket_cap_mb: the size of a bucket in MiB: 25, and 1 for the first, unless told.
-        find_unused_parameters: parameters that the outputs do not depend on need no gradient. The
-            graph is searched in each forward.
-        check_reduction: deprecated, of no effect.
-        gradient_as_bucket_view: gradients are views of buckets, which saves copies and memory.
-        static_graph: the same parameters are used in each iteration, the same number of times.
+        module: the module to train.
+        device_ids: must be None; other values are for GPUs.
+        output_device: must be None.
+        dim: ignored on a CPU.
+        broadcast_buffers: deprecated name of `forward_sync_buffers`; False also skips the
+            synchronization of buffers at the start.
+        init_sync: at the start, compare shapes, and copy the tensors of rank 0 to all processes.
+        process_group: the processes; by default the default group.
+        bucket_cap_mb: the size of a bucket in MiB; by default 25, and 1 for the first.
+        find_unused_parameters: allow parameters that the outputs do not depend on. Each forward
+            searches the graph.
+        check_reduction: deprecated and ignored.
+        gradient_as_bucket_view: make gradients views of buckets, which saves copies and memory.
+        static_graph: declares that each iteration uses the same parameters the same number of
+            times.
         delay_all_reduce_named_params: not supported.
         param_to_hook_all_reduce: not supported.
         mixed_precision: not supported.
         device_mesh: not supported.
-        skip_all_reduce_unused_params: with `find_unused_parameters`, buckets that no rank uses are
-            not reduced.
-        bucket_cap_mb_list: the sizes of the first bucket, of the second, and so on.
-        batched_grad_copy: of no effect.
-        forward_sync_buffers: give all processes the buffers of rank 0 before each forward that is
-            followed by an averaging backward. With `micro_batches`, combine the buffers of all
-            micro-batches instead: see `micro_batches_of_rank`.
-        micro_batches: into how many micro-batches all processes together divide a batch; None: each
-            process has one part, and one backward for each step.
-        deterministic: add in an order that depends on the number of parts alone; else in a ring.
+        skip_all_reduce_unused_params: with `find_unused_parameters`, do not reduce buckets that no
+            rank uses.
+        bucket_cap_mb_list: the sizes of the first bucket, the second, and so on.
+        batched_grad_copy: ignored.
+        forward_sync_buffers: copy the buffers of rank 0 to all processes before each forward whose
+            backward averages. With `micro_batches`, combine the buffers of all micro-batches
+            instead: see `micro_batches_of_rank`.
+        micro_batches: the number of micro-batches into which all processes together divide a batch;
+            None: each process has one part, and one backward per step.
+        deterministic: add in an order that depends only on the number of parts; else in a ring.
 
     Attributes:
         module: the module.
@@ -299,7 +299,7 @@ class DistributedDataParallel(Module, Joinable):
         self.forward_sync_buffers = value
 
     def _assign_modules_buffers(self) -> dict[str, Tensor]:
-        """The buffers that there are now: a module may have been given others."""
+        """Finds the current buffers, since a module may have been given new ones."""
         self.named_module_buffers = {
             name: each
             for name, each in self.module.named_buffers()
@@ -341,7 +341,7 @@ class DistributedDataParallel(Module, Joinable):
     def _default_broadcast_coalesced(
         self, bufs: Any = None, bucket_size: int | None = None, authoritative_rank: int = 0
     ) -> None:
-        """Gives all ranks the buffers of one; all buffers, if none are given."""
+        """Copies one rank's buffers (by default all) to all ranks."""
         tensors = self.modules_buffers if bufs is None else bufs
         broadcast_all(tensors, self.process_group, authoritative_rank)
 
@@ -383,16 +383,17 @@ class DistributedDataParallel(Module, Joinable):
         return output
 
     def _is_averaged_anywhere(self, here: bool) -> bool:
-        """Whether backward averages on any rank that has batches."""
+        """Whether backward averages on any rank with batches."""
         return bool(greatest(int(here), self.process_group))
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it, backward accumulates the gradients of this process alone. The first forward
-        and backward after it average what has come together.
+        """A block in which backward accumulates only this process's gradients. The first forward
+        and backward after it average the accumulated gradients.
 
         Raises:
-            RuntimeError: with `micro_batches`, where the last backward of a step averages anyway.
+            RuntimeError: with `micro_batches`, where only the last backward of a step averages
+                anyway.
         """
         if self.micro_batches is not None:
             raise RuntimeError("no_sync: with micro_batches the last backward of a step averages")
@@ -404,20 +405,20 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def micro_batches_of_rank(self) -> Iterator[int]:
-        """The numbers of the micro-batches that this process computes in a step, in order.
+        """The indices of this process's micro-batches of a step, in order.
 
-        Each is followed by one forward and one backward. After the last backward each process has
-        the mean gradient in ``.grad``; until then ``.grad`` is None. Gradients from before the step
-        are added to.
+        Each must be followed by one forward and one backward. After the last backward ``.grad`` has
+        the mean gradient on each process; until then it is None. Earlier gradients are kept and
+        added to.
 
-        Each micro-batch finds the buffers as they were at the start of the step. In the end a
-        floating-point buffer that was changed is the mean over the micro-batches, and an integer
-        has counted all of them.
+        Each micro-batch starts with the buffers of the start of the step. At the end a changed
+        floating-point buffer is the mean over the micro-batches, and an integer buffer has counted
+        all of them.
 
-        The iteration must go to its end: a process that has no micro-batch takes part there.
+        The iteration must be exhausted: a process without micro-batches takes part at its end.
 
         Raises:
-            RuntimeError: there is no `micro_batches`, or a micro-batch had no backward.
+            RuntimeError: `micro_batches` is not set, or a micro-batch had no backward.
         """
         if self.micro_batches is None:
             raise RuntimeError(
@@ -439,20 +440,20 @@ class DistributedDataParallel(Module, Joinable):
                 f"but there were {self.reducer.leaf}"
             )
 
-    # ------------------------------------------------------------ the rest of PyTorch's
+    # ------------------------------------------------------------ other methods of PyTorch
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """Lets a function reduce the buckets.
+        """Registers a function that reduces the buckets.
 
         Args:
-            state: its first argument.
-            hook: called as ``hook(state, bucket)`` with a `torch.distributed.GradBucket` that is
-                full of gradients, not divided; returns a future of the tensor to put in its place.
+            state: the first argument of the hook.
+            hook: called as ``hook(state, bucket)`` with a `torch.distributed.GradBucket` of
+                gradients that are not divided; returns a future of the tensor that replaces them.
 
         Raises:
-            TypeError: it is no function.
-            ValueError: its annotations are others.
-            RuntimeError: there is a hook.
+            TypeError: the hook is no function.
+            ValueError: its annotations are wrong.
+            RuntimeError: there is a hook already.
             NotImplementedError: with `micro_batches`.
         """
         if self.micro_batches is not None:
@@ -466,7 +467,7 @@ class DistributedDataParallel(Module, Joinable):
         self.logger.hooked(hook.__qualname__)
 
     def _register_builtin_comm_hook(self, comm_hook_type: dist.BuiltinCommHookType) -> None:
-        """Lets a hook that PyTorch has built in reduce the buckets."""
+        """Registers one of PyTorch's built-in hooks to reduce the buckets."""
         hooks = {
             dist.BuiltinCommHookType.ALLREDUCE: default_hooks.allreduce_hook,
             dist.BuiltinCommHookType.FP16_COMPRESS: default_hooks.fp16_compress_hook,
@@ -480,13 +481,13 @@ class DistributedDataParallel(Module, Joinable):
         hook: Callable[..., Any],
         comm_hook_location: _BufferCommHookLocation = _BufferCommHookLocation.POST_FORWARD,
     ) -> None:
-        """Lets a function make buffers the same, where they would be broadcast.
+        """Registers a function that synchronizes buffers, instead of a broadcast.
 
         Args:
-            state: its first argument.
-            hook: called as ``hook(state, named_buffers)``; returns futures that backward waits for,
-                or None.
-            comm_hook_location: before forward or after it.
+            state: the first argument of the hook.
+            hook: called as ``hook(state, named_buffers)``; returns futures for which backward
+                waits, or None.
+            comm_hook_location: whether to call it before or after forward.
         """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
@@ -498,14 +499,15 @@ class DistributedDataParallel(Module, Joinable):
         enable: bool = True,
         throw_on_early_termination: bool = False,
     ) -> Any:
-        """A context in which processes may have different numbers of batches. One that has no more
-        takes part in the averages of the others with zeros; in the end all have the same model.
+        """A context in which processes may have different numbers of batches. A process without
+        further batches takes part in the averages of the others with zeros; at the end all have the
+        same model.
 
         Args:
-            divide_by_initial_world_size: gradients are divided by the number of all processes; else
-                by the number of those that still have batches.
+            divide_by_initial_world_size: divide gradients by the number of all processes; else by
+                the number of processes that still have batches.
             enable: False: the context does nothing.
-            throw_on_early_termination: all processes raise as soon as one has no more batches.
+            throw_on_early_termination: raise on all processes as soon as one has no more batches.
 
         Raises:
             NotImplementedError: with `micro_batches`.
@@ -542,22 +544,22 @@ class DistributedDataParallel(Module, Joinable):
         return self.logger.data()
 
     def _set_ddp_runtime_logging_sample_rate(self, sample_rate: int) -> None:
-        """After the first iterations, every so many of them are recorded."""
+        """Sets the interval at which iterations after the first ones are recorded."""
         if sample_rate < 1:
             raise ValueError("DDP runtime logging sample rate should be equal or greater than 1")
         self.logger.sample_rate = sample_rate
 
     def _set_ddp_sink_clone(self, val: bool) -> None:
-        """Whether outputs are copied where unused parameters are searched for."""
+        """Sets whether outputs are copied when unused parameters are searched for."""
         self._ddp_sink_clone = val
 
     def _remove_autograd_hooks(self) -> None:
-        """Averages no more."""
+        """Removes the hooks, so that backward does not average any more."""
         self.reducer.remove_hooks()
 
     @staticmethod
     def _get_data_parallel_params(module: Module, named_params: bool = False) -> Iterator[Any]:
-        """The parameters of a module whose gradients would be reduced."""
+        """The parameters of a module whose gradients are reduced."""
         held = module.module if isinstance(module, DistributedDataParallel) else module
         ignored = getattr(held, "_ddp_params_and_buffers_to_ignore", ())
         for name, each in held.named_parameters():
@@ -568,5 +570,5 @@ class DistributedDataParallel(Module, Joinable):
     def _set_params_and_buffers_to_ignore_for_model(
         module: Module, params_and_buffers_to_ignore: list[str]
     ) -> None:
-        """Leaves these, by their names, to each process."""
+        """Excludes parameters and buffers from synchronization, by name."""
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore

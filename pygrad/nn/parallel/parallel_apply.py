@@ -1,4 +1,4 @@
-"""Modules called side by side, each in a thread."""
+"""Parallel calls of modules, each in a thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["get_a_var", "parallel_apply"]
 
 
 def get_a_var(obj: Any) -> Tensor | None:
-    """A tensor of a container; None if it has none."""
+    """The first tensor in a container, or None."""
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, dict):
@@ -38,11 +38,11 @@ def parallel_apply(
         modules: the modules.
         inputs: the arguments of each module, a tuple or one argument.
         kwargs_tup: the keyword arguments of each module.
-        devices: of no effect.
+        devices: ignored.
 
     Raises:
         AssertionError: lists of different lengths.
-        Whatever a module raises.
+        Any error of a module.
 
     Example:
         >>> import pygrad

@@ -12,10 +12,10 @@ __all__ = ["replicate"]
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
-    """A copy of the module for each device, made of the module's own tensors sent there.
+    """Copies a module to each device.
 
     Raises:
-        AssertionError, ValueError: the module has parameters: there are no such devices.
+        AssertionError, ValueError: the module has parameters, and there are no such devices.
 
     Example:
         >>> import pygrad

@@ -1,4 +1,4 @@
-"""Containers of tensors taken apart by devices, and put together again."""
+"""Division of containers of tensors over devices, and the inverse."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _is_namedtuple = is_namedtuple
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """For each device what it is given: a part of each tensor, and of anything else all.
+    """The arguments for each device: a part of each tensor; all of any other value.
 
     Raises:
-        RuntimeError, ValueError: there is a tensor; there are no such devices.
+        RuntimeError, ValueError: there is a tensor, and there are no such devices.
 
     Example:
         >>> from pygrad.nn.parallel import scatter
