@@ -1,9 +1,8 @@
-"""Tensors that a module recognises when they are assigned to it.
+"""Tensors that a module registers when they are assigned as attributes.
 
 A ``Parameter`` is a leaf tensor that training changes; a ``Buffer`` is state that is saved but not
-trained. Neither computes anything: they are tensors with a mark, and sharing the storage of the
-tensor they were made from is part of the contract. Of the uninitialized ones nothing but dtype and
-device is known yet: they have no engine tensor, and whatever needs one raises.
+trained. Both are marked tensors that share the storage of the original tensor. Uninitialized ones
+have only a dtype and a device: they have no engine tensor, and operations that need one raise.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _TensorMeta: type[type] = type(Tensor)
 
 
 class _ParameterMeta(_TensorMeta):  # type: ignore[valid-type,misc]
-    """Lets a tensor subclass that was wrapped by ``Parameter(...)`` pass ``isinstance``."""
+    """Makes ``isinstance`` accept a tensor of a subclass that was wrapped by ``Parameter(...)``."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if cls is Parameter and isinstance(instance, Tensor):
@@ -46,12 +45,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a :class:`~pygrad.nn.Module` registers when it is assigned as an attribute.
 
     Args:
-        data: the tensor to wrap, of any shape; its storage is shared. ``None`` gives an empty one.
+        data: the tensor to wrap, of any shape; its storage is shared. ``None`` means an empty one.
         requires_grad: whether backward accumulates into ``.grad``.
 
     Raises:
-        RuntimeError: ``data`` is of a tensor subclass whose ``detach`` loses that subclass, or
-            ``requires_grad`` is asked of a dtype that cannot have gradients.
+        RuntimeError: ``data`` is of a tensor subclass whose ``detach`` loses the subclass, or
+            gradients are requested for a dtype that cannot have them.
 
     Example:
         >>> import pygrad
@@ -103,7 +102,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 
 class _BufferMeta(_TensorMeta):  # type: ignore[valid-type,misc]
-    """Lets what ``Buffer(...)`` made, a tensor with a mark, pass ``isinstance``."""
+    """Makes ``isinstance`` accept the result of ``Buffer(...)``, which is a marked tensor."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if cls is Buffer and isinstance(instance, Tensor):
@@ -116,11 +115,11 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that a module registers as a buffer when it is assigned as an attribute.
 
     Args:
-        data: the tensor to wrap; its storage is shared. ``None`` gives an empty one.
+        data: the tensor to wrap; its storage is shared. ``None`` means an empty one.
         persistent: whether the buffer is part of the module's ``state_dict``.
 
     Returns:
-        A tensor of the class of ``data``, a plain one for a parameter, with a mark.
+        A marked tensor of the class of ``data``; a parameter becomes a plain tensor.
 
     Example:
         >>> import pygrad
@@ -153,7 +152,7 @@ def _rebuild_parameter(
     return parameter
 
 
-# ------------------------------------------------------------------ without a shape yet
+# ------------------------------------------------------------------ uninitialized
 
 
 def is_lazy(param: object) -> bool:
@@ -168,9 +167,9 @@ def is_lazy(param: object) -> bool:
 
 
 class UninitializedTensorMixin:
-    """A tensor whose shape is not known: :meth:`materialize` makes it one of another class.
+    """A tensor of unknown shape. :meth:`materialize` turns it into a tensor of another class.
 
-    It has a dtype and a device, which can be converted, and no elements: every use of them raises
+    It has a dtype and a device, which can be converted, and no elements: operations on it raise
     ValueError.
     """
 
@@ -189,11 +188,11 @@ class UninitializedTensorMixin:
         self.__dict__["_wanted"] = (requires_grad, empty.device, empty.dtype)
 
     def materialize(self, shape: Any, device: DeviceLike = None, dtype: DTypeLike = None) -> None:
-        """Become a tensor of that shape, with elements of any value.
+        """Turns this object into a tensor of the given shape, with arbitrary elements.
 
         Args:
-            shape: its sizes.
-            device, dtype: by default those it has.
+            shape: the sizes.
+            device, dtype: by default the current ones.
 
         Example:
             >>> import pygrad
@@ -281,11 +280,11 @@ class UninitializedTensorMixin:
         return bool(self.dtype.is_floating_point)
 
     def is_complex(self) -> bool:
-        """Whether its elements will be complex."""
+        """Whether the future dtype is complex."""
         return bool(self.dtype.is_complex)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """One of another dtype or device, itself uninitialized."""
+        """An uninitialized tensor of another dtype or device."""
         return self._like(self.data.to(*args, **kwargs))
 
     def _like(self, data: Tensor) -> Any:
@@ -294,7 +293,7 @@ class UninitializedTensorMixin:
         return type(self)(self.requires_grad, data.device, data.dtype)  # type: ignore[call-arg]
 
     def share_memory_(self) -> None:
-        """There is no memory to share.
+        """An uninitialized parameter has no memory to share.
 
         Raises:
             RuntimeError: always.
@@ -330,11 +329,11 @@ for _name in "half float double bfloat16 char short int long type cuda cpu".spli
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc, override]
-    """A parameter whose shape is not known yet, as lazy modules have before their first call.
+    """A parameter of unknown shape, as lazy modules have before their first call.
 
     Args:
         requires_grad: whether backward accumulates into ``.grad``.
-        device, dtype: as for :func:`pygrad.empty`.
+        device, dtype: see :func:`pygrad.empty`.
 
     Example:
         >>> import pygrad
@@ -356,11 +355,11 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc, override]
-    """A buffer whose shape is not known yet, as lazy modules have before their first call.
+    """A buffer of unknown shape, as lazy modules have before their first call.
 
     Args:
         requires_grad: whether it will require grad.
-        device, dtype: as for :func:`pygrad.empty`.
+        device, dtype: see :func:`pygrad.empty`.
         persistent: whether the buffer is part of the module's ``state_dict``.
 
     Example:

@@ -1,4 +1,4 @@
-"""Helpers for training loops: clipping gradients, parameters as one vector, weights recomputed."""
+"""Helpers of training loops: gradient clipping, parameters as one vector, recomputed weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors and submodules of a module by their full names."""
+"""Access to tensors and submodules of a module by their full names."""
 
 from __future__ import annotations
 

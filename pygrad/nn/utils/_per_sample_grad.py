@@ -1,4 +1,4 @@
-"""Gradients of each sample of a batch by itself, beside one call of the module."""
+"""Gradients of each sample of a batch from a single call of the module."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def call_for_per_sample_grads(
     loss_reduction: str = "sum",
     batch_first: bool = True,
 ) -> Callable[..., Any]:
-    """The module as a function whose backward gives parameters a ``grad_sample`` instead of a
-    ``grad``: (batch, *its shape).
+    """The module as a function whose backward sets ``grad_sample`` of parameters instead of
+    ``grad``: (batch, *shape of the parameter).
 
     Args:
-        module: computes each sample by itself: no batch norm that looks at the batch.
-        batch_size: how many samples there are; by default the inputs tell.
-        loss_reduction: "sum" or "mean", as the loss does over samples.
-        batch_first: whether samples lie along the first dimension of inputs, or the second.
+        module: must compute each sample independently, without batch norm over the batch.
+        batch_size: the number of samples; by default taken from the inputs.
+        loss_reduction: "sum" or "mean", the reduction of the loss over samples.
+        batch_first: whether samples are the first dimension of inputs, or the second.
 
     Raises:
-        RuntimeError: arguments of other kinds; inputs of different batch sizes; a ``grad_sample``
-            is there already.
+        RuntimeError: arguments of other types; inputs of different batch sizes; an existing
+            ``grad_sample``.
 
     Example:
         >>> import pygrad
@@ -114,7 +114,7 @@ def _batch_size(leaves: list[Any], dim: int) -> int:
 
 
 def _spread(parameter: Tensor, number: int, mean: bool) -> Tensor:
-    """A copy of the parameter for each sample, whose gradient becomes its `grad_sample`."""
+    """A copy of the parameter for each sample. The gradient of the copies becomes `grad_sample`."""
     copies = parameter.detach().expand(number, *parameter.shape).requires_grad_()
 
     def keep(grad: Tensor) -> None:

@@ -1,6 +1,6 @@
-"""Gradients made smaller in place: all together by their norm, or each element by a bound.
+"""Clipping of gradients in place, by their total norm or element by element.
 
-``foreach`` chooses an implementation in PyTorch; here there is one, which any value of it gets.
+``foreach`` selects an implementation in PyTorch; pygrad has one, which every value selects.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all tensors as if they were one vector, as a 0-dim tensor.
+    """The norm of all tensors as a single vector, as a 0-dim tensor.
 
     Raises:
-        RuntimeError: with ``error_if_nonfinite``, the norm is infinite or no number.
+        RuntimeError: with ``error_if_nonfinite``, the norm is infinite or NaN.
 
     Example:
         >>> import pygrad
@@ -50,12 +50,14 @@ def get_total_norm(
 
 
 def _by_ops(tensor: Tensor) -> bool:
-    """Whether the norm of a tensor is made of ops: it shows no elements to one call for all."""
+    """Whether the norm of a tensor must be composed of ops, since the engine cannot read its
+    elements.
+    """
     return tensor.is_meta or answers_for_ops(tensor)
 
 
 def _norm_by_ops(parts: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
-    """The norm of tensors that one call for all cannot take."""
+    """The total norm, composed of ops."""
     with pygrad.no_grad():
         norms = [pygrad.linalg.vector_norm(part, norm_type) for part in parts]
         total: Tensor = pygrad.linalg.vector_norm(pygrad.stack(norms), norm_type)
@@ -71,7 +73,7 @@ def _norm_by_ops(parts: list[Tensor], norm_type: float, error_if_nonfinite: bool
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale gradients by max_norm / (total_norm + 1e-6), where that is less than one."""
+    """Scale gradients by max_norm / (total_norm + 1e-6) if that is less than one."""
     parts = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     grads = _gradients(parts)
     if not any(map(_by_ops, grads)):
@@ -90,19 +92,19 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the gradients so that their norm, all together, is at most ``max_norm``.
+    """Scale the gradients so that their total norm is at most ``max_norm``.
 
     Args:
         parameters: the tensors whose ``.grad`` is scaled in place.
-        max_norm: the bound.
+        max_norm: the greatest norm.
         norm_type: the p of the norm; ``float("inf")`` is the greatest absolute value.
-        error_if_nonfinite: raise if the norm is infinite or no number.
+        error_if_nonfinite: raise if the norm is infinite or NaN.
 
     Returns:
-        The norm before, as a 0-dim tensor.
+        The norm before clipping, as a 0-dim tensor.
 
     Raises:
-        RuntimeError: with ``error_if_nonfinite``; no gradient is changed then.
+        RuntimeError: with ``error_if_nonfinite``; gradients are unchanged then.
 
     Example:
         >>> import pygrad
@@ -149,7 +151,7 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
-    """Cut every element of the gradients off at -clip_value and clip_value, in place.
+    """Clamp every element of the gradients to [-clip_value, clip_value], in place.
 
     Example:
         >>> import pygrad

@@ -23,7 +23,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Make slices of a vector the data of the parameters, in order; storage is shared.
+    """Set the data of the parameters to slices of a vector, in order; storage is shared.
 
     Raises:
         TypeError: ``vec`` is no tensor.

@@ -1,4 +1,4 @@
-"""A layer and the batch normalisation after it as one layer, for evaluation."""
+"""Fusion of a layer with the batch normalisation after it, for evaluation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 def _fused(
     weight: Tensor, bias: Tensor | None, bn: tuple[Any, ...], dim: int
 ) -> tuple[Parameter, Parameter]:
-    """The weight, whose outputs are along a dimension, and the bias of both layers together."""
+    """Weight and bias of both layers together; `dim` is the weight's dimension of outputs."""
     mean, variance, eps, scale, shift = bn
     scale = pygrad.ones_like(mean) if scale is None else scale
     factor = scale * pygrad.rsqrt(variance + eps)
@@ -48,7 +48,7 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a convolution with the batch normalisation after it.
+    """Weight and bias of a convolution fused with the batch normalisation after it.
 
     Example:
         >>> import pygrad
@@ -68,7 +68,7 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a linear layer with the batch normalisation after it.
+    """Weight and bias of a linear layer fused with the batch normalisation after it.
 
     Example:
         >>> import pygrad
@@ -89,15 +89,15 @@ def _copied(layer: Any, bn: Any, dim: int) -> Any:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that does what it and the batch normalisation after it do.
+    """A convolution fused with the batch normalisation after it.
 
     Args:
         conv: the convolution.
-        bn: the normalisation; both in evaluation.
+        bn: the normalisation; both must be in evaluation mode.
         transpose: whether the convolution is a transposed one.
 
     Raises:
-        AssertionError: a layer in training.
+        AssertionError: a layer is in training mode.
 
     Example:
         >>> from pygrad import nn
@@ -109,10 +109,10 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A linear layer that does what it and the batch normalisation after it do.
+    """A linear layer fused with the batch normalisation after it.
 
     Raises:
-        AssertionError: a layer in training, or of other sizes.
+        AssertionError: a layer is in training mode, or sizes differ.
 
     Example:
         >>> from pygrad import nn

@@ -1,4 +1,4 @@
-"""Modules without the work of initialising them."""
+"""Construction of modules without initialisation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ T = TypeVar("T", bound=Module)
 
 
 def skip_init(module_cls: type[T], *args: Any, **kwargs: Any) -> T:
-    """A module whose parameters and buffers have any values, and no random numbers drawn for it.
+    """Makes a module with arbitrary values of parameters and buffers, without drawing random
+    numbers.
 
     Args:
-        module_cls: its class, which takes a ``device``.
-        args, kwargs: of its constructor.
+        module_cls: the class, which takes a ``device``.
+        args, kwargs: the arguments of its constructor.
 
     Raises:
         RuntimeError: ``module_cls`` is no module class, or takes no ``device``.
@@ -34,7 +35,7 @@ def skip_init(module_cls: type[T], *args: Any, **kwargs: Any) -> T:
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     device = kwargs.pop("device", "cpu")
-    # There is no device without memory to make it on, so its random numbers are put back.
+    # The module is made on a real device, so the random state is restored afterwards.
     state = pygrad.get_rng_state()
     try:
         return module_cls(*args, device=device, **kwargs).to_empty(device=device)

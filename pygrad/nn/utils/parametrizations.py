@@ -1,4 +1,4 @@
-"""Parametrizations of weights: orthogonal ones, of a length and a direction, of spectral norm 1."""
+"""Parametrizations of weights: orthogonality, length and direction, spectral norm 1."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class _OrthMaps(Enum):
 
 
 def _reflections(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """The QR decomposition of tall matrices as LAPACK gives it: R above the diagonal, below it
-    what follows the 1 in the vectors v, and the tau, of the reflections I - tau v v^T.
+    """The QR decomposition of tall matrices in LAPACK's form: R above the diagonal; below it the
+    vectors v without their leading 1; and the factors tau of the reflections I - tau v v^T.
     """
     found = matrix.clone()
     n = found.size(-1)
@@ -37,7 +37,7 @@ def _reflections(matrix: Tensor) -> tuple[Tensor, Tensor]:
         column = found[..., k:, k]
         head, tail = column[..., :1].clone(), column[..., 1:]
         rest = tail.norm(dim=-1, keepdim=True)
-        idle = rest == 0  # nothing to reflect: this column is done
+        idle = rest == 0  # nothing to reflect in this column
         beta = -pygrad.copysign(pygrad.hypot(head, rest), head)
         beta = pygrad.where(idle, head, beta)
         tau = pygrad.where(idle, 0.0, (beta - head) / pygrad.where(idle, 1.0, beta))
@@ -52,7 +52,7 @@ def _reflections(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _made_orthogonal(matrix: Tensor) -> Tensor:
-    """Q of the QR decomposition whose R has a positive diagonal."""
+    """The Q of a QR decomposition in which R has a positive diagonal."""
     q, r = pygrad.linalg.qr(matrix)
     signs: Tensor = r.diagonal(dim1=-2, dim2=-1).sgn()
     made: Tensor = q * signs.unsqueeze(-2)
@@ -67,8 +67,8 @@ def _is_orthogonal(Q: Tensor, eps: float | None = None) -> bool:
 
 
 class _Orthogonal(Module):
-    """Maps a matrix X to an orthogonal one (a complex X to a unitary one), which is ``base``
-    where X is minus the identity.
+    """Maps a matrix X to an orthogonal one (a complex X to a unitary one). The image of minus the
+    identity is ``base``.
     """
 
     base: Tensor
@@ -96,7 +96,7 @@ class _Orthogonal(Module):
         return self.orthogonal_map is _OrthMaps.householder
 
     def _rotated(self, x: Tensor) -> Tensor:
-        """exp(A), or its Cayley transform, of A = L - L^H, L being x below its diagonal."""
+        """exp(A), or its Cayley transform, of A = L - L^H, where L is x below its diagonal."""
         n, k = x.shape[-2:]
         lower = x.tril()
         if n != k:
@@ -153,8 +153,8 @@ class _Orthogonal(Module):
         found, tau = _reflections(tall)
         diagonal = found.diagonal(dim1=-2, dim2=-1)
         diagonal.sign_()
-        # There is no reflection with tau 0 where tau is 2 / (1 + |v|^2): one with v 0 turns the
-        # sign, which the diagonal turns back.
+        # No reflection has tau 0 if tau is 2 / (1 + |v|^2). With v = 0 the reflection flips the
+        # sign, which the diagonal flips back.
         diagonal[tau == 0] *= -1
         return found
 
@@ -169,15 +169,15 @@ def orthogonal(
     """Keep a matrix, or a batch of them, orthogonal.
 
     Args:
-        module: the layer, which is changed and returned.
-        name: which parameter. Wide matrices get orthonormal rows, others orthonormal columns.
+        module: the layer, which is modified and returned.
+        name: the parameter. Wide matrices get orthonormal rows, others orthonormal columns.
         orthogonal_map: "matrix_exp", "cayley" or "householder"; by default the first for square
             matrices, the last for others.
-        use_trivialization: map around the matrix as it was last assigned, which makes training
-            easier and takes another n x n matrix of memory.
+        use_trivialization: map around the last assigned matrix, which makes training easier but
+            needs memory for another n x n matrix.
 
     Raises:
-        ValueError: no such tensor, one of fewer than two dimensions, or an unknown map.
+        ValueError: no such tensor, fewer than two dimensions, or an unknown map.
 
     Example:
         >>> import pygrad
@@ -214,7 +214,7 @@ def _tensor_of(module: Module, name: str) -> Tensor:
 
 
 class _WeightNorm(Module):
-    """The weight from its lengths g and its directions v."""
+    """The weight from its lengths g and directions v."""
 
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
@@ -233,13 +233,13 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Make a weight from its lengths, ``original0``, and its directions, ``original1``.
+    """Compute a weight from its lengths, ``original0``, and its directions, ``original1``.
 
-    State dicts with the names of the older ``nn.utils.weight_norm`` are read too.
+    State dicts with the names of the older ``nn.utils.weight_norm`` can be loaded.
 
     Args:
-        module: the layer, which is changed and returned.
-        name: which parameter.
+        module: the layer, which is modified and returned.
+        name: the parameter.
         dim: one length for each slice along this dimension; None: one for all.
 
     Example:
@@ -266,7 +266,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 class _SpectralNorm(Module):
-    """Divides a weight by its largest singular value, as power iterations find it."""
+    """Divides a weight by its largest singular value, estimated by power iteration."""
 
     _u: Tensor
     _v: Tensor
@@ -288,7 +288,7 @@ class _SpectralNorm(Module):
             )
         self.dim = dim % ndim
         self.eps = eps
-        if ndim > 1:  # a vector's only singular value is its length
+        if ndim > 1:  # a vector has its length as the only singular value
             self.n_power_iterations = n_power_iterations
             matrix = self._as_matrix(weight.detach())
             height, width = matrix.shape
@@ -306,7 +306,7 @@ class _SpectralNorm(Module):
 
     @no_grad()
     def _iterate(self, matrix: Tensor, times: int) -> None:
-        """Improve the two vectors, in place: copies of the module may share them."""
+        """Update the two vectors in place, since copies of the module may share them."""
         for _ in range(times):
             self._u.copy_(self._normalised(matrix.mv(self._v)))
             self._v.copy_(self._normalised(matrix.mH.mv(self._u)))
@@ -317,13 +317,13 @@ class _SpectralNorm(Module):
         matrix = self._as_matrix(weight)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
-        # Copies, as the next call changes the vectors and this one's graph keeps them.
+        # Copies, since the next call changes the vectors, and this call's graph keeps them.
         u, v = self._u.clone(), self._v.clone()
         made: Tensor = weight / u.vdot(matrix.mv(v))
         return made
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """The value itself."""
+        """Returns the value unchanged."""
         return value
 
 
@@ -337,12 +337,13 @@ def spectral_norm(
     """Divide a weight by its largest singular value.
 
     Args:
-        module: the layer, which is changed and returned.
-        name: which parameter.
-        n_power_iterations: how often the singular vectors are improved, each time the weight is
-            computed in training.
-        eps: the least length that is divided by.
-        dim: along which slices are rows of a matrix; by default 0, of transposed convolutions 1.
+        module: the layer, which is modified and returned.
+        name: the parameter.
+        n_power_iterations: the number of power iterations at each computation of the weight in
+            training.
+        eps: the least length to divide by.
+        dim: the dimension whose slices are the rows of a matrix; by default 0, for transposed
+            convolutions 1.
 
     Raises:
         ValueError: there is no such tensor, or no power iterations.

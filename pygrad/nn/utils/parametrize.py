@@ -1,8 +1,8 @@
-"""Parameters as functions of others: ``module.weight`` is computed each time it is asked for.
+"""Parametrized tensors: ``module.weight`` is computed from other tensors at each access.
 
-A parametrized module is of a class of its own, made for it from its former one, in which each
-parametrized name is a property. ``module.parametrizations[name]`` holds the functions and, as
-``original`` or ``original0``, ``original1``, ..., the tensors that an optimizer changes.
+A parametrized module gets a new class, derived from its former one, with a property for each
+parametrized name. ``module.parametrizations[name]`` holds the functions and, as ``original`` or
+``original0``, ``original1``, ..., the tensors that an optimizer changes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNLESS = "unless the `unsafe` flag is enabled"
 
 
 class _Cache:
-    """The values that have been computed since the outermost :func:`cached` was entered."""
+    """The values computed since the outermost :func:`cached` was entered."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -45,7 +45,7 @@ _cache = _Cache()
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """A scope in which each parametrized tensor is computed once, when it is first asked for.
+    """A scope in which each parametrized tensor is computed once, at its first access.
 
     Example:
         >>> import pygrad
@@ -67,16 +67,17 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The functions of one parametrized tensor, applied in order, and what they are applied to.
+    """The functions of one parametrized tensor, applied in order, and the original tensors.
 
     Args:
-        modules: the functions. Those with a ``right_inverse`` make the originals from the tensor.
-        original: the tensor or parameter, which becomes the original if there is one only.
-        unsafe: do not check that the result has the dtype and the shape of ``original``.
+        modules: the functions. Functions with a ``right_inverse`` compute the originals from the
+            tensor.
+        original: the tensor or parameter, which becomes the original if there is only one.
+        unsafe: do not check that the result keeps the dtype and the shape of ``original``.
 
     Raises:
-        ValueError: no functions; ``right_inverse`` gives no tensors, or ones of another dtype;
-            the result has another dtype or shape.
+        ValueError: no functions; ``right_inverse`` returns other objects than tensors, or another
+            dtype; the result has another dtype or shape.
     """
 
     original: Tensor
@@ -150,11 +151,11 @@ class ParametrizationList(ModuleList):
                 )
 
     def right_inverse(self, value: Tensor) -> None:
-        """Change the originals so that the result becomes ``value``, as assigning to it does.
+        """Set the originals so that the result becomes ``value``, as an assignment does.
 
         Raises:
-            RuntimeError: one of the functions has no ``right_inverse``.
-            ValueError: what they give does not fit the originals.
+            RuntimeError: a function has no ``right_inverse``.
+            ValueError: the results of ``right_inverse`` do not match the originals.
         """
         given: Any = value
         with pygrad.no_grad():
@@ -220,7 +221,7 @@ def _register(module: Module, name: str, tensor: Tensor) -> None:
 
 
 def _overwrite(target: Tensor, value: Tensor) -> None:
-    """Give the target the value's storage and shape; the target stays the object that it is."""
+    """Give the target the value's storage and shape; the target stays the same object."""
     with pygrad.no_grad():
         target.set_(value)
 
@@ -234,7 +235,7 @@ def _require_tensor(value: object) -> None:
 
 
 def _deepcopy_with_class(self: Any, memo: dict[int, Any]) -> Any:
-    """A copy of the same class: what the default one does through ``__getstate__``."""
+    """A deep copy of the same class; the default one would call ``__getstate__``."""
     if id(self) in memo:
         return memo[id(self)]
     made = memo[id(self)] = object.__new__(type(self))
@@ -283,15 +284,15 @@ def _give_property(module: Module, name: str) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Make a parameter or buffer of a module the result of a function, itself a module.
+    """Compute a parameter or buffer of a module by a function, which is itself a module.
 
     Args:
-        module: what has the tensor. It is changed, its class too, and returned.
-        tensor_name: an attribute, which may be parametrized already: the functions are applied
-            one after the other.
-        parametrization: its ``forward`` takes the original and gives the tensor; its
-            ``right_inverse``, if it has one, gives the original of a tensor, or several.
-        unsafe: permit that dtype and shape change.
+        module: the owner of the tensor. It is modified, including its class, and returned.
+        tensor_name: the attribute, which may be parametrized already; the functions are then
+            applied in order.
+        parametrization: its ``forward`` maps the original to the tensor; its ``right_inverse``, if
+            any, maps a tensor to the original, or to several.
+        unsafe: allow changes of dtype and shape.
 
     Raises:
         ValueError: there is no such tensor, or the function changes dtype or shape.
@@ -318,7 +319,7 @@ def register_parametrization(
         functions.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
         original = getattr(module, tensor_name)
-        # Before anything of the module changes, as this may raise.
+        # Before the module is modified, since this may raise.
         functions = ParametrizationList([parametrization], original, unsafe=unsafe)
         delattr(module, tensor_name)
         if not is_parametrized(module):
@@ -335,7 +336,7 @@ def register_parametrization(
 
 
 def _check_further(module: Module, name: str, function: Any) -> None:
-    """Whether one more function gives, and takes back, what the tensor is now."""
+    """Raises unless a further function, and its inverse, preserve the tensor's dtype and shape."""
     present = getattr(module, name)
     result = function(present)
     _require_tensor(result)
@@ -368,7 +369,7 @@ def _check_further(module: Module, name: str, function: Any) -> None:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module has parametrized tensors, or that one.
+    """Whether a module has any parametrized tensor, or the named one.
 
     Example:
         >>> import pygrad
@@ -386,16 +387,17 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
-    """Make a parametrized tensor a parameter or buffer again.
+    """Turn a parametrized tensor into a parameter or buffer again.
 
     Args:
-        module: what has it; it is changed and returned. With the last one it gets its class back.
-        tensor_name: which one.
-        leave_parametrized: keep the value as it is; otherwise that of the original.
+        module: the owner, which is modified and returned. After the last removal it has its class
+            back.
+        tensor_name: the name of the tensor.
+        leave_parametrized: keep the current value; otherwise the original's.
 
     Raises:
-        ValueError: the tensor is not parametrized, or has several originals, of which none can
-            be left.
+        ValueError: the tensor is not parametrized, or it has several originals and
+            ``leave_parametrized`` is False.
 
     Example:
         >>> import pygrad
@@ -431,7 +433,7 @@ def remove_parametrizations(
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class of a module, or what it was before the module was parametrized.
+    """The class of a module before any parametrization.
 
     Example:
         >>> import pygrad
@@ -446,12 +448,12 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Parametrize a module as another one is, with its functions and originals.
+    """Parametrize a module like another one, with its functions and originals.
 
     Args:
-        from_module: the other; if it is not parametrized, nothing happens.
-        to_module: what is changed, and returned; tensors that it lacks are made.
-        tensor_name: only this one; by default all.
+        from_module: the other module; if it is not parametrized, nothing happens.
+        to_module: the module to modify and return; missing tensors are made.
+        tensor_name: the only tensor to transfer; by default all.
     """
     if not is_parametrized(from_module):
         return to_module

@@ -1,7 +1,7 @@
-"""Weights without some of their elements, which a mask sets to zero: PyTorch's pruning.
+"""Pruning of weights: a mask sets some elements to zero.
 
-A pruned parameter ``weight`` becomes ``weight_orig``; beside it stands the buffer ``weight_mask``,
-and before each call of the layer ``weight`` is made anew as their product.
+A pruned parameter ``weight`` becomes ``weight_orig``, with a buffer ``weight_mask``. Before each
+call of the layer ``weight`` is recomputed as their product.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def _hook_on(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
 
 
 class BasePruningMethod:
-    """The hook that prunes. A way of one's own defines ``compute_mask``.
+    """The base class of pruning hooks. Subclasses define ``compute_mask``.
 
     Attributes:
-        PRUNING_TYPE: "unstructured" if it prunes elements, "structured" if slices along ``dim``,
-            "global" if it looks at those that are pruned already too.
+        PRUNING_TYPE: "unstructured" for elements, "structured" for slices along ``dim``, "global"
+            for methods that also see pruned elements.
 
     Example:
         >>> import pygrad
@@ -74,11 +74,11 @@ class BasePruningMethod:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask for elements as important as `t` says, of which some are pruned already."""
+        """The new mask, from scores `t` and the mask so far."""
         raise NotImplementedError
 
     def apply_mask(self, module: Module) -> Tensor:
-        """The parameter with its mask."""
+        """The product of the parameter and its mask."""
         name = self._tensor_name
         original = getattr(module, name + "_orig")
         masked: Tensor = getattr(module, name + "_mask").to(dtype=original.dtype) * original
@@ -93,7 +93,7 @@ class BasePruningMethod:
         importance_scores: Tensor | None = None,
         **kwargs: Any,
     ) -> BasePruningMethod:
-        """Prune a parameter, or one that is pruned still more; the hook that does it."""
+        """Prune a parameter, or prune it further; returns the hook."""
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
         found = _hook_on(module, name)
@@ -125,13 +125,13 @@ class BasePruningMethod:
         default_mask: Tensor | None = None,
         importance_scores: Tensor | None = None,
     ) -> Tensor:
-        """A tensor with elements set to zero, without a layer."""
+        """Prunes a tensor without a layer: returns it with elements set to zero."""
         scores = t if importance_scores is None else importance_scores
         mask = pygrad.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, mask)
 
     def remove(self, module: Module) -> None:
-        """Make the parameter, as it is now, a parameter again."""
+        """Make the pruned value a parameter again."""
         name = self._tensor_name
         weight = self.apply_mask(module)
         original: Any = module._parameters.pop(name + "_orig")
@@ -142,7 +142,7 @@ class BasePruningMethod:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several ways to prune one parameter, one after the other.
+    """Several pruning methods for one parameter, applied in order.
 
     Example:
         >>> import pygrad
@@ -161,7 +161,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod | None) -> None:
-        """Add one for the same parameter."""
+        """Add a method for the same parameter."""
         if method is None:
             return
         if not isinstance(method, BasePruningMethod):
@@ -264,7 +264,7 @@ class _ByAmount(BasePruningMethod):
 
 
 class _OfElements(_ByAmount):
-    """The elements that are first by some order."""
+    """The base class of methods that prune the first elements in some order."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -280,10 +280,10 @@ class _OfElements(_ByAmount):
 
 
 class RandomUnstructured(_OfElements):
-    """Elements at random.
+    """Prunes random elements.
 
     Args:
-        amount: how many, or which part of them if it is a float.
+        amount: the number of elements, or a fraction if it is a float.
 
     Example:
         >>> import pygrad
@@ -296,10 +296,10 @@ class RandomUnstructured(_OfElements):
 
 
 class L1Unstructured(_OfElements):
-    """The smallest elements.
+    """Prunes the elements of smallest absolute value.
 
     Args:
-        amount: how many, or which part of them if it is a float.
+        amount: the number of elements, or a fraction if it is a float.
 
     Example:
         >>> import pygrad
@@ -312,7 +312,7 @@ class L1Unstructured(_OfElements):
 
 
 class _OfSlices(_ByAmount):
-    """Slices along a dimension."""
+    """The base class of methods that prune slices along a dimension."""
 
     PRUNING_TYPE = "structured"
 
@@ -327,7 +327,7 @@ class _OfSlices(_ByAmount):
         """The mask.
 
         Raises:
-            ValueError: a vector. IndexError: a dimension that is not there.
+            ValueError: the tensor is a vector. IndexError: it has no such dimension.
         """
         if t.dim() <= 1:
             raise ValueError(
@@ -346,10 +346,10 @@ class _OfSlices(_ByAmount):
 
 
 class RandomStructured(_OfSlices):
-    """Slices along a dimension, at random.
+    """Prunes random slices along a dimension.
 
     Args:
-        amount: how many, or which part of them if it is a float.
+        amount: the number of slices, or a fraction if it is a float.
         dim: the dimension.
 
     Example:
@@ -364,11 +364,11 @@ class RandomStructured(_OfSlices):
 
 
 class LnStructured(_OfSlices):
-    """The slices along a dimension that have the least norm.
+    """Prunes the slices of least norm along a dimension.
 
     Args:
-        amount: how many, or which part of them if it is a float.
-        n: which norm, as of :func:`pygrad.norm`.
+        amount: the number of slices, or a fraction if it is a float.
+        n: the order of the norm, see :func:`pygrad.norm`.
         dim: the dimension.
 
     Example:
@@ -388,13 +388,13 @@ class LnStructured(_OfSlices):
 
 
 def identity(module: T, name: str) -> T:
-    """Give a parameter a mask that prunes nothing; the layer."""
+    """Give a parameter a mask that prunes nothing; returns the layer."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: T, name: str, amount: Any) -> T:
-    """Prune elements of a parameter at random: so many, or such a part; the layer."""
+    """Prune a number or a fraction of a parameter's elements at random; returns the layer."""
     RandomUnstructured.apply(module, name, amount=amount)
     return module
 
@@ -402,13 +402,15 @@ def random_unstructured(module: T, name: str, amount: Any) -> T:
 def l1_unstructured(
     module: T, name: str, amount: Any, importance_scores: Tensor | None = None
 ) -> T:
-    """Prune the smallest elements of a parameter, or those of the least scores; the layer."""
+    """Prune the elements of a parameter with the least absolute values or scores; returns the
+    layer.
+    """
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: T, name: str, amount: Any, dim: int) -> T:
-    """Prune slices of a parameter along a dimension at random; the layer."""
+    """Prune slices of a parameter along a dimension at random; returns the layer."""
     RandomStructured.apply(module, name, amount=amount, dim=dim)
     return module
 
@@ -421,7 +423,7 @@ def ln_structured(
     dim: int,
     importance_scores: Tensor | None = None,
 ) -> T:
-    """Prune the slices of a parameter along a dimension that have the least norm; the layer."""
+    """Prune the slices of a parameter with the least norm along a dimension; returns the layer."""
     LnStructured.apply(
         module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores
     )
@@ -429,7 +431,7 @@ def ln_structured(
 
 
 def custom_from_mask(module: T, name: str, mask: Tensor) -> T:
-    """Prune the elements of a parameter where a mask is 0; the layer."""
+    """Prune the elements of a parameter where a mask is 0; returns the layer."""
     CustomFromMask.apply(module, name, mask=mask)
     return module
 
@@ -440,16 +442,17 @@ def global_unstructured(
     importance_scores: Any = None,
     **kwargs: Any,
 ) -> None:
-    """Prune parameters of several layers as if they were one.
+    """Prune the parameters of several layers as a single one.
 
     Args:
-        parameters: pairs of a layer and a name.
-        pruning_method: a class of the unstructured kind.
-        importance_scores: (layer, name) -> how important its elements are; else their values say.
-        kwargs: for that class.
+        parameters: pairs of a layer and a parameter name.
+        pruning_method: a class of type "unstructured".
+        importance_scores: a dict from (layer, name) to scores; by default the values are the
+            scores.
+        kwargs: arguments of that class.
 
     Raises:
-        TypeError: a class of another kind.
+        TypeError: a class of another type.
 
     Example:
         >>> import pygrad
@@ -489,10 +492,10 @@ def global_unstructured(
 
 
 def remove(module: T, name: str) -> T:
-    """Make a pruned parameter, as it is now, a parameter again.
+    """Make the pruned value a parameter again.
 
     Raises:
-        ValueError: it is not pruned.
+        ValueError: the parameter is not pruned.
 
     Example:
         >>> import pygrad
@@ -513,7 +516,7 @@ def remove(module: T, name: str) -> T:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module, or of one within, is pruned.
+    """Whether any parameter of the module or of a submodule is pruned.
 
     Example:
         >>> import pygrad

@@ -1,4 +1,4 @@
-"""Sequences of different lengths in one tensor: padded, or packed step by step without padding."""
+"""Sequences of different lengths in one tensor: padded, or packed by steps without padding."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _Packed.__name__ = "PackedSequence"
 
 
 class PackedSequence(_Packed):
-    """Sequences step by step: of each step, the entries of all sequences that reach it.
+    """Packed sequences: for each step, the entries of all sequences that reach it.
 
     Args:
-        data: (entries, *), those of the first step first.
-        batch_sizes: how many sequences reach each step, int64.
-        sorted_indices: which sequence each row is, if they were sorted by length.
-        unsorted_indices: its inverse, found if not given.
+        data: (entries, *), in the order of steps.
+        batch_sizes: the number of sequences that reach each step, int64.
+        sorted_indices: the sequence of each row, if they were sorted by length.
+        unsorted_indices: the inverse permutation, computed if not given.
 
     Example:
         >>> import pygrad
@@ -70,39 +70,39 @@ class PackedSequence(_Packed):
         return PackedSequence(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With data of another dtype; this very object if that changes nothing."""
+        """Converts the data; returns this object if that changes nothing."""
         return self._with(self.data.to(*args, **kwargs))
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Calls `to` with the arguments, if there are any. Every tensor is on the CPU."""
+        """Calls `to` if there are arguments. Every tensor is on the CPU."""
         return self.to(*args, **kwargs) if args or kwargs else self
 
     def double(self) -> PackedSequence:
-        """With data of float64."""
+        """Converts the data to float64."""
         return self.to(dtype=pygrad.float64)
 
     def float(self) -> PackedSequence:
-        """With data of float32."""
+        """Converts the data to float32."""
         return self.to(dtype=pygrad.float32)
 
     def long(self) -> PackedSequence:
-        """With data of int64."""
+        """Converts the data to int64."""
         return self.to(dtype=pygrad.int64)
 
     def int(self) -> PackedSequence:
-        """With data of int32."""
+        """Converts the data to int32."""
         return self.to(dtype=pygrad.int32)
 
     def short(self) -> PackedSequence:
-        """With data of int16."""
+        """Converts the data to int16."""
         return self.to(dtype=pygrad.int16)
 
     def char(self) -> PackedSequence:
-        """With data of int8."""
+        """Converts the data to int8."""
         return self.to(dtype=pygrad.int8)
 
     def byte(self) -> PackedSequence:
-        """With data of uint8."""
+        """Converts the data to uint8."""
         return self.to(dtype=pygrad.uint8)
 
     @property
@@ -143,12 +143,12 @@ def pack_padded_sequence(
 
     Args:
         input: (T, B, *), or (B, T, *) if `batch_first`.
-        lengths: of each sequence, at least 1.
-        batch_first: batches stand before time.
-        enforce_sorted: refuse sequences that are not sorted, the longest first; else sort them.
+        lengths: the length of each sequence, at least 1.
+        batch_first: the batch is the first dimension.
+        enforce_sorted: refuse sequences not sorted by decreasing length; else sort them.
 
     Raises:
-        RuntimeError: lengths that do not fit, or are not sorted.
+        RuntimeError: lengths that do not match, or are not sorted.
 
     Example:
         >>> import pygrad
@@ -198,12 +198,12 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The sequences padded, in the order in which they were before they were sorted, and lengths.
+    """Pads packed sequences; returns them in their original order, and their lengths.
 
     Args:
         sequence: packed sequences.
-        batch_first: give (B, T, *) instead of (T, B, *).
-        padding_value: what stands after the end of a sequence.
+        batch_first: return (B, T, *) instead of (T, B, *).
+        padding_value: the value after the end of a sequence.
         total_length: pad to this T.
 
     Raises:
@@ -238,7 +238,7 @@ def pad_packed_sequence(
 
 
 def _filled(rows: Tensor, count: int, value: float) -> Tensor:
-    """Rows of a value after the others, up to a count."""
+    """Appends rows of a value up to a count."""
     missing = count - rows.size(0)
     if not missing:
         return rows
@@ -251,16 +251,16 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences (L, *) of different lengths as one tensor.
+    """Joins sequences (L, *) of different lengths in one padded tensor.
 
     Args:
-        sequences: tensors that differ in their first size at most.
-        batch_first: give (B, T, *) instead of (T, B, *).
-        padding_value: what fills the shorter ones up.
+        sequences: tensors that may differ in their first size.
+        batch_first: return (B, T, *) instead of (T, B, *).
+        padding_value: the value of the padding.
         padding_side: "right" or "left".
 
     Raises:
-        RuntimeError: no sequences, or sizes that do not fit.
+        RuntimeError: no sequences, or incompatible sizes.
 
     Example:
         >>> import pygrad
@@ -296,7 +296,7 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """The sequences of a padded tensor, by their lengths.
+    """Splits a padded tensor into its sequences, by their lengths.
 
     Example:
         >>> import pygrad
@@ -322,7 +322,7 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that were packed.
+    """Unpacks the sequences.
 
     Example:
         >>> import pygrad
@@ -343,10 +343,9 @@ def run_steps(
     advance: Callable[[Tensor, State], State],
     backwards: bool,
 ) -> tuple[Tensor, State]:
-    """A recurrent layer over packed steps: all outputs, and each sequence's last state.
+    """Runs a recurrent layer over packed steps: all outputs, and each sequence's last state.
 
-    Forwards, rows leave the state when their sequence ends; backwards, they come in where it
-    begins.
+    Forwards, rows leave the state at the end of their sequence; backwards, they enter it there.
     """
     outputs = []
     if backwards:

@@ -1,4 +1,4 @@
-"""Weights divided by their largest singular value, which power iterations follow."""
+"""Division of weights by their largest singular value, estimated by power iteration."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class SpectralNorm:
         return rows.reshape(rows.size(0), -1)
 
     def normalised(self, vector: Tensor) -> Tensor:
-        """A vector of length one."""
+        """The vector divided by its length."""
         return F.normalize(vector, dim=0, eps=self.eps)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """The weight over its norm as the two vectors see it, which are improved first."""
+        """The weight divided by its norm, which the two vectors estimate; updates them first."""
         weight = getattr(module, self.name + "_orig")
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
         matrix = self.matrix(weight)
@@ -61,7 +61,7 @@ class SpectralNorm:
 
 
 class SpectralNormStateDictHook:
-    """Notes in the metadata of a state dict that it has both vectors."""
+    """Records in the metadata of a state dict that it has both vectors."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -71,8 +71,8 @@ class SpectralNormStateDictHook:
 
 
 class SpectralNormLoadStateDictPreHook:
-    """Gives a state dict from before PyTorch 1.1 the second vector, which it did not have: that for
-    which the first one gives the norm by which the weight was divided.
+    """Adds the missing second vector to a state dict from before PyTorch 1.1: the vector for which
+    the first one gives the norm by which the weight was divided.
     """
 
     def __init__(self, fn: SpectralNorm) -> None:
@@ -118,14 +118,15 @@ def spectral_norm(
     """Divide a weight by its largest singular value, before each call of the layer.
 
     Args:
-        module: the layer, which is changed and returned.
-        name: which parameter; it becomes ``weight_orig``.
-        n_power_iterations: how often the singular vectors are improved in a call in training.
-        eps: added to lengths that are divided by.
-        dim: along which slices are rows of a matrix; by default 0, of transposed convolutions 1.
+        module: the layer, which is modified and returned.
+        name: the parameter, which becomes ``weight_orig``.
+        n_power_iterations: the number of power iterations per call in training.
+        eps: added to lengths before divisions.
+        dim: the dimension whose slices are the rows of a matrix; by default 0, for transposed
+            convolutions 1.
 
     Raises:
-        RuntimeError: it was done before.
+        RuntimeError: the parameter already has the hook.
         ValueError: no power iterations.
 
     Example:
@@ -162,10 +163,10 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: T, name: str = "weight") -> T:
-    """Make the weight, as it is now, a parameter again.
+    """Make the current weight a parameter again.
 
     Raises:
-        ValueError: the weight is none of :func:`spectral_norm`.
+        ValueError: the weight has no hook of :func:`spectral_norm`.
 
     Example:
         >>> import pygrad

@@ -1,4 +1,4 @@
-"""Calling a module with other parameters and buffers than its own."""
+"""Calls of a module with replaced parameters and buffers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["functional_call"]
 
 
 def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
-    """The dict and key where each parameter and buffer stands, by its full name."""
+    """The dict and the key of each parameter and buffer, by full name."""
     found = {}
     for prefix, owner in module.named_modules(remove_duplicate=False):
         for table in (owner._parameters, owner._buffers):
@@ -56,7 +56,7 @@ _MISSING: Final = object()
 
 
 def _owner(module: Module, path: str) -> tuple[Module, str]:
-    """The module that has what a full name names, and its own name for that."""
+    """The owner of a full name, and the last part of the name."""
     *names, last = path.split(".")
     for name in names:
         if not hasattr(module, name):
@@ -68,8 +68,8 @@ def _owner(module: Module, path: str) -> tuple[Module, str]:
 
 
 def _swap(owner: Module, name: str, value: Any) -> Any:
-    """Puts a tensor, None or nothing at all where a parameter, buffer or attribute stands, which it
-    returns.
+    """Replaces a parameter, buffer or attribute by a tensor, None or nothing; returns the former
+    value.
     """
     if value is not None and value is not _MISSING and not isinstance(value, Tensor):
         raise TypeError(f"{value} is not an instance of torch.Tensor")
@@ -170,7 +170,7 @@ def _reparametrize_module(
 
 
 _functional_call = call_with
-"""PyTorch's own name for it."""
+"""PyTorch's name of the function."""
 
 
 def functional_call(
@@ -182,7 +182,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """:func:`pygrad.func.functional_call` by its old name, which PyTorch deprecates.
+    """The old name of :func:`pygrad.func.functional_call`, which PyTorch deprecates.
 
     Example:
         >>> import pygrad, warnings

@@ -1,4 +1,4 @@
-"""Weights as a length times a direction, recomputed before each call of a layer."""
+"""Weights as length times direction, recomputed before each call of a layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T", bound=Module)
 
 
 def _lengths(v: Tensor, dim: int | None) -> Tensor:
-    """The norm of each slice along a dimension, which stays; of all, for None."""
+    """The norm of each slice along a dimension, which is kept; the total norm for None."""
     if dim is None:
         return v.norm()
     sizes = [1] * v.dim()
@@ -53,12 +53,12 @@ def weight_norm(module: T, name: str = "weight", dim: int | None = 0) -> T:
     """Replace a weight by its direction ``weight_v`` and its lengths ``weight_g``.
 
     Args:
-        module: the layer, which is changed and returned.
-        name: which parameter.
+        module: the layer, which is modified and returned.
+        name: the parameter.
         dim: one length for each slice along this dimension; None: one for all.
 
     Raises:
-        RuntimeError: it was done before.
+        RuntimeError: the parameter already has the hook.
 
     Example:
         >>> import pygrad, warnings
@@ -95,7 +95,7 @@ def remove_weight_norm(module: T, name: str = "weight") -> T:
     """Make the weight a parameter again.
 
     Raises:
-        ValueError: the weight is none of :func:`weight_norm`.
+        ValueError: the weight has no hook of :func:`weight_norm`.
 
     Example:
         >>> import pygrad, warnings
