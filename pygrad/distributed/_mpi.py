@@ -38,7 +38,7 @@ _ENDED: Final = "has ended"
 """Sent at a regular end of the process, perhaps long after it left its group."""
 _FATES: Final = {"alive": "", "left": _ENDED, "died": "has died"}
 _FAREWELL: Final = 3.0
-"""Seconds that a process which gives up gives the others to report their own errors."""
+"""Seconds that a process which gives up waits, so that the others can report their errors."""
 
 
 def load() -> Any:

@@ -1,4 +1,4 @@
-"""How tensors are sent between processes: by value."""
+"""Sending of tensors between processes, by value."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _TOLERANCES: dict[Any, tuple[float, float]] = {
     complex128: (1e-7, 1e-7),
 }
 """dtype -> (rtol, atol); any other type must be equal."""
-_BARE = {uint16, uint32, uint64}  # which have no common type with others
+_BARE = {uint16, uint32, uint64}  # these have no common type with other dtypes
 _f = _ops.SPACES["torch"]
 
 

@@ -32,7 +32,7 @@ class Place:
 
 @dataclass
 class Outcome:
-    """How a worker's call of the training function ended."""
+    """The outcome of a worker's call of the training function."""
 
     value: Any = None
     error: Exception | None = None
