@@ -111,7 +111,7 @@ def irecv(
 
 
 def _probe(group: ProcessGroup, tag: int, found: list[int]) -> Callable[[], bool]:
-    """Whether a message with a tag has arrived; records its sender."""
+    """Makes a poll for a message with a tag. The poll records the sender in `found`."""
 
     def poll() -> bool:
         peer = group._channel.probe(tag)

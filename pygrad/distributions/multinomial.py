@@ -23,7 +23,7 @@ class Multinomial(Classes):
     Args:
         total_count: the number of draws.
         probs: probabilities of the classes, (\\*batch, C).
-        logits: logarithms of the weights; one of the two is given.
+        logits: logarithms of the probabilities; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:

@@ -67,7 +67,7 @@ class RelaxedOneHotCategorical(Relaxed):
     Args:
         temperature: a tensor.
         probs: probabilities, (\\*batch, C).
-        logits: logarithms of the weights; one of the two is given.
+        logits: logarithms of the probabilities; one of the two is given.
         validate_args: check parameters and values.
 
     Raises:

@@ -45,7 +45,7 @@ def of_class(cls: type[BuiltinOptimizer], states: dict[str, str]) -> Step:
 
     Args:
         cls: the optimizer.
-        states: the keys of the state that the lists after parameters and gradients hold.
+        states: the state's key for each list after parameters and gradients.
     """
 
     def step(lists: list[list[Any]], options: dict[str, Any]) -> None:

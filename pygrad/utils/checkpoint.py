@@ -60,7 +60,7 @@ class CheckpointError(RuntimeError):
 
 
 class DefaultDeviceType:
-    """The device whose random state is also kept: always the CPU."""
+    """The name of a device whose random state is kept besides the CPU's. pygrad has none."""
 
     _default_device_type: str | None = None
 

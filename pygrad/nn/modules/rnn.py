@@ -256,7 +256,7 @@ class RNNBase(Module):
         return packed._with(output), last if self.mode == "LSTM" else last[0]
 
     def _states(self, x: Tensor, hx: Any, batched: bool, batch: int = -1) -> State:
-        """The default initial states, (layers * directions, batch, features) each."""
+        """The initial states, (layers * directions, batch, features) each; by default zeros."""
         packed = batch >= 0
         batch = batch if packed else x.size(1)
         sizes = [self._output_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
