@@ -277,6 +277,7 @@ def test_accumulation_is_in_place_without_create_graph() -> None:
     assert kept.tolist() == [4.0, 8.0]
 
 
+@pytest.mark.filterwarnings("ignore:Using backward")  # once a process
 def test_accumulation_is_out_of_place_under_create_graph() -> None:
     x = leaf(1.0, 2.0)
     (x * x).sum().backward(create_graph=True)

@@ -1,19 +1,38 @@
 /* The numbers among a node's fields: the count of numbers that a field takes, and the host's kind
- * of a Scalar that is kept as a double. NodeType in graph.h describes the letters. */
+ * of a Scalar that is kept as a double. See FIELD_KINDS in graph.h. */
 #include <string.h>
 
 #include "call/schema.h"
 #include "tape/graph.h"
 
-int node_width(const Node *n, const char *field, int at) {
-  char letter = field[1];
-  if (letter == 'l') return at < n->n_numbers ? 1 + (int)n->numbers[at].i : 1;
-  if (letter == 't') return strcspn(field, ",") < strcspn(field, " ");
-  if (letter >= '1' && letter <= '9') return letter - '0';
-  if (letter == 'd' || letter == 'D') return 3;
-  return letter == 'r'                                     ? n->n_numbers - at
-         : letter == 's' || letter == 'n' || letter == 'F' ? 0
-                                                           : 1;
+Field field_of(const char *field) {
+  static const char *const words[] = {
+#define X(KIND, word, value) word,
+      FIELD_KINDS(X)
+#undef X
+  };
+  Field f = {FIELD_NONE, 0, field + strcspn(field, "= ")};
+  if (*f.texts == '=') f.texts++;
+  size_t length = strcspn(++field, "0123456789= |");
+  for (int i = 0; i < FIELD_NONE; i++)
+    if (strlen(words[i]) == length && strncmp(field, words[i], length) == 0) f.kind = (FieldKind)i;
+  if (field[length] >= '0' && field[length] <= '9') f.count = field[length] - '0';
+  return f;
+}
+
+int field_width(const Node *n, const Field *f, int at) {
+  switch (f->kind) {
+    case FIELD_INTS: return f->count ? f->count : at < n->n_numbers ? 1 + (int)n->numbers[at].i : 1;
+    case FIELD_TEXT: return strcspn(f->texts, ",") < strcspn(f->texts, " ");
+    case FIELD_WINDOW:
+    case FIELD_OPTIONAL_WINDOW: return 3;
+    case FIELD_REST: return n->n_numbers - at;
+    case FIELD_SIZES:
+    case FIELD_NUMEL:
+    case FIELD_FALSE:
+    case FIELD_NONE: return 0;
+    default: return 1;
+  }
 }
 
 /* Whether the word `name` ends at `end`. */
@@ -37,8 +56,9 @@ static int place_of_scalar(const Node *n, const char *name) {
     return -1;
   }
   for (field = strchr(start, ':'); field; field = strchr(field + 1, ':')) {
-    if (field[1] == 'x' && (!name || ends_with(start, field, name, length))) return at;
-    at += node_width(n, field, at);
+    Field f = field_of(field);
+    if (f.kind == FIELD_SCALAR && (!name || ends_with(start, field, name, length))) return at;
+    at += field_width(n, &f, at);
   }
   return -1;
 }

@@ -56,19 +56,42 @@ typedef void GradFn(Node *n, Tensor **g, Tensor **gi);
  * least one is not NULL). Returns NULL for zero. */
 typedef Tensor *TangentFn(Node *n, Tensor *const *t, int output_nr, Tensor *y);
 
+/* Kinds of fields of a node: X(KIND, word, the value that the host is shown). A digit after the word
+ * is a count, or the number of an input. */
+#define FIELD_KINDS(X)                                                                       \
+  X(INT, "int", "")                                                                          \
+  X(OPTIONAL_INT, "int?", "None if it is INT64_MAX")                                         \
+  X(NATURAL, "natural?", "an int, None if it is negative")                                   \
+  X(FLOAT, "float", "")                                                                      \
+  X(OPTIONAL_FLOAT, "float?", "None if it is 0")                                             \
+  X(BOOL, "bool", "")                                                                        \
+  X(FALSE, "false", "False; takes no number")                                                \
+  X(SCALAR, "scalar", "a number of the type that the host gave (ScalarKind)")                \
+  X(TEXT, "text",                                                                            \
+    "one of the texts behind =, as text=none,tanh; - is None. A single one takes no number") \
+  X(DIM, "dim", "the only dimension whose bit is set, or None")                              \
+  X(DIMS, "dims", "the dimensions whose bits are set")                                       \
+  X(INTS, "ints",                                                                            \
+    "a list behind its length; ints4: a list of 4, empty if it begins with INT64_MAX")       \
+  X(REST, "rest", "all remaining numbers as a list")                                         \
+  X(WINDOW, "window", "the last ones of three, as many as the node's first number says")     \
+  X(OPTIONAL_WINDOW, "window?", "the same, empty if the node's second number is 0")          \
+  X(SIZES, "sizes", "sizes0: the sizes of input 0; takes no number")                         \
+  X(NUMEL, "numel", "numel0: the number of elements of input 0; takes no number")
+typedef enum {
+#define X(KIND, word, value) FIELD_##KIND,
+  FIELD_KINDS(X)
+#undef X
+      FIELD_NONE /* a name without a kind, of no value */
+} FieldKind;
+
 typedef struct {
   const char *name; /* "MulBackward0" */
   GradFn *grad;
-  /* Names for node._saved_*: of the saved tensors, slot by slot, the last with * if it is all
-   * the rest, with # if it is a number of the host; then after | those of the numbers in order,
-   * each with a letter: i, f, b; x a Scalar, shown as what it was (ScalarKind); o an int, None if it is
-   * INT64_MAX (o-: if negative); e a float, None if 0; m dimensions as bits, M the only one of
-   * them; l a list after its length, a digit a list of so many, d of three the last so many as
-   * the node's first number says, each empty if it begins with INT64_MAX, D as d but empty if
-   * the second number is 0, r all the rest as a list; tnone,tanh one of these texts, - being
-   * None; and without a number of their own t and a single text, s0 the sizes, n0 the count of
-   * elements of input 0, F false. Those called - have no name. Or, after |, a schema: the
-   * arguments behind the first are floats (x). */
+  /* The names for node._saved_*. First those of the saved tensors, slot by slot: "other*" is a
+   * list of all the rest, "other#" a number of the host. Behind | those of the numbers in order,
+   * each with its kind, "dim:int" (FIELD_KINDS). What is called - has no name. Or, behind |, a
+   * schema, whose arguments after the first are floats and Scalars. */
   const char *fields;
   uint8_t each;         /* of NODE_EACH, NODE_SPARSE, NODE_PARTS */
   const char *in_place; /* the name for the in-place form, if it differs */
@@ -265,7 +288,15 @@ static inline void num_f(Node *n, int k, double v) {
 
 /* --- numbers of the host (fields.c) --- */
 /* The count of numbers of a field, the first being number `at`; `field` points at its colon. */
-int node_width(const Node *n, const char *field, int at);
+typedef struct {
+  FieldKind kind;
+  int count;         /* the digit after the word, or 0 */
+  const char *texts; /* of a FIELD_TEXT */
+} Field;
+/* The field whose name ends at a colon, which `field` points to. */
+Field field_of(const char *field);
+/* How many of the node's numbers the field takes; `at`: where they begin. */
+int field_width(const Node *n, const Field *f, int at);
 /* The host's type of a number that is kept as a double: SCALAR_BY_VALUE is an int if whole, else a
  * float. */
 typedef enum { SCALAR_BY_VALUE, SCALAR_FLOAT, SCALAR_BOOL, SCALAR_COMPLEX } ScalarKind;

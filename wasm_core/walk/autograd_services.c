@@ -435,6 +435,13 @@ Tensor *op_node_variable(Call *c) {
   return n ? n->variable : NULL;
 }
 
+/* Whether the field at a colon is one int. */
+static bool is_int(const char *field) {
+  FieldKind kind = field_of(field).kind;
+  return kind == FIELD_INT || kind == FIELD_OPTIONAL_INT || kind == FIELD_NATURAL ||
+         kind == FIELD_DIM;
+}
+
 /* The named fields of a node for the host, each "name:kind place ". Kinds: t a tensor, * all
  * tensors from this slot on, # a number kept as a tensor, i an integer shown as unsigned, x any
  * other number. Made from NodeType.fields, see graph.h. */
@@ -455,8 +462,7 @@ void op_node_fields(Call *c) {
       continue;
     }
     int length = (int)strcspn(at, " |*#:=,()");
-    char mark = at[length], kind = numbers
-                                       ? mark == ':' && strchr("ioM", at[length + 1]) ? 'i' : 'x'
+    char mark = at[length], kind = numbers ? mark == ':' && is_int(at + length) ? 'i' : 'x'
                                    : mark == '*' || mark == '#' ? mark
                                                                 : 't';
     if (!(numbers && schema) || wanted) {
@@ -553,7 +559,7 @@ static void ret_dims(Call *c, int64_t mask, bool list) {
   else if (n == 1) ret_int(c, dims[0]);
 }
 
-/* The k-th field after the | of a node's fields; NodeType in graph.h explains the letters. */
+/* The k-th field after the | of a node's fields; NodeType in graph.h explains the kinds. */
 static void ret_number(Call *c, const Node *n, int k) {
   int at = 0;
   const char *field = strchr(n->type->fields, '|');
@@ -562,35 +568,43 @@ static void ret_number(Call *c, const Node *n, int k) {
     if (k < n->n_numbers) ret_parameter(c, n, field, k);
     return;
   }
-  for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--)
-    at += node_width(n, field, at);
+  for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--) {
+    Field passed = field_of(field);
+    at += field_width(n, &passed, at);
+  }
   if (!field) return;
-  char letter = field[1];
-  int64_t width = node_width(n, field, at);
+  const Field f = field_of(field);
+  const int width = field_width(n, &f, at);
   if (at + width > n->n_numbers) return;
   const Number *v = n->numbers + at;
-  switch (letter) {
-    case 's':
-    case 'n': ret_sizes(c, n, field[2] - '0', letter == 'n'); break;
-    case 'F': ret_bool(c, false); break;
-    case 't': ret_choice(c, field + 2, width ? v->i : 0); break;
-    case 'l': ret_ints(c, (int)v->i, &v[1].i); break;
-    case 'r': ret_ints(c, (int)width, &v->i); break;
-    case 'd':
-    case 'D': ret_last(c, n, v, letter == 'd' || n->numbers[1].i); break;
-    case 'o':
-      if (field[2] == '-' ? v->i >= 0 : v->i != INT64_MAX) ret_int(c, v->i);
+  switch (f.kind) {
+    case FIELD_INT: ret_int(c, v->i); break;
+    case FIELD_OPTIONAL_INT:
+      if (v->i != INT64_MAX) ret_int(c, v->i);
       break;
-    case 'e':
+    case FIELD_NATURAL:
+      if (v->i >= 0) ret_int(c, v->i);
+      break;
+    case FIELD_FLOAT: ret_float(c, v->f); break;
+    case FIELD_OPTIONAL_FLOAT:
       if (v->f != 0) ret_float(c, v->f);
       break;
-    case 'b': ret_bool(c, v->i != 0); break;
-    case 'f': ret_float(c, v->f); break;
-    case 'x': ret_scalar(c, v->f, node_kind(n, at)); break;
-    case 'i': ret_int(c, v->i); break;
-    case 'm':
-    case 'M': ret_dims(c, v->i, letter == 'm'); break;
-    default: ret_list(c, width, v); /* a digit */
+    case FIELD_BOOL: ret_bool(c, v->i != 0); break;
+    case FIELD_FALSE: ret_bool(c, false); break;
+    case FIELD_SCALAR: ret_scalar(c, v->f, node_kind(n, at)); break;
+    case FIELD_TEXT: ret_choice(c, f.texts, width ? v->i : 0); break;
+    case FIELD_DIM:
+    case FIELD_DIMS: ret_dims(c, v->i, f.kind == FIELD_DIMS); break;
+    case FIELD_INTS:
+      if (f.count) ret_list(c, width, v);
+      else ret_ints(c, (int)v->i, &v[1].i);
+      break;
+    case FIELD_REST: ret_ints(c, width, &v->i); break;
+    case FIELD_WINDOW:
+    case FIELD_OPTIONAL_WINDOW: ret_last(c, n, v, f.kind == FIELD_WINDOW || n->numbers[1].i); break;
+    case FIELD_SIZES:
+    case FIELD_NUMEL: ret_sizes(c, n, f.count, f.kind == FIELD_NUMEL); break;
+    case FIELD_NONE: break;
   }
 }
 

@@ -123,7 +123,7 @@ Tensor *t_dropout3d(Tensor *x, double p, bool training) {
 /* ------------------------------------------------------------ native_dropout */
 
 /* y = x mask / (1 - p), and so is the gradient. */
-GRAD(NativeDropoutBackward0, "result1 | p:f -:i")
+GRAD(NativeDropoutBackward0, "result1 | p:float -:int")
 {
   double p = n->numbers[1].i ? n->numbers[0].f : 0;
   if (g[0]) gi[0] = t_mul_f(t_mul(g[0], saved(n, 0)), p == 1 ? 0 : 1 / (1 - p));

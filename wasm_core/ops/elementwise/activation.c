@@ -69,7 +69,7 @@ Tensor *t_tanhshrink(Tensor *x) {
 }
 
 /* x' = g where x > 0, r g elsewhere: r is noise in training, else the mean of its bounds. */
-GRAD_OF(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b", false,
+GRAD_OF(RreluWithNoiseBackward0, "self noise | lower:float upper:float training:bool", false,
         "RreluWithNoiseBackward1") {
   Tensor *x = saved(n, 0), *noise = saved(n, 1);
   double slope = (n->numbers[0].f + n->numbers[1].f) / 2;
@@ -145,7 +145,7 @@ Tensor *t_prelu(Tensor *x, Tensor *w) {
 }
 
 /* y = a s(b), x = [a, b] along dim, s the sigmoid:  a' = g s(b),  b' = g a s(b) (1 - s(b)). */
-GRAD(GluBackward0, "self | dim:i")
+GRAD(GluBackward0, "self | dim:int")
 {
   Tensor *x = saved(n, 0);
   int64_t dim = n->numbers[0].i, half = x ? x->sizes[dim] / 2 : 0;

@@ -55,17 +55,17 @@ static void scaled_vjp(Node *n, Tensor *g, Tensor **gi, double sign) {
   if (needs(n, 0)) gi[0] = g;
   if (needs(n, 1)) gi[1] = alpha == 1 ? g : alpha == -1 ? t_neg(g) : t_mul_f(g, alpha);
 }
-GRAD_SPARSE(AddBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, 1); }
-GRAD_SPARSE(SubBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, -1); }
+GRAD_SPARSE(AddBackward0, "| alpha:scalar") { scaled_vjp(n, g[0], gi, 1); }
+GRAD_SPARSE(SubBackward0, "| alpha:scalar") { scaled_vjp(n, g[0], gi, -1); }
 /* y = b - alpha a, recorded as rsub(a, b); a number b has no edge. */
 static void rsub_vjp(Node *n, Tensor *g, Tensor **gi) {
   double alpha = n->numbers[0].f;
   if (needs(n, 0)) gi[0] = alpha == 1 ? t_neg(g) : t_mul_f(g, -alpha);
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = g;
 }
-GRAD(RsubBackward0, "| alpha:x")
+GRAD(RsubBackward0, "| alpha:scalar")
 { rsub_vjp(n, g[0], gi); }
-GRAD(RsubBackward1, "| alpha:x")
+GRAD(RsubBackward1, "| alpha:scalar")
 { rsub_vjp(n, g[0], gi); }
 
 typedef struct {
@@ -248,7 +248,7 @@ static void zero_vjp(Node *n, Tensor *g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++)
     if (needs(n, i)) gi[i] = t_zeros_like(g);
 }
-GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor")
+GRAD_EACH(DivBackward2, "self other | rounding_mode:text=trunc,floor")
 { zero_vjp(n, g[0], gi); }
 
 typedef struct {
@@ -276,7 +276,7 @@ Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
   SPARSE_GIVES(mode ? rounded_quotient_sparse(a, b, mode) : t_div(a, b), a, b);
   OP_ENTERED(t_div_mode, "div", a, b, mode);
   if (blocked(a, b) || !mode)
-    return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
+    return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:text=-");
   bool down = strcmp(mode, "floor") == 0;
   if (!down && strcmp(mode, "trunc") != 0)
     return fail(ERR_RUNTIME,
@@ -382,7 +382,7 @@ static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */
-GRAD_EACH(PowBackward0, "self | exponent:x")
+GRAD_EACH(PowBackward0, "self | exponent:scalar")
 {
   double k = n->numbers[0].f;
   gi[0] = k == 0 ? t_zeros_like(g[0])
@@ -920,7 +920,7 @@ static Tensor *sum_of_shifted(Tensor *f(Tensor *), Tensor *x, int64_t p) {
   for (int64_t k = 1; k < p && !failed(); k++) y = t_add(y, f(t_add_f(x, -0.5 * (double)k)));
   return y;
 }
-GRAD_EACH(MvlgammaBackward0, "self | p:i")
+GRAD_EACH(MvlgammaBackward0, "self | p:int")
 { gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
 
 Tensor *t_mvlgamma(Tensor *x, int64_t p) {

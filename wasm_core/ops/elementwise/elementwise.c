@@ -649,13 +649,13 @@ static const double *node_params(const Node *n, double *p) {
 #define FIELDS_KEEP_X "self"
 #define FIELDS_KEEP_Y "result"
 #define FIELDS_KEEP_XY "self result"
-#define FIELDS_KEEP_X_NONE "self | approximate:tnone"
-#define FIELDS_KEEP_X_TANH "self | approximate:ttanh"
-#define FIELDS_KEEP_X_EPS "self | eps:t-"
+#define FIELDS_KEEP_X_NONE "self | approximate:text=none"
+#define FIELDS_KEEP_X_TANH "self | approximate:text=tanh"
+#define FIELDS_KEEP_X_EPS "self | eps:text=-"
 #define FIELDS_KEEP_X_BUFFER "self buffer"
 #define FIELDS_P_KEEP_X(schema) "self | " schema
 #define FIELDS_P_KEEP_X_ALONE(schema) "self"
-#define FIELDS_P_KEEP_X_FIRST(schema) "self | threshold:x"
+#define FIELDS_P_KEEP_X_FIRST(schema) "self | threshold:scalar"
 /* Field names by the tensors that either gradient needs. */
 #define FIELDS2_Y(k) \
   ((k) & KEEP_A ? (k) & KEEP_B ? "self other result" : "self - result" : "- other result")
@@ -767,27 +767,29 @@ static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
       &unary_##name,                                                                           \
       curve_##name,                                                                            \
       n};
-FLAT_SECOND(relu, "Threshold", "- self | threshold:x", 1)
-FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:x", 1)
-FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:x max_val:x", 2)
-FLAT_SECOND(hardshrink, "Hardshrink", "- self | lambd:x", 1)
-FLAT_SECOND(softshrink, "Softshrink", "- self | lambd:x", 1)
-FLAT_SECOND(threshold, "Threshold", "- self | threshold:x", 1)
+FLAT_SECOND(relu, "Threshold", "- self | threshold:scalar", 1)
+FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:scalar", 1)
+FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:scalar max_val:scalar", 2)
+FLAT_SECOND(hardshrink, "Hardshrink", "- self | lambd:scalar", 1)
+FLAT_SECOND(softshrink, "Softshrink", "- self | lambd:scalar", 1)
+FLAT_SECOND(threshold, "Threshold", "- self | threshold:scalar", 1)
 SECOND(tanh, "Tanh", "grad_output output", 0, MUL(g, MUL(C(-2), x)))
 SECOND(sigmoid, "Sigmoid", "grad_output output", 0, MUL(g, SUB(C(1), MUL(C(2), x))))
 SECOND(logsigmoid, "LogSigmoid", "grad_output self", 0,
        NEG(MUL(g, MUL(SIGMOID(x), SIGMOID(NEG(x))))))
 SECOND(hardswish, "Hardswish", "grad_output self", 0,
        WHERE(AND(GT(x, C(-3)), LT(x, C(3))), DIV(g, C(3)), C(0)))
-SECOND(elu, "Elu", "grad_output self_or_result | alpha:f scale:x input_scale:x is_result:F", 3,
+SECOND(elu, "Elu",
+       "grad_output self_or_result | alpha:float scale:scalar input_scale:scalar is_result:false",
+       3,
        WHERE(LT(x, C(0)),
              MUL(MUL(g, H(p[0] * p[1] * p[2] * p[2])), EXP(MUL(WHERE(LT(x, C(0)), x, C(0)), P2))),
              C(0)))
-SECOND(softplus, "Softplus", "grad_output self | beta:x threshold:x", 2,
+SECOND(softplus, "Softplus", "grad_output self | beta:scalar threshold:scalar", 2,
        WHERE(GE(MUL(x, P0), P1), C(0),
              MUL(MUL(g, P0), MUL(SIGMOID(MUL(x, P0)), SIGMOID(MUL(x, H(-p[0])))))))
 /* (2 - x^2) exp(-x^2/2): the Gaussian at x / sqrt(2) minus half of its second derivative. */
-SECOND(gelu_erf, "Gelu", "grad_output self | approximate:tnone", 0,
+SECOND(gelu_erf, "Gelu", "grad_output self | approximate:text=none", 0,
        MUL(MUL(g, C(1 / MATHS_SQRT_2PI)),
            SUB(FAMILY(gaussian_slope, 0, MUL(x, C(MATHS_SQRT_HALF))),
                MUL(C(0.5), FAMILY(gaussian_slope, 2, MUL(x, C(MATHS_SQRT_HALF)))))))
@@ -798,7 +800,7 @@ static Tensor *gelu_tanh_curve(Tensor *g, Tensor *x, Tensor *t, Tensor *du) {
       MUL(g, SUB(C(1), SQ(t))),
       ADD(du, MUL(MUL(C(0.5), x), SUB(MUL(C(6 * GELU_C * GELU_K), x), MUL(MUL(C(2), t), SQ(du))))));
 }
-SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
+SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:text=tanh", 0,
        gelu_tanh_curve(g, x, GELU_TANH, MUL(C(GELU_C), ADD(C(1), MUL(C(3 * GELU_K), MUL(x, x))))))
 
 #define UNARY_VJP(name, GRADIENT, ...)                                                     \

@@ -255,7 +255,7 @@ static Tensor *c2r_data(Tensor *x, Ints dims, int64_t normalization, int64_t len
 /* ------------------------------------------------------------ primitives */
 
 /* Numbers: dims, then forward, normalization. */
-GRAD(FftC2CBackward0, "| dim:l forward:b normalization:i")
+GRAD(FftC2CBackward0, "| dim:ints forward:bool normalization:int")
 {
   Ints dims = num_list_at(n, 0);
   const Number *rest = n->numbers + 1 + dims.n;
@@ -282,7 +282,7 @@ static Tensor *lengthened(Tensor *x, int64_t dim, int64_t length) {
 }
 
 /* Numbers: dims, then normalization, onesided. */
-GRAD(FftR2CBackward0, "self | dim:l normalization:i onesided:b")
+GRAD(FftR2CBackward0, "self | dim:ints normalization:int onesided:bool")
 {
   Ints dims = num_list_at(n, 0);
   const Number *rest = n->numbers + 1 + dims.n;
@@ -319,7 +319,7 @@ static Tensor *doubled(Tensor *half, int64_t dim, int64_t n) {
 }
 
 /* Numbers: dims, then normalization. */
-GRAD(FftC2RBackward0, "| dim:l normalization:i")
+GRAD(FftC2RBackward0, "| dim:ints normalization:int")
 {
   Ints dims = num_list_at(n, 0);
   int64_t last = dims.v[dims.n - 1];

@@ -114,7 +114,8 @@ static Table saved_table(Node *n) {
   return (Table){saved(n, 0), NUM(0), NUM(1), NUM(2), NUM(n->n_numbers - 1)};
 }
 
-#define TABLE_FIELDS "indices | weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b sparse:b"
+#define TABLE_FIELDS \
+  "indices | weight_sym_argsize_0:int padding_idx:int scale_grad_by_freq:bool sparse:bool"
 /* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent takes no
  * factors. */
 GRAD_AND_TANGENT(EmbeddingBackward0, TABLE_FIELDS) { gi[0] = table_gradient(g[0], saved_table(n)); }
@@ -339,7 +340,7 @@ static Tensor *as_column(Tensor *weights) {
  * sizes of bags. */
 GRAD(EmbeddingBagBackward0,
      "indices result1 - weight per_sample_weights result3 - offsets result2 | "
-     "weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b mode:i sparse:b")
+     "weight_sym_argsize_0:int padding_idx:int scale_grad_by_freq:bool mode:int sparse:bool")
 {
   Table t = saved_table(n);
   if (blocked(g[0], t.indices)) return;

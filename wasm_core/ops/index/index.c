@@ -259,7 +259,7 @@ static bool too_many(Tensors indices) {
 static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, bool accumulate);
 
 /* dx = 0, then dx[i] += g for each place in order. */
-GRAD(IndexBackward0, "indices* | self_sym_sizes:l")
+GRAD(IndexBackward0, "indices* | self_sym_sizes:ints")
 {
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
@@ -316,7 +316,7 @@ static Tensors noted_indices(Node *n, Tensor **space) {
   return (Tensors){n->n_saves - 1, space};
 }
 
-GRAD(UnsafeMaskedIndexBackward0, "mask indices* | self_sym_sizes:l")
+GRAD(UnsafeMaskedIndexBackward0, "mask indices* | self_sym_sizes:ints")
 {
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
@@ -371,7 +371,7 @@ Tensor *t_unsafe_masked_index_put_accumulate(Tensor *x, Tensor *mask, Tensors in
 
 /* y[i] = v: dy passes where nothing was put; v gets the gradient at its places. y[i] += v: all of
  * dy passes. */
-GRAD_AND_TANGENT(IndexPutBackward0, "indices* | accumulate:b") {
+GRAD_AND_TANGENT(IndexPutBackward0, "indices* | accumulate:bool") {
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
   Tensors indices = saved_indices(n, space);
@@ -544,7 +544,7 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
 }
 
 /* dx = 0, with g's elements in order where the mask is true. */
-GRAD(MaskedSelectBackward0, "mask self | -:l")
+GRAD(MaskedSelectBackward0, "mask self | -:ints")
 {
   Tensor *zeros = blocked(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_masked_scatter(zeros, saved(n, 0), g[0]);
@@ -571,7 +571,7 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
 }
 
 /* The source's used elements get g, in order; the others 0. */
-GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l")
+GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:ints")
 {
   Tensor *mask = saved(n, 0);
   if (blocked(g[0])) return;

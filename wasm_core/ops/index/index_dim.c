@@ -81,7 +81,7 @@ static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index,
                                double alpha);
 
 /* dx = 0, then dx[index] += g for each index in order. */
-GRAD(IndexSelectBackward0, "index | self_sym_sizes:l dim:i")
+GRAD(IndexSelectBackward0, "index | self_sym_sizes:ints dim:int")
 {
   if (failed() || !g[0]) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
@@ -155,7 +155,7 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
 }
 
 /* y = x; y[index] += alpha * source: dx = g, dsource = alpha * g[index]. */
-GRAD(IndexAddBackward0, "index source | dim:i alpha:x source_dim:i")
+GRAD(IndexAddBackward0, "index source | dim:int alpha:scalar source_dim:int")
 {
   if (needs(n, 0)) gi[0] = g[0];
   if (!needs(n, 1)) return;
@@ -239,7 +239,7 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
 }
 
 /* y = x; y[index] = source: dx = g but 0 there, dsource = g[index]. */
-GRAD_AND_TANGENT(IndexCopyBackward0, "index source | dim:i source_dim:i") {
+GRAD_AND_TANGENT(IndexCopyBackward0, "index source | dim:int source_dim:int") {
   Tensor *index = saved(n, 0);
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = t_index_fill(g[0], dim, index, index_zero(g[0]));
@@ -277,9 +277,9 @@ Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
 }
 
 /* y = x; y[index] = value: dx = g but 0 there, dvalue = the sum of g there, each slice once. */
-GRAD(IndexFillBackward0, "index | dim:i")
+GRAD(IndexFillBackward0, "index | dim:int")
 { gi[0] = t_index_fill(g[0], n->numbers[0].i, saved(n, 0), index_zero(g[0])); }
-GRAD(IndexFillBackward1, "index | dim:i")
+GRAD(IndexFillBackward1, "index | dim:int")
 {
   Tensor *index = saved(n, 0);
   int64_t dim = n->numbers[0].i;
@@ -367,7 +367,7 @@ static Tensor *gather_sparse_gradient(Node *n, Tensor *g, int64_t dim) {
 }
 
 /* dx = 0, then dx[index] += g element by element; or a sparse tensor of these elements. */
-GRAD_AND_TANGENT(GatherBackward0, "index self | -:l dim:i sparse_grad:b") {
+GRAD_AND_TANGENT(GatherBackward0, "index self | -:ints dim:int sparse_grad:bool") {
   if (failed() || !g[0]) return;
   const Number *last = n->numbers + n->n_numbers - 1;
   if (last->i) gi[0] = gather_sparse_gradient(n, g[0], last[-1].i);
@@ -462,7 +462,7 @@ static Tensor *source_gradient(Node *n, Tensor *g) {
 }
 
 /* y = x; y[index] = src: dx = g but 0 there, dsrc = g[index]. */
-GRAD_AND_TANGENT(ScatterBackward0, "index | -:l dim:i") {
+GRAD_AND_TANGENT(ScatterBackward0, "index | -:ints dim:int") {
   if (needs(n, 0))
     gi[0] = t_scatter_with(g[0], scatter_dim(n), saved(n, 0), tensor_wrapped_f(0), NULL);
   if (needs(n, 1)) gi[1] = source_gradient(n, g[0]);
@@ -471,7 +471,7 @@ TANGENT(ScatterBackward0) {
   return t_scatter_with(t[0] ? t[0] : t_zeros_like(y), scatter_dim(n), saved(n, 0),
                         t[1] ? t[1] : tensor_wrapped_f(0), NULL);
 }
-GRAD(ScatterBackward1, "index | dim:i")
+GRAD(ScatterBackward1, "index | dim:int")
 { gi[0] = t_scatter_with(g[0], n->numbers[0].i, saved(n, 0), tensor_wrapped_f(0), NULL); }
 NO_DERIVATIVE(scatter)
 
@@ -509,7 +509,7 @@ Tensor *t_scatter(Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
 }
 
 /* y = x; y[index] += src: dx = g, dsrc = g[index]. */
-GRAD_AND_TANGENT(ScatterAddBackward0, "index | -:l dim:i") {
+GRAD_AND_TANGENT(ScatterAddBackward0, "index | -:ints dim:int") {
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = source_gradient(n, g[0]);
 }
@@ -746,7 +746,7 @@ static Tensor *reduce_tangent(Node *n, Tensor *const *t, bool by_element) {
   return t_div(sum, zeros_to_one(counts));
 }
 
-#define REDUCED_FIELDS " result | dim:i reduce:tsum,prod,mean,amax,amin include_self:b"
+#define REDUCED_FIELDS " result | dim:int reduce:text=sum,prod,mean,amax,amin include_self:bool"
 GRAD_AND_TANGENT(ScatterReduceBackward0, "self index src" REDUCED_FIELDS) {
   reduce_grad(n, g[0], gi, true);
 }

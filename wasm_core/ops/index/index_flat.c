@@ -31,7 +31,7 @@ static Tensor *plain_contiguous(Tensor *x) {
 }
 
 /* dx = 0, then dx[index] += g for each index in order. */
-GRAD(TakeBackward0, "index self | -:l")
+GRAD(TakeBackward0, "index self | -:ints")
 {
   Tensor *zeros = failed() || !g[0] ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_put(zeros, saved(n, 0), g[0], true);
@@ -53,7 +53,7 @@ Tensor *t_take(Tensor *x, Tensor *index) {
 }
 
 /* y = x; y[index] = source: dx = g but 0 there (g if added), dsource = g[index]. */
-GRAD_AND_TANGENT(PutBackward0, "index source | accumulate:b -:l") {
+GRAD_AND_TANGENT(PutBackward0, "index source | accumulate:bool -:ints") {
   Tensor *index = saved(n, 0);
   Ints sizes = num_list_at(n, 1);
   if (failed() || !g[0] || !index) return;

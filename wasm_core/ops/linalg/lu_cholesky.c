@@ -135,7 +135,7 @@ static Tensor *beside(Tensor *a, Tensor *b, int64_t dim) {
 /* With B = P^T A in blocks of k, the lesser of its dims, B = [L1; L2] [U1 U2] and
  * M = tril(L1^T L1' - U2' U2^T, -1) + triu(U1' U1^T - L2^T L2'):  B' = [L1^-T [M U2']; L2']
  * [U1^-T 0; 0 1]. */
-GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:b")
+GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:bool")
 {
   Tensor *lu = saved(n, 0), *dlu = g[0], *pivots = saved(n, 1);
   if (!dlu || blocked(lu, pivots)) return;
@@ -404,7 +404,7 @@ static bool check_fit(const Tensor *a, const Tensor *b, bool left, const char *o
 }
 
 /* A X = B:  B' = A^-T g,  A' = -B' X^T.  X A = B:  B' = g A^-T,  A' = -X^T B'. */
-GRAD(LinalgSolveExBackward0, "A result LU pivots | left:b")
+GRAD(LinalgSolveExBackward0, "A result LU pivots | left:bool")
 {
   Tensor *a = saved(n, 0), *x = saved(n, 1);
   if (!g[0] || blocked(a, x)) return;
@@ -479,7 +479,7 @@ Tensor *t_solve(Tensor *a, Tensor *b, bool left) {
 }
 
 /* The gradient of solve, for the triangle of A that is read. */
-GRAD(LinalgSolveTriangularBackward0, "self result | upper:b left:b unitriangular:b")
+GRAD(LinalgSolveTriangularBackward0, "self result | upper:bool left:bool unitriangular:bool")
 {
   Tensor *a = saved(n, 0), *x = saved(n, 1);
   bool upper = n->numbers[0].i, left = n->numbers[1].i, unit = n->numbers[2].i;
@@ -523,7 +523,7 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
 /* ------------------------------------------------------------ Cholesky */
 
 /* A = L L^H. With P = tril(L^H g):  A' = L^-H (P + tril(P, -1)^H) L^-1 / 2. */
-GRAD(LinalgCholeskyExBackward0, "L | upper:b")
+GRAD(LinalgCholeskyExBackward0, "L | upper:bool")
 {
   Tensor *l = saved_plain(n, 0), *dl = g[0];
   if (!dl) return;
@@ -537,7 +537,7 @@ GRAD(LinalgCholeskyExBackward0, "L | upper:b")
   gi[0] = t_mul_f(t_solve_triangular(l, p, false, false, false), 0.5);
 }
 static const NodeType CholeskyBackward0 = {
-    "CholeskyBackward0", grad_LinalgCholeskyExBackward0, "result | upper:b", false, NULL, NULL};
+    "CholeskyBackward0", grad_LinalgCholeskyExBackward0, "result | upper:bool", false, NULL, NULL};
 
 /* In the wide type: the factor L in place of the lower triangle, with zeros above it, and the
  * info. */
@@ -599,7 +599,7 @@ Tensor *t_cholesky(Tensor *a, bool upper) {
 
 /* A = L L^H:  B' = A^-1 g,  L' = -(B' X^H + X B'^H) L; or A = U^H U:  U' = -U (...). All
  * elements of a factor have a gradient, as in PyTorch, though one triangle is read. */
-GRAD(CholeskySolveBackward0, "input2 result self | upper:b")
+GRAD(CholeskySolveBackward0, "input2 result self | upper:bool")
 {
   Tensor *factor = saved_plain(n, 0), *x = saved_plain(n, 1);
   bool upper = n->numbers[0].i;

@@ -35,7 +35,7 @@ static const char *const qr_modes[] = {"reduced", "complete", "r"};
 /* A = Q R, A tall or square, M = R R'^H - Q'^H Q:  A' = (Q' + Q (tril(M) + tril(M, -1)^H)) R^-H,
  * with a real diagonal. A wide is (X, Y) = Q (U, V): X' as above with U and Q' + Y V'^H for Q', and
  * Y' = Q V'. */
-GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r")
+GRAD(LinalgQrBackward0, "Q R | mode:text=reduced,complete,r")
 {
   Tensor *q = saved_plain(n, 0), *r = saved_plain(n, 1), *dq = g[0], *dr = g[1], *wide = NULL;
   if (blocked(q, r) || (!dq && !dr)) return;
@@ -144,7 +144,7 @@ static bool check_phases(Tensor *turns, const char *text, const char *op) {
  *   A' = U (skew(U^H U') / E S + S skew(V^H V') / E + diag(S')) V^H
  *        + (1 - U U^H) U' S^-1 V^H + U S^-1 V'^H (1 - V V^H),
  * where the diagonal of skew(U^H U') is divided by 2 S, once. */
-GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i")
+GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:bool S_sym_argsize_minus_1:int")
 {
   Tensor *u = saved_plain(n, 0), *s = saved_plain(n, 1), *vh = saved_plain(n, 2), *du = g[0],
          *ds = g[1], *dvh = g[2], *y;

@@ -164,7 +164,7 @@ static Tensor *composed_change(Tensor *t, Tensor *d, Tensor *y, double p) {
 
 /* y_ij = |a_i - b_j|_p:  a_i' = sum_j g_ij |a_i - b_j|^(p-1) sign(a_i - b_j) / y_ij^(p-1), and
  * for b likewise. */
-GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:f") {
+GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:float") {
   Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
   double p = n->numbers[0].f;
   if (blocked(a, b) || !y) return;
@@ -269,7 +269,7 @@ static Tensor *pdist_composed(Tensor *g, Tensor *x, Tensor *y, double p) {
 }
 
 /* The gradient of cdist, for the pairs of rows of one matrix. */
-GRAD_AND_TANGENT(PdistBackward0, "self result | p:f") {
+GRAD_AND_TANGENT(PdistBackward0, "self result | p:float") {
   Tensor *x = saved(n, 0), *y = saved(n, 1);
   if (blocked(x, y)) return;
   double p = n->numbers[0].f;
@@ -318,7 +318,7 @@ Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool kee
   if (blocked(a, b)) return NULL;
   Tensor *d = t_add_f(t_sub(a, b), eps);
   return renamed_with(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1",
-                      "self result | p:x dim:m keepdim:b");
+                      "self result | p:scalar dim:dims keepdim:bool");
 }
 
 /* The cosine of the angle: the product of the vectors scaled to length one. */

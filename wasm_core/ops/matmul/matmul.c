@@ -274,8 +274,8 @@ static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, const Factor
     gi[first + 1] = right_gradient(saved(n, 0), g, alpha, n->numbers[flags + 1].i);
 }
 
-GRAD(MmBackward0,
-     "self mat2 | -:2 self_sym_sizes:2 self_sym_strides:2 mat2_sym_sizes:2 mat2_sym_strides:2")
+GRAD(MmBackward0, "self mat2 | -:ints2 self_sym_sizes:ints2 self_sym_strides:ints2 "
+                  "mat2_sym_sizes:ints2 mat2_sym_strides:ints2")
 { product_vjp(n, g[0], gi, 0, &one, 0); }
 GRAD(BmmBackward0, "self mat2")
 { product_vjp(n, g[0], gi, 0, &one, 0); }
@@ -288,12 +288,13 @@ static void add_product_vjp(Node *n, Tensor *g, Tensor **gi) {
   const Factor alpha = conjugated(kept_factor(n, 0));
   product_vjp(n, g, gi, 1, &alpha, 2);
 }
-GRAD(AddmmBackward0, "mat1 mat2 | alpha:x beta:x -:2 mat1_sym_sizes:2 mat1_sym_strides:2 "
-                     "mat2_sym_sizes:2 mat2_sym_strides:2")
+GRAD(AddmmBackward0,
+     "mat1 mat2 | alpha:scalar beta:scalar -:ints2 mat1_sym_sizes:ints2 mat1_sym_strides:ints2 "
+     "mat2_sym_sizes:ints2 mat2_sym_strides:ints2")
 { add_product_vjp(n, g[0], gi); }
-GRAD(AddmvBackward0, "mat vec | alpha:x beta:x")
+GRAD(AddmvBackward0, "mat vec | alpha:scalar beta:scalar")
 { add_product_vjp(n, g[0], gi); }
-GRAD(BaddbmmBackward0, "batch1 batch2 | alpha:x beta:x")
+GRAD(BaddbmmBackward0, "batch1 batch2 | alpha:scalar beta:scalar")
 { add_product_vjp(n, g[0], gi); }
 
 static bool column_major(const Tensor *t) {
@@ -541,8 +542,8 @@ Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha)
 
 /* y = beta self + alpha sum_i a_i b_i:  self' = beta g,  a_i' = alpha g b_i^T,  b_i' = alpha
  * a_i^T g. */
-GRAD(AddbmmBackward0, "batch1 batch2 | alpha:x beta:x batch1_sym_argsize_0:i -:2 "
-                      "batch1_sym_argsize_1:i batch2_sym_argsize_2:i")
+GRAD(AddbmmBackward0, "batch1 batch2 | alpha:scalar beta:scalar batch1_sym_argsize_0:int -:ints2 "
+                      "batch1_sym_argsize_1:int batch2_sym_argsize_2:int")
 {
   if (needs(n, 0)) gi[0] = scaled(g[0], conjugated(kept_factor(n, 1)));
   Tensor *each = t_expand(g[0], 3, (int64_t[]){n->numbers[2].i, g[0]->sizes[0], g[0]->sizes[1]});
@@ -612,7 +613,7 @@ Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) 
 /* ------------------------------------------------------------ matmul */
 
 /* y = x without its first dimension, of size one, which is removed in place. */
-GRAD(SqueezeBackward4, "| self_sym_sizes:s0 dim:i")
+GRAD(SqueezeBackward4, "| self_sym_sizes:sizes0 dim:int")
 { gi[0] = t_unsqueeze(g[0], n->numbers[0].i); }
 
 /* A vector times a matrix: the one row of a product. */

@@ -44,7 +44,7 @@ static void keep_number(Node *n, int k, const Tensor *number) {
 }
 
 /* y = beta self + alpha a b^T:  self' = beta g,  a' = alpha g b,  b' = alpha g^T a. */
-GRAD(AddrBackward0, "vec1 vec2 | alpha:x beta:x")
+GRAD(AddrBackward0, "vec1 vec2 | alpha:scalar beta:scalar")
 {
   if (needs(n, 0)) gi[0] = scaled(g[0], n, 1);
   if (needs(n, 1)) gi[1] = scaled(t_mv(g[0], saved(n, 1)), n, 0);
@@ -369,7 +369,7 @@ static Tensor *bilinear_values(Tensor *x1, Tensor *w, Tensor *x2) {
   return t_squeeze_dim(t_bmm(bilinear_inner(x2, w), t_unsqueeze(x1, 2)), 2);
 }
 
-GRAD(TrilinearBackward0, "i1 i2 i3 | expand1:2 expand2:1 expand3:2 sumdim:2")
+GRAD(TrilinearBackward0, "i1 i2 i3 | expand1:ints2 expand2:ints1 expand3:ints2 sumdim:ints2")
 {
   Tensor *x1 = saved(n, 0), *w = saved(n, 1), *x2 = saved(n, 2), *z = NULL;
   if (failed()) return;
@@ -443,7 +443,7 @@ Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
 /* ------------------------------------------------------------ cross */
 
 /* y = a x b along dim:  a' = b x g,  b' = g x a. */
-GRAD(LinalgCrossBackward0, "other self | dim:i")
+GRAD(LinalgCrossBackward0, "other self | dim:int")
 {
   if (needs(n, 0)) gi[0] = t_linalg_cross(saved(n, 0), g[0], n->numbers[0].i);
   if (needs(n, 1)) gi[1] = t_linalg_cross(g[0], saved(n, 1), n->numbers[0].i);

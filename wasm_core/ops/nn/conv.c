@@ -86,9 +86,9 @@ static Ints all_but_channels(const Conv *c) {
 
 /* y = w * x + b: dx = the transposed convolution of g, dw = the correlation of x and g, db = sum
  * g. */
-GRAD_AND_TANGENT(ConvolutionBackward0,
-                 "input weight | -:i groups:i transposed:b -:9 -:4 stride:d padding:d dilation:d "
-                 "output_padding:d bias_sym_sizes_opt:1") {
+GRAD_AND_TANGENT(ConvolutionBackward0, "input weight | -:int groups:int transposed:bool -:ints9 "
+                                       "-:ints4 stride:window padding:window dilation:window "
+                                       "output_padding:window bias_sym_sizes_opt:ints1") {
   Conv c = noted_conv(n), other = c;
   Tensor *input = saved(n, 0), *w = saved(n, 1);
   other.transposed = !c.transposed;
@@ -460,7 +460,7 @@ static Tensor *conv_time(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
 
 /* x' is the transposed convolution of g. w' sums over time and batch: it is the convolution of x,
  * with channels as samples, by g. */
-GRAD(ConvTbcBackward0, "self weight bias | pad:i")
+GRAD(ConvTbcBackward0, "self weight bias | pad:int")
 {
   Tensor *x = saved(n, 0), *w = saved(n, 1);
   int64_t pad = n->numbers[0].i;
@@ -498,13 +498,14 @@ Tensor *t_conv_tbc(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
 
 static Tensor *unfold_op(const Conv *c, Tensor *x);
 static Tensor *fold_op(const Conv *c, Tensor *windows);
-#define WINDOW_FIELDS "kernel_size:d -:3 stride:d padding:d dilation:d"
-GRAD(Im2ColBackward0, "| -:8 self_sym_argsize_minus_2:i self_sym_argsize_minus_1:i " WINDOW_FIELDS)
+#define WINDOW_FIELDS "kernel_size:window -:ints3 stride:window padding:window dilation:window"
+GRAD(Im2ColBackward0,
+     "| -:ints8 self_sym_argsize_minus_2:int self_sym_argsize_minus_1:int " WINDOW_FIELDS)
 {
   Conv c = noted_conv(n);
   gi[0] = fold_op(&c, g[0]);
 }
-GRAD(Col2ImBackward0, "| -:9 -:1 " WINDOW_FIELDS)
+GRAD(Col2ImBackward0, "| -:ints9 -:ints1 " WINDOW_FIELDS)
 {
   Conv c = noted_conv(n);
   gi[0] = unfold_op(&c, g[0]);

@@ -153,9 +153,9 @@ static Tensor *fractional_gradient(Node *n, Tensor *g, int nd) {
                                  t_flatten(g, -nd, -1));
   return t_reshape(spread, x->ndim, x->sizes);
 }
-GRAD(FractionalMaxPool2DBackward0, "self result1 | kernel_size:2 output_size:2")
+GRAD(FractionalMaxPool2DBackward0, "self result1 | kernel_size:ints2 output_size:ints2")
 { gi[0] = fractional_gradient(n, g[0], 2); }
-GRAD(FractionalMaxPool3DBackward0, "self result1 | kernel_size:3 output_size:3")
+GRAD(FractionalMaxPool3DBackward0, "self result1 | kernel_size:ints3 output_size:ints3")
 { gi[0] = fractional_gradient(n, g[0], 3); }
 
 /* The maxima and their places, for a batch or for a single input that was made one. */

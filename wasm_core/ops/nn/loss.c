@@ -241,12 +241,12 @@ static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t 
 static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const NllShape *s);
 
 /* The gradient is linear in g, and its adjoint is the loss itself. */
-GRAD(NllLossBackwardBackward0, "target weight | reduction:i ignore_index:i")
+GRAD(NllLossBackwardBackward0, "target weight | reduction:int ignore_index:int")
 {
   NllShape s = nll_noted(n);
   gi[0] = nll_primitive(g[0], saved(n, 0), saved(n, 1), s.ignore_index, s.r);
 }
-GRAD(NllLoss2DBackwardBackward0, "target weight | reduction:i ignore_index:i")
+GRAD(NllLoss2DBackwardBackward0, "target weight | reduction:int ignore_index:int")
 { grad_NllLossBackwardBackward0(n, g, gi); }
 
 /* gx[i, t] = -weight[t] g[i], divided by the total weight for the mean. */
@@ -277,12 +277,12 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
   return set_history(gx, n);
 }
 
-GRAD(NllLossBackward0, "target weight self total_weight | reduction:i ignore_index:i")
+GRAD(NllLossBackward0, "target weight self total_weight | reduction:int ignore_index:int")
 {
   NllShape s = nll_noted(n);
   gi[0] = nll_backward(g[0], saved(n, 0), saved(n, 1), &s);
 }
-GRAD(NllLoss2DBackward0, "target weight self total_weight | reduction:i ignore_index:i")
+GRAD(NllLoss2DBackward0, "target weight self total_weight | reduction:int ignore_index:int")
 { grad_NllLossBackward0(n, g, gi); }
 
 /* nll_loss of an x of rank 1, 2 or 4. */
@@ -542,12 +542,12 @@ LOSS_ROWS(LOSS_LOOPS)
 
 #define LOSS_TABLE(fn) {.f32 = fn##_f32, .f64 = fn##_f64}
 /* The numbers are the reduction and P. */
-#define FIELDS_mse "self target | reduction:i"
-#define FIELDS_smooth_l1 "self target | reduction:i beta:f"
-#define FIELDS_huber "self target | reduction:i delta:f"
+#define FIELDS_mse "self target | reduction:int"
+#define FIELDS_smooth_l1 "self target | reduction:int beta:float"
+#define FIELDS_huber "self target | reduction:int delta:float"
 #define FIELDS_soft_margin FIELDS_mse
-#define FIELDS_bce "self target - weight | reduction:i"
-#define FIELDS_bce_logits "self target pos_weight weight | reduction:i"
+#define FIELDS_bce "self target - weight | reduction:int"
+#define FIELDS_bce_logits "self target pos_weight weight | reduction:int"
 #define LOSS_NODES(name, Node_, error, value, gx, gt)                                          \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                    \
   static const NodeType node_##name = {                                                        \

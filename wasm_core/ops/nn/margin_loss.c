@@ -303,9 +303,9 @@ static Tensor *margins_gradient(Node *n, Tensor *g) {
   }
   return ready && composed ? margins_composed(&m, x, index, factor, g, scale) : gx;
 }
-GRAD(MultiMarginLossBackward0, "self target weight | reduction:i -:i p:x margin:x")
+GRAD(MultiMarginLossBackward0, "self target weight | reduction:int -:int p:scalar margin:scalar")
 { gi[0] = margins_gradient(n, g[0]); }
-GRAD(MultilabelMarginLossBackward0, "self target is_target | reduction:i")
+GRAD(MultilabelMarginLossBackward0, "self target is_target | reduction:int")
 { gi[0] = margins_gradient(n, g[0]); }
 
 /* 1 for the classes that are targets of their row, else 0. */

@@ -275,7 +275,8 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 2)) gi[2] = from_doubles(l.db, (int)count, shape, d);
 }
 
-GRAD(NativeLayerNormBackward0, "input weight result1 result2 bias | -:i -:i normalized_shape:r")
+GRAD(NativeLayerNormBackward0,
+     "input weight result1 result2 bias | -:int -:int normalized_shape:rest")
 {
   if (!g[0]) return;
   if (grad_mode || tensor_absent(g[0])) layer_tape(n, g[0], gi);
@@ -536,7 +537,7 @@ ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
 }
 
 GRAD(NativeBatchNormBackward0,
-     "input weight running_mean running_var result1 result2 | training:b eps:f")
+     "input weight running_mean running_var result1 result2 | training:bool eps:float")
 {
   if (!g[0]) return;
   if (grad_mode || tensor_absent(g[0])) batch_tape(n, g[0], gi);
@@ -673,7 +674,7 @@ void t_batch_norm_with_update(Tensor *x, Tensor *weight, Tensor *bias, Tensor *r
              running_var, momentum, eps, out);
   t_native_batch_norm(x, weight, bias, running_mean, running_var, true, momentum, eps, out);
   out[0] = renamed_with(out[0], "BatchNormWithUpdateBackward0",
-                        "input weight running_mean running_var result1 result2 | - eps:f");
+                        "input weight running_mean running_var result1 result2 | - eps:float");
   out[3] = tensor_none_of(DT_U8);
 }
 
@@ -828,7 +829,8 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 2)) gi[2] = from_doubles(db, 1, &channels, d);
 }
 
-GRAD(NativeGroupNormBackward0, "input weight result1 result2 | group:i eps:f N:i C:i HxW:i")
+GRAD(NativeGroupNormBackward0,
+     "input weight result1 result2 | group:int eps:float N:int C:int HxW:int")
 {
   if (!g[0]) return;
   if (grad_mode || tensor_absent(g[0])) group_tape(n, g[0], gi);

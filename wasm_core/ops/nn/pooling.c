@@ -230,9 +230,9 @@ static Tensor *average_back(const Pool *p, Tensor *g);
     Pool p = noted_pool(n);            \
     gi[0] = average(&p, g[0]);         \
   }
-#define WINDOW_FIELDS "kernel_size:d stride:D padding:d"
+#define WINDOW_FIELDS "kernel_size:window stride:window? padding:window"
 #define AVERAGE_FIELDS \
-  " | -:3 ceil_mode:b count_include_pad:b divisor_override:o -:6 " WINDOW_FIELDS
+  " | -:ints3 ceil_mode:bool count_include_pad:bool divisor_override:int? -:ints6 " WINDOW_FIELDS
 AVERAGE_NODES(AvgPool2D, AVERAGE_FIELDS)
 AVERAGE_NODES(AvgPool3D, AVERAGE_FIELDS)
 AVERAGE_NODES(AdaptiveAvgPool2D, "")
@@ -302,7 +302,7 @@ static Tensor *maxima_pick(const Pool *p, Tensor *h, Tensor *index) {
       index->sizes);
   return volume(p->dilation) == 1 || p->adaptive ? picked : t_mul(picked, within);
 }
-#define MAXIMA_FIELDS " | -:3 ceil_mode:b -:8 " WINDOW_FIELDS " dilation:d"
+#define MAXIMA_FIELDS " | -:ints3 ceil_mode:bool -:ints8 " WINDOW_FIELDS " dilation:window"
 MAXIMA_NODES(MaxPool2DWithIndices, MAXIMA_FIELDS)
 MAXIMA_NODES(MaxPool3DWithIndices, MAXIMA_FIELDS)
 MAXIMA_NODES(AdaptiveMaxPool2D, "")

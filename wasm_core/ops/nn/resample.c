@@ -241,20 +241,21 @@ static Resize noted_resize(const Node *n) {
   memcpy(&r, n->numbers, sizeof r);
   return r;
 }
-#define RESIZE_NODES(NAME, ALIGN, SCALES)                                                   \
-  GRAD(NAME##Backward0, "| -:2 " ALIGN ":b -:4 output_size:d " SCALES " self_sym_sizes:s0") \
-  {                                                                                         \
-    Resize r = noted_resize(n);                                                             \
-    gi[0] = resize(&r, g[0], true);                                                         \
-  }                                                                                         \
-  GRAD(NAME##BackwardBackward0, "")                                                         \
-  {                                                                                         \
-    Resize r = noted_resize(n);                                                             \
-    gi[0] = resize(&r, g[0], false);                                                        \
+#define RESIZE_NODES(NAME, ALIGN, SCALES)                                                      \
+  GRAD(NAME##Backward0,                                                                        \
+       "| -:ints2 " ALIGN ":bool -:ints4 output_size:window " SCALES " self_sym_sizes:sizes0") \
+  {                                                                                            \
+    Resize r = noted_resize(n);                                                                \
+    gi[0] = resize(&r, g[0], true);                                                            \
+  }                                                                                            \
+  GRAD(NAME##BackwardBackward0, "")                                                            \
+  {                                                                                            \
+    Resize r = noted_resize(n);                                                                \
+    gi[0] = resize(&r, g[0], false);                                                           \
   }
-#define SCALES_1 "-:2 scales:e"
-#define SCALES_2 "-:1 scales_h:e scales_w:e"
-#define SCALES_3 "scales_d:e scales_h:e scales_w:e"
+#define SCALES_1 "-:ints2 scales:float?"
+#define SCALES_2 "-:ints1 scales_h:float? scales_w:float?"
+#define SCALES_3 "scales_d:float? scales_h:float? scales_w:float?"
 RESIZE_NODES(UpsampleNearest1D, "-", SCALES_1)
 RESIZE_NODES(UpsampleNearest2D, "-", SCALES_2)
 RESIZE_NODES(UpsampleNearest3D, "-", SCALES_3)

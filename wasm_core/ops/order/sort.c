@@ -199,11 +199,11 @@ static Item item_at(const Lanes *s, int64_t x_at, int64_t k) {
 
 /* ------------------------------------------------------------ sort, topk */
 
-GRAD(SortBackward0, "indices | dim:i self_sym_sizes:s0")
+GRAD(SortBackward0, "indices | dim:int self_sym_sizes:sizes0")
 { gi[0] = select_gradient(n, g[0]); }
-GRAD(SortBackward1, "indices | dim:i self_sym_sizes:s0")
+GRAD(SortBackward1, "indices | dim:int self_sym_sizes:sizes0")
 { gi[0] = select_gradient(n, g[0]); }
-GRAD(TopkBackward0, "indices | dim:i self_sym_sizes:s0")
+GRAD(TopkBackward0, "indices | dim:int self_sym_sizes:sizes0")
 { gi[0] = select_gradient(n, g[0]); }
 
 /* Writes the first items of the order, as many as the results have. */
@@ -314,13 +314,13 @@ void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, bool sorted, Tensor
 
 /* ------------------------------------------------------------ one of the order */
 
-GRAD(KthvalueBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0")
+GRAD(KthvalueBackward0, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
 { gi[0] = select_gradient(n, g[0]); }
-GRAD(MedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0")
+GRAD(MedianBackward1, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
 { gi[0] = select_gradient(n, g[0]); }
-GRAD(NanmedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0")
+GRAD(NanmedianBackward1, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
 { gi[0] = select_gradient(n, g[0]); }
-GRAD(ModeBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0")
+GRAD(ModeBackward0, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
 { gi[0] = select_gradient(n, g[0]); }
 GRAD(MedianBackward0, "self result")
 { gi[0] = whole_gradient(n, g[0]); }

@@ -38,9 +38,9 @@ static Tensor *share_evenly(Node *n, Tensor *g, Tensor *x, Tensor *y) {
   Tensor *count = t_sum(mask, noted_dims(n, 0, dims), true, DT_NONE);
   return t_mul(t_div(restore_dims(g, n, 0), count), mask);
 }
-GRAD(AmaxBackward0, "self result | dim:m keepdim:b")
+GRAD(AmaxBackward0, "self result | dim:dims keepdim:bool")
 { gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
-GRAD(AminBackward0, "self result | dim:m keepdim:b")
+GRAD(AminBackward0, "self result | dim:dims keepdim:bool")
 { gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
 
 static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *name, Tensor *x,
@@ -70,7 +70,7 @@ Tensor *t_amin(Tensor *x, Ints dims, bool keepdim) {
 }
 
 /* Smallest and greatest at once; one node with two outputs. */
-GRAD(AminmaxBackward0, "self min max | dim:M keepdim:b")
+GRAD(AminmaxBackward0, "self min max | dim:dim keepdim:bool")
 {
   Tensor *x = saved(n, 0), *low = g[0] ? share_evenly(n, g[0], x, saved(n, 1)) : NULL;
   Tensor *high = g[1] ? share_evenly(n, g[1], x, saved(n, 2)) : NULL;
@@ -127,9 +127,9 @@ Node *select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim) {
   return n;
 }
 
-GRAD(MaxBackward0, "indices | dim:i keepdim:b self_sym_sizes:r")
+GRAD(MaxBackward0, "indices | dim:int keepdim:bool self_sym_sizes:rest")
 { gi[0] = select_gradient(n, g[0]); }
-GRAD(MinBackward0, "indices | dim:i keepdim:b self_sym_sizes:r")
+GRAD(MinBackward0, "indices | dim:int keepdim:bool self_sym_sizes:rest")
 { gi[0] = select_gradient(n, g[0]); }
 
 /* Values and indices with the masked dims at size 1. */

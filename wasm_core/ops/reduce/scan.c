@@ -110,7 +110,7 @@ static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name)
 
 /* y_i = x_0 + ... + x_i: dx_i = g_i + ... + g_last, and the other way round. */
 static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards);
-GRAD(CumsumBackward0, "| dim:i")
+GRAD(CumsumBackward0, "| dim:int")
 { gi[0] = cumsum(g[0], n->numbers[0].i, !n->numbers[1].i); }
 
 static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
@@ -197,7 +197,7 @@ static Tensor *cumprod_gradient_tape(Tensor *g, Tensor *x, int64_t dim) {
   return t_cat((Tensors){(int32_t)n, parts}, dim);
 }
 
-GRAD(CumprodBackward0, "self result | dim:i")
+GRAD(CumprodBackward0, "self result | dim:int")
 {
   Tensor *x = saved(n, 0);
   if (blocked(x) || !g[0]) return;
@@ -272,9 +272,9 @@ static Tensor *send_back(Node *n, Tensor *g) {
   if (blocked(g, index) || g->ndim == 0) return g;
   return t_scatter_add(t_zeros_like(t_detach(g)), n->numbers[0].i, index, g);
 }
-GRAD(CummaxBackward0, "indices self | dim:i")
+GRAD(CummaxBackward0, "indices self | dim:int")
 { gi[0] = send_back(n, g[0]); }
-GRAD(CumminBackward0, "indices self | dim:i")
+GRAD(CumminBackward0, "indices self | dim:int")
 { gi[0] = send_back(n, g[0]); }
 
 static void scan_extreme(const NodeType *type, ScanLoop *const loops[DT_COUNT], Tensor *x,
@@ -344,7 +344,7 @@ static Tensor *log_sums(Tensor *log_w, Tensor *wanted, Tensor *p, Tensor *q, int
  * linear in w, and the gradient in g, by sums in the other direction: dw = exp(q) (g exp(p) + ...),
  * dp = g y, dq = w dw. */
 static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool backwards);
-GRAD(WeightedSumsBackward, "w p q result | dim:i")
+GRAD(WeightedSumsBackward, "w p q result | dim:int")
 {
   Tensor *dw = weighted_sums(g[0], saved(n, 2), saved(n, 1), n->numbers[0].i, !n->numbers[1].i);
   gi[0] = dw;
@@ -374,7 +374,7 @@ static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool 
 }
 
 /* dx_k = exp(x_k) (g_k exp(-y_k) + ...); for a backward scan these sums run forwards. */
-GRAD(LogcumsumexpBackward0, "self result | dim:i")
+GRAD(LogcumsumexpBackward0, "self result | dim:int")
 {
   if (g[0] && g[0]->ndim == 0) gi[0] = g[0];
   else

@@ -246,8 +246,8 @@ static Tensor *plain_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y, const Pa
   return cast_plain(dx, d);
 }
 
-GRAD(SegmentReduceBackward0,
-     "data lengths offsets result | axis:i reduce:tsum,prod,mean,amax,amin,max,min initial:e -:b")
+GRAD(SegmentReduceBackward0, "data lengths offsets result | axis:int "
+                             "reduce:text=sum,prod,mean,amax,amin,max,min initial:float? -:bool")
 {
   Tensor *x = saved(n, SAVED_DATA), *y = saved(n, SAVED_RESULT);
   Tensor *lengths = saved(n, SAVED_LENGTHS), *offsets = saved(n, SAVED_OFFSETS);

@@ -235,7 +235,7 @@ static Tensor *backward(const NodeType *type, SpanTable table, const char *name,
 
 /* gx = y (g - s), s = sum g y. For h at gx: dg = y (h - sum h y), dy = h g - h s - g sum h y. */
 static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim);
-GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:i")
+GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:int")
 {
   Tensor *h = g[0], *go = saved(n, 0), *y = saved(n, 1);
   int64_t dim = n->numbers[0].i;
@@ -253,7 +253,7 @@ static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
 }
 
 /* gx = g - exp(y) sum g. For h at gx: dg = h - sum h exp(y), dy = -h exp(y) sum g. */
-GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:i")
+GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:int")
 {
   Tensor *h = g[0], *e = t_exp(saved(n, 1));
   int64_t dim = n->numbers[0].i;
@@ -262,9 +262,9 @@ GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:i")
     gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved(n, 0), ONE_DIM(dim), true, DT_NONE)));
 }
 
-GRAD(SoftmaxBackward0, "result | dim:i")
+GRAD(SoftmaxBackward0, "result | dim:int")
 { gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
-GRAD(LogSoftmaxBackward0, "result | dim:i")
+GRAD(LogSoftmaxBackward0, "result | dim:int")
 {
   Tensor *y = saved(n, 0);
   int64_t dim = n->numbers[0].i;
@@ -292,7 +292,7 @@ Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
 /* ------------------------------------------------------------ logsumexp */
 
 /* y = log sum exp x: dx = g exp(x - y). */
-GRAD(LogsumexpBackward0, "self result | dim:m keepdim:b")
+GRAD(LogsumexpBackward0, "self result | dim:dims keepdim:bool")
 {
   gi[0] = t_mul(restore_dims(g[0], n, 0),
                 t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));

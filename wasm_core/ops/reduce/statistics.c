@@ -77,19 +77,19 @@ static Tensor *spread_tangent(Node *n, Tensor *t, bool root, bool of_mean, Tenso
               : var;
 }
 
-GRAD_AND_TANGENT(VarBackward0, "self | correction:x dim:m keepdim:b") {
+GRAD_AND_TANGENT(VarBackward0, "self | correction:scalar dim:dims keepdim:bool") {
   gi[0] = var_gradient(n, g[0], saved_plain(n, 0));
 }
 TANGENT(VarBackward0) { return spread_tangent(n, t[0], false, false, y); }
-GRAD_AND_TANGENT(StdBackward0, "self result | correction:x dim:m keepdim:b") {
+GRAD_AND_TANGENT(StdBackward0, "self result | correction:scalar dim:dims keepdim:bool") {
   gi[0] = std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1));
 }
 TANGENT(StdBackward0) { return spread_tangent(n, t[0], true, false, y); }
-GRAD_AND_TANGENT(VarMeanBackward0, "self | correction:x dim:m keepdim:b") {
+GRAD_AND_TANGENT(VarMeanBackward0, "self | correction:scalar dim:dims keepdim:bool") {
   gi[0] = with_mean(n, var_gradient(n, g[0], saved_plain(n, 0)), g[1]);
 }
 TANGENT(VarMeanBackward0) { return spread_tangent(n, t[0], false, output_nr, y); }
-GRAD_AND_TANGENT(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b") {
+GRAD_AND_TANGENT(StdMeanBackward0, "self result0 | correction:scalar dim:dims keepdim:bool") {
   gi[0] = with_mean(n, std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1)), g[1]);
 }
 TANGENT(StdMeanBackward0) { return spread_tangent(n, t[0], true, output_nr, y); }

@@ -38,9 +38,9 @@ static Node *shape_node(const NodeType *type, int n_saves, Tensor *x, DimMask ma
 }
 
 /* y = sum x: dx = g for each element. */
-GRAD(SumBackward0, "| self_sym_sizes:s0")
+GRAD(SumBackward0, "| self_sym_sizes:sizes0")
 { gi[0] = expand_back(g[0], n, 0); }
-GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r")
+GRAD(SumBackward1, "| dim:dims keepdim:bool self_sym_sizes:rest")
 { gi[0] = expand_back(g[0], n, 0); }
 
 /* The sum of a sparse tensor. Over all dims it is the sum of the values, recorded like any sum;
@@ -105,7 +105,7 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 /* y = sum of x but its NaNs. */
-GRAD(NansumBackward0, "self | dim:m keepdim:b")
+GRAD(NansumBackward0, "self | dim:dims keepdim:bool")
 { gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
@@ -137,11 +137,12 @@ static Tensor *mean_tangent(Node *n, Tensor *t, Tensor *y) {
   Tensor *mean = t_mean(t, noted_dims(n, 0, dims), true, tensor_dtype(y));
   return t_reshape(mean, y->ndim, y->sizes);
 }
-GRAD_AND_TANGENT(MeanBackward0, "| self_sym_numel:n0 self_sym_sizes:s0") {
+GRAD_AND_TANGENT(MeanBackward0, "| self_sym_numel:numel0 self_sym_sizes:sizes0") {
   gi[0] = mean_grad(n, g[0]);
 }
 TANGENT(MeanBackward0) { return mean_tangent(n, t[0], y); }
-GRAD_AND_TANGENT(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0") {
+GRAD_AND_TANGENT(MeanBackward1,
+                 "| dim:dims keepdim:bool self_sym_sizes:rest self_sym_numel:numel0") {
   gi[0] = mean_grad(n, g[0]);
 }
 TANGENT(MeanBackward1) { return mean_tangent(n, t[0], y); }
@@ -221,7 +222,7 @@ GRAD(ProdBackward0, "self result")
   else if (!has_zero(x)) gi[0] = t_div(t_mul(g[0], saved(n, 1)), x);
   else gi[0] = t_view_as(t_mul(g[0], product_of_others(t_flatten(x, 0, -1), 0)), x);
 }
-GRAD(ProdBackward1, "self result | dim:i keepdim:b")
+GRAD(ProdBackward1, "self result | dim:int keepdim:bool")
 {
   Tensor *x = saved(n, 0), *gy = g[0], *y = saved(n, 1);
   int64_t dim = n->numbers[0].i;

@@ -82,7 +82,7 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
   return t_mul(scaled, quotient(g, raised(y, p - 1), none));
 }
 
-GRAD_AND_TANGENT(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b") {
+GRAD_AND_TANGENT(LinalgVectorNormBackward0, "self result | ord:scalar dim:dims keepdim:bool") {
   int64_t dims[MAX_DIM];
   gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved_plain(n, 0),
                         restore_dims(saved(n, 1), n, 1), n->numbers[0].f, noted_dims(n, 1, dims));
@@ -100,7 +100,7 @@ Tensor *difference_tangent(Tensor *of_a, Tensor *of_b) {
 }
 
 /* y = |a - b|_p. */
-GRAD_AND_TANGENT(DistBackward0, "self other result | p:x") {
+GRAD_AND_TANGENT(DistBackward0, "self other result | p:scalar") {
   Tensor *d = norm_gradient(g[0], t_sub(saved_plain(n, 0), saved_plain(n, 1)), saved(n, 2),
                             n->numbers[0].f, ALL_DIMS);
   if (needs(n, 0)) gi[0] = d;

@@ -96,7 +96,7 @@ Tensor *t_coalesce(Tensor *x) {
 /* ------------------------------------------------------------ masks */
 
 /* x at the places of the mask: y' = x' there. */
-GRAD_SPARSE(SparseMaskBackward0, "mask | -:i") {
+GRAD_SPARSE(SparseMaskBackward0, "mask | -:int") {
   Tensor *at = t_sparse_mask(g[0], saved_plain(n, 0));
   gi[0] = NUM(0) || !at ? at : t_to_dense(at, DT_NONE, true);
 }
@@ -121,7 +121,7 @@ Tensor *t_sparse_mask(Tensor *x, Tensor *mask) {
 /* ------------------------------------------------------------ dense, and back */
 
 /* The gradient at the tensor's places, or at all (not masked). */
-GRAD_SPARSE(ToDenseBackward0, "self | -:i masked_grad:b") {
+GRAD_SPARSE(ToDenseBackward0, "self | -:int masked_grad:bool") {
   Tensor *x = saved_plain(n, 0);
   if (blocked(x, g[0])) return;
   Tensor *back = t_to(g[0], (DType)x->dtype);

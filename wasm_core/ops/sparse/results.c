@@ -186,7 +186,7 @@ Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
 /* ------------------------------------------------------------ sums */
 
 /* y = x summed over dims: x' = y' wherever x has an element. */
-GRAD_SPARSE(SparseSumBackward0, "self | dim:m") {
+GRAD_SPARSE(SparseSumBackward0, "self | dim:dims") {
   Tensor *x = saved_plain(n, 0), *back = g[0];
   if (blocked(x, back)) return;
   if (is_sparse(back)) back = t_to_dense(back, DT_NONE, true);

@@ -14,9 +14,9 @@
 
 /* ------------------------------------------------------------ triangles */
 
-GRAD(TrilBackward0, "| diagonal:i")
+GRAD(TrilBackward0, "| diagonal:int")
 { gi[0] = t_tril(g[0], NUM(0)); }
-GRAD(TriuBackward0, "| diagonal:i")
+GRAD(TriuBackward0, "| diagonal:int")
 { gi[0] = t_triu(g[0], NUM(0)); }
 
 static int64_t clamp(int64_t v, int64_t low, int64_t high) {
@@ -59,7 +59,7 @@ Tensor *t_triu(Tensor *x, int64_t diagonal) { return triangle(x, diagonal, false
 
 /* ------------------------------------------------------------ diagonals */
 
-GRAD(TraceBackward0, "| self_sym_sizes:l")
+GRAD(TraceBackward0, "| self_sym_sizes:ints")
 {
   Ints sizes = num_list_at(n, 0);
   int64_t length = sizes.v[0] < sizes.v[1] ? sizes.v[0] : sizes.v[1];
@@ -78,7 +78,7 @@ Tensor *t_trace(Tensor *x) {
   return set_history(y, n);
 }
 
-GRAD(DiagEmbedBackward0, "| offset:i dim1:i dim2:i")
+GRAD(DiagEmbedBackward0, "| offset:int dim1:int dim2:int")
 { gi[0] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2)); }
 
 Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
@@ -102,7 +102,7 @@ Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
 }
 
 /* The copy of a diagonal, as PyTorch names it. */
-GRAD(DiagonalBackward0_copy, "| self_sym_sizes:l offset:i dim1:i dim2:i")
+GRAD(DiagonalBackward0_copy, "| self_sym_sizes:ints offset:int dim1:int dim2:int")
 {
   Ints sizes = num_list_at(n, 0);
   gi[0] = t_diagonal_backward(g[0], sizes, NUM(1 + sizes.n), NUM(2 + sizes.n), NUM(3 + sizes.n));

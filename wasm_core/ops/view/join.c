@@ -20,7 +20,7 @@
 static bool skipped(const Tensor *t) { return t->ndim == 1 && t->sizes[0] == 0; }
 
 /* Numbers: dim, then the length of each input along it, -1 for a skipped one. */
-GRAD(CatBackward0, "| dim:i")
+GRAD(CatBackward0, "| dim:int")
 {
   int64_t at = 0;
   for (int i = 0; i < n->n_edges; i++) {
@@ -136,7 +136,7 @@ Tensor *t_cat(Tensors ts, int64_t dim) {
 
 /* ------------------------------------------------------------ stack and kin */
 
-GRAD(StackBackward0, "| dim:i")
+GRAD(StackBackward0, "| dim:int")
 {
   int64_t count = 0;
   Tensor **each = t_unbind(g[0], NUM(0), &count);

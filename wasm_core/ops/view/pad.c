@@ -31,7 +31,7 @@ static Tensor *common_box(Tensor *t, const int64_t *sizes, Ints pad, bool inside
   return tensor_alias(t, t->ndim, shared, t->strides, offset);
 }
 
-GRAD(ConstantPadNdBackward0, "| pad:r")
+GRAD(ConstantPadNdBackward0, "| pad:rest")
 {
   Ints pad = {n->n_numbers, scratch_array(n->n_numbers, sizeof(int64_t))};
   if (failed()) return;
@@ -154,12 +154,12 @@ static Lines noted_lines(const Node *n) {
     Lines l = noted_lines(n);             \
     gi[0] = gather_lines(&l, g[0]);       \
   }
-LINES_NODES(ReflectionPad1D, "padding:2")
-LINES_NODES(ReflectionPad2D, "padding:4")
-LINES_NODES(ReflectionPad3D, "padding:6")
-LINES_NODES(ReplicationPad1D, "padding:2")
-LINES_NODES(ReplicationPad2D, "padding:4")
-LINES_NODES(ReplicationPad3D, "padding:6")
+LINES_NODES(ReflectionPad1D, "padding:ints2")
+LINES_NODES(ReflectionPad2D, "padding:ints4")
+LINES_NODES(ReflectionPad3D, "padding:ints6")
+LINES_NODES(ReplicationPad1D, "padding:ints2")
+LINES_NODES(ReplicationPad2D, "padding:ints4")
+LINES_NODES(ReplicationPad3D, "padding:ints6")
 LINES_NODES(CircularPad, "")
 static const NodeType *const nodes[3][3] = {
     {&ReflectionPad1DBackward0, &ReflectionPad2DBackward0, &ReflectionPad3DBackward0},
@@ -314,11 +314,11 @@ static Tensor *permuted(Tensor *x, int lead, int n_split, const int64_t *split,
   return y;
 }
 
-GRAD(PixelShuffleBackward0, "| upscale_factor:i")
+GRAD(PixelShuffleBackward0, "| upscale_factor:int")
 { gi[0] = t_pixel_unshuffle(g[0], n->numbers[0].i); }
-GRAD(PixelUnshuffleBackward0, "| downscale_factor:i")
+GRAD(PixelUnshuffleBackward0, "| downscale_factor:int")
 { gi[0] = t_pixel_shuffle(g[0], n->numbers[0].i); }
-GRAD(ChannelShuffleBackward0, "| groups:i")
+GRAD(ChannelShuffleBackward0, "| groups:int")
 {
   if (g[0]) gi[0] = t_channel_shuffle(g[0], g[0]->sizes[1] / n->numbers[0].i);
 }

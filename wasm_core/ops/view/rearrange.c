@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------ flip, roll, rot90 */
 
-GRAD(FlipBackward0, "| dims:l")
+GRAD(FlipBackward0, "| dims:ints")
 { gi[0] = t_flip(g[0], num_list_at(n, 0)); }
 
 /* x read backwards along the marked dimensions. */
@@ -43,7 +43,7 @@ Tensor *t_flip_side(Tensor *x, int64_t dim) {
 }
 
 /* Numbers: shifts, then dims. */
-GRAD(RollBackward0, "| shifts:l dims:l")
+GRAD(RollBackward0, "| shifts:ints dims:ints")
 {
   Ints shifts = num_list_at(n, 0), dims = num_list_at(n, 1 + shifts.n);
   int64_t *back = scratch_array(shifts.n ? shifts.n : 1, sizeof *back);
@@ -97,7 +97,7 @@ Tensor *t_roll(Tensor *x, Ints shifts, Ints dims) {
   return set_history(roll_data(x, shifts, at, n_dims), n);
 }
 
-GRAD(Rot90Backward0, "| k:i dims:l")
+GRAD(Rot90Backward0, "| k:int dims:ints")
 { gi[0] = t_rot90(g[0], -NUM(0), num_list_at(n, 1)); }
 
 static Tensor *rot90_data(Tensor *x, int64_t k, int64_t d0, int64_t d1) {
@@ -146,7 +146,7 @@ static int repeated_sizes(Ints repeats, Ints sizes, int64_t *split, int64_t *tim
 }
 
 /* Numbers: the sizes of self, the repeats. */
-GRAD(RepeatBackward0, "| self_sym_sizes:l repeats:l")
+GRAD(RepeatBackward0, "| self_sym_sizes:ints repeats:ints")
 {
   Ints sizes = num_list_at(n, 0), repeats = num_list_at(n, 1 + sizes.n);
   int64_t split[2 * MAX_DIM], times[MAX_DIM];

@@ -292,7 +292,7 @@ static int64_t *even_lengths(int64_t size, int64_t step, int *count) {
   return lengths;
 }
 
-GRAD(SplitBackward0, "| self_sym_sizes:l dim:i split_size:i")
+GRAD(SplitBackward0, "| self_sym_sizes:ints dim:int split_size:int")
 {
   Ints sizes = num_list_at(n, 0);
   int64_t dim = n->numbers[sizes.n + 1].i, step = n->numbers[sizes.n + 2].i;
@@ -301,7 +301,7 @@ GRAD(SplitBackward0, "| self_sym_sizes:l dim:i split_size:i")
   if (lengths) gi[0] = joined(n, g, sizes, dim, lengths);
 }
 
-GRAD(SplitWithSizesBackward0, "| self_sym_sizes:l dim:i split_sizes:l")
+GRAD(SplitWithSizesBackward0, "| self_sym_sizes:ints dim:int split_sizes:ints")
 {
   Ints sizes = num_list_at(n, 0);
   gi[0] = joined(n, g, sizes, n->numbers[sizes.n + 1].i, num_list_at(n, sizes.n + 2).v);
@@ -475,7 +475,7 @@ void op_side_split_at(Call *c, Tensor *x, Ints at, char side) {
 /* ------------------------------------------------------------ unbind */
 
 /* Numbers: dim, then the sizes of a slice. */
-GRAD(UnbindBackward0, "| dim:i")
+GRAD(UnbindBackward0, "| dim:int")
 {
   Ints sizes = num_list_at(n, 1);
   Tensor **all = scratch_array(n->n_outputs, sizeof *all);

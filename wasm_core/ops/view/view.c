@@ -139,13 +139,13 @@ static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_
 }
 
 #define NUM(k) (n->numbers[k].i)
-GRAD(SelectBackwardBackward0, "| dim:i index:i")
+GRAD(SelectBackwardBackward0, "| dim:int index:int")
 { gi[0] = t_select(g[0], NUM(0), NUM(1)); }
-GRAD(SliceBackwardBackward0, "| dim:i start:i end:i step:i")
+GRAD(SliceBackwardBackward0, "| dim:int start:int end:int step:int")
 { gi[0] = t_slice(g[0], NUM(0), NUM(1), NUM(2), NUM(3)); }
-GRAD(DiagonalBackwardBackward0, "| offset:i dim1:i dim2:i")
+GRAD(DiagonalBackwardBackward0, "| offset:int dim1:int dim2:int")
 { gi[0] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2)); }
-GRAD(UnfoldBackwardBackward0, "| dim:i size:i step:i")
+GRAD(UnfoldBackwardBackward0, "| dim:int size:int step:int")
 { gi[0] = t_unfold(g[0], NUM(0), NUM(1), NUM(2)); }
 
 Tensor *t_select_backward(Tensor *g, Ints sizes, int64_t dim, int64_t index) {
@@ -174,7 +174,7 @@ Tensor *t_unfold_backward(Tensor *g, Ints sizes, int64_t dim, int64_t size, int6
 
 /* ------------------------------------------------------------ parts: select, slice, narrow */
 
-GRAD(SelectBackward0, "| self_sym_sizes:l dim:i index:i")
+GRAD(SelectBackward0, "| self_sym_sizes:ints dim:int index:int")
 {
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
@@ -200,7 +200,7 @@ Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
   return view_geometry(x, &g, x->offset + index * x->strides[dim], n);
 }
 
-GRAD(SliceBackward0, "| self_sym_sizes:l dim:i start:i end:i step:i")
+GRAD(SliceBackward0, "| self_sym_sizes:ints dim:int start:int end:int step:int")
 {
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
@@ -250,7 +250,7 @@ Tensor *t_narrow(Tensor *x, int64_t dim, int64_t start, int64_t length) {
 
 /* ------------------------------------------------------------ orders of dimensions */
 
-GRAD(PermuteBackward0, "| dims:l")
+GRAD(PermuteBackward0, "| dims:ints")
 {
   Ints dims = num_list_at(n, 0);
   int64_t inverse[MAX_DIM];
@@ -297,7 +297,7 @@ static Tensor *swapped(Tensor *x, int64_t d0, int64_t d1, Node *n) {
   return view_geometry(x, &g, x->offset, n);
 }
 
-GRAD(TransposeBackward0, "| dim0:i dim1:i")
+GRAD(TransposeBackward0, "| dim0:int dim1:int")
 { gi[0] = t_transpose(g[0], NUM(0), NUM(1)); }
 GRAD(TBackward0, "")
 { gi[0] = t_t2(g[0]); }
@@ -331,7 +331,7 @@ Tensor *t_t2(Tensor *x) {
 
 /* ------------------------------------------------------------ expand */
 
-GRAD(ExpandBackward0, "| self_sym_sizes:l")
+GRAD(ExpandBackward0, "| self_sym_sizes:ints")
 {
   Ints sizes = num_list_at(n, 0);
   gi[0] = t_sum_to(g[0], sizes.n, sizes.v);
@@ -384,15 +384,15 @@ Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes) {
 
 /* ------------------------------------------------------------ view, reshape */
 
-GRAD(ViewBackward0, "| self_sym_sizes:l")
+GRAD(ViewBackward0, "| self_sym_sizes:ints")
 {
   Ints sizes = num_list_at(n, 0);
   gi[0] = t_reshape(g[0], sizes.n, sizes.v);
 }
 static const NodeType UnsafeViewBackward0 = {
-    "UnsafeViewBackward0", grad_ViewBackward0, "| self_sym_sizes:l", false, NULL, NULL};
+    "UnsafeViewBackward0", grad_ViewBackward0, "| self_sym_sizes:ints", false, NULL, NULL};
 static const NodeType ReshapeAliasBackward0 = {
-    "ReshapeAliasBackward0", grad_ViewBackward0, "| self_sym_sizes:l", false, NULL, NULL};
+    "ReshapeAliasBackward0", grad_ViewBackward0, "| self_sym_sizes:ints", false, NULL, NULL};
 GRAD(AliasBackward0, "")
 { gi[0] = g[0]; }
 
@@ -540,11 +540,11 @@ static void unsqueeze_back(const Node *n, Tensor **g, Tensor **gi) {
   Ints sizes = num_list_at(n, 0);
   gi[0] = g[0]->ndim == sizes.n ? g[0] : t_reshape(g[0], sizes.n, sizes.v);
 }
-GRAD(SqueezeBackward0, "| self_sym_sizes:l")
+GRAD(SqueezeBackward0, "| self_sym_sizes:ints")
 { unsqueeze_back(n, g, gi); }
-GRAD(SqueezeBackward1, "| self_sym_sizes:l dim:i")
+GRAD(SqueezeBackward1, "| self_sym_sizes:ints dim:int")
 { unsqueeze_back(n, g, gi); }
-GRAD(SqueezeBackward2, "| self_sym_sizes:l dim:l")
+GRAD(SqueezeBackward2, "| self_sym_sizes:ints dim:ints")
 { unsqueeze_back(n, g, gi); }
 
 /* x without the marked dimensions that have size one. */
@@ -590,7 +590,7 @@ bool dims_mark(int ndim, Ints dims, bool *marked) {
   return true;
 }
 
-GRAD(UnsqueezeBackward0, "| dim:i")
+GRAD(UnsqueezeBackward0, "| dim:int")
 { gi[0] = t_squeeze_dim(g[0], NUM(0)); }
 
 Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
@@ -610,7 +610,7 @@ Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
 
 /* ------------------------------------------------------------ diagonal, unfold */
 
-GRAD(DiagonalBackward0, "| self_sym_sizes:l offset:i dim1:i dim2:i")
+GRAD(DiagonalBackward0, "| self_sym_sizes:ints offset:int dim1:int dim2:int")
 {
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
@@ -639,7 +639,7 @@ Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {
   return view_geometry(x, &g, at, n);
 }
 
-GRAD(UnfoldBackward0, "| self_sym_sizes:l dimension:i size:i step:i")
+GRAD(UnfoldBackward0, "| self_sym_sizes:ints dimension:int size:int step:int")
 {
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
@@ -764,7 +764,8 @@ static Tensor *restride(Tensor *g, const Strided *from, const Strided *to, const
 }
 
 /* Numbers: the layout of the view, that of self, whether elements of self share memory. */
-GRAD(AsStridedBackward0, "| size:l stride:l -:i -:l -:l -:i -:i storage_offset:o-")
+GRAD(AsStridedBackward0,
+     "| size:ints stride:ints -:int -:ints -:ints -:int -:int storage_offset:natural?")
 {
   Strided out, in;
   int at = layout_read(n, layout_read(n, 0, &out), &in);

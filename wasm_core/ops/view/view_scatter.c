@@ -41,7 +41,7 @@ static Tensor *select_window(Tensor *y, const void *p) {
   return t_select(y, k[0], k[1]);
 }
 
-GRAD(SelectScatterBackward0, "| dim:i index:i -:l")
+GRAD(SelectScatterBackward0, "| dim:int index:int -:ints")
 {
   if (needs(n, 0)) gi[0] = t_select_scatter(g[0], window_zeros(n, 2, g[0]), NUM(0), NUM(1));
   if (needs(n, 1)) gi[1] = t_select(g[0], NUM(0), NUM(1));
@@ -60,7 +60,7 @@ static Tensor *slice_window(Tensor *y, const void *p) {
   return t_slice(y, k[0], k[1], k[2], k[3]);
 }
 
-GRAD(SliceScatterBackward0, "| dim:i start:o end:o step:i -:l")
+GRAD(SliceScatterBackward0, "| dim:int start:int? end:int? step:int -:ints")
 {
   if (needs(n, 0))
     gi[0] = t_slice_scatter(g[0], window_zeros(n, 4, g[0]), NUM(0), NUM(1), NUM(2), NUM(3));
@@ -81,7 +81,7 @@ static Tensor *diagonal_window(Tensor *y, const void *p) {
   return t_diagonal(y, k[0], k[1], k[2]);
 }
 
-GRAD(DiagonalScatterBackward0, "| offset:i dim1:i dim2:i -:l")
+GRAD(DiagonalScatterBackward0, "| offset:int dim1:int dim2:int -:ints")
 {
   if (needs(n, 0))
     gi[0] = t_diagonal_scatter(g[0], window_zeros(n, 3, g[0]), NUM(0), NUM(1), NUM(2));
@@ -124,7 +124,7 @@ static Strided strided_at(Node *n) {
 
 /* PyTorch's gradient of x is g inside the window and zero outside, not the other way round as its
  * tangent implies. */
-GRAD_AND_TANGENT(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l") {
+GRAD_AND_TANGENT(AsStridedScatterBackward0, "| storage_offset:natural? size:ints stride:ints") {
   Strided s = strided_at(n);
   Tensor *all = t_contiguous(g[0]), *inside = t_as_strided_ints(all, s.sizes, s.strides, s.offset);
   if (needs(n, 0))
