@@ -392,20 +392,24 @@ def _unwrap_batched(
     ]
     inputs = levels.given.get(vmap_level, ())
     given = {leaf._h: leaf for leaf in inputs if isinstance(leaf, Tensor)}
-    return tree_unflatten([_of_given(t, given) for t in made], spec)
+    objects = dict(given)
+    kept = [objects.setdefault(y._h, y) if isinstance(y, Tensor) else y for y in made]
+    for handle, value in objects.items():
+        if handle not in given:
+            _show_base(value, given, objects)
+    return tree_unflatten(kept, spec)
 
 
-def _of_given(value: Any, given: dict[int, Tensor]) -> Any:
-    """An output as the caller knows it: the very tensor given, or a view of that."""
-    if not isinstance(value, Tensor) or value._h in given:
-        return given[value._h] if isinstance(value, Tensor) else value
+def _show_base(value: Tensor, given: dict[int, Tensor], objects: dict[int, Tensor]) -> None:
+    """Makes the base of an output the very tensor that was given or is returned beside it."""
     base = value._base
-    if base is not None:
-        for leaf in given.values():
-            if base._h == leaf._h or (leaf._base is not None and leaf._base._h == base._h):
-                value._b = leaf
-                break
-    return value
+    if base is None:
+        return
+    for leaf in given.values():
+        if base._h == leaf._h or (leaf._base is not None and leaf._base._h == base._h):
+            value._b = leaf
+            return
+    value._b = objects.get(base._h, base)
 
 
 def mapped_or_one_by_one(

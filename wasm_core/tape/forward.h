@@ -6,9 +6,7 @@
  * u, t> by u is J t, the tangent of the output. So an op whose input has a tangent makes its node
  * even if nothing is recorded. The output's tangent is computed on demand, at the latest when the
  * call ends, because a node may get saved outputs after its output.
- *
- * A tangent has the memory layout of its tensor, so the tangent of a view is the same view of the
- * tangent. */
+ */
 #ifndef PG_FORWARD_H
 #define PG_FORWARD_H
 

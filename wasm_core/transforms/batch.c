@@ -3,21 +3,8 @@
 
 #include "ground/memory.h"
 #include "transforms/vmap_private.h"
-
-Tensor *batched(Tensor *value, uint32_t bits) {
-  int n = level_count(bits);
-  if (blocked(value) || !bits) return value;
-  Tensor *t = tensor_alias(value, value->ndim - n, value->sizes + n, value->strides + n,
-                           value->offset);
-  Meta *m = t ? tensor_meta(t) : NULL;
-  if (!m) return NULL;
-  tensor_retain(value);
-  m->value = value;
-  m->levels = bits;
-  t->flags |= FLAG_BATCHED;
-  vmap_concerns++;
-  return t;
-}
+#include "walk/forward.h"
+#include "walk/tangent.h"
 
 /* One dimension moved, the others in order. */
 static Tensor *moved(Tensor *v, int from, int to) {
@@ -93,6 +80,18 @@ Value value_map(Value v, Change *change, const void *context) {
 }
 
 int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
+
+Tensor *batched_dual(Tensor *t) {
+  Tensor *tangent = levels_of(t) ? NULL : forward_tangent(t);
+  uint32_t bits = levels_of(tangent);
+  if (!bits) return t;
+  Tensor *slices = all_slices(tangent);
+  forward_on = false;
+  Tensor *value = t_clone(slices_at(t, bits, slices->sizes));
+  forward_on = true;
+  forward_set(value, slices);
+  return batched(value, bits);
+}
 
 bool vmap_item_error(void) {
   fail(ERR_RUNTIME,

@@ -12,6 +12,7 @@
 #include "ground/memory.h"
 #include "ops/create/random.h"
 #include "ops/view/shape.h"
+#include "tape/forward.h"
 
 static Tensor *add_levels(Tensor *t, const void *bits) {
   *(uint32_t *)(uintptr_t)bits |= levels_of(t);
@@ -91,6 +92,13 @@ static Tensor *slice_of(Tensor *t, const void *context) {
 
 /* ------------------------------------------------------------ results */
 
+static Tensor *result_at(Tensor *value, uint32_t bits) {
+  if (value && levels_of(forward_tangent(value)))
+    return fail(ERR_NOT_IMPLEMENTED, "vmap: the batched result of an op cannot have a tangent that "
+                                     "is batched once more");
+  return batched(value, bits);
+}
+
 /* Values become batched; that of an argument becomes the argument again. */
 static Tensor *rewrapped(const Call *c, Tensor *r, uint32_t bits) {
   for (int k = 0; r && k < c->n_args; k++) {
@@ -101,7 +109,7 @@ static Tensor *rewrapped(const Call *c, Tensor *r, uint32_t bits) {
       return t;
     }
   }
-  return batched(r, bits);
+  return result_at(r, bits);
 }
 
 static void give(Call *c, const Result *r, uint32_t bits) {
@@ -395,25 +403,43 @@ static bool is_random(const Row *row) {
          row->batch == BATCH_draws_each;
 }
 
-/* Services look at the tensor itself: rows of the host's own that give no tensor, and those
- * marked X. A batch of gradients is no service: as many backwards as there are. */
+/* Services look at the tensor itself: rows of the host's own that give no tensor, those marked X,
+ * and who gives a tensor that is not batched a tangent. A batch of gradients is no service: as many
+ * backwards as there are. */
 static bool is_service(const Call *c) {
   uint32_t bits = 0;
   if (is_named(c, "_grad")) {
     for (int k = 0; k < 2; k++) value_map(c->v[k], add_levels, &bits);
     return bits;
   }
-  if (c->row->batch == BATCH_itself) return true;
+  if (c->row->batch == BATCH_itself || (is_named(c, "_make_dual") && !levels_of(c->v[0].t)))
+    return true;
   return row_has(c->row, INTERNAL) && !row_has(c->row, DIRECT) && !c->row->batch &&
          schema_of_row(c->row)->result != RESULT_TENSOR &&
          schema_of_row(c->row)->result != RESULT_LIST;
 }
 
+static bool writes_first(const Call *c) {
+  return writes_itself(c) || c->inplace || is_named(c, "_setitem");
+}
+
+static Tensor *as_batched_dual(Tensor *t, __attribute__((unused)) const void *context) {
+  return batched_dual(t);
+}
+
+/* Arguments with batched tangents become batched where others are. What is written to does not,
+ * nor what a graph is asked for. Gives the levels. */
+static uint32_t batch_duals(Call *c) {
+  if (forward_on && !is_named(c, "_grad"))
+    for (int k = writes_first(c); k < c->n_args; k++)
+      c->v[k] = value_map(c->v[k], as_batched_dual, NULL);
+  return levels_of_call(c);
+}
+
 static void run_on(Call *c, uint32_t bits, Draws *draws) {
   Batch b = batch_at(bits);
   Call inner;
-  bool writes = writes_itself(c) || c->inplace || is_named(c, "_setitem");
-  if (writes && !check_target(c, &b)) return;
+  if (writes_first(c) && !check_target(c, &b)) return;
   if (draws || !rule_run(c, &b, &inner)) run_loop(c, &b, draws, &inner);
   if (failed()) return;
   if (c->inplace && inner.result.tag == TAG_TENSOR) {
@@ -453,6 +479,7 @@ bool vmap_run(Call *c) {
   if (!bits && !random) return false;
   if (bits && is_service(c))
     return hidden_storage(c) || (c->row->refused == vmap_refuses_data && refused(c));
+  if (bits) bits = batch_duals(c);
   if (bits & ~levels_active()) {
     fail(ERR_RUNTIME,
          "Either your tensor may have escaped from inside a function being vmapped and this is a "

@@ -1,17 +1,9 @@
-/* vmap: calls on tensors that stand for one slice of a batch.
- *
- * A batched tensor is an alias of the first slice of its value, so that its sizes, strides and
- * dtype are those that the mapped function sees; its Meta names the value and the levels it is
- * batched at. In the value the batch dimensions stand in front, in the order of their levels,
- * whatever the nesting: so a rule handles all levels at once, and values are never batched
- * themselves. Histories are those of the values. */
+/* vmap: calls on tensors that stand for one slice of a batch; see tape/batched.h. */
 #ifndef PG_VMAP_H
 #define PG_VMAP_H
 
 #include "call/call.h"
-#include "tape/levels.h"
-
-static inline bool is_batched(const Tensor *t) { return t->flags & FLAG_BATCHED; }
+#include "tape/batched.h"
 
 /* Runs a call that a level of vmap concerns: because an argument is batched, or since it draws
  * numbers. False: it concerns none, and was not run. */

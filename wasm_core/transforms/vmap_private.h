@@ -7,11 +7,6 @@
 #include "ops/run.h"
 #include "transforms/vmap.h"
 
-/* The levels that t is batched at; 0: none. */
-static inline uint32_t levels_of(const Tensor *t) {
-  return t && is_batched(t) ? t->meta->levels : 0;
-}
-
 /* The batch that a call is about. */
 typedef struct {
   uint32_t levels; /* a bit a level */
@@ -32,8 +27,8 @@ Tensor *batch_align(const Batch *b, Tensor *t, int rank);
 /* The same with every batch dimension in full, batched or not. */
 Tensor *batch_full(const Batch *b, Tensor *t);
 
-/* A tensor that stands for the slices of a value at these levels; the value itself for none. */
-Tensor *batched(Tensor *value, uint32_t bits);
+/* t, or in place of one that is not batched though its tangent is, a dual batched as that. */
+Tensor *batched_dual(Tensor *t);
 Batch batch_at(uint32_t bits);
 
 /* The call as it is, ready to have its arguments replaced. */

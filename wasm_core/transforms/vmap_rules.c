@@ -383,10 +383,11 @@ static bool strided(const Call *c, const Batch *b, Call *inner) {
   if (!v || size.n != stride.n) return false;
   Value sizes = behind(b->n, b->sizes, size.n, size.v),
         strides = behind(b->n, v->strides, stride.n, stride.v);
+  int64_t offset = arg_given(c, 3) ? arg_int(c, 3) : v->offset;
   copy_call(c, inner);
   if (sizes.tag == TAG_NONE) return false;
-  ret_tensor(inner,
-             t_as_strided(v, sizes.n, sizes.p, strides.p, arg_given(c, 3) ? arg_int(c, 3) : -1));
+  if (check_in_slice(v, b->n, size.n, size.v, stride.v, offset))
+    ret_tensor(inner, t_as_strided(v, sizes.n, sizes.p, strides.p, offset));
   return true;
 }
 

@@ -11,10 +11,12 @@
 #include "kernels/complex.h"
 #include "ops/complex/complex.h"
 #include "ops/op.h"
+#include "ops/view/shape.h"
 #include "ops/view/view.h"
 #include "tape/anomaly.h"
 #include "tape/host.h"
 #include "tape/profile.h"
+#include "walk/tangent.h"
 
 /* The tangent of a tensor. With neither tangent nor node: a view that has none though its base
  * may have. */
@@ -136,50 +138,8 @@ void forward_exit(int64_t level) {
   while (known.next != &known) forget(known.next->owner);
 }
 
-/* ------------------------------------------------------------ layouts */
-
-/* Strides count where there is a second element, the offset where there is a first. */
-static bool same_layout(const Tensor *a, const Tensor *b) {
-  bool same = tensor_same_shape(a, b) && !((a->flags ^ b->flags) & FLAGS_LAZY) &&
-              (a->offset == b->offset || !a->numel) &&
-              a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) ==
-                  b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
-  for (int i = 0; same && i < a->ndim; i++)
-    same = a->sizes[i] < 2 || a->strides[i] == b->strides[i];
-  return same;
-}
-
-/* Zeros in a storage as large as t's, laid out and read as t. */
-static Tensor *zeros_as(const Tensor *t, DType dtype) {
-  int64_t n = t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype);
-  Tensor *z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(1, &n, dtype));
-  if (z) z = tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset);
-  if (z) tensor_set_lazy(z, t->flags & FLAGS_LAZY);
-  return z;
-}
-
-/* Of the tangent of t what v is of t. */
-static Tensor *same_view(Tensor *tangent, const Tensor *t, const Tensor *v) {
-  int lens = tangent ? lens_of(t, v) : 0;
-  return t_as_strided(t_through(tangent, lens), v->ndim, v->sizes, v->strides, v->offset);
-}
-
-GRAD(AliasBackward0, "")
-{ gi[0] = g[0]; }
-
-/* The values that t has now, and its history: a clone that costs no bytes. */
-static Tensor *frozen(Tensor *t) {
-  if (!t || failed()) return NULL;
-  Node *n = node_new(&AliasBackward0, 0, 0, t, NULL);
-  return set_history(tensor_snapshot(t), n);
-}
-
-static Tensor *laid_out_as(const Tensor *t, Tensor *tangent) {
-  return t_copy_(zeros_as(t, (DType)tangent->dtype), tangent, true);
-}
-
 static void put_tangent(Tensor *t, Tensor *tangent) {
-  if (tangent && !same_layout(tangent, t)) tangent = laid_out_as(t, tangent);
+  if (tangent && !lies_as(tangent, t)) tangent = laid_out_as(t, tangent);
   Dual *d = tangent ? dual_new(t) : NULL;
   if (d) keep_tangent(d, tangent);
 }
@@ -208,7 +168,7 @@ static int pair(Node *n, Tensor **gi, Tensor **roots, Tensor **with) {
 
 static bool any_recorded(const Tangents *t) {
   for (int i = 0; i < t->n; i++)
-    if (t->at[i] && tensor_requires_grad(t->at[i])) return true;
+    if (t->at[i] && tensor_requires_grad(all_slices(t->at[i]))) return true;
   return false;
 }
 
@@ -378,13 +338,13 @@ static Tensor *product(Node *n, int output_nr, Tensor *y) {
   return jt;
 }
 
-/* NULL: zero. */
-static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
-  bool recorded = recording;
-  Modes was = aside();
-  int32_t mark = pool_mark();
-  size_t scratch = scratch_mark();
-  bool each = n->type->each & NODE_EACH && !is_sparse(y);
+static bool goes_by_element(const Node *n, const Tensor *y) {
+  return n->type->each & NODE_EACH && !n->type->tangent && !is_sparse(y);
+}
+
+/* J t by the way that there is for n. NULL: zero. */
+static Tensor *tangent_product(Node *n, int output_nr, Tensor *y) {
+  bool recorded = recording, each = goes_by_element(n, y);
   if (each || n->type->tangent) {
     recording = records(n);
     /* by ops where a host answers them */
@@ -394,9 +354,111 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
                : each           ? sum_over_inputs(n, output_nr, y)
                                 : product(n, output_nr, y);
   grad_mode = recording = recorded;
-  if (!failed() && jt) jt = owned(jt, n->tangents);
-  if (jt && !failed() && recorded && !n->unrecorded && !tensor_requires_grad(jt) && is_tied(n))
-    set_history(jt, node_beside(&Tied, n));
+  return jt;
+}
+
+/* ------------------------------------------------------------ batches of tangents */
+
+/* The batch that the tangents of a node's inputs make. */
+typedef struct {
+  uint32_t levels; /* 0: they make none */
+  int n;           /* how many */
+  int64_t sizes[MAX_LEVELS + MAX_DIM], total;
+} Slices;
+
+static Slices slices_of(const Tangents *t, const Tensor *y) {
+  Slices s = {.total = 1};
+  for (int i = 0; i < t->n; i++) s.levels |= levels_of(t->at[i]);
+  s.n = level_count(s.levels);
+  sizes_at(s.levels, t->n, t->at, s.sizes);
+  for (int k = 0; k < s.n; k++) s.total *= s.sizes[k];
+  memcpy(s.sizes + s.n, y->sizes, y->ndim * sizeof *s.sizes);
+  return s;
+}
+
+/* J t of all slices t at once, where J is diagonal: the gradient function broadcasts what was saved.
+ * NULL: zero. */
+static Tensor *all_at_once(Node *n, int output_nr, Tensor *y, const Slices *s) {
+  Tensor *sum = NULL;
+  grad_mode = true; /* by ops, since loops broadcast nothing */
+  for (int i = 0; i < n->n_edges && !failed(); i++) {
+    Tensor *t = tangent_cast(n->tangents->at[i], (DType)y->dtype);
+    if (!t) continue;
+    int64_t sizes[MAX_LEVELS + MAX_DIM];
+    int added = y->ndim - t->ndim;
+    Tensor *v = slices_at(t, s->levels, s->sizes);
+    memcpy(sizes, s->sizes, (size_t)s->n * sizeof *sizes);
+    for (int k = 0; k < added; k++) sizes[s->n + k] = 1;
+    memcpy(sizes + s->n + added, t->sizes, t->ndim * sizeof *sizes);
+    v = t_expand(t_view(v, s->n + y->ndim, sizes), s->n + y->ndim, s->sizes);
+    bool is_complex = dtype_is_complex((DType)y->dtype);
+    Tensor *jt = gradient_of(n, i, output_nr, is_complex ? t_conj_physical(v) : v);
+    if (jt && is_complex) jt = t_conj_physical(jt);
+    if (jt) sum = sum ? t_add(sum, jt) : jt;
+  }
+  if (failed()) refuse_tangent();
+  return tangent_cast(sum, (DType)y->dtype);
+}
+
+static bool at_once(const Node *n, const Tensor *y) {
+  if (!goes_by_element(n, y) || n->type->each & NODE_PARTS) return false;
+  for (int i = 0; i < n->n_edges; i++)
+    if (n->tangents->at[i] && n->tangents->at[i]->ndim > y->ndim) return false;
+  return true;
+}
+
+/* J t of one slice t after the other, stacked. NULL: zero. */
+static Tensor *one_by_one(Node *n, int output_nr, Tensor *y, const Slices *s) {
+  Tangents *t = n->tangents;
+  Tensor **all = scratch_array(t->n + 1, sizeof *all), ***each = scratch_array(t->n + 1, sizeof *each),
+         **parts = scratch_array(s->total + 1, sizeof *parts);
+  if (!all || !each || !parts) return NULL;
+  int64_t count = 0;
+  for (int i = 0; i < t->n; i++) {
+    all[i] = t->at[i];
+    each[i] = NULL;
+    if (!levels_of(all[i])) continue;
+    Tensor *v = slices_at(all[i], s->levels, s->sizes);
+    each[i] = t_unbind(s->n > 1 ? t_flatten(v, 0, s->n - 1) : v, 0, &count);
+  }
+  bool any = false;
+  for (int64_t k = 0; k < s->total && !failed(); k++) {
+    for (int i = 0; i < t->n; i++)
+      if (each[i]) t->at[i] = each[i][k];
+    parts[k] = tangent_product(n, output_nr, y);
+    any = any || parts[k];
+  }
+  memcpy(t->at, all, (size_t)t->n * sizeof *all);
+  if (failed() || !any) return NULL;
+  for (int64_t k = 0; k < s->total; k++)
+    if (!parts[k]) parts[k] = t_zeros_like(y);
+  Tensor *jt = t_stack((Tensors){(int32_t)s->total, parts}, 0);
+  return s->n > 1 ? t_view(jt, s->n + y->ndim, s->sizes) : jt;
+}
+
+/* J t for batched tangents: batched, and of nobody else. */
+static Tensor *batched_product(Node *n, int output_nr, Tensor *y, const Slices *s) {
+  grad_mode = recording = records(n);
+  bool once = at_once(n, y);
+  Tensor *jt = once ? all_at_once(n, output_nr, y, s) : one_by_one(n, output_nr, y, s);
+  if (!jt) return NULL;
+  if (once) jt = jt->storage->refs > 1 ? t_clone(jt) : jt;
+  return batched(jt, s->levels);
+}
+
+/* NULL: zero. */
+static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
+  bool recorded = recording;
+  Modes was = aside();
+  int32_t mark = pool_mark();
+  size_t scratch = scratch_mark();
+  const Slices s = slices_of(n->tangents, y);
+  Tensor *jt = s.levels ? batched_product(n, output_nr, y, &s) : tangent_product(n, output_nr, y);
+  grad_mode = recording = recorded;
+  if (!failed() && jt && !s.levels) jt = owned(jt, n->tangents);
+  if (jt && !failed() && recorded && !n->unrecorded && !tensor_requires_grad(all_slices(jt)) &&
+      is_tied(n))
+    set_history(all_slices(jt), node_beside(&Tied, n));
   scratch_release(scratch);
   pool_release(mark, jt);
   back(was);
@@ -519,7 +581,7 @@ static void share(Tensor *from, Tensor *to) {
   Modes was = aside();
   bool recorded = recording;
   grad_mode = recording = true;
-  Tensor *kept = frozen(t_to(t, (DType)to->dtype)); /* which may stand in for from, */
+  Tensor *kept = frozen(tangent_cast(t, (DType)to->dtype)); /* which may stand in for from, */
   Dual *d = kept ? dual_new(to) : NULL;
   if (d && tensor_same_shape(kept, to)) put_tangent(to, kept);
   else if (d) keep_tangent(d, kept); /* or be it in another shape */
@@ -535,12 +597,32 @@ static void move(Tensor *to, Tensor *from) {
 
 /* ------------------------------------------------------------ in place */
 
-/* The first tangent of a view goes into one of its base, which other views then have too. */
+/* The first tangent of a view goes into one of its base, which other views then have too. A view of
+ * all of its base as it is has the same. */
 static void write_view(Tensor *self, Tensor *tangent) {
   Tensor *base = self->meta->base;
-  put_tangent(base, zeros_as(base, (DType)base->dtype));
+  if (self->dtype == base->dtype && lies_as(tangent, self) && lies_as(tangent, base)) {
+    put_tangent(base, tangent);
+    put_tangent(self, tangent);
+    return;
+  }
+  put_tangent(base, zeros_as(base, (DType)base->dtype, tangent));
   Tensor *part = dual_of(base) ? same_view(dual_of(base)->tangent, base, self) : NULL;
-  put_tangent(self, t_copy_(part, tangent, true));
+  put_tangent(self, tangent_write(part, tangent));
+}
+
+/* Gives the tangent of t the levels of another, and with it those of the views which share it. */
+static void add_levels(Tensor *t, Tensor *like) {
+  Tensor *base = tensor_is_view(t) ? t->meta->base : NULL,
+         *owner = base && dual_of(base) && dual_of(base)->tangent ? base : t,
+         *old = dual_of(owner)->tangent;
+  tensor_retain(old);
+  put_tangent(owner, batched_as(old, like));
+  for (Dual *d = known.next; d != &known && !failed(); d = d->next)
+    if (d->owner != owner && d->tangent && d->tangent->storage == old->storage)
+      put_tangent(d->owner, d->tangent == old ? dual_of(owner)->tangent
+                                              : same_view(dual_of(owner)->tangent, owner, d->owner));
+  tensor_release(old);
 }
 
 static void write_tangent(Tensor *self, Tensor *tangent) {
@@ -549,9 +631,9 @@ static void write_tangent(Tensor *self, Tensor *tangent) {
   if (!old && !tangent) return;
   if (old) settle_all(); /* what waits may depend on the old tangent */
   Modes was = aside();
-  if (tangent && tangent->dtype != self->dtype) tangent = t_to(tangent, (DType)self->dtype);
-  if (old && tangent) t_copy_(old, tangent, true);
-  else if (old) t_fill_(old, tensor_wrapped_f(0));
+  tangent = tangent_cast(tangent, (DType)self->dtype);
+  if (old && levels_of(tangent) & ~levels_of(old)) add_levels(self, tangent);
+  if (old) tangent_write(dual_of(self)->tangent, tangent);
   else if (tangent && tensor_is_view(self) && !dual_of(self)) write_view(self, tangent);
   else put_tangent(self, tangent);
   back(was);
@@ -565,8 +647,9 @@ static void written_by(Tensor *self, Node *n, int output_nr) {
 
 /* ------------------------------------------------------------ duals */
 
-static bool check_tangent(const Tensor *t, const Tensor *tangent) {
-  if (dual_of(tangent) && dual_of(tangent)->tangent && forward_on)
+static bool check_tangent(const Tensor *t, Tensor *tangent) {
+  const Dual *own = dual_of(all_slices(tangent));
+  if (own && own->tangent && forward_on)
     fail(ERR_RUNTIME, "Setting a forward grad that itself has a forward gradient at the same "
                       "level0 is not supported.");
   else if (!tensor_same_shape(t, tangent))
@@ -581,8 +664,9 @@ static bool check_tangent(const Tensor *t, const Tensor *tangent) {
 /* A tangent of a complex tensor is complex: views read the two alike. */
 static Tensor *as_complex_as(const Tensor *t, Tensor *tangent) {
   DType d = (DType)tangent->dtype;
-  return dtype_is_complex((DType)t->dtype) && !dtype_is_complex(d) ? t_to(tangent, dtype_complex(d))
-                                                                   : tangent;
+  return dtype_is_complex((DType)t->dtype) && !dtype_is_complex(d)
+             ? tangent_cast(tangent, dtype_complex(d))
+             : tangent;
 }
 
 void forward_set(Tensor *t, Tensor *tangent) {
@@ -611,7 +695,7 @@ Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
   if (tangent_of(primal))
     return fail(ERR_RUNTIME, "Making a dual Tensor based on a Tensor that already has a forward "
                              "gradient at the same level 0 is not supported.");
-  tangent_of(tangent);
+  tangent_of(all_slices(tangent));
   if (failed() || !check_tangent(primal, tangent)) return NULL;
   Modes was = aside();
   Tensor *v = primal->form & FORM_HOSTED ? t_alias(primal)

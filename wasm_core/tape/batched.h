@@ -1,0 +1,32 @@
+/* Batched tensors: what functions that vmap maps see in place of their arguments.
+ *
+ * A batched tensor is an alias of the first slice of its value, so that its sizes, strides and
+ * dtype are those that the mapped function sees; its Meta names the value and the levels it is
+ * batched at. In the value the batch dimensions stand in front, in the order of their levels,
+ * whatever the nesting: so a rule handles all levels at once, and values are never batched
+ * themselves. Histories are those of the values. */
+#ifndef PG_BATCHED_H
+#define PG_BATCHED_H
+
+#include "tape/levels.h"
+#include "tensor/tensor.h"
+
+static inline bool is_batched(const Tensor *t) { return t->flags & FLAG_BATCHED; }
+
+/* The levels that t is batched at; 0: none. */
+static inline uint32_t levels_of(const Tensor *t) {
+  return t && is_batched(t) ? t->meta->levels : 0;
+}
+
+/* All slices of t, or t itself if it is not batched. */
+static inline Tensor *all_slices(Tensor *t) { return levels_of(t) ? t->meta->value : t; }
+
+/* A tensor that stands for the slices of a value at these levels; the value itself for none. */
+Tensor *batched(Tensor *value, uint32_t bits);
+
+/* Whether a view of each slice of a value with n batch dimensions, taken as as_strided does, stays
+ * in its slice. PyTorch's error if it does not. */
+bool check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
+                    const int64_t *strides, int64_t offset);
+
+#endif

@@ -1,0 +1,121 @@
+/* Tangents as memory; see tangent.h. */
+#include "walk/tangent.h"
+
+#include <string.h>
+
+#include "ops/complex/complex.h"
+#include "ops/op.h"
+#include "tape/slices.h"
+
+/* ------------------------------------------------------------ batches */
+
+void sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes) {
+  for (int k = 0; bits; bits &= bits - 1, k++)
+    for (int i = 0; i < n; i++) {
+      uint32_t own = levels_of(all[i]), bit = bits & -bits;
+      if (own & bit) sizes[k] = all_slices(all[i])->sizes[level_count(own & (bit - 1))];
+    }
+}
+
+Tensor *slices_at(Tensor *t, uint32_t bits, const int64_t *sizes) {
+  uint32_t own = levels_of(t);
+  Tensor *v = all_slices(t);
+  if (own == bits || !v || failed()) return v;
+  int64_t ones[2 * MAX_DIM], full[2 * MAX_DIM];
+  int n = 0, from = 0;
+  for (uint32_t rest = bits; rest; rest &= rest - 1, n++) {
+    ones[n] = own & rest & -rest ? v->sizes[from++] : 1;
+    full[n] = sizes[n];
+  }
+  memcpy(ones + n, t->sizes, t->ndim * sizeof *ones);
+  memcpy(full + n, t->sizes, t->ndim * sizeof *full);
+  return t_expand(t_view(v, n + t->ndim, ones), n + t->ndim, full);
+}
+
+Tensor *batched_as(Tensor *t, Tensor *like) {
+  uint32_t bits = levels_of(t) | levels_of(like);
+  int64_t sizes[MAX_LEVELS];
+  if (!t || bits == levels_of(t)) return t;
+  sizes_at(bits, 2, (Tensor *[]){t, like}, sizes);
+  return batched(t_clone(slices_at(t, bits, sizes)), bits);
+}
+
+/* ------------------------------------------------------------ layouts */
+
+bool lies_as(const Tensor *tangent, const Tensor *t) {
+  bool same = tensor_same_shape(tangent, t) && !((tangent->flags ^ t->flags) & FLAGS_LAZY) &&
+              (tangent->offset == t->offset || !t->numel) &&
+              (is_batched(tangent) ||
+               tangent->storage->bytes->n_bytes / dtype_bytes((DType)tangent->dtype) ==
+                   t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype));
+  for (int i = 0; same && i < t->ndim; i++)
+    same = t->sizes[i] < 2 || tangent->strides[i] == t->strides[i];
+  return same;
+}
+
+/* A geometry behind the batch dimensions of a value. */
+typedef struct {
+  int ndim;
+  int64_t sizes[2 * MAX_DIM], strides[2 * MAX_DIM];
+} Whole;
+
+static Whole behind(const Tensor *value, int n, const Tensor *slice) {
+  Whole w = {.ndim = n + slice->ndim};
+  memcpy(w.sizes, value->sizes, (size_t)n * sizeof *w.sizes);
+  memcpy(w.strides, value->strides, (size_t)n * sizeof *w.strides);
+  memcpy(w.sizes + n, slice->sizes, slice->ndim * sizeof *w.sizes);
+  memcpy(w.strides + n, slice->strides, slice->ndim * sizeof *w.strides);
+  return w;
+}
+
+Tensor *zeros_as(const Tensor *t, DType dtype, Tensor *like) {
+  uint32_t bits = levels_of(like);
+  int n = level_count(bits);
+  int64_t sizes[MAX_DIM];
+  if (bits) memcpy(sizes, all_slices(like)->sizes, (size_t)n * sizeof *sizes);
+  sizes[n] = t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype);
+  Tensor *z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(n + 1, sizes, dtype));
+  if (!z) return NULL;
+  const Whole w = behind(z, n, t);
+  z = tensor_alias(z, w.ndim, w.sizes, w.strides, t->offset);
+  if (z) tensor_set_lazy(z, t->flags & FLAGS_LAZY);
+  return batched(z, bits);
+}
+
+Tensor *laid_out_as(const Tensor *t, Tensor *tangent) {
+  return tangent_write(zeros_as(t, (DType)tangent->dtype, tangent), tangent);
+}
+
+Tensor *same_view(Tensor *tangent, const Tensor *t, const Tensor *v) {
+  int lens = tangent ? lens_of(t, v) : 0, n = level_count(levels_of(tangent));
+  Tensor *value = t_through(all_slices(tangent), lens);
+  if (!value || (n && !check_in_slice(value, n, v->ndim, v->sizes, v->strides, v->offset)))
+    return NULL;
+  const Whole w = behind(value, n, v);
+  return batched(t_as_strided(value, w.ndim, w.sizes, w.strides, v->offset), levels_of(tangent));
+}
+
+/* ------------------------------------------------------------ copies */
+
+GRAD(AliasBackward0, "")
+{ gi[0] = g[0]; }
+
+Tensor *frozen(Tensor *t) {
+  if (!t || failed()) return NULL;
+  Tensor *value = all_slices(t);
+  Node *n = node_new(&AliasBackward0, 0, 0, value, NULL);
+  return batched(set_history(tensor_snapshot(value), n), levels_of(t));
+}
+
+Tensor *tangent_cast(Tensor *tangent, DType dtype) {
+  if (!tangent || tangent->dtype == (int)dtype) return tangent;
+  return batched(t_to(all_slices(tangent), dtype), levels_of(tangent));
+}
+
+Tensor *tangent_write(Tensor *to, Tensor *from) {
+  Tensor *value = all_slices(to);
+  if (!value || failed()) return NULL;
+  if (!from) t_fill_(value, tensor_wrapped_f(0));
+  else t_copy_(value, slices_at(from, levels_of(to), value->sizes), true);
+  return failed() ? NULL : to;
+}
