@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from helpers import (
     PROPER_ERRORS,
+    array_of,
     assert_same,
     dependent,
     floating,
@@ -27,6 +28,7 @@ from special_points import POINTS, at_point
 from test_gradients import STEP, contracted, differentiable, inputs, outputs, weights
 
 import pygrad
+from pygrad._functorch.vmap import is_batchedtensor
 from pygrad.autograd import forward_ad as fw
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -184,6 +186,76 @@ def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
         gradient_along(entry, sample, moved(arrays, other, s), way) for s in (STEP, -STEP)
     )
     np.testing.assert_allclose(by_input, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)
+
+
+def both(push: Any, way: dict[int, Array], other: dict[int, Array]) -> tuple[Any, Any]:
+    """What a function makes of two sets of tangents as one batch, and of one after the other."""
+    pairs = [tensors(way), tensors(other)]
+    batch = [pygrad.stack([each[k] for each in pairs]) for k in way]
+    mapped = pygrad.vmap(lambda *ts: push(dict(zip(way, ts, strict=True))), randomness="same")
+    return mapped(*batch), [pygrad.stack(ts) for ts in zip(*map(push, pairs), strict=True)]
+
+
+def tangents_of(found: list[Any]) -> list[Any]:
+    """The tangents of tensors, zeros where they have none."""
+    parts = [fw.unpack_dual(y) for y in found]
+    return [pygrad.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts]
+
+
+def batchable(entry: Entry, sample: Call) -> tuple[list[Array], dict[int, Array], dict[int, Array]]:
+    """The arrays of a call, and two directions."""
+    arrays = inputs(sample)
+    way, other = directions(sample, arrays, 5), directions(sample, arrays, 6)
+    if not way or not outputs(entry, sample, arrays)[0]:
+        pytest.skip("nothing is differentiable")
+    return arrays, way, other
+
+
+@swept(has_tangents)
+@leaves_nothing
+def test_batch_of_tangents_at_one_point(entry: Entry, sample: Call) -> None:
+    """Each slice is the tangent for that slice alone; the value is no batch."""
+    arrays, way, other = batchable(entry, sample)
+    made = [pygrad.from_numpy(a.copy()) for a in arrays]
+
+    def push(along: dict[int, Any]) -> tuple[Any, ...]:
+        with fw.dual_level():
+            found = dependent(entry, results(entry, sample, duals(made, along)))
+            for y in found:
+                assert not is_batchedtensor(fw.unpack_dual(y).primal)
+            return tuple(tangents_of(found))
+
+    for batch, expected in zip(*both(push, way, other), strict=True):
+        np.testing.assert_allclose(array_of(batch), array_of(expected), rtol=1e-10, atol=1e-12)
+
+
+@swept(lambda entry: has_tangents(entry) and "inplace" in entry.words)
+@leaves_nothing
+def test_batch_of_tangents_of_what_is_written_in_place(entry: Entry, sample: Call) -> None:
+    """A view gets the tangents of the op's result, and its base those in its place."""
+    arrays, way, other = batchable(entry, sample)
+    written = getattr(pygrad.Tensor, entry.name + "_", None)
+    if written is None or 0 not in way or not sample.tensors()[0:1]:
+        pytest.skip("the op has no form in place")
+
+    def push(along: dict[int, Any]) -> tuple[Any, ...]:
+        made = [pygrad.from_numpy(a.copy()) for a in arrays]
+        base = pygrad.stack([made[0], pygrad.zeros_like(made[0])])
+        with fw.dual_level():
+            given = duals(made, along)
+            given[0] = base[0].copy_(given[0])
+            args, kwargs = filled(sample, given)
+            if args[0] is not given[0]:
+                pytest.skip("the op writes to another tensor")
+            pygrad.manual_seed(0)
+            try:
+                written(*args, **kwargs)
+            except PROPER_ERRORS:
+                pytest.skip("the result does not fit")
+            return tuple(tangents_of([given[0], base]))
+
+    for batch, expected in zip(*both(push, way, other), strict=True):
+        np.testing.assert_allclose(array_of(batch), array_of(expected), rtol=1e-10, atol=1e-12)
 
 
 @swept(has_tangents)

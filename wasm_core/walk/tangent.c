@@ -74,6 +74,7 @@ Tensor *zeros_as(const Tensor *t, DType dtype, Tensor *like) {
   int64_t sizes[MAX_DIM];
   if (bits) memcpy(sizes, all_slices(like)->sizes, (size_t)n * sizeof *sizes);
   sizes[n] = t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype);
+  if (bits) sizes[n] += sizes[n] % 2; /* for views that show parts as one number */
   Tensor *z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(n + 1, sizes, dtype));
   if (!z) return NULL;
   const Whole w = behind(z, n, t);
@@ -86,12 +87,24 @@ Tensor *laid_out_as(const Tensor *t, Tensor *tangent) {
   return tangent_write(zeros_as(t, (DType)tangent->dtype, tangent), tangent);
 }
 
+/* Where a view shows parts as one number, slices have to begin with a real part. */
+static bool slices_begin_evenly(const Tensor *value, int n) {
+  bool even = true;
+  for (int i = 0; i < n; i++) even = even && value->strides[i] % 2 == 0;
+  return even;
+}
+
 Tensor *same_view(Tensor *tangent, const Tensor *t, const Tensor *v) {
   int lens = tangent ? lens_of(t, v) : 0, n = level_count(levels_of(tangent));
-  Tensor *value = t_through(all_slices(tangent), lens);
-  if (!value || (n && !check_in_slice(value, n, v->ndim, v->sizes, v->strides, v->offset)))
+  if (n && lens & LENS_COMPLEX && !slices_begin_evenly(all_slices(tangent), n))
+    tangent = laid_out_as(t, tangent);
+  Tensor *whole = all_slices(tangent), *value = t_through(whole, lens);
+  if (!value) return NULL;
+  if (n && !(lens & (LENS_REAL | LENS_COMPLEX)) &&
+      !check_in_slice(value, n, v->ndim, v->sizes, v->strides, v->offset))
     return NULL;
-  const Whole w = behind(value, n, v);
+  Whole w = behind(whole, n, v);
+  for (int i = 0; i < n; i++) w.strides[i] = lens_offset(w.strides[i], lens);
   return batched(t_as_strided(value, w.ndim, w.sizes, w.strides, v->offset), levels_of(tangent));
 }
 

@@ -696,7 +696,7 @@ Tensor *t_clamp_max(Tensor *x, Tensor *max) {
 Tensor *t_held_above(Tensor *x, double bound) {
   Tensor *y = t_clone(x), *least = tensor_wrapped_f(bound), *t = forward_tangent(y);
   Tensor *held = WITHOUT_GRAD(t_clamp_min(y, least));
-  if (t) t = t_where(WITHOUT_GRAD(t_ge(y, least)), t, zero());
+  if (t) t = forward_tangent(t_where(WITHOUT_GRAD(t_ge(y, least)), y, zero()));
   if (blocked(y, held) || !tensor_write_begin(y, true) || !tensor_copy_data(y, held)) return NULL;
   if (t) forward_write(y, t);
   return y;
