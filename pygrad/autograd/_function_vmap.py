@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import _ops
+from .._boundary.header import dual_levels
 from .._boundary.modes import LEVELS, switch
 from .._functorch.vmap import level, levels, vmap
 from .._tensor import Tensor
@@ -71,6 +72,20 @@ def _batch(tree: Any, dims: Any, number: int) -> Any:
     return unflatten(batched, spec)
 
 
+def _batch_duals(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+    """The arguments, those batched whose tangents are, if others are batched; and False if nothing
+    but tangents is batched, which the Function's jvp takes as they are.
+    """
+    leaves, spec = flatten(args)
+    duals = [_C["_vmap_dual"](leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    pairs = zip(leaves, duals, strict=True)
+    if all(not isinstance(leaf, Tensor) or leaf._h == dual._h for leaf, dual in pairs):
+        return args, True
+    if any(isinstance(leaf, Tensor) and _C["_vmap_level"](leaf) for leaf in leaves):
+        return unflatten(duals, spec), True
+    return args, False
+
+
 def _mapped(function: Callable[..., Any], dims: Any, info: VmapInfo) -> Callable[..., Any]:
     """A function mapped over arguments with these dimensions; returns outputs and their
     dimensions.
@@ -101,6 +116,10 @@ def apply(
         RuntimeError: `cls` has no `setup_context`, no rule, or two; or its `vmap` does not return
             what it must.
     """
+    if levels.stack and dual_levels() and not kwargs:
+        args, mapped = _batch_duals(args)
+        if not mapped:
+            return plainly(cls, args, separate)
     if levels.stack and levels.plain and not kwargs:
         return _by_generated_rule(base, cls, args, separate)
     if not separate:

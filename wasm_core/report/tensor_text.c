@@ -8,6 +8,7 @@
 #include "ground/text.h"
 #include "ops/op.h"
 #include "report/print.h"
+#include "tape/batched.h"
 #include "tape/forward.h"
 
 static PrintOptions options = {
@@ -48,12 +49,18 @@ static const char *item_text(const Tensor *t) {
   return textf("(%s%s%sj)", part_text(re), signbit(im) && !isnan(im) ? "" : "+", part_text(im));
 }
 
+static const char *tangent_text(Tensor *tangent) {
+  const char *text = tensor_text(all_slices(tangent), false);
+  int32_t level = highest(levels_of(tangent));
+  return level && text ? textf("BatchedTensor(lvl=%d, bdim=0, value=%s)", level, text) : text;
+}
+
 /* Adds the text of the tensor's tangent to the names. */
 static const char *named_text(Tensor *t, PrintNames names, bool whole) {
   if (blocked(t)) return NULL;
   if (!t->ndim && !whole) return item_text(t);
   Tensor *tangent = whole ? forward_tangent(t) : NULL;
-  names.tangent = failed() ? NULL : tensor_text(tangent, false);
+  names.tangent = failed() ? NULL : tangent_text(tangent);
   return failed() ? NULL : text_of(t, names);
 }
 

@@ -81,7 +81,7 @@ Value value_map(Value v, Change *change, const void *context) {
 
 int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
 
-Tensor *batched_dual(Tensor *t) {
+Tensor *vmap_dual(Tensor *t) {
   Tensor *tangent = levels_of(t) ? NULL : forward_tangent(t);
   uint32_t bits = levels_of(tangent);
   if (!bits) return t;

@@ -424,7 +424,7 @@ static bool writes_first(const Call *c) {
 }
 
 static Tensor *as_batched_dual(Tensor *t, __attribute__((unused)) const void *context) {
-  return batched_dual(t);
+  return vmap_dual(t);
 }
 
 /* Arguments with batched tangents become batched where others are. What is written to does not,

@@ -14,6 +14,8 @@ Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level);
 /* The tensor whose slices at this level t stands for: the batch dimension becomes dimension
  * `dim`. One that is not batched there is expanded to `size` slices. */
 Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim);
+/* t, or in place of one that is not batched though its tangent is, a dual batched as that is. */
+Tensor *vmap_dual(Tensor *t);
 /* where vmap_add found the batch; 0 for results, -1 if not batched */
 int32_t vmap_dim(const Tensor *t, int32_t level);
 int32_t vmap_level(const Tensor *t); /* the highest level t is batched at, or 0 */

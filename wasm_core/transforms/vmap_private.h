@@ -27,8 +27,6 @@ Tensor *batch_align(const Batch *b, Tensor *t, int rank);
 /* The same with every batch dimension in full, batched or not. */
 Tensor *batch_full(const Batch *b, Tensor *t);
 
-/* t, or in place of one that is not batched though its tangent is, a dual batched as that. */
-Tensor *batched_dual(Tensor *t);
 Batch batch_at(uint32_t bits);
 
 /* The call as it is, ready to have its arguments replaced. */
