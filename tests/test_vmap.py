@@ -27,6 +27,8 @@ from sampling import Array, Call, filled, numbers
 
 import pygrad
 from pygrad import _ops, vmap
+from pygrad._functorch.vmap import is_batchedtensor
+from pygrad.autograd import forward_ad as fw
 from pygrad.profiler import profile
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -479,3 +481,274 @@ def test_distributions_check_all_slices() -> None:
         vmap(density)(pygrad.tensor([[0.5, 1.0], [1.0, -1.0]]), value)
     with pytest.raises(ValueError, match="within the support"):
         vmap(density)(a, pygrad.tensor([[1.0, 3.0], [1.0, -1.0]]))
+
+
+# ------------------------------------------------------------------ tangents
+# A tangent may be batched where the value is not: many directions at one point.
+
+POINT = pygrad.tensor([1.0, 2.0, 3.0, 4.0])
+WAYS = pygrad.arange(12.0).view(3, 4)
+
+
+def tangent_of(tensor: Any) -> Any:
+    return fw.unpack_dual(tensor).tangent
+
+
+def pushed(body: Callable[[Any], Any], ways: Any = WAYS) -> Any:
+    """What a function of a dual at one point returns for a batch of tangents."""
+
+    def push(way: Any) -> Any:
+        with fw.dual_level():
+            return body(fw.make_dual(POINT.clone(), way))
+
+    return vmap(push)(ways.clone())
+
+
+def test_a_batched_tangent_is_kept_as_it_is() -> None:
+    """It needs no storage as long as the value's; of another layout it is copied."""
+    ways, part = WAYS.clone(), pygrad.arange(5.0)[:4].detach()
+
+    def push(way: Any, primal: Any) -> tuple[Any, bool]:
+        with fw.dual_level():
+            found = tangent_of(fw.make_dual(primal, way))
+            same.append(found is way)
+            return found
+
+    for primal, shape, expected in (
+        (part, (3, 4), True),
+        (pygrad.ones(2, 2), (3, 2, 2), True),
+        (pygrad.ones(2, 2).t(), (3, 2, 2), False),
+        (pygrad.arange(5.0)[1:], (3, 4), False),
+    ):
+        same: list[bool] = []
+        given = ways.view(shape)
+        found = vmap(push, in_dims=(0, None))(given, primal)
+        assert (same, found is given) == ([expected], expected)
+        assert found.tolist() == given.tolist()
+
+
+def test_values_of_batched_tangents_are_no_batch() -> None:
+    def body(x: Any) -> Any:
+        y = x * 2 if x.sum() > 0 else x
+        assert fw.unpack_dual(y).primal.tolist() == [2.0, 4.0, 6.0, 8.0]
+        return tangent_of(y * x[0].item())
+
+    assert pushed(body).tolist() == (2 * WAYS).tolist()
+
+
+def add(base: Any, x: Any) -> None:
+    base.add_(x.sin(), alpha=2)
+
+
+def multiply(base: Any, x: Any) -> None:
+    base.mul_(x).mul_(base)
+
+
+def copy(base: Any, x: Any) -> None:
+    base.copy_(x)
+
+
+def subscript(base: Any, x: Any) -> None:
+    base[0] = x[1]
+
+
+def twice(base: Any, x: Any) -> None:
+    base[:2].copy_(x[2:])
+    base.mul_(3).add_(x)
+
+
+def overwrite(base: Any, x: Any) -> None:
+    base.copy_(x)
+    base[1:3].fill_(1)
+
+
+def add_to_dual(base: Any, x: Any) -> None:
+    fw.make_dual(base, pygrad.ones(4)).add_(x)
+
+
+@pytest.mark.parametrize("write", [add, multiply, copy, subscript, twice, overwrite, add_to_dual])
+def test_what_is_written_once_gets_a_batch_of_tangents(write: Any) -> None:
+    """The tensor, its base and its views, as each tangent alone gives them."""
+
+    def written(x: Any) -> tuple[Any, ...]:
+        whole = pygrad.ones(6)
+        base, after = whole[1:5], whole[3:]
+        write(base, x)
+        values.append(whole.tolist())
+        found = [tangent_of(t) for t in (whole, base, after, base.view(2, 2))]
+        return tuple(t * 0 if y is None else y for y, t in zip(found, (whole,) * 4, strict=True))
+
+    values: list[Any] = []
+    batch = pushed(written)
+
+    def alone(way: Any) -> tuple[Any, ...]:
+        with fw.dual_level():
+            return written(fw.make_dual(POINT.clone(), way.clone()))
+
+    each = [alone(way) for way in WAYS]
+    assert all(value == values[0] for value in values)
+    for found, expected in zip(batch, zip(*each, strict=True), strict=True):
+        np.testing.assert_allclose(found.numpy(), pygrad.stack(expected).numpy(), rtol=1e-6)
+
+
+def test_a_dual_that_gets_a_batch_of_tangents_shares_them_with_its_views() -> None:
+    def body(x: Any) -> tuple[Any, ...]:
+        base = fw.make_dual(pygrad.zeros(4), pygrad.ones(4))
+        before = base[:2]
+        tangent_of(before)
+        base[1:].add_(x[1:])
+        before.mul_(2)
+        return tangent_of(base), tangent_of(before)
+
+    whole, part = pushed(body)
+    assert whole.tolist() == [[2.0, 4.0, 3.0, 4.0], [2.0, 12.0, 7.0, 8.0], [2.0, 20.0, 11.0, 12.0]]
+    assert part.tolist() == whole[:, :2].tolist()
+
+
+def test_a_view_of_all_of_its_base_shares_the_tangent() -> None:
+    """Other views get a view of the base's."""
+    for turned in (False, True):
+        base = pygrad.zeros(2, 2)
+        view = base.t() if turned else base.view_as(base)
+
+        def body(x: Any, view: Any = view, base: Any = base) -> tuple[Any, Any]:
+            view.copy_(x.view(2, 2))
+            return tangent_of(view), tangent_of(base)
+
+        of_view, of_base = pushed(body)
+        assert (of_view is of_base, of_view._base is of_base) == (not turned, turned)
+        assert of_view.tolist() == WAYS.view(3, 2, 2).tolist()
+        assert base.tolist() == (POINT.view(2, 2).t() if turned else POINT.view(2, 2)).tolist()
+
+
+def test_batched_values_are_not_written_to_what_is_not_batched() -> None:
+    base = pygrad.zeros(4)
+    for write in (base.add_, base.mul_, base.copy_):
+        with pytest.raises(RuntimeError, match="vmapped over|broadcast shape"):
+            vmap(write)(WAYS)
+        with pytest.raises(RuntimeError, match="vmapped over|broadcast shape"):
+            pushed(lambda x, write=write: write(x * tangent_of(x)))
+    assert base.tolist() == [0.0] * 4
+
+
+def test_as_strided_stays_in_its_slice() -> None:
+    outside = r"can access memory outside of `tensor`. `result` can access some memory in range "
+    ways = pygrad.arange(24.0).view(4, 6)
+    with pytest.raises(RuntimeError, match=outside + r"\[0, 5\]"):
+        vmap(lambda x: x.as_strided((5,), (1,), 0))(ways[:, :4])
+    with pytest.raises(RuntimeError, match=outside + r"\[0, 2\]"):
+        vmap(lambda x: x.as_strided((2,), (1,), 0))(ways[:, 1:])
+    assert vmap(lambda x: x.as_strided((2,), (2,), 2))(ways[:, 1:]).tolist() == (
+        ways[:, 2:5:2].tolist()
+    )
+    storage = pygrad.arange(5.0)
+
+    def body(way: Any) -> Any:
+        with fw.dual_level():
+            return fw.make_dual(storage[:4].detach(), way).as_strided((5,), (1,), 0)
+
+    with pytest.raises(RuntimeError, match=outside):
+        vmap(body)(WAYS)
+
+
+def test_batched_tangents_meet_batched_values() -> None:
+    def push(way: Any, factor: Any) -> tuple[Any, Any]:
+        with fw.dual_level():
+            y = fw.make_dual(POINT, way) * factor
+            return fw.unpack_dual(y * y)
+
+    factors = pygrad.tensor([1.0, 2.0, 3.0])
+    values, tangents = vmap(push)(WAYS, factors)
+    assert values.tolist() == [(POINT * k).square().tolist() for k in factors]
+    assert tangents.tolist() == [
+        (2 * POINT * way * k * k).tolist() for way, k in zip(WAYS, factors, strict=True)
+    ]
+
+
+def test_tangents_of_gradients_at_one_point() -> None:
+    """Forward over reverse gives the rows of the Hessian, as does reverse over forward."""
+
+    def function(x: Any) -> Any:
+        return (x.sin() @ x.exp()) * x.prod()
+
+    x = POINT.clone().double().requires_grad_()
+    expected = pygrad.func.hessian(function)(x.detach())
+
+    def row(way: Any) -> Any:
+        with fw.dual_level():
+            y = function(fw.make_dual(x, way))
+            (g,) = pygrad.autograd.grad(y, x, create_graph=True)
+            return tangent_of(g), tangent_of(y)
+
+    rows, slopes = vmap(row)(pygrad.eye(4, dtype=pygrad.float64))
+    np.testing.assert_allclose(array_of(rows), array_of(expected), rtol=1e-12)
+    again = [pygrad.autograd.grad(slope, x, retain_graph=True)[0] for slope in slopes]
+    np.testing.assert_allclose(array_of(pygrad.stack(again)), array_of(expected), rtol=1e-12)
+
+
+def test_tangents_of_two_levels_at_one_point() -> None:
+    first, second = WAYS[:2], WAYS + 1
+
+    def push(a: Any, b: Any) -> tuple[Any, Any]:
+        with fw.dual_level():
+            x = fw.make_dual(POINT, a)
+            y = POINT.clone()
+            y.mul_(x).add_(fw.make_dual(POINT, b).cumsum(0))
+            return tangent_of(y), tangent_of(x.prod())
+
+    found = vmap(lambda a: vmap(lambda b: push(a, b))(second))(first)
+    for i, j in itertools.product(range(2), range(3)):
+        for got, expected in zip(found, push(first[i].clone(), second[j].clone()), strict=True):
+            got = got[i, j] if got.dim() > 1 and got.shape[1] == 3 else got[i]
+            assert got.tolist() == expected.tolist()
+
+
+def test_no_tangents_at_one_point() -> None:
+    found = pushed(lambda x: (tangent_of(x * 2), tangent_of(x.cumsum(0))), WAYS[:0])
+    assert [y.shape for y in found] == [(0, 4), (0, 4)]
+
+
+@pytest.mark.parametrize("generated", [True, False])
+def test_function_gets_batched_tangents(generated: bool) -> None:
+    class Scaled(pygrad.autograd.Function):
+        generate_vmap_rule = generated
+
+        @staticmethod
+        def forward(x: Any, y: Any) -> Any:
+            return x * x * y
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx: Any, way: Any, _: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return 2 * x * y * way
+
+        if not generated:
+
+            @staticmethod
+            def vmap(info: Any, in_dims: Any, x: Any, y: Any) -> Any:
+                return Scaled.apply(x, y), 0
+
+    def push(way: Any, k: Any) -> tuple[Any, Any]:
+        with fw.dual_level():
+            x = fw.make_dual(POINT, way)
+            alone = Scaled.apply(x, POINT)
+            assert not is_batchedtensor(fw.unpack_dual(alone).primal)
+            return tangent_of(alone), tangent_of(Scaled.apply(x, k))
+
+    alone, beside = vmap(push)(WAYS, WAYS + 1)
+    assert alone.tolist() == (2 * POINT * POINT * WAYS).tolist()
+    assert beside.tolist() == (2 * POINT * (WAYS + 1) * WAYS).tolist()
+
+
+def test_a_batched_tangent_prints_all_slices() -> None:
+    def body(x: Any) -> Any:
+        assert "tangent=BatchedTensor(lvl=1, bdim=0, value=tensor([ 6., 22., 38.]))" in repr(
+            x.sum()
+        )
+        return tangent_of(x)
+
+    pushed(body)

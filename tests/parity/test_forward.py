@@ -215,6 +215,35 @@ def layouts_of_tangents(t: Any, fw: Any) -> Any:
 
 
 @script
+def batches_of_tangents(t: Any, fw: Any) -> Any:
+    """Many tangents at one point by the older vmap, which maps `make_dual`, written in place."""
+    mapped = importlib.import_module(f"{t.__name__}._vmap_internals")._vmap
+    x, ways = t.tensor([1.0, 2.0, 3.0, 4.0]), t.arange(12.0).view(3, 4)
+    writes = [
+        lambda base, d: base.add_(d.sin(), alpha=2),
+        lambda base, d: base.mul_(d).add_(d),
+        lambda base, d: base.copy_(d.softmax(0)),
+        lambda base, d: base.__setitem__(0, d[1]),
+        lambda base, d: base.view(2, 2).t().copy_(d.view(2, 2)),
+        lambda base, d: base[:2].copy_(d[2:] * d[:2].exp()),
+        lambda base, d: base.copy_(d).zero_(),
+        lambda base, d: base.copy_(d * d.prod().item() if d.sum() > 0 else d),
+    ]
+
+    def push(write: Any, way: Any) -> Any:
+        whole = t.ones(6)
+        base, after = whole[1:5], whole[3:]
+        with fw.dual_level():
+            write(base, fw.make_dual(x, way))
+            return tuple(fw.unpack_dual(y).tangent for y in (whole, base, after))
+
+    said: list[Any] = [mapped(lambda way, w=write: push(w, way))(ways.clone()) for write in writes]
+    base = t.zeros(4)
+    said.append(refused(lambda: mapped(base.mul_)(ways)).split(":")[0])
+    return [*said, refused(lambda: t.vmap(lambda v: v.as_strided((5,), (1,), 0))(ways)), base]
+
+
+@script
 def modes(t: Any, fw: Any) -> Any:
     x, v = numbers(t)
     with fw.dual_level():

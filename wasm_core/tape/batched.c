@@ -31,14 +31,13 @@ static int64_t end_of(int ndim, const int64_t *sizes, const int64_t *strides, in
 
 bool check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
                     const int64_t *strides, int64_t offset) {
-  int64_t from = value->offset, to = end_of(value->ndim - n, value->sizes + n, value->strides + n,
-                                            from);
+  int64_t from = value->offset,
+          to = end_of(value->ndim - n, value->sizes + n, value->strides + n, from);
   int64_t end = end_of(ndim, sizes, strides, offset);
   if (end == offset || (from <= offset && end <= to)) return true;
   const char *wanted = textf("result = tensor.as_strided(%s, %s, %lld) can access memory outside "
                              "of `tensor`.",
-                             sizes_text(ndim, sizes), sizes_text(ndim, strides),
-                             (long long)offset);
+                             sizes_text(ndim, sizes), sizes_text(ndim, strides), (long long)offset);
   const char *advice = "This is not supported inside of vmap, please try to rewrite the "
                        "`as_strided` call as a sequence of PyTorch view operations";
   if (to == from)

@@ -410,7 +410,8 @@ static bool at_once(const Node *n, const Tensor *y) {
 /* J t of one slice t after the other, stacked. NULL: zero. */
 static Tensor *one_by_one(Node *n, int output_nr, Tensor *y, const Slices *s) {
   Tangents *t = n->tangents;
-  Tensor **all = scratch_array(t->n + 1, sizeof *all), ***each = scratch_array(t->n + 1, sizeof *each),
+  Tensor **all = scratch_array(t->n + 1, sizeof *all),
+         ***each = scratch_array(t->n + 1, sizeof *each),
          **parts = scratch_array(s->total + 1, sizeof *parts);
   if (!all || !each || !parts) return NULL;
   int64_t count = 0;
@@ -611,18 +612,31 @@ static void write_view(Tensor *self, Tensor *tangent) {
   put_tangent(self, tangent_write(part, tangent));
 }
 
-/* Gives the tangent of t the levels of another, and with it those of the views which share it. */
+static bool shares_tangent(const Dual *d, const Tensor *tangent) {
+  return d->tangent && d->tangent->storage == tangent->storage;
+}
+
+/* Gives the tangent of t, which has none, the levels of another, and with it those that share its
+ * storage. */
 static void add_levels(Tensor *t, Tensor *like) {
-  Tensor *base = tensor_is_view(t) ? t->meta->base : NULL,
-         *owner = base && dual_of(base) && dual_of(base)->tangent ? base : t,
-         *old = dual_of(owner)->tangent;
+  Tensor *old = dual_of(t)->tangent, *root = tensor_is_view(old) ? old->meta->base : old;
+  Tensor *grown = tangent_write(zeros_as(root, (DType)root->dtype, like), root);
   tensor_retain(old);
-  put_tangent(owner, batched_as(old, like));
-  for (Dual *d = known.next; d != &known && !failed(); d = d->next)
-    if (d->owner != owner && d->tangent && d->tangent->storage == old->storage)
-      put_tangent(d->owner, d->tangent == old ? dual_of(owner)->tangent
-                                              : same_view(dual_of(owner)->tangent, owner, d->owner));
+  for (Dual *d = known.next; d != &known; d = d->next) {
+    Tensor *tangent = shares_tangent(d, old) ? same_view(grown, root, d->tangent) : NULL;
+    if (tangent) keep_tangent(d, tangent);
+  }
   tensor_release(old);
+}
+
+/* The same for one that has others. */
+static void add_more_levels(Tensor *t, Tensor *like) {
+  Dual *own = dual_of(t);
+  for (Dual *d = known.next; d != &known; d = d->next)
+    if (d != own && shares_tangent(d, own->tangent))
+      fail(ERR_NOT_IMPLEMENTED, "vmap: the tangent of a view or its base cannot be batched at one "
+                                "more level by a write in place");
+  if (!failed()) put_tangent(t, batched_as(own->tangent, like));
 }
 
 static void write_tangent(Tensor *self, Tensor *tangent) {
@@ -632,7 +646,8 @@ static void write_tangent(Tensor *self, Tensor *tangent) {
   if (old) settle_all(); /* what waits may depend on the old tangent */
   Modes was = aside();
   tangent = tangent_cast(tangent, (DType)self->dtype);
-  if (old && levels_of(tangent) & ~levels_of(old)) add_levels(self, tangent);
+  if (old && levels_of(tangent) & ~levels_of(old))
+    levels_of(old) ? add_more_levels(self, tangent) : add_levels(self, tangent);
   if (old) tangent_write(dual_of(self)->tangent, tangent);
   else if (tangent && tensor_is_view(self) && !dual_of(self)) write_view(self, tangent);
   else put_tangent(self, tangent);
