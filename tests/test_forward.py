@@ -40,6 +40,10 @@ PADDED = {"embedding"}
 """Ops whose gradient leaves out what their tangent does not: as PyTorch's."""
 
 
+BATCHES = {"_vmap_dual"}
+"""Ops that make a batch of what is none."""
+
+
 def has_tangents(entry: Entry) -> bool:
     return differentiable(entry) and entry.name not in INTERNAL
 
@@ -211,7 +215,7 @@ def batchable(entry: Entry, sample: Call) -> tuple[list[Array], dict[int, Array]
     return arrays, way, other
 
 
-@swept(has_tangents)
+@swept(lambda entry: has_tangents(entry) and entry.name not in BATCHES)
 @leaves_nothing
 def test_batch_of_tangents_at_one_point(entry: Entry, sample: Call) -> None:
     """Each slice is the tangent for that slice alone; the value is no batch."""

@@ -83,6 +83,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         tangent: of that shape and a floating-point dtype. It becomes part of the dual tensor as it
             is if it lies in memory as `tensor` does, so in-place ops write to it; it is copied
             otherwise.
+            Inside `vmap` it may be batched where `tensor` is not: many directions at one point.
+            Values stay one tensor then, also of what is written in place.
         level: the level to make it in; the current one by default.
 
     Raises:

@@ -428,12 +428,10 @@ static Tensor *as_batched_dual(Tensor *t, __attribute__((unused)) const void *co
 }
 
 /* Arguments with batched tangents become batched where others are. What is written to does not,
- * nor what a graph is asked for. Gives the levels. */
-static uint32_t batch_duals(Call *c) {
-  if (forward_on && !is_named(c, "_grad"))
-    for (int k = writes_first(c); k < c->n_args; k++)
-      c->v[k] = value_map(c->v[k], as_batched_dual, NULL);
-  return levels_of_call(c);
+ * nor what a graph is asked for. */
+static void batch_duals(Call *c) {
+  for (int k = writes_first(c); k < c->n_args; k++)
+    c->v[k] = value_map(c->v[k], as_batched_dual, NULL);
 }
 
 static void run_on(Call *c, uint32_t bits, Draws *draws) {
@@ -479,7 +477,10 @@ bool vmap_run(Call *c) {
   if (!bits && !random) return false;
   if (bits && is_service(c))
     return hidden_storage(c) || (c->row->refused == vmap_refuses_data && refused(c));
-  if (bits) bits = batch_duals(c);
+  if (bits && forward_on && !is_named(c, "_grad")) {
+    batch_duals(c);
+    bits = levels_of_call(c);
+  }
   if (bits & ~levels_active()) {
     fail(ERR_RUNTIME,
          "Either your tensor may have escaped from inside a function being vmapped and this is a "

@@ -361,19 +361,25 @@ static Tensor *tangent_product(Node *n, int output_nr, Tensor *y) {
 
 /* The batch that the tangents of a node's inputs make. */
 typedef struct {
-  uint32_t levels; /* 0: they make none */
-  int n;           /* how many */
+  uint32_t levels;
+  int n; /* how many */
   int64_t sizes[MAX_LEVELS + MAX_DIM], total;
 } Slices;
 
-static Slices slices_of(const Tangents *t, const Tensor *y) {
-  Slices s = {.total = 1};
-  for (int i = 0; i < t->n; i++) s.levels |= levels_of(t->at[i]);
-  s.n = level_count(s.levels);
-  sizes_at(s.levels, t->n, t->at, s.sizes);
-  for (int k = 0; k < s.n; k++) s.total *= s.sizes[k];
-  memcpy(s.sizes + s.n, y->sizes, y->ndim * sizeof *s.sizes);
-  return s;
+static uint32_t levels_of_all(const Tangents *t) {
+  uint32_t levels = 0;
+  for (int i = 0; i < t->n; i++) levels |= levels_of(t->at[i]);
+  return levels;
+}
+
+/* The sizes of y stand behind those of the batch. */
+static void measure(Slices *s, uint32_t levels, const Tangents *t, const Tensor *y) {
+  s->levels = levels;
+  s->n = level_count(levels);
+  s->total = 1;
+  sizes_at(levels, t->n, t->at, s->sizes);
+  for (int k = 0; k < s->n; k++) s->total *= s->sizes[k];
+  memcpy(s->sizes + s->n, y->sizes, y->ndim * sizeof *s->sizes);
 }
 
 /* J t of all slices t at once, where J is diagonal: the gradient function broadcasts what was saved.
@@ -438,13 +444,14 @@ static Tensor *one_by_one(Node *n, int output_nr, Tensor *y, const Slices *s) {
 }
 
 /* J t for batched tangents: batched, and of nobody else. */
-static Tensor *batched_product(Node *n, int output_nr, Tensor *y, const Slices *s) {
+static Tensor *batched_product(Node *n, int output_nr, Tensor *y, uint32_t levels) {
+  Slices s;
+  measure(&s, levels, n->tangents, y);
   grad_mode = recording = records(n);
   bool once = at_once(n, y);
-  Tensor *jt = once ? all_at_once(n, output_nr, y, s) : one_by_one(n, output_nr, y, s);
-  if (!jt) return NULL;
-  if (once) jt = jt->storage->refs > 1 ? t_clone(jt) : jt;
-  return batched(jt, s->levels);
+  Tensor *jt = once ? all_at_once(n, output_nr, y, &s) : one_by_one(n, output_nr, y, &s);
+  if (jt && once && jt->storage->refs > 1) jt = t_clone(jt);
+  return batched(jt, levels);
 }
 
 /* NULL: zero. */
@@ -453,10 +460,10 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   Modes was = aside();
   int32_t mark = pool_mark();
   size_t scratch = scratch_mark();
-  const Slices s = slices_of(n->tangents, y);
-  Tensor *jt = s.levels ? batched_product(n, output_nr, y, &s) : tangent_product(n, output_nr, y);
+  uint32_t levels = levels_of_all(n->tangents);
+  Tensor *jt = levels ? batched_product(n, output_nr, y, levels) : tangent_product(n, output_nr, y);
   grad_mode = recording = recorded;
-  if (!failed() && jt && !s.levels) jt = owned(jt, n->tangents);
+  if (!failed() && jt && !levels) jt = owned(jt, n->tangents);
   if (jt && !failed() && recorded && !n->unrecorded && !tensor_requires_grad(all_slices(jt)) &&
       is_tied(n))
     set_history(all_slices(jt), node_beside(&Tied, n));
