@@ -210,8 +210,15 @@ static Crossing begin(void) {
   return x;
 }
 
-static int64_t end(const Crossing *x, Call *c) {
+/* Tangents that wait are worked out, for which the host may be asked. */
+static NOINLINE void settle(Call *c) {
+  const void *aside = result_aside(c);
   forward_settle();
+  result_back(c, aside);
+}
+
+static int64_t end(const Crossing *x, Call *c) {
+  if (__builtin_expect(forward_on, 0)) settle(c);
   int64_t result = failed() ? report_failure() : deliver(c);
   destination = x->destination;
   inplace_self = x->inplace_self;

@@ -315,6 +315,23 @@ static void *result_space(size_t n_bytes) {
   return space;
 }
 
+/* How much of that space a result takes. */
+static size_t space_of(const Result *r) {
+  return r->tag == TAG_STR ? (size_t)r->n + 1 : (size_t)r->n * sizeof(int64_t);
+}
+
+const void *result_aside(const Call *c) {
+  const size_t n = space_of(&c->result);
+  void *aside = n ? scratch_alloc(n) : NULL;
+  return aside ? memcpy(aside, (const void *)(uintptr_t)c->result.value, n) : NULL;
+}
+
+void result_back(Call *c, const void *aside) {
+  const size_t n = space_of(&c->result);
+  void *out = aside && !failed() ? result_space(n) : NULL;
+  if (out) c->result.value = (int64_t)(uintptr_t)memcpy(out, aside, n);
+}
+
 void ret_ints(Call *c, int n, const int64_t *v) {
   int64_t *out = result_space((size_t)n * sizeof *out);
   if (!out) return;

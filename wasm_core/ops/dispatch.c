@@ -40,7 +40,7 @@ typedef struct Question {
   struct Question *below;
   int n_words;
   int64_t *words; /* row or -1, name, how, number of arguments; then each: tag, length, value */
-  bool tracked;
+  bool tracked, travels;
   bool answered, ran, let_be, one;
   Tensor *const *given; /* the tensors among the arguments */
   Node **histories;     /* their nodes before the call */
@@ -120,6 +120,14 @@ static bool concerns(const Question *q) {
   return any;
 }
 
+/* Whether an argument has a tangent. All are known afterwards: where the op runs for its node, no
+ * host could be asked for them. */
+static bool travels(const Question *q) {
+  bool any = false;
+  for (int i = 0; forward_on && i < q->n_given; i++) any |= forward_tangent(q->given[i]) != NULL;
+  return any;
+}
+
 static bool is_given(const Question *q, const Tensor *t) {
   bool any = false;
   for (int i = 0; i < q->n_given; i++) any = any || q->given[i] == t;
@@ -183,21 +191,30 @@ static Question *question(int64_t row, const char *name, int how, int n,
   for (int i = 0; i < n; i++)
     if (words[i][0] == TAG_GENERATOR) q->source = random_generator((int32_t)words[i][2]);
   if (q->source) q->before = *q->source;
+  q->travels = travels(q);
   return failed() ? NULL : q;
 }
 
 /* ------------------------------------------------------------ taking over */
 
-/* Puts the host's tensor w in the place of r, which the op returned. */
-static Tensor *taken_over(Question *q, Tensor *w, Tensor *r) {
+/* Puts the host's tensor w in the place of r, which the op returned. *node: r's node, which is
+ * recorded or serves its tangent alone. */
+static Tensor *taken_over(Question *q, Tensor *w, Tensor *r, Node **node) {
+  *node = w && r && !is_given(q, r) ? r->grad_fn : NULL;
   if (failed() || !w || !r || w == r) return failed() ? NULL : w;
-  if (is_given(q, r)) return tensor_requires_grad(r) ? r : w; /* keeps the history that it has */
+  if (is_given(q, r)) /* keeps its history and its tangent */
+    return tensor_requires_grad(r) || forward_tangent(r) ? r : w;
   bool hosted = w->form & FORM_HOSTED;
   if (!hosted && (is_given(q, w) || tensor_requires_grad(w))) w = t_detach(w);
   else if (is_given(q, w)) return w;
   if (!w) return NULL;
-  Tensor *base = r->meta ? r->meta->base : NULL, *tangent = forward_tangent(r);
+  Tensor *base = r->meta ? r->meta->base : NULL;
   Meta *m = base ? tensor_meta(w) : w->meta;
+  if (base && q->travels && ((r->flags ^ base->flags) & FLAGS_LAZY || r->dtype != base->dtype))
+    return fail(ERR_NOT_IMPLEMENTED,
+                "pygrad: %s in forward mode: no tangent is such a view of the tangent of a tensor "
+                "whose class has __torch_dispatch__",
+                (const char *)(uintptr_t)q->words[1]);
   if (base && m && base != w) {
     tensor_share_version(w, r);
     tensor_retain(base);
@@ -215,7 +232,17 @@ static Tensor *taken_over(Question *q, Tensor *w, Tensor *r) {
     if (!node_describe_output(n, w->output_nr, w)) return NULL;
     saves_replaced(n, w);
   }
-  if (tangent && forward_tangent(w) != tangent) forward_write(w, tangent);
+  Node *awaited = n || base ? NULL : forward_awaited(r);
+  if (awaited && !tensor_same_shape(w, r)) /* which depends on elements */
+    return fail(ERR_NOT_IMPLEMENTED,
+                "pygrad: %s in forward mode: __torch_dispatch__ gave a tensor of another shape",
+                (const char *)(uintptr_t)q->words[1]);
+  if (awaited) {
+    w->output_nr = r->output_nr;
+    saves_replaced(awaited, w);
+    *node = awaited;
+  }
+  if (!base) forward_replace(w, r); /* the tangent of a view is a view of its base's */
   w->flags |= r->flags & FLAG_WRAPPED;
   return failed() ? NULL : w;
 }
@@ -297,11 +324,10 @@ static void check_history(const Question *q, Tensor *w, Tensor *r) {
 static void take_all_over(Question *q, int n, Tensor **w, Tensor *const *r) {
   Node *node = NULL;
   for (int i = 0; i < n; i++) {
-    if (r[i] && r[i]->grad_fn && r[i]->grad_fn != node && !is_given(q, r[i])) {
-      if (node) check_saves(q, node);
-      node = r[i]->grad_fn;
-    }
-    w[i] = taken_over(q, w[i], r[i]);
+    Node *of = NULL;
+    w[i] = taken_over(q, w[i], r[i], &of);
+    if (of && node && of != node) check_saves(q, node);
+    if (of) node = of;
   }
   for (int i = 0; node && i < n && !failed(); i++)
     if (r[i] && w[i] && w[i] != r[i] && !r[i]->grad_fn) saves_exchanged(node, r[i], w[i]);
@@ -576,6 +602,14 @@ static void give(Call *c, Question *q, Tensors made) {
   else ret_tensors(c, q->n, q->v);
 }
 
+/* Whether the call writes to a tensor of the host's: in place, or because that is what the op does. */
+static bool writes_hosted(const Call *c) {
+  const char *name = c->row->name;
+  bool writes = c->inplace || (name[strlen(name) - 1] == '_' && !row_has(c->row, SILENT) &&
+                               strcmp(name, "detach_") != 0);
+  return writes && c->v[0].tag == TAG_TENSOR && c->v[0].t->form & FORM_HOSTED;
+}
+
 static void call_answered(Call *c, void (*run)(Call *c)) {
   int64_t words[MAX_ARGS + 1][WORDS_AN_ARGUMENT];
   bool out = c->out.tag != TAG_MISSING;
@@ -592,6 +626,13 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
   Tensor *self = c->inplace && c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   bool hosted = self && self->form & FORM_HOSTED;
   if (self && !row_has(c->row, UNRECORDED) && !check_inplace(self)) return;
+  if (q->travels && writes_hosted(c)) {
+    fail(ERR_NOT_IMPLEMENTED,
+         "pygrad: %s in forward mode: tangents of a tensor whose class has __torch_dispatch__ "
+         "are not written in place",
+         row_shown(c->row, c->inplace));
+    return;
+  }
   Tensor *before = self && q->tracked && !hosted ? tensor_snapshot(self) : NULL;
   uint32_t version = self ? tensor_version(self) : 0;
   const Node *was = self ? written_by(self) : NULL;
@@ -712,6 +753,10 @@ int64_t dispatch_count(void) { return n_answers; }
 int64_t dispatch_count_plain(void) { return n_plain; }
 
 Tensor *dispatch_ones_like(Tensor *t) { return by_ops ? asked("ones_like", 1, &t) : NULL; }
+
+Tensor *dispatch_zeros_as(Tensor *t, Tensor *tangent) {
+  return asked("_new_zeros_with_same_feature_meta", 2, (Tensor *[]){tangent, t});
+}
 
 static bool add_by_host(Tensor *sum, Tensor *g) {
   return asked("add_", 2, (Tensor *[]){sum, g}) != NULL;

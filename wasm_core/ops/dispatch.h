@@ -34,6 +34,9 @@ int64_t dispatch_count_plain(void); /* those with a tensor that is not the host'
 bool dispatch_gradient(Node *n, Tensor *const *g, Tensor **gi);
 /* Ones like t, if t is a tensor for which the host makes them; else NULL. */
 Tensor *dispatch_ones_like(Tensor *t);
+/* Zeros for a tangent of t, laid out as t, as the host makes them where one of the two is its
+ * tensor; NULL: it makes none. */
+Tensor *dispatch_zeros_as(Tensor *t, Tensor *tangent);
 void dispatch_begin(void); /* once */
 /* Hands the elements of t, which a call made, over to the host. `hidden`: those in memory do not
  * count. */

@@ -25,7 +25,7 @@ typedef struct {
   void (*detach)(Node *n);
   void (*output)(Tensor *y, Node *n, int output_nr);
   bool (*needs)(const Node *n, int input);
-  bool (*waits_for)(const Tensor *y, const Node *n);
+  Node *(*awaited)(const Tensor *y);
   void (*view)(Tensor *self, Tensor *v);
   void (*share)(Tensor *from, Tensor *to);
   void (*written_by)(Tensor *self, Node *n, int output_nr);
@@ -33,6 +33,7 @@ typedef struct {
   void (*move)(Tensor *to, Tensor *from);
   void (*forget)(Tensor *t);
   void (*settle)(void);
+  void (*replace)(Tensor *to, Tensor *from);
 } Forward;
 extern const Forward *forward_mode;
 
@@ -51,6 +52,14 @@ static inline void forward_share(Tensor *from, Tensor *to) {
 /* to takes the form of from */
 static inline void forward_move(Tensor *to, Tensor *from) {
   if (forward_on) forward_mode->move(to, from);
+}
+/* The node of the output y whose tangent is not yet computed, borrowed; NULL if there is none. */
+static inline Node *forward_awaited(const Tensor *y) {
+  return forward_on ? forward_mode->awaited(y) : NULL;
+}
+/* Puts `to` in the place of `from`, an output. */
+static inline void forward_replace(Tensor *to, Tensor *from) {
+  if (forward_on) forward_mode->replace(to, from);
 }
 /* After an in-place op on self: sets its tangent (NULL: none). */
 static inline void forward_write(Tensor *self, Tensor *tangent) {

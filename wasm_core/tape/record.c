@@ -74,6 +74,7 @@ Tensor *set_history_at(Tensor *y, Node *n, int output_nr) {
   }
   if (n->tangents) forward_mode->output(y, n, output_nr);
   if (n->unrecorded) {
+    if (!y->grad_fn) y->output_nr = output_nr; /* by which an output is found that was saved */
     if (output_nr == 0) node_release(n);
     return y;
   }

@@ -262,8 +262,7 @@ static void keep_output(Node *n, Saved *s, Tensor *y) {
 }
 
 void save_output(Node *n, int slot, Tensor *y) {
-  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_mode->waits_for(y, n))) ||
-      !may_be_saved(y))
+  if (!n || !y || failed() || (y->grad_fn != n && forward_awaited(y) != n) || !may_be_saved(y))
     return;
   Saved *s = &n->saves[slot];
   s->is_output = true; /* its tangent comes later */

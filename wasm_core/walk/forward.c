@@ -10,6 +10,7 @@
 #include "ground/memory.h"
 #include "kernels/complex.h"
 #include "ops/complex/complex.h"
+#include "ops/dispatch.h"
 #include "ops/op.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
@@ -456,6 +457,11 @@ static Tensor *batched_product(Node *n, int output_nr, Tensor *y, uint32_t level
 
 /* NULL: zero. */
 static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
+  if (!by_ops && any_hosted(n->tangents, y)) /* a step of an op that the host has answered */
+    return fail(ERR_NOT_IMPLEMENTED,
+                "pygrad: in forward mode, %s is a step that __torch_dispatch__ is not asked for, "
+                "and a tensor whose class has it shows no elements",
+                node_stem(n));
   bool recorded = recording;
   Modes was = aside();
   int32_t mark = pool_mark();
@@ -552,9 +558,9 @@ static bool feeds(const Node *n, int input) {
   return n->tangents->at[input] || (n != forward_product && n->edges[input].node);
 }
 
-static bool waits_for(const Tensor *y, const Node *n) {
+static Node *awaited(const Tensor *y) {
   const Dual *d = dual_of(y);
-  return d && d->waits_for == n;
+  return d ? d->waits_for : NULL;
 }
 
 /* A view was given its tangent when it was made, and holds the node for the outputs that follow. */
@@ -570,6 +576,21 @@ static void output(Tensor *y, Node *n, int output_nr) {
   d->recorded = recording;
   unlink_dual(d);
   link_dual(&waiting, d);
+}
+
+static void move(Tensor *to, Tensor *from);
+
+/* An output that waits does so in the place of another. */
+static void replace(Tensor *to, Tensor *from) {
+  Node *n = awaited(from);
+  if (!n) {
+    move(to, from);
+    return;
+  }
+  output(to, n, dual_of(from)->output_nr);
+  if (!dual_of(to)) return;
+  dual_of(to)->recorded = dual_of(from)->recorded;
+  forget(from);
 }
 
 /* ------------------------------------------------------------ views, copies */
@@ -747,9 +768,9 @@ Tensor *forward_primal(Tensor *t, int64_t level) {
 
 int64_t forward_enter(void) {
   if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
-  static const Forward functions = {tangent_of, attach, detach,    output,     feeds,
-                                    waits_for,  view,   share,     written_by, write_tangent,
-                                    move,       forget, settle_all};
+  static const Forward functions = {tangent_of, attach, detach,     output,     feeds,
+                                    awaited,    view,   share,      written_by, write_tangent,
+                                    move,       forget, settle_all, replace};
   forward_mode = &functions;
   letting_go.of_dual = forget;
   level_entered = true;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ops/complex/complex.h"
+#include "ops/dispatch.h"
 #include "ops/op.h"
 #include "tape/slices.h"
 
@@ -68,14 +69,16 @@ static Whole behind(const Tensor *value, int n, const Tensor *slice) {
   return w;
 }
 
-Tensor *zeros_as(const Tensor *t, DType dtype, Tensor *like) {
+Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like) {
+  Tensor *z = (t->form | like->form) & FORM_HOSTED ? dispatch_zeros_as(t, like) : NULL;
+  if (z || failed()) return z;
   uint32_t bits = levels_of(like);
   int n = level_count(bits);
   int64_t sizes[MAX_DIM];
   if (bits) memcpy(sizes, all_slices(like)->sizes, (size_t)n * sizeof *sizes);
   sizes[n] = t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype);
   if (bits) sizes[n] += sizes[n] % 2; /* for views that show parts as one number */
-  Tensor *z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(n + 1, sizes, dtype));
+  z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(n + 1, sizes, dtype));
   if (!z) return NULL;
   const Whole w = behind(z, n, t);
   z = tensor_alias(z, w.ndim, w.sizes, w.strides, t->offset);
@@ -83,7 +86,7 @@ Tensor *zeros_as(const Tensor *t, DType dtype, Tensor *like) {
   return batched(z, bits);
 }
 
-Tensor *laid_out_as(const Tensor *t, Tensor *tangent) {
+Tensor *laid_out_as(Tensor *t, Tensor *tangent) {
   return tangent_write(zeros_as(t, (DType)tangent->dtype, tangent), tangent);
 }
 
@@ -94,7 +97,7 @@ static bool slices_begin_evenly(const Tensor *value, int n) {
   return even;
 }
 
-Tensor *same_view(Tensor *tangent, const Tensor *t, const Tensor *v) {
+Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v) {
   int lens = tangent ? lens_of(t, v) : 0, n = level_count(levels_of(tangent));
   if (n && lens & LENS_COMPLEX && !slices_begin_evenly(all_slices(tangent), n))
     tangent = laid_out_as(t, tangent);
@@ -115,6 +118,7 @@ GRAD(AliasBackward0, "")
 
 Tensor *frozen(Tensor *t) {
   if (!t || failed()) return NULL;
+  if (by_ops && t->form & FORM_HOSTED) return t_clone(t);
   Tensor *value = all_slices(t);
   Node *n = node_new(&AliasBackward0, 0, 0, value, NULL);
   return batched(set_history(tensor_snapshot(value), n), levels_of(t));
