@@ -990,11 +990,17 @@ class Tensor(Methods):
         return self if isinstance(result, Tensor) and answers_for_ops(self) else result
 
     def is_shared(self) -> bool:
-        """False: processes share no memory of the engine."""
-        return False
+        """Whether its memory is a mapped file, which alone is shared by processes."""
+        return header.mapped_of(header.storage_of(self._h)) != 0
 
     def share_memory_(self) -> Tensor:
-        """Raises NotImplementedError: a copy in another process would not see writes."""
+        """The tensor itself, if its memory is that of a file.
+
+        Raises:
+            NotImplementedError: it is not; a copy in another process would not see writes.
+        """
+        if self.is_shared():
+            return self
         raise NotImplementedError("share_memory_: storages cannot be shared by processes")
 
     def is_nonzero(self) -> bool:

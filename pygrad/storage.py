@@ -13,6 +13,7 @@ from typing import Any, Final
 from . import _ops
 from ._boundary import header, process
 from ._boundary.addresses import address
+from ._boundary.mapped_files import filename_of, map_file
 from ._builtins import builtin
 from ._creation import from_buffer, tensor
 from ._dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
@@ -90,12 +91,12 @@ class _Storage:
 
     @property
     def filename(self) -> str | None:
-        """None: no storage is the memory of a file."""
-        return None
+        """That of the file which is its memory, or None: see `from_file`."""
+        return filename_of(self._cdata)
 
     def is_shared(self) -> bool:
-        """False: processes share no memory of the engine."""
-        return False
+        """Whether it is the memory of a file: nothing else is shared by processes."""
+        return header.mapped_of(self._cdata) != 0
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         """False: there is no accelerator that could pin memory."""
@@ -106,7 +107,13 @@ class _Storage:
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def share_memory_(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises NotImplementedError: a copy in another process would not see what is written."""
+        """Itself, if it is the memory of a file.
+
+        Raises:
+            NotImplementedError: it is not: a copy in another process would not see what is written.
+        """
+        if self.is_shared():
+            return self
         raise NotImplementedError("share_memory_: storages cannot be shared by processes")
 
     def cpu(self) -> Any:
@@ -430,13 +437,20 @@ class UntypedStorage(StorageBase):
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The first bytes of a file, read once: what is written to the storage stays in memory.
+        """The first bytes of a file.
+
+        Args:
+            filename: where.
+            shared: the file itself is the memory: see `pygrad.from_file`. Else it is read once, and
+                what is written to the storage stays in memory.
+            nbytes: how many.
 
         Raises:
-            NotImplementedError: `shared`, as the file would have to be the memory itself.
+            RuntimeError: the file cannot be opened, or is too short and not shared.
+            NotImplementedError: `shared`, but not on 64-bit Linux.
         """
         if shared:
-            raise NotImplementedError("from_file: shared=True is not supported")
+            return cls.of(map_file(filename, nbytes))
         return cls._from_bytes(read_file(filename, nbytes))
 
     def _described(self) -> str:
@@ -473,17 +487,29 @@ def from_file(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of the first elements of a file, which is read once: what is written to the tensor
-    stays in memory.
+    """A tensor of the first elements of a file.
 
     Args:
         filename: where; size: how many elements.
-        shared: only False, as the file would have to be the memory itself.
+        shared: the file itself is the memory. It is made if there is none, and made longer if it
+            is too short; what is written to the tensor is in the file, and what others write to
+            the file is in the tensor. A file must not be cut short while a tensor of it is alive:
+            the next access to what was cut off ends the process. Else the file is read once, and
+            what is written to the tensor stays in memory.
         dtype: of the elements; the default dtype unless given.
         device: only the CPU.
 
     Raises:
-        RuntimeError: the file cannot be read, or is too short. NotImplementedError: `shared`.
+        RuntimeError: the file cannot be opened, or is too short and not shared.
+        NotImplementedError: `shared`, but not on 64-bit Linux.
+
+    Example:
+        >>> import os, pygrad, tempfile
+        >>> name = os.path.join(tempfile.mkdtemp(), "numbers")
+        >>> x = pygrad.from_file(name, shared=True, size=3, dtype=pygrad.int8)
+        >>> x += 7
+        >>> open(name, "rb").read()
+        b'\\x07\\x07\\x07'
     """
     kind = _F["get_default_dtype"]() if dtype is None else dtype
     made: Tensor = _F["empty"](0, dtype=kind, layout=layout, device=device, pin_memory=pin_memory)

@@ -27,6 +27,7 @@ _META, _GRAD, _BASE = layout["meta"], layout["meta_grad"], layout["meta_base"]
 _GRAD_FN = layout["grad_fn"]
 _STORAGE, _BYTES = layout["storage"], layout["storage_bytes"]
 _EXPORTS, _PINS = layout["storage_exports"], layout["storage_pins"]
+_MAPPED = layout["storage_mapped"]
 _DATA, _SIZE = layout["bytes_data"], layout["bytes_size"]
 _BYTES_FORM = layout["bytes_form"]
 
@@ -137,6 +138,11 @@ def exports_of(storage: int) -> int:
 def pins_of(storage: int) -> int:
     """The number of addresses that pin a storage; they count among its exports."""
     return ints[(storage + _PINS) >> 2]
+
+
+def mapped_of(storage: int) -> int:
+    """The number of the file that is a storage's memory, or 0."""
+    return ints[(storage + _MAPPED) >> 2]
 
 
 def data_of(storage: int) -> int:

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final
 
@@ -144,6 +146,30 @@ words: Final = memory.cast("q")
 ints: Final = memory.cast("i")
 unsigned: Final = memory.cast("I")
 doubles: Final = memory.cast("d")
+
+
+MAPS_FILES: Final = sys.platform == "linux" and sys.maxsize > 1 << 32
+"""Whether a file can be put in place of memory, which must not move."""
+_FIXED: Final = 0x10
+NORESERVE: Final = 0x4000  # both are Linux's numbers for all its processors but MIPS and the like
+_FAILED: Final = ctypes.c_void_p(-1).value
+
+
+def _system_call() -> Any:
+    call = ctypes.CDLL(None, use_errno=True).mmap
+    call.restype = ctypes.c_void_p
+    call.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+    return call
+
+
+_mmap: Final[Any] = _system_call() if MAPS_FILES else None
+
+
+def map_over(address: int, n_bytes: int, flags: int, file: int) -> int:
+    """Maps a file, or memory for -1, over whole pages; returns 0, or the number of the error."""
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    found = _mmap(base_address + address, n_bytes, protection, flags | _FIXED, file, 0)
+    return ctypes.get_errno() if found == _FAILED else 0
 
 
 def text_at(address: int) -> str:

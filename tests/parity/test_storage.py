@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import os
 import pickle
 import warnings
 import weakref
@@ -414,8 +415,42 @@ def test_files(tmp_path: Path) -> None:
         )
 
     both(run)
-    with pytest.raises(NotImplementedError, match="shared=True"):
-        pygrad.from_file(name, shared=True, size=2)
+
+
+def test_files_in_place(tmp_path: Path) -> None:
+    name = str(tmp_path / "numbers")
+
+    def run(t: Any) -> Any:
+        # PyTorch writes a zero to the first byte of a file that it makes longer.
+        Path(name).write_bytes(b"\0bcdefghijkl")
+        x = t.from_file(name, shared=True, size=20, dtype=t.int16)
+        storage = x.untyped_storage()
+        x[0] = 3
+        x[10:].add_(7)
+        known = [
+            x,
+            os.path.getsize(name),
+            Path(name).read_bytes(),
+            x.is_shared(),
+            x[1:].is_shared(),
+        ]
+        known += [x.clone().is_shared(), storage.filename, storage.resizable(), storage.nbytes()]
+        return known + all_tried(
+            lambda: x.resize_(50),
+            lambda: x.resize_(5),
+            lambda: storage.resize_(500),
+            lambda: t.from_file(name, shared=True, size=0, dtype=t.int8),
+            lambda: t.from_file(name, shared=True, size=-1, dtype=t.int8),
+            lambda: t.UntypedStorage.from_file(name, True, 3),
+            lambda: t.ShortStorage.from_file(name, True, 2),
+            lambda: t.from_file(name, shared=True, size=4, requires_grad=True),
+            lambda: t.from_file(str(tmp_path), shared=True, size=4),
+            lambda: t.from_file(name + "/no", shared=True, size=4),
+            lambda: t.from_file("/dev/null", shared=True, size=4),
+            lambda: x.share_memory_() is x,
+        )
+
+    both(run)
 
 
 def test_storage_goes_with_its_last_name() -> None:

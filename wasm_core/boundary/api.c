@@ -89,6 +89,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   TENSOR(noted) TENSOR(form)                                                                     \
   X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes)) \
   X(storage_exports, OF(Storage, exports)) X(storage_pins, OF(Storage, pins))                    \
+  X(storage_mapped, OF(Storage, mapped))                                                         \
   X(bytes_data, OF(Bytes, data)) X(bytes_size, OF(Bytes, n_bytes))                               \
   X(bytes_form, OF(Bytes, form)) X(version_value, OF(Version, value))                            \
   FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
@@ -150,11 +151,12 @@ PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
 }
 
 /* Releases a tensor or a node. Bit 0 of a tensor's handle also ends an export, which holds a
- * reference of its own. Bit 1 marks a storage, and ends a pin; with bit 0 the pin lasts for
- * good. */
+ * reference of its own. Bit 1 marks a storage, and ends a pin; with bit 0 the pin lasts for good.
+ * Bit 2 marks a storage whose file the host has taken away. */
 static void let_go(int64_t handle) {
-  void *p = (void *)(uintptr_t)(handle & ~(int64_t)3);
-  if (handle & 2) storage_unpin(p, handle & 1);
+  void *p = (void *)(uintptr_t)(handle & ~(int64_t)7);
+  if (handle & 4) storage_unmap(p);
+  else if (handle & 2) storage_unpin(p, handle & 1);
   else if (tensor_is(p)) {
     if (handle & 1) tensor_unexport(p);
     tensor_release(p);

@@ -42,16 +42,16 @@ static void *out_of_memory(uint64_t n_bytes) {
 
 /* ------------------------------------------------------------ large blocks */
 
-/* Aligns the byte after the header to a cache line. malloc's pointer is stored just before the
- * block. */
-static void *large_alloc(size_t n_bytes) {
-  if (n_bytes > SIZE_MAX - 2 * LINE) return NULL;
-  size_t n = n_bytes + LINE + sizeof(void *);
+/* Aligns the byte after the header to a cache line, or a page. malloc's pointer is stored just before
+ * the block. */
+static void *large_alloc(size_t n_bytes, size_t line) {
+  if (n_bytes > SIZE_MAX - 2 * line) return NULL;
+  size_t n = n_bytes + line + sizeof(void *);
   char *raw = malloc(n);
   if (!raw && mem_reclaim()) raw = malloc(n);
   if (!raw) return NULL;
   uintptr_t least = (uintptr_t)raw + sizeof raw + MEM_HEAD;
-  char *p = (char *)((least + LINE - 1) / LINE * LINE - MEM_HEAD);
+  char *p = (char *)((least + line - 1) / line * line - MEM_HEAD);
   memcpy(p - sizeof raw, &raw, sizeof raw);
   return p;
 }
@@ -162,10 +162,19 @@ static void discount_block(int64_t n_bytes) {
 void *mem_alloc(size_t n_bytes) {
   if (REFUSED()) return out_of_memory(n_bytes);
   size_t class_ = class_of(n_bytes);
-  void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes + GUARD);
+  void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes + GUARD, LINE);
   if (!p) return out_of_memory(n_bytes);
   guard_begin(p, n_bytes);
   count_block((int64_t)n_bytes);
+  return p;
+}
+
+void *mem_alloc_paged(size_t n_bytes, size_t page) {
+  size_t n = n_bytes > SMALL_MAX ? n_bytes : SMALL_MAX + 1;
+  void *p = REFUSED() ? NULL : large_alloc(n + GUARD, page);
+  if (!p) return out_of_memory(n);
+  guard_begin(p, n);
+  count_block((int64_t)n);
   return p;
 }
 

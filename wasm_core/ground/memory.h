@@ -16,6 +16,8 @@ enum { MEM_HEAD = sizeof(void *) == 4 ? 32 : 64 }; /* a native build has wider p
 /* NULL and ERR_MEMORY if there is no room. Contents are undefined. */
 void *mem_alloc(size_t n_bytes);
 void *mem_alloc_zero(size_t n_bytes);
+/* A large block. The byte after its head begins a page, whose size is a power of two. */
+void *mem_alloc_paged(size_t n_bytes, size_t page);
 /* memset to 0, fast for a few words. */
 void mem_clear(void *p, size_t n_bytes);
 void mem_free(void *p, size_t n_bytes);

@@ -202,15 +202,25 @@ Bytes *bytes_absent(int64_t n_bytes, int32_t form) {
   return b;
 }
 
-Bytes *bytes_new(int64_t n_bytes) {
-  if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096)
+/* The size of the memory of a block. */
+static size_t block_size(int64_t n_bytes, int32_t page) {
+  const size_t n = (size_t)n_bytes, whole = page ? (size_t)page : 1;
+  return MEM_HEAD + (n + whole - 1) / whole * whole;
+}
+
+static Bytes *block_new(int64_t n_bytes, int32_t page) {
+  if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096 - (uint64_t)(2 * (int64_t)page))
     return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes",
                 (long long)n_bytes);
-  Bytes *b = mem_alloc((size_t)n_bytes + MEM_HEAD);
+  const size_t n = block_size(n_bytes, page);
+  Bytes *b = page ? mem_alloc_paged(n, (size_t)page) : mem_alloc(n);
   if (!b) return NULL;
-  *b = (Bytes){.refs = 1, .n_bytes = n_bytes, .data = (char *)b + MEM_HEAD};
+  *b = (Bytes){.refs = 1, .page = page, .n_bytes = n_bytes, .data = (char *)b + MEM_HEAD};
   return b;
 }
+
+Bytes *bytes_new(int64_t n_bytes) { return block_new(n_bytes, 0); }
+Bytes *bytes_paged(int64_t n_bytes, int32_t page) { return block_new(n_bytes, page); }
 
 Bytes *bytes_of_memory(const char *from, int64_t n_bytes, int32_t form) {
   Bytes *b = bytes_new(n_bytes);
@@ -233,7 +243,7 @@ static NOINLINE void let_go(Bytes *b) {
     mem_free(p, sizeof *p);
     if (--b->refs > 0) return;
   } else if (b->refs) return;
-  mem_free(b, (have_memory(b) ? (size_t)b->n_bytes : 0) + MEM_HEAD);
+  mem_free(b, have_memory(b) ? block_size(b->n_bytes, b->page) : MEM_HEAD);
 }
 
 void bytes_release(Bytes *b) {

@@ -18,6 +18,8 @@ typedef struct {
   int32_t n_parts; /* blocks: the number of parts */
   int32_t form; /* the form of tensors over it. FORM_ABSENT: `data` is no memory. FORM_HOSTED: the
                  * host has the elements, `data` holds none. Or 0 */
+  int32_t
+      page; /* blocks with whole pages of the host's memory for themselves: the size of a page */
   int64_t n_bytes;
   char *data;
   BytesPart *parts; /* blocks: the root of a tree */
@@ -35,6 +37,8 @@ Reach reach_of_bytes(const Bytes *b);
 
 /* New blocks with one reference; NULL on OOM. Uninitialised: */
 Bytes *bytes_new(int64_t n_bytes);
+/* In whole pages of the host's memory, of a size that is a power of two, where nothing else is. */
+Bytes *bytes_paged(int64_t n_bytes, int32_t page);
 Bytes *bytes_clone(const Bytes *from);
 Bytes *bytes_of_memory(const char *from, int64_t n_bytes, int32_t form);
 /* A block without memory. */

@@ -126,6 +126,7 @@ const char *shape_text(const Tensor *t) { return sizes_text(t->ndim, t->sizes); 
 
 int32_t form_made, form_default;
 HiddenReads hidden_reads;
+LettingGo letting_go;
 
 void unusual_read(const Tensor *t) {
   if (t->flags & FLAGS_LAZY && !(t->storage->bytes->form & FORM_ABSENT))
@@ -154,14 +155,21 @@ static void drop_copy(Storage *s) {
   s->copy = NULL;
 }
 
-static void storage_release(Storage *s) {
-  if (s && --s->refs == 0) {
-    drop_copy(s);
-    bytes_release(s->bytes);
-    s->bytes = NULL;
-    if (!s->pins) mem_free(s, sizeof *s);
-  }
+/* Frees the bytes of a storage without references, and the storage unless the host has its address. */
+static void storage_end(Storage *s) {
+  bytes_release(s->bytes);
+  s->bytes = NULL;
+  if (!s->pins) mem_free(s, sizeof *s);
 }
+
+static void storage_release(Storage *s) {
+  if (!s || --s->refs > 0) return;
+  drop_copy(s);
+  if (s->mapped) letting_go.of_object(s->mapped);
+  else storage_end(s);
+}
+
+void storage_unmap(Storage *s) { storage_end(s); }
 
 /* Moves the storage to a block of its own, a copy or uninitialised. */
 static bool storage_move(Storage *s, bool copy) {
@@ -272,7 +280,6 @@ static int64_t live_tensors;
 int64_t tensor_live_count(void) { return live_tensors; }
 int32_t vmap_concerns, unusual_tensors, hosted_tensors;
 bool inference_mode;
-LettingGo letting_go;
 void (*version_written)(Version *v);
 
 static size_t block_bytes(int cap) { return sizeof(Tensor) + (size_t)cap * 2 * sizeof(int64_t); }
@@ -549,6 +556,18 @@ Tensor *tensor_empty_like(const Tensor *like, DType dtype) {
   return tensor_empty_strided(n, like->sizes, strides, dtype);
 }
 
+Tensor *tensor_mapped(int64_t n_bytes, int64_t page, int32_t id) {
+  if (failed()) return NULL;
+  Storage *s = storage_new(bytes_paged(n_bytes, (int32_t)page));
+  Tensor *t = tensor_bare(1, DT_U8, s);
+  if (!t) return NULL;
+  t->sizes[0] = t->numel = n_bytes;
+  t->strides[0] = 1;
+  s->exports = 1; /* for good: others write there too */
+  s->mapped = id;
+  return t;
+}
+
 Tensor *tensor_none_of(DType dtype) { return tensor_empty(1, (const int64_t[]){0}, dtype); }
 
 Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
@@ -701,7 +720,7 @@ void storage_unpin(Storage *s, bool for_good) {
   s->pins--;
   if (for_good) s->exports |= PINNED;
   end_export(s);
-  if (!s->refs && !s->pins) mem_free(s, sizeof *s);
+  if (!s->refs && !s->pins && !s->bytes) mem_free(s, sizeof *s);
 }
 
 Meta *tensor_meta(Tensor *t) {

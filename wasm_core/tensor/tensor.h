@@ -30,8 +30,10 @@ struct Storage {
   int32_t exports; /* the number of arrays and pins, and PINNED */
   int32_t pins;    /* addresses that the host has; they keep the Storage, not its bytes */
   Bytes *bytes;
-  Bytes *copy;  /* while exported: the elements at the last snapshot, owned; or NULL */
-  bool retyped; /* seen by view(dtype): a NaN may be bits of other elements */
+  Bytes *copy;    /* while exported: the elements at the last snapshot, owned; or NULL */
+  int32_t mapped; /* the host's id of the file mapped over the bytes, which stay until the host has
+                   * taken it away; or 0 */
+  bool retyped;   /* seen by view(dtype): a NaN may be bits of other elements */
 };
 
 enum { PINNED = 1 << 30 }; /* the address was given away for good; hosts use the number too */
@@ -268,6 +270,11 @@ void tensor_unexport(Tensor *t);
  * good. */
 bool tensor_pin(Tensor *t);
 void storage_unpin(Storage *s, bool for_good);
+/* A vector of bytes in whole pages of the host's memory, which never move, for a file that the host
+ * maps over them. When the storage has no more references, the host gets the id; it takes the file
+ * away and calls storage_unmap. */
+Tensor *tensor_mapped(int64_t n_bytes, int64_t page, int32_t id);
+void storage_unmap(Storage *s);
 /* Versions: each in-place write increments the version. */
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);
