@@ -1,10 +1,10 @@
-"""Files mapped over the engine's memory: writes to such a tensor are in the file, and writes of others
-to the file are in the tensor.
+"""Files mapped over the engine's memory: writes to such a tensor are in the file, and writes of
+others to the file are in the tensor.
 
-wasmtime reserves the engine's memory once and never moves it (`host.base_address`). The engine gives
-whole pages to a storage alone, and the file is mapped over them. They count as exported, so snapshots
-of them are copies. When the storage has no more references, the engine reports it, and keeps the
-pages until memory has replaced the file.
+wasmtime reserves the engine's memory once and never moves it (`host.base_address`). The engine
+gives whole pages to a storage alone, and the file is mapped over them. They count as exported, so
+snapshots of them are copies. When the storage has no more references, the engine reports it, and
+keeps the pages until memory has replaced the file.
 
 A file that is cut short while it is mapped ends the process at the next access, as in PyTorch.
 """
