@@ -919,7 +919,9 @@ def _is_composite(name: str) -> bool:
     forms = native_lines().get(name)
     if forms is None:
         return True
-    return all("c" in letters for form, (letters, _) in forms.items() if not form.endswith("out"))
+    return all(
+        "composite" in words for form, (words, _) in forms.items() if not form.endswith("out")
+    )
 
 
 _SILENT: Final = {

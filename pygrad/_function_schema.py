@@ -375,15 +375,18 @@ def parse_schema(text: str) -> FunctionSchema:
 
 
 @functools.cache
-def native_lines() -> dict[str, dict[str, tuple[str, str]]]:
-    """PyTorch's ops: name -> overload -> (letters, schema); see tests/parity/native_schemas.py."""
+def native_lines() -> dict[str, dict[str, tuple[frozenset[str], str]]]:
+    """PyTorch's ops: name -> overload -> (words, schema); see tests/parity/native_schemas.py."""
     from importlib.resources import files
 
-    found: dict[str, dict[str, tuple[str, str]]] = {}
+    found: dict[str, dict[str, tuple[frozenset[str], str]]] = {}
+    sets = {"-": frozenset[str]()}
     for line in (files(__package__) / "_native_schemas.txt").read_text().splitlines():
-        letters, _, schema = line.partition(" ")
+        words, _, schema = line.partition(" ")
+        if words not in sets:
+            sets[words] = frozenset(words.split(","))
         name, _, overload = schema[: schema.index("(")].partition(".")
-        found.setdefault(name, {})[overload or "default"] = (letters, schema)
+        found.setdefault(name, {})[overload or "default"] = (sets[words], schema)
     return found
 
 

@@ -71,10 +71,6 @@ class OpOverload:
         return found
 
     @functools.cached_property
-    def _letters(self) -> str:
-        return self.overloadpacket._letters_of(self._overloadname)
-
-    @functools.cached_property
     def tags(self) -> list[Any]:
         """PyTorch's tags of the op: `pygrad.Tag.pointwise`, `core`, ..."""
         return self.overloadpacket._tags_of(self._overloadname)
@@ -108,7 +104,7 @@ class OpOverload:
     )
 
     def _can_decompose(self) -> bool:
-        return "c" in self._letters
+        return bool(self.overloadpacket._is_composite(self._overloadname))
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the op as the ops that autograd sees; NotImplemented for an op that is no
@@ -172,15 +168,18 @@ class OpOverloadPacket:
     def _schema_of(self, overload: str) -> FunctionSchema:
         return schema_of(self.__name__, overload)
 
-    def _letters_of(self, overload: str) -> str:
-        return native_lines().get(self.__name__, {}).get(overload, ("", ""))[0]
+    def _words_of(self, overload: str) -> frozenset[str]:
+        return native_lines().get(self.__name__, {}).get(overload, (frozenset[str](), ""))[0]
+
+    def _is_composite(self, overload: str) -> bool:
+        return "composite" in self._words_of(overload)
 
     def _has_kernel(self, overload: str, key: str) -> bool:
-        composite = "c" in self._letters_of(overload)
+        composite = self._is_composite(overload)
         return key in (("CompositeImplicitAutograd",) if composite else ("CPU", "Meta", "Autograd"))
 
     def _tags_of(self, overload: str) -> list[Any]:
-        return _tags_of(self._letters_of(overload))
+        return _tags_of(self._words_of(overload))
 
     @property
     def _schemas(self) -> dict[str, FunctionSchema]:
@@ -271,40 +270,24 @@ class Tag:
         return getattr, (Tag, self.name)
 
 
-_LETTERS: Final = {
-    "core": "k",
-    "cudagraph_unsafe": "",
-    "data_dependent_output": "a",
-    "dynamic_output_shape": "d",
-    "flexible_layout": "",
-    "generated": "g",
-    "inplace": "w",
-    "inplace_view": "i",
-    "maybe_aliasing_or_mutating": "m",
-    "needs_contiguous_strides": "",
-    "needs_exact_strides": "x",
-    "needs_fixed_stride_order": "f",
-    "nondeterministic_bitwise": "",
-    "nondeterministic_seeded": "r",
-    "out": "o",
-    "out_variant": "",
-    "pointwise": "p",
-    "pt2_compliant_tag": "",
-    "reduction": "e",
-    "view_copy": "y",
-}
-"""All tags in order, with their letters in the file of PyTorch's ops: see `native_lines`."""
-for _value, _name in enumerate(_LETTERS):
+_TAGS: Final = (
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
+    "inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
+    "needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded out out_variant "
+    "pointwise pt2_compliant_tag reduction view_copy"
+).split()
+"""All tags in order."""
+for _value, _name in enumerate(_TAGS):
     setattr(Tag, _name, Tag(_name, _value))
 
 
-def _tags_of(letters: str) -> list[Any]:
-    """The tags of an op of PyTorch. Almost all ops have one tag, so its absence has a letter."""
-    return [
-        getattr(Tag, name)
-        for name, letter in _LETTERS.items()
-        if ("u" not in letters if name == "pt2_compliant_tag" else letter and letter in letters)
-    ]
+def _tags_of(words: frozenset[str]) -> list[Any]:
+    """The tags of an op of PyTorch, from its words: see `native_lines`. Almost all ops have the tag
+    pt2_compliant_tag, so its absence is a word.
+    """
+    usual = "pt2_compliant_tag"
+    has = words if f"not_{usual}" in words else words | {usual}
+    return [getattr(Tag, name) for name in _TAGS if name in has]
 
 
 @functools.cache

@@ -44,9 +44,8 @@ class _Packet(ops.OpOverloadPacket):
     def _schema_of(self, overload: str) -> FunctionSchema:
         return self._entries()[overload].schema
 
-    def _letters_of(self, overload: str) -> str:
-        found = self._entries()[overload].kernels
-        return "c" if set(found) == {"CompositeImplicitAutograd"} else ""
+    def _is_composite(self, overload: str) -> bool:
+        return set(self._entries()[overload].kernels) == {"CompositeImplicitAutograd"}
 
     def _has_kernel(self, overload: str, key: str) -> bool:
         entry = self._entries()[overload]
@@ -145,7 +144,7 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
             f"functions for CPU and Meta, and not for {key}"
         )
     _, short, overload = ops.names_in(name)
-    if "c" in native_lines()[short][overload][0]:
+    if "composite" in native_lines()[short][overload][0]:
         raise NotImplementedError(
             f"Library.impl: {name} is made of other operators: pygrad takes functions for those"
         )

@@ -3,9 +3,9 @@
     python tests/parity/native_schemas.py
 
 Ops that pygrad has not are among them: libraries look them up in tables of what they handle.
-A line an overload: letters, then the schema. The letters say what PyTorch knows beside it: ``c``
-composite (autograd sees what it is made of), ``v`` a view, ``u`` without the tag that almost all
-have, and a letter for each other tag of it.
+A line for each overload: its words, or -, and its schema. The words are its tags, ``composite`` if
+autograd sees the ops within, and ``view``. Almost all ops have the tag pt2_compliant_tag, so its
+absence is the word, ``not_pt2_compliant_tag``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,7 @@ import pathlib
 import re
 
 PLACE = pathlib.Path(__file__).parents[2] / "pygrad" / "_native_schemas.txt"
-_TAGS = {
-    "pointwise": "p",
-    "core": "k",
-    "nondeterministic_seeded": "r",
-    "inplace_view": "i",
-    "dynamic_output_shape": "d",
-    "out": "o",
-    "inplace": "w",
-    "generated": "g",
-    "view_copy": "y",
-    "reduction": "e",
-    "maybe_aliasing_or_mutating": "m",
-    "needs_exact_strides": "x",
-    "data_dependent_output": "a",
-    "needs_fixed_stride_order": "f",
-}
+_USUAL = "pt2_compliant_tag"
 
 
 def lines() -> list[str]:
@@ -44,14 +29,14 @@ def lines() -> list[str]:
             continue
         op = getattr(getattr(torch.ops.aten, name), schema.overload_name or "default")
         known = {str(tag).partition(".")[2] for tag in op.tags}
-        letters = [letter for tag, letter in _TAGS.items() if tag in known]
+        words = known - {_USUAL}
         if torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd"):
-            letters.append("c")
-        if "pt2_compliant_tag" not in known:
-            letters.append("u")
+            words.add("composite")
+        if _USUAL not in known:
+            words.add(f"not_{_USUAL}")
         if op.is_view:
-            letters.append("v")
-        made.append(f"{''.join(sorted(letters)) or '-'} {re.sub('^aten::', '', str(schema))}")
+            words.add("view")
+        made.append(f"{','.join(sorted(words)) or '-'} {re.sub('^aten::', '', str(schema))}")
     return sorted(made, key=lambda line: line.partition(" ")[2])
 
 
