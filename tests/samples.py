@@ -112,6 +112,7 @@ def _exempt(reason: str, names: str) -> dict[str, str]:
 
 EXEMPT = {
     **_exempt("counts what others do: test_paths.py", "_C._path_count"),
+    **_exempt("makes pages for a file: test_mapped_files.py", "_C._mapped"),
     **_exempt(
         "takes or gives a sparse tensor: test_sparse.py, parity/test_sparse.py",
         "_C._sparse_coo_tensor _C._sparse_coo_empty _C._sparse_compressed_tensor"
