@@ -438,7 +438,9 @@ MIND_LAZY_TENSORS = {
     "accumulate": "computes what is lazy, and writes to what is new",
     "divide_by_counts": "of what is new",
     **dict.fromkeys(["structure", "in_order", "find_places"], "of places that the engine made"),
-    **dict.fromkeys(["within", "infer_sizes", "check_numbers"], "of index_words, which computes"),
+    **dict.fromkeys(
+        ["check_coo_places", "infer_sizes", "check_numbers"], "of index_words, which computes"
+    ),
 }
 """Functions that ask for addresses of elements outside of the door, each with its reason."""
 

@@ -494,7 +494,7 @@ static const Answers dispatch_answers = {runs_body, tensor_answer, number_answer
 
 /* ------------------------------------------------------------ rows */
 
-static Tensor *asked(const char *op, int n, Tensor *const *v);
+static Tensor *ask_host(const char *op, int n, Tensor *const *v);
 
 static void value_words(const Value *v, int64_t *w) {
   w[0] = v->tag;
@@ -651,7 +651,7 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
   Tensor *before = self && q->tracked && !hosted ? tensor_snapshot(self) : NULL;
   uint32_t version = self ? tensor_version(self) : 0;
   const Node *was = self ? written_by(self) : NULL;
-  Tensor *kept = hosted && q->tracked && recording ? asked("clone", 1, &self) : NULL;
+  Tensor *kept = hosted && q->tracked && recording ? ask_host("clone", 1, &self) : NULL;
   if (!failed()) ask(q, 0);
   if (hosted && !failed() && !q->answered && !q->let_be && !ask(q, ASK_AT_LAST) && !q->let_be)
     fail(ERR_NOT_IMPLEMENTED, "pygrad: %s is no op that __torch_dispatch__ could be asked for",
@@ -725,7 +725,7 @@ static Question *asked_by_name(const char *op, int n, Tensor *const *v) {
   return q && ask(q, 0) && !failed() ? q : NULL;
 }
 
-static Tensor *asked(const char *op, int n, Tensor *const *v) {
+static Tensor *ask_host(const char *op, int n, Tensor *const *v) {
   Question *q = asked_by_name(op, n, v);
   return q && q->n > 0 ? q->v[0] : NULL;
 }
@@ -762,19 +762,19 @@ static double number_of_host(Tensor *t) {
   return v;
 }
 
-static Tensor *detach_by_host(Tensor *t) { return asked("detach", 1, &t); }
+static Tensor *detach_by_host(Tensor *t) { return ask_host("detach", 1, &t); }
 
 int64_t dispatch_count(void) { return n_answers; }
 int64_t dispatch_count_plain(void) { return n_plain; }
 
-Tensor *dispatch_ones_like(Tensor *t) { return by_ops ? asked("ones_like", 1, &t) : NULL; }
+Tensor *dispatch_ones_like(Tensor *t) { return by_ops ? ask_host("ones_like", 1, &t) : NULL; }
 
 Tensor *dispatch_zeros_as(Tensor *t, Tensor *tangent) {
-  return asked("_new_zeros_with_same_feature_meta", 2, (Tensor *[]){tangent, t});
+  return ask_host("_new_zeros_with_same_feature_meta", 2, (Tensor *[]){tangent, t});
 }
 
 static bool add_by_host(Tensor *sum, Tensor *g) {
-  return asked("add_", 2, (Tensor *[]){sum, g}) != NULL;
+  return ask_host("add_", 2, (Tensor *[]){sum, g}) != NULL;
 }
 
 void dispatch_begin(void) {

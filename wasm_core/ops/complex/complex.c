@@ -91,7 +91,7 @@ static int count_lazy(int n, const Place *p) {
   return count;
 }
 
-static Tensor *settled(Within *w, Tensor *x) {
+static Tensor *settle_argument(Within *w, Tensor *x) {
   if (!is_lazy(x)) return x;
   Tensor *y = lazy_computed(x);
   w->of[w->n++] = (Settled){.lazy = x, .stand_in = y, .kept = y ? tensor_snapshot(y) : NULL};
@@ -102,7 +102,7 @@ static Tensor *settled(Within *w, Tensor *x) {
 static void settle_list(Within *w, Tensors *list) {
   Tensor **all = list->n > 0 ? scratch_array(list->n, sizeof *all) : NULL;
   if (!all) return;
-  for (int k = 0; k < list->n; k++) all[k] = settled(w, list->v[k]);
+  for (int k = 0; k < list->n; k++) all[k] = settle_argument(w, list->v[k]);
   list->v = all;
 }
 
@@ -114,7 +114,7 @@ static void settle_value(Within *w, Value *v) {
   Tensor *t;
   for (int at = -1; !failed() && (t = value_next(v, &at));) {
     if (!is_lazy(t)) continue;
-    Tensor *y = settled(w, t);
+    Tensor *y = settle_argument(w, t);
     if (v->tag == TAG_TENSOR) v->t = y;
     else if (words || (words = scratch_array(v->n, sizeof *words))) {
       if (v->p == was.p) v->p = memcpy(words, was.p, (size_t)v->n * sizeof *words);
@@ -131,7 +131,7 @@ static bool settle(int n, Place *p) {
   if (!w) return false;
   *w = (Within){within, watcher, 0};
   for (int i = 0; i < n; i++) {
-    p[i].one = settled(w, p[i].one);
+    p[i].one = settle_argument(w, p[i].one);
     settle_list(w, &p[i].list);
     for (int k = 0; p[i].call && k < p[i].call->n_args; k++)
       settle_value(w, (Value *)(uintptr_t)&p[i].call->v[k]);
@@ -154,7 +154,7 @@ GRAD(ConjBackward0, "")
 GRAD(NegViewBackward0, "")
 { gi[0] = t_neg(g[0]); }
 
-static Tensor *flagged(Tensor *x, int flag, const NodeType *type) {
+static Tensor *toggled_view(Tensor *x, int flag, const NodeType *type) {
   Node *n = node_of_view(type, 0, x);
   Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
   if (v) tensor_set_lazy(v, (v->flags & FLAGS_LAZY) ^ flag);
@@ -172,12 +172,12 @@ Tensor *t_conj(Tensor *x) {
   SPARSE_GIVES(conj_sparse(x), x);
   VIEW_ENTERED(t_conj, "_conj", x);
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
-  return flagged(x, FLAG_CONJ, &ConjBackward0);
+  return toggled_view(x, FLAG_CONJ, &ConjBackward0);
 }
 
 Tensor *t_neg_view(Tensor *x) {
   VIEW_ENTERED(t_neg_view, "_neg_view", x);
-  return blocked(x) ? NULL : flagged(x, FLAG_NEG, &NegViewBackward0);
+  return blocked(x) ? NULL : toggled_view(x, FLAG_NEG, &NegViewBackward0);
 }
 
 /* ------------------------------------------------------------ lazy tensors, computed */
@@ -290,7 +290,7 @@ Tensor *t_through(Tensor *x, int lens) {
     int64_t count = x->storage->bytes->n_bytes / dtype_bytes((DType)x->dtype) / 2;
     x = t_view_as_complex(t_as_strided(x, 2, (int64_t[]){count, 2}, (int64_t[]){2, 1}, 0));
   }
-  if (lens & FLAG_CONJ) x = flagged(x, FLAG_CONJ, &ConjBackward0);
+  if (lens & FLAG_CONJ) x = toggled_view(x, FLAG_CONJ, &ConjBackward0);
   if (lens & FLAG_NEG) x = t_neg_view(x);
   return x;
 }
@@ -382,8 +382,8 @@ static void sgn_loop(char *const *q, size_t n, __attribute__((unused)) const dou
     ((complex_f64 *)(void *)q[0])[i] = complex_sgn(((const complex_f64 *)(const void *)q[1])[i]);
 }
 
-static Tensor *recorded(Tensor *x, const NodeType *type, int n_saves, Flat *loop, DType of_loop,
-                        DType out) {
+static Tensor *run_and_record(Tensor *x, const NodeType *type, int n_saves, Flat *loop,
+                              DType of_loop, DType out) {
   if (blocked(x)) return NULL;
   Node *n = node_new(type, n_saves, 0, x, NULL);
   save(n, 0, x);
@@ -395,7 +395,7 @@ GRAD_PARTS(AbsBackward0, "self") { gi[0] = t_mul(g[0], t_sgn(saved_plain(n, 0)))
 Tensor *abs_of_complex(Tensor *x) {
   if (inplace_self == x)
     return fail(ERR_RUNTIME, "In-place abs is not supported for complex tensors.");
-  return recorded(x, &AbsBackward0, 1, abs_loop, DT_F64, real_type(x));
+  return run_and_record(x, &AbsBackward0, 1, abs_loop, DT_F64, real_type(x));
 }
 
 /* With x = r e^{i t}, y = t:  x' = i g x / r^2, zero at zero. */
@@ -406,7 +406,7 @@ GRAD_PARTS(AngleBackward0, "self") {
   gi[0] = t_where(at_zero, tensor_wrapped_f(0), t_mul(t_mul(g[0], i), t_div(x, square)));
 }
 Tensor *angle_of_complex(Tensor *x) {
-  return recorded(x, &AngleBackward0, 1, angle_loop, DT_F64, real_type(x));
+  return run_and_record(x, &AngleBackward0, 1, angle_loop, DT_F64, real_type(x));
 }
 
 /* y = x / |x|:  x' = (g - y Re(g conj(y))) / |x|, zero at zero. */
@@ -416,7 +416,7 @@ GRAD_PARTS(SgnBackward0, "self result") {
   gi[0] = t_where(t_eq(r, zero), zero, t_div(t_sub(g[0], t_mul(y, along)), r));
 }
 Tensor *sgn_of_complex(Tensor *x) {
-  Tensor *y = recorded(x, &SgnBackward0, 2, sgn_loop, DT_C128, x ? (DType)x->dtype : DT_C128);
+  Tensor *y = run_and_record(x, &SgnBackward0, 2, sgn_loop, DT_C128, x ? (DType)x->dtype : DT_C128);
   if (y && y->grad_fn && y->grad_fn->type == &SgnBackward0) save_output(y->grad_fn, 1, y);
   return y;
 }

@@ -111,8 +111,8 @@ Tensor *options_end(const Call *c, int k, Tensor *t) {
 
 /* ------------------------------------------------------------ constants */
 
-static Tensor *filled(Tensor *y, Tensor *value) {
-  VIEW_ENTERED(filled, "fill_", y, value);
+static Tensor *fill_with(Tensor *y, Tensor *value) {
+  VIEW_ENTERED(fill_with, "fill_", y, value);
   if (blocked(y) || blocked(value) || !number_fits(value, (DType)y->dtype)) return NULL;
   return tensor_fill_data(y, value) ? y : NULL;
 }
@@ -139,7 +139,7 @@ DType scalar_dtype(const Tensor *value) {
 
 Tensor *t_full(Ints sizes, Tensor *value, DType dtype) {
   OP_ENTERED(t_full, "full", sizes, value, dtype);
-  return blocked(value) ? NULL : filled(t_empty(sizes, dtype, NULL), value);
+  return blocked(value) ? NULL : fill_with(t_empty(sizes, dtype, NULL), value);
 }
 
 Tensor *t_empty(Ints sizes, DType dtype, const char *format_name) {
@@ -197,7 +197,7 @@ Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name) {
     return !value || tensor_get_f(value, 0) == 0 ? t_sparse_zeros_like(x, dtype)
                                                  : refuse_layout("fill_.Scalar", x);
   Tensor *y = tensor_empty_like_format(x, dtype, format);
-  return value ? filled(y, value) : y;
+  return value ? fill_with(y, value) : y;
 }
 
 Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
@@ -386,13 +386,13 @@ Tensor *t_logspace(Tensor *start, Tensor *end, int64_t steps, double base, DType
 
 /* ------------------------------------------------------------ indices of triangles */
 
-static int64_t within(int64_t v, int64_t most) { return v < 0 ? 0 : v > most ? most : v; }
+static int64_t clamp_to(int64_t v, int64_t most) { return v < 0 ? 0 : v > most ? most : v; }
 
 /* The columns [from, to) of row i of a triangle. */
 static void triangle_row(int64_t i, int64_t cols, int64_t offset, bool lower, int64_t *from,
                          int64_t *to) {
-  *from = lower ? 0 : within(i + offset, cols);
-  *to = lower ? within(i + offset + 1, cols) : cols;
+  *from = lower ? 0 : clamp_to(i + offset, cols);
+  *to = lower ? clamp_to(i + offset + 1, cols) : cols;
 }
 
 /* The number of elements in rows [first, last). Stops counting once there are too many. */

@@ -516,7 +516,7 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
 /* ------------------------------------------------------------ factories */
 
 /* Gives out these sizes. Its strides stay if it has the sizes already. */
-static Tensor *resized(Tensor *out, int ndim, const int64_t *sizes) {
+static Tensor *resize_out(Tensor *out, int ndim, const int64_t *sizes) {
   if (failed() || sizes_numel(ndim, sizes) < 0) return NULL;
   if (sizes_equal(out->ndim, out->sizes, ndim, sizes)) return out;
   return tensor_resize(out, ndim, sizes) ? out : NULL;
@@ -528,7 +528,7 @@ Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
   DType dtype = option_dtype(c, k, absent);
   if (failed()) return NULL;
   Tensor *out = c->out.tag == TAG_TENSOR ? c->out.t : NULL;
-  return made(c, k, out ? resized(out, sizes.n, sizes.v) : t_empty(sizes, dtype, NULL));
+  return made(c, k, out ? resize_out(out, sizes.n, sizes.v) : t_empty(sizes, dtype, NULL));
 }
 
 /* A tensor like argument 0; memory_format follows the options. */
@@ -571,7 +571,7 @@ static Node *drawn_node(const NodeType *type, Tensor *x, Tensor *p) {
   return dtype_is_float(tensor_dtype(x)) ? node_new(type, 0, 0, x, p, NULL) : NULL;
 }
 
-static Tensor *drawn(Tensor *x, Node *n, const Tensor *filled) {
+static Tensor *record_fill(Tensor *x, Node *n, const Tensor *filled) {
   if (!filled) {
     node_drop(n);
     return NULL;
@@ -582,10 +582,10 @@ static Tensor *drawn(Tensor *x, Node *n, const Tensor *filled) {
 }
 
 /* An in-place op on x: its signature, what it records, and the fill. */
-#define IN_PLACE(signature, Type, filled)                \
-  Tensor *signature {                                    \
-    if (blocked(x) || !check_inplace(x)) return NULL;    \
-    return drawn(x, drawn_node(&Type, x, NULL), filled); \
+#define IN_PLACE(signature, Type, filled)                      \
+  Tensor *signature {                                          \
+    if (blocked(x) || !check_inplace(x)) return NULL;          \
+    return record_fill(x, drawn_node(&Type, x, NULL), filled); \
   }
 IN_PLACE(t_uniform_(Tensor *x, double from, double to, int32_t gen), UniformBackward0,
          random_uniform(x, from, to, gen))
@@ -610,7 +610,7 @@ IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen
 /* p broadcasts to x */
 Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen) {
   if (blocked(x) || !p || !check_inplace_by(x, p)) return NULL;
-  return drawn(x, drawn_node(&BernoulliBackward1, x, p), random_bernoulli_each(x, p, gen));
+  return record_fill(x, drawn_node(&BernoulliBackward1, x, p), random_bernoulli_each(x, p, gen));
 }
 
 /* ------------------------------------------------------------ ops */
@@ -674,7 +674,7 @@ Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
   OP_ENTERED(t_bernoulli, "bernoulli", p, gen, out);
   if (blocked(p)) return NULL;
   Node *n = node_new(&BernoulliBackward0, 0, 0, p, NULL);
-  Tensor *y = out ? resized(out, p->ndim, p->sizes)
+  Tensor *y = out ? resize_out(out, p->ndim, p->sizes)
                   : tensor_empty(p->ndim, p->sizes, tensor_dtype(p));
   return set_history(random_bernoulli_each(y, p, gen), n);
 }
@@ -797,6 +797,6 @@ Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen,
   int ndim = weights->ndim;
   int64_t sizes[2] = {weights->sizes[0], k};
   const int64_t *shape = ndim == 2 ? sizes : sizes + 1;
-  if (out && !resized(out, ndim, shape)) return NULL;
+  if (out && !resize_out(out, ndim, shape)) return NULL;
   return draw_rows(weights, tensor_empty(ndim, shape, DT_I64), k, !replacement || k == 1, gen);
 }

@@ -86,15 +86,16 @@ static double stirling_rest(double k) {
 }
 
 /* v as a number of the dtype: PyTorch computes some terms in float32 for float32 operands. */
-static double rounded(double v, bool f32) { return f32 ? (double)(float)v : v; }
+static double round_if_f32(double v, bool f32) { return f32 ? (double)(float)v : v; }
 
 /* Transformed rejection, W. Hoermann, 1993 ("BTRS"), for count * p from 10 on, p <= 1/2. */
 static double binomial_by_rejection(Rng *r, double count, double p, bool f32) {
-  double mean = rounded(count * p, f32), miss = rounded(1 - p, f32);
-  double deviation = rounded(m_sqrt(rounded(mean * miss, f32)), f32), odds = rounded(p / miss, f32);
+  double mean = round_if_f32(count * p, f32), miss = round_if_f32(1 - p, f32);
+  double deviation = round_if_f32(m_sqrt(round_if_f32(mean * miss, f32)), f32),
+         odds = round_if_f32(p / miss, f32);
   double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = mean + 0.5;
   double v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
-  double m = floor(rounded((count + 1) * p, f32));
+  double m = floor(round_if_f32((count + 1) * p, f32));
   for (;;) {
     double u = next_uniform(r) - 0.5, v = next_uniform(r), us = 0.5 - fabs(u);
     double k = floor((2 * a / us + b) * u + c);
@@ -111,7 +112,7 @@ static double binomial_by_rejection(Rng *r, double count, double p, bool f32) {
 
 /* Counts the successes by the gaps between them, which are geometric. */
 static double binomial_by_gaps(Rng *r, double count, double p, bool f32) {
-  double log_miss = rounded(m_log1p(-p), f32), trials = 0, k = 0;
+  double log_miss = round_if_f32(m_log1p(-p), f32), trials = 0, k = 0;
   for (;; k++) {
     trials += ceil(m_log(next_uniform(r)) / log_miss);
     if (trials > count) return k;
@@ -122,8 +123,8 @@ static double next_binomial(Rng *r, double count, double p, bool f32) {
   if (count <= 0 || p <= 0) return 0;
   if (p >= 1) return count;
   if (p != p || count != count) return p + count;
-  double rarer = p > 0.5 ? rounded(1 - p, f32) : p;
-  bool many = rounded(count * rarer, f32) >= 10;
+  double rarer = p > 0.5 ? round_if_f32(1 - p, f32) : p;
+  bool many = round_if_f32(count * rarer, f32) >= 10;
   double k = many ? binomial_by_rejection(r, count, rarer, f32)
                   : binomial_by_gaps(r, count, rarer, f32);
   return p > 0.5 ? count - k : k;
@@ -199,10 +200,11 @@ static double gamma_by_rejection(Rng *r, double shifted) {
 static double next_gamma(Rng *r, double concentration, bool f32) {
   const double third = (double)(1.0f / 3);
   if (concentration == 0) return 0;
-  if (!(concentration < 1)) return gamma_by_rejection(r, rounded(concentration - third, f32));
-  double power = rounded(1 / concentration, f32);
+  if (!(concentration < 1)) return gamma_by_rejection(r, round_if_f32(concentration - third, f32));
+  double power = round_if_f32(1 / concentration, f32);
   double scale = m_pow(1 - next_uniform(r), power);
-  return scale * gamma_by_rejection(r, rounded(rounded(concentration + 1, f32) - third, f32));
+  return scale *
+         gamma_by_rejection(r, round_if_f32(round_if_f32(concentration + 1, f32) - third, f32));
 }
 
 GRAD(StandardGammaBackward0, "self result")
@@ -237,7 +239,7 @@ Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
 /* ------------------------------------------------------------ Dirichlet */
 
 /* v clamped to [least, most]; a NaN becomes `least`. */
-static double within(double v, double least, double most) {
+static double clamp_between(double v, double least, double most) {
   v = v > least ? v : least;
   return v < most ? v : most;
 }
@@ -259,7 +261,7 @@ Tensor *t_sample_dirichlet(Tensor *concentration, int32_t gen) {
   DISPATCH_FLOAT(x->dtype, {
     const T *in = (const T *)(const void *)tensor_data(x);
     for (int64_t i = 0; i < x->numel; i++)
-      gammas[i] = within(next_gamma(r, (double)in[i], false), DBL_MIN, INFINITY);
+      gammas[i] = clamp_between(next_gamma(r, (double)in[i], false), DBL_MIN, INFINITY);
   })
   int64_t last = x->ndim ? x->ndim - 1 : 0;
   Tensor *sum = WITHOUT_GRAD(t_sum(drawn, (Ints){x->ndim ? 1 : 0, &last}, true, DT_NONE));
@@ -271,7 +273,7 @@ Tensor *t_sample_dirichlet(Tensor *concentration, int32_t gen) {
     const double least = sizeof(T) == 4 ? (double)FLT_MIN : DBL_MIN;
     const double most = sizeof(T) == 4 ? 1 - (double)FLT_EPSILON / 2 : 1 - DBL_EPSILON / 2;
     for (int64_t i = 0; i < y->numel; i++)
-      o[i] = (T)within((double)(T)(gammas[i] / sums[i / width]), least, most);
+      o[i] = (T)clamp_between((double)(T)(gammas[i] / sums[i / width]), least, most);
   })
   return set_history(y, n);
 }

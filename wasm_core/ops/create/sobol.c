@@ -39,7 +39,7 @@ static Tensor *copy(Tensor *x) { return WITHOUT_GRAD(t_clone_format(x, FORMAT_CO
 static int64_t *integers(const Tensor *t) { return (int64_t *)(void *)tensor_data(t); }
 
 /* Writes values computed apart to x. */
-static Tensor *written(Tensor *x, Tensor *values) {
+static Tensor *write_values(Tensor *x, Tensor *values) {
   if (blocked(x, values) || !tensor_copy_data(x, values)) return NULL;
   tensor_bump_version(x);
   return x;
@@ -88,14 +88,14 @@ Tensor *t_sobol_engine_ff_(Tensor *quasi, int64_t n, Tensor *state, int64_t dime
   if (!check_points(at, n) || !check_inplace(quasi)) return NULL;
   Tensor *now = copy(quasi), *directions = plain(state);
   if (!now || !directions) return NULL;
-  if (tensor_absent(now)) return written(quasi, now);
+  if (tensor_absent(now)) return write_values(quasi, now);
   /* Point k combines the direction numbers of the bits of its Gray code. */
   int64_t codes = (at ^ at >> 1) ^ ((at + n) ^ (at + n) >> 1);
   const int64_t *v = integers(directions);
   for (int bit = 0; bit < BITS; bit++)
     for (int64_t d = 0; codes >> bit & 1 && d < dimension; d++)
       integers(now)[d] ^= v[d * BITS + bit];
-  return written(quasi, now);
+  return write_values(quasi, now);
 }
 
 /* ------------------------------------------------------------ states */
@@ -110,7 +110,7 @@ typedef struct {
 
 enum { DIMENSIONS = 21201 };
 
-static int64_t unpacked(Packed *p, int n) {
+static int64_t unpack_number(Packed *p, int n) {
   int64_t v = 0;
   for (int k = 0; k < n; k++, p->at++)
     if (p->at < p->n_bits) v |= (int64_t)(p->bits[p->at / 8] >> p->at % 8 & 1) << k;
@@ -120,7 +120,7 @@ static int64_t unpacked(Packed *p, int n) {
 /* m_j = 2^degree m_(j - degree) ^ the sum of 2^k c_k m_(j - k), c the polynomial's coefficients. */
 static void directions(int64_t *row, Packed *p, uint32_t polynomial) {
   int degree = 31 - __builtin_clz(polynomial);
-  for (int j = 0; j < degree && j < BITS; j++) row[j] = unpacked(p, j);
+  for (int j = 0; j < degree && j < BITS; j++) row[j] = unpack_number(p, j);
   for (int j = degree; j < BITS; j++) {
     row[j] = row[j - degree];
     for (int k = 1; k <= degree; k++)
@@ -138,7 +138,7 @@ Tensor *t_sobol_engine_initialize_state_(Tensor *state, int64_t dimension, Tenso
     return fail(ERR_RUNTIME, "pygrad: there are direction numbers of %d dimensions", DIMENSIONS);
   Tensor *now = copy(state), *bytes = plain(numbers);
   if (!now || !bytes || !check_inplace(state)) return NULL;
-  if (tensor_absent(now)) return written(state, now);
+  if (tensor_absent(now)) return write_values(state, now);
   Packed p = {.gaps = (const uint8_t *)tensor_data(bytes), .n = DIMENSIONS - 1};
   p.bits = p.gaps + p.n;
   p.n_bits = 8 * (numbers->numel - p.n);
@@ -152,7 +152,7 @@ Tensor *t_sobol_engine_initialize_state_(Tensor *state, int64_t dimension, Tenso
   }
   for (int64_t i = 0; i < now->numel; i++)
     v[i] = (int64_t)((uint64_t)v[i] << (BITS - 1 - i % BITS));
-  return written(state, now);
+  return write_values(state, now);
 }
 
 /* Multiplies all numbers, as vectors of bits, by one lower triangular matrix for each dimension.
@@ -167,7 +167,7 @@ Tensor *t_sobol_engine_scramble_(Tensor *state, Tensor *matrices, int64_t dimens
     return fail(ERR_RUNTIME, "pygrad: ltm must be of size (dimension, %d, %d)", BITS, BITS);
   Tensor *now = copy(state), *rows = plain(matrices);
   if (!now || !rows || !check_inplace(state)) return NULL;
-  if (tensor_absent(now)) return written(state, now);
+  if (tensor_absent(now)) return write_values(state, now);
   for (int64_t d = 0; d < dimension; d++) {
     const int64_t *m = integers(rows) + d * BITS * BITS;
     uint64_t row[BITS];
@@ -185,5 +185,5 @@ Tensor *t_sobol_engine_scramble_(Tensor *state, Tensor *matrices, int64_t dimens
       v[j] = scrambled;
     }
   }
-  return written(state, now);
+  return write_values(state, now);
 }

@@ -46,7 +46,7 @@ static Tensor *source(const Window *w, Tensor *t) {
   return w->recorded ? made(w->c, w->options, t) : t;
 }
 /* t on the window's device. */
-static Tensor *placed(const Window *w, Tensor *t) {
+static Tensor *move_to_device(const Window *w, Tensor *t) {
   int32_t form = device_form(w->c, w->options + 2, form_default);
   return t && form > 0 ? t_to_device(t, (DType)t->dtype, form, FORMAT_PRESERVE) : t;
 }
@@ -99,7 +99,7 @@ static Tensor *cosines(const Window *w, Floats a, bool symmetric) {
          *weights = tensor_empty(1, &n, w->dtype);
   if (blocked(x, weights)) return NULL;
   for (int i = 0; i < a.n; i++) tensor_set_f(weights, i, i % 2 ? -a.v[i] : a.v[i]);
-  Tensor *multiples = placed(w, t_arange(NULL, tensor_wrapped_i(n), NULL, w->dtype));
+  Tensor *multiples = move_to_device(w, t_arange(NULL, tensor_wrapped_i(n), NULL, w->dtype));
   Tensor *waves = t_cos(t_mul(t_unsqueeze(multiples, 1), x));
   return t_sum(t_mul(t_unsqueeze(source(w, weights), 1), waves), ONE_DIM(0), false, DT_NONE);
 }
@@ -181,7 +181,7 @@ static bool begin_older(Window *w, const Call *c, int options, const char *name,
   return true;
 }
 
-static Tensor *rounded(const Window *w, Tensor *y) {
+static Tensor *round_window(const Window *w, Tensor *y) {
   return y && w->half != DT_NONE ? t_to(y, w->half) : y;
 }
 
@@ -190,7 +190,7 @@ Tensor *t_bartlett_window(const Call *c, bool periodic, int options) {
   OP_ENTERED(t_bartlett_window, "bartlett_window", c, periodic, options);
   Window w;
   if (!begin_older(&w, c, options, "bartlett_window", "bartlett")) return NULL;
-  return made(c, options, rounded(&w, triangle(&w, !periodic)));
+  return made(c, options, round_window(&w, triangle(&w, !periodic)));
 }
 
 Tensor *t_kaiser_window(const Call *c, double beta, bool periodic, int options) {
@@ -199,12 +199,12 @@ Tensor *t_kaiser_window(const Call *c, double beta, bool periodic, int options) 
   if (!begin_older(&w, c, options, "kaiser_window", "kaiser")) return NULL;
   if (beta < 0)
     return fail(ERR_VALUE, "beta must be non-negative, got: %s instead.", number_text(beta));
-  return made(c, options, rounded(&w, bell(&w, beta, !periodic)));
+  return made(c, options, round_window(&w, bell(&w, beta, !periodic)));
 }
 
 Tensor *t_cosines_window(const Call *c, const char *name, const char *window, Floats weights,
                          bool periodic, int options) {
   Window w;
   if (!begin_older(&w, c, options, name, window)) return NULL;
-  return made(c, options, rounded(&w, cosines(&w, weights, !periodic)));
+  return made(c, options, round_window(&w, cosines(&w, weights, !periodic)));
 }

@@ -74,7 +74,7 @@ typedef struct {
   bool reversed;
 } Scaled;
 
-static Tensor *scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
+static Tensor *add_scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
   if (alpha && dtype_is_complex((DType)alpha->dtype)) { /* a node's number is real */
@@ -91,7 +91,7 @@ static Tensor *scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
   return set_history(run(f == 1 ? op->two : op->three, &(Tensors){f == 1 ? 2 : 3, in}, d, NULL), n);
 }
 
-/* `scaled` with a sparse operand. */
+/* `add_scaled` with a sparse operand. */
 static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b, Tensor *alpha,
                                       bool negated) {
   ANY_ENTERED_AS(scaled_sparse(type, a, b, alpha, negated), negated ? "sub" : "add", a, b, alpha);
@@ -120,7 +120,7 @@ Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
   SPARSE_GIVES(scaled_sparse(&AddBackward0, a, b, alpha, false), a, b);
   OP_ENTERED(t_add_scaled, "add", a, b, alpha);
   static const Scaled op = {&AddBackward0, add2, add3, false};
-  return blocked(a, b) ? NULL : scaled(&op, a, b, alpha);
+  return blocked(a, b) ? NULL : add_scaled(&op, a, b, alpha);
 }
 
 Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
@@ -128,7 +128,7 @@ Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
   OP_ENTERED(t_sub_scaled, "sub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   static const Scaled op = {&SubBackward0, sub2, sub3, false};
-  return scaled(&op, a, b, alpha);
+  return add_scaled(&op, a, b, alpha);
 }
 
 Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
@@ -136,7 +136,7 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   static const Scaled of_tensor = {&RsubBackward0, sub2, sub3, true},
                       of_number = {&RsubBackward1, sub2, sub3, true};
-  return scaled(is_wrapped(b) ? &of_number : &of_tensor, b, a, alpha);
+  return add_scaled(is_wrapped(b) ? &of_number : &of_tensor, b, a, alpha);
 }
 
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
@@ -646,8 +646,8 @@ static bool is_number(const Tensor *edge) { return edge && is_wrapped(edge); }
 
 /* x between min and max, one of which may be NULL. `one_edge`: the node has an edge for the other
  * bound only. */
-static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Tensor *x, Tensor *min,
-                       Tensor *max, bool one_edge) {
+static Tensor *clamp_between(const NodeType *by_tensor, const NodeType *by_number, Tensor *x,
+                             Tensor *min, Tensor *max, bool one_edge) {
   Tensor *in[3] = {x, min ? min : max, min && max ? max : NULL};
   DType d = result_dtype(3, in);
   if (d == DT_BOOL && (is_number(min) || is_number(max)))
@@ -680,17 +680,19 @@ Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max) {
   if (blocked(x)) return NULL;
   if (!min && !max)
     return fail(ERR_RUNTIME, "torch.clamp: At least one of 'min' or 'max' must not be None");
-  return bounded(&ClampBackward0, &ClampBackward1, x, min, max, false);
+  return clamp_between(&ClampBackward0, &ClampBackward1, x, min, max, false);
 }
 Tensor *t_clamp_min(Tensor *x, Tensor *min) {
   OP_ENTERED(t_clamp_min, "clamp_min", x, min);
-  return blocked(x, min) ? NULL
-                         : bounded(&ClampMinBackward1, &ClampMinBackward0, x, min, NULL, true);
+  return blocked(x, min)
+             ? NULL
+             : clamp_between(&ClampMinBackward1, &ClampMinBackward0, x, min, NULL, true);
 }
 Tensor *t_clamp_max(Tensor *x, Tensor *max) {
   OP_ENTERED(t_clamp_max, "clamp_max", x, max);
-  return blocked(x, max) ? NULL
-                         : bounded(&ClampMaxBackward1, &ClampMaxBackward0, x, NULL, max, true);
+  return blocked(x, max)
+             ? NULL
+             : clamp_between(&ClampMaxBackward1, &ClampMaxBackward0, x, NULL, max, true);
 }
 
 Tensor *t_held_above(Tensor *x, double bound) {
@@ -774,8 +776,8 @@ GRAD_EACH(AddcdivBackward0, "tensor1 tensor2 value#")
   if (needs(n, 2)) gi[2] = t_neg(t_mul(g[0], t_div(t_mul(k, b), t_mul(c, c))));
 }
 
-static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tensor *a, Tensor *b,
-                        Tensor *c, Tensor *k) {
+static Tensor *add_weighted(const NodeType *type, const Loops *loops, DType d, Tensor *a, Tensor *b,
+                            Tensor *c, Tensor *k) {
   if (!number_fits(k, d)) return NULL;
   Tensor *in[4] = {a, b, c, cast_plain(k, d)};
   Node *n = node_new_list(type, 3, 0, 3, in);
@@ -791,7 +793,7 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   if (blocked(a, b) || blocked(c, value)) return NULL;
   DType d = result_dtype(3, (Tensor *[]){a, b, c});
   if (d == DT_BOOL) return no_kernel("addcmul_cpu_out", DT_BOOL);
-  return weighted(&AddcmulBackward0, addcmul_loops, d, a, b, c, value);
+  return add_weighted(&AddcmulBackward0, addcmul_loops, d, a, b, c, value);
 }
 
 Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
@@ -805,8 +807,8 @@ Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
                 "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
                 "tensor2) for float inputs. The future addcdiv behavior is just the latter "
                 "implementation: (input + value * tensor1 / tensor2), for all dtypes.");
-  return weighted(&AddcdivBackward0, addcdiv_loops, result_dtype(3, (Tensor *[]){a, b, c}), a, b, c,
-                  value);
+  return add_weighted(&AddcdivBackward0, addcdiv_loops, result_dtype(3, (Tensor *[]){a, b, c}), a,
+                      b, c, value);
 }
 
 /* ------------------------------------------------------------ other functions */

@@ -33,7 +33,7 @@ Tensor *t_rfftfreq(int64_t n, double spacing, DType dtype) {
 }
 
 /* Rolls x by half of each size, rounded down or up; dims.n < 0: all dimensions. */
-static Tensor *shifted(Tensor *x, Ints dims, bool up) {
+static Tensor *roll_by_half(Tensor *x, Ints dims, bool up) {
   int64_t shifts[MAX_DIM], own[MAX_DIM];
   if (blocked(x)) return NULL;
   int n = dims.n < 0 ? x->ndim : dims.n;
@@ -49,10 +49,10 @@ static Tensor *shifted(Tensor *x, Ints dims, bool up) {
 
 Tensor *t_fftshift(Tensor *x, Ints dims) {
   OP_ENTERED(t_fftshift, "fft_fftshift", x, dims);
-  return shifted(x, dims, false);
+  return roll_by_half(x, dims, false);
 }
 
 Tensor *t_ifftshift(Tensor *x, Ints dims) {
   OP_ENTERED(t_ifftshift, "fft_ifftshift", x, dims);
-  return shifted(x, dims, true);
+  return roll_by_half(x, dims, true);
 }

@@ -93,7 +93,7 @@ static bool check_stft(const Frames *f, const Tensor *x) {
 }
 
 /* Extends both ends of a signal by half a transform. */
-static Tensor *centered(Tensor *x, int64_t n, const char *mode) {
+static Tensor *pad_ends(Tensor *x, int64_t n, const char *mode) {
   int64_t extended[MAX_DIM], pads[] = {n >> 1, n >> 1};
   if (blocked(x)) return NULL;
   if (!mode) return fail(ERR_TYPE, "pad(): argument 'mode' (position 3) must be str, not NoneType");
@@ -106,7 +106,7 @@ static Tensor *centered(Tensor *x, int64_t n, const char *mode) {
 }
 
 /* Frames as rows: (batch, time) to (batch, frames, n). */
-static Tensor *framed(const Frames *f, Tensor *x) {
+static Tensor *cut_frames(const Frames *f, Tensor *x) {
   if (blocked(x)) return NULL;
   int64_t length = x->sizes[1], frames = 1 + (length - f->n) / f->hop;
   if (arg_given(f->c, STFT_ALIGN) && arg_bool(f->c, STFT_ALIGN)) {
@@ -126,7 +126,7 @@ Tensor *t_stft(Call *c, Tensor *x) {
   bool aligns = arg_given(c, STFT_ALIGN), returns = arg_given(c, STFT_COMPLEX);
   if (f.center && aligns)
     return fail(ERR_RUNTIME, "stft align_to_window should only be set when center = false");
-  if (f.center) x = centered(x, f.n, arg_given(c, STFT_MODE) ? arg_str(c, STFT_MODE) : NULL);
+  if (f.center) x = pad_ends(x, f.n, arg_given(c, STFT_MODE) ? arg_str(c, STFT_MODE) : NULL);
   if (blocked(x)) return NULL;
   if (!f.window)
     WARN_ONCE("A window was not provided. A rectangular window will be applied,which is known to "
@@ -148,7 +148,7 @@ Tensor *t_stft(Call *c, Tensor *x) {
   int rank = x->ndim;
   Tensor *ones = f.window ? NULL : tensor_full(1, &f.length, tensor_dtype(x), 1);
   Tensor *window = whole_window(&f, ones);
-  Tensor *y = framed(&f, rank == 1 ? t_unsqueeze(x, 0) : x);
+  Tensor *y = cut_frames(&f, rank == 1 ? t_unsqueeze(x, 0) : x);
   if (window) y = t_mul(y, window);
   if (blocked(y)) return NULL;
   bool onesided = arg_given(c, STFT_ONESIDED) ? arg_bool(c, STFT_ONESIDED) : !is_complex(y);

@@ -273,7 +273,7 @@ Tensor *t_fft_c2c(Tensor *x, Ints dims, int64_t normalization, bool forward) {
 }
 
 /* Adds zeros behind a dimension, up to a length. */
-static Tensor *lengthened(Tensor *x, int64_t dim, int64_t length) {
+static Tensor *pad_to_length(Tensor *x, int64_t dim, int64_t length) {
   int64_t pads[2 * MAX_DIM] = {0};
   if (blocked(x) || x->sizes[dim] >= length) return x;
   int at = 2 * (x->ndim - 1 - (int)dim) + 1;
@@ -289,7 +289,7 @@ GRAD(FftR2CBackward0, "self | dim:ints normalization:int onesided:bool")
   Tensor *x = saved(n, 0);
   if (blocked(x)) return;
   int64_t last = dims.v[dims.n - 1];
-  Tensor *whole = rest[1].i ? lengthened(g[0], last, x->sizes[last]) : g[0];
+  Tensor *whole = rest[1].i ? pad_to_length(g[0], last, x->sizes[last]) : g[0];
   gi[0] = t_real(t_fft_c2c(whole, dims, rest[0].i, false));
 }
 
@@ -307,7 +307,7 @@ Tensor *t_fft_r2c(Tensor *x, Ints dims, int64_t normalization, bool onesided) {
 }
 
 /* Doubles the elements, which stand for two each, except those that are their own mirror image. */
-static Tensor *doubled(Tensor *half, int64_t dim, int64_t n) {
+static Tensor *double_mirrored(Tensor *half, int64_t dim, int64_t n) {
   if (blocked(half)) return NULL;
   int64_t sizes[MAX_DIM], rows = half->sizes[dim];
   for (int d = 0; d < half->ndim; d++) sizes[d] = d == dim ? rows : 1;
@@ -324,7 +324,7 @@ GRAD(FftC2RBackward0, "| dim:ints normalization:int")
   Ints dims = num_list_at(n, 0);
   int64_t last = dims.v[dims.n - 1];
   Tensor *half = t_fft_r2c(g[0], dims, n->numbers[1 + dims.n].i, true);
-  gi[0] = doubled(half, last, blocked(g[0]) ? 0 : g[0]->sizes[last]);
+  gi[0] = double_mirrored(half, last, blocked(g[0]) ? 0 : g[0]->sizes[last]);
 }
 
 Tensor *t_fft_c2r(Tensor *x, Ints dims, int64_t normalization, int64_t length) {
@@ -348,7 +348,7 @@ static int64_t normalization(const char *norm, bool forward) {
 }
 
 /* x in a type that can be transformed; integers become the default one. */
-static Tensor *promoted(Tensor *x, bool complex) {
+static Tensor *promote_input(Tensor *x, bool complex) {
   if (blocked(x)) return NULL;
   DType d = tensor_dtype(x);
   if (!dtype_is_complex(d)) {
@@ -382,7 +382,7 @@ static bool check_out(const Call *c, const Tensor *x, const char *name, const ch
 }
 
 /* x cut or filled with zeros to the sizes given for some dimensions. */
-static Tensor *resized(Tensor *x, Ints dims, const int64_t *sizes) {
+static Tensor *pad_or_cut(Tensor *x, Ints dims, const int64_t *sizes) {
   int64_t pads[2 * MAX_DIM] = {0};
   bool longer = false;
   for (int i = 0; i < dims.n && !blocked(x); i++) {
@@ -420,11 +420,11 @@ static bool read_along(const Call *c, const Tensor *x, bool forward, bool halved
 }
 
 static Tensor *cut(const Along *a, Tensor *x, int64_t n) {
-  return a->given ? resized(x, ONE_DIM(a->dim), &n) : x;
+  return a->given ? pad_or_cut(x, ONE_DIM(a->dim), &n) : x;
 }
 
 /* The conjugate as a view. out= must have its type. */
-static Tensor *conjugated(const Call *c, Tensor *y) {
+static Tensor *conj_result(const Call *c, Tensor *y) {
   if (!blocked(y) && c->out.tag == TAG_TENSOR && c->out.t->dtype != y->dtype)
     return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(c->out.t), legacy(y));
   return t_conj(y);
@@ -436,10 +436,10 @@ static Tensor *real_line(const Call *c, const char *name, Tensor *x, bool forwar
   if (dtype_is_complex(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "%s expects a real input tensor, but got %s", name, legacy(x));
   if (!check_out(c, x, name, "_fft_r2c")) return NULL;
-  x = promoted(x, false);
+  x = promote_input(x, false);
   if (!read_along(c, x, forward, false, &a)) return NULL;
   Tensor *y = t_fft_r2c(cut(&a, x, a.n), ONE_DIM(a.dim), a.normalization, onesided);
-  return forward ? y : conjugated(c, y);
+  return forward ? y : conj_result(c, y);
 }
 
 static Tensor *complex_line(const Call *c, const char *name, Tensor *x, bool forward) {
@@ -465,7 +465,7 @@ Tensor *t_fft_from_half(const Call *c, Tensor *x, bool forward) {
   OP_ENTERED_AS(t_fft_from_half(c, x, forward), forward ? "fft_hfft" : "fft_irfft", x, c);
   Along a;
   if (!check_out(c, x, forward ? "hfft" : "irfft", "_fft_c2r")) return NULL;
-  x = promoted(x, true);
+  x = promote_input(x, true);
   if (!read_along(c, x, forward, true, &a)) return NULL;
   x = cut(&a, x, a.n / 2 + 1);
   return t_fft_c2r(forward ? t_conj(x) : x, ONE_DIM(a.dim), a.normalization, a.n);
@@ -542,7 +542,7 @@ Tensor *t_fftn(const Call *c, Tensor *x, bool forward) {
   OP_ENTERED_AS(t_fftn(c, x, forward), forward ? "fft_fftn" : "fft_ifftn", x, c);
   Shape s;
   if (!read_shape(c, x, &s)) return NULL;
-  x = resized(promoted(x, true), dims_of(&s), s.sizes);
+  x = pad_or_cut(promote_input(x, true), dims_of(&s), s.sizes);
   int64_t norm = normalization(arg_str(c, 3), forward);
   if (failed() || !check_out(c, x, "fftn", "_fft_c2c")) return NULL;
   return s.n ? t_fft_c2c(x, dims_of(&s), norm, forward) : t_clone(x);
@@ -559,9 +559,9 @@ Tensor *t_rfftn(const Call *c, Tensor *x) {
   OP_ENTERED_AS(t_rfftn(c, x), "fft_rfftn", x, c);
   Shape s;
   if (blocked(x) || real_for(x, "rfftn") || failed()) return NULL;
-  x = promoted(x, false);
+  x = promote_input(x, false);
   if (!read_shape(c, x, &s) || !check_any(&s, "rfftn")) return NULL;
-  x = resized(x, dims_of(&s), s.sizes);
+  x = pad_or_cut(x, dims_of(&s), s.sizes);
   int64_t norm = normalization(arg_str(c, 3), true);
   if (failed() || !check_out(c, x, "rfftn", "_fft_r2c")) return NULL;
   return t_fft_r2c(x, dims_of(&s), norm, true);
@@ -573,7 +573,7 @@ Tensor *t_fftn_from_half(const Call *c, Tensor *x, bool forward) {
   Shape s;
   int64_t length;
   if (!read_half_shape(c, x, name, &s, &length)) return NULL;
-  x = resized(promoted(x, true), dims_of(&s), s.sizes);
+  x = pad_or_cut(promote_input(x, true), dims_of(&s), s.sizes);
   int64_t norm = normalization(arg_str(c, 3), forward);
   if (failed() || !check_out(c, x, name, "_fft_c2r")) return NULL;
   if (!forward) return t_fft_c2r(x, dims_of(&s), norm, length);
@@ -585,12 +585,12 @@ Tensor *t_ihfftn(const Call *c, Tensor *x) {
   OP_ENTERED_AS(t_ihfftn(c, x), "fft_ihfftn", x, c);
   Shape s;
   bool complex = !blocked(x) && dtype_is_complex(tensor_dtype(x)); /* refused by the primitive */
-  x = complex ? x : promoted(x, false);
+  x = complex ? x : promote_input(x, false);
   if (!read_shape(c, x, &s) || !check_any(&s, "ihfftn")) return NULL;
-  x = resized(x, dims_of(&s), s.sizes);
+  x = pad_or_cut(x, dims_of(&s), s.sizes);
   int64_t norm = normalization(arg_str(c, 3), false);
   if (failed() || (!complex && !check_out(c, x, "ihfftn", "_fft_c2c"))) return NULL;
   Tensor *y = t_fft_r2c(x, last_dim(&s), norm, true);
-  if (s.n == 1) return conjugated(c, y);
+  if (s.n == 1) return conj_result(c, y);
   return t_fft_c2c(t_conj_physical(y), dims_but_last(&s), norm, false);
 }

@@ -282,7 +282,7 @@ Tensor *t_index(Tensor *x, Tensors indices) {
 /* ------------------------------------------------------------ with a mask */
 
 /* Clamps indices to the bounds, since those outside may be masked out. */
-static bool clamped(Tensor *x, Tensors indices, Tensor **out) {
+static bool clamp_indices(Tensor *x, Tensors indices, Tensor **out) {
   static const char *const op = "_unsafe_masked_index";
   if (too_many(indices)) return false;
   if (indices.n > x->ndim)
@@ -328,7 +328,7 @@ GRAD(UnsafeMaskedIndexBackward0, "mask indices* | self_sym_sizes:ints")
 Tensor *t_unsafe_masked_index(Tensor *x, Tensor *mask, Tensors indices, Tensor *fill) {
   OP_ENTERED(t_unsafe_masked_index, "_unsafe_masked_index", x, mask, indices, fill);
   Tensor *ends[MAX_DIM], *y = NULL;
-  if (blocked(x, mask, fill) || !clamped(x, indices, ends)) return NULL;
+  if (blocked(x, mask, fill) || !clamp_indices(x, indices, ends)) return NULL;
   if (!indices.n) return fail(ERR_INDEX, "at least one index must be provided");
   Node *n = node_new(&UnsafeMaskedIndexBackward0, 1 + indices.n, 1 + x->ndim, x, NULL);
   save_masked(n, mask, indices);
@@ -357,7 +357,7 @@ Tensor *t_unsafe_masked_index_put_accumulate(Tensor *x, Tensor *mask, Tensors in
   Tensor *ends[MAX_DIM], *y = NULL;
   if (blocked(x, mask, values)) return NULL;
   if (!x->numel) return t_clone(x);
-  if (!clamped(x, indices, ends)) return NULL;
+  if (!clamp_indices(x, indices, ends)) return NULL;
   Node *n = node_new(&UnsafeMaskedIndexPutAccumulateBackward0, 1 + indices.n, 0, x, values, NULL);
   save_masked(n, needs(n, 1) ? mask : NULL, indices);
   WITHOUT_GRAD_BLOCK {

@@ -163,7 +163,7 @@ GRAD(IndexAddBackward0, "index source | dim:int alpha:scalar source_dim:int")
   gi[1] = n->numbers[1].f == 1 ? picked : t_mul_f(picked, n->numbers[1].f);
 }
 
-static Tensor *scaled(Tensor *source, double alpha) {
+static Tensor *scale_source(Tensor *source, double alpha) {
   if (alpha == 1) return source;
   return WITHOUT_GRAD(t_mul(source, tensor_number(alpha, (DType)source->dtype)));
 }
@@ -178,7 +178,7 @@ static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index,
   num_i(n, 0, dim);
   num_f(n, 1, alpha);
   Target to = {.slicewise = alpha != 1, .dim = dim, .index = index};
-  return set_history(write_at(y, to, PUT_ADD, scaled(source, alpha)) ? y : NULL, n);
+  return set_history(write_at(y, to, PUT_ADD, scale_source(source, alpha)) ? y : NULL, n);
 }
 
 Tensor *t_index_add(Tensor *x, int64_t dim, Tensor *index, Tensor *source, double alpha) {
@@ -436,7 +436,7 @@ static Tensor *corner(Tensor *src, const Tensor *index) {
 }
 
 /* The gradient of a tensor of these sizes from the gradient of its corner: 0 elsewhere. */
-static Tensor *around(Tensor *part, Ints sizes) {
+static Tensor *pad_to_sizes(Tensor *part, Ints sizes) {
   int64_t pads[2 * MAX_DIM], one = 1;
   if (blocked(part)) return NULL;
   if (part->numel == 0) return tensor_zeros(sizes.n, sizes.v, (DType)part->dtype);
@@ -458,7 +458,7 @@ static Node *scatter_node(const NodeType *type, Tensor *x, Tensor *src, int64_t 
 }
 static int64_t scatter_dim(const Node *n) { return n->numbers[n->n_numbers - 1].i; }
 static Tensor *source_gradient(Node *n, Tensor *g) {
-  return around(t_gather(g, scatter_dim(n), saved(n, 0)), num_list_at(n, 0));
+  return pad_to_sizes(t_gather(g, scatter_dim(n), saved(n, 0)), num_list_at(n, 0));
 }
 
 /* y = x; y[index] = src: dx = g but 0 there, dsrc = g[index]. */
@@ -682,7 +682,8 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
   }
   if (!d.include_self) both[0] = zeroed_at(both[0], d.at);
   if (needs(n, 0)) gi[0] = both[0];
-  if (needs(n, 1)) gi[1] = by_element ? around(both[1], (Ints){src->ndim, src->sizes}) : both[1];
+  if (needs(n, 1))
+    gi[1] = by_element ? pad_to_sizes(both[1], (Ints){src->ndim, src->sizes}) : both[1];
 }
 /* --- tangents: only the parts of src that the index reaches count --- */
 

@@ -16,7 +16,7 @@
 NO_DERIVATIVE(linalg_ldl_factor_ex)
 
 /* Out: LD, pivots, info. */
-static void factored(Tensor *a, bool hermitian, Tensor *out[3]) {
+static void factor_ldl(Tensor *a, bool hermitian, Tensor *out[3]) {
   static const char *const op = "torch.linalg.ldl_factor_ex";
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op) ||
@@ -46,7 +46,7 @@ static void check_diagonal(const Tensor *info, const char *op) {
 
 void t_ldl_factor_ex(Tensor *a, bool hermitian, bool check, Tensor *out[3]) {
   OP_ENTERED(t_ldl_factor_ex, "ldl_factor_ex", a, hermitian, check, out);
-  factored(a, hermitian, out);
+  factor_ldl(a, hermitian, out);
   if (check) check_diagonal(out[2], "ldl_factor_ex");
 }
 
@@ -54,7 +54,7 @@ void t_ldl_factor_ex(Tensor *a, bool hermitian, bool check, Tensor *out[3]) {
 void t_ldl_factor(Tensor *a, bool hermitian, Tensor *out[2]) {
   OP_ENTERED(t_ldl_factor, "ldl_factor", a, hermitian, out);
   Tensor *all[3];
-  factored(a, hermitian, all);
+  factor_ldl(a, hermitian, all);
   check_diagonal(all[2], "ldl_factor");
   out[0] = all[0];
   out[1] = all[1];
@@ -88,7 +88,7 @@ static bool check_ldl_solve(const Tensor *ld, const Tensor *pivots, const Tensor
 }
 
 /* x expanded to a batch; its last `own` dims stay. */
-static Tensor *of_batch(Tensor *x, int ndim, const int64_t *batch, int own) {
+static Tensor *expand_batch(Tensor *x, int ndim, const int64_t *batch, int own) {
   int64_t sizes[MAX_DIM];
   if (blocked(x)) return NULL;
   memcpy(sizes, batch, (size_t)(ndim - 2) * sizeof *sizes);
@@ -110,9 +110,9 @@ Tensor *t_ldl_solve(Tensor *ld, Tensor *pivots, Tensor *b, bool hermitian) {
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
     DType wide = wide_type(tensor_dtype(ld));
-    Tensor *factors = columns(of_batch(ld, ndim, sizes, 2), wide);
-    Tensor *x = columns(of_batch(b, ndim, sizes, 2), wide);
-    Tensor *rows = t_contiguous(t_to(of_batch(pivots, ndim, sizes, 1), DT_I32));
+    Tensor *factors = columns(expand_batch(ld, ndim, sizes, 2), wide);
+    Tensor *x = columns(expand_batch(b, ndim, sizes, 2), wide);
+    Tensor *rows = t_contiguous(t_to(expand_batch(pivots, ndim, sizes, 1), DT_I32));
     for (int64_t k = 0, batch = failed() ? 0 : batch_of(x); k < batch && !failed(); k++) {
       if (!pivots_fit(ints(rows) + k * n, n))
         fail(ERR_RUNTIME, "Pivots given to ldl_solve must all satisfy |pivot| <= LD.size(-2). Did "

@@ -14,7 +14,7 @@
 /* ------------------------------------------------------------ factoring */
 
 /* LU, pivots and info of A; `op` is for the message about its dimensions. */
-static void factored(Tensor *a, bool pivot, const char *op, Tensor *out[3]) {
+static void factor_lu(Tensor *a, bool pivot, const char *op, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || refuses_half(a, "lu_cpu")) return;
   if (a->ndim < 2)
@@ -32,7 +32,7 @@ static void check_diagonal(const Tensor *info, const char *op) {
 /* Out: LU, pivots, info. */
 void t_linalg_lu_factor_ex(Tensor *a, bool pivot, bool check, Tensor *out[3]) {
   OP_ENTERED(t_linalg_lu_factor_ex, "lu_factor_ex", a, pivot, check, out);
-  factored(a, pivot, "torch.lu_factor", out);
+  factor_lu(a, pivot, "torch.lu_factor", out);
   if (check) check_diagonal(out[2], "lu_factor_ex");
 }
 
@@ -40,7 +40,7 @@ void t_linalg_lu_factor_ex(Tensor *a, bool pivot, bool check, Tensor *out[3]) {
 void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
   OP_ENTERED(t_linalg_lu_factor, "lu_factor", a, pivot, out);
   Tensor *all[3];
-  factored(a, pivot, "torch.lu_factor", all);
+  factor_lu(a, pivot, "torch.lu_factor", all);
   check_diagonal(all[2], "lu_factor");
   out[0] = all[0];
   out[1] = all[1];
@@ -118,7 +118,7 @@ void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor
 void t_linalg_lu(Tensor *a, bool pivot, Tensor *out[3]) {
   OP_ENTERED(t_linalg_lu, "lu", a, pivot, out);
   Tensor *all[3];
-  factored(a, pivot, "linalg.lu", all);
+  factor_lu(a, pivot, "linalg.lu", all);
   t_lu_unpack(all[0], all[1], true, true, out);
 }
 

@@ -128,7 +128,7 @@ static Tensor *block(Tensor *x, int64_t row, int64_t col, int64_t rows, int64_t 
   return t_narrow(t_narrow(x, -2, row, rows), -1, col, cols);
 }
 
-static Tensor *beside(Tensor *a, Tensor *b, int64_t dim) {
+static Tensor *join_blocks(Tensor *a, Tensor *b, int64_t dim) {
   return t_cat((Tensors){2, (Tensor *[]){a, b}}, dim);
 }
 
@@ -148,11 +148,11 @@ GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:bool")
   if (c > 0) low = t_sub(low, t_matmul(block(dlu, 0, k, k, c), t_t(block(lu, 0, k, k, c))));
   if (m > 0) high = t_sub(high, t_matmul(t_t(block(lu, k, 0, m, k)), block(dlu, k, 0, m, k)));
   Tensor *top = t_add(t_tril(low, -1), t_triu(high, 0));
-  if (c > 0) top = beside(top, block(dlu, 0, k, k, c), -1);
+  if (c > 0) top = join_blocks(top, block(dlu, 0, k, k, c), -1);
   top = t_solve_triangular(t_t(lower), top, true, true, true);
-  if (m > 0) top = beside(top, block(dlu, k, 0, m, k), -2);
+  if (m > 0) top = join_blocks(top, block(dlu, k, 0, m, k), -2);
   Tensor *left = t_solve_triangular(t_t(upper), block(top, 0, 0, m + k, k), false, false, false);
-  if (c > 0) left = beside(left, block(top, 0, k, k, c), -1);
+  if (c > 0) left = join_blocks(left, block(top, 0, k, k, c), -1);
   gi[0] = t_matmul(t_lu_permutation(lu, pivots), left);
 }
 

@@ -190,7 +190,7 @@ static Tensor *scales_of(Tensor *a, int64_t *halvings) {
 }
 
 /* Squares the matrices that were halved more than k times; leaves the others. */
-static Tensor *squared(Tensor *y, const Tensor *scales, const int64_t *halvings, int k) {
+static Tensor *square_halved(Tensor *y, const Tensor *scales, const int64_t *halvings, int k) {
   Tensor *square = t_matmul(y, y);
   int64_t n = scales->numel, same = 0;
   while (same < n && halvings[same] > k) same++;
@@ -221,7 +221,7 @@ Tensor *t_matrix_exp(Tensor *a) {
     y = alone(mark, t_div(y, tensor_wrapped_f(k)));
     y = alone(mark, t_add(identity, y));
   }
-  for (int k = 0; k < most; k++) y = alone(mark, squared(y, scales, halvings, k));
+  for (int k = 0; k < most; k++) y = alone(mark, square_halved(y, scales, halvings, k));
   return y;
 }
 
@@ -256,7 +256,7 @@ static Tensor *reflecting(Tensor *a) {
 }
 
 /* Applies the reflections, or their conjugate transposes, to y. */
-static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose) {
+static Tensor *apply_reflections(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose) {
   if (blocked(vectors, tau, y)) return NULL;
   int32_t mark = pool_mark();
   int last = vectors->ndim - 1;
@@ -277,7 +277,7 @@ Tensor *t_householder_product(Tensor *a, Tensor *tau) {
   if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
   Tensor *vectors = reflecting(a);
   /* the upper triangle of the vectors is the identity, as part of the graph */
-  return reflected(vectors, tau, t_triu(vectors, 0), false);
+  return apply_reflections(vectors, tau, t_triu(vectors, 0), false);
 }
 
 static bool check_ormqr(const Tensor *a, const Tensor *tau, const Tensor *y, bool left) {
@@ -329,8 +329,8 @@ Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
   if (blocked(a, tau, y) || !check_ormqr(a, tau, y, left)) return NULL;
   if (!tau->numel) return t_clone(y);
   Tensor *vectors = reflecting(a);
-  if (left) return reflected(vectors, tau, y, transpose);
-  return turned_adjoint(reflected(vectors, tau, turned_adjoint(y), !transpose));
+  if (left) return apply_reflections(vectors, tau, y, transpose);
+  return turned_adjoint(apply_reflections(vectors, tau, turned_adjoint(y), !transpose));
 }
 
 /* ------------------------------------------------------------ powers of numbers */

@@ -147,7 +147,7 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
 }
 
 /* Whether a gradient made of these must have a gradient or a tangent in turn. */
-static bool differentiated(const Tensor *g, const Tensor *a, const Tensor *b) {
+static bool needs_second_order(const Tensor *g, const Tensor *a, const Tensor *b) {
   return tensor_tracked(g) || tensor_tracked(a) || tensor_tracked(b);
 }
 
@@ -168,7 +168,7 @@ GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:float") {
   Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
   double p = n->numbers[0].f;
   if (blocked(a, b) || !y) return;
-  if (differentiated(g[0], a, b)) {
+  if (needs_second_order(g[0], a, b)) {
     Tensor *pull = composed_pull(g[0], t_sub(t_unsqueeze(a, -2), t_unsqueeze(b, -3)), y, p);
     if (needs(n, 0)) gi[0] = t_sum(pull, ONE_DIM(-2), false, DT_NONE);
     if (needs(n, 1)) gi[1] = t_neg(t_sum(pull, ONE_DIM(-3), false, DT_NONE));
@@ -273,7 +273,7 @@ GRAD_AND_TANGENT(PdistBackward0, "self result | p:float") {
   Tensor *x = saved(n, 0), *y = saved(n, 1);
   if (blocked(x, y)) return;
   double p = n->numbers[0].f;
-  if (differentiated(g[0], x, x)) {
+  if (needs_second_order(g[0], x, x)) {
     gi[0] = pdist_composed(g[0], x, y, p);
     return;
   }

@@ -275,7 +275,7 @@ static void put(Group *g, int dim, int64_t size) {
   g->size *= size;
 }
 
-static Ints joined(const Group *const *groups, int64_t *out) {
+static Ints join_groups(const Group *const *groups, int64_t *out) {
   int n = 0;
   for (int k = 0; k < 4; k++)
     for (int i = 0; i < groups[k]->n; i++) out[n++] = groups[k]->dims[i];
@@ -308,11 +308,13 @@ static Tensor *sum_of_products(Tensor *a, Tensor *b, const bool *sum) {
   if (left.n && right.n && right.dims[right.n - 1] < left.dims[0])
     return sum_of_products(b, a, sum);
   int64_t order[MAX_DIM], sizes[MAX_DIM], back[MAX_DIM];
-  Tensor *x = t_permute(a, joined((const Group *const[]){&both, &left, &summed, &right}, order));
+  Tensor *x = t_permute(a,
+                        join_groups((const Group *const[]){&both, &left, &summed, &right}, order));
   x = t_reshape(x, 3, (int64_t[]){both.size, left.size, summed.size});
-  Tensor *y = t_permute(b, joined((const Group *const[]){&both, &summed, &right, &left}, order));
+  Tensor *y = t_permute(b,
+                        join_groups((const Group *const[]){&both, &summed, &right, &left}, order));
   y = t_reshape(y, 3, (int64_t[]){both.size, summed.size, right.size});
-  Ints out = joined((const Group *const[]){&both, &left, &summed, &right}, order);
+  Ints out = join_groups((const Group *const[]){&both, &left, &summed, &right}, order);
   for (int i = 0; i < out.n; i++) {
     int64_t d = order[i];
     sizes[i] = sum[d] ? 1 : a->sizes[d] != 1 ? a->sizes[d] : b->sizes[d];

@@ -36,7 +36,7 @@ static bool check_grouped(const Tensor *a, const Tensor *b, const Tensor *offs) 
 }
 
 /* The part of x for group i: matrix i, or the rows or columns [begin, end) along `dim`. */
-static Tensor *of_group(Tensor *x, int64_t i, int dim, int64_t begin, int64_t end) {
+static Tensor *part_of_group(Tensor *x, int64_t i, int dim, int64_t begin, int64_t end) {
   return x->ndim == 3 ? t_select(x, 0, i) : t_slice(x, dim, begin, end, 1);
 }
 
@@ -50,9 +50,9 @@ static Tensor *grouped_values(Tensor *a, Tensor *b, Tensor *offs) {
   if (!y || tensor_absent(y)) return y;
   for (int64_t i = 0, begin = 0, end; i < n && !failed(); i++, begin = end) {
     end = tensor_get_i(offs, i);
-    Tensor *left = of_group(a, i, b->ndim == 2, begin, end);
-    Tensor *right = of_group(b, i, a->ndim == 3, begin, end);
-    Tensor *at = of_group(y, i, a->ndim == 3, begin, end);
+    Tensor *left = part_of_group(a, i, b->ndim == 2, begin, end);
+    Tensor *right = part_of_group(b, i, a->ndim == 3, begin, end);
+    Tensor *at = part_of_group(y, i, a->ndim == 3, begin, end);
     t_copy_(at, t_mm(left, right), false);
   }
   return y;
@@ -60,17 +60,17 @@ static Tensor *grouped_values(Tensor *a, Tensor *b, Tensor *offs) {
 
 enum { SAVED_SELF, SAVED_MAT2, SAVED_OFFS };
 
-static Tensor *grouped(Tensor *a, Tensor *b, Tensor *offs);
+static Tensor *multiply_groups(Tensor *a, Tensor *b, Tensor *offs);
 
 /* y = a b, group by group:  a' = g b^T,  b' = a^T g, by the same groups. */
 GRAD(GroupedMmBackward0, "self mat2 offs")
 {
   Tensor *offs = saved(n, SAVED_OFFS);
-  if (needs(n, 0)) gi[0] = grouped(g[0], t_transpose(saved(n, SAVED_MAT2), -2, -1), offs);
-  if (needs(n, 1)) gi[1] = grouped(t_transpose(saved(n, SAVED_SELF), -2, -1), g[0], offs);
+  if (needs(n, 0)) gi[0] = multiply_groups(g[0], t_transpose(saved(n, SAVED_MAT2), -2, -1), offs);
+  if (needs(n, 1)) gi[1] = multiply_groups(t_transpose(saved(n, SAVED_SELF), -2, -1), g[0], offs);
 }
 
-static Tensor *grouped(Tensor *a, Tensor *b, Tensor *offs) {
+static Tensor *multiply_groups(Tensor *a, Tensor *b, Tensor *offs) {
   return t_grouped_mm(a, b, offs, NULL, DT_NONE);
 }
 

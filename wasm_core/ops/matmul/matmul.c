@@ -38,7 +38,7 @@ static Matrices matrices_of(const Tensor *t) {
   return m;
 }
 
-static Matrices turned(Matrices m) {
+static Matrices transpose_of(Matrices m) {
   return (Matrices){m.at, m.count, m.step, m.cols, m.rows, m.cs, m.rs};
 }
 
@@ -146,7 +146,7 @@ Factor arg_factor(const Call *c, int k) {
   return (Factor){real_part(z), (int64_t)real_part(z), imaginary_part(z)};
 }
 
-static Factor conjugated(Factor k) { return (Factor){k.f, k.i, -k.imag}; }
+static Factor conj_factor(Factor k) { return (Factor){k.f, k.i, -k.imag}; }
 
 /* A node's first two numbers are its factors; the last two are their imaginary parts. */
 static void keep_factors(Node *n, Factor alpha, Factor beta) {
@@ -219,7 +219,7 @@ static bool spread(Tensor *y, Tensor *x, Factor beta) {
 
 /* ------------------------------------------------------------ gradients of products */
 
-static Tensor *scaled(Tensor *g, Factor k) {
+static Tensor *scale_by(Tensor *g, Factor k) {
   if (k.imag != 0) return t_mul(g, tensor_wrapped_c(complex_of(k.f, k.imag)));
   return k.f == 1 ? g : t_mul_f(g, k.f);
 }
@@ -244,12 +244,13 @@ static Tensor *left_gradient(Tensor *g, Tensor *b, const Factor *alpha, bool by_
   if (!grad_mode) {
     int ndim = g->ndim == 1 ? 2 : g->ndim;
     if (b->flags & FLAG_CONJ && !(b = t_resolve_conj(b))) return NULL;
-    Product p = {"mm", (DType)g->dtype, matrices_of(g), turned(matrices_of(b)), .alpha = *alpha};
+    Product p = {"mm", (DType)g->dtype, matrices_of(g), transpose_of(matrices_of(b)),
+                 .alpha = *alpha};
     return product(&p, ndim, by_columns);
   }
-  if (g->ndim == 1) return scaled(t_outer(g, b), *alpha);
+  if (g->ndim == 1) return scale_by(t_outer(g, b), *alpha);
   Tensor *y = by_columns ? t_t(t_mm(b, t_t(g))) : matrix_product(g, t_t(b));
-  return scaled(y, *alpha);
+  return scale_by(y, *alpha);
 }
 
 /* alpha a^T g, for g of a's rank, or a vector beside a matrix. */
@@ -258,11 +259,12 @@ static Tensor *right_gradient(Tensor *a, Tensor *g, const Factor *alpha, bool by
   if (blocked(a, g)) return NULL;
   if (!grad_mode) {
     if (a->flags & FLAG_CONJ && !(a = t_resolve_conj(a))) return NULL;
-    Product p = {"mm", (DType)g->dtype, turned(matrices_of(a)), matrices_of(g), .alpha = *alpha};
+    Product p = {"mm", (DType)g->dtype, transpose_of(matrices_of(a)), matrices_of(g),
+                 .alpha = *alpha};
     return product(&p, g->ndim, by_columns);
   }
   Tensor *y = by_columns ? t_t(t_mm(t_t(g), a)) : matrix_product(t_t(a), g);
-  return scaled(y, *alpha);
+  return scale_by(y, *alpha);
 }
 
 /* y = alpha a b:  a' = alpha g b^T,  b' = alpha a^T g. Edge `first` is a's. Numbers `flags` and
@@ -284,8 +286,8 @@ GRAD(MvBackward0, "self vec")
 
 /* y = beta self + alpha a b:  self' = beta g, and the others as above. */
 static void add_product_vjp(Node *n, Tensor *g, Tensor **gi) {
-  if (needs(n, 0)) gi[0] = scaled(g, conjugated(kept_factor(n, 1)));
-  const Factor alpha = conjugated(kept_factor(n, 0));
+  if (needs(n, 0)) gi[0] = scale_by(g, conj_factor(kept_factor(n, 1)));
+  const Factor alpha = conj_factor(kept_factor(n, 0));
   product_vjp(n, g, gi, 1, &alpha, 2);
 }
 GRAD(AddmmBackward0,
@@ -474,8 +476,10 @@ static Tensor *dot_values(Tensor *a, Tensor *b) {
   else if (d == DT_F64)
     *(double *)(void *)out = dot_f64(n, (double *)(void *)x, xs, (double *)(void *)z, zs);
   else {
-    multiply(&(Product){
-        "dot", d, turned(matrices_of(a)), matrices_of(b), {out, 1, 0, 1, 1, 1, 1}, one, nothing});
+    const Product p = {
+        "dot", d,      transpose_of(matrices_of(a)), matrices_of(b), {out, 1, 0, 1, 1, 1, 1},
+        one,   nothing};
+    multiply(&p);
   }
   return y;
 }
@@ -545,9 +549,9 @@ Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha)
 GRAD(AddbmmBackward0, "batch1 batch2 | alpha:scalar beta:scalar batch1_sym_argsize_0:int -:ints2 "
                       "batch1_sym_argsize_1:int batch2_sym_argsize_2:int")
 {
-  if (needs(n, 0)) gi[0] = scaled(g[0], conjugated(kept_factor(n, 1)));
+  if (needs(n, 0)) gi[0] = scale_by(g[0], conj_factor(kept_factor(n, 1)));
   Tensor *each = t_expand(g[0], 3, (int64_t[]){n->numbers[2].i, g[0]->sizes[0], g[0]->sizes[1]});
-  const Factor alpha = conjugated(kept_factor(n, 0));
+  const Factor alpha = conj_factor(kept_factor(n, 0));
   product_vjp(n, each, gi, 1, &alpha, 3);
 }
 
@@ -758,8 +762,9 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
     Matrices from = {tensor_data(bias), 1, 0, rows, sizes[last], 0, bias->strides[0]};
     spreads[dtype_bytes((DType)y->dtype)](&from, &out);
   }
-  const Product p = {"addmm_impl_cpu_",   (DType)x->dtype, in, turned(matrices_of(w)), out, one,
-                     bias ? one : nothing};
+  const Product p = {
+      "addmm_impl_cpu_",   (DType)x->dtype, in, transpose_of(matrices_of(w)), out, one,
+      bias ? one : nothing};
   return multiply(&p) ? y : NULL;
 }
 
@@ -789,7 +794,7 @@ static Tensor *turned_weight(Tensor *w) {
   return set_history(t, node_new(&TBackward0, 0, 0, w, NULL));
 }
 
-static bool recorded(Tensor *x, Tensor *w, Tensor *bias) {
+static bool is_recorded(Tensor *x, Tensor *w, Tensor *bias) {
   return tensor_tracked(x) || tensor_tracked(w) || (bias && tensor_tracked(bias));
 }
 
@@ -808,7 +813,7 @@ static Tensor *add_bias(Tensor *y, Tensor *bias) {
 Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias) {
   OP_ENTERED(t_linear, "linear", x, w, bias);
   if (blocked(x, w)) return NULL;
-  if (!recorded(x, w, bias)) {
+  if (!is_recorded(x, w, bias)) {
     IN_FLOAT(t_linear(x, w, bias), x, w, bias);
     Tensor *y = linear_plain(x, w, bias);
     if (y && bias && x->ndim > 2) return t_view(y, y->ndim, y->sizes);

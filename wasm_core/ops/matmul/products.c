@@ -32,7 +32,7 @@ Tensor *t_outer(Tensor *a, Tensor *b) {
 }
 
 /* g times the conjugate of number k of a node; number k + 2 is the imaginary part. */
-static Tensor *scaled(Tensor *g, const Node *n, int k) {
+static Tensor *scale_by_number(Tensor *g, const Node *n, int k) {
   double re = n->numbers[k].f, im = n->numbers[k + 2].f;
   if (im != 0) return t_mul(g, tensor_wrapped_c(complex_of(re, -im)));
   return re == 1 ? g : t_mul_f(g, re);
@@ -46,9 +46,9 @@ static void keep_number(Node *n, int k, const Tensor *number) {
 /* y = beta self + alpha a b^T:  self' = beta g,  a' = alpha g b,  b' = alpha g^T a. */
 GRAD(AddrBackward0, "vec1 vec2 | alpha:scalar beta:scalar")
 {
-  if (needs(n, 0)) gi[0] = scaled(g[0], n, 1);
-  if (needs(n, 1)) gi[1] = scaled(t_mv(g[0], saved(n, 1)), n, 0);
-  if (needs(n, 2)) gi[2] = scaled(t_mv(t_t(g[0]), saved(n, 0)), n, 0);
+  if (needs(n, 0)) gi[0] = scale_by_number(g[0], n, 1);
+  if (needs(n, 1)) gi[1] = scale_by_number(t_mv(g[0], saved(n, 1)), n, 0);
+  if (needs(n, 2)) gi[2] = scale_by_number(t_mv(t_t(g[0]), saved(n, 0)), n, 0);
 }
 
 static bool check_addr_number(const Tensor *number, DType d, const char *name) {

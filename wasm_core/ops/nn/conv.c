@@ -17,8 +17,8 @@ enum { CONV_NUMBERS = sizeof(Conv) / sizeof(int64_t) };
 /* ------------------------------------------------------------ the three maps */
 
 /* Sizes (first, second, last nd of three). */
-static Tensor *shaped(const Conv *c, int64_t first, int64_t second, const int64_t space[3],
-                      DType d) {
+static Tensor *empty_of_sizes(const Conv *c, int64_t first, int64_t second, const int64_t space[3],
+                              DType d) {
   int64_t sizes[5] = {first, second};
   for (int i = 0; i < c->nd; i++) sizes[2 + i] = space[3 - c->nd + i];
   return tensor_empty((int)c->nd + 2, sizes, d);
@@ -36,7 +36,7 @@ static bool plain_operands(Tensor **a, Tensor **b, Tensor **bias) {
 
 static Tensor *plain_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
   if (!plain_operands(&x, &w, &bias)) return NULL;
-  Tensor *y = shaped(c, c->samples, c->out_channels, c->out, (DType)x->dtype);
+  Tensor *y = empty_of_sizes(c, c->samples, c->out_channels, c->out, (DType)x->dtype);
   const char *b = bias ? tensor_data(bias) : NULL;
   if (y && tensor_absent(y)) return y;
   return y && conv_forward(c, (DType)x->dtype, tensor_data(x), tensor_data(w), b, tensor_data(y))
@@ -46,7 +46,7 @@ static Tensor *plain_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) 
 
 static Tensor *plain_data(const Conv *c, Tensor *g, Tensor *w, Tensor *bias) {
   if (!plain_operands(&g, &w, &bias)) return NULL;
-  Tensor *x = shaped(c, c->samples, c->in_channels, c->in, (DType)g->dtype);
+  Tensor *x = empty_of_sizes(c, c->samples, c->in_channels, c->in, (DType)g->dtype);
   const char *b = bias ? tensor_data(bias) : NULL;
   if (x && tensor_absent(x)) return x;
   return x && conv_data(c, (DType)g->dtype, tensor_data(g), tensor_data(w), b, tensor_data(x))
@@ -57,7 +57,8 @@ static Tensor *plain_data(const Conv *c, Tensor *g, Tensor *w, Tensor *bias) {
 static Tensor *plain_weights(const Conv *c, Tensor *x, Tensor *g) {
   Tensor *none = NULL;
   if (!plain_operands(&x, &g, &none)) return NULL;
-  Tensor *w = shaped(c, c->out_channels, c->in_channels / c->groups, c->kernel, (DType)x->dtype);
+  Tensor *w = empty_of_sizes(c, c->out_channels, c->in_channels / c->groups, c->kernel,
+                             (DType)x->dtype);
   if (w && tensor_absent(w)) return w;
   return w && conv_weights(c, (DType)x->dtype, tensor_data(x), tensor_data(g), tensor_data(w))
              ? w
@@ -273,7 +274,7 @@ static bool fit_forward(Conv *c) {
 }
 
 /* The input with a batch dimension, which is added if it is missing. */
-static Tensor *batched(Tensor *x, int64_t nd, const char *op) {
+static Tensor *add_batch_dim(Tensor *x, int64_t nd, const char *op) {
   if (x->ndim == nd + 2) return x;
   if (x->ndim == nd + 1) return t_unsqueeze(x, 0);
   return fail(ERR_RUNTIME,
@@ -316,7 +317,7 @@ static Tensor *convolve_any(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
   return t_to(convolve(c, t_to(x, DT_I64), t_to(w, DT_I64), bias ? t_to(bias, DT_I64) : NULL), d);
 }
 
-static Tensor *unbatched(Tensor *y, bool was_batched) {
+static Tensor *drop_batch_dim(Tensor *y, bool was_batched) {
   return was_batched ? y : t_squeeze_dim(y, 0);
 }
 
@@ -325,7 +326,7 @@ Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints
   OP_ENTERED(t_conv, "convolution", input, w, bias, nd, stride, padding, dilation, groups);
   if (blocked(input, w)) return NULL;
   Conv c;
-  Tensor *x = batched(input, nd, "conv");
+  Tensor *x = add_batch_dim(input, nd, "conv");
   if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) ||
       !check_forward(&c, x, w, bias))
     return NULL;
@@ -334,7 +335,7 @@ Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints
   if (!fit_forward(&c) || !check_bias_type(x, bias) || !check_types(x, w)) return NULL;
   if (c.dilation[0] * c.dilation[1] * c.dilation[2] > 1 && !check_whole(x, "slow_conv_dilated<>"))
     return NULL;
-  return unbatched(convolve_any(&c, x, w, bias), x == input);
+  return drop_batch_dim(convolve_any(&c, x, w, bias), x == input);
 }
 
 /* Padding by name. "same" may need one zero more at the end than at the start; those are put
@@ -397,7 +398,7 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
   if (blocked(input, w)) return NULL;
   Conv c;
   int64_t *extra = c.output_padding;
-  Tensor *x = batched(input, nd, "conv_transpose");
+  Tensor *x = add_batch_dim(input, nd, "conv_transpose");
   if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) ||
       !spread(output_padding, nd, 0, "output_padding", extra) ||
       !check_transposed(&c, x, w, bias, extra) || !check_types(x, w) || !check_bias_type(x, bias) ||
@@ -417,7 +418,7 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
                 "Given input size per channel: (%s). Calculated output size per channel: (%s). "
                 "Output size is too small",
                 times_text(nd, c.out), times_text(nd, c.in));
-  return !countable(&c) ? NULL : unbatched(convolve_any(&c, x, w, bias), x == input);
+  return !countable(&c) ? NULL : drop_batch_dim(convolve_any(&c, x, w, bias), x == input);
 }
 
 /* ------------------------------------------------------------ of any number of dimensions */
@@ -585,7 +586,7 @@ static bool check_window_dtype(const Tensor *x, const char *op) {
 
 /* Bools go through floats: a sum of them is true unless all are false. Complex numbers go by
  * parts. */
-static Tensor *windowed(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
+static Tensor *run_window_op(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
   if (dtype_is_complex((DType)x->dtype)) return t_complex(op(c, t_real(x)), op(c, t_imag(x)));
   return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);
 }
@@ -625,7 +626,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
                 (long long)c.out[2]);
   if (sizes_numel(5, (int64_t[]){c.in_channels, c.kernel[1], c.kernel[2], c.out[1], c.out[2]}) < 0)
     return NULL;
-  return check_window_dtype(x, "im2col_out_cpu") ? windowed(unfold_op, &c, x) : NULL;
+  return check_window_dtype(x, "im2col_out_cpu") ? run_window_op(unfold_op, &c, x) : NULL;
 }
 
 Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding,
@@ -662,5 +663,5 @@ Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, 
         (long long)c.padding[2], (long long)c.stride[1], (long long)c.stride[2],
         (long long)c.out[1], (long long)c.out[2], (long long)(c.out[1] * c.out[2]),
         (long long)count);
-  return check_window_dtype(x, "col2im_out_cpu") ? windowed(fold_op, &c, x) : NULL;
+  return check_window_dtype(x, "col2im_out_cpu") ? run_window_op(fold_op, &c, x) : NULL;
 }

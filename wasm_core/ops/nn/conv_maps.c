@@ -114,7 +114,7 @@ static int64_t places_of(int64_t tile) { return tile == 1 ? LINE_PLACES : TILE_P
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t ceiling(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t floored(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceiling(-a, b); }
+static int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -ceiling(-a, b); }
 
 /* ------------------------------------------------------------ boxes */
 
@@ -545,7 +545,7 @@ SMALL static Plan plan_data(const Conv *c, DType d, const int64_t rest[3], Spot 
     int64_t s = c->stride[i];
     p.size[i] = c->out[i], p.step[i] = 1, p.count[1 + i] = ceiling(c->in[i] - rest[i], s),
     p.to_step[1 + i] *= s;
-    p.low[i] = -floored(c->padding[i] - (c->kernel[i] - 1) * c->dilation[i], s);
+    p.low[i] = -floor_div(c->padding[i] - (c->kernel[i] - 1) * c->dilation[i], s);
     p.span[i] = p.low[i] + (s - 1 + c->padding[i]) / s + 1;
   }
   for (int64_t k = 0; k < volume(c->kernel); k++) {

@@ -143,7 +143,7 @@ static Tensor *never(const Tensor *alpha, int64_t count) {
   return tensor_full(2, (const int64_t[]){alpha->sizes[0], count}, tensor_dtype(alpha), NEVER);
 }
 
-static Tensor *shifted(Tensor *alpha, int64_t by) {
+static Tensor *shift_right(Tensor *alpha, int64_t by) {
   if (blocked(alpha)) return NULL;
   int64_t width = alpha->sizes[1];
   if (width <= by) return never(alpha, width);
@@ -161,8 +161,8 @@ static Tensor *ways(const Alignments *a, Tensor *at, Tensor *skips) {
   Tensor *alpha = t_cat((Tensors){2, parts}, 1);
   pool_release(mark, alpha);
   for (int64_t step = 1; step < a->steps && !failed(); step++) {
-    Tensor *skipped = t_where(skips, shifted(alpha, 2), none);
-    Tensor *from[] = {alpha, shifted(alpha, 1), skipped};
+    Tensor *skipped = t_where(skips, shift_right(alpha, 2), none);
+    Tensor *from[] = {alpha, shift_right(alpha, 1), skipped};
     Tensor *all = t_logsumexp(t_stack((Tensors){3, from}, 0), ONE_DIM(0), false);
     Tensor *next = t_add(all, t_select(at, 0, step));
     alpha = t_where(more_than(a, a->inputs, step, 2), next, alpha);

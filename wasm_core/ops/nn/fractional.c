@@ -97,7 +97,7 @@ static bool check_windows(const Tensor *x, int nd, const int64_t *kernel, const 
   return !failed() && check_float_kernel(loop, tensor_dtype(x));
 }
 
-static Tensor *counted(int64_t n, DType dtype) {
+static Tensor *range_of(int64_t n, DType dtype) {
   return t_arange(NULL, tensor_wrapped_i(n), NULL, dtype);
 }
 
@@ -110,12 +110,12 @@ static Tensor *window_places(Tensor *sample, int64_t size, int64_t kernel, int64
   if (wanted > 1) {
     Tensor *step = tensor_number((double)(size - kernel) / (double)(wanted - 1),
                                  tensor_dtype(sample));
-    Tensor *steps = t_add(counted(wanted - 1, tensor_dtype(sample)), t_unsqueeze(sample, -1));
+    Tensor *steps = t_add(range_of(wanted - 1, tensor_dtype(sample)), t_unsqueeze(sample, -1));
     Tensor *first = t_unsqueeze(t_to(t_mul(sample, step), DT_I64), -1);
     Tensor *random = t_sub(t_to(t_mul(steps, step), DT_I64), first);
     begin = t_cat((Tensors){2, (Tensor *[]){random, begin}}, -1);
   }
-  return t_add(t_unsqueeze(begin, -1), counted(kernel, DT_I64));
+  return t_add(t_unsqueeze(begin, -1), range_of(kernel, DT_I64));
 }
 
 /* The places of all windows among the elements of a plane: (N, C, the windows of each dimension,

@@ -7,7 +7,7 @@
 #include "ops/op.h"
 #include "ops/view/shape.h"
 
-static bool aligned(const Call *c, int k) {
+static bool has_aligned_corners(const Call *c, int k) {
   if (!arg_given(c, k))
     warn_user("Default grid_sample and affine_grid behavior has changed to align_corners=False "
               "since 1.3.0. Please specify align_corners=True if the old behavior is desired. See "
@@ -77,7 +77,7 @@ Tensor *t_affine_grid_generator(Tensor *theta, Ints size, bool centres) {
 Tensor *t_affine_grid(Call *c) {
   OP_ENTERED(t_affine_grid, "affine_grid", c);
   Tensor *theta = arg_tensor(c, 0);
-  bool centres = aligned(c, 2);
+  bool centres = has_aligned_corners(c, 2);
   if (blocked(theta) || !check_affine(c, theta)) return NULL;
   return t_affine_grid_generator(theta, arg_ints(c, 1), centres);
 }
@@ -102,7 +102,7 @@ typedef struct {
 static Tensor *number(double v) { return tensor_wrapped_f(v); }
 
 /* A coordinate folded back into the range from low / 2 to high / 2. */
-static Tensor *reflected(Tensor *x, double low, double high) {
+static Tensor *reflect_into(Tensor *x, double low, double high) {
   if (low == high) return t_zeros_like(x);
   double least = low / 2, span = (high - low) / 2;
   Tensor *distance = t_abs(t_add_f(x, -least)), *rest = t_fmod(distance, number(span));
@@ -119,10 +119,10 @@ static Tensor *pixel(Tensor *x, int64_t size, bool centres) {
 }
 
 /* The place whose pixel is read for one that may be outside. */
-static Tensor *padded(const Sampler *s, Tensor *place, int64_t size) {
+static Tensor *place_to_read(const Sampler *s, Tensor *place, int64_t size) {
   double ends = s->centres ? 0 : 1;
   if (s->padding == REFLECTION)
-    place = reflected(place, -ends, 2 * (double)size - (s->centres ? 2 : 1));
+    place = reflect_into(place, -ends, 2 * (double)size - (s->centres ? 2 : 1));
   /* The gradient is 0 at the bounds, as hardtanh has it; clamp has 1. */
   return s->padding == ZEROS ? place : t_hardtanh(place, 0, (double)(size - 1), 0);
 }
@@ -148,7 +148,7 @@ static Tensor *weight_of(Sampling mode, int k, Tensor *x) {
   return far_weight(t_rsub(x, tensor_wrapped_i(2), NULL));
 }
 
-static Tensor *within(Tensor *at, int64_t size) {
+static Tensor *inside_mask(Tensor *at, int64_t size) {
   Tensor *low = t_ge(at, tensor_wrapped_i(0)), *high = t_le(at, tensor_wrapped_i(size - 1));
   return t_bitwise_and(low, high);
 }
@@ -156,11 +156,11 @@ static Tensor *within(Tensor *at, int64_t size) {
 /* The pixel `at`, moved inside if necessary, and its weight, 0 outside. */
 static void tap(const Sampler *s, Tensor *at, int64_t size, Tensor **pixel_at, Tensor **share) {
   int32_t mark = pool_mark();
-  if (s->mode == BICUBIC) at = padded(s, at, size);
+  if (s->mode == BICUBIC) at = place_to_read(s, at, size);
   Tensor *known = t_nan_to_num(at, 0, false, 0, false, 0);
   known = t_clamp(known, tensor_wrapped_i(0), tensor_wrapped_i(size - 1));
   *pixel_at = t_to(known, DT_I64);
-  *share = t_mul(*share, within(at, size));
+  *share = t_mul(*share, inside_mask(at, size));
   pool_keep(mark, 2, (Tensor *[]){*pixel_at, *share});
 }
 
@@ -168,7 +168,7 @@ static void taps_of(const Sampler *s, Tensor *x, int64_t size, Taps *t) {
   bool nearest = s->mode == NEAREST;
   int32_t start = pool_mark();
   Tensor *place = pixel(x, size, s->centres);
-  if (s->mode != BICUBIC) place = padded(s, place, size);
+  if (s->mode != BICUBIC) place = place_to_read(s, place, size);
   Tensor *first = nearest ? t_round_even(t_detach(place)) : t_floor(t_detach(place));
   pool_keep(start, 2, (Tensor *[]){place, first});
   t->n = nearest ? 1 : s->mode == BILINEAR ? 2 : 4;
@@ -190,7 +190,8 @@ static void taps_of(const Sampler *s, Tensor *x, int64_t size, Taps *t) {
 /* ------------------------------------------------------------ samples */
 
 /* The contribution of one combination of taps, one for each dimension: (N, C, places). */
-static Tensor *tapped(Tensor *flat, const int64_t *sizes, int n, const Taps *taps, int which) {
+static Tensor *tap_contribution(Tensor *flat, const int64_t *sizes, int n, const Taps *taps,
+                                int which) {
   /* Starts from one: so second derivatives are summed in the order that they always had. */
   Tensor *index = NULL, *weight = t_ones_like(taps[0].share[0]);
   int choice[3];
@@ -209,7 +210,7 @@ static Tensor *tapped(Tensor *flat, const int64_t *sizes, int n, const Taps *tap
   return t_mul(found, t_unsqueeze(weight, 1));
 }
 
-static Tensor *sampled(const Sampler *s, Tensor *x, Tensor *grid) {
+static Tensor *sample_images(const Sampler *s, Tensor *x, Tensor *grid) {
   int n = x->ndim - 2, count = 1;
   const int64_t *sizes = x->sizes + 2;
   Tensor *flat = t_flatten(x, 2, -1), *points = t_flatten(grid, 1, -2);
@@ -226,7 +227,7 @@ static Tensor *sampled(const Sampler *s, Tensor *x, Tensor *grid) {
   Tensor *total = t_add(t_zeros((Ints){3, shape}, tensor_dtype(flat)), none);
   pool_release(mark, total);
   for (int which = 0; which < count && !failed(); which++) {
-    total = t_add(total, tapped(flat, sizes, n, taps, which));
+    total = t_add(total, tap_contribution(flat, sizes, n, taps, which));
     pool_release(mark, total);
   }
   for (int d = 0; d < n; d++) shape[2 + d] = grid->sizes[1 + d];
@@ -285,7 +286,7 @@ Tensor *t_grid_sampler(Tensor *x, Tensor *grid, int64_t mode, int64_t padding, b
     return fail(ERR_RUNTIME, "grid_sampler(): bicubic interpolation only supports 4D input");
   if (!check_types(x, grid)) return NULL;
   Sampler s = {(Sampling)mode, (Padding)padding, centres};
-  return sampled(&s, x, grid);
+  return sample_images(&s, x, grid);
 }
 
 static int place_among(const char *name, const char *const names[3]) {
@@ -311,5 +312,5 @@ Tensor *t_grid_sample(Call *c) {
                 "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
                 "'reflection', but got: '%s'",
                 padding);
-  return t_grid_sampler(x, grid, sampling, edge, aligned(c, 4), 0);
+  return t_grid_sampler(x, grid, sampling, edge, has_aligned_corners(c, 4), 0);
 }

@@ -6,7 +6,7 @@
 #include "ops/nn/nn.h"
 
 /* (C) repeated for each sample. */
-static Tensor *repeated(Tensor *v, int64_t samples) {
+static Tensor *repeat_per_sample(Tensor *v, int64_t samples) {
   if (blocked(v)) return NULL;
   return t_reshape(t_expand(t_reshape(v, 2, (const int64_t[]){1, v->numel}), 2,
                             (const int64_t[]){samples, v->numel}),
@@ -44,11 +44,12 @@ Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running
   sizes[1] *= samples;
   Tensor *mean = NULL, *var = NULL;
   WITHOUT_GRAD_BLOCK {
-    mean = running_mean ? t_clone(repeated(running_mean, samples)) : NULL;
-    var = running_var ? t_clone(repeated(running_var, samples)) : NULL;
+    mean = running_mean ? t_clone(repeat_per_sample(running_mean, samples)) : NULL;
+    var = running_var ? t_clone(repeat_per_sample(running_var, samples)) : NULL;
   }
-  Tensor *y = t_batch_norm(t_reshape(x, x->ndim, sizes), repeated(weight, samples),
-                           repeated(bias, samples), mean, var, use_input_stats, momentum, eps);
+  Tensor *y = t_batch_norm(t_reshape(x, x->ndim, sizes), repeat_per_sample(weight, samples),
+                           repeat_per_sample(bias, samples), mean, var, use_input_stats, momentum,
+                           eps);
   WITHOUT_GRAD_BLOCK {
     average_running(use_input_stats ? running_mean : NULL, mean, samples);
     average_running(use_input_stats ? running_var : NULL, var, samples);

@@ -652,7 +652,7 @@ static bool bring_together(Tensor **x, Tensor **target, Tensor *weight, Reductio
 }
 
 /* Errors times weights; their mean is over the sum of the weights. */
-static Tensor *weighted(Tensor *errors, Tensor *weight, Reduction r) {
+static Tensor *weigh_errors(Tensor *errors, Tensor *weight, Reduction r) {
   Tensor *y = t_mul(errors, weight);
   if (r == REDUCE_NONE) return y;
   return r == REDUCE_SUM ? t_sum_all(y) : t_div(t_sum_all(y), t_sum_all(weight));
@@ -661,7 +661,7 @@ static Tensor *weighted(Tensor *errors, Tensor *weight, Reduction r) {
 Tensor *t_mse_loss(Tensor *x, Tensor *target, Reduction r, Tensor *weight) {
   OP_ENTERED(t_mse_loss, "mse_loss", x, target, r, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
-  if (weight) return weighted(t_pow(t_sub(x, target), tensor_wrapped_i(2)), weight, r);
+  if (weight) return weigh_errors(t_pow(t_sub(x, target), tensor_wrapped_i(2)), weight, r);
   return loss_apply(&loss_mse, x, target, NULL, NULL, r, 0);
 }
 
@@ -669,7 +669,7 @@ Tensor *t_l1_loss(Tensor *x, Tensor *target, Reduction r, Tensor *weight) {
   OP_ENTERED(t_l1_loss, "l1_loss", x, target, r, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
   Tensor *errors = t_abs(t_sub(x, target));
-  return weight ? weighted(errors, weight, r) : loss_reduced(errors, r);
+  return weight ? weigh_errors(errors, weight, r) : loss_reduced(errors, r);
 }
 
 Tensor *t_smooth_l1_loss(Tensor *x, Tensor *target, Reduction r, double beta) {

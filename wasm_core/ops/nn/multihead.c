@@ -90,7 +90,7 @@ static Tensor *as_numbers(Tensor *mask, const char *name, const Tensor *like) {
 }
 
 /* The mask of pairs, (N * heads or 1, L, S). */
-static Tensor *of_pairs(Tensor *mask, const Given *g, int64_t heads) {
+static Tensor *mask_of_pairs(Tensor *mask, const Given *g, int64_t heads) {
   if (blocked(mask)) return NULL;
   const int64_t all[] = {g->query->sizes[1] * heads, g->query->sizes[0], g->key->sizes[0]};
   int n = mask->ndim;
@@ -247,7 +247,7 @@ static void batch_one(Given *g) {
 static bool heads_of(const Given *g, const Options *o, Tensor *padding, Tensor *mask, Heads *h) {
   Tensor *weights[3], *projected[3];
   if (!weights_of(g, o, weights)) return false;
-  mask = of_pairs(mask, g, o->heads);
+  mask = mask_of_pairs(mask, g, o->heads);
   if (failed() || !project(g, weights, projected) || !check_added(g)) return false;
   Tensor *k = with_bias(projected[1], g->bias_k, "key", g->static_k);
   Tensor *v = with_bias(projected[2], g->bias_v, "value", g->static_v);

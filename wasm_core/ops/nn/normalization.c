@@ -206,7 +206,7 @@ ONCE static Tensor *from_doubles(const double *v, int ndim, const int64_t *sizes
 
 /* x^, which is x normalised over `dims`, and 1 / deviation in rstd; recorded, for the gradients of
  * y = x^ w + b. */
-ONCE static Tensor *normalised(Tensor *x, Ints dims, double eps, Tensor **rstd) {
+ONCE static Tensor *normalise_over(Tensor *x, Ints dims, double eps, Tensor **rstd) {
   Tensor *centred = t_sub(x, t_mean(x, dims, true, DT_NONE));
   *rstd = t_rsqrt(t_add_f(t_mean(t_mul(centred, centred), dims, true, DT_NONE), eps));
   return t_mul(centred, *rstd);
@@ -240,7 +240,7 @@ ONCE static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = saved(n, 0), *weight = saved(n, 1), *rstd;
   if (blocked(x)) return;
   Ints dims = last_dims(x, n->numbers[0].i);
-  Tensor *unit = normalised(x, dims, n->numbers[1].f, &rstd);
+  Tensor *unit = normalise_over(x, dims, n->numbers[1].f, &rstd);
   if (needs(n, 0)) gi[0] = tape_dx(weight ? t_mul(g, weight) : g, unit, rstd, dims);
   if (needs(n, 1)) gi[1] = t_mul(g, unit);
   if (needs(n, 2)) gi[2] = g;
@@ -485,7 +485,7 @@ ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
   Ints dims = batch_dims(x);
   Tensor *gw = weight ? t_mul(g, as_channels(weight, x)) : g;
   if (n->numbers[0].i) {
-    unit = normalised(x, dims, n->numbers[1].f, &rstd);
+    unit = normalise_over(x, dims, n->numbers[1].f, &rstd);
     if (needs(n, 0)) gi[0] = tape_dx(gw, unit, rstd, dims);
   } else {
     rstd = as_channels(t_rsqrt(t_add_f(saved(n, BN_RUNNING_VAR), n->numbers[1].f)), x);
@@ -729,7 +729,7 @@ ONCE static void group_tape(Node *n, Tensor *g, Tensor **gi) {
   int64_t groups = n->numbers[0].i, dim = 2;
   Ints over = {1, &dim}, dims = batch_dims(x);
   const int64_t split[3] = {x->sizes[0], groups, -1};
-  Tensor *unit = normalised(t_reshape(x, 3, split), over, n->numbers[1].f, &rstd);
+  Tensor *unit = normalise_over(t_reshape(x, 3, split), over, n->numbers[1].f, &rstd);
   Tensor *gw = weight ? t_mul(g, as_channels(weight, x)) : g;
   if (needs(n, 0))
     gi[0] = t_reshape(tape_dx(t_reshape(gw, 3, split), unit, rstd, over), x->ndim, x->sizes);

@@ -200,7 +200,7 @@ static void quantise(Taps *t) {
 }
 
 /* Resizes dimension d (of three) of x, or brings a gradient back. */
-static Tensor *along(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
+static Tensor *resize_dim(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
   int dim = x->ndim - 3 + d;
   int64_t sizes[MAX_DIM], outer = 1, inner = 1;
   bool is_f32 = x->dtype != DT_F64;
@@ -225,10 +225,10 @@ static Tensor *along(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
   return y;
 }
 
-static Tensor *resized(const Resize *r, Tensor *x, bool back) {
+static Tensor *resize_each_dim(const Resize *r, Tensor *x, bool back) {
   x = t_contiguous(t_detach(x));
   for (int i = 0; i < r->nd && x && !failed(); i++)
-    x = along(r, x, back ? 3 - (int)r->nd + i : 2 - i, back, false);
+    x = resize_dim(r, x, back ? 3 - (int)r->nd + i : 2 - i, back, false);
   return failed() ? NULL : x;
 }
 
@@ -284,7 +284,7 @@ static Tensor *resize(const Resize *r, Tensor *x, bool back) {
                                   : types[r->mode][r->nd - 1][back],
                      0, RESIZE_NUMBERS, x, NULL);
   if (n) memcpy(n->numbers, r, sizeof *r);
-  return set_history(resized(r, x, back), n);
+  return set_history(resize_each_dim(r, x, back), n);
 }
 
 /* ------------------------------------------------------------ arguments */
@@ -426,7 +426,7 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
 static Tensor *resized_bytes(const Resize *r, Tensor *x) {
   x = t_contiguous(t_to(x, DT_F32));
   for (int d = 2; d > 0 && x && !failed(); d--)
-    x = t_clamp(t_floor(t_add_f(along(r, x, d, false, true), 0.5)), tensor_wrapped_i(0),
+    x = t_clamp(t_floor(t_add_f(resize_dim(r, x, d, false, true), 0.5)), tensor_wrapped_i(0),
                 tensor_wrapped_i(255));
   return t_to(x, DT_U8);
 }

@@ -115,7 +115,7 @@ static bool check_places(Tensor *indices, const Lengths *size, int64_t places) {
   return true;
 }
 
-static Tensor *unpooled(Tensor *x, Tensor *indices, const Lengths *size) {
+static Tensor *unpool(Tensor *x, Tensor *indices, const Lengths *size) {
   if (blocked(x, indices) || !check_unpool(x, indices, size)) return NULL;
   int n = size->n, outer = x->ndim - n;
   int64_t places = 1, sizes[5];
@@ -147,10 +147,10 @@ Tensor *t_max_unpool(Call *c, int n) {
   Lengths step = {0}, size = {0};
   if (blocked(x, indices) || !default_lengths(c, x, n, &step, &size)) return NULL;
   if (!wanted_lengths(c, &step, &size) || !check_lengths(&size)) return NULL;
-  if (n > 1) return unpooled(x, indices, &size);
+  if (n > 1) return unpool(x, indices, &size);
   /* a line is a column of an image */
   size.n = 2;
   size.v[1] = 1;
-  Tensor *column = unpooled(t_unsqueeze(x, -1), t_unsqueeze(indices, -1), &size);
+  Tensor *column = unpool(t_unsqueeze(x, -1), t_unsqueeze(indices, -1), &size);
   return t_squeeze_dim(column, -1);
 }

@@ -153,7 +153,7 @@ static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
 }
 
 /* A tensor of the loop's type. If its memory is another, writes to it must be copied back. */
-static Tensor *converted(Tensor *t) {
+static Tensor *loop_tensor(Tensor *t) {
   DType d = (DType)t->dtype;
   if (dtype_is_half(d)) return cast_plain(t, DT_F32);
   if (t->flags & FLAGS_LAZY) {
@@ -167,7 +167,7 @@ static NOINLINE void run_converted(Tensor *const *to, int n, Loop *loop, const v
   Tensor *t[MAX_LISTS];
   int32_t mark = pool_mark();
   for (int i = 0; i < n; i++)
-    if (!(t[i] = converted(to[i]))) return;
+    if (!(t[i] = loop_tensor(to[i]))) return;
   run_on(t, n, loop, ctx);
   for (int i = 0; i < n; i++)
     if (i != 1 && t[i]->storage != to[i]->storage)

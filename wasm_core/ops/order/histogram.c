@@ -16,12 +16,12 @@ typedef struct {
   double low, high;
 } Extent;
 
-static double shown(double v) { return isnan(v) ? NAN : v; } /* without a sign */
+static double drop_nan_sign(double v) { return isnan(v) ? NAN : v; } /* without a sign */
 
 static bool check_extent(Extent e, int d) {
   if (!isfinite(e.low) || !isfinite(e.high))
     return fail(ERR_RUNTIME, "torch.histogramdd: dimension %d's range [%g, %g] is not finite", d,
-                shown(e.low), shown(e.high)),
+                drop_nan_sign(e.low), drop_nan_sign(e.high)),
            false;
   if (e.low <= e.high) return true;
   fail(ERR_RUNTIME,
@@ -112,7 +112,8 @@ static Tensor *density_of(Tensor *counts, int n, Tensor *const *edges) {
   return counts;
 }
 
-static Tensor *counted(Tensor *points, int n, Tensor *const *edges, Tensor *weight, bool density) {
+static Tensor *count_points(Tensor *points, int n, Tensor *const *edges, Tensor *weight,
+                            bool density) {
   int64_t sizes[MAX_DIM], rows = points->sizes[0];
   for (int d = 0; d < n; d++) sizes[d] = edges[d]->numel - 1;
   int64_t cells = sizes_numel(n, sizes);
@@ -184,7 +185,8 @@ static bool histogram(Tensor *x, const Bins *bins, Floats range, Tensor *weight,
     out[1 + d] = bins[d].edges ? given_edges(points, bins[d].edges, d)
                                : even_edges(points, bins[d].count, range, d);
   if (blocked(points)) return false;
-  out[0] = counted(points, n, out + 1, weight ? t_flatten(t_detach(weight), 0, -1) : NULL, density);
+  out[0] = count_points(points, n, out + 1, weight ? t_flatten(t_detach(weight), 0, -1) : NULL,
+                        density);
   return !failed();
 }
 

@@ -241,8 +241,8 @@ static void make_pair(Tensor *x, int64_t dim, int64_t size, Tensor *out[2]) {
 
 /* Fills out[0] and out[1], which have one layout, and gives out[0] its history. Without keepdim,
  * drops dim, of size 1. */
-static void ordered(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim, bool keepdim,
-                    Lanes lanes, Tensor *out[2]) {
+static void order_lanes(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim, bool keepdim,
+                        Lanes lanes, Tensor *out[2]) {
   if (failed() || !out[0] || !out[1]) return;
   Node *n = select_node(type, x, dim, keepdim);
   size_t mark = scratch_mark();
@@ -260,7 +260,7 @@ static void sort(const NodeType *type, Tensor *x, int64_t dim, bool descending, 
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   out[0] = tensor_empty_like(x, (DType)x->dtype);
   out[1] = out[0] ? tensor_empty_strided(x->ndim, x->sizes, out[0]->strides, DT_I64) : NULL;
-  ordered(type, whole_order, x, dim, true, (Lanes){.flag = descending}, out);
+  order_lanes(type, whole_order, x, dim, true, (Lanes){.flag = descending}, out);
 }
 
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
@@ -309,7 +309,7 @@ void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, bool sorted, Tensor
   }
   make_pair(x, dim, k, out);
   Lanes lanes = {.flag = largest, .k = sorted};
-  ordered(&TopkBackward0, first_of_order, x, dim, true, lanes, out);
+  order_lanes(&TopkBackward0, first_of_order, x, dim, true, lanes, out);
 }
 
 /* ------------------------------------------------------------ one of the order */
@@ -373,7 +373,7 @@ static void one_of_order(const NodeType *type, LaneLoop *loop, const char *name,
     return;
   }
   make_pair(x, dim, 1, out);
-  ordered(type, loop, x, dim, keepdim, lanes, out);
+  order_lanes(type, loop, x, dim, keepdim, lanes, out);
 }
 
 static bool refuse_bool(const Tensor *x, const char *kernel) {

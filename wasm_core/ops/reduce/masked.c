@@ -78,7 +78,7 @@ static bool canonical(const Tensor *x, Ints given, Dims *dims) {
 }
 
 /* The type of the last cast: the one asked for, else the input's. */
-static DType wanted(const Tensor *x, DType dtype) {
+static DType wanted_dtype(const Tensor *x, DType dtype) {
   return dtype != DT_NONE || !x ? dtype : tensor_dtype(x);
 }
 static Tensor *in_type(Tensor *y, DType dtype) { return blocked(y) ? NULL : t_to(y, dtype); }
@@ -113,11 +113,11 @@ Tensor *t_masked_prod(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *m
 }
 
 Tensor *t_masked_cumsum(Tensor *x, int64_t dim, DType dtype, Tensor *mask) {
-  return t_cumsum(with_number(x, mask, 0), dim, wanted(x, dtype));
+  return t_cumsum(with_number(x, mask, 0), dim, wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_cumprod(Tensor *x, int64_t dim, DType dtype, Tensor *mask) {
-  return t_cumprod(with_number(x, mask, 1), dim, wanted(x, dtype));
+  return t_cumprod(with_number(x, mask, 1), dim, wanted_dtype(x, dtype));
 }
 
 /* ------------------------------------------------------------ extrema */
@@ -125,26 +125,28 @@ Tensor *t_masked_cumprod(Tensor *x, int64_t dim, DType dtype, Tensor *mask) {
 Tensor *t_masked_amax(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
   Dims over;
   Tensor *y = with_extreme("amax", x, mask, true);
-  return canonical(y, dims, &over) ? in_type(t_amax(y, LISTED(over), keepdim), wanted(x, dtype))
-                                   : NULL;
+  return canonical(y, dims, &over)
+             ? in_type(t_amax(y, LISTED(over), keepdim), wanted_dtype(x, dtype))
+             : NULL;
 }
 
 Tensor *t_masked_amin(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
   Dims over;
   Tensor *y = with_extreme("amin", x, mask, false);
-  return canonical(y, dims, &over) ? in_type(t_amin(y, LISTED(over), keepdim), wanted(x, dtype))
-                                   : NULL;
+  return canonical(y, dims, &over)
+             ? in_type(t_amin(y, LISTED(over), keepdim), wanted_dtype(x, dtype))
+             : NULL;
 }
 
 /* Like PyTorch's, indices have the type of the input. */
 Tensor *t_masked_argmax(Tensor *x, const int64_t *dim, bool keepdim, DType dtype, Tensor *mask) {
   Tensor *y = with_extreme("argmax", x, mask, true);
-  return in_type(t_argmax(y, dim, keepdim), wanted(x, dtype));
+  return in_type(t_argmax(y, dim, keepdim), wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_argmin(Tensor *x, const int64_t *dim, bool keepdim, DType dtype, Tensor *mask) {
   Tensor *y = with_extreme("argmin", x, mask, false);
-  return in_type(t_argmin(y, dim, keepdim), wanted(x, dtype));
+  return in_type(t_argmin(y, dim, keepdim), wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_median(Tensor *x, int64_t dim, bool keepdim, DType dtype, Tensor *mask) {
@@ -156,7 +158,7 @@ Tensor *t_masked_median(Tensor *x, int64_t dim, bool keepdim, DType dtype, Tenso
   if (unknown && !tensor_absent(unknown) && tensor_get_i(unknown, 0))
     return fail(ERR_VALUE,
                 "masked median expects no fully masked out rows if dtype is not floating point");
-  return in_type(y[0], wanted(x, dtype));
+  return in_type(y[0], wanted_dtype(x, dtype));
 }
 
 /* ------------------------------------------------------------ moments and norms */
@@ -170,7 +172,7 @@ static Tensor *count_of(Tensor *x, Ints dims, bool keepdim, Tensor *mask) {
 
 Tensor *t_masked_mean(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
   if (blocked(x)) return NULL;
-  DType d = wanted(x, dtype);
+  DType d = wanted_dtype(x, dtype);
   if (!dtype_is_inexact(d))
     return fail(ERR_VALUE,
                 "mean(): Could not infer output dtype. %s dtype must be either a floating point or "
@@ -184,13 +186,13 @@ Tensor *t_masked_logsumexp(Tensor *x, Ints dims, bool keepdim, DType dtype, Tens
   Dims over;
   if (!canonical(x, dims, &over)) return NULL;
   Tensor *y = with_extreme("logsumexp", x, mask, true);
-  return in_type(t_logsumexp(y, LISTED(over), keepdim), wanted(x, dtype));
+  return in_type(t_logsumexp(y, LISTED(over), keepdim), wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_logaddexp(Tensor *a, Tensor *b, DType dtype, Tensor *mask_a, Tensor *mask_b) {
   Tensor *left = with_extreme("logaddexp", a, mask_a, true);
   Tensor *right = with_extreme("logaddexp", b, mask_b, true);
-  return in_type(t_logaddexp(left, right), wanted(a, dtype));
+  return in_type(t_logaddexp(left, right), wanted_dtype(a, dtype));
 }
 
 static Tensor *norm_of(Tensor *x, double ord, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
@@ -202,7 +204,7 @@ static Tensor *norm_of(Tensor *x, double ord, Ints dims, bool keepdim, DType dty
                 dtype_info[x->dtype].name);
   Tensor *y = with_number(x, mask, least ? INFINITY : 0);
   if (!canonical(y, dims, &over)) return NULL;
-  return t_vector_norm(y, ord, LISTED(over), keepdim, wanted(x, dtype));
+  return t_vector_norm(y, ord, LISTED(over), keepdim, wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_norm(Tensor *x, double ord, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
@@ -216,7 +218,7 @@ static Tensor *spread_of(Tensor *x, Ints dims, const Freedom *s, bool keepdim, D
   if (s->unbiased && s->correction)
     return fail(ERR_ASSERTION, "Only one of unbiased and correction may be given");
   double correction = s->correction ? *s->correction : !s->unbiased || *s->unbiased ? 1 : 0;
-  DType d = wanted(x, dtype);
+  DType d = wanted_dtype(x, dtype);
   if (dtype == DT_NONE && !dtype_is_inexact(d)) d = DT_F32;
   DType computed = dtype_is_inexact(d) ? d : DT_F32, real = dtype_real(computed);
   if (mask && !(mask = mask_of(x, mask))) return NULL;
@@ -242,15 +244,15 @@ Tensor *t_masked_std(Tensor *x, Ints dims, Freedom s, bool keepdim, DType dtype,
 /* ------------------------------------------------------------ normalizations */
 
 Tensor *t_masked_softmax(Tensor *x, int64_t dim, DType dtype, Tensor *mask) {
-  return t_softmax(with_extreme("amax", x, mask, true), dim, wanted(x, dtype));
+  return t_softmax(with_extreme("amax", x, mask, true), dim, wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_log_softmax(Tensor *x, int64_t dim, DType dtype, Tensor *mask) {
-  return t_log_softmax(with_extreme("amax", x, mask, true), dim, wanted(x, dtype));
+  return t_log_softmax(with_extreme("amax", x, mask, true), dim, wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_softmin(Tensor *x, int64_t dim, DType dtype, Tensor *mask) {
-  return t_softmax(t_neg(with_extreme("amin", x, mask, false)), dim, wanted(x, dtype));
+  return t_softmax(t_neg(with_extreme("amin", x, mask, false)), dim, wanted_dtype(x, dtype));
 }
 
 Tensor *t_masked_normalize(Tensor *x, double ord, Ints dims, double eps, DType dtype,

@@ -19,7 +19,7 @@ static const Folding kinds[] = {SEGMENT_REDUCTIONS(KIND_OF)};
 #undef KIND_OF
 enum { N_NAMES = sizeof kinds / sizeof *kinds };
 
-static int named(const char *reduce) {
+static int reduction_index(const char *reduce) {
   for (int i = 0; i < N_NAMES; i++)
     if (reduce && strcmp(reduce, names[i]) == 0) return i;
   fail(ERR_RUNTIME, "reduce argument must be either sum, prod, mean, amax or amin, got %s",
@@ -274,7 +274,7 @@ Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tens
   Tensor *given = offsets ? offsets : lengths;
   if (!check_given(data, given, offsets, axis)) return NULL;
   if (!offsets && !unsafe && !check_lengths(lengths, data->sizes[axis])) return NULL;
-  int which = named(reduce);
+  int which = reduction_index(reduce);
   if (which < 0 || !check_float_kernel("_segment_reduce_cpu", tensor_dtype(data))) return NULL;
   Node *n = node_new(&SegmentReduceBackward0, N_SAVED, N_NUMBERS, data, NULL);
   save(n, SAVED_DATA, data);

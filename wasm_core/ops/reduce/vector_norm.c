@@ -52,7 +52,7 @@ static Tensor *quotient(Tensor *a, Tensor *b, Tensor *mask) {
   if (grad_mode) b = t_masked_fill(b, mask, tensor_wrapped_f(1));
   return zero_where(t_div(a, b), mask);
 }
-static Tensor *raised(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)); }
+static Tensor *power_of(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)); }
 
 /* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0 where y
  * is 0. For p infinite, g is shared evenly by the elements of that magnitude. */
@@ -75,11 +75,11 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
     magnitude = t_masked_fill(magnitude, flat, tensor_wrapped_f(1));
     y = t_masked_fill(y, none, tensor_wrapped_f(1));
   }
-  Tensor *power = raised(magnitude, p < 2 ? p - 1 : p - 2);
+  Tensor *power = power_of(magnitude, p < 2 ? p - 1 : p - 2);
   if (p < 1 || (grad_mode && kinked)) power = zero_where(power, flat);
   Tensor *scaled = t_mul(p < 2 ? t_sgn(x) : x, power);
-  if (p < 1) return t_mul(t_mul(scaled, g), raised(y, 1 - p));
-  return t_mul(scaled, quotient(g, raised(y, p - 1), none));
+  if (p < 1) return t_mul(t_mul(scaled, g), power_of(y, 1 - p));
+  return t_mul(scaled, quotient(g, power_of(y, p - 1), none));
 }
 
 GRAD_AND_TANGENT(LinalgVectorNormBackward0, "self result | ord:scalar dim:dims keepdim:bool") {

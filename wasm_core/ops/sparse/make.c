@@ -17,7 +17,7 @@ static bool checks(const Call *c, int k) { return arg_given(c, k) ? arg_bool(c, 
 /* ------------------------------------------------------------ COO */
 
 /* Checks that places are within the sizes. Never skipped: ops rely on it. */
-static bool within(const Tensor *indices, const int64_t *sizes) {
+static bool check_coo_places(const Tensor *indices, const int64_t *sizes) {
   int64_t n = indices->sizes[1];
   for (int d = 0; d < indices->sizes[0]; d++)
     for (int64_t i = 0; i < n; i++) {
@@ -79,7 +79,7 @@ Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *s
                  "_sparse_coo_tensor_with_dims_and_tensors", indices, values);
   if (blocked(indices, values) || !check_coo(indices, values, ndim)) return NULL;
   indices = index_words(indices);
-  if (!indices || !within(indices, sizes) || !check_dense_sizes(indices, values, sizes))
+  if (!indices || !check_coo_places(indices, sizes) || !check_dense_sizes(indices, values, sizes))
     return NULL;
   bool few = indices->sizes[1] < 2;
   Tensor *x = coo_of(t_detach(indices), t_detach(values), ndim, sizes, coalesced || few);
@@ -106,7 +106,7 @@ static bool infer_sizes(const Tensor *indices, const Tensor *values, int64_t *si
   return true;
 }
 
-static Tensor *marked(Call *c, int k, Tensor *x) {
+static Tensor *mark_requires_grad(Call *c, int k, Tensor *x) {
   if (!x || !arg_bool(c, k)) return x;
   if (!dtype_is_inexact((DType)x->dtype))
     return fail(ERR_RUNTIME,
@@ -134,14 +134,14 @@ Tensor *op_sparse_coo(Call *c) {
   int ndim = (int)indices->sizes[0] + values->ndim - 1;
   Tensor *x = t_sparse_coo(indices, values, ndim, sizes, arg_bool(c, 6));
   if (x && arg_bool(c, 6) && checks(c, 5) && !in_order(x)) return NULL;
-  return marked(c, 4, x);
+  return mark_requires_grad(c, 4, x);
 }
 
 /* A COO tensor without elements: size, dtype, requires_grad */
 Tensor *op_sparse_coo_empty(Call *c) {
   Ints size = arg_ints(c, 0);
   DType d = arg_given(c, 1) ? arg_dtype(c, 1) : dtype_default();
-  return marked(c, 2, t_sparse_zeros(size.n, size.v, LAYOUT_SPARSE_COO, d));
+  return mark_requires_grad(c, 2, t_sparse_zeros(size.n, size.v, LAYOUT_SPARSE_COO, d));
 }
 
 /* ------------------------------------------------------------ compressed layouts */
@@ -295,7 +295,7 @@ static bool check_compressed(Layout l, Tensor *from, Tensor *other, Tensor *valu
   return check_numbers(l, c, p, from->sizes[batch] - 1, sizes[batch + !by_columns(l)] / b);
 }
 
-static Tensor *compressed(Layout l, Tensor *from, Tensor *other, Tensor *values, Ints size) {
+static Tensor *make_compressed(Layout l, Tensor *from, Tensor *other, Tensor *values, Ints size) {
   int64_t sizes[MAX_DIM + 2];
   int ndim;
   if (!check_compressed(l, from, other, values, size, sizes, &ndim)) return NULL;
@@ -325,7 +325,7 @@ void op_validate_coo(Call *c) {
     return;
   if (indices->dtype != DT_I64)
     fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(indices));
-  if (failed() || !(indices = index_words(indices)) || !within(indices, size.v)) return;
+  if (failed() || !(indices = index_words(indices)) || !check_coo_places(indices, size.v)) return;
   if (arg_given(c, 3) && arg_bool(c, 3))
     in_order(coo_of(indices, t_detach(values), size.n, size.v, true));
 }
@@ -359,7 +359,8 @@ Tensor *op_sparse_compressed(Call *c) {
     return fail(ERR_RUNTIME, "sparse_compressed_tensor: expected a compressed layout, but got %s",
                 layout_name(l));
   if (arg_given(c, 5)) values = t_to(values, arg_dtype(c, 5));
-  return marked(c, 6, compressed(l, arg_tensor(c, 0), arg_tensor(c, 1), values, arg_ints(c, 3)));
+  return mark_requires_grad(
+      c, 6, make_compressed(l, arg_tensor(c, 0), arg_tensor(c, 1), values, arg_ints(c, 3)));
 }
 
 /* ------------------------------------------------------------ properties */
@@ -379,13 +380,13 @@ static bool is_of(Tensor *x, const char *op, bool fits, const char *what) {
   return x && !failed();
 }
 
-static bool of_coo(Tensor *x, const char *op) {
+static bool is_of_coo(Tensor *x, const char *op) {
   return is_of(x, op, is_sparse(x) && is_coo(x), "sparse coordinate");
 }
 
 Tensor *t_indices(Tensor *x) {
   ANY_ENTERED(t_indices, "indices", x);
-  if (!of_coo(x, "indices")) return NULL;
+  if (!is_of_coo(x, "indices")) return NULL;
   if (!sparse_parts(x)->coalesced)
     return fail(ERR_RUNTIME,
                 "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
@@ -414,7 +415,9 @@ Tensor *t_compressed_indices(Tensor *x, const char *op, bool columns, bool plain
   return t_detach(plain ? sparse_parts(x)->plain : sparse_parts(x)->indices);
 }
 
-bool op_is_coalesced(Tensor *x) { return of_coo(x, "is_coalesced") && sparse_parts(x)->coalesced; }
+bool op_is_coalesced(Tensor *x) {
+  return is_of_coo(x, "is_coalesced") && sparse_parts(x)->coalesced;
+}
 
 int64_t op_nnz(Tensor *x) {
   if (!is_sparse(x)) refuse_layout("_nnz", x);
@@ -435,7 +438,7 @@ int64_t op_dim_v(Tensor *x) { return coo_alone(x, "_dimV") ? dense_dims(x) : 0; 
 
 Tensor *t_coalesced_(Tensor *x, bool coalesced) {
   ANY_ENTERED(t_coalesced_, "_coalesced_", x, coalesced);
-  if (!of_coo(x, "_coalesced_")) return NULL;
+  if (!is_of_coo(x, "_coalesced_")) return NULL;
   Sparse s = *sparse_parts(x);
   s.coalesced = coalesced;
   return tensor_set_parts(x, s) ? x : NULL;

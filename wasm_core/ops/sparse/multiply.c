@@ -84,7 +84,7 @@ Tensor *t_hspmm(Tensor *a, Tensor *b) {
                       (int64_t[]){a->sizes[0], b->sizes[1]}, false);
 }
 
-static Tensor *scaled(Tensor *x, Tensor *factor) {
+static Tensor *scale_by(Tensor *x, Tensor *factor) {
   if (blocked(x, factor)) return NULL;
   bool one = !dtype_is_complex((DType)factor->dtype) && tensor_get_f(factor, 0) == 1;
   return one ? x : t_mul(x, factor);
@@ -121,9 +121,9 @@ Tensor *t_sspaddmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alp
     for (int64_t i = 0; i < own; i++) *to++ = words_of(before)[d * own + i];
     for (int64_t i = 0; i < n * k; i++) *to++ = d ? i % k : words_of(rows)[i / k];
   }
-  Tensor *values = scaled(t_flatten(t_index_select(y, 0, rows), 0, -1), alpha);
+  Tensor *values = scale_by(t_flatten(t_index_select(y, 0, rows), 0, -1), alpha);
   if (self && values)
-    values = t_cat((Tensors){2, (Tensor *[]){scaled(t_sparse_values(self), beta), values}}, 0);
+    values = t_cat((Tensors){2, (Tensor *[]){scale_by(t_sparse_values(self), beta), values}}, 0);
   return failed() ? NULL : t_sparse_coo(at, values, 2, (int64_t[]){a->sizes[0], k}, false);
 }
 
@@ -180,7 +180,7 @@ Tensor *t_sampled_addmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor
   if (blocked(places, own)) return NULL;
   Tensor *found = product_at(a, b, places);
   if (!found) return NULL;
-  found = scaled(t_reshape(found, own->ndim, own->sizes), alpha);
-  Tensor *y = t_with_values(self, t_add(scaled(own, beta), found));
+  found = scale_by(t_reshape(found, own->ndim, own->sizes), alpha);
+  Tensor *y = t_with_values(self, t_add(scale_by(own, beta), found));
   return renamed(y, "SparseSampledAddmmBackward0");
 }

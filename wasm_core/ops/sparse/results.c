@@ -310,7 +310,7 @@ GRAD_SPARSE(CloneBackward0, "") { gi[0] = g[0]; }
 /* A contiguous copy with memory of its own. */
 static Tensor *own_copy(Tensor *t) { return t_clone(t_contiguous(t)); }
 
-static Tensor *copied(const Tensor *x, DType dtype) {
+static Tensor *copy_as(const Tensor *x, DType dtype) {
   GRAD_MODE_WAS;
   Sparse s = *sparse_parts(x);
   s.values = s.values->dtype == dtype ? own_copy(s.values) : t_to(s.values, dtype);
@@ -322,7 +322,7 @@ static Tensor *copied(const Tensor *x, DType dtype) {
 Tensor *t_sparse_clone(Tensor *x) {
   ANY_ENTERED(t_sparse_clone, "clone", x);
   if (blocked(x)) return NULL;
-  return set_history(copied(x, (DType)x->dtype), node_new(&CloneBackward0, 0, 0, x, NULL));
+  return set_history(copy_as(x, (DType)x->dtype), node_new(&CloneBackward0, 0, 0, x, NULL));
 }
 
 GRAD_SPARSE(ToCopyBackward0, "") { gi[0] = t_to(g[0], (DType)NUM(0)); }
@@ -332,7 +332,7 @@ Tensor *t_sparse_to(Tensor *x, DType dtype) {
   if (blocked(x)) return NULL;
   Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
-  return set_history(copied(x, dtype), n);
+  return set_history(copy_as(x, dtype), n);
 }
 
 static Tensor *sparse_empty(Form f, DType dtype) {
@@ -384,7 +384,7 @@ Tensor *t_sparse_copy_(Tensor *x, Tensor *src, bool record) {
         "copy_ between sparse tensors needs one layout and one size, but got %s %s and %s %s",
         layout_text(x), shape_text(x), layout_text(src), shape_text(src));
   Node *n = record ? node_new(&CopyBackwards, 0, 0, x, src, NULL) : NULL;
-  Tensor *y = copied(src, (DType)x->dtype);
+  Tensor *y = copy_as(src, (DType)x->dtype);
   if (!y || !tensor_set_parts(x, *sparse_parts(y))) {
     node_drop(n);
     return NULL;
@@ -401,7 +401,7 @@ GRAD_SPARSE(TransposeBackward0, "self_sym_argsize_0:- | dim0:i dim1:i") {
 }
 GRAD_SPARSE(TBackward0, "") { gi[0] = t_transpose(g[0], 0, 1); }
 
-static Tensor *transposed(Tensor *x, int64_t a, int64_t b) {
+static Tensor *transpose_dims(Tensor *x, int64_t a, int64_t b) {
   GRAD_MODE_WAS;
   Sparse s = *sparse_parts(x);
   int64_t sizes[MAX_DIM];
@@ -445,7 +445,7 @@ Tensor *t_sparse_transpose(Tensor *x, int64_t a, int64_t b) {
   Node *n = node_new(&TransposeBackward0, 0, 2, x, NULL);
   num_i(n, 0, a);
   num_i(n, 1, b);
-  return set_history(transposed(x, a, b), n);
+  return set_history(transpose_dims(x, a, b), n);
 }
 
 Tensor *t_sparse_t(Tensor *x) {
@@ -457,7 +457,7 @@ Tensor *t_sparse_t(Tensor *x) {
                 "and %d dense dimensions",
                 sparse_dims(x), dense_dims(x));
   Node *n = node_new(&TBackward0, 0, 0, x, NULL);
-  return set_history(transposed(x, x->ndim - 2, x->ndim - 1), n);
+  return set_history(transpose_dims(x, x->ndim - 2, x->ndim - 1), n);
 }
 
 /* ------------------------------------------------------------ products */
@@ -534,7 +534,7 @@ static Tensor *product_value(Tensor *a, Tensor *b) {
   GRAD_MODE_WAS;
   if (is_sparse(a) && is_sparse(b)) return as_first(sparse_by_sparse(a, b), a);
   if (is_sparse(a)) return sparse_by_dense(a, b);
-  Tensor *y = sparse_by_dense(transposed(b, 0, 1), t_t(a));
+  Tensor *y = sparse_by_dense(transpose_dims(b, 0, 1), t_t(a));
   return y ? t_contiguous(t_t(y)) : NULL;
 }
 

@@ -123,7 +123,7 @@ Tensor *value_rows(Tensor *x, Tensor *values) {
   return shaped_rows(values, product(values->ndim - dense, values->sizes), dense, x->sizes + lead);
 }
 
-static Tensor *sorted(Tensor *places, Tensor **order) {
+static Tensor *sort_places(Tensor *places, Tensor **order) {
   Tensor *both[2] = {NULL, NULL};
   WITHOUT_GRAD_BLOCK t_sort_stable(places, 0, false, both);
   *order = both[1];
@@ -131,7 +131,7 @@ static Tensor *sorted(Tensor *places, Tensor **order) {
 }
 
 Tensor *find_places(Tensor *places, Tensor *wanted) {
-  Tensor *order, *in_order = sorted(places, &order);
+  Tensor *order, *in_order = sort_places(places, &order);
   Tensor *y = in_order ? tensor_empty(1, &wanted->numel, DT_I64) : NULL;
   if (!y) return NULL;
   const int64_t *at = words_of(in_order), *from = words_of(order), n = places->numel;
@@ -203,7 +203,7 @@ static int64_t *in_lines(Form f, Tensor *places, int64_t *n) {
     words_in(keys)[i] = by_columns(f.layout) ? (b * (cols / b1) + c) * (rows / b0) + r
                                              : (b * (rows / b0) + r) * (cols / b1) + c;
   }
-  keys = keys ? sorted(keys, &order) : NULL;
+  keys = keys ? sort_places(keys, &order) : NULL;
   int64_t *out = keys ? scratch_array(keys->numel + 1, sizeof *out) : NULL;
   *n = 0;
   for (int64_t i = 0; out && i < keys->numel; i++)
@@ -280,7 +280,7 @@ Tensor *dense_value(Tensor *x, DType dtype) {
 /* Keeps the first row of each place, and adds the others to it in order. */
 Tensor *coalesced_value(Tensor *x) {
   GRAD_MODE_WAS;
-  Tensor *places = places_of(x), *order, *in_order = places ? sorted(places, &order) : NULL;
+  Tensor *places = places_of(x), *order, *in_order = places ? sort_places(places, &order) : NULL;
   if (!in_order) return NULL;
   const int64_t n = places->numel, *at = words_of(in_order), *from = words_of(order);
   int64_t kept = 0, more = 0, k = -1;

@@ -158,7 +158,7 @@ static Tensor *without_lazy(Tensor *t) {
 static bool copy_bytes(Tensor *dst, Tensor *src);
 
 /* A copy of src that no write to another tensor can reach. */
-static Tensor *apart(Tensor *src) {
+static Tensor *private_copy(Tensor *src) {
   Tensor *copy = tensor_empty_like(src, (DType)src->dtype);
   tensor_set_lazy(copy, src->flags & FLAGS_LAZY);
   return copy && copy_bytes(copy, src) ? copy : NULL;
@@ -166,7 +166,7 @@ static Tensor *apart(Tensor *src) {
 
 Tensor *tensor_settled(Tensor *t) {
   if (blocked(t)) return NULL;
-  return t->flags & FLAGS_LAZY ? tensor_computed(t) : t->storage->exports ? apart(t) : t;
+  return t->flags & FLAGS_LAZY ? tensor_computed(t) : t->storage->exports ? private_copy(t) : t;
 }
 
 void truth_copy(char *to_, const char *from_, size_t n) {
@@ -225,7 +225,7 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
   if (dst->numel == 0) return true;
   Overlap overlap = tensor_overlap(dst, src);
   if (overlap == OVERLAP_FULL) return true;
-  if (overlap != OVERLAP_NONE) src = apart(src);
+  if (overlap != OVERLAP_NONE) src = private_copy(src);
   if (!src || !tensor_write_begin(dst, src->storage != dst->storage)) return false;
   DType to = (DType)dst->dtype, from = (DType)src->dtype;
   bool alike = to == from && tensor_same_shape(dst, src) && same_strides(dst, src);
@@ -245,7 +245,7 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
 static bool copy_turned(Tensor *dst, Tensor *src) {
   if (src->flags & FLAGS_LAZY && dst->dtype != src->dtype)
     return tensor_copy_data(dst, tensor_computed(src));
-  if (tensor_overlap(dst, src) != OVERLAP_NONE) src = apart(src);
+  if (tensor_overlap(dst, src) != OVERLAP_NONE) src = private_copy(src);
   if (!copy_bytes(dst, src)) return false;
   turn_copied(dst, src);
   return true;

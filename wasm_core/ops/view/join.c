@@ -17,7 +17,7 @@
 /* ------------------------------------------------------------ cat */
 
 /* PyTorch has always let empty vectors stand for "nothing" among tensors of any rank. */
-static bool skipped(const Tensor *t) { return t->ndim == 1 && t->sizes[0] == 0; }
+static bool is_skipped(const Tensor *t) { return t->ndim == 1 && t->sizes[0] == 0; }
 
 /* Numbers: dim, then the length of each input along it, -1 for a skipped one. */
 GRAD(CatBackward0, "| dim:int")
@@ -34,7 +34,7 @@ GRAD(CatBackward0, "| dim:int")
 static bool check_cat_shapes(Tensors ts, const Tensor *first, int64_t dim) {
   for (int i = 0; i < ts.n; i++) {
     const Tensor *t = ts.v[i];
-    if (skipped(t)) continue;
+    if (is_skipped(t)) continue;
     if (t->ndim != first->ndim)
       return fail(ERR_RUNTIME, "Tensors must have same number of dimensions: got %d and %d",
                   first->ndim, t->ndim),
@@ -55,7 +55,8 @@ static MemoryFormat cat_format(Tensors ts, const Tensor *first) {
   MemoryFormat last = first->ndim == 4 ? FORMAT_CHANNELS_LAST : FORMAT_CHANNELS_LAST_3D;
   if (first->ndim != 4 && first->ndim != 5) return FORMAT_CONTIGUOUS;
   for (int i = 0; i < ts.n; i++)
-    if (!skipped(ts.v[i]) && (tensor_is_contiguous(ts.v[i]) || !tensor_has_format(ts.v[i], last)))
+    if (!is_skipped(ts.v[i]) &&
+        (tensor_is_contiguous(ts.v[i]) || !tensor_has_format(ts.v[i], last)))
       return FORMAT_CONTIGUOUS;
   return last;
 }
@@ -84,12 +85,12 @@ static Tensor *cat_data(Tensors ts, const Tensor *first, int64_t dim) {
   memcpy(sizes, first->sizes, (size_t)first->ndim * sizeof *sizes);
   sizes[dim] = 0;
   for (int i = 0; i < ts.n; i++)
-    if (!skipped(ts.v[i])) sizes[dim] += ts.v[i]->sizes[dim];
+    if (!is_skipped(ts.v[i])) sizes[dim] += ts.v[i]->sizes[dim];
   MemoryFormat format = cat_format(ts, first);
   Tensor *y = tensor_empty_format(first->ndim, sizes, result_dtype(ts.n, ts.v), format);
   if (y && format == FORMAT_CONTIGUOUS && join_rows(y, ts, sizes_numel((int)dim, sizes))) return y;
   for (int i = 0; i < ts.n; i++) {
-    if (skipped(ts.v[i])) continue;
+    if (is_skipped(ts.v[i])) continue;
     if (!tensor_copy_data(tensor_part(y, dim, at, ts.v[i]->sizes[dim]), ts.v[i])) return NULL;
     at += ts.v[i]->sizes[dim];
   }
@@ -121,7 +122,7 @@ Tensor *t_cat(Tensors ts, int64_t dim) {
     if (ts.v[i]->ndim == 0)
       return fail(ERR_RUNTIME, "zero-dimensional tensor (at position %d) cannot be concatenated",
                   i);
-    if (!first && !skipped(ts.v[i])) first = ts.v[i];
+    if (!first && !is_skipped(ts.v[i])) first = ts.v[i];
   }
   if (!first) {
     first = ts.v[0];
@@ -130,7 +131,8 @@ Tensor *t_cat(Tensors ts, int64_t dim) {
   if ((dim = dim_wrap(dim, first->ndim)) < 0 || !check_cat_shapes(ts, first, dim)) return NULL;
   Node *n = node_new_list(&CatBackward0, 0, 1 + ts.n, ts.n, ts.v);
   num_i(n, 0, dim);
-  for (int i = 0; n && i < ts.n; i++) num_i(n, 1 + i, skipped(ts.v[i]) ? -1 : ts.v[i]->sizes[dim]);
+  for (int i = 0; n && i < ts.n; i++)
+    num_i(n, 1 + i, is_skipped(ts.v[i]) ? -1 : ts.v[i]->sizes[dim]);
   return set_history(cat_data(ts, first, dim), n);
 }
 

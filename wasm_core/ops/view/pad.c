@@ -45,7 +45,7 @@ static bool padded_size(int64_t n, int64_t before, int64_t after, int64_t *size)
          *size >= 0;
 }
 
-static Tensor *padded(Tensor *x, Ints pad, Tensor *value) {
+static Tensor *pad_with(Tensor *x, Ints pad, Tensor *value) {
   int64_t sizes[MAX_DIM];
   for (int d = 0; d < x->ndim; d++) {
     if (!padded_size(x->sizes[d], pad_of(pad, x->ndim, d, 0), pad_of(pad, x->ndim, d, 1),
@@ -78,7 +78,7 @@ Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value) {
                 pad.n, x->ndim);
   Node *n = node_new(&ConstantPadNdBackward0, 0, pad.n, x, NULL);
   for (int i = 0; n && i < pad.n; i++) num_i(n, i, pad.v[i]);
-  Tensor *y = WITHOUT_GRAD(padded(x, pad, value));
+  Tensor *y = WITHOUT_GRAD(pad_with(x, pad, value));
   return set_history(y, n);
 }
 
@@ -297,8 +297,8 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
 
 /* x as (lead..., sizes of `split`), permuted by `order` (of the split dims), as (lead...,
  * `merged`). Not recorded. */
-static Tensor *permuted(Tensor *x, int lead, int n_split, const int64_t *split,
-                        const int64_t *order, int n_merged, const int64_t *merged) {
+static Tensor *permute_split(Tensor *x, int lead, int n_split, const int64_t *split,
+                             const int64_t *order, int n_merged, const int64_t *merged) {
   int64_t sizes[MAX_DIM], dims[MAX_DIM];
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
@@ -348,7 +348,7 @@ Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
   num_i(n, 0, r);
   const int64_t split[5] = {c / (r * r), r, r, h, w}, order[5] = {0, 3, 1, 4, 2},
                 merged[3] = {c / (r * r), h * r, w * r};
-  return set_history(permuted(x, lead, 5, split, order, 3, merged), n);
+  return set_history(permute_split(x, lead, 5, split, order, 3, merged), n);
 }
 
 Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
@@ -370,7 +370,7 @@ Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
   num_i(n, 0, r);
   const int64_t split[5] = {c, h / r, r, w / r, r}, order[5] = {0, 2, 4, 1, 3},
                 merged[3] = {c * r * r, h / r, w / r};
-  return set_history(permuted(x, lead, 5, split, order, 3, merged), n);
+  return set_history(permute_split(x, lead, 5, split, order, 3, merged), n);
 }
 
 Tensor *t_channel_shuffle(Tensor *x, int64_t groups) {
@@ -394,5 +394,5 @@ Tensor *t_channel_shuffle(Tensor *x, int64_t groups) {
   Node *n = node_new(&ChannelShuffleBackward0, 0, 1, x, NULL);
   num_i(n, 0, groups);
   const int64_t split[3] = {groups, c / groups, rest}, order[3] = {1, 0, 2};
-  return set_history(permuted(x, 1, 3, split, order, x->ndim - 1, x->sizes + 1), n);
+  return set_history(permute_split(x, 1, 3, split, order, x->ndim - 1, x->sizes + 1), n);
 }

@@ -51,7 +51,7 @@ GRAD(RollBackward0, "| shifts:ints dims:ints")
   if (back) gi[0] = t_roll(g[0], (Ints){shifts.n, back}, dims);
 }
 
-static Tensor *rolled(Tensor *x, int64_t shift, int64_t dim) {
+static Tensor *roll_dim(Tensor *x, int64_t shift, int64_t dim) {
   int64_t size = x->sizes[dim];
   Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
   if (size == 0) return y;
@@ -65,13 +65,13 @@ static Tensor *rolled(Tensor *x, int64_t shift, int64_t dim) {
 static Tensor *roll_data(Tensor *x, Ints shifts, const int64_t *dims, int n_dims) {
   if (n_dims > 0) {
     Tensor *y = x;
-    for (int i = 0; y && i < n_dims; i++) y = rolled(y, shifts.v[i], dims[i]);
+    for (int i = 0; y && i < n_dims; i++) y = roll_dim(y, shifts.v[i], dims[i]);
     return y;
   }
   Tensor *copy = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
   if (!tensor_copy_data(copy, x)) return NULL;
   int64_t one = 1;
-  Tensor *y = rolled(tensor_alias(copy, 1, &copy->numel, &one, 0), shifts.v[0], 0);
+  Tensor *y = roll_dim(tensor_alias(copy, 1, &copy->numel, &one, 0), shifts.v[0], 0);
   return y && tensor_set_geometry(y, x->ndim, x->sizes, copy->strides, 0) ? y : NULL;
 }
 

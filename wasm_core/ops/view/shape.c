@@ -271,7 +271,8 @@ static Tensor **pieces(Tensor *x, int64_t dim, int count, const int64_t *lengths
 }
 
 /* Joins the gradients of pieces; zeros where a piece was not used. */
-static Tensor *joined(Node *n, Tensor **g, Ints sizes, int64_t dim, const int64_t *lengths) {
+static Tensor *join_gradients(Node *n, Tensor **g, Ints sizes, int64_t dim,
+                              const int64_t *lengths) {
   Tensor **all = scratch_array(n->n_outputs, sizeof *all);
   int64_t piece[MAX_DIM];
   if (!all) return NULL;
@@ -298,13 +299,13 @@ GRAD(SplitBackward0, "| self_sym_sizes:ints dim:int split_size:int")
   int64_t dim = n->numbers[sizes.n + 1].i, step = n->numbers[sizes.n + 2].i;
   int count;
   int64_t *lengths = even_lengths(sizes.v[dim], step, &count);
-  if (lengths) gi[0] = joined(n, g, sizes, dim, lengths);
+  if (lengths) gi[0] = join_gradients(n, g, sizes, dim, lengths);
 }
 
 GRAD(SplitWithSizesBackward0, "| self_sym_sizes:ints dim:int split_sizes:ints")
 {
   Ints sizes = num_list_at(n, 0);
-  gi[0] = joined(n, g, sizes, n->numbers[sizes.n + 1].i, num_list_at(n, sizes.n + 2).v);
+  gi[0] = join_gradients(n, g, sizes, n->numbers[sizes.n + 1].i, num_list_at(n, sizes.n + 2).v);
 }
 
 static Node *split_node(const NodeType *type, Tensor *x, int64_t dim, int n_rest,

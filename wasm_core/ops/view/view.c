@@ -285,7 +285,7 @@ Tensor *t_permute(Tensor *x, Ints dims) {
   return view_geometry(x, &g, x->offset, n);
 }
 
-static Tensor *swapped(Tensor *x, int64_t d0, int64_t d1, Node *n) {
+static Tensor *exchange_dims(Tensor *x, int64_t d0, int64_t d1, Node *n) {
   Geometry g;
   geometry_of(x, &g);
   if (x->ndim) {
@@ -310,14 +310,15 @@ Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
   Node *n = node_of_view(&TransposeBackward0, 2, x);
   num_i(n, 0, d0);
   num_i(n, 1, d1);
-  return swapped(x, d0, d1, n);
+  return exchange_dims(x, d0, d1, n);
 }
 
 Tensor *t_t(Tensor *x) {
   SPARSE_GIVES(t_sparse_t(x), x);
   VIEW_ENTERED(t_t, "t", x);
   if (blocked(x) || x->ndim < 2) return blocked(x) ? NULL : x;
-  return x->ndim == 2 ? swapped(x, 0, 1, node_of_view(&TBackward0, 0, x)) : t_transpose(x, -2, -1);
+  return x->ndim == 2 ? exchange_dims(x, 0, 1, node_of_view(&TBackward0, 0, x))
+                      : t_transpose(x, -2, -1);
 }
 
 Tensor *t_t2(Tensor *x) {
@@ -326,7 +327,7 @@ Tensor *t_t2(Tensor *x) {
   if (blocked(x)) return NULL;
   if (x->ndim > 2)
     return fail(ERR_RUNTIME, "t() expects a tensor with <= 2 dimensions, but self is %dD", x->ndim);
-  return swapped(x, 0, x->ndim == 2, node_of_view(&TBackward0, 0, x));
+  return exchange_dims(x, 0, x->ndim == 2, node_of_view(&TBackward0, 0, x));
 }
 
 /* ------------------------------------------------------------ expand */
@@ -548,7 +549,7 @@ GRAD(SqueezeBackward2, "| self_sym_sizes:ints dim:ints")
 { unsqueeze_back(n, g, gi); }
 
 /* x without the marked dimensions that have size one. */
-static Tensor *squeezed(Tensor *x, const bool *marked, Node *n) {
+static Tensor *squeeze_marked(Tensor *x, const bool *marked, Node *n) {
   Geometry g;
   g.ndim = 0;
   for (int i = 0; i < x->ndim; i++)
@@ -561,7 +562,7 @@ Tensor *t_squeeze_dim(Tensor *x, int64_t dim) {
   bool marked[MAX_DIM] = {false};
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   marked[dim] = true;
-  return squeezed(x, marked, view_node(&SqueezeBackward1, x, 1, &dim));
+  return squeeze_marked(x, marked, view_node(&SqueezeBackward1, x, 1, &dim));
 }
 
 Tensor *t_squeeze(Tensor *x, Ints dims) {
@@ -569,11 +570,11 @@ Tensor *t_squeeze(Tensor *x, Ints dims) {
   bool marked[MAX_DIM];
   if (blocked(x)) return NULL;
   for (int i = 0; i < x->ndim; i++) marked[i] = dims.n < 0;
-  if (dims.n < 0) return squeezed(x, marked, view_node(&SqueezeBackward0, x, 0, NULL));
+  if (dims.n < 0) return squeeze_marked(x, marked, view_node(&SqueezeBackward0, x, 0, NULL));
   if (!dims_mark(x->ndim, dims, marked)) return NULL;
   int64_t rest[MAX_DIM + 1] = {dims.n};
   for (int i = 0; i < dims.n; i++) rest[i + 1] = dims.v[i];
-  return squeezed(x, marked, view_node(&SqueezeBackward2, x, 1 + dims.n, rest));
+  return squeeze_marked(x, marked, view_node(&SqueezeBackward2, x, 1 + dims.n, rest));
 }
 
 bool dims_mark(int ndim, Ints dims, bool *marked) {
