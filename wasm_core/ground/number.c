@@ -13,7 +13,7 @@
 
 /* digits * 10^exponent as high + low: `low` collects the rounding errors of `high`. Products with 8
  * and 2 are exact, as are differences of numbers within a factor of two. */
-static double scaled(uint64_t digits, int exponent) {
+static double times_power_of_ten(uint64_t digits, int exponent) {
   double high = (double)digits, low = (double)(int64_t)(digits - (uint64_t)high);
   for (; exponent > 0; exponent--) {
     double sum = 8 * high + 2 * high;
@@ -43,7 +43,7 @@ double number_value(const char *text) {
     }
   }
   if (*text == 'e') exponent += atoi(text + 1);
-  double v = scaled(digits, exponent);
+  double v = times_power_of_ten(digits, exponent);
   return negative ? -v : v;
 }
 

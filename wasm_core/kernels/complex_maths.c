@@ -15,7 +15,7 @@ static Z z_of(double re, double im) { return complex_of_f64(re, im); }
 static Z conj_of(Z z) { return complex_conj_f64(z); }
 static Z times_i(Z z) { return z_of(-imaginary_part(z), real_part(z)); }
 static Z over_i(Z z) { return z_of(imaginary_part(z), -real_part(z)); }
-static Z scaled(Z z, double k) { return z_of(real_part(z) * k, imaginary_part(z) * k); }
+static Z times_real(Z z, double k) { return z_of(real_part(z) * k, imaginary_part(z) * k); }
 
 double complex_abs(Z z) { return hypot(real_part(z), imaginary_part(z)); }
 double complex_angle(Z z) { return atan2(imaginary_part(z), real_part(z)); }
@@ -32,12 +32,12 @@ Z complex_exp(Z z) {
     return re == -INFINITY ? z_of(0, 0) : re == INFINITY ? z_of(re, NAN) : z_of(NAN, NAN);
   if (re > 709) { /* exp(re) alone may be too large */
     Z half = polar(exp(re / 2), im);
-    return scaled(half, exp(re / 2));
+    return times_real(half, exp(re / 2));
   }
   return polar(exp(re), im);
 }
 
-Z complex_exp2(Z z) { return complex_exp(scaled(z, MATHS_LN2)); }
+Z complex_exp2(Z z) { return complex_exp(times_real(z, MATHS_LN2)); }
 
 /* exp(re) cos(im) - 1 = expm1(re) cos(im) - 2 sin(im/2)^2 */
 Z complex_expm1(Z z) {
@@ -60,8 +60,8 @@ static double log_abs(double x, double y) {
 }
 
 Z complex_log(Z z) { return z_of(log_abs(real_part(z), imaginary_part(z)), complex_angle(z)); }
-Z complex_log2(Z z) { return scaled(complex_log(z), 1 / MATHS_LN2); }
-Z complex_log10(Z z) { return scaled(complex_log(z), 1 / MATHS_LN10); }
+Z complex_log2(Z z) { return times_real(complex_log(z), 1 / MATHS_LN2); }
+Z complex_log10(Z z) { return times_real(complex_log(z), 1 / MATHS_LN10); }
 
 /* |1 + z|^2 - 1 = x (2 + x) + y^2 */
 Z complex_log1p(Z z) {
@@ -120,7 +120,7 @@ Z complex_sigmoid(Z z) { return complex_reciprocal(z_of(1, 0) + complex_exp(-z))
 
 Z complex_sinc(Z z) {
   if (real_part(z) == 0 && imaginary_part(z) == 0) return z_of(1, 0);
-  Z angle = scaled(z, MATHS_PI);
+  Z angle = times_real(z, MATHS_PI);
   return complex_div_f64(complex_sin(angle), angle);
 }
 

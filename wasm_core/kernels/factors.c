@@ -25,7 +25,7 @@ static double diagonalizing(double a, double b, double d) {
   return copysign(1, zeta) / (fabs(zeta) + sqrt(1 + zeta * zeta));
 }
 
-static double rounded(double x, bool to_float) { return to_float ? (double)(float)x : x; }
+static double round_if_float(double x, bool to_float) { return to_float ? (double)(float)x : x; }
 
 /* The greater of two sizes; NaN if either is. */
 static double greater(double a, double b) { return b > a || b != b ? b : a; }
@@ -36,7 +36,8 @@ static double magnitude_c128(complex_f64 z) { return hypot(real_part(z), imagina
 /* |re| + |im|: the magnitude within a factor of two. */
 static double size_c128(complex_f64 z) { return fabs(real_part(z)) + fabs(imaginary_part(z)); }
 static complex_f64 rounded_c128(complex_f64 z, bool to_float) {
-  return complex_of(rounded(real_part(z), to_float), rounded(imaginary_part(z), to_float));
+  return complex_of(round_if_float(real_part(z), to_float),
+                    round_if_float(imaginary_part(z), to_float));
 }
 
 /* ------------------------------------------------------------ eigenvalues, of either type */
@@ -96,7 +97,7 @@ static void restore_rows(complex_f64 *x, int64_t n, Active part, const double *s
 #define IMAG(a) 0.0
 #define MAGNITUDE(a) fabs(a)
 #define SIZE(a) fabs(a)
-#define ROUNDED(a, to_float) rounded(a, to_float)
+#define ROUNDED(a, to_float) round_if_float(a, to_float)
 #define SIGN(a) sign_of(a)
 #define IS_COMPLEX 0
 #include "kernels/factors.c"

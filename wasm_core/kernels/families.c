@@ -79,7 +79,7 @@ double m_spherical_j_over(double order, double x) {
 }
 
 static complex_f64 z_of(double re, double im) { return complex_of_f64(re, im); }
-static complex_f64 scaled(complex_f64 z, double k) {
+static complex_f64 times_real(complex_f64 z, double k) {
   return z_of(real_part(z) * k, imaginary_part(z) * k);
 }
 static complex_f64 minus(complex_f64 a, complex_f64 b) {
@@ -91,18 +91,18 @@ complex_f64 complex_spherical_j_over(double order, complex_f64 z) {
   const complex_f64 square = complex_mul_f64(z, z);
   if (j_near(n, complex_abs(z))) {
     complex_f64 term = z_of(1, 0), sum;
-    for (int k = 1; k <= n; k++) term = scaled(term, 1. / (2 * k + 1));
+    for (int k = 1; k <= n; k++) term = times_real(term, 1. / (2 * k + 1));
     sum = term;
     for (int k = 1; k < 60 && complex_abs(term) > epsilon / 4 * complex_abs(sum); k++) {
-      term = scaled(complex_mul_f64(term, square), -0.5 / (k * (2. * (k + n) + 1)));
-      sum = minus(sum, scaled(term, -1));
+      term = times_real(complex_mul_f64(term, square), -0.5 / (k * (2. * (k + n) + 1)));
+      sum = minus(sum, times_real(term, -1));
     }
     return sum;
   }
   complex_f64 before = complex_div_f64(complex_sin(z), z),
               here = complex_div_f64(minus(before, complex_cos(z)), square);
   for (int k = 1; k < n; k++) {
-    complex_f64 next = complex_div_f64(minus(scaled(here, 2 * k + 1), before), square);
+    complex_f64 next = complex_div_f64(minus(times_real(here, 2 * k + 1), before), square);
     before = here;
     here = next;
   }

@@ -102,7 +102,7 @@ static int64_t padded_length(int64_t n) {
 }
 
 /* The length of a convolution to use instead of passes over n, or 0. */
-static int64_t convolved(int64_t n) {
+static int64_t convolution_length(int64_t n) {
   uint8_t radix[PASSES_MAX];
   int64_t padded = padded_length(n), cost = INT64_MAX;
   int count = factor(n, radix);
@@ -144,7 +144,7 @@ static bool is_halved(int64_t kind, int64_t n) { return kind != FFT_COMPLEX && n
 
 static Plan lay_out(FftKind kind, int64_t n) {
   Plan p = {.n = n, .kind = (int32_t)kind, .length = is_halved(kind, n) ? n / 2 : n};
-  p.padded = convolved(p.length);
+  p.padded = convolution_length(p.length);
   int64_t turned = p.padded ? p.padded : p.length;
   p.n_passes = factor(turned, p.radix);
   p.chirp = p.turns + turns_of(turned, p.radix, p.n_passes) + PAD;

@@ -185,7 +185,7 @@ static double scaled_i(double x, int order) {
   return x == INFINITY ? 0 : far(x, order, 1, 1 / MATHS_SQRT_2PI);
 }
 static double near_i(double x, int order) { return series(x, order) * (order ? x / 2 : 1); }
-static double scaled(double x, int order) {
+static double exp_scaled_i(double x, int order) {
   return x < 2 ? exp(-x) * near_i(x, order) : scaled_i(x, order);
 }
 static double plain(double x, int order) {
@@ -194,8 +194,8 @@ static double plain(double x, int order) {
   return x == INFINITY ? x : exp(x / 2) * scaled_i(x, order) * exp(x / 2);
 }
 
-double m_i0e(double x) { return scaled(fabs(x), 0); }
-double m_i1e(double x) { return copysign(scaled(fabs(x), 1), x); }
+double m_i0e(double x) { return exp_scaled_i(fabs(x), 0); }
+double m_i1e(double x) { return copysign(exp_scaled_i(fabs(x), 1), x); }
 double m_i0(double x) { return plain(fabs(x), 0); }
 double m_i1(double x) { return copysign(plain(fabs(x), 1), x); }
 

@@ -484,7 +484,7 @@ static inline D2 round2(D2 x) {
 
 /* a * b + c as torch's fused instruction rounds it. The sum rounds twice here, ties not to even;
  * that this changes no result was checked for all 2^24 uniforms: there are no other arguments. */
-static inline Wide fused(Wide a, Wide b, Wide c) {
+static inline Wide multiply_add(Wide a, Wide b, Wide c) {
   return (Wide){round2(a.low * b.low + c.low), round2(a.high * b.high + c.high)};
 }
 
@@ -495,7 +495,7 @@ static inline Wide product(Wide a, Wide b) {
 /* c[0] x^(n - 1) + ... + c[n - 1]. */
 static inline Wide fused_horner(Wide x, const float *c, int n) {
   Wide sum = wide_splat(c[0]);
-  for (int i = 1; i < n; i++) sum = fused(sum, x, wide_splat(c[i]));
+  for (int i = 1; i < n; i++) sum = multiply_add(sum, x, wide_splat(c[i]));
   return sum;
 }
 
@@ -516,7 +516,7 @@ static inline F4 log4(F4 u) {
   F4 k = __builtin_convertvector(((I4)u >> 23) - 126 + low, F4);
   F4 x = m - 1.0f + (F4)((I4)m & low), x2 = x * x;
   Wide wx = widen(x), wp = product(fused_horner(wx, c, 9), wx);
-  F4 p = narrow(fused(wp, product(wx, wx), widen(k * -2.12194440e-4f))) - 0.5f * x2;
+  F4 p = narrow(multiply_add(wp, product(wx, wx), widen(k * -2.12194440e-4f))) - 0.5f * x2;
   return (x + p) + k * 0.693359375f;
 }
 
@@ -530,10 +530,11 @@ static inline void sincos4(F4 x, F4 *sine, F4 *cosine) {
   F4 k = __builtin_convertvector(octant, F4);
   x = x + k * -0.78515625f;
   x = x + k * -2.4187564849853515625e-4f;
-  Wide wx = fused(widen(k), wide_splat(-3.77489497744594108e-8f), widen(x)), x2 = product(wx, wx);
+  Wide wx = multiply_add(widen(k), wide_splat(-3.77489497744594108e-8f), widen(x)),
+       x2 = product(wx, wx);
   Wide wc = product(fused_horner(x2, cos_c, 3), x2), ws = product(fused_horner(x2, sin_c, 3), x2);
-  F4 c = narrow(fused(wc, x2, (Wide){x2.low * -0.5, x2.high * -0.5})) + 1.0f;
-  F4 s = narrow(fused(ws, wx, wx));
+  F4 c = narrow(multiply_add(wc, x2, (Wide){x2.low * -0.5, x2.high * -0.5})) + 1.0f;
+  F4 s = narrow(multiply_add(ws, wx, wx));
 
   I4 straight = (octant & 2) == 0;
   U4 sine_sign = ((U4)octant & 4) << 29, cosine_sign = (((U4)octant + 2) & 4) << 29;
@@ -645,7 +646,7 @@ static inline bool range_is_wide(uint64_t range) {
 
 /* v rounded to the precision of a float with `digits` bits and back; INT64_MIN where it
  * overflows. */
-static int64_t rounded(int64_t v, int digits) {
+static int64_t round_to_digits(int64_t v, int digits) {
   double value = digits == 24 ? (double)(float)v : (double)v;
   return value < 0x1p63 ? (int64_t)value : INT64_MIN;
 }
@@ -659,12 +660,12 @@ static int64_t spacing(int64_t v, int digits) {
 
 /* The bound itself if a float holds it, or else the next such float inside. */
 static int64_t low_bound(int64_t low, int digits) {
-  int64_t above = (int64_t)((uint64_t)low + 1), up = rounded(above, digits);
+  int64_t above = (int64_t)((uint64_t)low + 1), up = round_to_digits(above, digits);
   return up < low ? up + spacing(above, digits) : low;
 }
 
 static int64_t high_bound(int64_t high, int digits) {
-  int64_t below = (int64_t)((uint64_t)high - 1), down = rounded(below, digits);
+  int64_t below = (int64_t)((uint64_t)high - 1), down = round_to_digits(below, digits);
   return down >= high ? down - spacing(below, digits) : high;
 }
 

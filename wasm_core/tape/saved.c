@@ -356,7 +356,7 @@ static bool precedes(const Saved *a, const char *x, const Saved *b, const char *
 
 /* PyTorch's order of the slots: inputs by name, then outputs by name. A custom node's order is
  * unchanged. */
-static int ordered(const Node *n, int *order) {
+static int order_slots(const Node *n, int *order) {
   const char *names[NAMED] = {NULL}, *at = n->type->fields;
   int count = n->n_saves < NAMED ? n->n_saves : NAMED;
   for (int i = 0; i < count && *at && *at != '|'; i++) {
@@ -376,7 +376,7 @@ static int ordered(const Node *n, int *order) {
 }
 
 void saves_pack(Node *n) {
-  int order[NAMED], count = ordered(n, order);
+  int order[NAMED], count = order_slots(n, order);
   n->unpacked_inputs = false;
   for (int i = 0; i < n->n_saves && !failed(); i++) {
     Saved *s = &n->saves[i < count ? order[i] : i];
@@ -422,7 +422,7 @@ Tensor *(*conjugate)(Tensor *t);
 Tensor *(*widened)(Tensor *y);
 bool computes_in_float;
 
-static bool modified(const Node *n, const Saved *s) {
+static bool fail_modified(const Node *n, const Saved *s) {
   const Node *producer = s->is_output ? n : s->original ? tensor_grad_fn(s->original) : s->grad_fn;
   char origin[160] = "";
   if (producer)
@@ -458,7 +458,7 @@ static bool usable(const Node *n, const Saved *s, bool running) {
     return false;
   }
   return !s->version || s->version->value == s->version_saved || forward_produces(n) ||
-         modified(n, s);
+         fail_modified(n, s);
 }
 
 static void adopt_version(Tensor *t, Version *v) {
@@ -541,7 +541,7 @@ Tensor *saved(Node *n, int slot) {
 }
 
 bool saves_ready(Node *n) {
-  int order[NAMED], count = ordered(n, order);
+  int order[NAMED], count = order_slots(n, order);
   for (int i = 0; i < n->n_saves; i++) as_kept(n, i < count ? order[i] : i);
   return !failed();
 }

@@ -162,7 +162,7 @@ static BytesPart *first_below(BytesPart *p, const Reach *r) {
   return NULL;
 }
 
-static BytesPart *after(BytesPart *p, const Reach *r) {
+static BytesPart *next_part(BytesPart *p, const Reach *r) {
   BytesPart *found = first_below(p->right, r), *below;
   if (found) return found;
   do {
@@ -177,11 +177,11 @@ static BytesPart *after(BytesPart *p, const Reach *r) {
 
 static BytesPart *first_meeting(const Bytes *block, const Reach *r) {
   BytesPart *p = first_below(block->parts, r);
-  while (p && !reach_meets(&p->reach, r)) p = after(p, r);
+  while (p && !reach_meets(&p->reach, r)) p = next_part(p, r);
   return p;
 }
 static BytesPart *next_meeting(BytesPart *p, const Reach *r) {
-  do p = after(p, r);
+  do p = next_part(p, r);
   while (p && !reach_meets(&p->reach, r));
   return p;
 }

@@ -602,23 +602,23 @@ static Tensor *real_number(double value, DType dtype) {
   return WITH_FORM(0, tensor_number(value, dtype));
 }
 
-static Tensor *wrapped(Tensor *t) {
+static Tensor *mark_wrapped(Tensor *t) {
   if (t) t->flags |= FLAG_WRAPPED;
   return t;
 }
 
-Tensor *tensor_wrapped_f(double value) { return wrapped(real_number(value, DT_F64)); }
-Tensor *tensor_wrapped_b(bool value) { return wrapped(real_number(value, DT_BOOL)); }
+Tensor *tensor_wrapped_f(double value) { return mark_wrapped(real_number(value, DT_F64)); }
+Tensor *tensor_wrapped_b(bool value) { return mark_wrapped(real_number(value, DT_BOOL)); }
 Tensor *tensor_wrapped_i(int64_t value) {
   Tensor *t = empty_number(DT_I64);
   if (t) element_store_i(tensor_memory(t), DT_I64, value);
-  return wrapped(t);
+  return mark_wrapped(t);
 }
 
 Tensor *tensor_wrapped_c(complex_f64 value) {
   Tensor *t = empty_number(DT_C128);
   if (t) element_store_c(tensor_memory(t), DT_C128, value);
-  return wrapped(t);
+  return mark_wrapped(t);
 }
 
 Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,

@@ -7,7 +7,7 @@
 #include "walk/tangent.h"
 
 /* One dimension moved, the others in order. */
-static Tensor *moved(Tensor *v, int from, int to) {
+static Tensor *move_dim(Tensor *v, int from, int to) {
   int64_t order[MAX_DIM];
   int n = 0;
   if (from == to || !v) return v;
@@ -22,7 +22,8 @@ Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
   uint32_t bits = levels_of(t);
   int n = level_count(bits);
   if (blocked(t)) return NULL;
-  Tensor *made = batched(moved(bits ? t->meta->value : t, n + (int)dim, n), bits | bit_of(level));
+  Tensor *made = batched(move_dim(bits ? t->meta->value : t, n + (int)dim, n),
+                         bits | bit_of(level));
   if (made) made->meta->batch_dim = (uint8_t)dim;
   return made;
 }
@@ -37,7 +38,7 @@ Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
   Tensor *v = bits ? t->meta->value : t;
   int rest = level_count(bits & ~bit);
   if (bits & bit)
-    return batched(moved(v, level_count(bits & (bit - 1)), rest + (int)dim), bits & ~bit);
+    return batched(move_dim(v, level_count(bits & (bit - 1)), rest + (int)dim), bits & ~bit);
   int64_t sizes[MAX_DIM];
   v = t_unsqueeze(v, rest + dim);
   for (int i = 0; v && i < v->ndim; i++) sizes[i] = -1;

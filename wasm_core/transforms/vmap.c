@@ -100,7 +100,7 @@ static Tensor *result_at(Tensor *value, uint32_t bits) {
 }
 
 /* Values become batched; that of an argument becomes the argument again. */
-static Tensor *rewrapped(const Call *c, Tensor *r, uint32_t bits) {
+static Tensor *rewrap_value(const Call *c, Tensor *r, uint32_t bits) {
   for (int k = 0; r && k < c->n_args; k++) {
     Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
     if (levels_of(t) == bits && t->meta->value == r) {
@@ -115,10 +115,10 @@ static Tensor *rewrapped(const Call *c, Tensor *r, uint32_t bits) {
 static void give(Call *c, const Result *r, uint32_t bits) {
   if (failed()) return;
   if (r->tag == TAG_TENSOR) {
-    ret_tensor(c, rewrapped(c, result_tensor(r, 0), bits));
+    ret_tensor(c, rewrap_value(c, result_tensor(r, 0), bits));
   } else if (r->tag == TAG_TENSORS) {
     Tensor **made = scratch_array(r->n + 1, sizeof *made);
-    for (int i = 0; made && i < r->n; i++) made[i] = rewrapped(c, result_tensor(r, i), bits);
+    for (int i = 0; made && i < r->n; i++) made[i] = rewrap_value(c, result_tensor(r, i), bits);
     if (made) ret_tensors(c, r->n, made);
   } else {
     c->result = *r;
@@ -177,7 +177,7 @@ static bool collect(Parts *p, const Result *r, int64_t at, int64_t total) {
   return !failed();
 }
 
-static Tensor *stacked(const Batch *b, Tensor **parts) {
+static Tensor *stack_parts(const Batch *b, Tensor **parts) {
   if (!parts[0]) return NULL; /* the gradient of an unused input */
   Tensor *y = t_stack((Tensors){(int32_t)b->total, parts}, 0);
   if (!y || b->n == 1) return y;
@@ -273,7 +273,7 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   for (int i = 0; made && i < p.n; i++) {
     Tensor **parts = p.parts + i * b->total;
     made[i] = views ? view_of_all(c, b, parts[0]) : NULL;
-    if (!made[i]) made[i] = stacked(b, parts);
+    if (!made[i]) made[i] = stack_parts(b, parts);
   }
   if (!made || failed()) return;
   if (p.listed) ret_tensors(inner, p.n, made);
@@ -282,8 +282,8 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
 
 /* ------------------------------------------------------------ what cannot be done */
 
-/* For `return unsupported(...)` from what says whether a call was refused. */
-static bool unsupported(const char *what, const char *op) {
+/* For `return fail_unsupported(...)` from what says whether a call was refused. */
+static bool fail_unsupported(const char *what, const char *op) {
   fail(ERR_RUNTIME,
        "%s%s. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
        "feature.",
@@ -297,9 +297,10 @@ static bool dynamic_shape(const Call *c) {
   const char *aten = is_named(c, "_where_nonzero") ? "where"
                      : is_named(c, "unique")       ? "_unique2"
                                                    : c->row->name;
-  return unsupported("vmap: We do not support batching operators that can output dynamic shape. "
-                     "Attempted to vmap over aten::",
-                     aten);
+  return fail_unsupported(
+      "vmap: We do not support batching operators that can output dynamic shape. "
+      "Attempted to vmap over aten::",
+      aten);
 }
 
 static bool hidden_storage(const Call *c) {
@@ -329,13 +330,14 @@ static bool shared_statistics(const Call *c) {
 
 void vmap_refuses_item(__attribute__((unused)) const Call *c) { vmap_item_error(); }
 void vmap_refuses_allclose(__attribute__((unused)) const Call *c) {
-  unsupported("vmap over torch.allclose isn't supported yet", "");
+  fail_unsupported("vmap over torch.allclose isn't supported yet", "");
 }
 void vmap_refuses_mask(const Call *c) {
   if (levels_of(c->v[1].t))
-    unsupported("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
-                "support this because for each batch this would return a differently shaped Tensor",
-                "");
+    fail_unsupported(
+        "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
+        "support this because for each batch this would return a differently shaped Tensor",
+        "");
 }
 void vmap_refuses_data(__attribute__((unused)) const Call *c) {
   fail(ERR_RUNTIME, "accessing `data` under vmap transform is not allowed");
@@ -349,7 +351,7 @@ void vmap_refuses_geometry(const Call *c) {
   no_rule(c, "; the fallback path doesn't work on out= or view ops.");
 }
 
-static bool refused(const Call *c) {
+static bool is_refused(const Call *c) {
   if (c->out.tag != TAG_MISSING)
     no_rule(c, ".out; the fallback path doesn't work on out= or view ops.");
   else if (c->row->refused) c->row->refused(c);
@@ -476,7 +478,7 @@ bool vmap_run(Call *c) {
   bool random = levels_active() && is_random(c->row) && c->out.tag == TAG_MISSING;
   if (!bits && !random) return false;
   if (bits && is_service(c))
-    return hidden_storage(c) || (c->row->refused == vmap_refuses_data && refused(c));
+    return hidden_storage(c) || (c->row->refused == vmap_refuses_data && is_refused(c));
   if (bits && forward_on && !is_named(c, "_grad")) {
     batch_duals(c);
     bits = levels_of_call(c);
@@ -489,7 +491,7 @@ bool vmap_run(Call *c) {
          "the latter");
     return true;
   }
-  if (bits && refused(c)) return true;
+  if (bits && is_refused(c)) return true;
   if (random) run_random(c, bits);
   else run_on(c, bits, NULL);
   return true;

@@ -25,7 +25,7 @@ static int put_places(uint32_t own, uint32_t wanted, int64_t at, int64_t *places
   return n;
 }
 
-static Tensor *permuted(Tensor *t, int n, const int64_t *order) {
+static Tensor *permute_dims(Tensor *t, int n, const int64_t *order) {
   return blocked(t) ? NULL : t_permute(t, (Ints){n, order});
 }
 
@@ -42,7 +42,7 @@ static Tensor *all_inputs(const Filters *f, Tensor *t) {
   sizes[0] = f->n_x * (f->has_n ? t->sizes[0] : 1);
   sizes[1] = f->n_both * t->sizes[f->has_n];
   for (int i = 2; i < t->ndim + !f->has_n; i++) sizes[i] = t->sizes[i - !f->has_n];
-  v = permuted(v, n, order);
+  v = permute_dims(v, n, order);
   return v ? t_reshape(v, t->ndim + !f->has_n, sizes) : NULL;
 }
 
@@ -63,7 +63,7 @@ static Tensor *all_channels(const Filters *f, Tensor *t, int64_t outer, int64_t 
   order[n++] = b.n;
   n += put_places(f->w, f->w & ~f->both, 0, order + n);
   for (int i = b.n + 1; n < rank; i++) order[n++] = i;
-  v = permuted(v, rank, order);
+  v = permute_dims(v, rank, order);
   if (!v) return NULL;
   const int64_t first = f->n_both * outer, second = f->n_w * inner;
   int k = 0;
@@ -100,7 +100,7 @@ static Tensor *all_results(const Filters *f, const Batch *b, Tensor *y) {
   order[k++] = at_groups;
   order[k++] = at_channels;
   for (int i = at_channels + 1; k < n; i++) order[k++] = i;
-  y = permuted(y, n, order);
+  y = permute_dims(y, n, order);
   if (!y) return NULL;
   const int channels = b->n + f->has_n;
   memcpy(sizes, y->sizes, (size_t)channels * sizeof *sizes);

@@ -24,7 +24,7 @@ static Tensor *with_batch_at(const Batch *b, Tensor *v, int at, bool back) {
 }
 
 /* t's slices side by side along N, which is dimension `at` of a slice, or is missing there. */
-static Tensor *folded(const Batch *b, Tensor *t, int at, bool has_n) {
+static Tensor *fold_batch(const Batch *b, Tensor *t, int at, bool has_n) {
   Tensor *v = with_batch_at(b, batch_full(b, t), at, false);
   if (blocked(v)) return NULL;
   int64_t sizes[2 * MAX_DIM];
@@ -35,7 +35,7 @@ static Tensor *folded(const Batch *b, Tensor *t, int at, bool has_n) {
   return t_reshape(v, n, sizes);
 }
 
-static Tensor *unfolded(const Batch *b, Tensor *y, int at, bool has_n) {
+static Tensor *unfold_batch(const Batch *b, Tensor *y, int at, bool has_n) {
   if (blocked(y)) return NULL;
   int64_t sizes[2 * MAX_DIM];
   int n = at;
@@ -53,11 +53,11 @@ static bool run_folded(const Batch *b, Call *inner, int at, bool has_n) {
   if (failed()) return true;
   Result r = inner->result;
   if (r.tag == TAG_TENSOR) {
-    ret_tensor(inner, unfolded(b, result_tensor(&r, 0), at, has_n));
+    ret_tensor(inner, unfold_batch(b, result_tensor(&r, 0), at, has_n));
   } else if (r.tag == TAG_TENSORS) {
     Tensor **made = scratch_array(r.n + 1, sizeof *made);
     for (int i = 0; made && i < r.n; i++)
-      made[i] = unfolded(b, result_tensor(&r, i), i ? 0 : at, has_n);
+      made[i] = unfold_batch(b, result_tensor(&r, i), i ? 0 : at, has_n);
     if (made) ret_tensors(inner, r.n, made);
   }
   return true;
@@ -89,7 +89,7 @@ static bool samples_of_all(const Call *c, const Batch *b, int64_t rows, Call *in
   Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
   if (!t) return true;
   if (t->ndim != 3 || t->sizes[0] != rows) return false;
-  inner->v[k].t = folded(b, t, 0, true);
+  inner->v[k].t = fold_batch(b, t, 0, true);
   return true;
 }
 
@@ -131,7 +131,7 @@ static bool images(const Call *c, const Batch *b, Call *inner) {
     Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
     if (!t || (rank && t->ndim != x->ndim) || t->ndim < (has_n ? 1 : x->ndim)) return false;
     if (has_n && t->sizes[0] != x->sizes[0]) return false;
-    inner->v[k].t = folded(b, t, 0, has_n);
+    inner->v[k].t = fold_batch(b, t, 0, has_n);
   }
   for (int k = c->row->folded; k < c->n_args; k++)
     if (!same_for_all(c, k)) return false;
@@ -143,32 +143,32 @@ static bool images(const Call *c, const Batch *b, Call *inner) {
 /* Places in the list of tensors; see multihead.c. */
 enum { QUERY, KEY, VALUE, PADDING = 9, MASK, STATIC_K = 14, STATIC_V };
 
-static Tensor *listed(const Value *list, int k) {
+static Tensor *tensor_of_list(const Value *list, int k) {
   return k < list->n ? (Tensor *)(uintptr_t)((const int64_t *)list->p)[k] : NULL;
 }
 
 /* Queries, keys and values are (L, N, E) or (L, E), masks have N or N * heads in front. */
 static bool heads(const Call *c, const Batch *b, Call *inner) {
   const Value *list = &c->v[0];
-  Tensor *query = list->tag == TAG_TENSORS ? listed(list, QUERY) : NULL;
+  Tensor *query = list->tag == TAG_TENSORS ? tensor_of_list(list, QUERY) : NULL;
   if (!query || (query->ndim != 2 && query->ndim != 3)) return false;
   bool has_n = query->ndim == 3;
   int64_t rows = has_n ? query->sizes[1] : 1,
           *handles = scratch_array(list->n + 1, sizeof *handles);
-  if (!handles || listed(list, STATIC_K) || listed(list, STATIC_V)) return false;
+  if (!handles || tensor_of_list(list, STATIC_K) || tensor_of_list(list, STATIC_V)) return false;
   copy_call(c, inner);
   inner->inplace = false;
   for (int k = 0; k < list->n; k++) {
-    Tensor *t = listed(list, k);
+    Tensor *t = tensor_of_list(list, k);
     if (t && k <= VALUE) {
       if (t->ndim != query->ndim || (has_n && t->sizes[1] != rows)) return false;
-      t = folded(b, t, 1, has_n);
+      t = fold_batch(b, t, 1, has_n);
     } else if (t && k == PADDING) {
       if (t->ndim != query->ndim - 1 || (has_n && t->sizes[0] != rows)) return false;
-      t = folded(b, t, 0, has_n);
+      t = fold_batch(b, t, 0, has_n);
     } else if (t && k == MASK && t->ndim == 3) {
       if (t->sizes[0] != rows * arg_int(c, 2)) return false;
-      t = folded(b, t, 0, true);
+      t = fold_batch(b, t, 0, true);
     } else if (t && is_batched(t)) {
       return false;
     }
@@ -186,7 +186,7 @@ static Value all_lengths(const Batch *b, const Call *c, int k, int64_t rows) {
   if (c->v[k].tag == TAG_TENSOR) {
     Tensor *t = c->v[k].t;
     if (t->ndim > 1 || t->numel != rows) return none;
-    return (Value){.tag = TAG_TENSOR, .t = folded(b, t, 0, t->ndim == 1)};
+    return (Value){.tag = TAG_TENSOR, .t = fold_batch(b, t, 0, t->ndim == 1)};
   }
   Ints given = arg_ints(c, k);
   int64_t *v = scratch_array(b->total * rows + 1, sizeof *v);
@@ -230,8 +230,8 @@ static bool ctc(const Call *c, const Batch *b, Call *inner) {
   if (failed() || reduction == REDUCE_BAD) return true;
   copy_call(c, inner);
   inner->inplace = false;
-  inner->v[0].t = folded(b, x->t, 1, has_n);
-  inner->v[1].t = folded(b, targets->t, 0, !row || has_n);
+  inner->v[0].t = fold_batch(b, x->t, 1, has_n);
+  inner->v[1].t = fold_batch(b, targets->t, 0, !row || has_n);
   for (int k = 2; k < 4; k++)
     if ((inner->v[k] = all_lengths(b, c, k, rows)).tag == TAG_NONE) return false;
   inner->v[5] = named ? (Value){.tag = TAG_STR, .s = "none"} : (Value){.tag = TAG_INT, .i = 0};
@@ -239,7 +239,7 @@ static bool ctc(const Call *c, const Batch *b, Call *inner) {
   if (failed()) return true;
   Tensor *found = (Tensor *)(uintptr_t)inner->result.value;
   if (reduction == REDUCE_MEAN) found = by_length(inner, found);
-  found = unfolded(b, found, 0, true);
+  found = unfold_batch(b, found, 0, true);
   if (reduction == REDUCE_MEAN) found = t_mean(found, ONE_DIM(-1), false, DT_NONE);
   else if (reduction == REDUCE_SUM) found = t_sum(found, ONE_DIM(-1), false, DT_NONE);
   else if (!has_n) found = t_squeeze(found, ONE_DIM(-1));

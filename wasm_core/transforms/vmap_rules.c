@@ -47,7 +47,7 @@ static Value ints_value(int n, const int64_t *v) {
 }
 
 /* A list behind n numbers for the batch's dimensions; no list (TAG_NONE) if it is too long. */
-static Value behind(int n, const int64_t *lead, int rest_n, const int64_t *rest) {
+static Value prepend_numbers(int n, const int64_t *lead, int rest_n, const int64_t *rest) {
   int64_t all[MAX_DIM];
   if (rest_n < 0 || n + rest_n > MAX_DIM) return (Value){.tag = TAG_NONE};
   memcpy(all, lead, (size_t)n * sizeof *all);
@@ -104,7 +104,7 @@ static bool is_dim_name(const char *name) {
 }
 
 /* Dimensions of a slice of this rank, as those of the whole. */
-static Value shifted(Value v, int rank, int by) {
+static Value wrap_and_shift(Value v, int rank, int by) {
   if (v.tag == TAG_INT) {
     v.i = dim_wrap(v.i, rank) + by;
     return v;
@@ -126,7 +126,7 @@ static bool shift_dims(Call *inner, int rank, int by) {
     Value *v = &inner->v[k];
     if (!is_dim_name(row_arg_name(inner->row, k)) || v->tag == TAG_TENSOR) continue;
     if (absent(v) || (v->tag != TAG_INT && v->tag != TAG_INTS)) return false;
-    *v = shifted(*v, rank, by);
+    *v = wrap_and_shift(*v, rank, by);
   }
   return true;
 }
@@ -173,11 +173,11 @@ static bool permutes(const Call *c, const Batch *b, Call *inner) {
   Tensor *t = c->v[0].t;
   Ints given = arg_ints(c, 1);
   if (given.n != t->ndim || t->ndim == 0) return false;
-  Value rest = shifted(ints_value(given.n, given.v), t->ndim, b->n);
+  Value rest = wrap_and_shift(ints_value(given.n, given.v), t->ndim, b->n);
   for (int i = 0; i < b->n; i++) first[i] = i;
   copy_call(c, inner);
   inner->v[0].t = batch_full(b, t);
-  inner->v[1] = behind(b->n, first, rest.n, rest.p);
+  inner->v[1] = prepend_numbers(b->n, first, rest.n, rest.p);
   return run(inner);
 }
 
@@ -229,8 +229,8 @@ static Value all_dims(const Tensor *t, int by) {
 }
 
 /* Slices flattened: for rows that take one dimension, or none for all. */
-static Tensor *flattened(const Batch *b, Tensor *t) {
-  return t_reshape(batch_full(b, t), b->n + 1, behind(b->n, b->sizes, 1, &t->numel).p);
+static Tensor *flatten_slices(const Batch *b, Tensor *t) {
+  return t_reshape(batch_full(b, t), b->n + 1, prepend_numbers(b->n, b->sizes, 1, &t->numel).p);
 }
 
 /* squeeze without a dimension must leave the batch alone. */
@@ -263,7 +263,7 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   int keepdim = find_arg(inner->row, "keepdim");
   if (one && keepdim >= 0 && inner->v[keepdim].i) return false;
   inner->inplace = false;
-  inner->v[0].t = one ? flattened(b, t) : batch_full(b, t);
+  inner->v[0].t = one ? flatten_slices(b, t) : batch_full(b, t);
   inner->v[dim] = one ? (Value){.tag = TAG_INT, .i = b->n} : all_dims(t, b->n);
   run(inner);
   /* max, min, median of all: the values, whose gradients go to one element each, as PyTorch's do
@@ -336,7 +336,7 @@ static bool beside_dim(const Call *c, const Batch *b, Call *inner) {
 /* ------------------------------------------------------------ sizes */
 
 /* Lists of sizes get the batch's in front; `one`: ones, for counts of repetitions. */
-static bool sized(const Call *c, const Batch *b, Call *inner, bool one) {
+static bool run_with_sizes(const Call *c, const Batch *b, Call *inner, bool one) {
   int64_t ones[32];
   Tensor *t = c->v[0].t;
   Ints given = arg_ints(c, 1);
@@ -345,17 +345,17 @@ static bool sized(const Call *c, const Batch *b, Call *inner, bool one) {
   if (!is_batched(t) || !(given.n >= t->ndim || may_be_fewer)) return false;
   for (int i = 0; i < b->n; i++) ones[i] = 1;
   copy_call(c, inner);
-  inner->v[1] = behind(b->n, one ? ones : b->sizes, given.n, given.v);
+  inner->v[1] = prepend_numbers(b->n, one ? ones : b->sizes, given.n, given.v);
   if (inner->v[1].tag == TAG_NONE) return false;
   inner->v[0].t = batch_align(b, t, given.n);
   return run(inner);
 }
 
 static bool by_size(const Call *c, const Batch *b, Call *inner) {
-  return sized(c, b, inner, false);
+  return run_with_sizes(c, b, inner, false);
 }
 static bool by_count(const Call *c, const Batch *b, Call *inner) {
-  return sized(c, b, inner, true);
+  return run_with_sizes(c, b, inner, true);
 }
 
 /* view_as(self, other): `other` is asked for nothing but its sizes. */
@@ -372,17 +372,17 @@ static bool as_other(const Call *c, const Batch *b, Call *inner) {
       Call with_sizes;
       rebind(c, &op_rows[i], &with_sizes);
       with_sizes.v[1] = ints_value(other->ndim, other->sizes);
-      return t->meta->levels == b->levels && sized(&with_sizes, b, inner, false);
+      return t->meta->levels == b->levels && run_with_sizes(&with_sizes, b, inner, false);
     }
   return false;
 }
 
-static bool strided(const Call *c, const Batch *b, Call *inner) {
+static bool rule_strided(const Call *c, const Batch *b, Call *inner) {
   Tensor *v = batch_full(b, c->v[0].t);
   Ints size = arg_ints(c, 1), stride = arg_ints(c, 2);
   if (!v || size.n != stride.n) return false;
-  Value sizes = behind(b->n, b->sizes, size.n, size.v),
-        strides = behind(b->n, v->strides, stride.n, stride.v);
+  Value sizes = prepend_numbers(b->n, b->sizes, size.n, size.v),
+        strides = prepend_numbers(b->n, v->strides, stride.n, stride.v);
   int64_t offset = arg_given(c, 3) ? arg_int(c, 3) : v->offset;
   copy_call(c, inner);
   if (sizes.tag == TAG_NONE) return false;
@@ -437,7 +437,7 @@ static int leads(const Row *row, int k, const Tensor *first, const Tensor *t) {
 /* What is left out is empty, of one dimension whatever the batch. */
 static Tensor *with_batch(const Batch *b, Tensor *t) {
   if (!t || t->ndim != 1 || t->numel) return t;
-  Value sizes = behind(b->n, b->sizes, 1, t->sizes);
+  Value sizes = prepend_numbers(b->n, b->sizes, 1, t->sizes);
   return t_expand(t, sizes.n, sizes.p);
 }
 
@@ -471,7 +471,7 @@ static int64_t product_of(const Tensor *t, int from, int to) {
 /* A slice of t with its dimensions up to `split` as rows, the others as columns. */
 static Tensor *as_matrix(const Batch *b, Tensor *t, int split) {
   const int64_t sides[] = {product_of(t, 0, split), product_of(t, split, t->ndim)};
-  Value sizes = behind(b->n, b->sizes, 2, sides);
+  Value sizes = prepend_numbers(b->n, b->sizes, 2, sides);
   return t_reshape(batch_full(b, t), sizes.n, sizes.p);
 }
 
@@ -489,7 +489,7 @@ static bool as_matrices(const Call *c, const Batch *b, Call *inner) {
   Tensor *rows = as_matrix(b, a, (int)split);
   if (other) y = t_solve(rows, as_matrix(b, other, (int)split), true);
   else y = t_inverse(rows);
-  Value shape = behind(b->n, b->sizes, rest, sizes);
+  Value shape = prepend_numbers(b->n, b->sizes, rest, sizes);
   ret_tensor(inner, t_reshape(y, shape.n, shape.p));
   return true;
 }
@@ -651,7 +651,7 @@ static bool draws(const Call *c, const Batch *b, Call *inner) {
     if (v->tag == TAG_TENSOR) v->t = batch_full(b, v->t);
     if (strcmp(row_arg_name(c->row, k), "size")) continue;
     Ints given = arg_ints(c, k);
-    *v = behind(b->n, b->sizes, given.n, given.v);
+    *v = prepend_numbers(b->n, b->sizes, given.n, given.v);
     if (v->tag == TAG_NONE) return false;
   }
   return run(inner);
@@ -670,7 +670,7 @@ static Rule *rule_of(const Row *row) {
                                 [BATCH_permute] = permutes,
                                 [BATCH_transpose] = transposes,
                                 [BATCH_like_other] = as_other,
-                                [BATCH_strided] = strided,
+                                [BATCH_strided] = rule_strided,
                                 [BATCH_all_dims] = all_of_slice,
                                 [BATCH_beside_dim] = beside_dim,
                                 [BATCH_any_rank] = any_rank,

@@ -150,7 +150,7 @@ static int32_t form_of(const Node *n, Tensor *const *g) {
 }
 
 /* The gradients given to n, lazy ones computed. */
-static Tensor **settled(const Node *n, Tensor **g) {
+static Tensor **settle_gradients(const Node *n, Tensor **g) {
   int count = n->n_outputs ? n->n_outputs : 1;
   Tensor **all = scratch_array(count, sizeof *all);
   for (int i = 0; all && i < count; i++) all[i] = lazy_computed(g[i]);
@@ -170,7 +170,7 @@ static void run_function(Node *n, Tensor **g, Tensor **gi) {
   if (__builtin_expect(unusual_tensors != 0, 0)) {
     if (!takes_gradients(n, g)) return;
     form_made = form_of(n, g);
-    if (n->kind != NODE_HOST) g = settled(n, g);
+    if (n->kind != NODE_HOST) g = settle_gradients(n, g);
   }
   if (n->in_float) g = gradients_in_float(n->n_outputs, g);
   if (failed()) return;

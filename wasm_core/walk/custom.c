@@ -124,7 +124,7 @@ typedef struct {
   int n_differentiable;
 } Finish;
 
-static bool among(const Tensors *list, const Tensor *t) {
+static bool is_among(const Tensors *list, const Tensor *t) {
   for (int i = 0; i < list->n; i++)
     if (list->v[i] == t) return true;
   return false;
@@ -141,7 +141,7 @@ static void give_edge(Tensor *y, Node *n, int k) {
 
 /* An input returned unchanged becomes a view of itself. */
 static Tensor *same_again(const Finish *f, Tensor *x) {
-  if (f->separate && among(&f->saves, x))
+  if (f->separate && is_among(&f->saves, x))
     return fail(
         ERR_RUNTIME,
         "An input that has been returned as-is as output is being saved for backward. This is not "
@@ -192,8 +192,8 @@ static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input)
 }
 
 static Tensor *finish_output(Finish *f, Tensor *y, int k) {
-  bool is_input = among(&f->inputs, y), modified = among(&f->dirty, y);
-  bool differentiable = f->n && dtype_is_inexact((DType)y->dtype) && !among(&f->constant, y);
+  bool is_input = is_among(&f->inputs, y), modified = is_among(&f->dirty, y);
+  bool differentiable = f->n && dtype_is_inexact((DType)y->dtype) && !is_among(&f->constant, y);
   if (f->n && !node_describe(f->n, k, y, differentiable)) return NULL;
   f->n_differentiable += differentiable;
   if (!differentiable) y = constant_output(f, y, is_input, modified);
@@ -216,7 +216,7 @@ static bool finish_outputs(Finish *f, Tensor **out) {
   for (int i = 0; i < f->outputs.n && f->n_differentiable > 1; i++)
     if (out[i] && tensor_is_view(out[i])) out[i]->meta->view_origin = VIEW_MULTI_OUTPUT;
   for (int i = 0; i < f->dirty.n; i++)
-    if (!among(&f->outputs, f->dirty.v[i])) {
+    if (!is_among(&f->outputs, f->dirty.v[i])) {
       fail(ERR_RUNTIME,
            "Some elements marked as dirty during the forward method were not returned as output. "
            "The inputs that are modified inplace must all be outputs of the Function.");
@@ -360,9 +360,9 @@ static Tensor *sharer(const Finish *f, const Tensor *view) {
  * tangent. */
 static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
   Tensor *raw = f->outputs.v[place];
-  bool dirty = among(&f->dirty, raw);
-  Tensor *written = dirty && among(&f->inputs, raw) ? forward_tangent(raw) : NULL;
-  if (!raw || among(&f->constant, raw) || !dtype_is_inexact((DType)y->dtype))
+  bool dirty = is_among(&f->dirty, raw);
+  Tensor *written = dirty && is_among(&f->inputs, raw) ? forward_tangent(raw) : NULL;
+  if (!raw || is_among(&f->constant, raw) || !dtype_is_inexact((DType)y->dtype))
     return !grad ? NULL
                  : fail(ERR_RUNTIME,
                         "Function's jvp returned a gradient at position %d, but  the corresponding "

@@ -47,7 +47,7 @@ void forward_begin(bool allowed) { forward_on = level_entered && allowed; }
 typedef struct {
   bool forward, grad, anomaly, profiling;
 } Modes;
-static Modes aside(void) {
+static Modes suspend_modes(void) {
   Modes was = {forward_on, grad_mode, anomaly_mode, profiling};
   forward_on = false;
   profile_listen(false);
@@ -55,7 +55,7 @@ static Modes aside(void) {
   grad_mode = recording;
   return was;
 }
-static void back(Modes was) {
+static void restore_modes(Modes was) {
   forward_on = was.forward;
   grad_mode = was.grad;
   anomaly_set(was.anomaly);
@@ -185,7 +185,7 @@ static bool records(const Node *n) {
 }
 
 /* Nobody but the result's tensor may know the tangent's storage: it may be written to in place. */
-static Tensor *owned(Tensor *y, const Tangents *t) {
+static Tensor *owned_tangent(Tensor *y, const Tangents *t) {
   bool known_elsewhere = y->storage->refs > 1;
   for (int i = 0; i < t->n; i++) known_elsewhere = known_elsewhere || y == t->at[i];
   return known_elsewhere ? frozen(y) : y;
@@ -463,19 +463,19 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
                 "and a tensor whose class has it shows no elements",
                 node_stem(n));
   bool recorded = recording;
-  Modes was = aside();
+  Modes was = suspend_modes();
   int32_t mark = pool_mark();
   size_t scratch = scratch_mark();
   uint32_t levels = levels_of_all(n->tangents);
   Tensor *jt = levels ? batched_product(n, output_nr, y, levels) : tangent_product(n, output_nr, y);
   grad_mode = recording = recorded;
-  if (!failed() && jt && !levels) jt = owned(jt, n->tangents);
+  if (!failed() && jt && !levels) jt = owned_tangent(jt, n->tangents);
   if (jt && !failed() && recorded && !n->unrecorded && !tensor_requires_grad(all_slices(jt)) &&
       is_tied(n))
     set_history(all_slices(jt), node_beside(&Tied, n));
   scratch_release(scratch);
   pool_release(mark, jt);
-  back(was);
+  restore_modes(was);
   return jt;
 }
 
@@ -491,11 +491,11 @@ static void settle(Dual *d) {
   node_retain(n);
   if (!d->tangent && n->tangents && !failed()) {
     Tensor *jt = output_tangent(n, d->output_nr, y);
-    Modes was = aside();
+    Modes was = suspend_modes();
     if (!jt) jt = t_zeros_like(y);
     bool as_shown = jt && sizes_equal(jt->ndim, jt->strides, y->ndim, y->strides);
     put_tangent(y, as_shown || !jt ? jt : laid_out_as(y, jt)); /* of one element too */
-    back(was);
+    restore_modes(was);
   }
   stop_waiting(d);
   if (!n->tangents) saves_done(n);
@@ -520,9 +520,9 @@ static Tensor *tangent_of(Tensor *t) {
   if (d) return d->tangent;
   Tensor *whole = tangent_of(t->meta->base); /* which has no base itself */
   if (!whole || failed()) return NULL;
-  Modes was = aside();
+  Modes was = suspend_modes();
   put_tangent(t, same_view(whole, t->meta->base, t));
-  back(was);
+  restore_modes(was);
   return dual_of(t) ? dual_of(t)->tangent : NULL;
 }
 
@@ -558,7 +558,7 @@ static bool feeds(const Node *n, int input) {
   return n->tangents->at[input] || (n != forward_product && n->edges[input].node);
 }
 
-static Node *awaited(const Tensor *y) {
+static Node *awaited_node(const Tensor *y) {
   const Dual *d = dual_of(y);
   return d ? d->waits_for : NULL;
 }
@@ -582,7 +582,7 @@ static void move(Tensor *to, Tensor *from);
 
 /* An output that waits does so in the place of another. */
 static void replace(Tensor *to, Tensor *from) {
-  Node *n = awaited(from);
+  Node *n = awaited_node(from);
   if (!n) {
     move(to, from);
     return;
@@ -598,16 +598,16 @@ static void replace(Tensor *to, Tensor *from) {
 static void view(Tensor *self, Tensor *v) {
   if (!forward_on) return;
   Tensor *whole = tangent_of(self);
-  Modes was = aside();
+  Modes was = suspend_modes();
   if (whole) put_tangent(v, same_view(whole, self, v));
   else if (dual_of(self)) dual_new(v);
-  back(was);
+  restore_modes(was);
 }
 
 static void share(Tensor *from, Tensor *to) {
   Tensor *t = tangent_of(from);
   if (!t || blocked(to)) return;
-  Modes was = aside();
+  Modes was = suspend_modes();
   bool recorded = recording;
   grad_mode = recording = true;
   Tensor *kept = frozen(tangent_cast(t, (DType)to->dtype)); /* which may stand in for from, */
@@ -615,7 +615,7 @@ static void share(Tensor *from, Tensor *to) {
   if (d && tensor_same_shape(kept, to)) put_tangent(to, kept);
   else if (d) keep_tangent(d, kept); /* or be it in another shape */
   grad_mode = recording = recorded;
-  back(was);
+  restore_modes(was);
 }
 
 static void move(Tensor *to, Tensor *from) {
@@ -672,14 +672,14 @@ static void write_tangent(Tensor *self, Tensor *tangent) {
   Tensor *old = tangent_of(self);
   if (!old && !tangent) return;
   if (old) settle_all(); /* what waits may depend on the old tangent */
-  Modes was = aside();
+  Modes was = suspend_modes();
   tangent = tangent_cast(tangent, (DType)self->dtype);
   if (old && levels_of(tangent) & ~levels_of(old))
     levels_of(old) ? add_more_levels(self, tangent) : add_levels(self, tangent);
   if (old) tangent_write(dual_of(self)->tangent, tangent);
   else if (tangent && tensor_is_view(self) && !dual_of(self)) write_view(self, tangent);
   else put_tangent(self, tangent);
-  back(was);
+  restore_modes(was);
 }
 
 static void written_by(Tensor *self, Node *n, int output_nr) {
@@ -714,9 +714,9 @@ static Tensor *as_complex_as(const Tensor *t, Tensor *tangent) {
 
 void forward_set(Tensor *t, Tensor *tangent) {
   if (!forward_on || !tangent || !check_tangent(t, tangent)) return;
-  Modes was = aside();
+  Modes was = suspend_modes();
   put_tangent(t, as_complex_as(t, tangent));
-  back(was);
+  restore_modes(was);
 }
 
 static bool check_float(const char *name, const Tensor *t) {
@@ -740,11 +740,11 @@ Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
                              "gradient at the same level 0 is not supported.");
   tangent_of(all_slices(tangent));
   if (failed() || !check_tangent(primal, tangent)) return NULL;
-  Modes was = aside();
+  Modes was = suspend_modes();
   Tensor *v = primal->form & FORM_HOSTED ? t_alias(primal)
                                          : t_view(primal, primal->ndim, primal->sizes);
   if (v) put_tangent(v, as_complex_as(v, tangent));
-  back(was);
+  restore_modes(was);
   return v;
 }
 
@@ -757,20 +757,20 @@ static const NodeType Identity = {"Identity", grad_identity, "", false, NULL, NU
 Tensor *forward_primal(Tensor *t, int64_t level) {
   if (level < 0) return t;
   if (level != 0 && tangent_of(t)) return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
-  Modes was = aside();
+  Modes was = suspend_modes();
   Node *n = node_new(&Identity, 0, 0, t, NULL);
   Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n,
                         VIEW_PLAIN);
-  back(was);
+  restore_modes(was);
   if (v && level_entered) dual_new(v);
   return v;
 }
 
 int64_t forward_enter(void) {
   if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
-  static const Forward functions = {tangent_of, attach, detach,     output,     feeds,
-                                    awaited,    view,   share,      written_by, write_tangent,
-                                    move,       forget, settle_all, replace};
+  static const Forward functions = {tangent_of,   attach, detach,     output,     feeds,
+                                    awaited_node, view,   share,      written_by, write_tangent,
+                                    move,         forget, settle_all, replace};
   forward_mode = &functions;
   letting_go.of_dual = forget;
   level_entered = true;

@@ -60,13 +60,13 @@ typedef struct {
   const char *verdict; /* the mismatch; NULL: none yet */
 } Check;
 
-static bool stopped(const Check *k) { return failed() || k->verdict; }
+static bool has_stopped(const Check *k) { return failed() || k->verdict; }
 
 /* A list of n NULLs, or NULL without memory. */
 static void *list_new(int n) { return scratch_array_zero(n + 1, sizeof(void *)); }
 
 /* The tensors for which `asked` holds, their number, and their places (`at` may be NULL). */
-static Tensor **chosen(Tensors t, bool (*asked)(const Tensor *), int *n, int **at) {
+static Tensor **select_tensors(Tensors t, bool (*asked)(const Tensor *), int *n, int **at) {
   Tensor **found = list_new(t.n);
   int *places = list_new(t.n);
   *n = 0;
@@ -80,9 +80,11 @@ static Tensor **chosen(Tensors t, bool (*asked)(const Tensor *), int *n, int **a
 }
 static bool is_tracked(const Tensor *t) { return tensor_requires_grad(t); }
 static bool is_inexact(const Tensor *t) { return dtype_is_inexact((DType)t->dtype); }
-static Tensor **tracked(Tensors t, int *n, int **at) { return chosen(t, is_tracked, n, at); }
+static Tensor **select_tracked(Tensors t, int *n, int **at) {
+  return select_tensors(t, is_tracked, n, at);
+}
 
-static Tensor *shaped(Tensor *t, const Tensor *like) {
+static Tensor *reshape_like(Tensor *t, const Tensor *like) {
   return t ? t_reshape(t, like->ndim, like->sizes) : NULL;
 }
 static Tensor *flat(Tensor *t) { return t ? t_reshape(t, 1, &t->numel) : NULL; }
@@ -96,7 +98,7 @@ static double number_of(Tensor *t) {
 static double largest(Tensor *t) { return t && t->numel ? number_of(t_max(t_abs(t))) : 0; }
 static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
 /* x times the imaginary unit. */
-static Tensor *turned(Tensor *x) {
+static Tensor *times_i(Tensor *x) {
   return x ? t_mul(x, tensor_wrapped_c(complex_of(0.0, 1.0))) : NULL;
 }
 static Tensor *part_of(Tensor *x, Part part) {
@@ -113,9 +115,9 @@ static bool agree(Tensor *a, Tensor *b, double rtol, double atol) {
 /* ------------------------------------------------------------ calls of the function */
 
 /* The recorded gradients of the function's outputs: the function that gradgradcheck checks. */
-static Tensor **differentiated(Check *k, Tensor *const *inputs, Tensors ys) {
+static Tensor **differentiate_outputs(Check *k, Tensor *const *inputs, Tensors ys) {
   int n_roots, n = 0, n_seeds = k->inputs.n - k->n_points;
-  Tensor **roots = tracked(ys, &n_roots, NULL), **wanted = list_new(k->n_wanted),
+  Tensor **roots = select_tracked(ys, &n_roots, NULL), **wanted = list_new(k->n_wanted),
          **found = list_new(k->n_wanted);
   if (failed()) return NULL;
   for (; n < k->n_wanted && k->places[n] < k->n_points; n++) wanted[n] = inputs[k->places[n]];
@@ -129,8 +131,9 @@ static Tensor **differentiated(Check *k, Tensor *const *inputs, Tensors ys) {
 }
 
 /* A complex input from a perturbed part and the other part of `whole`. */
-static Tensor *joined(const Check *k, Tensor *part, Tensor *whole) {
-  return k->taken == REAL ? t_add(part, turned(t_imag(whole))) : t_add(t_real(whole), turned(part));
+static Tensor *join_parts(const Check *k, Tensor *part, Tensor *whole) {
+  return k->taken == REAL ? t_add(part, times_i(t_imag(whole)))
+                          : t_add(t_real(whole), times_i(part));
 }
 
 /* Calls the function with the inputs, some replaced by `others`; n_given is 0 after a failure. */
@@ -142,21 +145,21 @@ static Tensor **evaluate(Check *k, Tensor *const *others) {
   for (int i = 0; i < k->inputs.n && !failed(); i++) {
     given[i] = others[i];
     if (k->whole && is_complex(k->whole[i]))
-      given[i] = joined(k, given[i] ? given[i] : k->inputs.v[i], k->whole[i]);
+      given[i] = join_parts(k, given[i] ? given[i] : k->inputs.v[i], k->whole[i]);
     all[i] = given[i] ? given[i] : k->inputs.v[i];
   }
   for (int i = 0; k->second && i < k->n_wanted && !failed(); i++)
     if (given[k->places[i]]) op_requires_grad_(given[k->places[i]], true);
   if (!failed()) host_apply(k->function, k->n_points, given, &out.n, &out.v);
   k->n_given = out.n;
-  if (k->second && !failed()) out.v = differentiated(k, all, out);
+  if (k->second && !failed()) out.v = differentiate_outputs(k, all, out);
   for (int i = 0; i < k->n_given && !failed(); i++) out.v[i] = part_of(out.v[i], k->given);
   grad_mode = false;
   if (failed()) k->n_given = 0;
   return out.v;
 }
 
-static Tensors evaluated(Check *k) {
+static Tensors evaluate_plain(Check *k) {
   Tensor **found = evaluate(k, k->none);
   return (Tensors){k->n_given, found};
 }
@@ -282,14 +285,14 @@ static Tensor **derivatives(Check *k, Tensor *x, int64_t element, Tensor *u) {
   bool joins = is_complex(x);
   Tensor *step = u ? t_mul_f(part_of(u, REAL), k->eps) : tensor_wrapped_f(k->eps),
          *side = !joins ? NULL
-                 : u    ? turned(t_mul_f(t_imag(u), k->eps))
+                 : u    ? times_i(t_mul_f(t_imag(u), k->eps))
                         : tensor_wrapped_c(complex_of(0.0, k->eps));
   Tensor **re = difference(k, x, element, step),
          **im = joins && !failed() ? difference(k, x, element, side) : NULL;
   for (int i = 0; i < k->outputs.n && !failed(); i++) {
     if (is_complex(re[i]) && (joins || !k->forward))
       fail(ERR_ASSERTION, "Expected ds_dx to be real-valued, not complex%s", joins ? "" : ".");
-    else if (joins) re[i] = t_add(re[i], turned(im[i]));
+    else if (joins) re[i] = t_add(re[i], times_i(im[i]));
   }
   return re;
 }
@@ -310,7 +313,7 @@ static Tensor *first_at_place(Tensor *at, int64_t n, DType dtype) {
 
 /* Converts a direction over all places of x to one over its stored elements, 0 for those that do
  * not move. */
-static Tensor *of_elements(Tensor *x, Tensor *at, Tensor *u) {
+static Tensor *direction_of_elements(Tensor *x, Tensor *at, Tensor *u) {
   Tensor *own = t_index_select(u, 0, at);
   return own ? t_mul(own, first_at_place(at, x->numel, dtype_real((DType)own->dtype))) : NULL;
 }
@@ -328,14 +331,14 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
   for (int i = 0; i < k->n_wanted && !failed(); i++)
     tangents[k->places[i]] = t_zeros_like(k->wanted[i]);
   if (at && !u) rows = at->numel;
-  if (at && u) u = WITHOUT_GRAD(of_elements(varied, at, u));
+  if (at && u) u = WITHOUT_GRAD(direction_of_elements(varied, at, u));
   for (int64_t row = 0; row < rows && !failed(); row++) {
     int32_t mark = pool_mark();
     size_t scratch = scratch_mark();
-    if (place >= 0) tangents[place] = u ? shaped(u, x) : unit_like(x, row);
-    Tensor **found = place >= 0
-                         ? push(k, tangents, -1)
-                         : derivatives(k, x, u ? -1 : row, u ? shaped(u, content(varied)) : NULL);
+    if (place >= 0) tangents[place] = u ? reshape_like(u, x) : unit_like(x, row);
+    Tensor **found = place >= 0 ? push(k, tangents, -1)
+                                : derivatives(k, x, u ? -1 : row,
+                                              u ? reshape_like(u, content(varied)) : NULL);
     int64_t to = at && !u ? tensor_get_i(at, row) : row;
     for (int i = 0; i < k->outputs.n && !failed(); i++)
       if (m[i] && found[i]) t_copy_(t_select(m[i], 0, to), flat(found[i]), false);
@@ -353,7 +356,7 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
 static Tensor **by_backward(int n, Tensor *const *inputs, Tensor *output, Tensor *v,
                             double tolerance, bool *same) {
   int64_t width = v ? 1 : output->numel;
-  Tensor *seed = shaped(v, output), **first = NULL;
+  Tensor *seed = reshape_like(v, output), **first = NULL;
   GraphEnd root = {output, {NULL, 0}}, *ends = scratch_array(n + 1, sizeof *ends);
   for (int i = 0; ends && i < n; i++) ends[i] = (GraphEnd){inputs[i], {NULL, 0}};
   GraphWalk walk = {.n_roots = 1,
@@ -451,9 +454,9 @@ static double sum_of_parts(Tensor *u) {
 }
 
 /* The product of a gradient with a direction, part by part. */
-static Tensor *along(Tensor *gradient, Tensor *u) {
+static Tensor *derivative_along(Tensor *gradient, Tensor *u) {
   if (!is_complex(gradient)) return t_dot(gradient, u);
-  return t_add(t_dot(t_real(gradient), t_real(u)), turned(t_dot(t_imag(gradient), t_imag(u))));
+  return t_add(t_dot(t_real(gradient), t_real(u)), times_i(t_dot(t_imag(gradient), t_imag(u))));
 }
 
 /* The text for the part of complex numbers that a mismatch concerns. As in PyTorch, `input` indexes
@@ -479,26 +482,26 @@ static void compare(Check *k) {
   if (is_fast && !is_forward) fill_directions(k, m, k->recorded, vs);
   for (int i = 0; i < n && !failed(); i++)
     numbers[i] = jacobians(k, k->wanted[i], -1, us[i], k->outputs.v);
-  for (int i = 0; i < n && !m && !(is_fast && is_forward) && !stopped(k); i++)
-    for (int j = 0; j < k->outputs.n && !stopped(k); j++)
+  for (int i = 0; i < n && !m && !(is_fast && is_forward) && !has_stopped(k); i++)
+    for (int j = 0; j < k->outputs.n && !has_stopped(k); j++)
       if (is_fast ? largest(numbers[i][j]) > k->nondet_tol : any(numbers[i][j]))
         k->verdict = "Numerical gradient for function expected to be zero";
   for (int i = 0; i < n && m && is_forward && !failed(); i++)
     found[i] = jacobians(k, k->wanted[i], k->places[i], us[i], k->outputs.v);
-  for (int j = 0; j < m && is_fast && !is_forward && !stopped(k); j++)
+  for (int j = 0; j < m && is_fast && !is_forward && !has_stopped(k); j++)
     found[j] = backward_checked(k, k->recorded[j], vs[j]);
-  for (int at = 0; at < n * m && !stopped(k); at++) {
+  for (int at = 0; at < n * m && !has_stopped(k); at++) {
     /* input by input, or output by output */
     int i = is_fast ? at / m : at % n, j = is_fast ? at % m : at / n;
     double atol = k->atol;
     if (!is_forward && !found[j]) found[j] = backward_checked(k, k->recorded[j], NULL);
-    if (stopped(k)) return;
+    if (has_stopped(k)) return;
     Tensor *number = numbers[i][k->kept[j]],
            *gradient = is_forward ? found[i][k->kept[j]] : found[j][i];
     if (us[i]) atol *= sum_of_parts(us[i]);
     if (vs[j]) {
       atol *= number_of(t_sum_all(vs[j]));
-      gradient = along(flat(gradient), us[i]);
+      gradient = derivative_along(flat(gradient), us[i]);
       number = t_sum_all(t_mul(vs[j], number));
     }
     if (agree(gradient, number, k->rtol, atol)) continue;
@@ -571,14 +574,14 @@ static void expect_zero_of_absent(Check *k) {
   int n = 0, *counts = list_new(k->n_recorded);
   Tensor ***outputs = list_new(k->n_recorded);
   for (int i = 0; i <= n && !failed(); i++) {
-    outputs[i] = tracked(evaluated(k), &counts[i], NULL);
+    outputs[i] = select_tracked(evaluate_plain(k), &counts[i], NULL);
     grad_mode = k->grad_mode;
     for (int j = 0; j < counts[i]; j++)
       if (!i || j == i - 1) outputs[i][j] = op_undefined_grad(outputs[i][j]);
     grad_mode = false;
     if (!i && counts[0] > 1) n = k->n_recorded;
   }
-  for (int i = 0; i <= n && !stopped(k); i++) {
+  for (int i = 0; i <= n && !has_stopped(k); i++) {
     bool grown = zeros_grow(k, counts[i], outputs[i], false);
     k->absent = failed();
     if (!grown) continue;
@@ -594,15 +597,15 @@ static void compare_absent_tangents(Check *k) {
   random_seed(k->generator, random_initial_seed(k->generator));
   fill_directions(k, k->n_wanted, k->wanted, us);
   for (int i = 0; i < k->n_wanted && !failed(); i++)
-    tangents[k->places[i]] = shaped(us[i], k->wanted[i]);
-  for (int i = 0; i < k->n_wanted && !stopped(k); i++) {
+    tangents[k->places[i]] = reshape_like(us[i], k->wanted[i]);
+  for (int i = 0; i < k->n_wanted && !has_stopped(k); i++) {
     Tensor **tangent = &tangents[k->places[i]], *u = *tangent, *x = k->wanted[i];
     *tangent = t_zeros_like(x);
     Tensor **zero = push(k, tangents, -1);
     *tangent = NULL;
     Tensor **none = push(k, tangents, k->places[i]);
     *tangent = u;
-    for (int j = 0; j < k->outputs.n && !stopped(k); j++)
+    for (int j = 0; j < k->outputs.n && !has_stopped(k); j++)
       if (!agree(zero[j], none[j], 1e-5, 1e-8))
         k->verdict = textf(
             "('Mismatch in tangent values for output with index: ', %d, ' when input: ', %s, ' has "
@@ -638,7 +641,7 @@ static void check_inputs(const Check *k) {
 
 static void set_inputs(Check *k, Tensors inputs) {
   k->inputs = inputs;
-  k->wanted = tracked(inputs, &k->n_wanted, &k->places);
+  k->wanted = select_tracked(inputs, &k->n_wanted, &k->places);
   k->none = list_new(inputs.n);
   k->numeric = list_new(inputs.n);
   for (int i = 0; i < k->n_wanted && !k->masked && !failed(); i++)
@@ -659,7 +662,7 @@ static Tensor *random_gradient(const Tensor *y, bool spread) {
 /* Adds the gradients that the backward starts from to the inputs, for gradgradcheck. */
 static void add_gradients(Check *k, Tensors gradients, bool spread) {
   if (gradients.n < 0) {
-    gradients.v = tracked(evaluated(k), &gradients.n, NULL);
+    gradients.v = select_tracked(evaluate_plain(k), &gradients.n, NULL);
     grad_mode = k->grad_mode;
     for (int i = 0; i < gradients.n; i++) gradients.v[i] = random_gradient(gradients.v[i], spread);
     grad_mode = false;
@@ -676,7 +679,7 @@ static void add_gradients(Check *k, Tensors gradients, bool spread) {
  * require grad. */
 static void ask_host(const Check *k, int32_t check) {
   int m = k->n_recorded, n = m + 1 + k->n_wanted;
-  Tensor **out, **all = check && !stopped(k) ? list_new(n) : NULL;
+  Tensor **out, **all = check && !has_stopped(k) ? list_new(n) : NULL;
   if (!all) return;
   memcpy(all, k->recorded, (size_t)m * sizeof *all);
   memcpy(all + m + 1, k->wanted, (size_t)k->n_wanted * sizeof *all);
@@ -693,7 +696,7 @@ typedef struct {
 static void set_outputs(Check *k, Tensors outputs) {
   bool all = k->forward && k->fast;
   k->outputs = outputs;
-  k->recorded = chosen(outputs, all ? is_inexact : is_tracked, &k->n_recorded, &k->kept);
+  k->recorded = select_tensors(outputs, all ? is_inexact : is_tracked, &k->n_recorded, &k->kept);
 }
 
 static bool any_complex(Tensors t) {
@@ -721,12 +724,12 @@ static void check_backward(Check *k) {
     return;
   }
   k->entire = (Tensors){k->n_recorded, k->recorded};
-  for (k->given = IMAGINARY; k->given && !stopped(k); k->given--) {
-    set_outputs(k, evaluated(k));
+  for (k->given = IMAGINARY; k->given && !has_stopped(k); k->given--) {
+    set_outputs(k, evaluate_plain(k));
     if (!failed()) compare(k);
   }
   k->given = WHOLE;
-  if (!stopped(k)) set_outputs(k, outputs);
+  if (!has_stopped(k)) set_outputs(k, outputs);
 }
 
 /* Checks forward mode: real inputs directly, complex inputs a part at a time. */
@@ -736,39 +739,39 @@ static void check_forward(Check *k, bool undefined) {
   if (!any_complex(inputs)) {
     set_outputs(k, outputs);
     if (!failed()) compare(k);
-    if (undefined && !stopped(k)) compare_absent_tangents(k);
+    if (undefined && !has_stopped(k)) compare_absent_tangents(k);
   } else {
-    for (Part part = IMAGINARY; part && !stopped(k); part--) {
+    for (Part part = IMAGINARY; part && !has_stopped(k); part--) {
       take_part(k, inputs, part);
-      set_outputs(k, evaluated(k));
+      set_outputs(k, evaluate_plain(k));
       if (!failed()) compare(k);
     }
-    for (Part part = IMAGINARY; part && undefined && !stopped(k); part--) {
+    for (Part part = IMAGINARY; part && undefined && !has_stopped(k); part--) {
       take_part(k, inputs, part);
       if (!failed()) compare_absent_tangents(k);
     }
-    if (!stopped(k)) take_part(k, inputs, WHOLE);
+    if (!has_stopped(k)) take_part(k, inputs, WHOLE);
   }
   k->forward = false;
-  if (!stopped(k)) set_outputs(k, outputs);
+  if (!has_stopped(k)) set_outputs(k, outputs);
 }
 
 static void check_function(Check *k, const Wanted *w) {
   check_inputs(k);
   if (failed()) return;
-  set_outputs(k, evaluated(k));
+  set_outputs(k, evaluate_plain(k));
   for (int i = 0; i < k->outputs.n && !failed(); i++)
     if (is_sparse(k->outputs.v[i]))
       fail(ERR_VALUE, "Sparse output is not supported at gradcheck yet. Please call "
                       "to_dense(masked_grad=...) on the output of fn for gradcheck.");
-  if (w->backward && !stopped(k)) check_backward(k);
-  if (w->forward && !stopped(k)) check_forward(k, w->undefined);
+  if (w->backward && !has_stopped(k)) check_backward(k);
+  if (w->forward && !has_stopped(k)) check_forward(k, w->undefined);
   ask_host(k, w->batched_forward);
   if (!w->backward) return;
   ask_host(k, w->batched);
-  if (!stopped(k) && zeros_grow(k, k->n_recorded, k->recorded, k->masked))
+  if (!has_stopped(k) && zeros_grow(k, k->n_recorded, k->recorded, k->masked))
     k->verdict = "backward not multiplied by grad_output";
-  if (w->undefined && !stopped(k)) expect_zero_of_absent(k);
+  if (w->undefined && !has_stopped(k)) expect_zero_of_absent(k);
 }
 
 static bool check_options(const Wanted *w, bool second) {

@@ -61,7 +61,7 @@ static bool accumulate_sparse(Tensor *leaf, Tensor *old, Tensor *g) {
 }
 
 /* A separate contiguous tensor, if possible a copy-on-write snapshot. */
-static Tensor *retained(Tensor *g) {
+static Tensor *separate_gradient(Tensor *g) {
   bool shared = !recording && !forward_on && !is_sparse(g) && tensor_is_contiguous(g) &&
                 tensor_covers_storage(g);
   return shared ? tensor_snapshot(g) : t_clone_format(g, FORMAT_CONTIGUOUS);
@@ -69,7 +69,7 @@ static Tensor *retained(Tensor *g) {
 
 bool retain_into(Tensor *t, Tensor *g) {
   Tensor *old = t->meta ? t->meta->grad : NULL;
-  return set_grad(t, old ? t_add(old, g) : retained(g));
+  return set_grad(t, old ? t_add(old, g) : separate_gradient(g));
 }
 
 /* `refs` is the number of references to g held by the caller and the pool; with no others g may be

@@ -67,7 +67,7 @@ typedef struct {
 /* Reads the host's arguments: the number of the answer, and words: the length of the vector (-1:
  * none); whether the inputs (first call) or outputs (second call) are a tuple; create_graph;
  * strict; vectorize; the number of outputs; then the outputs, the points and the vector. */
-static Plan asked(Call *c) {
+static Plan read_plan(Call *c) {
   enum { HEAD = 6 };
   Ints words = arg_ints(c, 1);
   const int64_t *head = words.v;
@@ -195,7 +195,7 @@ static void check_vector(const Plan *k, const Tensors *like) {
 
 /* Returns the arguments for the function. */
 void op_functional_points(Call *c) {
-  Plan k = asked(c);
+  Plan k = read_plan(c);
   record();
   for (int i = 0; k.answer->walks == GRADIENT && i < k.points.n && !failed(); i++)
     op_requires_grad_(k.points.v[i], true); /* gradients must reach dual tensors too */
@@ -220,7 +220,7 @@ static Tensors units(Tensors like) {
 
 /* Reshapes stacked gradients by x, one for each element of a tensor with sizes y, to a Jacobian;
  * NULL gives zeros. */
-static Tensor *shaped(Tensor *gradients, int n, const int64_t *y, const Tensor *x) {
+static Tensor *shape_jacobian(Tensor *gradients, int n, const int64_t *y, const Tensor *x) {
   int64_t sizes[2 * MAX_DIM];
   memcpy(sizes, y, (size_t)n * sizeof *sizes);
   memcpy(sizes + n, x->sizes, x->ndim * sizeof *sizes);
@@ -240,7 +240,7 @@ void op_functional_columns(Call *c) {
     for (int k = 0; k < inputs.n && !failed(); at += inputs.v[k++]->numel) {
       Tensor *piece = t_narrow(column, 0, at, inputs.v[k]->numel);
       piece = t_movedim(piece, (Ints){1, (int64_t[]){0}}, (Ints){1, (int64_t[]){-1}});
-      if (piece) *to++ = shaped(piece, column->ndim - 1, column->sizes + 1, inputs.v[k]);
+      if (piece) *to++ = shape_jacobian(piece, column->ndim - 1, column->sizes + 1, inputs.v[k]);
     }
   }
   if (!failed()) ret_tensors(c, table.n, table.v);
@@ -395,7 +395,7 @@ static void take_rows(Plan *k, const Tensors *found, int64_t at) {
   for (int i = 0; i < row.n && !failed(); i++) {
     Tensor *rows = found->v[i] && k->vectorize ? t_narrow(found->v[i], 0, at, y->numel)
                                                : found->v[i];
-    if (!failed()) row.v[i] = shaped(rows, y->ndim, y->sizes, k->points.v[i]);
+    if (!failed()) row.v[i] = shape_jacobian(rows, y->ndim, y->sizes, k->points.v[i]);
   }
   keep(k, &row);
   k->roots.n += row.n;
@@ -470,7 +470,7 @@ static void demand_one_number(const Plan *k) {
 /* The derivative of the outputs by the points, or the custom function that the host must run first
  * (op_backward_resume). */
 void op_functional_answer(Call *c) {
-  Plan given = asked(c);
+  Plan given = read_plan(c);
   record();
   demand(&given, OUTPUTS, &given.outputs, true, -1);
   demand_one_number(&given);

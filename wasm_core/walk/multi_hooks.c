@@ -71,7 +71,7 @@ int64_t several_share(int32_t hook) {
 }
 
 /* The number of these gradients that the running backward computes. */
-static int32_t expected(const Several *s) {
+static int32_t count_expected(const Several *s) {
   int32_t count = 0;
   for (int i = 0; i < s->n; i++) {
     const Node *n = s->on[i].leaf ? s->on[i].leaf->meta->accumulator : s->on[i].node;
@@ -90,7 +90,7 @@ static Round **round_of(Several *s) {
   Round *r = mem_alloc_zero(sizeof *r + (size_t)s->n * sizeof *r->grads);
   if (!r) return NULL;
   r->task = task;
-  r->left = s->any ? 1 : expected(s);
+  r->left = s->any ? 1 : count_expected(s);
   r->next = s->rounds;
   s->rounds = r;
   return failed() ? NULL : &s->rounds;

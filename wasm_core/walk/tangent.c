@@ -60,7 +60,7 @@ typedef struct {
   int64_t sizes[2 * MAX_DIM], strides[2 * MAX_DIM];
 } Whole;
 
-static Whole behind(const Tensor *value, int n, const Tensor *slice) {
+static Whole whole_geometry(const Tensor *value, int n, const Tensor *slice) {
   Whole w = {.ndim = n + slice->ndim};
   memcpy(w.sizes, value->sizes, (size_t)n * sizeof *w.sizes);
   memcpy(w.strides, value->strides, (size_t)n * sizeof *w.strides);
@@ -80,7 +80,7 @@ Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like) {
   if (bits) sizes[n] += sizes[n] % 2; /* for views that show parts as one number */
   z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(n + 1, sizes, dtype));
   if (!z) return NULL;
-  const Whole w = behind(z, n, t);
+  const Whole w = whole_geometry(z, n, t);
   z = tensor_alias(z, w.ndim, w.sizes, w.strides, t->offset);
   if (z) tensor_set_lazy(z, t->flags & FLAGS_LAZY);
   return batched(z, bits);
@@ -106,7 +106,7 @@ Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v) {
   if (n && !(lens & (LENS_REAL | LENS_COMPLEX)) &&
       !check_in_slice(value, n, v->ndim, v->sizes, v->strides, v->offset))
     return NULL;
-  Whole w = behind(whole, n, v);
+  Whole w = whole_geometry(whole, n, v);
   for (int i = 0; i < n; i++) w.strides[i] = lens_offset(w.strides[i], lens);
   return batched(t_as_strided(value, w.ndim, w.sizes, w.strides, v->offset), levels_of(tangent));
 }

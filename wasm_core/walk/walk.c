@@ -130,7 +130,9 @@ static void state_drop(State *s) {
 
 /* ------------------------------------------------------------ the ready heap */
 
-static bool before(const State *a, const State *b) { return a->node->sequence > b->node->sequence; }
+static bool is_before(const State *a, const State *b) {
+  return a->node->sequence > b->node->sequence;
+}
 
 __attribute__((noinline)) static bool heap_push(Task *task, State *s) {
   if (task->heap_n == task->heap_cap) {
@@ -143,7 +145,7 @@ __attribute__((noinline)) static bool heap_push(Task *task, State *s) {
     task->heap_cap = cap;
   }
   int32_t at = task->heap_n++;
-  for (; at > 0 && before(s, task->heap[(at - 1) / 2]); at = (at - 1) / 2)
+  for (; at > 0 && is_before(s, task->heap[(at - 1) / 2]); at = (at - 1) / 2)
     task->heap[at] = task->heap[(at - 1) / 2];
   task->heap[at] = s;
   return true;
@@ -155,8 +157,8 @@ __attribute__((noinline)) static State *heap_pop(Task *task) {
   for (;;) {
     int32_t child = 2 * at + 1;
     if (child >= task->heap_n) break;
-    if (child + 1 < task->heap_n && before(task->heap[child + 1], task->heap[child])) child++;
-    if (!before(task->heap[child], last)) break;
+    if (child + 1 < task->heap_n && is_before(task->heap[child + 1], task->heap[child])) child++;
+    if (!is_before(task->heap[child], last)) break;
     task->heap[at] = task->heap[child];
     at = child;
   }
@@ -215,7 +217,7 @@ static bool sole_owner(const Tensor *t) {
 }
 
 /* a + b for a buffer that owns a; in place if a has no other owner. */
-static Tensor *accumulated(Tensor *a, Tensor *b) {
+static Tensor *accumulate_into(Tensor *a, Tensor *b) {
   if (is_sparse(a) && !is_sparse(b)) return t_add(b, a);
   if (!grad_mode && !b->form && sole_owner(a) && a->dtype == b->dtype && tensor_same_shape(a, b) &&
       tensor_is_dense(a)) {
@@ -237,7 +239,7 @@ static bool deliver(State *s, int slot, Tensor *g) {
     s->grads[slot] = g;
     return true;
   }
-  Tensor *sum = accumulated(old, g);
+  Tensor *sum = accumulate_into(old, g);
   if (!sum) return false;
   if (sum != old) {
     tensor_retain(sum);
@@ -577,7 +579,7 @@ static bool next_row(Task *task) {
 
 /* The stacked gradients of an input, with zeros for walks that gave none; NULL if no walk gave
  * one. */
-static Tensor *stacked(const Task *task, int input) {
+static Tensor *stack_gradients(const Task *task, int input) {
   const Rows *r = task->rows;
   Tensor **v = scratch_array(r->n, sizeof *v), *any = NULL;
   for (int i = 0; v && i < r->n; i++)
@@ -738,7 +740,7 @@ bool task_creates_graph(const Task *task) { return task->create_graph; }
 int task_results(Task *task, Tensor **captured) {
   for (int i = 0; captured && i < task->n_captures; i++) {
     const Capture *c = &task->captures[i];
-    captured[i] = task->rows ? stacked(task, i) : c->value;
+    captured[i] = task->rows ? stack_gradients(task, i) : c->value;
     if (captured[i] && task->rows) continue;
     if (c->value) {
       tensor_retain(c->value);
