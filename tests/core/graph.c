@@ -151,11 +151,11 @@ static void forty_names_of_nodes_are_kept_apart(void) {
   Tensor *x = leaf(VECTOR(DT_F32, 1)), *y[40];
   for (int i = 0; i < 40; i++) {
     snprintf(names[i], sizeof names[i], "Another%dBackward0", i);
-    y[i] = renamed(t_neg(x), names[i]);
+    y[i] = rename_node(t_neg(x), names[i]);
   }
   for (int i = 0; i < 40; i++) CHECK_TEXT(y[i]->grad_fn->type->name, names[i]);
-  CHECK(renamed(t_neg(x), names[39])->grad_fn->type == y[39]->grad_fn->type);
-  CHECK(renamed_with(t_neg(x), names[39], "other")->grad_fn->type != y[39]->grad_fn->type);
+  CHECK(rename_node(t_neg(x), names[39])->grad_fn->type == y[39]->grad_fn->type);
+  CHECK(rename_node_with(t_neg(x), names[39], "other")->grad_fn->type != y[39]->grad_fn->type);
 }
 
 int main(void) {

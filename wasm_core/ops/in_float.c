@@ -119,7 +119,7 @@ static void end(InFloat *f) {
   f->n = 0;
 }
 
-Tensor *narrowed(InFloat *f, Tensor *y) {
+Tensor *narrow_result(InFloat *f, Tensor *y) {
   end(f);
   if (failed() || !y || y->dtype != DT_F32) return failed() ? NULL : y;
   Tensor *same = narrow_form(y);
@@ -129,5 +129,5 @@ Tensor *narrowed(InFloat *f, Tensor *y) {
 }
 
 void narrow_all(InFloat *f, int n, Tensor **out) {
-  for (int i = 0; i < n; i++) out[i] = narrowed(f, out[i]);
+  for (int i = 0; i < n; i++) out[i] = narrow_result(f, out[i]);
 }

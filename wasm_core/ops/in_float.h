@@ -43,7 +43,7 @@ bool in_float(InFloat *f, int n, Place *places);
 bool in_float_as(InFloat *f, Tensor **x, DType *dtype);
 bool in_float_mixed(InFloat *f, int n, Place *places);
 bool made_in_float(InFloat *f, DType *dtype);
-Tensor *narrowed(InFloat *f, Tensor *y);
+Tensor *narrow_result(InFloat *f, Tensor *y);
 void narrow_all(InFloat *f, int n, Tensor **out);
 /* in_float for gradients. */
 Tensor **gradients_in_float(int n, Tensor **g);
@@ -52,7 +52,7 @@ Tensor **gradients_in_float(int n, Tensor **g);
   InFloat float_;                                                          \
   if (__builtin_expect(EACH_ARGUMENT(IS_HALF, ELSE_IF, __VA_ARGS__), 0) && \
       WITH_PLACES(p_, in_float(&float_, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__))
-#define IN_FLOAT(call, ...) IN_FLOAT_BEGIN(__VA_ARGS__) return narrowed(&float_, call)
+#define IN_FLOAT(call, ...) IN_FLOAT_BEGIN(__VA_ARGS__) return narrow_result(&float_, call)
 /* For a function that fills n results. */
 #define IN_FLOAT_OUT(n, out, call, ...) \
   IN_FLOAT_BEGIN(__VA_ARGS__) {         \
@@ -65,7 +65,8 @@ Tensor **gradients_in_float(int n, Tensor **g);
   InFloat float_;                        \
   if (__builtin_expect(IS_HALF(x), 0) && \
       WITH_PLACES(p_, in_float_mixed(&float_, N_ARGUMENTS(x, __VA_ARGS__), p_), x, __VA_ARGS__))
-#define IN_FLOAT_MIXED(call, ...) IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) return narrowed(&float_, call)
+#define IN_FLOAT_MIXED(call, ...) \
+  IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) return narrow_result(&float_, call)
 #define IN_FLOAT_MIXED_OUT(n, out, call, ...) \
   IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) {         \
     call;                                     \
@@ -76,7 +77,7 @@ Tensor **gradients_in_float(int n, Tensor **g);
 #define MADE_IN_FLOAT(dtype, call)                                                   \
   InFloat float_;                                                                    \
   if (__builtin_expect(dtype_is_half(dtype), 0) && made_in_float(&float_, &(dtype))) \
-  return narrowed(&float_, call)
+  return narrow_result(&float_, call)
 /* For a function of x with a dtype for the result, to which x is cast first. */
 #define IN_FLOAT_AS(dtype, call, x)                                                            \
   InFloat float_;                                                                              \
@@ -86,7 +87,7 @@ Tensor **gradients_in_float(int n, Tensor **g);
     DType dtype_ = (dtype);                                                                    \
     bool begun_ = in_float_as(&float_, &x_, &dtype_);                                          \
     (x) = x_, (dtype) = dtype_;                                                                \
-    if (begun_) return narrowed(&float_, call);                                                \
+    if (begun_) return narrow_result(&float_, call);                                           \
   }
 
 #endif

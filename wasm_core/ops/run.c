@@ -134,7 +134,7 @@ void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(c, self, r)) return;
   Node *n = r == self ? NULL : r->grad_fn;
   const NodeType *refuses = n ? overwriting(n) : NULL;
-  if (n && n->type->in_place) renamed(r, n->type->in_place);
+  if (n && n->type->in_place) rename_node(r, n->type->in_place);
   Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
   bool kept = r == self || row_has(c->row, UNRECORDED), forward = forward_on;
   forward_on = false;

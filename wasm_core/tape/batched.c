@@ -4,7 +4,7 @@
 #include "ground/status.h"
 #include "ground/text.h"
 
-Tensor *batched(Tensor *value, uint32_t bits) {
+Tensor *batched_tensor(Tensor *value, uint32_t bits) {
   int n = level_count(bits);
   if (failed() || !value || !bits) return value;
   Tensor *t = tensor_alias(value, value->ndim - n, value->sizes + n, value->strides + n,

@@ -22,7 +22,7 @@ static inline uint32_t levels_of(const Tensor *t) {
 static inline Tensor *all_slices(Tensor *t) { return levels_of(t) ? t->meta->value : t; }
 
 /* A tensor that stands for the slices of a value at these levels; the value itself for none. */
-Tensor *batched(Tensor *value, uint32_t bits);
+Tensor *batched_tensor(Tensor *value, uint32_t bits);
 
 /* Whether a view of each slice of a value with n batch dimensions, taken as as_strided does, stays
  * in its slice. PyTorch's error if it does not. */

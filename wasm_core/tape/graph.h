@@ -262,9 +262,9 @@ Tensor *set_history_at(Tensor *y, Node *n, int output_nr);
 void set_histories(Tensor **y, Node *n, int count); /* for all outputs; sets NULL after a failure */
 /* Renames y's node for another form of the op: PyTorch numbers the nodes of in-place and scalar
  * forms separately. `name` is static. */
-Tensor *renamed(Tensor *y, const char *name);
+Tensor *rename_node(Tensor *y, const char *name);
 /* also renames the saved values */
-Tensor *renamed_with(Tensor *y, const char *name, const char *fields);
+Tensor *rename_node_with(Tensor *y, const char *name, const char *fields);
 /* Declares node_NAME, the type for an op that PyTorch records without a derivative. */
 #define NO_DERIVATIVE(name)                                                 \
   static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {             \

@@ -230,13 +230,13 @@ static const NodeType *renamed_type(const NodeType *of, const char *name, const 
   return &r->type;
 }
 
-Tensor *renamed_with(Tensor *y, const char *name, const char *fields) {
+Tensor *rename_node_with(Tensor *y, const char *name, const char *fields) {
   Node *n = y ? y->grad_fn : NULL;
   if (n) n->type = renamed_type(n->type, name, fields ? fields : n->type->fields);
   return y;
 }
 
-Tensor *renamed(Tensor *y, const char *name) { return renamed_with(y, name, NULL); }
+Tensor *rename_node(Tensor *y, const char *name) { return rename_node_with(y, name, NULL); }
 
 /* ------------------------------------------------------------ hooks */
 

@@ -22,8 +22,8 @@ Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
   uint32_t bits = levels_of(t);
   int n = level_count(bits);
   if (blocked(t)) return NULL;
-  Tensor *made = batched(move_dim(bits ? t->meta->value : t, n + (int)dim, n),
-                         bits | bit_of(level));
+  Tensor *made = batched_tensor(move_dim(bits ? t->meta->value : t, n + (int)dim, n),
+                                bits | bit_of(level));
   if (made) made->meta->batch_dim = (uint8_t)dim;
   return made;
 }
@@ -38,12 +38,12 @@ Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
   Tensor *v = bits ? t->meta->value : t;
   int rest = level_count(bits & ~bit);
   if (bits & bit)
-    return batched(move_dim(v, level_count(bits & (bit - 1)), rest + (int)dim), bits & ~bit);
+    return batched_tensor(move_dim(v, level_count(bits & (bit - 1)), rest + (int)dim), bits & ~bit);
   int64_t sizes[MAX_DIM];
   v = t_unsqueeze(v, rest + dim);
   for (int i = 0; v && i < v->ndim; i++) sizes[i] = -1;
   sizes[rest + dim] = size;
-  return v ? batched(t_expand(v, v->ndim, sizes), bits) : NULL;
+  return v ? batched_tensor(t_expand(v, v->ndim, sizes), bits) : NULL;
 }
 
 /* ------------------------------------------------------------ tensors among the arguments */
@@ -91,7 +91,7 @@ Tensor *vmap_dual(Tensor *t) {
   Tensor *value = t_clone(slices_at(t, bits, slices->sizes));
   forward_on = true;
   forward_set(value, slices);
-  return batched(value, bits);
+  return batched_tensor(value, bits);
 }
 
 bool vmap_item_error(void) {

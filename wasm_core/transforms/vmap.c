@@ -96,7 +96,7 @@ static Tensor *result_at(Tensor *value, uint32_t bits) {
   if (value && levels_of(forward_tangent(value)))
     return fail(ERR_NOT_IMPLEMENTED, "vmap: the batched result of an op cannot have a tangent that "
                                      "is batched once more");
-  return batched(value, bits);
+  return batched_tensor(value, bits);
 }
 
 /* Values become batched; that of an argument becomes the argument again. */

@@ -188,7 +188,7 @@ static bool records(const Node *n) {
 static Tensor *owned_tangent(Tensor *y, const Tangents *t) {
   bool known_elsewhere = y->storage->refs > 1;
   for (int i = 0; i < t->n; i++) known_elsewhere = known_elsewhere || y == t->at[i];
-  return known_elsewhere ? frozen(y) : y;
+  return known_elsewhere ? frozen_copy(y) : y;
 }
 
 /* A derivative that there is not, in PyTorch's words for tangents. */
@@ -452,7 +452,7 @@ static Tensor *batched_product(Node *n, int output_nr, Tensor *y, uint32_t level
   bool once = at_once(n, y);
   Tensor *jt = once ? all_at_once(n, output_nr, y, &s) : one_by_one(n, output_nr, y, &s);
   if (jt && once && jt->storage->refs > 1) jt = t_clone(jt);
-  return batched(jt, levels);
+  return batched_tensor(jt, levels);
 }
 
 /* NULL: zero. */
@@ -610,7 +610,7 @@ static void share(Tensor *from, Tensor *to) {
   Modes was = suspend_modes();
   bool recorded = recording;
   grad_mode = recording = true;
-  Tensor *kept = frozen(tangent_cast(t, (DType)to->dtype)); /* which may stand in for from, */
+  Tensor *kept = frozen_copy(tangent_cast(t, (DType)to->dtype)); /* which may stand in for from, */
   Dual *d = kept ? dual_new(to) : NULL;
   if (d && tensor_same_shape(kept, to)) put_tangent(to, kept);
   else if (d) keep_tangent(d, kept); /* or be it in another shape */

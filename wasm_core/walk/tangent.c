@@ -38,7 +38,7 @@ Tensor *batched_as(Tensor *t, Tensor *like) {
   int64_t sizes[MAX_LEVELS];
   if (!t || bits == levels_of(t)) return t;
   sizes_at(bits, 2, (Tensor *[]){t, like}, sizes);
-  return batched(t_clone(slices_at(t, bits, sizes)), bits);
+  return batched_tensor(t_clone(slices_at(t, bits, sizes)), bits);
 }
 
 /* ------------------------------------------------------------ layouts */
@@ -83,7 +83,7 @@ Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like) {
   const Whole w = whole_geometry(z, n, t);
   z = tensor_alias(z, w.ndim, w.sizes, w.strides, t->offset);
   if (z) tensor_set_lazy(z, t->flags & FLAGS_LAZY);
-  return batched(z, bits);
+  return batched_tensor(z, bits);
 }
 
 Tensor *laid_out_as(Tensor *t, Tensor *tangent) {
@@ -108,7 +108,8 @@ Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v) {
     return NULL;
   Whole w = whole_geometry(whole, n, v);
   for (int i = 0; i < n; i++) w.strides[i] = lens_offset(w.strides[i], lens);
-  return batched(t_as_strided(value, w.ndim, w.sizes, w.strides, v->offset), levels_of(tangent));
+  return batched_tensor(t_as_strided(value, w.ndim, w.sizes, w.strides, v->offset),
+                        levels_of(tangent));
 }
 
 /* ------------------------------------------------------------ copies */
@@ -116,17 +117,17 @@ Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v) {
 GRAD(AliasBackward0, "")
 { gi[0] = g[0]; }
 
-Tensor *frozen(Tensor *t) {
+Tensor *frozen_copy(Tensor *t) {
   if (!t || failed()) return NULL;
   if (by_ops && t->form & FORM_HOSTED) return t_clone(t);
   Tensor *value = all_slices(t);
   Node *n = node_new(&AliasBackward0, 0, 0, value, NULL);
-  return batched(set_history(tensor_snapshot(value), n), levels_of(t));
+  return batched_tensor(set_history(tensor_snapshot(value), n), levels_of(t));
 }
 
 Tensor *tangent_cast(Tensor *tangent, DType dtype) {
   if (!tangent || tangent->dtype == (int)dtype) return tangent;
-  return batched(t_to(all_slices(tangent), dtype), levels_of(tangent));
+  return batched_tensor(t_to(all_slices(tangent), dtype), levels_of(tangent));
 }
 
 Tensor *tangent_write(Tensor *to, Tensor *from) {

@@ -22,7 +22,7 @@ Tensor *laid_out_as(Tensor *t, Tensor *tangent);
 Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v);
 /* The present values of t, with its history: a clone that costs no bytes. The host clones its own
  * tensor. */
-Tensor *frozen(Tensor *t);
+Tensor *frozen_copy(Tensor *t);
 Tensor *tangent_cast(Tensor *tangent, DType dtype);
 /* Copies `from`, or zeros for NULL, into a tangent with all of its levels. Returns `to`. */
 Tensor *tangent_write(Tensor *to, Tensor *from);

@@ -34,7 +34,7 @@ Tensor *columns(Tensor *x, DType d) {
   return y && tensor_copy_data(y, x) ? y : NULL;
 }
 
-Tensor *flipped(Tensor *x) {
+Tensor *transposed_alias(Tensor *x) {
   if (blocked(x)) return NULL;
   Tensor *y = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
   if (!y) return NULL;
@@ -46,8 +46,8 @@ Tensor *flipped(Tensor *x) {
   return y;
 }
 
-Tensor *adjoined(Tensor *x) {
-  Tensor *y = flipped(x);
+Tensor *adjoint_alias(Tensor *x) {
+  Tensor *y = transposed_alias(x);
   if (y && dtype_is_complex((DType)y->dtype))
     tensor_set_lazy(y, (y->flags & FLAGS_LAZY) ^ FLAG_CONJ);
   return y;

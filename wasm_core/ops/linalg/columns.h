@@ -41,9 +41,9 @@ Tensor *identity_columns(const Tensor *like, int64_t n, DType d);
 /* A vector of n numbers for each matrix of `like`; n == -1: one number. */
 Tensor *empty_vectors(const Tensor *like, int64_t n, DType d);
 Tensor *columns(Tensor *x, DType d); /* a copy */
-/* The transposed matrices, without history; `adjoined` conjugates them too. */
-Tensor *flipped(Tensor *x);
-Tensor *adjoined(Tensor *x);
+/* The transposed matrices, without history; `adjoint_alias` conjugates them too. */
+Tensor *transposed_alias(Tensor *x);
+Tensor *adjoint_alias(Tensor *x);
 
 /* PyTorch's errors. */
 bool check_matrix(const Tensor *x, const char *op, const char *name);

@@ -162,16 +162,16 @@ static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bo
 Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint) {
   OP_ENTERED(t_linalg_lu_solve, "linalg_lu_solve", lu, pivots, b, left, adjoint);
   if (blocked(lu, pivots, b) || !check_lu_solve(lu, pivots, b, left)) return NULL;
-  Tensor *p = t_lu_permutation(lu, pivots), *x = left ? b : turned_adjoint(b);
+  Tensor *p = t_lu_permutation(lu, pivots), *x = left ? b : matrix_adjoint(b);
   if (left != adjoint) {
-    x = t_solve_triangular(lu, t_matmul(turned(p), x), false, true, true);
+    x = t_solve_triangular(lu, t_matmul(matrix_transpose(p), x), false, true, true);
     x = t_solve_triangular(lu, x, true, true, false);
   } else {
-    Tensor *other = turned_adjoint(lu);
+    Tensor *other = matrix_adjoint(lu);
     x = t_solve_triangular(other, x, false, true, false);
     x = t_matmul(p, t_solve_triangular(other, x, true, true, true));
   }
-  return left ? x : turned_adjoint(x);
+  return left ? x : matrix_adjoint(x);
 }
 
 Tensor *t_lu_solve(Tensor *b, Tensor *lu, Tensor *pivots) {

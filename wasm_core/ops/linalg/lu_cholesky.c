@@ -210,8 +210,8 @@ Tensor *t_inverse(Tensor *a) {
 /* det, its sign and log |det| of each matrix; the node saves the factors in two slots. */
 static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
   /* Like PyTorch, transposes a contiguous real A: this decides which product rounds to zero. */
-  Factors f = factor(tensor_is_contiguous(a) && !dtype_is_complex((DType)a->dtype) ? flipped(a)
-                                                                                   : a);
+  Factors f = factor(
+      tensor_is_contiguous(a) && !dtype_is_complex((DType)a->dtype) ? transposed_alias(a) : a);
   save_factors(node, slot, f, (DType)a->dtype);
   DType d = (DType)a->dtype, wide = wide_type(d), real = dtype_real(d);
   for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, i == 2 ? DT_F64 : wide);
@@ -451,11 +451,11 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
     if (vector) b = t_unsqueeze(b, -1);
     if (b && check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") &&
         broadcast_pair(&a, &b)) {
-      f = factor(left ? a : flipped(a));
+      f = factor(left ? a : transposed_alias(a));
       save_factors(n, 2, f, (DType)a->dtype);
-      x = solve_factored(f, columns(left ? b : flipped(b), wide_type((DType)a->dtype)),
+      x = solve_factored(f, columns(left ? b : transposed_alias(b), wide_type((DType)a->dtype)),
                          (DType)a->dtype);
-      if (!left) x = flipped(x);
+      if (!left) x = transposed_alias(x);
       if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
     }
   }
@@ -511,9 +511,9 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   Tensor *x = NULL;
   if (broadcast_pair(&a, &b)) {
     DType wide = wide_type((DType)a->dtype);
-    x = substitute(columns(left ? a : flipped(a), wide), columns(left ? b : flipped(b), wide),
-                   upper == left, unitriangular);
-    x = columns(left ? x : flipped(x), (DType)a->dtype);
+    x = substitute(columns(left ? a : transposed_alias(a), wide),
+                   columns(left ? b : transposed_alias(b), wide), upper == left, unitriangular);
+    x = columns(left ? x : transposed_alias(x), (DType)a->dtype);
   }
   x = set_history(x, n);
   if (x) save_output(n, 1, x);
@@ -557,9 +557,9 @@ static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op
   Node *n = node_new(type, 1, 1, a, NULL);
   num_i(n, 0, upper);
   /* if upper, factors conj(A) = U^T conj(U), and L is U^T */
-  Tensor *l = columns(upper ? flipped(a) : a, wide_type((DType)a->dtype));
+  Tensor *l = columns(upper ? transposed_alias(a) : a, wide_type((DType)a->dtype));
   out[1] = factor_positive(l);
-  out[0] = set_history(columns(upper ? flipped(l) : l, (DType)a->dtype), n);
+  out[0] = set_history(columns(upper ? transposed_alias(l) : l, (DType)a->dtype), n);
   if (out[0]) save_output(n, 0, out[0]);
   if (op) check_info(out[1], op, not_positive);
 }
@@ -627,7 +627,7 @@ Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
   Tensor *x = NULL;
   if (broadcast_pair(&factor, &b)) {
     DType wide = wide_type((DType)b->dtype);
-    Tensor *other = adjoined(factor), *lower = upper ? other : factor;
+    Tensor *other = adjoint_alias(factor), *lower = upper ? other : factor;
     x = substitute(columns(lower, wide), columns(b, wide), false, false);
     x = columns(substitute(columns(upper ? factor : other, wide), x, true, false), (DType)b->dtype);
   }

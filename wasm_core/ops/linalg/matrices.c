@@ -266,7 +266,7 @@ static Tensor *apply_reflections(Tensor *vectors, Tensor *tau, Tensor *y, bool t
     Tensor *v = cols_of(vectors) == 1 ? vectors : t_slice(vectors, last, k, k + 1, 1);
     Tensor *weight = t_unsqueeze(t_unsqueeze(t_select(tau, tau->ndim - 1, k), -1), -1);
     if (transpose) weight = t_conj(weight);
-    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(turned_adjoint(v), y))));
+    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(matrix_adjoint(v), y))));
   }
   return y;
 }
@@ -330,7 +330,7 @@ Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
   if (!tau->numel) return t_clone(y);
   Tensor *vectors = reflecting(a);
   if (left) return apply_reflections(vectors, tau, y, transpose);
-  return turned_adjoint(apply_reflections(vectors, tau, turned_adjoint(y), !transpose));
+  return matrix_adjoint(apply_reflections(vectors, tau, matrix_adjoint(y), !transpose));
 }
 
 /* ------------------------------------------------------------ powers of numbers */
@@ -429,7 +429,7 @@ void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A")) return;
   if (vectors) {
     t_linalg_svd(a, !some, NULL, out);
-    out[2] = turned_adjoint(out[2]);
+    out[2] = matrix_adjoint(out[2]);
   } else {
     out[0] = zero_vectors(a, rows_of(a));
     out[1] = t_svdvals(a, NULL);
@@ -466,7 +466,7 @@ void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool u
       "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
       "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).");
   if (!check_triangular_solve(b, a)) return;
-  Tensor *x = t_solve_triangular(transpose ? turned(a) : a, b, upper != transpose, true,
+  Tensor *x = t_solve_triangular(transpose ? matrix_transpose(a) : a, b, upper != transpose, true,
                                  unitriangular);
   if (blocked(x)) return;
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
@@ -517,7 +517,7 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
   if (!failed() && m) a = t_sub(a, m);
   if (blocked(a) || !check_rows(a)) return;
   bool wide = rows_of(a) < cols_of(a);
-  if (wide) a = turned_adjoint(a);
+  if (wide) a = matrix_adjoint(a);
   if (blocked(a)) return;
   Ints drawn = {2, (const int64_t[]){cols_of(a), q}};
   int32_t mark = pool_mark();
@@ -525,14 +525,14 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
   Tensor *directions = random_normal(t_empty(drawn, d, "contiguous_format"), 0, 1, 0);
   Tensor *basis = alone(mark, basis_of(t_matmul(a, directions)));
   for (int64_t k = 0; k < niter && !failed(); k++) {
-    basis = alone(mark, basis_of(t_matmul(turned_adjoint(a), basis)));
+    basis = alone(mark, basis_of(t_matmul(matrix_adjoint(a), basis)));
     basis = alone(mark, basis_of(t_matmul(a, basis)));
   }
   Tensor *usv[3];
-  t_linalg_svd(t_matmul(turned_adjoint(basis), a), false, NULL, usv);
+  t_linalg_svd(t_matmul(matrix_adjoint(basis), a), false, NULL, usv);
   out[wide ? 2 : 0] = t_matmul(basis, usv[0]);
   out[1] = usv[1];
-  out[wide ? 0 : 2] = turned_adjoint(usv[2]);
+  out[wide ? 0 : 2] = matrix_adjoint(usv[2]);
 }
 
 /* svd_lowrank of the rows minus their mean; q NULL: up to 6. */

@@ -214,7 +214,7 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
   int64_t m = rows_of(a), n = cols_of(a);
   if (m < n) {
     Tensor *turned[3] = {NULL, NULL, NULL};
-    svd_values(adjoined(a), full, turned);
+    svd_values(adjoint_alias(a), full, turned);
     for (int i = 0; i < 3; i++) out[i] = turned[2 - i];
     return;
   }
@@ -251,7 +251,7 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   if (!failed()) {
     out[0] = columns(out[0], d);
     out[1] = t_to(out[1], dtype_real(d));
-    out[2] = columns(adjoined(out[2]), d);
+    out[2] = columns(adjoint_alias(out[2]), d);
   }
   finish(n, 3, out);
 }
@@ -473,8 +473,9 @@ Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   }
   Node *n = node_new(&LinalgPinvBackward0, 2, 0, a, NULL);
   save(n, 0, a);
-  Tensor *y = WITHOUT_GRAD(a->numel == 0 ? tensor_zeros(a->ndim, flipped(a)->sizes, (DType)a->dtype)
-                                         : pinv_values(whole(a, hermitian), atol, rtol));
+  Tensor *y = WITHOUT_GRAD(a->numel == 0
+                               ? tensor_zeros(a->ndim, transposed_alias(a)->sizes, (DType)a->dtype)
+                               : pinv_values(whole(a, hermitian), atol, rtol));
   y = set_history(y, n);
   if (y) save_output(n, 1, y);
   return y;

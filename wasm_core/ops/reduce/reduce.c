@@ -334,7 +334,7 @@ Tensor *parts_of(Tensor *x) {
   return v;
 }
 
-Tensor *of_parts(Tensor *y) {
+Tensor *complex_of_parts(Tensor *y) {
   int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
   if (blocked(y)) return NULL;
   int n = y->ndim - 1;

@@ -60,7 +60,7 @@ Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
 /* The parts of x's complex numbers in a last dimension, unrecorded; and the inverse, in place, for
  * fresh contiguous parts. So a sum of complex numbers is a sum of real ones. */
 Tensor *parts_of(Tensor *x);
-Tensor *of_parts(Tensor *y);
+Tensor *complex_of_parts(Tensor *y);
 /* Drops the masked dims (all of size 1) from a fresh tensor. */
 Tensor *drop_dims(Tensor *y, DimMask mask);
 /* The elements folded into each result. */

@@ -23,7 +23,7 @@ static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tenso
     if (!moments(parts_of(x), mask, correction, false, out)) return false;
     WITHOUT_GRAD_BLOCK out[0] = t_sum(out[0], ONE_DIM(-1), false, DT_NONE);
     if (root && out[0]) WITHOUT_GRAD_BLOCK out[0] = t_sqrt(out[0]);
-    out[1] = of_parts(out[1]);
+    out[1] = complex_of_parts(out[1]);
     return out[0] && out[1];
   }
   double count = (double)fold_count(x, mask), freedom = count > 0 ? count - correction : 0;

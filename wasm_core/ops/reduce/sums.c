@@ -17,7 +17,7 @@ static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, Dim
     x = cast_plain(x, dtype);
   if (blocked(x)) return NULL;
   bool by_parts = folds == sum_folds && dtype_is_complex((DType)x->dtype);
-  Tensor *y = by_parts ? of_parts(fold(folds, rest, parts_of(x), mask, NULL, NULL))
+  Tensor *y = by_parts ? complex_of_parts(fold(folds, rest, parts_of(x), mask, NULL, NULL))
                        : cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
   return keepdim ? y : drop_dims(y, mask);
 }

@@ -282,8 +282,8 @@ Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
                 "norm_sparse currently only supports full reductions, so 'dim' must either be "
                 "empty or contain all dimensions of the input");
   x = t_coalesce(x);
-  return renamed(x ? t_vector_norm(t_sparse_values(x), p, ALL_DIMS, false, dtype) : NULL,
-                 "NormBackward0");
+  return rename_node(x ? t_vector_norm(t_sparse_values(x), p, ALL_DIMS, false, dtype) : NULL,
+                     "NormBackward0");
 }
 
 /* Whether any of the values is not zero. */
@@ -607,7 +607,7 @@ static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
   if (!each) return NULL;
   Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, (DType)each->dtype);
   y = t_scatter_reduce(y, 0, expand_to(t_unsqueeze(rows, 1), each), each, fold, false);
-  return renamed(y, "SparseMmReduceImplBackward0");
+  return rename_node(y, "SparseMmReduceImplBackward0");
 }
 
 /* torch.sparse.mm */
@@ -724,5 +724,5 @@ Tensor *t_sparse_softmax(Tensor *x, int64_t dim, bool logarithm, DType dtype) {
     return no_kernel(logarithm ? "log_softmax" : "softmax", (DType)x->dtype);
   x = t_coalesce(x);
   Tensor *y = x ? t_with_values(x, softmax_values(x, dim, logarithm)) : NULL;
-  return renamed(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");
+  return rename_node(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");
 }

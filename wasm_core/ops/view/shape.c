@@ -623,7 +623,7 @@ enum { N_RENAMES = sizeof renames / sizeof *renames };
 static void rename_inplace(Tensor *v) {
   for (int i = 0; i < N_RENAMES; i++)
     if (strcmp(v->grad_fn->type->name, renames[i].from) == 0) {
-      renamed(v, renames[i].to);
+      rename_node(v, renames[i].to);
       return;
     }
 }

@@ -25,8 +25,8 @@ static void set_apart(Tensor *t) {
   version_release(t->version);
   t->version = NULL;
   if (t->grad_fn)
-    renamed(t, strstr(t->grad_fn->type->name, "With") ? "UnsafeSplitWithSizesBackward0"
-                                                      : "UnsafeSplitBackward0");
+    rename_node(t, strstr(t->grad_fn->type->name, "With") ? "UnsafeSplitWithSizesBackward0"
+                                                          : "UnsafeSplitBackward0");
   tensor_release(base);
 }
 
