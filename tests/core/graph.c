@@ -50,7 +50,7 @@ static void what_is_saved_is_the_value_of_that_moment(void) {
 static void saving_copies_nothing(void) {
   Tensor *a = leaf(VECTOR(DT_F64, 1, 2)), *b = VECTOR(DT_F64, 3, 4);
   Tensor *y = t_mul(a, b);
-  CHECK(tensor_same_memory(saved(y->grad_fn, 1), b));
+  CHECK(tensor_same_memory(saved_tensor(y->grad_fn, 1), b));
 }
 
 static void check_mode_reports_the_write(void) {

@@ -108,7 +108,7 @@ enum {
 
 /* Declares a node type and opens its gradient function. GRAD_EACH: element-wise. GRAD_PARTS:
  * element-wise but not analytic. GRAD_SPARSE: takes sparse gradients.
- *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... } */
+ *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved_tensor(n, 1)); ... } */
 #define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, 0, NULL)
 #define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_EACH, NULL)
 #define GRAD_PARTS(NAME, FIELDS) GRAD_OF(NAME, FIELDS, NODE_EACH | NODE_PARTS, NULL)
@@ -121,7 +121,7 @@ enum {
                           __attribute__((unused)) Tensor **gi)
 /* Declares a node type whose tangent is not the transpose of its gradient, because the gradient
  * omits a term or masks NaNs. TANGENT opens the function of the tangent:
- *     TANGENT(PutBackward0) { return t_put(t[0], saved(n, 0), t[1], n->numbers[0].i); } */
+ *     TANGENT(PutBackward0) { return t_put(t[0], saved_tensor(n, 0), t[1], n->numbers[0].i); } */
 #define GRAD_AND_TANGENT(NAME, FIELDS) \
   static TangentFn tangent_##NAME;     \
   GRAD_WITH(NAME, FIELDS, 0, NULL, tangent_##NAME)
@@ -250,9 +250,9 @@ void save(Node *n, int slot, Tensor *t);        /* an input (n may be NULL, t ma
 void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history */
 /* NULL if none was saved; fails if it was freed, or written to in "check" mode. Returns a complex
  * tensor conjugated, so that the formula for real numbers also holds for analytic functions. */
-Tensor *saved(Node *n, int slot);
+Tensor *saved_tensor(Node *n, int slot);
 Tensor *saved_plain(Node *n, int slot); /* not conjugated, for functions that are not analytic */
-extern Tensor *(*conjugate)(Tensor *t); /* t_conj, used by saved */
+extern Tensor *(*conjugate)(Tensor *t); /* t_conj, used by saved_tensor */
 /* Stores the dtype and sizes of output k; `defined`: gradients for it are checked. */
 bool node_describe(Node *n, int k, const Tensor *y, bool defined);
 /* Gives y the node as its history; consumes the node's reference; both may be NULL. */

@@ -535,7 +535,7 @@ INLINE Tensor *wide_form(const Node *n, int slot, Tensor *v) {
 
 Tensor *saved_plain(Node *n, int slot) { return wide_form(n, slot, as_kept(n, slot)); }
 
-Tensor *saved(Node *n, int slot) {
+Tensor *saved_tensor(Node *n, int slot) {
   Tensor *v = wide_form(n, slot, as_kept(n, slot));
   return v && dtype_is_complex((DType)v->dtype) ? conjugate(v) : v;
 }

@@ -4,8 +4,8 @@
  * The gradient of a complex input is PyTorch's: for a real loss L it is dL/d(re) + i dL/d(im),
  * twice the conjugate Wirtinger derivative. For an analytic function this is the incoming gradient
  * times the conjugate of the derivative: such functions have the formulas of real numbers, and
- * `saved` gives them conjugated values (tape/saved.c). Functions that are not analytic are here and
- * in the decompositions of linalg, and read with saved_plain. */
+ * `saved_tensor` gives them conjugated values (tape/saved.c). Functions that are not analytic are
+ * here and in the decompositions of linalg, and read with saved_plain. */
 #include <string.h>
 
 #include "complex_rows.h"
@@ -352,7 +352,8 @@ Tensor *t_complex(Tensor *real, Tensor *imag) {
 /* y = r (cos t + i sin t):  r' = Re(conj(g) (cos t + i sin t)),  t' = Re(conj(g) i y). The node
  * saves y only to show it: PyTorch's formula uses y, and takes r for positive. */
 GRAD_PARTS(PolarBackward0, "- - result") {
-  Tensor *r = saved(n, 0), *t = saved(n, 1), *c = t_mul(g[0], t_complex(t_cos(t), t_neg(t_sin(t))));
+  Tensor *r = saved_tensor(n, 0), *t = saved_tensor(n, 1),
+         *c = t_mul(g[0], t_complex(t_cos(t), t_neg(t_sin(t))));
   if (needs(n, 0)) gi[0] = t_real(c);
   if (needs(n, 1)) gi[1] = t_mul(r, t_imag(c));
 }

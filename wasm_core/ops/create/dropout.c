@@ -126,7 +126,7 @@ Tensor *t_dropout3d(Tensor *x, double p, bool training) {
 GRAD(NativeDropoutBackward0, "result1 | p:float -:int")
 {
   double p = n->numbers[1].i ? n->numbers[0].f : 0;
-  if (g[0]) gi[0] = t_mul_f(t_mul(g[0], saved(n, 0)), p == 1 ? 0 : 1 / (1 - p));
+  if (g[0]) gi[0] = t_mul_f(t_mul(g[0], saved_tensor(n, 0)), p == 1 ? 0 : 1 / (1 - p));
 }
 
 /* The result and the mask; training NULL counts as true. */

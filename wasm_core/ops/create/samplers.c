@@ -208,7 +208,7 @@ static double next_gamma(Rng *r, double concentration, bool f32) {
 }
 
 GRAD(StandardGammaBackward0, "self result")
-{ gi[0] = t_mul(g[0], t_standard_gamma_grad(saved(n, 0), saved(n, 1))); }
+{ gi[0] = t_mul(g[0], t_standard_gamma_grad(saved_tensor(n, 0), saved_tensor(n, 1))); }
 
 /* Results are at least the least normal number; a NaN becomes that. */
 Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {

@@ -71,7 +71,7 @@ Tensor *t_tanhshrink(Tensor *x) {
 /* x' = g where x > 0, r g elsewhere: r is noise in training, else the mean of its bounds. */
 GRAD_OF(RreluWithNoiseBackward0, "self noise | lower:float upper:float training:bool", false,
         "RreluWithNoiseBackward1") {
-  Tensor *x = saved(n, 0), *noise = saved(n, 1);
+  Tensor *x = saved_tensor(n, 0), *noise = saved_tensor(n, 1);
   double slope = (n->numbers[0].f + n->numbers[1].f) / 2;
   gi[0] = n->numbers[2].i ? t_mul(g[0], noise)
                           : t_where(t_gt(x, tensor_wrapped_f(0)), g[0], t_mul_f(g[0], slope));
@@ -147,7 +147,7 @@ Tensor *t_prelu(Tensor *x, Tensor *w) {
 /* y = a s(b), x = [a, b] along dim, s the sigmoid:  a' = g s(b),  b' = g a s(b) (1 - s(b)). */
 GRAD(GluBackward0, "self | dim:int")
 {
-  Tensor *x = saved(n, 0);
+  Tensor *x = saved_tensor(n, 0);
   int64_t dim = n->numbers[0].i, half = x ? x->sizes[dim] / 2 : 0;
   Tensor *a = t_narrow(x, dim, 0, half), *s = t_sigmoid(t_narrow(x, dim, half, half));
   Tensor *da = t_mul(g[0], s);

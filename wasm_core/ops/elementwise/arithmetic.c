@@ -296,7 +296,7 @@ Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
 static void modulo_vjp(Node *n, Tensor *g, Tensor **gi, const char *mode) {
   if (needs(n, 0)) gi[0] = g;
   if (n->n_edges > 1 && needs(n, 1))
-    gi[1] = t_neg(t_mul(g, t_div_mode(saved(n, 0), saved(n, 1), mode)));
+    gi[1] = t_neg(t_mul(g, t_div_mode(saved_tensor(n, 0), saved_tensor(n, 1), mode)));
 }
 GRAD(FmodBackward0, "")
 { modulo_vjp(n, g[0], gi, "trunc"); }
@@ -386,13 +386,13 @@ GRAD_EACH(PowBackward0, "self | exponent:scalar")
 {
   double k = n->numbers[0].f;
   gi[0] = k == 0 ? t_zeros_like(g[0])
-                 : t_mul(g[0], t_mul_f(t_pow(saved(n, 0), tensor_wrapped_f(k - 1)), k));
+                 : t_mul(g[0], t_mul_f(t_pow(saved_tensor(n, 0), tensor_wrapped_f(k - 1)), k));
 }
 
 /* The base, conjugated like saved values. A negative real base must lie on the same side of the
  * logarithm's cut. */
 static Tensor *saved_base(Node *n, const Tensor *g) {
-  Tensor *a = saved(n, 0);
+  Tensor *a = saved_tensor(n, 0);
   if (!a || !g || is_wrapped(a) || !dtype_is_complex((DType)g->dtype)) return a;
   return dtype_is_complex((DType)a->dtype) ? a : t_conj(t_to(a, (DType)g->dtype));
 }
@@ -408,14 +408,14 @@ static Tensor *logarithm(Tensor *a, Tensor *g) {
   return t_log(dtype_is_inexact((DType)a->dtype) ? a : cast_plain(a, (DType)g->dtype));
 }
 static Tensor *pow_grad_exponent(Node *n, Tensor *g) {
-  Tensor *a = saved_base(n, g), *b = saved(n, 1), *y = saved(n, 2);
+  Tensor *a = saved_base(n, g), *b = saved_tensor(n, 1), *y = saved_tensor(n, 2);
   Tensor *flat = t_logical_and(t_eq(a, zero()), t_ge(t_real(b), zero()));
   return t_mul(g, t_where(flat, zero(), t_mul(y, logarithm(a, g))));
 }
 GRAD_EACH(PowBackward1, "self exponent result")
 {
   if (needs(n, 0)) {
-    Tensor *a = saved_base(n, g[0]), *b = saved(n, 1);
+    Tensor *a = saved_base(n, g[0]), *b = saved_tensor(n, 1);
     Tensor *flat = t_eq(b, zero()), *safe = grad_mode ? t_where(flat, tensor_wrapped_i(1), b) : b;
     Tensor *d = t_mul(g[0], t_mul(b, t_pow(a, t_sub(safe, tensor_wrapped_i(1)))));
     gi[0] = t_where(flat, zero(), d);
@@ -545,7 +545,7 @@ static Tensor *choose(Tensor *condition, Tensor *a, Tensor *b, DType d) {
 /* y = c ? a : b:  a' = c ? g : 0,  b' = c ? 0 : g. */
 GRAD_EACH(WhereBackward0, "condition")
 {
-  Tensor *c = saved(n, 0);
+  Tensor *c = saved_tensor(n, 0);
   if (needs(n, 0)) gi[0] = t_where(c, g[0], zero());
   if (needs(n, 1)) gi[1] = t_where(c, zero(), g[0]);
 }
@@ -566,7 +566,7 @@ Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
 
 /* y = mask ? value : x:  x' = mask ? 0 : g,  value' = mask ? g : 0, to be summed. */
 static void masked_fill_vjp(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *mask = saved(n, 0);
+  Tensor *mask = saved_tensor(n, 0);
   if (needs(n, 0)) gi[0] = t_masked_fill(g, mask, zero());
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_where(mask, g, zero());
 }
@@ -613,7 +613,7 @@ LOOPS_END
 /* y = min(max(x, lo), hi):  x' = g where lo <= x <= hi,  lo' = g where x < lo < hi,  hi' = g
  * where x > hi or lo > hi. */
 static void clamp_vjp(Node *n, Tensor *g, Tensor **gi, int lo, int hi) {
-  Tensor *x = saved(n, 0), *min = saved(n, 1), *max = saved(n, 2);
+  Tensor *x = saved_tensor(n, 0), *min = saved_tensor(n, 1), *max = saved_tensor(n, 2);
   Tensor *above = min ? t_ge(x, min) : NULL, *below = max ? t_le(x, max) : NULL;
   if (needs(n, 0))
     gi[0] = t_where(above && below ? t_logical_and(above, below)
@@ -726,14 +726,15 @@ static bool same_dtype(const Tensor *a, const Tensor *b, const char *name) {
 
 /* y = a + w (b - a):  a' = g (1 - w),  b' = g w,  w' = g (b - a). */
 static void lerp_vjp(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *w = saved(n, 2);
+  Tensor *w = saved_tensor(n, 2);
   if (needs(n, 0))
     gi[0] = t_mul(g, w && is_wrapped(w) ? dtype_is_complex((DType)w->dtype)
                                               ? tensor_wrapped_c(1 - tensor_get_c(w, 0))
                                               : tensor_wrapped_f(1 - number_f(w))
                                         : t_sub(tensor_wrapped_f(1), w));
   if (needs(n, 1)) gi[1] = t_mul(g, w);
-  if (n->n_edges > 2 && needs(n, 2)) gi[2] = t_mul(g, t_sub(saved(n, 1), saved(n, 0)));
+  if (n->n_edges > 2 && needs(n, 2))
+    gi[2] = t_mul(g, t_sub(saved_tensor(n, 1), saved_tensor(n, 0)));
 }
 GRAD_EACH(LerpBackward0, "- - weight#")
 { lerp_vjp(n, g[0], gi); }
@@ -761,7 +762,7 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
 /* y = a + k b c:  a' = g,  b' = g c k,  c' = g b k. */
 GRAD_EACH(AddcmulBackward0, "tensor1 tensor2 value#")
 {
-  Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
+  Tensor *b = saved_tensor(n, 0), *c = saved_tensor(n, 1), *k = saved_tensor(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_mul(c, k));
   if (needs(n, 2)) gi[2] = t_mul(g[0], t_mul(b, k));
@@ -770,7 +771,7 @@ GRAD_EACH(AddcmulBackward0, "tensor1 tensor2 value#")
 /* y = a + k b / c:  a' = g,  b' = g k / c,  c' = -g k b / c^2. */
 GRAD_EACH(AddcdivBackward0, "tensor1 tensor2 value#")
 {
-  Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
+  Tensor *b = saved_tensor(n, 0), *c = saved_tensor(n, 1), *k = saved_tensor(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_div(k, c));
   if (needs(n, 2)) gi[2] = t_neg(t_mul(g[0], t_div(t_mul(k, b), t_mul(c, c))));
@@ -868,7 +869,7 @@ LOOPS(REAL_WIDE, 1, mantissa_loop, mantissa_of(x))
 LOOPS(REAL_WIDE, 1, exponent_loop, exponent_of(x))
 LOOPS_END
 GRAD_EACH(FrexpBackward0, "exponent")
-{ gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
+{ gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved_tensor(n, 0))); }
 
 /* Gives mantissa and exponent. */
 void t_frexp(Tensor *x, Tensor **y) {
@@ -923,7 +924,7 @@ static Tensor *sum_of_shifted(Tensor *f(Tensor *), Tensor *x, int64_t p) {
   return y;
 }
 GRAD_EACH(MvlgammaBackward0, "self | p:int")
-{ gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
+{ gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved_tensor(n, 0), n->numbers[0].i)); }
 
 Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   OP_ENTERED(t_mvlgamma, "mvlgamma", x, p);

@@ -747,7 +747,7 @@ static Tensor *second(const Second *k, Tensor *g, Tensor *x, const double *p) {
 static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
   const Second *k = (const Second *)(const void *)n->type;
   double p[3];
-  Tensor *first = k->curve ? saved(n, 0) : NULL, *x = saved(n, 1);
+  Tensor *first = k->curve ? saved_tensor(n, 0) : NULL, *x = saved_tensor(n, 1);
   node_params(n, p);
   if (needs(n, 0)) gi[0] = grad_mode ? second(k, g[0], x, p) : unary_grad(k->unary, g[0], x, p);
   if (needs(n, 1)) gi[1] = k->curve ? k->curve(t_mul(g[0], first), x, p) : t_zeros_like(g[0]);
@@ -811,7 +811,7 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:text=tanh", 0,
   }                                                                                        \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi) {                               \
     double p[3];                                                                           \
-    Tensor *s = saved(n, 0);                                                               \
+    Tensor *s = saved_tensor(n, 0);                                                        \
     node_params(n, p);                                                                     \
     const bool same = sizeof #GRADIENT == sizeof "g"; /* passed on, nothing is computed */ \
     gi[0] = grad_mode || same || is_complex(g[0]) || is_sparse(g[0])                       \
@@ -962,16 +962,16 @@ LOOPS_END
 #define BINARY(words, name, Node_, schema, domain, VALUE, keep_a, keep_b, ...) \
   BINARY_VJP(name, keep_a, __VA_ARGS__)
 #define BINARY_AS(words, host, ...) BINARY(words, __VA_ARGS__)
-#define BINARY_VJP(name, keep_a, ga, gb, ...)                                         \
-  static void vjp_##name(Node *n, Tensor **g_, Tensor **gi) {                         \
-    Tensor *g = g_[0], *a = floating(saved(n, 0), g), *b = floating(saved(n, 1), g),  \
-           *y = saved(n, 2);                                                          \
-    const bool ops = grad_mode || is_complex(g) || is_complex(a) || is_complex(b) ||  \
-                     is_sparse(g) || is_sparse(a) || is_sparse(b);                    \
-    (void)a, (void)b, (void)y;                                                        \
-    if (needs(n, 0))                                                                  \
-      gi[0] = ops || keep_a == REFUSED ? ga : binary_grad(grad_a_##name, g, a, b, y); \
-    if (needs(n, 1)) gi[1] = ops ? gb : binary_grad(grad_b_##name, g, a, b, y);       \
+#define BINARY_VJP(name, keep_a, ga, gb, ...)                                                      \
+  static void vjp_##name(Node *n, Tensor **g_, Tensor **gi) {                                      \
+    Tensor *g = g_[0], *a = floating(saved_tensor(n, 0), g), *b = floating(saved_tensor(n, 1), g), \
+           *y = saved_tensor(n, 2);                                                                \
+    const bool ops = grad_mode || is_complex(g) || is_complex(a) || is_complex(b) ||               \
+                     is_sparse(g) || is_sparse(a) || is_sparse(b);                                 \
+    (void)a, (void)b, (void)y;                                                                     \
+    if (needs(n, 0))                                                                               \
+      gi[0] = ops || keep_a == REFUSED ? ga : binary_grad(grad_a_##name, g, a, b, y);              \
+    if (needs(n, 1)) gi[1] = ops ? gb : binary_grad(grad_b_##name, g, a, b, y);                    \
   }
 #include "ops/elementwise/elementwise.def"
 

@@ -286,7 +286,7 @@ GRAD(FftR2CBackward0, "self | dim:ints normalization:int onesided:bool")
 {
   Ints dims = num_list_at(n, 0);
   const Number *rest = n->numbers + 1 + dims.n;
-  Tensor *x = saved(n, 0);
+  Tensor *x = saved_tensor(n, 0);
   if (blocked(x)) return;
   int64_t last = dims.v[dims.n - 1];
   Tensor *whole = rest[1].i ? pad_to_length(g[0], last, x->sizes[last]) : g[0];

@@ -111,7 +111,7 @@ static void save_table(Node *n, Table t) {
   num_i(n, n ? n->n_numbers - 1 : 0, t.sparse);
 }
 static Table saved_table(Node *n) {
-  return (Table){saved(n, 0), NUM(0), NUM(1), NUM(2), NUM(n->n_numbers - 1)};
+  return (Table){saved_tensor(n, 0), NUM(0), NUM(1), NUM(2), NUM(n->n_numbers - 1)};
 }
 
 #define TABLE_FIELDS \
@@ -119,7 +119,7 @@ static Table saved_table(Node *n) {
 /* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent takes no
  * factors. */
 GRAD_AND_TANGENT(EmbeddingBackward0, TABLE_FIELDS) { gi[0] = table_gradient(g[0], saved_table(n)); }
-TANGENT(EmbeddingBackward0) { return t_embedding(t[0], saved(n, 0), -1, false, false); }
+TANGENT(EmbeddingBackward0) { return t_embedding(t[0], saved_tensor(n, 0), -1, false, false); }
 
 /* The dense gradient is linear in g: its gradient looks up the rows to which g was added. */
 GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS)
@@ -346,15 +346,16 @@ GRAD(EmbeddingBagBackward0,
   if (blocked(g[0], t.indices)) return;
   if (NUM(3) == BAG_MAX) {
     Tensor *zeros = tensor_zeros(2, (int64_t[]){t.rows, g[0]->sizes[1]}, (DType)g[0]->dtype);
-    gi[0] = t_scatter_add(zeros, 0, saved(n, 5),
-                          t_masked_fill(g[0], saved(n, 6), tensor_wrapped_f(0)));
+    gi[0] = t_scatter_add(zeros, 0, saved_tensor(n, 5),
+                          t_masked_fill(g[0], saved_tensor(n, 6), tensor_wrapped_f(0)));
     return;
   }
-  Tensor *rows = bag_rows(g[0], saved(n, 1), saved(n, 2)), *weights = saved(n, 4);
+  Tensor *rows = bag_rows(g[0], saved_tensor(n, 1), saved_tensor(n, 2)),
+         *weights = saved_tensor(n, 4);
   if (forward_produces(n)) t.by_frequency = t.sparse = false; /* unknown to a tangent */
   if (needs(n, 0)) gi[0] = table_gradient(weights ? t_mul(rows, as_column(weights)) : rows, t);
   if (n->n_edges > 1 && needs(n, 1))
-    gi[1] = t_sum(t_mul(rows, t_embedding(saved(n, 3), t.indices, -1, false, false)),
+    gi[1] = t_sum(t_mul(rows, t_embedding(saved_tensor(n, 3), t.indices, -1, false, false)),
                   (Ints){1, (int64_t[]){1}}, false, DT_NONE);
 }
 

@@ -242,7 +242,7 @@ static Tensor *empty_result(const Plan *plan, DType dtype) {
 
 /* The indices that a node saved, NULL for whole dims. */
 static Tensors saved_indices(Node *n, Tensor **space) {
-  for (int i = 0; i < n->n_saves; i++) space[i] = saved(n, i);
+  for (int i = 0; i < n->n_saves; i++) space[i] = saved_tensor(n, i);
   return (Tensors){n->n_saves, space};
 }
 
@@ -312,7 +312,7 @@ static void save_masked(Node *n, Tensor *mask, Tensors indices) {
   for (int i = 0; i < indices.n; i++) save(n, 1 + i, indices.v[i]);
 }
 static Tensors noted_indices(Node *n, Tensor **space) {
-  for (int i = 1; i < n->n_saves; i++) space[i - 1] = saved(n, i);
+  for (int i = 1; i < n->n_saves; i++) space[i - 1] = saved_tensor(n, i);
   return (Tensors){n->n_saves - 1, space};
 }
 
@@ -321,7 +321,8 @@ GRAD(UnsafeMaskedIndexBackward0, "mask indices* | self_sym_sizes:ints")
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
   Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
-  gi[0] = t_unsafe_masked_index_put_accumulate(zeros, saved(n, 0), noted_indices(n, space), g[0]);
+  gi[0] = t_unsafe_masked_index_put_accumulate(zeros, saved_tensor(n, 0), noted_indices(n, space),
+                                               g[0]);
 }
 
 /* x[indices] where the mask is true, `fill` elsewhere. */
@@ -346,7 +347,8 @@ GRAD(UnsafeMaskedIndexPutAccumulateBackward0, "mask indices*")
   if (blocked(g[0])) return;
   gi[0] = g[0];
   if (needs(n, 1))
-    gi[1] = t_unsafe_masked_index(g[0], saved(n, 0), noted_indices(n, space), tensor_wrapped_i(0));
+    gi[1] = t_unsafe_masked_index(g[0], saved_tensor(n, 0), noted_indices(n, space),
+                                  tensor_wrapped_i(0));
 }
 
 /* x with values added at its indices where the mask is true. */
@@ -547,7 +549,7 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
 GRAD(MaskedSelectBackward0, "mask self | -:ints")
 {
   Tensor *zeros = blocked(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
-  gi[0] = t_masked_scatter(zeros, saved(n, 0), g[0]);
+  gi[0] = t_masked_scatter(zeros, saved_tensor(n, 0), g[0]);
 }
 
 Tensor *t_masked_select(Tensor *x, Tensor *mask) {
@@ -573,7 +575,7 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
 /* The source's used elements get g, in order; the others 0. */
 GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:ints")
 {
-  Tensor *mask = saved(n, 0);
+  Tensor *mask = saved_tensor(n, 0);
   if (blocked(g[0])) return;
   Ints sizes = num_list_at(n, 0);
   if (needs(n, 0)) gi[0] = t_masked_fill(g[0], mask, index_zero(g[0]));

@@ -85,7 +85,8 @@ GRAD(IndexSelectBackward0, "index | self_sym_sizes:ints dim:int")
 {
   if (failed() || !g[0]) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
-  gi[0] = index_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved(n, 0), g[0], 1);
+  gi[0] = index_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved_tensor(n, 0), g[0],
+                          1);
 }
 
 /* An empty tensor of n rows like x's. */
@@ -159,7 +160,7 @@ GRAD(IndexAddBackward0, "index source | dim:int alpha:scalar source_dim:int")
 {
   if (needs(n, 0)) gi[0] = g[0];
   if (!needs(n, 1)) return;
-  Tensor *picked = t_index_select(g[0], n->numbers[0].i, saved(n, 0));
+  Tensor *picked = t_index_select(g[0], n->numbers[0].i, saved_tensor(n, 0));
   gi[1] = n->numbers[1].f == 1 ? picked : t_mul_f(picked, n->numbers[1].f);
 }
 
@@ -240,14 +241,14 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
 
 /* y = x; y[index] = source: dx = g but 0 there, dsource = g[index]. */
 GRAD_AND_TANGENT(IndexCopyBackward0, "index source | dim:int source_dim:int") {
-  Tensor *index = saved(n, 0);
+  Tensor *index = saved_tensor(n, 0);
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = t_index_fill(g[0], dim, index, index_zero(g[0]));
   if (needs(n, 1)) gi[1] = t_index_select(g[0], dim, index);
   if (gi[1] && n->numbers[1].i == 0) gi[1] = t_reshape(gi[1], 0, NULL);
 }
 TANGENT(IndexCopyBackward0) {
-  Tensor *index = saved(n, 0), *to = t[0] ? t[0] : t_zeros_like(y);
+  Tensor *index = saved_tensor(n, 0), *to = t[0] ? t[0] : t_zeros_like(y);
   return t[1] ? t_index_copy(to, n->numbers[0].i, index, t[1])
               : t_index_fill(to, n->numbers[0].i, index, index_zero(y));
 }
@@ -278,10 +279,10 @@ Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
 
 /* y = x; y[index] = value: dx = g but 0 there, dvalue = the sum of g there, each slice once. */
 GRAD(IndexFillBackward0, "index | dim:int")
-{ gi[0] = t_index_fill(g[0], n->numbers[0].i, saved(n, 0), index_zero(g[0])); }
+{ gi[0] = t_index_fill(g[0], n->numbers[0].i, saved_tensor(n, 0), index_zero(g[0])); }
 GRAD(IndexFillBackward1, "index | dim:int")
 {
-  Tensor *index = saved(n, 0);
+  Tensor *index = saved_tensor(n, 0);
   int64_t dim = n->numbers[0].i;
   if (failed() || !g[0]) return;
   if (needs(n, 0)) gi[0] = t_index_fill(g[0], dim, index, index_zero(g[0]));
@@ -360,7 +361,7 @@ static Tensor *gathered_places(int ndim, int64_t dim, Tensor *index) {
 }
 
 static Tensor *gather_sparse_gradient(Node *n, Tensor *g, int64_t dim) {
-  Tensor *index = saved(n, 0);
+  Tensor *index = saved_tensor(n, 0);
   Ints sizes = {(int32_t)n->numbers[0].i, &n->numbers[1].i};
   Tensor *places = blocked(index) ? NULL : gathered_places(sizes.n, dim, index);
   return places ? t_sparse_coo(places, t_reshape(g, 1, &g->numel), sizes.n, sizes.v, false) : NULL;
@@ -373,9 +374,11 @@ GRAD_AND_TANGENT(GatherBackward0, "index self | -:ints dim:int sparse_grad:bool"
   if (last->i) gi[0] = gather_sparse_gradient(n, g[0], last[-1].i);
   if (last->i) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
-  gi[0] = scatter_add_fresh(zeros, zeros, last[-1].i, saved(n, 0), g[0]);
+  gi[0] = scatter_add_fresh(zeros, zeros, last[-1].i, saved_tensor(n, 0), g[0]);
 }
-TANGENT(GatherBackward0) { return t_gather(t[0], n->numbers[n->n_numbers - 2].i, saved(n, 0)); }
+TANGENT(GatherBackward0) {
+  return t_gather(t[0], n->numbers[n->n_numbers - 2].i, saved_tensor(n, 0));
+}
 
 Tensor *t_gather(Tensor *x, int64_t d, Tensor *at) { return t_gather_as(x, d, at, false); }
 
@@ -458,21 +461,21 @@ static Node *scatter_node(const NodeType *type, Tensor *x, Tensor *src, int64_t 
 }
 static int64_t scatter_dim(const Node *n) { return n->numbers[n->n_numbers - 1].i; }
 static Tensor *source_gradient(Node *n, Tensor *g) {
-  return pad_to_sizes(t_gather(g, scatter_dim(n), saved(n, 0)), num_list_at(n, 0));
+  return pad_to_sizes(t_gather(g, scatter_dim(n), saved_tensor(n, 0)), num_list_at(n, 0));
 }
 
 /* y = x; y[index] = src: dx = g but 0 there, dsrc = g[index]. */
 GRAD_AND_TANGENT(ScatterBackward0, "index | -:ints dim:int") {
   if (needs(n, 0))
-    gi[0] = t_scatter_with(g[0], scatter_dim(n), saved(n, 0), tensor_wrapped_f(0), NULL);
+    gi[0] = t_scatter_with(g[0], scatter_dim(n), saved_tensor(n, 0), tensor_wrapped_f(0), NULL);
   if (needs(n, 1)) gi[1] = source_gradient(n, g[0]);
 }
 TANGENT(ScatterBackward0) {
-  return t_scatter_with(t[0] ? t[0] : t_zeros_like(y), scatter_dim(n), saved(n, 0),
+  return t_scatter_with(t[0] ? t[0] : t_zeros_like(y), scatter_dim(n), saved_tensor(n, 0),
                         t[1] ? t[1] : tensor_wrapped_f(0), NULL);
 }
 GRAD(ScatterBackward1, "index | dim:int")
-{ gi[0] = t_scatter_with(g[0], n->numbers[0].i, saved(n, 0), tensor_wrapped_f(0), NULL); }
+{ gi[0] = t_scatter_with(g[0], n->numbers[0].i, saved_tensor(n, 0), tensor_wrapped_f(0), NULL); }
 NO_DERIVATIVE(scatter)
 
 static bool scatter_put(const char *reduce, bool number, Put *put) {
@@ -514,7 +517,8 @@ GRAD_AND_TANGENT(ScatterAddBackward0, "index | -:ints dim:int") {
   if (needs(n, 1)) gi[1] = source_gradient(n, g[0]);
 }
 TANGENT(ScatterAddBackward0) {
-  return t[1] ? t_scatter_add(t[0] ? t[0] : t_zeros_like(y), scatter_dim(n), saved(n, 0), t[1])
+  return t[1] ? t_scatter_add(t[0] ? t[0] : t_zeros_like(y), scatter_dim(n), saved_tensor(n, 0),
+                              t[1])
               : t[0];
 }
 
@@ -661,8 +665,9 @@ static void mean_grads(const Reduced *d, Tensor **gi) {
 }
 
 static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
-  Reduced d = {.g = g, .x = saved(n, 0), .src = saved(n, 2), .result = saved(n, 3)};
-  d.at = (Target){.elements = by_element, .dim = n->numbers[0].i, .index = saved(n, 1)};
+  Reduced d = {
+      .g = g, .x = saved_tensor(n, 0), .src = saved_tensor(n, 2), .result = saved_tensor(n, 3)};
+  d.at = (Target){.elements = by_element, .dim = n->numbers[0].i, .index = saved_tensor(n, 1)};
   d.r = (Reduction)n->numbers[1].i;
   d.include_self = n->numbers[2].i;
   Tensor *both[2] = {NULL, NULL}, *src = d.src;
@@ -728,7 +733,7 @@ static Tensor *extremum_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) 
 
 static Tensor *reduce_tangent(Node *n, Tensor *const *t, bool by_element) {
   Reduced d = {.x = saved_plain(n, 0), .result = saved_plain(n, 3)};
-  d.at = (Target){.elements = by_element, .dim = n->numbers[0].i, .index = saved(n, 1)};
+  d.at = (Target){.elements = by_element, .dim = n->numbers[0].i, .index = saved_tensor(n, 1)};
   d.include_self = n->numbers[2].i;
   if (blocked(d.x, d.at.index)) return NULL;
   d.src = reached_part(saved_plain(n, 2), d.at);

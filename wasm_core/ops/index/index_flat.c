@@ -34,7 +34,7 @@ static Tensor *plain_contiguous(Tensor *x) {
 GRAD(TakeBackward0, "index self | -:ints")
 {
   Tensor *zeros = failed() || !g[0] ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
-  gi[0] = t_put(zeros, saved(n, 0), g[0], true);
+  gi[0] = t_put(zeros, saved_tensor(n, 0), g[0], true);
 }
 
 Tensor *t_take(Tensor *x, Tensor *index) {
@@ -54,7 +54,7 @@ Tensor *t_take(Tensor *x, Tensor *index) {
 
 /* y = x; y[index] = source: dx = g but 0 there (g if added), dsource = g[index]. */
 GRAD_AND_TANGENT(PutBackward0, "index source | accumulate:bool -:ints") {
-  Tensor *index = saved(n, 0);
+  Tensor *index = saved_tensor(n, 0);
   Ints sizes = num_list_at(n, 1);
   if (failed() || !g[0] || !index) return;
   if (needs(n, 0))
@@ -65,7 +65,7 @@ GRAD_AND_TANGENT(PutBackward0, "index source | accumulate:bool -:ints") {
   if (needs(n, 1)) gi[1] = t_reshape(t_take(g[0], index), sizes.n, sizes.v);
 }
 TANGENT(PutBackward0) {
-  Tensor *index = saved(n, 0);
+  Tensor *index = saved_tensor(n, 0);
   if (blocked(index)) return NULL;
   Tensor *source = t[1] ? t[1] : tensor_zeros(index->ndim, index->sizes, tensor_dtype(y));
   return t_put(t[0] ? t[0] : t_zeros_like(y), index, source, n->numbers[0].i);

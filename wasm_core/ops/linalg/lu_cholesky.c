@@ -2,8 +2,9 @@
  *
  * Kernels (kernels/factors.h) work in place on columns. All compute in double. But LU, where a zero
  * shows a singular matrix, rounds each step to the input's type. Gradients are composed of ops, so
- * they can be differentiated again. Gradients of analytic functions read `saved`, so that their
- * real formulas hold for complex matrices; others read `saved_plain` and conjugate themselves. */
+ * they can be differentiated again. Gradients of analytic functions read `saved_tensor`, so that
+ * their real formulas hold for complex matrices; others read `saved_plain` and conjugate
+ * themselves. */
 #include "ops/linalg/lu_cholesky.h"
 
 #include <math.h>
@@ -137,7 +138,7 @@ static Tensor *join_blocks(Tensor *a, Tensor *b, int64_t dim) {
  * [U1^-T 0; 0 1]. */
 GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:bool")
 {
-  Tensor *lu = saved(n, 0), *dlu = g[0], *pivots = saved(n, 1);
+  Tensor *lu = saved_tensor(n, 0), *dlu = g[0], *pivots = saved_tensor(n, 1);
   if (!dlu || blocked(lu, pivots)) return;
   int64_t k = least_dim(lu), m = rows_of(lu) - k, c = cols_of(lu) - k;
   Tensor *first = block(lu, 0, 0, k, k), *dfirst = block(dlu, 0, 0, k, k);
@@ -175,7 +176,7 @@ void t_lu_factor(Tensor *a, Tensor *out[3]) {
 /* y = A^-1:  A' = -y^T g y^T. */
 GRAD(LinalgInvExBackward0, "inverse")
 {
-  Tensor *flip = t_t(saved(n, 0));
+  Tensor *flip = t_t(saved_tensor(n, 0));
   gi[0] = t_neg(t_matmul(flip, t_matmul(g[0], flip)));
 }
 
@@ -236,7 +237,8 @@ static Tensor *solve_adjoint(Node *n, Tensor *a, Tensor *b, bool left) {
   if (failed() || !first_info(out[1], where)) return out[0];
   bool vector = is_vector_case(a, b);
   if (vector) b = t_unsqueeze(b, -1);
-  Tensor *y = t_linalg_lu_solve(left ? saved_plain(n, 2) : saved(n, 2), saved(n, 3), b, left, left);
+  Tensor *y = t_linalg_lu_solve(left ? saved_plain(n, 2) : saved_tensor(n, 2), saved_tensor(n, 3),
+                                b, left, left);
   return vector ? t_squeeze_dim(y, -1) : y;
 }
 
@@ -294,7 +296,7 @@ static Tensor *cofactor_gradient(Tensor *a, Tensor *g) {
 /* det' = g det A^-T. `exact`: the gradient is right where det is zero too; PyTorch gives zero there
  * without create_graph. */
 static void det_gradient(Node *n, Tensor *g, Tensor **gi, bool exact) {
-  Tensor *a = saved(n, 0), *y = saved(n, 1);
+  Tensor *a = saved_tensor(n, 0), *y = saved_tensor(n, 1);
   if (blocked(a, y)) return;
   bool singular = false;
   for (int64_t i = 0; i < y->numel && !tensor_absent(y); i++) singular |= tensor_get_c(y, i) == 0;
@@ -337,7 +339,7 @@ Tensor *t_det(Tensor *a) {
  * A' = (g + i Im(conj(sign) g_s)) A^-T. */
 GRAD(LinalgSlogdetBackward0, "A LU pivots sign")
 {
-  Tensor *a = saved(n, 0), *sign = saved(n, 3), *each = g[1], *out[2];
+  Tensor *a = saved_tensor(n, 0), *sign = saved_tensor(n, 3), *each = g[1], *out[2];
   if (blocked(a, sign)) return;
   if (g[0] && dtype_is_complex((DType)sign->dtype)) {
     Tensor *turn = t_mul(t_imag(t_mul(sign, g[0])), tensor_wrapped_c(complex_of(0.0, 1.0)));
@@ -406,7 +408,7 @@ static bool check_fit(const Tensor *a, const Tensor *b, bool left, const char *o
 /* A X = B:  B' = A^-T g,  A' = -B' X^T.  X A = B:  B' = g A^-T,  A' = -X^T B'. */
 GRAD(LinalgSolveExBackward0, "A result LU pivots | left:bool")
 {
-  Tensor *a = saved(n, 0), *x = saved(n, 1);
+  Tensor *a = saved_tensor(n, 0), *x = saved_tensor(n, 1);
   if (!g[0] || blocked(a, x)) return;
   bool left = n->numbers[0].i, vector = is_vector_case(a, x);
   Tensor *db = solve_adjoint(n, a, g[0], left);
@@ -481,7 +483,7 @@ Tensor *t_solve(Tensor *a, Tensor *b, bool left) {
 /* The gradient of solve, for the triangle of A that is read. */
 GRAD(LinalgSolveTriangularBackward0, "self result | upper:bool left:bool unitriangular:bool")
 {
-  Tensor *a = saved(n, 0), *x = saved(n, 1);
+  Tensor *a = saved_tensor(n, 0), *x = saved_tensor(n, 1);
   bool upper = n->numbers[0].i, left = n->numbers[1].i, unit = n->numbers[2].i;
   Tensor *db = t_solve_triangular(t_t(a), g[0], !upper, left, unit);
   gi[1] = db;

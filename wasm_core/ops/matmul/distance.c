@@ -165,7 +165,7 @@ static Tensor *composed_change(Tensor *t, Tensor *d, Tensor *y, double p) {
 /* y_ij = |a_i - b_j|_p:  a_i' = sum_j g_ij |a_i - b_j|^(p-1) sign(a_i - b_j) / y_ij^(p-1), and
  * for b likewise. */
 GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:float") {
-  Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
+  Tensor *a = saved_tensor(n, 0), *b = saved_tensor(n, 1), *y = saved_tensor(n, 2);
   double p = n->numbers[0].f;
   if (blocked(a, b) || !y) return;
   if (needs_second_order(g[0], a, b)) {
@@ -181,8 +181,8 @@ GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:float") {
 }
 TANGENT(CdistBackward0) {
   Tensor *of_a = t[0] ? t_unsqueeze(t[0], -2) : NULL, *of_b = t[1] ? t_unsqueeze(t[1], -3) : NULL;
-  Tensor *d = t_sub(t_unsqueeze(saved(n, 0), -2), t_unsqueeze(saved(n, 1), -3));
-  return composed_change(difference_tangent(of_a, of_b), d, saved(n, 2), n->numbers[0].f);
+  Tensor *d = t_sub(t_unsqueeze(saved_tensor(n, 0), -2), t_unsqueeze(saved_tensor(n, 1), -3));
+  return composed_change(difference_tangent(of_a, of_b), d, saved_tensor(n, 2), n->numbers[0].f);
 }
 
 static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
@@ -270,7 +270,7 @@ static Tensor *pdist_composed(Tensor *g, Tensor *x, Tensor *y, double p) {
 
 /* The gradient of cdist, for the pairs of rows of one matrix. */
 GRAD_AND_TANGENT(PdistBackward0, "self result | p:float") {
-  Tensor *x = saved(n, 0), *y = saved(n, 1);
+  Tensor *x = saved_tensor(n, 0), *y = saved_tensor(n, 1);
   if (blocked(x, y)) return;
   double p = n->numbers[0].f;
   if (needs_second_order(g[0], x, x)) {
@@ -280,8 +280,9 @@ GRAD_AND_TANGENT(PdistBackward0, "self result | p:float") {
   gi[0] = WITHOUT_GRAD(pdist_gradient(g[0], x, y, p));
 }
 TANGENT(PdistBackward0) {
-  Tensor *first, *second, *d = pairs_apart(saved(n, 0), &first, &second);
-  return composed_change(pairs_apart(t[0], &first, &second), d, saved(n, 1), n->numbers[0].f);
+  Tensor *first, *second, *d = pairs_apart(saved_tensor(n, 0), &first, &second);
+  return composed_change(pairs_apart(t[0], &first, &second), d, saved_tensor(n, 1),
+                         n->numbers[0].f);
 }
 
 Tensor *t_pdist(Tensor *x, double p) {

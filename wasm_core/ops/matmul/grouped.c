@@ -65,9 +65,11 @@ static Tensor *multiply_groups(Tensor *a, Tensor *b, Tensor *offs);
 /* y = a b, group by group:  a' = g b^T,  b' = a^T g, by the same groups. */
 GRAD(GroupedMmBackward0, "self mat2 offs")
 {
-  Tensor *offs = saved(n, SAVED_OFFS);
-  if (needs(n, 0)) gi[0] = multiply_groups(g[0], t_transpose(saved(n, SAVED_MAT2), -2, -1), offs);
-  if (needs(n, 1)) gi[1] = multiply_groups(t_transpose(saved(n, SAVED_SELF), -2, -1), g[0], offs);
+  Tensor *offs = saved_tensor(n, SAVED_OFFS);
+  if (needs(n, 0))
+    gi[0] = multiply_groups(g[0], t_transpose(saved_tensor(n, SAVED_MAT2), -2, -1), offs);
+  if (needs(n, 1))
+    gi[1] = multiply_groups(t_transpose(saved_tensor(n, SAVED_SELF), -2, -1), g[0], offs);
 }
 
 static Tensor *multiply_groups(Tensor *a, Tensor *b, Tensor *offs) {

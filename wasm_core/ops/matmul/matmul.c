@@ -271,9 +271,9 @@ static Tensor *right_gradient(Tensor *a, Tensor *g, const Factor *alpha, bool by
  * `flags` + 1 say which gradients are column-major. */
 static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, const Factor *alpha,
                         int flags) {
-  if (needs(n, first)) gi[first] = left_gradient(g, saved(n, 1), alpha, n->numbers[flags].i);
+  if (needs(n, first)) gi[first] = left_gradient(g, saved_tensor(n, 1), alpha, n->numbers[flags].i);
   if (needs(n, first + 1))
-    gi[first + 1] = right_gradient(saved(n, 0), g, alpha, n->numbers[flags + 1].i);
+    gi[first + 1] = right_gradient(saved_tensor(n, 0), g, alpha, n->numbers[flags + 1].i);
 }
 
 GRAD(MmBackward0, "self mat2 | -:ints2 self_sym_sizes:ints2 self_sym_strides:ints2 "
@@ -453,8 +453,8 @@ Tensor *t_mv(Tensor *a, Tensor *v) {
 /* y = a . b:  a' = g b,  b' = g a. */
 GRAD(DotBackward0, "self tensor")
 {
-  if (needs(n, 0)) gi[0] = t_mul(g[0], saved(n, 1));
-  if (needs(n, 1)) gi[1] = t_mul(g[0], saved(n, 0));
+  if (needs(n, 0)) gi[0] = t_mul(g[0], saved_tensor(n, 1));
+  if (needs(n, 1)) gi[1] = t_mul(g[0], saved_tensor(n, 0));
 }
 /* y = conj(a) . b:  a' = conj(g) b,  b' = g a. */
 GRAD(VdotBackward0, "self other")

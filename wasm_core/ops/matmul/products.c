@@ -47,8 +47,8 @@ static void keep_number(Node *n, int k, const Tensor *number) {
 GRAD(AddrBackward0, "vec1 vec2 | alpha:scalar beta:scalar")
 {
   if (needs(n, 0)) gi[0] = scale_by_number(g[0], n, 1);
-  if (needs(n, 1)) gi[1] = scale_by_number(t_mv(g[0], saved(n, 1)), n, 0);
-  if (needs(n, 2)) gi[2] = scale_by_number(t_mv(t_t(g[0]), saved(n, 0)), n, 0);
+  if (needs(n, 1)) gi[1] = scale_by_number(t_mv(g[0], saved_tensor(n, 1)), n, 0);
+  if (needs(n, 2)) gi[2] = scale_by_number(t_mv(t_t(g[0]), saved_tensor(n, 0)), n, 0);
 }
 
 static bool check_addr_number(const Tensor *number, DType d, const char *name) {
@@ -371,7 +371,7 @@ static Tensor *bilinear_values(Tensor *x1, Tensor *w, Tensor *x2) {
 
 GRAD(TrilinearBackward0, "i1 i2 i3 | expand1:ints2 expand2:ints1 expand3:ints2 sumdim:ints2")
 {
-  Tensor *x1 = saved(n, 0), *w = saved(n, 1), *x2 = saved(n, 2), *z = NULL;
+  Tensor *x1 = saved_tensor(n, 0), *w = saved_tensor(n, 1), *x2 = saved_tensor(n, 2), *z = NULL;
   if (failed()) return;
   if (needs(n, 0)) gi[0] = t_squeeze_dim(t_bmm(t_unsqueeze(g[0], 1), bilinear_inner(x2, w)), 1);
   if (needs(n, 1) || needs(n, 2))
@@ -445,8 +445,8 @@ Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
 /* y = a x b along dim:  a' = b x g,  b' = g x a. */
 GRAD(LinalgCrossBackward0, "other self | dim:int")
 {
-  if (needs(n, 0)) gi[0] = t_linalg_cross(saved(n, 0), g[0], n->numbers[0].i);
-  if (needs(n, 1)) gi[1] = t_linalg_cross(g[0], saved(n, 1), n->numbers[0].i);
+  if (needs(n, 0)) gi[0] = t_linalg_cross(saved_tensor(n, 0), g[0], n->numbers[0].i);
+  if (needs(n, 1)) gi[1] = t_linalg_cross(g[0], saved_tensor(n, 1), n->numbers[0].i);
 }
 
 static Tensor *cross_values(Tensor *a, Tensor *b, int64_t dim) {

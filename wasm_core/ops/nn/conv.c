@@ -91,7 +91,7 @@ GRAD_AND_TANGENT(ConvolutionBackward0, "input weight | -:int groups:int transpos
                                        "-:ints4 stride:window padding:window dilation:window "
                                        "output_padding:window bias_sym_sizes_opt:ints1") {
   Conv c = noted_conv(n), other = c;
-  Tensor *input = saved(n, 0), *w = saved(n, 1);
+  Tensor *input = saved_tensor(n, 0), *w = saved_tensor(n, 1);
   other.transposed = !c.transposed;
   if (needs(n, 0)) gi[0] = convolve(&other, g[0], w, NULL);
   if (needs(n, 1)) gi[1] = c.transposed ? weights(&c, g[0], input) : weights(&c, input, g[0]);
@@ -100,8 +100,8 @@ GRAD_AND_TANGENT(ConvolutionBackward0, "input weight | -:int groups:int transpos
 /* The transpose of the gradient would multiply zeros by infinities. */
 TANGENT(ConvolutionBackward0) {
   Conv c = noted_conv(n);
-  Tensor *of_input = t[0] ? convolve(&c, t[0], saved(n, 1), t[2]) : NULL;
-  Tensor *of_weight = t[1] ? convolve(&c, saved(n, 0), t[1], t[0] ? NULL : t[2]) : NULL;
+  Tensor *of_input = t[0] ? convolve(&c, t[0], saved_tensor(n, 1), t[2]) : NULL;
+  Tensor *of_weight = t[1] ? convolve(&c, saved_tensor(n, 0), t[1], t[0] ? NULL : t[2]) : NULL;
   if (of_input && of_weight) return t_add(of_input, of_weight);
   if (of_input || of_weight) return of_input ? of_input : of_weight;
   int64_t sizes[MAX_DIM];
@@ -128,8 +128,8 @@ GRAD(ConvolutionBackwardBackward0, "input grad_output")
   forward.transposed = 0;
   data = forward;
   data.transposed = 1;
-  if (needs(n, 0)) gi[0] = convolve(&data, saved(n, 1), g[0], NULL);
-  if (needs(n, 1)) gi[1] = convolve(&forward, saved(n, 0), g[0], NULL);
+  if (needs(n, 0)) gi[0] = convolve(&data, saved_tensor(n, 1), g[0], NULL);
+  if (needs(n, 1)) gi[1] = convolve(&forward, saved_tensor(n, 0), g[0], NULL);
 }
 
 static Tensor *weights(const Conv *c, Tensor *x, Tensor *g) {
@@ -463,7 +463,7 @@ static Tensor *conv_time(Tensor *x, Tensor *w, Tensor *bias, int64_t pad) {
  * with channels as samples, by g. */
 GRAD(ConvTbcBackward0, "self weight bias | pad:int")
 {
-  Tensor *x = saved(n, 0), *w = saved(n, 1);
+  Tensor *x = saved_tensor(n, 0), *w = saved_tensor(n, 1);
   int64_t pad = n->numbers[0].i;
   if (needs(n, 0))
     gi[0] = time_first(t_conv_transpose(time_last(g[0]), turned_over(w), NULL, 1, STEP,

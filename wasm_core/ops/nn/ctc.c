@@ -222,7 +222,7 @@ static Tensor *mean_by_length(const Alignments *a, Tensor *found) {
 /* Makes losses without an alignment infinite, with a gradient of NaN; or 0, with a gradient of
  * 0. */
 GRAD(CtcInfinityBackward0, "never | zero_infinity:bool")
-{ gi[0] = t_masked_fill(g[0], saved(n, 0), tensor_wrapped_f(n->numbers[0].i ? 0 : NAN)); }
+{ gi[0] = t_masked_fill(g[0], saved_tensor(n, 0), tensor_wrapped_f(n->numbers[0].i ? 0 : NAN)); }
 static Tensor *without_alignment(Tensor *found, bool zero_infinity) {
   Tensor *never = t_gt(t_detach(found), tensor_wrapped_f(-NEVER / 2));
   Node *n = node_new(&CtcInfinityBackward0, 1, 1, found, NULL);

@@ -145,7 +145,7 @@ static Tensor *all_places(Tensor *samples, int nd, const Tensor *x, const int64_
 
 /* g at the places of the maxima, zeros elsewhere. */
 static Tensor *fractional_gradient(Node *n, Tensor *g, int nd) {
-  Tensor *x = saved(n, 0), *places = saved(n, 1);
+  Tensor *x = saved_tensor(n, 0), *places = saved_tensor(n, 1);
   if (blocked(g, x, places)) return NULL;
   Tensor *zeros = tensor_zeros(x->ndim, x->sizes, tensor_dtype(g));
   if (!x->numel) return zeros;

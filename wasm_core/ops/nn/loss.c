@@ -244,7 +244,7 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
 GRAD(NllLossBackwardBackward0, "target weight | reduction:int ignore_index:int")
 {
   NllShape s = nll_noted(n);
-  gi[0] = nll_primitive(g[0], saved(n, 0), saved(n, 1), s.ignore_index, s.r);
+  gi[0] = nll_primitive(g[0], saved_tensor(n, 0), saved_tensor(n, 1), s.ignore_index, s.r);
 }
 GRAD(NllLoss2DBackwardBackward0, "target weight | reduction:int ignore_index:int")
 { grad_NllLossBackwardBackward0(n, g, gi); }
@@ -280,7 +280,7 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
 GRAD(NllLossBackward0, "target weight self total_weight | reduction:int ignore_index:int")
 {
   NllShape s = nll_noted(n);
-  gi[0] = nll_backward(g[0], saved(n, 0), saved(n, 1), &s);
+  gi[0] = nll_backward(g[0], saved_tensor(n, 0), saved_tensor(n, 1), &s);
 }
 GRAD(NllLoss2DBackward0, "target weight self total_weight | reduction:int ignore_index:int")
 { grad_NllLossBackward0(n, g, gi); }
@@ -568,12 +568,12 @@ typedef Tensor *TapeGrad(Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p);
 /* Spreads g over the elements: divided by their count for the mean, times the weight. */
 static Tensor *loss_incoming(Node *n, Tensor *g) {
   if (n->numbers[0].i == REDUCE_MEAN) g = t_mul_f(g, 1 / n->numbers[2].f);
-  return saved(n, 3) ? t_mul(g, saved(n, 3)) : g;
+  return saved_tensor(n, 3) ? t_mul(g, saved_tensor(n, 3)) : g;
 }
 
 static void loss_vjp(const Loss *l, Node *n, Tensor *g, Tensor **gi, TapeGrad *tape_x,
                      TapeGrad *tape_t) {
-  Tensor *x = saved(n, 0), *t = saved(n, 1), *q = saved(n, 2);
+  Tensor *x = saved_tensor(n, 0), *t = saved_tensor(n, 1), *q = saved_tensor(n, 2);
   double p = n->numbers[1].f;
   g = loss_incoming(n, g);
   if (!q) q = tensor_wrapped_f(1);

@@ -282,7 +282,8 @@ static Tensor *margins_composed(const Margins *m, Tensor *x, Tensor *index, Tens
 
 static Tensor *margins_gradient(Node *n, Tensor *g) {
   Margins m = {.multi = n->numbers[1].i, .p = n->numbers[2].f, .margin = n->numbers[3].f};
-  Tensor *x = saved(n, 0), *rows = x, *target = saved(n, 1), *weight = m.multi ? saved(n, 2) : NULL;
+  Tensor *x = saved_tensor(n, 0), *rows = x, *target = saved_tensor(n, 1),
+         *weight = m.multi ? saved_tensor(n, 2) : NULL;
   if (blocked(x, target) || !g) return NULL;
   unsigned char *listed;
   bool composed = tensor_tracked(g) || tensor_tracked(x), ready = false;

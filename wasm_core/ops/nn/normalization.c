@@ -237,7 +237,7 @@ static Layer layer_of(Tensor *x, int64_t count, Tensor *weight, Tensor *bias, do
 }
 
 ONCE static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = saved(n, 0), *weight = saved(n, 1), *rstd;
+  Tensor *x = saved_tensor(n, 0), *weight = saved_tensor(n, 1), *rstd;
   if (blocked(x)) return;
   Ints dims = last_dims(x, n->numbers[0].i);
   Tensor *unit = normalise_over(x, dims, n->numbers[1].f, &rstd);
@@ -247,8 +247,8 @@ ONCE static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
 }
 
 ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *mean = saved(n, 2),
-         *rstd = saved(n, 3);
+  Tensor *x = t_contiguous(saved_tensor(n, 0)), *weight = saved_tensor(n, 1),
+         *mean = saved_tensor(n, 2), *rstd = saved_tensor(n, 3);
   if (weight) weight = t_contiguous(weight);
   g = t_contiguous(g);
   if (blocked(x, g)) return;
@@ -480,7 +480,7 @@ ONCE static Tensor *as_channels(Tensor *v, const Tensor *x) {
 enum { BN_X, BN_WEIGHT, BN_RUNNING_MEAN, BN_RUNNING_VAR, BN_MEAN, BN_RSTD, BN_SAVES };
 
 ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = saved(n, BN_X), *weight = saved(n, BN_WEIGHT), *rstd, *unit;
+  Tensor *x = saved_tensor(n, BN_X), *weight = saved_tensor(n, BN_WEIGHT), *rstd, *unit;
   if (blocked(x)) return;
   Ints dims = batch_dims(x);
   Tensor *gw = weight ? t_mul(g, as_channels(weight, x)) : g;
@@ -488,8 +488,8 @@ ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
     unit = normalise_over(x, dims, n->numbers[1].f, &rstd);
     if (needs(n, 0)) gi[0] = tape_dx(gw, unit, rstd, dims);
   } else {
-    rstd = as_channels(t_rsqrt(t_add_f(saved(n, BN_RUNNING_VAR), n->numbers[1].f)), x);
-    unit = t_mul(t_sub(x, as_channels(saved(n, BN_RUNNING_MEAN), x)), rstd);
+    rstd = as_channels(t_rsqrt(t_add_f(saved_tensor(n, BN_RUNNING_VAR), n->numbers[1].f)), x);
+    unit = t_mul(t_sub(x, as_channels(saved_tensor(n, BN_RUNNING_MEAN), x)), rstd);
     if (needs(n, 0)) gi[0] = t_mul(gw, rstd);
   }
   if (needs(n, 1)) gi[1] = t_sum(t_mul(g, unit), dims, false, DT_NONE);
@@ -499,10 +499,10 @@ ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
 /* dx = rstd w (g - mean g - x^ mean(g x^)), dw = sum g x^, db = sum g; in evaluation dx = rstd w
  * g. */
 ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved(n, BN_X)), *weight = saved(n, BN_WEIGHT);
+  Tensor *x = t_contiguous(saved_tensor(n, BN_X)), *weight = saved_tensor(n, BN_WEIGHT);
   bool training = n->numbers[0].i;
-  Tensor *mean = saved(n, training ? BN_MEAN : BN_RUNNING_MEAN),
-         *rstd = saved(n, training ? BN_RSTD : BN_RUNNING_VAR);
+  Tensor *mean = saved_tensor(n, training ? BN_MEAN : BN_RUNNING_MEAN),
+         *rstd = saved_tensor(n, training ? BN_RSTD : BN_RUNNING_VAR);
   g = t_contiguous(g);
   if (blocked(x, g, mean) || !rstd) return;
   DType d = (DType)x->dtype;
@@ -724,7 +724,7 @@ Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running
 /* Numbers of a node: 0 groups, 1 eps. Rows are (sample, channel); groups of rows share
  * statistics. */
 ONCE static void group_tape(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = saved(n, 0), *weight = saved(n, 1), *rstd;
+  Tensor *x = saved_tensor(n, 0), *weight = saved_tensor(n, 1), *rstd;
   if (blocked(x) || x->numel == 0) return;
   int64_t groups = n->numbers[0].i, dim = 2;
   Ints over = {1, &dim}, dims = batch_dims(x);
@@ -800,8 +800,8 @@ ONCE static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const num
 }
 
 ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *centres = saved(n, 2),
-         *kept = saved(n, 3);
+  Tensor *x = t_contiguous(saved_tensor(n, 0)), *weight = saved_tensor(n, 1),
+         *centres = saved_tensor(n, 2), *kept = saved_tensor(n, 3);
   g = t_contiguous(g);
   if (blocked(x, g, centres) || !kept) return;
   DType d = (DType)x->dtype;

@@ -275,16 +275,16 @@ static Tensor *average_back(const Pool *p, Tensor *g) {
 static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *index);
 
 /* The gradient goes to the maxima; the gradient of that picks them. */
-#define MAXIMA_NODES(NAME, FIELDS)              \
-  GRAD(NAME##Backward0, "self result1" FIELDS)  \
-  {                                             \
-    Pool p = noted_pool(n);                     \
-    gi[0] = maxima_back(&p, g[0], saved(n, 1)); \
-  }                                             \
-  GRAD(NAME##BackwardBackward0, "indices")      \
-  {                                             \
-    Pool p = noted_pool(n);                     \
-    gi[0] = maxima_pick(&p, g[0], saved(n, 0)); \
+#define MAXIMA_NODES(NAME, FIELDS)                     \
+  GRAD(NAME##Backward0, "self result1" FIELDS)         \
+  {                                                    \
+    Pool p = noted_pool(n);                            \
+    gi[0] = maxima_back(&p, g[0], saved_tensor(n, 1)); \
+  }                                                    \
+  GRAD(NAME##BackwardBackward0, "indices")             \
+  {                                                    \
+    Pool p = noted_pool(n);                            \
+    gi[0] = maxima_pick(&p, g[0], saved_tensor(n, 0)); \
   }
 
 static Tensor *maxima_pick(const Pool *p, Tensor *h, Tensor *index) {

@@ -39,9 +39,9 @@ static Tensor *share_evenly(Node *n, Tensor *g, Tensor *x, Tensor *y) {
   return t_mul(t_div(restore_dims(g, n, 0), count), mask);
 }
 GRAD(AmaxBackward0, "self result | dim:dims keepdim:bool")
-{ gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
+{ gi[0] = share_evenly(n, g[0], saved_tensor(n, 0), saved_tensor(n, 1)); }
 GRAD(AminBackward0, "self result | dim:dims keepdim:bool")
-{ gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
+{ gi[0] = share_evenly(n, g[0], saved_tensor(n, 0), saved_tensor(n, 1)); }
 
 static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *name, Tensor *x,
                        Ints dims, bool keepdim) {
@@ -72,8 +72,8 @@ Tensor *t_amin(Tensor *x, Ints dims, bool keepdim) {
 /* Smallest and greatest at once; one node with two outputs. */
 GRAD(AminmaxBackward0, "self min max | dim:dim keepdim:bool")
 {
-  Tensor *x = saved(n, 0), *low = g[0] ? share_evenly(n, g[0], x, saved(n, 1)) : NULL;
-  Tensor *high = g[1] ? share_evenly(n, g[1], x, saved(n, 2)) : NULL;
+  Tensor *x = saved_tensor(n, 0), *low = g[0] ? share_evenly(n, g[0], x, saved_tensor(n, 1)) : NULL;
+  Tensor *high = g[1] ? share_evenly(n, g[1], x, saved_tensor(n, 2)) : NULL;
   gi[0] = low && high ? t_add(low, high) : low ? low : high;
 }
 
@@ -111,7 +111,7 @@ void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
 
 /* y = x at index along dim: g goes there. */
 Tensor *select_gradient(Node *n, Tensor *g) {
-  Tensor *index = saved(n, 0);
+  Tensor *index = saved_tensor(n, 0);
   int64_t dim = n->numbers[0].i, sizes[MAX_DIM];
   int ndim = n->n_numbers - SHAPE_NUMBERS;
   for (int i = 0; i < ndim; i++) sizes[i] = n->numbers[SHAPE_NUMBERS + i].i;
@@ -167,7 +167,7 @@ void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
 
 /* y = extreme of all: g is shared evenly by the elements equal to y, NaNs being equal here. */
 Tensor *whole_gradient(Node *n, Tensor *g) {
-  Tensor *x = saved(n, 0), *y = saved(n, 1);
+  Tensor *x = saved_tensor(n, 0), *y = saved_tensor(n, 1);
   if (blocked(g, x, y)) return NULL;
   double value = tensor_absent(y) ? 0 : tensor_get_f(y, 0);
   Tensor *mask = value != value ? t_isnan(x) : t_eq(x, y);

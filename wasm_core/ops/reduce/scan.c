@@ -199,7 +199,7 @@ static Tensor *cumprod_gradient_tape(Tensor *g, Tensor *x, int64_t dim) {
 
 GRAD(CumprodBackward0, "self result | dim:int")
 {
-  Tensor *x = saved(n, 0);
+  Tensor *x = saved_tensor(n, 0);
   if (blocked(x) || !g[0]) return;
   if (x->numel <= 1) gi[0] = g[0];
   else
@@ -268,7 +268,7 @@ SCAN_EXTREMES(cummin, <=)
 
 /* y_i = x_(index_i): each g_i goes to x_(index_i). */
 static Tensor *send_back(Node *n, Tensor *g) {
-  Tensor *index = saved(n, 0);
+  Tensor *index = saved_tensor(n, 0);
   if (blocked(g, index) || g->ndim == 0) return g;
   return t_scatter_add(t_zeros_like(t_detach(g)), n->numbers[0].i, index, g);
 }
@@ -346,10 +346,11 @@ static Tensor *log_sums(Tensor *log_w, Tensor *wanted, Tensor *p, Tensor *q, int
 static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool backwards);
 GRAD(WeightedSumsBackward, "w p q result | dim:int")
 {
-  Tensor *dw = weighted_sums(g[0], saved(n, 2), saved(n, 1), n->numbers[0].i, !n->numbers[1].i);
+  Tensor *dw = weighted_sums(g[0], saved_tensor(n, 2), saved_tensor(n, 1), n->numbers[0].i,
+                             !n->numbers[1].i);
   gi[0] = dw;
-  if (needs(n, 1)) gi[1] = t_mul(g[0], saved(n, 3));
-  if (needs(n, 2)) gi[2] = t_mul(saved(n, 0), dw);
+  if (needs(n, 1)) gi[1] = t_mul(g[0], saved_tensor(n, 3));
+  if (needs(n, 2)) gi[2] = t_mul(saved_tensor(n, 0), dw);
 }
 static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool backwards) {
   if (blocked(w, p, q)) return NULL;
@@ -378,7 +379,8 @@ GRAD(LogcumsumexpBackward0, "self result | dim:int")
 {
   if (g[0] && g[0]->ndim == 0) gi[0] = g[0];
   else
-    gi[0] = weighted_sums(g[0], saved(n, 0), t_neg(saved(n, 1)), n->numbers[0].i, !n->numbers[1].i);
+    gi[0] = weighted_sums(g[0], saved_tensor(n, 0), t_neg(saved_tensor(n, 1)), n->numbers[0].i,
+                          !n->numbers[1].i);
 }
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {

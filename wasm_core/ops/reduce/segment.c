@@ -221,8 +221,8 @@ static Tensor *tape_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y, const Par
   }
   if (kind == PROD) {
     Tensor *odd = t_logical_or(t_eq(x, tensor_wrapped_i(0)), t_isnan(x));
-    Tensor *others = t_segment_reduce(t_where(odd, one, x), "prod", saved(n, SAVED_LENGTHS), NULL,
-                                      saved(n, SAVED_OFFSETS), axis, true,
+    Tensor *others = t_segment_reduce(t_where(odd, one, x), "prod", saved_tensor(n, SAVED_LENGTHS),
+                                      NULL, saved_tensor(n, SAVED_OFFSETS), axis, true,
                                       n->numbers[HAS_INITIAL].i ? &n->numbers[INITIAL].f : NULL);
     others = t_mul(others, t_eq(COUNT(odd), one));
     dx = t_mul(EACH(g), t_where(odd, EACH(others), t_div(EACH(y), t_where(odd, one, x))));
@@ -249,8 +249,8 @@ static Tensor *plain_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y, const Pa
 GRAD(SegmentReduceBackward0, "data lengths offsets result | axis:int "
                              "reduce:text=sum,prod,mean,amax,amin,max,min initial:float? -:bool")
 {
-  Tensor *x = saved(n, SAVED_DATA), *y = saved(n, SAVED_RESULT);
-  Tensor *lengths = saved(n, SAVED_LENGTHS), *offsets = saved(n, SAVED_OFFSETS);
+  Tensor *x = saved_tensor(n, SAVED_DATA), *y = saved_tensor(n, SAVED_RESULT);
+  Tensor *lengths = saved_tensor(n, SAVED_LENGTHS), *offsets = saved_tensor(n, SAVED_OFFSETS);
   Parts p;
   if (blocked(g[0], x, y)) return;
   if (tensor_absent(x)) { /* any tensor of its shape that depends on all of them */

@@ -237,7 +237,7 @@ static Tensor *backward(const NodeType *type, SpanTable table, const char *name,
 static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim);
 GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:int")
 {
-  Tensor *h = g[0], *go = saved(n, 0), *y = saved(n, 1);
+  Tensor *h = g[0], *go = saved_tensor(n, 0), *y = saved_tensor(n, 1);
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = softmax_backward_op(h, y, dim);
   if (!needs(n, 1)) return;
@@ -255,18 +255,18 @@ static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
 /* gx = g - exp(y) sum g. For h at gx: dg = h - sum h exp(y), dy = -h exp(y) sum g. */
 GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:int")
 {
-  Tensor *h = g[0], *e = t_exp(saved(n, 1));
+  Tensor *h = g[0], *e = t_exp(saved_tensor(n, 1));
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = t_sub(h, t_sum(t_mul(h, e), ONE_DIM(dim), true, DT_NONE));
   if (needs(n, 1))
-    gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved(n, 0), ONE_DIM(dim), true, DT_NONE)));
+    gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved_tensor(n, 0), ONE_DIM(dim), true, DT_NONE)));
 }
 
 GRAD(SoftmaxBackward0, "result | dim:int")
-{ gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
+{ gi[0] = softmax_backward_op(g[0], saved_tensor(n, 0), n->numbers[0].i); }
 GRAD(LogSoftmaxBackward0, "result | dim:int")
 {
-  Tensor *y = saved(n, 0);
+  Tensor *y = saved_tensor(n, 0);
   int64_t dim = n->numbers[0].i;
   gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops,
                    last_dim(y, dim) ? "log_softmax_backward_lastdim_kernel_impl"
@@ -295,7 +295,7 @@ Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
 GRAD(LogsumexpBackward0, "self result | dim:dims keepdim:bool")
 {
   gi[0] = t_mul(restore_dims(g[0], n, 0),
-                t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));
+                t_exp(t_sub(saved_tensor(n, 0), restore_dims(saved_tensor(n, 1), n, 0))));
 }
 
 static void finish_logsumexp(Tensor *y, const Tensor *shift) {

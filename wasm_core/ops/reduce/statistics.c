@@ -58,7 +58,7 @@ static Tensor *std_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y) {
 
 /* Adds the gradient of the mean, the second result, to dx. */
 static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
-  Tensor *x = saved(n, 0);
+  Tensor *x = saved_tensor(n, 0);
   if (blocked(g, x)) return dx;
   Tensor *mean = t_div(expand_back(g, n, 1),
                        tensor_wrapped_f((double)fold_count(x, noted_mask(n, 1))));
@@ -71,7 +71,8 @@ static Tensor *spread_tangent(Node *n, Tensor *t, bool root, bool of_mean, Tenso
   if (of_mean)
     return t_reshape(t_mean(t, noted_dims(n, 1, dims), true, DT_NONE), y->ndim, y->sizes);
   Tensor *x = saved_plain(n, 0), *one = t_ones_like(restore_dims(y, n, 1));
-  Tensor *var = sum_along(n, 1, var_gradient(n, one, x), t, y), *std = root ? saved(n, 1) : NULL;
+  Tensor *var = sum_along(n, 1, var_gradient(n, one, x), t, y),
+         *std = root ? saved_tensor(n, 1) : NULL;
   return root ? t_masked_fill(t_div(var, t_mul_f(std, 2)), t_eq(std, tensor_wrapped_f(0)),
                               tensor_wrapped_f(0))
               : var;
@@ -82,7 +83,7 @@ GRAD_AND_TANGENT(VarBackward0, "self | correction:scalar dim:dims keepdim:bool")
 }
 TANGENT(VarBackward0) { return spread_tangent(n, t[0], false, false, y); }
 GRAD_AND_TANGENT(StdBackward0, "self result | correction:scalar dim:dims keepdim:bool") {
-  gi[0] = std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1));
+  gi[0] = std_gradient(n, g[0], saved_plain(n, 0), saved_tensor(n, 1));
 }
 TANGENT(StdBackward0) { return spread_tangent(n, t[0], true, false, y); }
 GRAD_AND_TANGENT(VarMeanBackward0, "self | correction:scalar dim:dims keepdim:bool") {
@@ -90,7 +91,7 @@ GRAD_AND_TANGENT(VarMeanBackward0, "self | correction:scalar dim:dims keepdim:bo
 }
 TANGENT(VarMeanBackward0) { return spread_tangent(n, t[0], false, output_nr, y); }
 GRAD_AND_TANGENT(StdMeanBackward0, "self result0 | correction:scalar dim:dims keepdim:bool") {
-  gi[0] = with_mean(n, std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1)), g[1]);
+  gi[0] = with_mean(n, std_gradient(n, g[0], saved_plain(n, 0), saved_tensor(n, 1)), g[1]);
 }
 TANGENT(StdMeanBackward0) { return spread_tangent(n, t[0], true, output_nr, y); }
 

@@ -106,7 +106,7 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
 
 /* y = sum of x but its NaNs. */
 GRAD(NansumBackward0, "self | dim:dims keepdim:bool")
-{ gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
+{ gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved_tensor(n, 0), saved_tensor(n, 0))); }
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED(t_nansum, "nansum", x, dims, keepdim, dtype);
@@ -216,15 +216,15 @@ static Tensor *product_of_others(Tensor *x, int64_t dim) {
 /* y = prod x: dx = g y / x, and where a factor is zero, g times the product of the others. */
 GRAD(ProdBackward0, "self result")
 {
-  Tensor *x = saved(n, 0);
+  Tensor *x = saved_tensor(n, 0);
   if (failed() || !g[0] || !x) return;
   if (x->ndim == 0) gi[0] = g[0];
-  else if (!has_zero(x)) gi[0] = t_div(t_mul(g[0], saved(n, 1)), x);
+  else if (!has_zero(x)) gi[0] = t_div(t_mul(g[0], saved_tensor(n, 1)), x);
   else gi[0] = t_view_as(t_mul(g[0], product_of_others(t_flatten(x, 0, -1), 0)), x);
 }
 GRAD(ProdBackward1, "self result | dim:int keepdim:bool")
 {
-  Tensor *x = saved(n, 0), *gy = g[0], *y = saved(n, 1);
+  Tensor *x = saved_tensor(n, 0), *gy = g[0], *y = saved_tensor(n, 1);
   int64_t dim = n->numbers[0].i;
   if (blocked(gy) || x->ndim == 0) {
     gi[0] = gy;

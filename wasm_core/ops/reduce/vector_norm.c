@@ -85,11 +85,12 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
 GRAD_AND_TANGENT(LinalgVectorNormBackward0, "self result | ord:scalar dim:dims keepdim:bool") {
   int64_t dims[MAX_DIM];
   gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved_plain(n, 0),
-                        restore_dims(saved(n, 1), n, 1), n->numbers[0].f, noted_dims(n, 1, dims));
+                        restore_dims(saved_tensor(n, 1), n, 1), n->numbers[0].f,
+                        noted_dims(n, 1, dims));
 }
 TANGENT(LinalgVectorNormBackward0) {
   int64_t dims[MAX_DIM];
-  Tensor *length = restore_dims(saved(n, 1), n, 1);
+  Tensor *length = restore_dims(saved_tensor(n, 1), n, 1);
   Tensor *gradient = norm_gradient(t_ones_like(length), saved_plain(n, 0), length, n->numbers[0].f,
                                    noted_dims(n, 1, dims));
   return gradient ? sum_along(n, 1, gradient, t[0], y) : NULL;
@@ -101,13 +102,13 @@ Tensor *difference_tangent(Tensor *of_a, Tensor *of_b) {
 
 /* y = |a - b|_p. */
 GRAD_AND_TANGENT(DistBackward0, "self other result | p:scalar") {
-  Tensor *d = norm_gradient(g[0], t_sub(saved_plain(n, 0), saved_plain(n, 1)), saved(n, 2),
+  Tensor *d = norm_gradient(g[0], t_sub(saved_plain(n, 0), saved_plain(n, 1)), saved_tensor(n, 2),
                             n->numbers[0].f, ALL_DIMS);
   if (needs(n, 0)) gi[0] = d;
   if (needs(n, 1)) gi[1] = d ? t_neg(d) : NULL;
 }
 TANGENT(DistBackward0) {
-  Tensor *length = saved(n, 2);
+  Tensor *length = saved_tensor(n, 2);
   Tensor *gradient = norm_gradient(t_ones_like(length), t_sub(saved_plain(n, 0), saved_plain(n, 1)),
                                    length, n->numbers[0].f, ALL_DIMS);
   return gradient ? t_sum_all(t_real(t_mul(t_conj(gradient), difference_tangent(t[0], t[1]))))
