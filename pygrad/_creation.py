@@ -255,7 +255,7 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
 
 
 def _by_way_of_double(shape: Sequence[int], flat: Sequence[Any], kind: dtype) -> Tensor:
-    """Of types that the host has no arrays of: half ones and complex ones."""
+    """Makes a tensor of a half or complex dtype, for which the host has no arrays."""
     if not kind.is_complex:
         wide, at = empty_for_host(shape, float64)
         write_at(at, _pack(flat, float64).tobytes())
@@ -275,7 +275,7 @@ def _as_complex(value: Any) -> complex:
 
 
 def _from_float(value: float, kind: dtype | None) -> Tensor:
-    """What is made most, with as little as it takes."""
+    """A tensor of one float, the most frequent case, by the shortest way."""
     out, at = empty_for_host((), kind)
     if not out.dtype._format:
         return _by_way_of_double((), [value], out.dtype)
@@ -451,7 +451,7 @@ def tensor(
 
 
 def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str) -> Tensor:
-    """What `tensor` and ``Tensor.new_tensor`` do; `caller` is named in a warning."""
+    """Makes a tensor for `tensor` and ``Tensor.new_tensor``; a warning names `caller`."""
     device = _placed(device)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
@@ -604,7 +604,7 @@ def asarray(
 
 
 def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | None:
-    """What `asarray` is given, as a tensor; None of a sequence or a number."""
+    """The argument of `asarray` as a tensor; None for a sequence or a number."""
     if isinstance(obj, Tensor):
         return obj
     refuse_foreign(obj)
@@ -629,7 +629,7 @@ def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | No
 
 
 class _OfCapsule:
-    """What NumPy takes for a DLPack capsule."""
+    """An object from which NumPy takes a DLPack capsule."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -724,7 +724,7 @@ def _of_buffer(buffer: Any, dtype: dtype, count: int, offset: int, shares: bool)
 
 
 def get_default_device() -> device:
-    """Where tensors are made that name no device: on the CPU, if nobody has said otherwise.
+    """The device of new tensors that name none: the CPU, unless it was set to another.
 
     Example:
         >>> import pygrad
@@ -738,7 +738,7 @@ def get_default_device() -> device:
 
 
 def set_default_device(device: Any) -> None:
-    """Says where tensors are made that name no device: on the CPU (or None), or on meta.
+    """Sets the device of new tensors that name none: the CPU (or None), or meta.
 
     Raises:
         AssertionError, NotImplementedError: for a device that is not there, as making a tensor on
@@ -755,7 +755,7 @@ def set_default_device(device: Any) -> None:
 
 
 def _switch_device(where: Any) -> bool:
-    """The same; returns whether it was meta."""
+    """Sets the default device; returns whether it was meta."""
     found = _CPU if where is None else _placed(where)
     return bool(switch(MADE_META, found == _META) & MADE_META)
 

@@ -49,7 +49,7 @@ _LEGACY_FORMS: Final = f"""{{}}.__new__{_INVALID}. Expected one of:
 
 
 class _Storage:
-    """What the two kinds share."""
+    """The base class of both kinds of storage."""
 
     is_cuda = is_sparse = is_sparse_csr = is_hpu = False
     device: _device
@@ -91,11 +91,11 @@ class _Storage:
 
     @property
     def filename(self) -> str | None:
-        """That of the file which is its memory, or None: see `from_file`."""
+        """The name of the mapped file that is its memory, or None: see `from_file`."""
         return filename_of(self._cdata)
 
     def is_shared(self) -> bool:
-        """Whether it is the memory of a file: nothing else is shared by processes."""
+        """Whether it is a mapped file, which alone is shared by processes."""
         return header.mapped_of(self._cdata) != 0
 
     def is_pinned(self, device: Any = "cuda") -> bool:
@@ -241,7 +241,7 @@ class UntypedStorage(StorageBase):
 
     @property
     def device(self) -> _device:  # type: ignore[override]
-        """Where it is: on the CPU, or on meta."""
+        """The device of its tensor: the CPU, or meta."""
         return self._holder.device
 
     @property
@@ -465,7 +465,7 @@ def _as_lazy(tensor: Tensor, other: Tensor) -> Tensor:
 
 
 def _address(tensor: Tensor) -> int:
-    """Where the engine keeps the tensor's storage."""
+    """The engine's address of the tensor's storage."""
     return header.storage_of(tensor._h)
 
 
@@ -583,7 +583,7 @@ class TypedStorage(_Storage):
 
     @property
     def device(self) -> _device:  # type: ignore[override]
-        """Where it is: on the CPU, or on meta."""
+        """The device of its tensor: the CPU, or meta."""
         return self._untyped_storage.device
 
     @property
@@ -595,7 +595,7 @@ class TypedStorage(_Storage):
         return self.dtype  # type: ignore[no-any-return]
 
     def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
+        """The storage's memory as bytes."""
         return self._untyped_storage
 
     def element_size(self) -> int:
@@ -833,7 +833,7 @@ def _warn(level: int) -> None:
 
 
 def typed_storage(tensor: Tensor, warn: bool = True) -> TypedStorage:
-    """What ``Tensor.storage()`` gives, with PyTorch's warning the first time."""
+    """The result of ``Tensor.storage()``, with PyTorch's warning the first time."""
     if warn:
         _warn(3)
     return _typed(tensor)

@@ -267,7 +267,7 @@ def test_each_thread_has_a_group_of_its_own(world: World, threads: int) -> None:
 
 
 def test_one_thread_waits_for_what_others_started(world: World) -> None:
-    """Its futures complete too, and their callbacks may use the engine."""
+    """Futures of a thread complete too, and their callbacks may use the engine."""
 
     def run(r: Rank) -> tuple[int, list[float]]:
         groups = [r.dist.new_group() for _ in range(4)]

@@ -677,7 +677,7 @@ def test_an_op_that_gives_its_argument_gives_the_tangent_too() -> None:
 
 
 def test_several_results_have_tangents_that_the_class_works_out() -> None:
-    """Which it does when the call ends: its own calls have results then."""
+    """The class computes them when the call ends, by calls with results of their own."""
     a = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
     with forward_ad.dual_level():
         plain = forward_ad.unpack_dual(torch.linalg.eigh(forward_ad.make_dual(a, a))[0]).tangent

@@ -193,7 +193,7 @@ def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
 
 
 def both(push: Any, way: dict[int, Array], other: dict[int, Array]) -> tuple[Any, Any]:
-    """What a function makes of two sets of tangents as one batch, and of one after the other."""
+    """Maps a function over two sets of tangents as one batch, and over one after the other."""
     pairs = [tensors(way), tensors(other)]
     batch = [pygrad.stack([each[k] for each in pairs]) for k in way]
     mapped = pygrad.vmap(lambda *ts: push(dict(zip(way, ts, strict=True))), randomness="same")

@@ -497,7 +497,7 @@ def tangent_of(tensor: Any) -> Any:
 
 
 def pushed(body: Callable[[Any], Any], ways: Any = WAYS) -> Any:
-    """What a function of a dual at one point returns for a batch of tangents."""
+    """Maps a function of a dual at one point over a batch of tangents."""
 
     def push(way: Any) -> Any:
         with fw.dual_level():
@@ -507,7 +507,7 @@ def pushed(body: Callable[[Any], Any], ways: Any = WAYS) -> Any:
 
 
 def test_a_batched_tangent_is_kept_as_it_is() -> None:
-    """It needs no storage as long as the value's; of another layout it is copied."""
+    """A tangent needs no storage as long as the value's; one of another layout is copied."""
     ways, part = WAYS.clone(), pygrad.arange(5.0)[:4].detach()
 
     def push(way: Any, primal: Any) -> tuple[Any, bool]:
@@ -608,7 +608,7 @@ def test_a_dual_that_gets_a_batch_of_tangents_shares_them_with_its_views() -> No
 
 
 def test_a_view_of_all_of_its_base_shares_the_tangent() -> None:
-    """Other views get a view of the base's."""
+    """Other views get a view of the base's tangent."""
     for turned in (False, True):
         base = pygrad.zeros(2, 2)
         view = base.t() if turned else base.view_as(base)

@@ -121,7 +121,7 @@ def forget_dropped() -> None:
 
 
 def _take_warnings() -> list[str]:
-    """What is to be warned of. The engine is taken."""
+    """Takes the texts of pending warnings. The caller has taken the engine."""
     texts = queued_warnings[:]
     queued_warnings.clear()
     forget_dropped()

@@ -222,7 +222,7 @@ def _chunk_sizes(total: int, size: int) -> list[int]:
 
 
 def _get_name(func: Callable[..., Any]) -> str:
-    """What messages call a function."""
+    """The name of a function in messages."""
     if hasattr(func, "__name__"):
         return str(func.__name__)
     if isinstance(func, functools.partial):
@@ -312,7 +312,7 @@ def _add_batch_dim(self: Tensor, batch_dim: int, level: int) -> Tensor:
 def _create_batched_inputs(
     flat_in_dims: Sequence[int | None], flat_args: Sequence[Any], vmap_level: int, args_spec: Any
 ) -> Any:
-    """What the function is given: slices of the inputs that are mapped over, in their structure."""
+    """The arguments of the function: slices of the mapped inputs, in their structure."""
     batched = [
         leaf if dim is None else _add_batch_dim(leaf, dim, vmap_level)
         for leaf, dim in zip(flat_args, flat_in_dims, strict=True)
@@ -370,8 +370,8 @@ def _maybe_remove_batch_dim(
 def _unwrap_batched(
     batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable[..., Any]
 ) -> Any:
-    """What the function returned, its batch dimensions made visible; an input that comes back as
-    it was is the same object.
+    """Makes the batch dimensions of the function's results visible. An input that is returned
+    unchanged is the same object.
     """
     leaves, spec = tree_flatten(batched_outputs)
     dims: list[Any] | None
@@ -418,8 +418,8 @@ def mapped_or_one_by_one(
     primals: Sequence[Tensor],
     randomness: str = "error",
 ) -> Any:
-    """What `push` makes of a batch of tangents: of all at once, which makes batches of the primals
-    too, or of one after the other if the function refuses those, say since it branches on them.
+    """Maps `push` over a batch of tangents. That makes batches of the primals too; if the function
+    refuses those, say because it branches on them, loops over the tangents.
     """
     mapped = vmap(push, randomness=randomness)
     versions = [x._version for x in primals]

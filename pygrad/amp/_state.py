@@ -1,7 +1,7 @@
 """The settings of autocast.
 
-Those of the CPU are bits of the thread's modes, which the engine reads. Those of devices that
-pygrad does not run on are only stored.
+The engine reads the settings of the CPU as bits of the thread's modes. This module only stores the
+settings of devices that pygrad does not run on.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def _batch(tree: Any, dims: Any, number: int) -> Any:
 
 
 def _batch_duals(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
-    """The arguments, those batched whose tangents are, if others are batched; and False if nothing
-    but tangents is batched, which the Function's jvp takes as they are.
+    """Batches the duals whose tangents are batched, if another argument is batched. The second
+    result is False if only tangents are batched, which the Function's jvp takes as they are.
     """
     leaves, spec = flatten(args)
     duals = [_C["_vmap_dual"](leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]

@@ -81,10 +81,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Args:
         tensor: of any shape and a floating-point dtype.
         tangent: of that shape and a floating-point dtype. It becomes part of the dual tensor as it
-            is if it lies in memory as `tensor` does, so in-place ops write to it; it is copied
-            otherwise.
-            Inside `vmap` it may be batched where `tensor` is not: many directions at one point.
-            Values stay one tensor then, also of what is written in place.
+            is if it has the memory layout of `tensor`, so in-place ops write to it; otherwise it is
+            copied. Inside `vmap` it may be batched though `tensor` is not: many directions at one
+            point. Values then stay one tensor, and in-place ops write one value.
         level: the level to make it in; the current one by default.
 
     Raises:

@@ -19,7 +19,7 @@ Tensor *batched_tensor(Tensor *value, uint32_t bits) {
   return t;
 }
 
-/* The place behind the last element; the offset if there is none. */
+/* The offset behind the last element; the offset itself if there is none. */
 static int64_t end_of(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
   int64_t end = offset + 1;
   for (int i = 0; i < ndim; i++) {

@@ -291,7 +291,7 @@ static bool fail_unsupported(const char *what, const char *op) {
   return true;
 }
 
-/* As many results as the values say. */
+/* Refuses an op whose number of results depends on values. */
 static bool dynamic_shape(const Call *c) {
   if (!row_has(c->row, DYNAMIC)) return false;
   const char *aten = is_named(c, "_where_nonzero") ? "where"
@@ -308,7 +308,7 @@ static bool hidden_storage(const Call *c) {
          !fail(ERR_RUNTIME, "Cannot access data pointer of Tensor that doesn't have storage");
 }
 
-/* Running statistics that all slices would write to. */
+/* Refuses running statistics that all slices would write to. */
 static bool shared_statistics(const Call *c) {
   bool writes = false, shared = false;
   if (!row_has(c->row, STATISTICS) || !levels_of(c->v[0].t)) return false;
@@ -372,8 +372,7 @@ static bool too_small(const Call *c, const Batch *b) {
   return false;
 }
 
-/* What is written to must have every slice that is written. PyTorch words its refusal in four
- * ways. */
+/* Refuses a write of more slices than its target has, in one of PyTorch's four wordings. */
 static bool check_target(const Call *c, const Batch *b) {
   if (c->v[0].tag == TAG_TENSOR && levels_of(c->v[0].t) == b->levels) return true;
   bool subscript = is_named(c, "_setitem"), own = subscript && value_first(&c->v[1]);

@@ -118,7 +118,7 @@ bool rule_filters(const Call *c, const Batch *b, Call *inner) {
       .x = levels_of(x), .w = levels_of(w) | levels_of(bias), .groups = arg_int(c, GROUPS)};
   f.has_n = x->ndim == rank;
   f.transposed = strncmp(c->row->name, "conv_transpose", 14) == 0;
-  /* What would be refused is refused slice by slice, with the sizes of a slice. */
+  /* The loop over slices refuses these calls, with the sizes of a slice. */
   if ((!f.has_n && x->ndim != rank - 1) || w->ndim != rank || f.groups <= 0 ||
       b->n + rank + 2 > MAX_DIM || b->total == 0)
     return false;

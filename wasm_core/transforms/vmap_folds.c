@@ -93,8 +93,7 @@ static bool samples_of_all(const Call *c, const Batch *b, int64_t rows, Call *in
   return true;
 }
 
-/* What a call has besides its folded tensors that speaks of N; false if it may be wrong in a way
- * that tells of N. */
+/* Folds the other arguments that mention N. False: the loop over slices reports the error. */
 static bool folds_others(const Call *c, const Batch *b, bool has_n, Call *inner) {
   const Tensor *x = c->v[0].t;
   switch ((FoldKind)c->row->folding) {

@@ -1,5 +1,5 @@
-/* What batch.c (batched tensors), vmap_folds.c and vmap_rules.c (calls done at once) and vmap.c
- * (the loop over slices) share, each with those after it. */
+/* Declarations that the files of vmap share. Each may use those before it: batch.c (batched tensors),
+ * vmap_folds.c and vmap_rules.c (calls done at once), vmap.c (the loop over slices). */
 #ifndef PG_VMAP_PRIVATE_H
 #define PG_VMAP_PRIVATE_H
 
@@ -7,10 +7,10 @@
 #include "ops/run.h"
 #include "transforms/vmap.h"
 
-/* The batch that a call is about. */
+/* The batch of a call. */
 typedef struct {
-  uint32_t levels; /* a bit a level */
-  int n;           /* how many */
+  uint32_t levels; /* one bit for each level */
+  int n;           /* the number of levels */
   int64_t sizes[32], total;
 } Batch;
 
@@ -21,10 +21,10 @@ Tensor *value_first(const Value *v); /* its first tensor, or NULL */
 bool any_batched(const Value *v);    /* whether one of its tensors is */
 
 /* t's value with all dimensions of the batch in front, of size 1 where t has none, and raised to
- * `rank` by dimensions of size 1 after them. One that is not batched comes as it is: it
+ * `rank` by dimensions of size 1 after them. A tensor that is not batched is returned as it is: it
  * broadcasts. */
 Tensor *batch_align(const Batch *b, Tensor *t, int rank);
-/* The same with every batch dimension in full, batched or not. */
+/* As above, but t, batched or not, is expanded to the sizes of the batch. */
 Tensor *batch_full(const Batch *b, Tensor *t);
 
 Batch batch_at(uint32_t bits);

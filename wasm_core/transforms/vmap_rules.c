@@ -434,7 +434,7 @@ static int leads(const Row *row, int k, const Tensor *first, const Tensor *t) {
   return t->ndim - (vector ? 1 : 2);
 }
 
-/* What is left out is empty, of one dimension whatever the batch. */
+/* Expands an omitted result, which is empty and has one dimension, to the batch. */
 static Tensor *with_batch(const Batch *b, Tensor *t) {
   if (!t || t->ndim != 1 || t->numel) return t;
   Value sizes = prepend_numbers(b->n, b->sizes, 1, t->sizes);
@@ -595,7 +595,7 @@ static Tensor *count_tensors(Tensor *t, const void *context) {
   return t;
 }
 
-/* What the subscript gives of one slice, for its rank and its errors; no tensors in it. */
+/* The subscript of one slice, for its rank and its errors. The index has no tensors. */
 static Tensor *of_one_slice(Tensor *x, const Value *index) {
   return WITHOUT_GRAD(t_getitem(x, (Ints){index->n, index->p}));
 }

@@ -1,5 +1,5 @@
-/* Forward mode; see tape/forward.h. Every tangent is in a list, those that wait apart from those
- * that are known, so that a call settles the first and the end of the level forgets both. */
+/* Forward mode; see tape/forward.h. Every tangent is in one of two lists: waiting or known. The end of
+ * a call settles the first, the end of the level forgets both. */
 #include "walk/forward.h"
 #include "walk/walk.h"
 
@@ -19,31 +19,31 @@
 #include "tape/profile.h"
 #include "walk/tangent.h"
 
-/* The tangent of a tensor. With neither tangent nor node: a view that has none though its base
- * may have. */
+/* The tangent of a tensor. With neither tangent nor node, it marks a view without a tangent, though
+ * its base may have one. */
 struct Dual {
   Dual *prev, *next;
   Tensor *owner;   /* weak */
   Tensor *tangent; /* owned */
-  Node *waits_for; /* owned: whose output the tensor is, until the tangent is known */
+  Node *waits_for; /* owned: the node of the tensor, until the tangent is known */
   int32_t output_nr;
-  bool recorded;    /* whether it was when the op ran */
-  uint32_t version; /* of the tangent when it was noted */
+  bool recorded;    /* whether the op was recorded */
+  uint32_t version; /* the tangent's when forward_noted was called */
 };
 
 struct Tangents {
-  int32_t users, n; /* outputs that wait */
-  Tensor *at[];     /* owned, one an input; NULL: none */
+  int32_t users, n; /* the number of outputs that wait, and of inputs */
+  Tensor *at[];     /* owned, one for each input; NULL: none */
 };
 
 static bool level_entered;
-static int input_wanted = -1; /* of forward_product; -1: all */
+static int input_wanted = -1; /* the input of forward_product to differentiate by; -1: all */
 static Dual waiting = {.prev = &waiting, .next = &waiting},
             known = {.prev = &known, .next = &known};
 
 void forward_begin(bool allowed) { forward_on = level_entered && allowed; }
 
-/* What is done to tangents has none itself, and is recorded as the user has it. */
+/* The modes while ops run on tangents: no forward mode, and recording as the user has it. */
 typedef struct {
   bool forward, grad, anomaly, profiling;
 } Modes;
@@ -147,7 +147,7 @@ static void put_tangent(Tensor *t, Tensor *tangent) {
 
 /* ------------------------------------------------------------ the product */
 
-/* The inputs' gradients for u, and those tangents that meet one which depends on u. */
+/* Pairs each gradient that depends on u with the tangent of its input; returns their number. */
 static int pair(Node *n, Tensor **gi, Tensor **roots, Tensor **with) {
   int count = 0;
   for (int i = 0; i < n->n_edges; i++) {
@@ -184,14 +184,14 @@ static bool records(const Node *n) {
   return recording && (!n->unrecorded || any_recorded(n->tangents));
 }
 
-/* Nobody but the result's tensor may know the tangent's storage: it may be written to in place. */
+/* A tangent whose storage only the result has, since it may be written to in place. */
 static Tensor *owned_tangent(Tensor *y, const Tangents *t) {
   bool known_elsewhere = y->storage->refs > 1;
   for (int i = 0; i < t->n; i++) known_elsewhere = known_elsewhere || y == t->at[i];
   return known_elsewhere ? frozen_copy(y) : y;
 }
 
-/* A derivative that there is not, in PyTorch's words for tangents. */
+/* Rewords the error for a missing derivative as PyTorch words it for tangents. */
 static void refuse_tangent(void) {
   static const char *const names[][2] = {
       {"_cdist_backward", "_cdist_forward"},
@@ -222,8 +222,8 @@ static void refuse_tangent(void) {
                  : " or submit a PR adding the implementation to derivatives.yaml");
 }
 
-/* The tangents of these are sums with a term for each input, in PyTorch zeros where the input
- * has no tangent, and so depend on the inputs even where they are constant in them. */
+/* Nodes whose tangent is, in PyTorch, a sum with a term for each input, zeros for one without tangent.
+ * So it depends on all inputs, even if it is constant in them. */
 static const char *const tied =
     " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm CholeskySolve "
     "Convolution Dot Fmod1 Hardshrink Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross "
@@ -277,9 +277,9 @@ static Tensor *part_along(Node *n, int input, int output_nr, Tensor *y, complex_
   return t_real(t_mul(t_conj(gradient_of(n, input, output_nr, g)), t));
 }
 
-/* J t of an op that goes element by element, and may sum its elements. J is diagonal, so of real
- * numbers it is its own transpose, and of an analytic function the transpose is conjugated. What
- * the gradient masks, the tangent masks. */
+/* J t of an element-wise op, which may sum its elements. J is diagonal: for real numbers it is its own
+ * transpose, for an analytic function the conjugate of its adjoint. The tangent masks what the
+ * gradient masks. */
 static Tensor *each_element(Node *n, int input, int output_nr, Tensor *y, Tensor *t) {
   bool is_complex = dtype_is_complex((DType)y->dtype);
   if (n->type->each & NODE_PARTS) {
@@ -327,7 +327,7 @@ static Tensor *product(Node *n, int output_nr, Tensor *y) {
   u->flags |= FLAG_REQUIRES_GRAD;
   uint64_t since = node_sequence();
   grad_mode = recording = true;
-  if (!saved_hooks_push(0)) return NULL; /* what follows is used once, here */
+  if (!saved_hooks_push(0)) return NULL; /* these saves are used once, here */
   forward_product = n;
   input_wanted = -1;
   bool ok = node_apply(n, g, gi);
@@ -343,7 +343,7 @@ static bool goes_by_element(const Node *n, const Tensor *y) {
   return n->type->each & NODE_EACH && !n->type->tangent && !is_sparse(y);
 }
 
-/* J t by the way that there is for n. NULL: zero. */
+/* J t: by n's rule, element by element, or by transposing its gradient. NULL: zero. */
 static Tensor *tangent_product(Node *n, int output_nr, Tensor *y) {
   bool recorded = recording, each = goes_by_element(n, y);
   if (each || n->type->tangent) {
@@ -360,10 +360,10 @@ static Tensor *tangent_product(Node *n, int output_nr, Tensor *y) {
 
 /* ------------------------------------------------------------ batches of tangents */
 
-/* The batch that the tangents of a node's inputs make. */
+/* The batch of the tangents of a node's inputs. */
 typedef struct {
   uint32_t levels;
-  int n; /* how many */
+  int n; /* the number of levels */
   int64_t sizes[MAX_LEVELS + MAX_DIM], total;
 } Slices;
 
@@ -373,7 +373,7 @@ static uint32_t levels_of_all(const Tangents *t) {
   return levels;
 }
 
-/* The sizes of y stand behind those of the batch. */
+/* Fills s, with the sizes of y behind those of the batch. */
 static void measure(Slices *s, uint32_t levels, const Tangents *t, const Tensor *y) {
   s->levels = levels;
   s->n = level_count(levels);
@@ -383,7 +383,7 @@ static void measure(Slices *s, uint32_t levels, const Tangents *t, const Tensor 
   memcpy(s->sizes + s->n, y->sizes, y->ndim * sizeof *s->sizes);
 }
 
-/* J t of all slices t at once, where J is diagonal: the gradient function broadcasts what was saved.
+/* J t for all slices t at once. J is diagonal, so the gradient function broadcasts the saved tensors.
  * NULL: zero. */
 static Tensor *all_at_once(Node *n, int output_nr, Tensor *y, const Slices *s) {
   Tensor *sum = NULL;
@@ -414,7 +414,7 @@ static bool at_once(const Node *n, const Tensor *y) {
   return true;
 }
 
-/* J t of one slice t after the other, stacked. NULL: zero. */
+/* J t for one slice t after the other, stacked. NULL: zero. */
 static Tensor *one_by_one(Node *n, int output_nr, Tensor *y, const Slices *s) {
   Tangents *t = n->tangents;
   Tensor **all = scratch_array(t->n + 1, sizeof *all),
@@ -444,7 +444,7 @@ static Tensor *one_by_one(Node *n, int output_nr, Tensor *y, const Slices *s) {
   return s->n > 1 ? t_view(jt, s->n + y->ndim, s->sizes) : jt;
 }
 
-/* J t for batched tangents: batched, and of nobody else. */
+/* J t for batched tangents: a batched tensor whose storage nobody else has. */
 static Tensor *batched_product(Node *n, int output_nr, Tensor *y, uint32_t levels) {
   Slices s;
   measure(&s, levels, n->tangents, y);
@@ -481,7 +481,7 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
 
 static void share(Tensor *from, Tensor *to);
 
-/* A tangent that waited. The outputs that the node saved get it too. */
+/* Computes a tangent that waited, and gives it to the outputs that the node saved. */
 static void settle(Dual *d) {
   Node *n = d->waits_for;
   Tensor *y = d->owner;
@@ -563,7 +563,8 @@ static Node *awaited_node(const Tensor *y) {
   return d ? d->waits_for : NULL;
 }
 
-/* A view was given its tangent when it was made, and holds the node for the outputs that follow. */
+/* Makes y wait for n. A view keeps the tangent that it got when it was made; its node is held for the
+ * outputs that follow. */
 static void output(Tensor *y, Node *n, int output_nr) {
   Dual *d = dual_new(y);
   if (!d) return;
@@ -580,7 +581,7 @@ static void output(Tensor *y, Node *n, int output_nr) {
 
 static void move(Tensor *to, Tensor *from);
 
-/* An output that waits does so in the place of another. */
+/* Puts `to` in the place of `from`, whose tangent may still wait. */
 static void replace(Tensor *to, Tensor *from) {
   Node *n = awaited_node(from);
   if (!n) {
@@ -610,10 +611,10 @@ static void share(Tensor *from, Tensor *to) {
   Modes was = suspend_modes();
   bool recorded = recording;
   grad_mode = recording = true;
-  Tensor *kept = frozen_copy(tangent_cast(t, (DType)to->dtype)); /* which may stand in for from, */
+  Tensor *kept = frozen_copy(tangent_cast(t, (DType)to->dtype)); /* `to` may be a cast of `from`, */
   Dual *d = kept ? dual_new(to) : NULL;
   if (d && tensor_same_shape(kept, to)) put_tangent(to, kept);
-  else if (d) keep_tangent(d, kept); /* or be it in another shape */
+  else if (d) keep_tangent(d, kept); /* or have another shape */
   grad_mode = recording = recorded;
   restore_modes(was);
 }
@@ -626,8 +627,8 @@ static void move(Tensor *to, Tensor *from) {
 
 /* ------------------------------------------------------------ in place */
 
-/* The first tangent of a view goes into one of its base, which other views then have too. A view of
- * all of its base as it is has the same. */
+/* Gives a view its first tangent, as a view of a new tangent of its base, which other views share. A
+ * view with its base's geometry shares the base's tangent itself. */
 static void write_view(Tensor *self, Tensor *tangent) {
   Tensor *base = self->meta->base;
   if (self->dtype == base->dtype && lies_as(tangent, self) && lies_as(tangent, base)) {
@@ -644,8 +645,8 @@ static bool shares_tangent(const Dual *d, const Tensor *tangent) {
   return d->tangent && d->tangent->storage == tangent->storage;
 }
 
-/* Gives the tangent of t, which has none, the levels of another, and with it those that share its
- * storage. */
+/* Gives the tangent of t, which is not batched, the levels of another tangent. Tangents that share its
+ * storage get them too. */
 static void add_levels(Tensor *t, Tensor *like) {
   Tensor *old = dual_of(t)->tangent, *root = tensor_is_view(old) ? old->meta->base : old;
   Tensor *grown = tangent_write(zeros_as(root, (DType)root->dtype, like), root);
@@ -657,7 +658,7 @@ static void add_levels(Tensor *t, Tensor *like) {
   tensor_release(old);
 }
 
-/* The same for one that has others. */
+/* Gives the tangent of t, which is batched already, more levels. */
 static void add_more_levels(Tensor *t, Tensor *like) {
   Dual *own = dual_of(t);
   for (Dual *d = known.next; d != &known; d = d->next)
@@ -671,7 +672,7 @@ static void write_tangent(Tensor *self, Tensor *tangent) {
   if (!forward_on || failed() || !dtype_is_inexact((DType)self->dtype)) return;
   Tensor *old = tangent_of(self);
   if (!old && !tangent) return;
-  if (old) settle_all(); /* what waits may depend on the old tangent */
+  if (old) settle_all(); /* waiting tangents may depend on the old one */
   Modes was = suspend_modes();
   tangent = tangent_cast(tangent, (DType)self->dtype);
   if (old && levels_of(tangent) & ~levels_of(old))
@@ -704,7 +705,7 @@ static bool check_tangent(const Tensor *t, Tensor *tangent) {
   return !failed();
 }
 
-/* A tangent of a complex tensor is complex: views read the two alike. */
+/* Casts the tangent of a complex tensor to complex, so that views read the two alike. */
 static Tensor *as_complex_as(const Tensor *t, Tensor *tangent) {
   DType d = (DType)tangent->dtype;
   return dtype_is_complex((DType)t->dtype) && !dtype_is_complex(d)

@@ -90,7 +90,7 @@ Tensor *laid_out_as(Tensor *t, Tensor *tangent) {
   return tangent_write(zeros_as(t, (DType)tangent->dtype, tangent), tangent);
 }
 
-/* Where a view shows parts as one number, slices have to begin with a real part. */
+/* Whether each slice begins with a real part, as a view that shows pairs as complex numbers needs. */
 static bool slices_begin_evenly(const Tensor *value, int n) {
   bool even = true;
   for (int i = 0; i < n; i++) even = even && value->strides[i] % 2 == 0;
