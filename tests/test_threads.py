@@ -412,6 +412,27 @@ del kept
     assert python(code) == "[3.0, 3.0]\n[2.0, 2.0]"
 
 
+def test_memory_stays_for_a_thread_that_the_end_of_the_program_overtakes() -> None:
+    """The interpreter lets go of modules while the thread is in its call, and ends later."""
+    code = """
+import sys, threading, time, pygrad
+a = pygrad.rand(1500, 1500)
+
+def work():
+    while True:
+        a @ a
+
+class Last:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.3)
+
+sys.kept = Last()
+threading.Thread(target=work, daemon=True).start()
+(pygrad.ones(2) + 1).tolist()
+"""
+    assert python(code) == ""
+
+
 def test_handler_of_a_signal_may_call_while_its_thread_waits() -> None:
     code = """
 import signal, threading, pygrad

@@ -65,6 +65,15 @@ def new_store() -> tuple[wasmtime.Store, CodeType]:
     return store, code
 
 
+def _leave_stores() -> None:
+    """Leaves the stores to the process: a daemon thread may be in a long call at its end."""
+    for _, store in _stores.values():
+        store._consume()
+    _stores.clear()
+
+
+atexit.register(_leave_stores)  # the first, so it runs last
+
 # ------------------------------------------------------------------ events for engines
 
 before_fork: Final[list[Any]] = []
