@@ -155,6 +155,7 @@ NORESERVE: Final = 0x4000  # both are Linux's numbers for all its processors but
 _FAILED: Final = ctypes.c_void_p(-1).value
 
 
+@functools.cache
 def _system_call() -> Any:
     call = ctypes.CDLL(None, use_errno=True).mmap
     call.restype = ctypes.c_void_p
@@ -162,13 +163,10 @@ def _system_call() -> Any:
     return call
 
 
-_mmap: Final[Any] = _system_call() if MAPS_FILES else None
-
-
 def map_over(address: int, n_bytes: int, flags: int, file: int) -> int:
     """Maps a file, or memory for -1, over whole pages; returns 0, or the number of the error."""
     protection = mmap.PROT_READ | mmap.PROT_WRITE
-    found = _mmap(base_address + address, n_bytes, protection, flags | _FIXED, file, 0)
+    found = _system_call()(base_address + address, n_bytes, protection, flags | _FIXED, file, 0)
     return ctypes.get_errno() if found == _FAILED else 0
 
 
