@@ -140,13 +140,12 @@ bool call_is_small(const Call *c) {
       [EFFORT_light] = 512,        [EFFORT_heavy] = 180,  [EFFORT_slow] = 90,
       [EFFORT_region] = 2048,      [EFFORT_picks] = 2048, [EFFORT_product] = 8192,
       [EFFORT_convolution] = 4096, [EFFORT_cubic] = 256,  [EFFORT_walk] = -1};
-  int64_t left = few[c->row->effort];
+  double left = few[c->row->effort];
   const Value *v = c->v;
   for (int n = c->n_args; n > 0 && left >= 0; n--, v++) {
-    if (v->tag == TAG_TENSOR) left -= v->t->numel;
-    else if (v->tag == TAG_INT) left -= v->i > 0 ? v->i : 0;
-    else if (v->tag == TAG_INTS)
-      left -= product_of_sizes(v) > (double)left ? left + 1 : (int64_t)product_of_sizes(v);
+    if (v->tag == TAG_TENSOR) left -= (double)v->t->numel;
+    else if (v->tag == TAG_INT) left -= v->i > 0 ? (double)v->i : 0;
+    else if (v->tag == TAG_INTS) left -= product_of_sizes(v);
     else if (has_tensors(v)) return false;
   }
   return left >= 0;

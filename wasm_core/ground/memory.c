@@ -42,8 +42,8 @@ static void *out_of_memory(uint64_t n_bytes) {
 
 /* ------------------------------------------------------------ large blocks */
 
-/* Aligns the byte after the header to a cache line, or a page. malloc's pointer is stored just before
- * the block. */
+/* Aligns the byte after the header to a cache line, or a page. malloc's pointer is stored just
+ * before the block. */
 static void *large_alloc(size_t n_bytes, size_t line) {
   if (n_bytes > SIZE_MAX - 2 * line) return NULL;
   size_t n = n_bytes + line + sizeof(void *);

@@ -120,8 +120,8 @@ static bool concerns(const Question *q) {
   return any;
 }
 
-/* Whether an argument has a tangent. Computes all of them now: the host cannot be asked for them while
- * the op runs for its node. */
+/* Whether an argument has a tangent. Computes all of them now: the host cannot be asked for them
+ * while the op runs for its node. */
 static bool travels(const Question *q) {
   bool any = false;
   for (int i = 0; forward_on && i < q->n_given; i++) any |= forward_tangent(q->given[i]) != NULL;
@@ -602,7 +602,8 @@ static void give(Call *c, Question *q, Tensors made) {
   else ret_tensors(c, q->n, q->v);
 }
 
-/* Whether the call writes to a tensor of the host's, as an in-place form or as an op that writes. */
+/* Whether the call writes to a tensor of the host's, as an in-place form or as an op that
+ * writes. */
 static bool writes_hosted(const Call *c) {
   const char *name = c->row->name;
   bool writes = c->inplace || (name[strlen(name) - 1] == '_' && !row_has(c->row, SILENT) &&

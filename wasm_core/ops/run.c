@@ -153,8 +153,8 @@ void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
   if (!kept && !failed()) forward_write(self, tangent);
 }
 
-/* Checks out against the arguments of APART and APART_OR_SAME rows. An APART row with an in-place form
- * may write where the first argument has the very same elements. */
+/* Checks out against the arguments of APART and APART_OR_SAME rows. An APART row with an in-place
+ * form may write where the first argument has the very same elements. */
 static bool check_arguments_apart(const Call *c, const Tensor *out) {
   if (!row_has(c->row, APART | APART_OR_SAME)) return true;
   bool may_be_same = row_has(c->row, APART_OR_SAME);

@@ -56,8 +56,8 @@ typedef void GradFn(Node *n, Tensor **g, Tensor **gi);
  * least one is not NULL). Returns NULL for zero. */
 typedef Tensor *TangentFn(Node *n, Tensor *const *t, int output_nr, Tensor *y);
 
-/* Kinds of fields of a node: X(KIND, word, the value that the host is shown). A digit after the word
- * is a count, or the number of an input. */
+/* Kinds of fields of a node: X(KIND, word, the value that the host is shown). A digit after the
+ * word is a count, or the number of an input. */
 #define FIELD_KINDS(X)                                                                       \
   X(INT, "int", "")                                                                          \
   X(OPTIONAL_INT, "int?", "None if it is INT64_MAX")                                         \

@@ -155,7 +155,8 @@ static void drop_copy(Storage *s) {
   s->copy = NULL;
 }
 
-/* Frees the bytes of a storage without references, and the storage unless the host has its address. */
+/* Frees the bytes of a storage without references, and the storage unless the host has its
+ * address. */
 static void storage_end(Storage *s) {
   bytes_release(s->bytes);
   s->bytes = NULL;

@@ -111,24 +111,7 @@ Batch batch_at(uint32_t bits) {
 /* ------------------------------------------------------------ values */
 
 Tensor *batch_align(const Batch *b, Tensor *t, int rank) {
-  uint32_t own = levels_of(t);
-  if (blocked(t) || !own) return t;
-  Tensor *v = t->meta->value;
-  if (own == b->levels && rank <= t->ndim) return v;
-  int64_t sizes[2 * MAX_DIM];
-  int n = 0, from = 0;
-  for (uint32_t bits = b->levels; bits; bits &= bits - 1)
-    sizes[n++] = own & bits & -bits ? v->sizes[from++] : 1;
-  for (int k = t->ndim; k < rank; k++) sizes[n++] = 1;
-  memcpy(sizes + n, t->sizes, t->ndim * sizeof *sizes);
-  return t_view(v, n + t->ndim, sizes);
+  return slices_aligned(t, b->levels, rank);
 }
 
-Tensor *batch_full(const Batch *b, Tensor *t) {
-  if (blocked(t)) return NULL;
-  int64_t sizes[2 * MAX_DIM];
-  if (levels_of(t) == b->levels) return t->meta->value;
-  memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
-  memcpy(sizes + b->n, t->sizes, t->ndim * sizeof *sizes);
-  return t_expand(batch_align(b, t, t->ndim), b->n + t->ndim, sizes);
-}
+Tensor *batch_full(const Batch *b, Tensor *t) { return slices_at(t, b->levels, b->sizes); }

@@ -1,5 +1,5 @@
-/* Declarations that the files of vmap share. Each may use those before it: batch.c (batched tensors),
- * vmap_folds.c and vmap_rules.c (calls done at once), vmap.c (the loop over slices). */
+/* Declarations that the files of vmap share. Each may use those before it: batch.c (batched
+ * tensors), vmap_folds.c and vmap_rules.c (calls done at once), vmap.c (the loop over slices). */
 #ifndef PG_VMAP_PRIVATE_H
 #define PG_VMAP_PRIVATE_H
 
@@ -20,11 +20,8 @@ Value value_map(Value v, Change *change, const void *context);
 Tensor *value_first(const Value *v); /* its first tensor, or NULL */
 bool any_batched(const Value *v);    /* whether one of its tensors is */
 
-/* t's value with all dimensions of the batch in front, of size 1 where t has none, and raised to
- * `rank` by dimensions of size 1 after them. A tensor that is not batched is returned as it is: it
- * broadcasts. */
+/* slices_aligned and slices_at (walk/tangent.h) for a batch. */
 Tensor *batch_align(const Batch *b, Tensor *t, int rank);
-/* As above, but t, batched or not, is expanded to the sizes of the batch. */
 Tensor *batch_full(const Batch *b, Tensor *t);
 
 Batch batch_at(uint32_t bits);

@@ -1,5 +1,5 @@
-/* Forward mode; see tape/forward.h. Every tangent is in one of two lists: waiting or known. The end of
- * a call settles the first, the end of the level forgets both. */
+/* Forward mode; see tape/forward.h. Every tangent is in one of two lists: waiting or known. The end
+ * of a call settles the first, the end of the level forgets both. */
 #include "walk/forward.h"
 #include "walk/walk.h"
 
@@ -222,8 +222,8 @@ static void refuse_tangent(void) {
                  : " or submit a PR adding the implementation to derivatives.yaml");
 }
 
-/* Nodes whose tangent is, in PyTorch, a sum with a term for each input, zeros for one without tangent.
- * So it depends on all inputs, even if it is constant in them. */
+/* Nodes whose tangent is, in PyTorch, a sum with a term for each input, zeros for one without
+ * tangent. So it depends on all inputs, even if it is constant in them. */
 static const char *const tied =
     " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm CholeskySolve "
     "Convolution Dot Fmod1 Hardshrink Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross "
@@ -277,9 +277,9 @@ static Tensor *part_along(Node *n, int input, int output_nr, Tensor *y, complex_
   return t_real(t_mul(t_conj(gradient_of(n, input, output_nr, g)), t));
 }
 
-/* J t of an element-wise op, which may sum its elements. J is diagonal: for real numbers it is its own
- * transpose, for an analytic function the conjugate of its adjoint. The tangent masks what the
- * gradient masks. */
+/* J t of an element-wise op, which may sum its elements. J is diagonal, so it is its own transpose;
+ * the gradient function of an analytic function conjugates it. The tangent masks what the gradient
+ * masks. */
 static Tensor *each_element(Node *n, int input, int output_nr, Tensor *y, Tensor *t) {
   bool is_complex = dtype_is_complex((DType)y->dtype);
   if (n->type->each & NODE_PARTS) {
@@ -383,21 +383,15 @@ static void measure(Slices *s, uint32_t levels, const Tangents *t, const Tensor 
   memcpy(s->sizes + s->n, y->sizes, y->ndim * sizeof *s->sizes);
 }
 
-/* J t for all slices t at once. J is diagonal, so the gradient function broadcasts the saved tensors.
- * NULL: zero. */
+/* J t for all slices t at once. J is diagonal, so the gradient function broadcasts the saved
+ * tensors. NULL: zero. */
 static Tensor *all_at_once(Node *n, int output_nr, Tensor *y, const Slices *s) {
   Tensor *sum = NULL;
   grad_mode = true; /* by ops, since loops broadcast nothing */
   for (int i = 0; i < n->n_edges && !failed(); i++) {
     Tensor *t = tangent_cast(n->tangents->at[i], (DType)y->dtype);
     if (!t) continue;
-    int64_t sizes[MAX_LEVELS + MAX_DIM];
-    int added = y->ndim - t->ndim;
-    Tensor *v = slices_at(t, s->levels, s->sizes);
-    memcpy(sizes, s->sizes, (size_t)s->n * sizeof *sizes);
-    for (int k = 0; k < added; k++) sizes[s->n + k] = 1;
-    memcpy(sizes + s->n + added, t->sizes, t->ndim * sizeof *sizes);
-    v = t_expand(t_view(v, s->n + y->ndim, sizes), s->n + y->ndim, s->sizes);
+    Tensor *v = t_expand(slices_aligned(t, s->levels, y->ndim), s->n + y->ndim, s->sizes);
     bool is_complex = dtype_is_complex((DType)y->dtype);
     Tensor *jt = gradient_of(n, i, output_nr, is_complex ? t_conj_physical(v) : v);
     if (jt && is_complex) jt = t_conj_physical(jt);
@@ -563,8 +557,8 @@ static Node *awaited_node(const Tensor *y) {
   return d ? d->waits_for : NULL;
 }
 
-/* Makes y wait for n. A view keeps the tangent that it got when it was made; its node is held for the
- * outputs that follow. */
+/* Makes y wait for n. A view keeps the tangent that it got when it was made; its node is held for
+ * the outputs that follow. */
 static void output(Tensor *y, Node *n, int output_nr) {
   Dual *d = dual_new(y);
   if (!d) return;
@@ -627,8 +621,8 @@ static void move(Tensor *to, Tensor *from) {
 
 /* ------------------------------------------------------------ in place */
 
-/* Gives a view its first tangent, as a view of a new tangent of its base, which other views share. A
- * view with its base's geometry shares the base's tangent itself. */
+/* Gives a view its first tangent, as a view of a new tangent of its base, which other views share.
+ * A view with its base's geometry shares the base's tangent itself. */
 static void write_view(Tensor *self, Tensor *tangent) {
   Tensor *base = self->meta->base;
   if (self->dtype == base->dtype && lies_as(tangent, self) && lies_as(tangent, base)) {
@@ -645,8 +639,8 @@ static bool shares_tangent(const Dual *d, const Tensor *tangent) {
   return d->tangent && d->tangent->storage == tangent->storage;
 }
 
-/* Gives the tangent of t, which is not batched, the levels of another tangent. Tangents that share its
- * storage get them too. */
+/* Gives the tangent of t, which is not batched, the levels of another tangent. Tangents that share
+ * its storage get them too. */
 static void add_levels(Tensor *t, Tensor *like) {
   Tensor *old = dual_of(t)->tangent, *root = tensor_is_view(old) ? old->meta->base : old;
   Tensor *grown = tangent_write(zeros_as(root, (DType)root->dtype, like), root);

@@ -18,19 +18,27 @@ void sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes) {
     }
 }
 
-Tensor *slices_at(Tensor *t, uint32_t bits, const int64_t *sizes) {
+Tensor *slices_aligned(Tensor *t, uint32_t bits, int rank) {
   uint32_t own = levels_of(t);
-  Tensor *v = all_slices(t);
-  if (own == bits || !v || failed()) return v;
-  int64_t ones[2 * MAX_DIM], full[2 * MAX_DIM];
+  if (blocked(t) || !own) return t;
+  Tensor *v = t->meta->value;
+  if (own == bits && rank <= t->ndim) return v;
+  int64_t sizes[2 * MAX_DIM];
   int n = 0, from = 0;
-  for (uint32_t rest = bits; rest; rest &= rest - 1, n++) {
-    ones[n] = own & rest & -rest ? v->sizes[from++] : 1;
-    full[n] = sizes[n];
-  }
-  memcpy(ones + n, t->sizes, t->ndim * sizeof *ones);
+  for (; bits; bits &= bits - 1) sizes[n++] = own & bits & -bits ? v->sizes[from++] : 1;
+  for (int k = t->ndim; k < rank; k++) sizes[n++] = 1;
+  memcpy(sizes + n, t->sizes, t->ndim * sizeof *sizes);
+  return t_view(v, n + t->ndim, sizes);
+}
+
+Tensor *slices_at(Tensor *t, uint32_t bits, const int64_t *sizes) {
+  if (blocked(t)) return NULL;
+  if (levels_of(t) == bits) return all_slices(t);
+  int64_t full[2 * MAX_DIM];
+  int n = level_count(bits);
+  memcpy(full, sizes, (size_t)n * sizeof *full);
   memcpy(full + n, t->sizes, t->ndim * sizeof *full);
-  return t_expand(t_view(v, n + t->ndim, ones), n + t->ndim, full);
+  return t_expand(slices_aligned(t, bits, t->ndim), n + t->ndim, full);
 }
 
 Tensor *batched_as(Tensor *t, Tensor *like) {
@@ -90,7 +98,8 @@ Tensor *laid_out_as(Tensor *t, Tensor *tangent) {
   return tangent_write(zeros_as(t, (DType)tangent->dtype, tangent), tangent);
 }
 
-/* Whether each slice begins with a real part, as a view that shows pairs as complex numbers needs. */
+/* Whether each slice begins with a real part, as a view that shows pairs as complex numbers
+ * needs. */
 static bool slices_begin_evenly(const Tensor *value, int n) {
   bool even = true;
   for (int i = 0; i < n; i++) even = even && value->strides[i] % 2 == 0;

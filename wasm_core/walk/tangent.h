@@ -10,8 +10,8 @@
 #include "tape/batched.h"
 #include "tape/graph.h"
 
-/* Whether a tangent has the memory layout of t. Strides count where there is a second element, the offset
- * where there is a first, and the length of the storage where the tangent is not batched. */
+/* Whether a tangent has the memory layout of t. Strides count where there is a second element, the
+ * offset where there is a first, and the length of the storage where the tangent is not batched. */
 bool lies_as(const Tensor *tangent, const Tensor *t);
 /* Zeros with the memory layout of t, batched as `like` is. The host makes them if one of the two is
  * its tensor. */
@@ -28,8 +28,12 @@ Tensor *tangent_cast(Tensor *tangent, DType dtype);
 Tensor *tangent_write(Tensor *to, Tensor *from);
 /* t, or a copy with the levels of `like` that t lacks. */
 Tensor *batched_as(Tensor *t, Tensor *like);
-/* All slices of t at these levels, whose dimensions stand in front. Levels that t lacks are expanded
- * to the given sizes. */
+/* t's value with a dimension in front for each of these levels, of size 1 where t lacks it, and
+ * raised to `rank` by dimensions of size 1 after them. A tensor that is not batched is returned as
+ * it is: it broadcasts. */
+Tensor *slices_aligned(Tensor *t, uint32_t bits, int rank);
+/* All slices of t at these levels, whose dimensions stand in front. Levels that t lacks are
+ * expanded to the given sizes. */
 Tensor *slices_at(Tensor *t, uint32_t bits, const int64_t *sizes);
 /* The sizes of the levels in a set. Each is a level of one of n tensors. */
 void sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes);
