@@ -197,6 +197,19 @@ static Question *question(int64_t row, const char *name, int how, int n,
 
 /* ------------------------------------------------------------ taking over */
 
+/* Refuses a tangent of r that the op's steps computed from hidden elements. Only a node that waits
+ * for the host's answer computes its tangent from the answer. */
+static bool check_tangent_steps(const Question *q, Tensor *r) {
+  if (!q->travels || !q->found) return true;
+  const Node *n = forward_awaited(r);
+  if (n && forward_fed_by(n, q->n_given, q->given)) return true;
+  if (forward_tangent(r))
+    fail(ERR_NOT_IMPLEMENTED,
+         "pygrad: %s in forward mode is made of steps that __torch_dispatch__ is not asked for",
+         (const char *)(uintptr_t)q->words[1]);
+  return !failed();
+}
+
 /* Puts the host's tensor w in the place of r, which the op returned. *node: r's node, which is
  * recorded or serves its tangent alone. */
 static Tensor *taken_over(Question *q, Tensor *w, Tensor *r, Node **node) {
@@ -204,6 +217,7 @@ static Tensor *taken_over(Question *q, Tensor *w, Tensor *r, Node **node) {
   if (failed() || !w || !r || w == r) return failed() ? NULL : w;
   if (is_given(q, r)) /* keeps its history and its tangent */
     return tensor_requires_grad(r) || forward_tangent(r) ? r : w;
+  if (!check_tangent_steps(q, r)) return NULL;
   bool hosted = w->form & FORM_HOSTED;
   if (!hosted && (is_given(q, w) || tensor_requires_grad(w))) w = t_detach(w);
   else if (is_given(q, w)) return w;
@@ -611,15 +625,6 @@ static bool writes_hosted(const Call *c) {
   return writes && c->v[0].tag == TAG_TENSOR && c->v[0].t->form & FORM_HOSTED;
 }
 
-/* Whether an op computes its tangent from elements that its steps read, hidden ones too, although
- * the host has answered. */
-static bool reads_on_the_way(const Row *row) {
-  static const char *const names[] = {"pinverse", "matrix_exp", "grid_sampler", "ctc_loss"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(row->name, names[i]) == 0) return true;
-  return false;
-}
-
 static void call_answered(Call *c, void (*run)(Call *c)) {
   int64_t words[MAX_ARGS + 1][WORDS_AN_ARGUMENT];
   bool out = c->out.tag != TAG_MISSING;
@@ -641,12 +646,6 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
          "pygrad: %s in forward mode: tangents of a tensor whose class has __torch_dispatch__ "
          "are not written in place",
          row_shown(c->row, c->inplace));
-    return;
-  }
-  if (q->travels && reads_on_the_way(c->row)) {
-    fail(ERR_NOT_IMPLEMENTED,
-         "pygrad: %s in forward mode is made of steps that __torch_dispatch__ is not asked for",
-         c->row->name);
     return;
   }
   Tensor *before = self && q->tracked && !hosted ? tensor_snapshot(self) : NULL;
@@ -763,7 +762,15 @@ static double number_of_host(Tensor *t) {
   return v;
 }
 
-static Tensor *detach_by_host(Tensor *t) { return ask_host("detach", 1, &t); }
+/* The detached tensor is for the engine's own use, so it needs no tangent. A node asks for it
+ * while it is being recorded: a tangent computed then would use a node without its saves. */
+static Tensor *detach_by_host(Tensor *t) {
+  bool forward = forward_on;
+  forward_on = false;
+  Tensor *detached = ask_host("detach", 1, &t);
+  forward_on = forward;
+  return detached;
+}
 
 int64_t dispatch_count(void) { return n_answers; }
 int64_t dispatch_count_plain(void) { return n_plain; }

@@ -34,6 +34,7 @@ typedef struct {
   void (*forget)(Tensor *t);
   void (*settle)(void);
   void (*replace)(Tensor *to, Tensor *from);
+  bool (*fed_by)(const Node *n, int count, Tensor *const *given);
 } Forward;
 extern const Forward *forward_mode;
 
@@ -56,6 +57,10 @@ static inline void forward_move(Tensor *to, Tensor *from) {
 /* The node of the output y whose tangent is not yet computed, borrowed; NULL if there is none. */
 static inline Node *forward_awaited(const Tensor *y) {
   return forward_on ? forward_mode->awaited(y) : NULL;
+}
+/* Whether every tangent that enters n, which is awaited, is that of a given tensor. */
+static inline bool forward_fed_by(const Node *n, int count, Tensor *const *given) {
+  return forward_on && forward_mode->fed_by(n, count, given);
 }
 /* Puts `to` in the place of `from`, an output. */
 static inline void forward_replace(Tensor *to, Tensor *from) {

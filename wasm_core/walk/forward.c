@@ -552,6 +552,17 @@ static bool feeds(const Node *n, int input) {
   return n->tangents->at[input] || (n != forward_product && n->edges[input].node);
 }
 
+static bool fed_by(const Node *n, int count, Tensor *const *given) {
+  const Tangents *t = n->tangents;
+  bool all = true;
+  for (int i = 0; i < t->n; i++) {
+    bool any = !t->at[i];
+    for (int k = 0; !any && k < count; k++) any = tangent_of(given[k]) == t->at[i];
+    all = all && any;
+  }
+  return all;
+}
+
 static Node *awaited_node(const Tensor *y) {
   const Dual *d = dual_of(y);
   return d ? d->waits_for : NULL;
@@ -765,7 +776,7 @@ int64_t forward_enter(void) {
   if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
   static const Forward functions = {tangent_of,   attach, detach,     output,     feeds,
                                     awaited_node, view,   share,      written_by, write_tangent,
-                                    move,         forget, settle_all, replace};
+                                    move,         forget, settle_all, replace,    fed_by};
   forward_mode = &functions;
   letting_go.of_dual = forget;
   level_entered = true;
