@@ -63,6 +63,7 @@ export const HOST = Object.freeze({
   LINE: 34,
   NAME: 35,
   RETURNED: 36,
+  POLL: 37,
   CLOCK: 100,
 });
 

@@ -55,6 +55,7 @@ REPORT: Final = layout["host_report"]
 LINE: Final = layout["host_line"]
 NAME: Final = layout["host_name"]
 RETURNED: Final = layout["host_returned"]
+POLL: Final = layout["host_poll"]
 CLOCK: Final = layout["host_clock"]
 
 # The modes of a thread, as bits.

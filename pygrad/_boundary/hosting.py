@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from .. import _errors
-from .constants import CLOCK, HOOK
+from .constants import CLOCK, HOOK, POLL
 from .frame import (
     HOST_CAP,
     HOST_FIRST,
@@ -42,6 +42,14 @@ on_hook: Callable[[int, int], int] | None = None
 handle or 0.
 """
 _host_error: BaseException | None = None
+
+
+def on_poll() -> None:
+    """Runs every few milliseconds within a long call; may raise, which ends the call.
+
+    CPython runs the handlers of signals where a function of Python begins: here, for signals that
+    came while the engine was busy.
+    """
 
 
 def _hosting() -> Generator[int, Any, None]:
@@ -78,6 +86,8 @@ def _hosting() -> Generator[int, Any, None]:
                     n_out = 1
             elif kind == CLOCK:
                 words[words[HOST_OUT] >> 3] = clock(ident)
+            elif kind == POLL:
+                on_poll()
             else:
                 at = words[HOST_IN] >> 3
                 handles = words[at : at + ints[HOST_N]].tolist()

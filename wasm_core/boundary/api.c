@@ -12,6 +12,7 @@
 #include "call/effort.h"
 #include "call/schema.h"
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "ops/autocast.h"
 #include "ops/complex/complex.h"
 #include "ops/dispatch.h"
@@ -227,6 +228,7 @@ static int64_t end(const Crossing *x, Call *c) {
   form_made = x->form;
   pool_release(x->mark, NULL);
   scratch_release(x->scratch);
+  if (__builtin_expect(bytes_any_kept(), 0)) bytes_release_kept();
   frame->n_warnings = warnings_waiting();
   /* a host that answers ops must look up its objects for the results */
   bool pending = (frame->n_warnings | frame->n_dropped | dispatch_now.asked) != 0;
@@ -246,7 +248,13 @@ static void run_profiled(Call *call) {
 /* Services, whose names begin with an underscore, are events of a profile only if marked EVENT;
  * other rows are unless marked SILENT. */
 static void run_call(Call *call) {
+  /* Powers of two of nanoseconds, or more: an op of several light steps counts each of them. */
+  static const uint8_t works[] = {
+      [EFFORT_light] = 1,       [EFFORT_heavy] = 3, [EFFORT_slow] = 7,
+      [EFFORT_region] = 3,      [EFFORT_picks] = 3, [EFFORT_product] = 1,
+      [EFFORT_convolution] = 1, [EFFORT_cubic] = 3, [EFFORT_walk] = 3};
   const Row *row = call->row;
+  poll_weigh(works[row->effort]);
   bool recorded = profiling && (row->name[0] == '_' ? row_has(row, EVENT) : !row_has(row, SILENT));
   (recorded ? run_profiled : run_row)(call);
 }

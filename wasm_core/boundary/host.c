@@ -4,6 +4,7 @@
 
 #include "call/door.h"
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "ops/dispatch.h"
 #include "tape/host.h"
 #include "transforms/vmap.h"
@@ -75,6 +76,7 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   frame->modes = (outer & ~(PG_MODE_GRAD | (cast ? 0 : PG_MODE_AUTOCAST))) |
                  (grad_mode && recording ? PG_MODE_GRAD : 0);
   /* runs below the tape, forward mode, autocast and vmap */
+  if (kind == HOST_POLL) frame->modes = outer; /* as outside of the call */
   if (kind == HOST_DISPATCH)
     frame->modes = (frame->modes & ((1 << PG_MODE_LEVELS) - 1) & ~PG_MODE_AUTOCAST) |
                    PG_MODE_NO_FORWARD;
@@ -94,12 +96,18 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   return count;
 }
 
+static bool poll(void) {
+  int64_t nothing;
+  return enter(HOST_POLL, 0, 0, NULL, 1, &nothing) >= 0;
+}
+
 bool host_begin(void) {
   /* allocated, because a static frame would put its zeros into the binary */
   frame = mem_permanent(sizeof *frame);
   if (!frame) return false;
   frame->modes = PG_MODE_GRAD;
   frame->work = INT32_MAX;
+  poll_host = poll;
   host_port = (HostPort){.enter = enter,
                          .drop = drop,
                          .allows_forward = forward_enabled,

@@ -6,6 +6,7 @@
 #include "create_rows.h"
 #include "elementwise_rows.h"
 #include "fft_rows.h"
+#include "ground/poll.h"
 #include "index_rows.h"
 #include "linalg_rows.h"
 #include "matmul_rows.h"

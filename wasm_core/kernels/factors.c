@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ground/poll.h"
 #include "kernels/complex_maths.h"
 
 enum { MAX_SWEEPS = 60 };
@@ -133,10 +134,12 @@ static void restore_rows(complex_f64 *x, int64_t n, Active part, const double *s
 #else /* FACTORS_BODY */
 
 static void NAME(add_scaled)(NUMBER *y, NUMBER k, const NUMBER *x, int64_t n) {
+  if (poll_stops(2 * n)) return;
   for (int64_t i = 0; i < n; i++) y[i] += MUL(k, x[i]);
 }
 
 static NUMBER NAME(dot)(const NUMBER *a, const NUMBER *b, int64_t n) {
+  if (poll_stops(2 * n)) return 0;
   NUMBER sum = 0;
   for (int64_t i = 0; i < n; i++) sum += MUL(CONJ(a[i]), b[i]);
   return sum;
@@ -152,6 +155,7 @@ static void NAME(exchange)(NUMBER *x, NUMBER *y) {
 
 /* Turns (x, y) by the angle with cosine c and sine s. */
 static void NAME(turn)(NUMBER *x, NUMBER *y, double c, double s, int64_t n) {
+  if (poll_stops(4 * n)) return;
   for (int64_t i = 0; i < n; i++) {
     NUMBER held = c * x[i] - s * y[i];
     y[i] = s * x[i] + c * y[i];
@@ -191,6 +195,7 @@ static int32_t NAME(eliminate)(void *a, int32_t *pivots, int64_t m, int64_t n, b
     NUMBER inverse = ROUNDED(DIV((NUMBER)1, column[k]), to_float);
     for (int64_t i = k + 1; i < m; i++)
       column[i] = ROUNDED(fused ? DIV(column[i], column[k]) : MUL(column[i], inverse), to_float);
+    if (poll_stops((m - k) * (n - k))) return info;
     for (int64_t j = k + 1; j < n; j++)
       (fused ? NAME(reduce_fused) : NAME(reduce))(v + j * m, v[k + j * m], column, k + 1, m,
                                                   to_float);
@@ -316,6 +321,7 @@ static int32_t NAME(ldl)(void *matrix, int32_t *pivots, int64_t n, bool hermitia
   for (int64_t k = 0; k < n; k++) AT(k, k) = ON_DIAGONAL(AT(k, k));
   for (int64_t k = 0; k < n;) {
     int64_t row = k, pivot = k, span = 1;
+    if (poll_stops(2 * (n - k) * (n - k))) return info;
     double own = SIZE(AT(k, k)), below = k + 1 < n ? NAME(greatest_below)(a, n, k, &row) : 0;
     bool nothing = (own == 0 && below == 0) || own != own;
     if (nothing) info = info ? info : (int32_t)k + 1;
@@ -549,7 +555,7 @@ static bool NAME(diagonalize)(double *d, double *e, NUMBER *q, int64_t n) {
     int64_t lo = hi;
     while (lo > 0 && fabs(e[lo - 1]) > 0x1p-53 * (fabs(d[lo - 1]) + fabs(d[lo]))) lo--;
     if (lo == hi) hi--;
-    else if (!steps--) return false;
+    else if (!steps-- || poll_stops(16 * (hi - lo))) return false;
     else NAME(chase)(d, e, lo, hi, q, n);
   }
   return true;
@@ -647,6 +653,7 @@ static void NAME(reflect_rows)(NUMBER *a, int64_t n, int64_t at, int64_t from, i
 }
 static void NAME(reflect_columns)(NUMBER *a, int64_t n, int64_t at, int64_t to, const NUMBER *v,
                                   NUMBER tau, int64_t count) {
+  if (poll_stops(4 * to * count)) return;
   for (int64_t i = 0; i < to; i++) {
     NUMBER sum = 0;
     for (int64_t k = 0; k < count; k++) sum += MUL(a[(at + k) * n + i], v[k]);
@@ -823,7 +830,7 @@ static bool NAME(schur)(NUMBER *h, int64_t n, Active part, NUMBER *z) {
         hi = lo - 1;
         break;
       }
-      if (!steps--) return false;
+      if (!steps-- || poll_stops(hi - lo)) return false;
       NAME(sweep)(h, n, lo, hi, tries, z);
     }
   }
@@ -886,6 +893,7 @@ static void NAME(vectors_of)(const NUMBER *t, const NUMBER *z, const complex_f64
                              complex_f64 *x) {
   for (int64_t k = 0; k < n; k++) {
     complex_f64 *y = vectors + k * n;
+    if (poll_stops(8 * n * n)) return;
     NAME(triangular_vector)(t, values, n, k, x);
     memset(y, 0, (size_t)n * sizeof *y);
     for (int64_t j = 0; j < n; j++)

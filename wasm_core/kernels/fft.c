@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "ground/inline.h"
+#include "ground/poll.h"
 #include "kernels/simd.h"
 
 /* Goes before a loop over the elements of a butterfly, whose count is mostly a constant. */
@@ -377,6 +378,7 @@ static void NAME(passes_from)(const Plan *plan, int first, const REAL *turns, pt
   ptrdiff_t m = length, s = lines;
   for (int i = first; i < plan->n_passes; i++) {
     int r = plan->radix[i];
+    if (poll_stops((int64_t)length * lines * 4)) return;
     const REAL *roots = turns, *own = r % 2 == 1 ? turns + 2 * r : turns;
     m /= r;
     switch (r) {

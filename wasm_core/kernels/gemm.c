@@ -14,6 +14,7 @@
 
 #include "ground/inline.h"
 #include "ground/paths.h"
+#include "ground/poll.h"
 #include "kernels/simd.h"
 
 enum {
@@ -308,6 +309,7 @@ static void NAME(multiply_block)(int64_t m, int64_t n, ptrdiff_t k, OPERAND a, O
   int64_t whole = c.cs == 1 || c.rs == 1 ? n / TILE_COLS * TILE_COLS : 0;
   for (int64_t i = 0; i < m; i += TILE_ROWS) {
     int64_t rows = min64(m - i, TILE_ROWS), j = 0;
+    if (poll_stops(rows * n * k >> 2)) return;
     TARGET to = NAME(target_at)(c, i, 0);
     NAME(pack_strip)(strip, rows, k, NAME(operand_at)(a, i, 0));
     if (rows == TILE_ROWS) {
@@ -334,6 +336,7 @@ static void NAME(multiply_tiled)(int64_t m, int64_t n, int64_t k, OPERAND a, OPE
   for (int64_t j = 0; j < n; j += BLOCK_COLS)
     for (int64_t p = 0; p < k; p += depth) {
       TARGET to = NAME(target_at)(c, 0, j);
+      if (poll_stops(0)) return;
       if (p > 0) to.beta = 1;
       NAME(multiply_block)(m, min64(n - j, BLOCK_COLS), (ptrdiff_t)min64(k - p, depth),
                            NAME(operand_at)(a, 0, p), NAME(operand_at)(b, p, j), to, scratch,
@@ -427,6 +430,7 @@ static void NAME(multiply_vector)(int64_t m, int64_t k, OPERAND a, const REAL *x
     REAL beta = p > 0 ? 1 : y.beta;
     for (int64_t i = 0; i < m; i += SLAB_ROWS) {
       ptrdiff_t rows = (ptrdiff_t)min64(m - i, SLAB_ROWS);
+      if (poll_stops(rows * steps >> 1)) return;
       NAME(sum_slab)(sums, rows, steps, NAME(operand_at)(a, i, p), block);
       for (ptrdiff_t r = 0; r < rows; r++)
         NAME(merge)(y.at + (i + r) * y.rs, sums[r], y.alpha, beta);
@@ -517,6 +521,7 @@ void NAME(gemm)(int64_t m, int64_t n, int64_t k, REAL alpha, const REAL *a, int6
   }
   if (is_tiny(m, n, k)) {
     TOOK(GEMM_TINY);
+    if (poll_stops(m * n * k >> 2)) return;
     NAME(multiply_tiny)((ptrdiff_t)m, (ptrdiff_t)n, (ptrdiff_t)k, x, y, to);
     return;
   }
@@ -559,6 +564,7 @@ REAL NAME(dot)(int64_t n, const REAL *x, int64_t xs, const REAL *y, int64_t ys) 
   REAL total = 0;
   for (int64_t i = 0; i < n; i += DOT_BLOCK, blocks++) {
     ptrdiff_t len = (ptrdiff_t)min64(n - i, DOT_BLOCK);
+    if (poll_stops(len >> 1)) return 0;
     REAL sum = NAME(dot_block)(len, NAME(contiguous)(x_room, len, x + i * xs, xs),
                                NAME(contiguous)(y_room, len, y + i * ys, ys));
     int bit = 0;

@@ -34,6 +34,7 @@
   X(NAME, name, 35) /* the name of a hook: see host_name */                                        \
   /* the results of the last APPLY, which the host then forgets */                                 \
   X(RETURNED, returned, 36)                                                                        \
+  X(POLL, poll, 37) /* asks whether a long call goes on: see ground/poll.h */ \
   X(CLOCK, clock, 100) /* the event that begins, or -1: nanoseconds out */
 /* clang-format on */
 typedef enum {

@@ -10,6 +10,7 @@
 
 #include "ground/inline.h"
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "ground/status.h"
 #include "kernels/simd.h"
 
@@ -234,6 +235,14 @@ Bytes *bytes_clone(const Bytes *from) {
   return bytes_of_memory(from->data, from->n_bytes, from->form);
 }
 
+static void free_block(Bytes *b) {
+  mem_free(b, have_memory(b) ? block_size(b->n_bytes, b->page) : MEM_HEAD);
+}
+
+static Bytes *kept;
+
+bool bytes_any_kept(void) { return kept != NULL; }
+
 /* Frees b if unused; the block's reference alone does not keep a part. */
 static NOINLINE void let_go(Bytes *b) {
   BytesPart *p = as_part(b);
@@ -243,7 +252,18 @@ static NOINLINE void let_go(Bytes *b) {
     mem_free(p, sizeof *p);
     if (--b->refs > 0) return;
   } else if (b->refs) return;
-  mem_free(b, have_memory(b) ? block_size(b->n_bytes, b->page) : MEM_HEAD);
+  if (polls_running) {
+    b->next_kept = kept;
+    kept = b;
+  } else free_block(b);
+}
+
+void bytes_release_kept(void) {
+  if (polls_running) return;
+  for (Bytes *b; (b = kept);) {
+    kept = b->next_kept;
+    free_block(b);
+  }
 }
 
 void bytes_release(Bytes *b) {

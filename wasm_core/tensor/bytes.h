@@ -13,7 +13,7 @@
 
 typedef struct BytesPart BytesPart;
 
-typedef struct {
+typedef struct Bytes {
   int32_t refs;    /* a block's: storages and parts; a part's: storages, and one for the block */
   int32_t n_parts; /* blocks: the number of parts */
   int32_t form; /* the form of tensors over it. FORM_ABSENT: `data` is no memory. FORM_HOSTED: the
@@ -22,7 +22,10 @@ typedef struct {
       page; /* blocks with whole pages of the host's memory for themselves: the size of a page */
   int64_t n_bytes;
   char *data;
-  BytesPart *parts; /* blocks: the root of a tree */
+  union {
+    BytesPart *parts;        /* blocks: the root of a tree */
+    struct Bytes *next_kept; /* blocks without references: see bytes_release_kept */
+  };
 } Bytes;
 
 /* A set of addresses: [from, to). With a period, only the first `run` bytes of each consecutive
@@ -44,6 +47,10 @@ Bytes *bytes_of_memory(const char *from, int64_t n_bytes, int32_t form);
 /* A block without memory. */
 Bytes *bytes_absent(int64_t n_bytes, int32_t form);
 void bytes_release(Bytes *b); /* NULL is fine */
+/* A loop that polls keeps addresses, so blocks that become unused during a poll stay allocated.
+ * Frees them, but not within a poll. */
+void bytes_release_kept(void);
+bool bytes_any_kept(void);
 
 /* A reference to the part of b at a reach; the same part for the same reach. */
 Bytes *bytes_part(Bytes *b, const Reach *r);

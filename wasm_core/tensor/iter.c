@@ -1,6 +1,8 @@
 /* Sorting, merging and walking the dimensions of element-wise operands; see iter.h. */
 #include "tensor/iter.h"
 
+#include "ground/poll.h"
+
 static void take_operand(Iter *it, int k, const Tensor *t, int ndim) {
   int64_t size = dtype_bytes((DType)t->dtype);
   it->data[k] = tensor_data(t);
@@ -79,6 +81,31 @@ void iter_build(Iter *it, int n, Tensor *const *t) {
   merge_dims(it);
 }
 
+/* Runs a loop in stretches. The last one is at least as long as the others, because a loop may
+ * handle a short rest of its elements differently. Moves no pointers. */
+static NOINLINE void run_stretches(int n, char *const *from, const int64_t *strides, int64_t count,
+                                   Loop *loop, const void *ctx) {
+  char *p[ITER_MAX];
+  for (int64_t at = 0, m; at < count; at += m) {
+    m = count - at < 2 * poll_stretch ? count - at : poll_stretch;
+    if (poll_stops_elements(m)) return;
+    for (int k = 0; k < n; k++) p[k] = from[k] + at * strides[k];
+    loop(p, strides, m, ctx);
+  }
+}
+
+/* Runs a loop over n operands; false if a poll stopped it. */
+static inline bool run_loop(int n, char **p, const int64_t *strides, int64_t count, Loop *loop,
+                            const void *ctx) {
+  if (count < 2 * poll_stretch) {
+    if (poll_stops_elements(count)) return false;
+    loop(p, strides, count, ctx);
+    return true;
+  }
+  run_stretches(n, p, strides, count, loop, ctx);
+  return !failed();
+}
+
 void iter_run(Iter *it, Loop *loop, const void *ctx) {
   int64_t inner[ITER_MAX], index[MAX_DIM];
   char *p[ITER_MAX];
@@ -93,7 +120,7 @@ void iter_run(Iter *it, Loop *loop, const void *ctx) {
   }
   int64_t count = last < 0 ? 1 : it->sizes[last];
   for (;;) {
-    loop(p, inner, count, ctx);
+    if (!run_loop(n, p, inner, count, loop, ctx)) return;
     int d = last - 1;
     for (; d >= 0; d--) {
       for (int k = 0; k < n; k++) p[k] += it->strides[k][d];
@@ -114,7 +141,7 @@ static bool run_flat(int n, Tensor *const *t, Loop *loop, const void *ctx) {
     p[k] = tensor_data(t[k]);
     strides[k] = dtype_bytes((DType)t[k]->dtype);
   }
-  if (t[0]->numel && !any_absent(n, t)) loop(p, strides, t[0]->numel, ctx);
+  if (t[0]->numel && !any_absent(n, t)) run_loop(n, p, strides, t[0]->numel, loop, ctx);
   return true;
 }
 

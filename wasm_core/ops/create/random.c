@@ -4,6 +4,7 @@
  * arguments before the first draw. The streams themselves are in rng.c. */
 #include "ops/create/random.h"
 #include "create_rows.h"
+#include "ground/poll.h"
 #include "ops/view/view.h"
 #include "tape/levels.h"
 

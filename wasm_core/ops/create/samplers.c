@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "create_rows.h"
+#include "ground/poll.h"
 #include "kernels/pathwise.h"
 #include "ops/create/random.h"
 #include "ops/elementwise/elementwise.h"
@@ -67,7 +68,10 @@ Tensor *t_poisson(Tensor *rate, int32_t gen) {
     for (int64_t i = 0; i < x->numel; i++)
       if (!(in[i] >= 0))
         fail(ERR_RUNTIME, "invalid Poisson rate, expected rate to be non-negative");
-    for (int64_t i = 0; i < x->numel && !failed(); i++) o[i] = (T)next_poisson(r, (double)in[i]);
+    for (int64_t i = 0; i < x->numel && !failed(); i++) {
+      if (poll_stops_round(i, 64)) break;
+      o[i] = (T)next_poisson(r, (double)in[i]);
+    }
   })
   return set_history(y, n);
 }
@@ -167,7 +171,7 @@ Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
     const T *in = (const T *)(const void *)tensor_data(x);
     const T *chance = (const T *)(const void *)tensor_data(p);
     T *o = (T *)(void *)tensor_data(y);
-    for (int64_t i = 0; i < y->numel; i++)
+    for (int64_t i = 0; i < y->numel && !poll_stops_round(i, 128); i++)
       o[i] = (T)next_binomial(r, (double)in[i], (double)chance[i], sizeof(T) == 4);
   })
   return set_history(y, n);
@@ -226,7 +230,7 @@ Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
       const T *in = (const T *)(const void *)tensor_data(x);
       T *o = (T *)(void *)tensor_data(y);
       const T least = sizeof(T) == 4 ? (T)FLT_MIN : (T)DBL_MIN;
-      for (int64_t i = 0; i < x->numel; i++) {
+      for (int64_t i = 0; i < x->numel && !poll_stops_round(i, 128); i++) {
         T drawn = (T)next_gamma(r, (double)in[i], sizeof(T) == 4);
         o[i] = drawn > least ? drawn : least;
       }
@@ -260,7 +264,7 @@ Tensor *t_sample_dirichlet(Tensor *concentration, int32_t gen) {
   double *gammas = (double *)(void *)tensor_data(drawn);
   DISPATCH_FLOAT(x->dtype, {
     const T *in = (const T *)(const void *)tensor_data(x);
-    for (int64_t i = 0; i < x->numel; i++)
+    for (int64_t i = 0; i < x->numel && !poll_stops_round(i, 128); i++)
       gammas[i] = clamp_between(next_gamma(r, (double)in[i], false), DBL_MIN, INFINITY);
   })
   int64_t last = x->ndim ? x->ndim - 1 : 0;

@@ -592,7 +592,7 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
                               : node_new(&MaskedFillBackward1, 1, 0, x, value, NULL);
   save(n, 0, mask);
   Tensor *in[3] = {destination ? x : plain_contiguous(x), mask, cast_plain(value, d)};
-  if (blocked(in[0], in[2])) return NULL;
+  if (blocked(in[0], in[2])) return set_history(NULL, n);
   /* the value may be an element of the destination */
   if (destination && in[2]->storage == destination->storage) in[2] = tensor_snapshot(in[2]);
   return set_history(run_raw(fill[dtype_bytes(d)], 3, in, d), n);

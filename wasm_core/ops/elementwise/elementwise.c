@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ground/paths.h"
+#include "ground/poll.h"
 #include "kernels/simd.h"
 #include "ops/view/copy.h"
 
@@ -218,13 +219,27 @@ typedef struct {
   char (*buffers)[BLOCK * 8]; /* one for each operand; contents stay from block to block */
 } Blocks;
 
+/* Runs a loop over whole lanes in stretches. */
+static NOINLINE void run_stretches(Flat *loop, const double *k, int n_p, char *const *p,
+                                   size_t bytes_out, size_t bytes, size_t n, LoopScratch *scratch) {
+  char *q[ITER_MAX];
+  for (size_t at = 0, m; at < n; at += m) {
+    m = n - at < (size_t)poll_stretch ? n - at : (size_t)poll_stretch;
+    if (poll_stops_elements((int64_t)m)) return;
+    for (int i = 0; i < n_p; i++) q[i] = p[i] + at * (i ? bytes : bytes_out);
+    loop(q, m, k, scratch);
+  }
+}
+
 /* Runs a loop over n elements of contiguous memory, at n_p addresses. A rest shorter than LANES
  * goes through a padded copy. */
 static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *const *p,
                      size_t bytes_out, size_t bytes, size_t n) {
   size_t whole = by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
   LoopScratch scratch;
-  if (whole) loop(p, whole, k, &scratch);
+  if (whole > (size_t)poll_stretch)
+    run_stretches(loop, k, n_p, p, bytes_out, bytes, whole, &scratch);
+  else if (whole) loop(p, whole, k, &scratch);
   if (!rest) return;
   char *q[ITER_MAX];
   _Alignas(16) char lanes[ITER_MAX][LANES * 8];
@@ -277,6 +292,7 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
   }
   for (int64_t at = 0; at < n; at += b->block) {
     int64_t m = n - at < b->block ? n - at : b->block;
+    if (poll_stops_elements(m)) return;
     char *q[ITER_MAX];
     for (int i = 0; i < b->n; i++) {
       q[i] = p[i] + at * strides[i];
@@ -338,6 +354,7 @@ static void run_rows(char **p, const int64_t *outer, int64_t n_rows, const void 
                (outer[i] == n * rows->strides[i] || n_rows == 1);
   for (int64_t at = 0; at < n_rows; at += most) {
     int64_t m = n_rows - at < most ? n_rows - at : most;
+    if (poll_stops_elements(m * n)) return;
     char *q[ITER_MAX];
     for (int i = 0; i < b->n; i++) {
       q[i] = p[i] + at * outer[i];

@@ -8,6 +8,7 @@
 
 #include "fft_rows.h"
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "kernels/fft.h"
 #include "ops/fft/fft.h"
 #include "ops/nn/nn.h"
@@ -87,9 +88,11 @@ static void each_group(const Lines *l, Tensor *in, Tensor *out, int dim, Group *
   int64_t at[MAX_DIM] = {0}, in_bytes = dtype_bytes(tensor_dtype(in)),
           out_bytes = dtype_bytes(tensor_dtype(out));
   if (tensor_absent(out)) return;
+  const int64_t length = in->sizes[dim] > out->sizes[dim] ? in->sizes[dim] : out->sizes[dim];
   const char *from = tensor_data(in);
   char *to = tensor_data(out);
   while (d >= 0) {
+    if (poll_stops(32 * lines.count * length)) return;
     group(context, from, to, lines);
     for (d = inner - 1; d >= 0; d--) {
       from += l->in[d] * in_bytes, to += l->out[d] * out_bytes;

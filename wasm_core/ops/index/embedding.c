@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "index_rows.h"
 #include "kernels/simd.h"
 #include "ops/index/index.h"
@@ -166,6 +167,7 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
   int64_t row_bytes = width * dtype_bytes(d);
   for (int64_t i = 0; i < t.indices->numel && !tensor_absent(y); i++) {
     double factor = factors ? tensor_get_f(factors, i) : 1;
+    if (poll_stops(8 + width / 2)) break;
     if (v[i] != t.padding)
       add_row(d, tensor_data(y) + v[i] * row_bytes, tensor_data(from) + i * row_bytes, factor,
               width);
@@ -242,6 +244,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
   Node *n = node_new(&EmbeddingRenormBackward0, 0, 0, weight, NULL);
   for (int64_t i = 0; i < indices->numel && !tensor_absent(weight); i++) {
     if (seen[v[i]]) continue;
+    if (poll_stops(16 * weight->sizes[1])) break;
     seen[v[i]] = true;
     double norm = row_norm(weight, v[i], norm_type);
     if (norm > max_norm) scale_row(weight, v[i], max_norm / (norm + 1e-7));
@@ -368,6 +371,7 @@ static Tensor *sum_bags(const Bags *b) {
   if (tensor_absent(y)) return y;
   const int64_t *bag = (const int64_t *)(const void *)tensor_data(b->bag);
   for (int64_t i = 0; i < b->n; i++) {
+    if (poll_stops(8 + width / 2)) return NULL;
     double f = tensor_get_f(b->factors, i);
     if (f == 0) continue;
     if (b->weights)
@@ -391,6 +395,7 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
   int64_t *rows = (int64_t *)(void *)tensor_data(*from);
   bool *none = (bool *)(void *)tensor_data(*empty);
   for (int64_t i = 0; i < b->n; i++) {
+    if (poll_stops(8 * width)) return NULL;
     if (tensor_get_f(b->factors, i) == 0) continue;
     for (int64_t j = 0; j < width; j++) {
       int64_t at = bag[i] * width + j;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "index_rows.h"
 #include "ops/index/index.h"
 #include "ops/view/copy.h"
@@ -280,7 +281,7 @@ Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
   qsort(tensor_data(sorted), (size_t)n, 8, compare);
   const char *in = tensor_data(both[0]);
   bool *out = (bool *)(void *)tensor_data(y);
-  for (int64_t i = 0; i < y->numel; i++) {
+  for (int64_t i = 0; i < y->numel && !poll_stops_round(i, 64); i++) {
     double v;
     memcpy(&v, in + 8 * i, sizeof v);
     bool nan = wide == DT_F64 && v != v;

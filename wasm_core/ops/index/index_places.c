@@ -8,6 +8,7 @@
 #include "call/door.h"
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "ground/poll.h"
 #include "kernels/complex.h"
 #include "kernels/simd.h"
 #include "ops/index/index.h"
@@ -299,6 +300,7 @@ bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBo
   for (; i + 4 <= n; i += 4, to += 4 * size) {
     const uint64_t a = (uint64_t)at[i], b = (uint64_t)at[i + 1], c = (uint64_t)at[i + 2],
                    d = (uint64_t)at[i + 3], end = (uint64_t)rows;
+    if (poll_stops((int64_t)size / 2)) return true;
     if (a >= end || b >= end || c >= end || d >= end) break;
     copy_four_rows(to, from + (size_t)a * step, from + (size_t)b * step, from + (size_t)c * step,
                    from + (size_t)d * step, size);

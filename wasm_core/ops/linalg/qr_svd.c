@@ -385,12 +385,12 @@ static void eig(Tensor *a, const char *op, bool vectors, Tensor *out[2]) {
   for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
     ints(info)[b] = !factorizations_of(a)->eig(number_at(w, b * n * n), number_at(values, b * n),
                                                v ? number_at(v, b * n * n) : NULL, n, room, scales);
-  if (!check_info(info, op,
-                  "%s: %sThe algorithm failed to converge because the input matrix is "
-                  "ill-conditioned or has too many repeated eigenvalues (error code: %d)."))
-    return;
-  out[0] = t_to(values, d);
-  out[1] = vectors ? columns(v, d) : NULL;
+  if (check_info(info, op,
+                 "%s: %sThe algorithm failed to converge because the input matrix is "
+                 "ill-conditioned or has too many repeated eigenvalues (error code: %d).")) {
+    out[0] = t_to(values, d);
+    out[1] = vectors ? columns(v, d) : NULL;
+  }
   finish(node, vectors ? 2 : 1, out);
 }
 

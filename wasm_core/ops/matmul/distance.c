@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "kernels/simd.h"
 #include "matmul_rows.h"
 #include "ops/create/create.h"
@@ -118,9 +119,11 @@ static Tensor *cdist_values(Tensor *a, Tensor *b, double p) {
   char *out = tensor_data(y);
   const char *x1 = tensor_data(pair.a), *x2 = tensor_data(pair.b);
   for (int64_t k = 0; k < pair.count; k++, x2 += pair.rows_b * row)
-    for (int64_t i = 0; i < pair.rows_a; i++, x1 += row)
+    for (int64_t i = 0; i < pair.rows_a; i++, x1 += row) {
+      if (poll_stops(pair.rows_b * (8 + pair.cols * (p == 2 ? 2 : 16)))) return NULL;
       for (int64_t j = 0; j < pair.rows_b; j++, out += width)
         store_distance(d, x1, x2 + j * row, pair.cols, p, out);
+    }
   return y;
 }
 
@@ -140,9 +143,11 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
              *ys = tensor_data(y);
   char *to = tensor_data(out);
   for (int64_t k = 0; k < pair.count; k++, x2 += pair.rows_b * row)
-    for (int64_t i = 0; i < pair.rows_a; i++, x1 += row, to += row)
+    for (int64_t i = 0; i < pair.rows_a; i++, x1 += row, to += row) {
+      if (poll_stops(pair.rows_b * (8 + pair.cols * (p == 2 ? 2 : 16)))) return NULL;
       for (int64_t j = 0; j < pair.rows_b; j++, gs += width, ys += width)
         add_pull(d, x1, x2 + j * row, pair.cols, p, load(d, ys), load(d, gs), to);
+    }
   return out;
 }
 
@@ -244,12 +249,14 @@ static Tensor *pdist_gradient(Tensor *g, Tensor *x, Tensor *y, double p) {
   int64_t cols = x->sizes[1], width = dtype_bytes(d), row = cols * width;
   const char *rows = tensor_data(x), *gs = tensor_data(g), *ys = tensor_data(y);
   char *to = tensor_data(out);
-  for (int64_t i = 0; i < x->sizes[0]; i++)
+  for (int64_t i = 0; i < x->sizes[0]; i++) {
+    if (poll_stops((x->sizes[0] - i) * (8 + cols * (p == 2 ? 4 : 32)))) return NULL;
     for (int64_t j = i + 1; j < x->sizes[0]; j++, gs += width, ys += width) {
       double distance = load(d, ys), slope = load(d, gs);
       add_pull(d, rows + i * row, rows + j * row, cols, p, distance, slope, to + i * row);
       add_pull(d, rows + j * row, rows + i * row, cols, p, distance, slope, to + j * row);
     }
+  }
   return out;
 }
 
@@ -303,9 +310,11 @@ Tensor *t_pdist(Tensor *x, double p) {
   if (blocked(rows, y)) return set_history(NULL, n);
   const char *at = tensor_data(rows);
   char *out = tensor_data(y);
-  for (int64_t i = 0; i < n_rows && !tensor_absent(y); i++)
+  for (int64_t i = 0; i < n_rows && !tensor_absent(y); i++) {
+    if (poll_stops((n_rows - i) * (8 + cols * (p == 2 ? 2 : 16)))) break;
     for (int64_t j = i + 1; j < n_rows; j++, out += width)
       store_distance(d, at + i * cols * width, at + j * cols * width, cols, p, out);
+  }
   y = set_history(y, n);
   save_output(n, 1, y);
   return y;

@@ -22,6 +22,7 @@
 
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "ground/poll.h"
 #include "ground/status.h"
 #include "kernels/gemm.h"
 #include "kernels/simd.h"
@@ -392,6 +393,7 @@ SMALL static void map_block(const Plan *p, Block *k, const Box *whole, int64_t n
       box_lay(p, &k->box, o.read, k->channel, k->channels, k->room);
       for (int64_t r = 0, tile; r < p->rows; r += tile) {
         tile = tile_of(p, p->rows - r);
+        if (poll_stops(k->n * groups * tile)) return;
         strip(p, k, tile, r, least(tile, p->rows - r), groups, &o);
       }
     }
@@ -887,7 +889,7 @@ INLINE void NAME(patch_line)(REAL *line, ptrdiff_t n, ptrdiff_t first, ptrdiff_t
 PLAIN static void NAME(patches)(const Conv *c, void *image, void *patches, bool back) {
   int64_t s = c->stride[2], n = c->out[2], first[3], end[3], spots = volume(c->kernel);
   REAL *line = patches;
-  for (int64_t r = 0; r < patch_size(c); r++) {
+  for (int64_t r = 0; r < patch_size(c) && !poll_stops(2 * volume(c->out)); r++) {
     int64_t k[3] = {r / (c->kernel[1] * c->kernel[2]) % c->kernel[0],
                     r / c->kernel[2] % c->kernel[1], r % c->kernel[2]},
             at[3];

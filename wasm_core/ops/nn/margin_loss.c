@@ -5,6 +5,7 @@
 
 #include "ground/memory.h"
 #include "ground/number.h"
+#include "ground/poll.h"
 #include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
@@ -184,7 +185,8 @@ typedef struct {
   }                                                                                                \
   static void margins_##T(const Margins *m, const T *x, T *value, T *gx, const T *g,               \
                           int64_t g_step, T scale, unsigned char *listed) {                        \
-    for (int64_t r = 0; r < m->rows; r++, x += m->classes) {                                       \
+    for (int64_t r = 0; r < m->rows && !poll_stops(m->classes * m->classes);                       \
+         r++, x += m->classes) {                                                                   \
       const int64_t *t = m->target + (m->multi ? r : r * m->classes);                              \
       int64_t n = m->multi ? 1 : 0;                                                                \
       T sum = 0, incoming = g ? g[r * g_step] * scale : 0;                                         \
@@ -249,7 +251,7 @@ static bool margin_pairs(const Margins *m, DType d, int64_t n, Tensor **index, T
   if (failed() || tensor_absent(*index)) return !failed();
   int64_t *at = (int64_t *)(void *)tensor_data(*index);
   char *to = tensor_data(*factor);
-  for (int64_t r = 0; r < m->rows; r++) {
+  for (int64_t r = 0; r < m->rows && !poll_stops(m->classes * m->classes); r++) {
     const int64_t *t = m->target + r * n;
     memset(listed, 0, (size_t)m->classes);
     for (int64_t i = 0; i < n && t[i] >= 0; i++) listed[t[i]] = 1;

@@ -12,6 +12,7 @@
 #include "ground/memory.h"
 #include "ground/number.h"
 #include "ground/paths.h"
+#include "ground/poll.h"
 #include "kernels/simd.h"
 #include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
@@ -97,7 +98,8 @@ typedef struct {
   SIZE_##T static void layer_forward_##T(const Layer *l) {                                         \
     const T *w = l->weight, *b = l->bias, *x = l->x;                                               \
     T *y = l->y;                                                                                   \
-    for (int64_t r = 0; r < l->rows; r++, x += l->width, y += l->width) {                          \
+    for (int64_t r = 0; r < l->rows && !poll_stops(2 * l->width);                                  \
+         r++, x += l->width, y += l->width) {                                                      \
       double sums[2], n = (double)l->width;                                                        \
       plain_##T(x, x, x, 0, l->width, sums);                                                       \
       const T mean = (T)(sums[0] / n);                                                             \
@@ -161,7 +163,7 @@ enum { GROUP = 16 };
   }                                                                                                \
   SIZE_##T static void layer_backward_##T(const Layer *l, void *scratch) {                         \
     T *dw = scratch, *db = dw ? dw + l->width : NULL;                                              \
-    for (int64_t from = 0; from < l->rows; from += GROUP) {                                        \
+    for (int64_t from = 0; from < l->rows && !poll_stops(4 * GROUP * l->width); from += GROUP) {   \
       int64_t to = from + GROUP < l->rows ? from + GROUP : l->rows;                                \
       for (int64_t r = from; l->y && r < to; r++)                                                  \
         layer_dx_##T(l, (const T *)l->x + r * l->width, (const T *)l->g + r * l->width,            \
@@ -373,28 +375,29 @@ struct Rows {
   const void *centre, *a, *b, *c; /* y = a g + b (x - centre) + c */
 };
 
-#define ROWS_MAP(NAME, T, VALUE)                                             \
-  SIZE_##T static void NAME##_##T(const Rows *s) {                           \
-    const T *centre = s->centre, *a_ = s->a, *b_ = s->b, *c_ = s->c;         \
-    for (int64_t r = 0; s->length == 1 && r < s->rows; r += s->channels) {   \
-      const T *x = (const T *)s->x + r, *g = s->g ? (const T *)s->g + r : x; \
-      T *y = (T *)s->y + r;                                                  \
-      (void)g, (void)a_;                                                     \
-      VECTOR_LOOP for (int64_t i = 0; i < s->channels; i++) {                \
-        T m = centre[i], a = a_ ? a_[i] : 0, b = b_[i], c = c_[i];           \
-        (void)a;                                                             \
-        y[i] = VALUE;                                                        \
-      }                                                                      \
-    }                                                                        \
-    for (int64_t r = 0; s->length != 1 && r < s->rows; r++) {                \
-      const T *x = (const T *)s->x + r * s->length,                          \
-              *g = s->g ? (const T *)s->g + r * s->length : x;               \
-      T *y = (T *)s->y + r * s->length;                                      \
-      int64_t k = r % s->channels;                                           \
-      const T m = centre[k], a = a_ ? a_[k] : 0, b = b_[k], c = c_[k];       \
-      (void)g, (void)a;                                                      \
-      VECTOR_LOOP for (int64_t i = 0; i < s->length; i++) y[i] = VALUE;      \
-    }                                                                        \
+#define ROWS_MAP(NAME, T, VALUE)                                                            \
+  SIZE_##T static void NAME##_##T(const Rows *s) {                                          \
+    const T *centre = s->centre, *a_ = s->a, *b_ = s->b, *c_ = s->c;                        \
+    for (int64_t r = 0; s->length == 1 && r < s->rows && !poll_stops(2 * s->channels);      \
+         r += s->channels) {                                                                \
+      const T *x = (const T *)s->x + r, *g = s->g ? (const T *)s->g + r : x;                \
+      T *y = (T *)s->y + r;                                                                 \
+      (void)g, (void)a_;                                                                    \
+      VECTOR_LOOP for (int64_t i = 0; i < s->channels; i++) {                               \
+        T m = centre[i], a = a_ ? a_[i] : 0, b = b_[i], c = c_[i];                          \
+        (void)a;                                                                            \
+        y[i] = VALUE;                                                                       \
+      }                                                                                     \
+    }                                                                                       \
+    for (int64_t r = 0; s->length != 1 && r < s->rows && !poll_stops(2 * s->length); r++) { \
+      const T *x = (const T *)s->x + r * s->length,                                         \
+              *g = s->g ? (const T *)s->g + r * s->length : x;                              \
+      T *y = (T *)s->y + r * s->length;                                                     \
+      int64_t k = r % s->channels;                                                          \
+      const T m = centre[k], a = a_ ? a_[k] : 0, b = b_[k], c = c_[k];                      \
+      (void)g, (void)a;                                                                     \
+      VECTOR_LOOP for (int64_t i = 0; i < s->length; i++) y[i] = VALUE;                     \
+    }                                                                                       \
   }
 #define MAP_KERNELS(T)                   \
   ROWS_MAP(shift, T, (x[i] - m) * b + c) \
@@ -415,7 +418,8 @@ struct Rows {
       }                                                                                       \
       return;                                                                                 \
     }                                                                                         \
-    for (int64_t r = 0, k = 0; r < s->rows; r++, k = k + 1 == s->channels ? 0 : k + 1) {      \
+    for (int64_t r = 0, k = 0; r < s->rows && !poll_stops(2 * s->length);                     \
+         r++, k = k + 1 == s->channels ? 0 : k + 1) {                                         \
       const T *x = (const T *)s->x + r * s->length,                                           \
               *g = s->g ? (const T *)s->g + r * s->length : x;                                \
       double two[2];                                                                          \

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
@@ -105,6 +106,13 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
   return n > 0 ? n : 1;
 }
 
+/* The work of a plane. */
+static int64_t work_of(const Pool *p, const Windows *w) {
+  int64_t each = 4;
+  for (int d = 0; d < 3; d++) each *= p->adaptive ? p->in[d] / p->out[d] + 1 : p->kernel[d];
+  return w->out_size * each;
+}
+
 /* A: the type in which a window is summed. NaN is the greatest of all; the first of equal elements
  * counts. A dilated window may miss the input altogether: its index, like PyTorch's, is then past
  * the end, and gets no gradient. */
@@ -147,6 +155,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
                                             const char *x, char *y, int64_t *index) {        \
     bool halving = is_halving(p);                                                            \
     for (int64_t i = 0; i < planes; i++) {                                                   \
+      if (poll_stops(work_of(p, w))) return;                                                 \
       const T *from = (const T *)(const void *)x + i * w->in_size;                           \
       T *to = (T *)(void *)y + i * w->out_size;                                              \
       if (halving) max_halves_##T(p, from, to, index + i * w->out_size);                     \
@@ -156,6 +165,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
   SIZE_##T static void pool_average_##T(const Pool *p, const Windows *w, int64_t planes,     \
                                         const char *x0_, char *y0_) {                        \
     for (int64_t i = 0; i < planes; i++) {                                                   \
+      if (poll_stops(work_of(p, w))) return;                                                 \
       const T *x = (const T *)(const void *)x0_ + i * w->in_size;                            \
       T *y = (T *)(void *)y0_ + i * w->out_size;                                             \
       EACH_OUTPUT(p, w, {                                                                    \
@@ -168,6 +178,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
   SIZE_##T static void pool_spread_##T(const Pool *p, const Windows *w, int64_t planes,      \
                                        const char *g0_, char *x0_) {                         \
     for (int64_t i = 0; i < planes; i++) {                                                   \
+      if (poll_stops(work_of(p, w))) return;                                                 \
       const T *g = (const T *)(const void *)g0_ + i * w->out_size;                           \
       T *x = (T *)(void *)x0_ + i * w->in_size;                                              \
       EACH_OUTPUT(p, w, {                                                                    \

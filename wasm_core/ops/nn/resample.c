@@ -9,6 +9,7 @@
 
 #include "ground/memory.h"
 #include "ground/number.h"
+#include "ground/poll.h"
 #include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
@@ -122,12 +123,17 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
 
 /* ------------------------------------------------------------ sums along a dimension */
 
+/* Polls before one of the `outer` parts. */
+static bool goes_on(const Taps *t, int64_t inner) {
+  return !poll_stops(t->out * t->n * (inner + 1));
+}
+
 /* x is (outer, t->in, inner), y is (outer, t->out, inner). `pick` has one tap of weight 1. */
 #define SIZE_float
 #define SIZE_double SMALL
 #define RESIZE_LOOPS(T)                                                                           \
   SIZE_##T static void lines_##T(const Taps *t, int64_t outer, const T *x, T *y) {                \
-    for (int64_t k = 0; k < outer; k++, x += t->in, y += t->out)                                  \
+    for (int64_t k = 0; k < outer && goes_on(t, 1); k++, x += t->in, y += t->out)                 \
       for (int64_t o = 0; o < t->out; o++) {                                                      \
         const int64_t *from = t->from + o * t->n;                                                 \
         const double *w = t->weight + o * t->n;                                                   \
@@ -137,7 +143,7 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
       }                                                                                           \
   }                                                                                               \
   SIZE_##T static void lines_back_##T(const Taps *t, int64_t outer, const T *g, T *x) {           \
-    for (int64_t k = 0; k < outer; k++, x += t->in, g += t->out)                                  \
+    for (int64_t k = 0; k < outer && goes_on(t, 1); k++, x += t->in, g += t->out)                 \
       for (int64_t o = 0; o < t->out; o++)                                                        \
         for (int64_t j = 0; j < t->n; j++)                                                        \
           x[t->from[o * t->n + j]] += (T)t->weight[o * t->n + j] * g[o];                          \
@@ -147,7 +153,7 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
       lines_##T(t, outer, x, y);                                                                  \
       return;                                                                                     \
     }                                                                                             \
-    for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                       \
+    for (int64_t k = 0; k < outer && goes_on(t, inner); k++, x += t->in * inner)                  \
       for (int64_t o = 0; o < t->out; o++, y += inner)                                            \
         for (int64_t j = 0; j < t->n; j++) {                                                      \
           const T w = (T)t->weight[o * t->n + j], *from = x + t->from[o * t->n + j] * inner;      \
@@ -161,7 +167,7 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
       lines_back_##T(t, outer, g, x);                                                             \
       return;                                                                                     \
     }                                                                                             \
-    for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                       \
+    for (int64_t k = 0; k < outer && goes_on(t, inner); k++, x += t->in * inner)                  \
       for (int64_t o = 0; o < t->out; o++, g += inner)                                            \
         for (int64_t j = 0; j < t->n; j++) {                                                      \
           const T w = (T)t->weight[o * t->n + j];                                                 \
@@ -173,7 +179,7 @@ RESIZE_LOOPS(float)
 RESIZE_LOOPS(double)
 
 static void pick(const Taps *t, int64_t outer, int64_t bytes, const char *x, char *y) {
-  for (int64_t k = 0; k < outer; k++, x += t->in * bytes)
+  for (int64_t k = 0; k < outer && goes_on(t, bytes); k++, x += t->in * bytes)
     for (int64_t o = 0; o < t->out; o++, y += bytes)
       memcpy(y, x + t->from[o] * bytes, (size_t)bytes);
 }

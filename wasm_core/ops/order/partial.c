@@ -5,6 +5,8 @@
  * functions take the same steps, so that equal items end at the same places. */
 #include "ops/order/partial.h"
 
+#include "ground/poll.h"
+
 static void swap_items(Item *a, Item *b) {
   Item item = *a;
   *a = *b;
@@ -128,7 +130,7 @@ void first_items(Item *v, int64_t n, int64_t m, bool sorted) {
 /* Quickselect with the median of three as pivot. */
 Item nth_item(Item *v, int64_t n, int64_t k) {
   int64_t low = 0, high = n - 1;
-  while (high > low + 1) {
+  while (high > low + 1 && !poll_stops(4 * (high - low))) {
     swap_items(v + low + (high - low) / 2, v + low + 1);
     if (v[low + 1].key > v[high].key) swap_items(v + low + 1, v + high);
     if (v[low].key > v[high].key) swap_items(v + low, v + high);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "ops/order/sort.h"
 #include "ops/view/copy.h"
 #include "ops/view/shape.h"
@@ -52,6 +53,7 @@ static uint32_t *order_slices(const Slices *s) {
       int64_t middle = at + run < s->n ? at + run : s->n,
               end = at + 2 * run < s->n ? at + 2 * run : s->n;
       int64_t i = at, j = middle;
+      if (poll_stops(8 * (end - at))) return NULL;
       for (int64_t k = at; k < end; k++)
         b[k] = j == end || (i < middle && compare_slices(s, a[i], a[j]) <= 0) ? a[i++] : a[j++];
     }
@@ -266,6 +268,7 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
   const int64_t *order = sorter ? (const int64_t *)(const void *)tensor_data(sorter) : NULL;
   for (int64_t i = 0; i < y->numel; i++) {
     int64_t row = edges->ndim == 1 ? 0 : i / each * n, at = 0;
+    if (poll_stops_round(i, 32)) return NULL;
     const int64_t *row_order = order ? order + row : NULL;
 #define PLACE_CASE(D, T)                                                  \
   case D:                                                                 \
@@ -324,7 +327,7 @@ Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
   x = t_contiguous(cast_plain(x, DT_I64));
   if (weights) weights = t_contiguous(cast_plain(weights, d));
   Tensor *y = tensor_zeros(1, &bins, d);
-  if (blocked(x, y)) return NULL;
+  if (blocked(x, y)) return set_history(NULL, n);
   const int64_t *at = (const int64_t *)(const void *)tensor_data(x);
   const char *w = weights ? tensor_data(weights) : NULL;
   char *out = tensor_data(y);

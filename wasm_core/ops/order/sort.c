@@ -12,6 +12,7 @@
 
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "ground/poll.h"
 #include "ops/order/partial.h"
 #include "order_rows.h"
 
@@ -82,6 +83,7 @@ static Item *merge_sort(Item *a, Item *b, int64_t n) {
     for (int64_t at = 0; at < n; at += 2 * run) {
       int64_t middle = at + run < n ? at + run : n, end = at + 2 * run < n ? at + 2 * run : n;
       int64_t i = at, j = middle;
+      if (poll_stops(4 * (end - at))) return a; /* in some order */
       for (int64_t k = at; k < end; k++)
         b[k] = j == end || (i < middle && a[i].key <= a[j].key) ? a[i++] : a[j++];
     }
@@ -110,7 +112,10 @@ static Item *radix_sort(Item *a, Item *b, int64_t n, int bits) {
       starts[d] = at;
       at += count;
     }
-    for (int64_t i = 0; i < n; i++) b[starts[a[i].key >> shift & mask]++] = a[i];
+    for (int64_t i = 0; i < n; i++) {
+      if (poll_stops_round(i, 4)) return a; /* in some order */
+      b[starts[a[i].key >> shift & mask]++] = a[i];
+    }
     Item *swap = a;
     a = b;
     b = swap;
@@ -122,7 +127,7 @@ static Item *radix_sort(Item *a, Item *b, int64_t n, int bits) {
  * both buffers. */
 static Item select_item(Item *a, Item *b, int64_t n, int bits, int64_t k) {
   uint32_t counts[1 << LONG_DIGIT];
-  while (bits > 0 && n > SELECT_LEAST) {
+  while (bits > 0 && n > SELECT_LEAST && !poll_stops(4 * n)) {
     int width = digit_bits(n) < bits ? digit_bits(n) : bits, shift = bits - width;
     uint32_t mask = (1u << width) - 1, digit = 0;
     count_digits(a, n, shift, mask, counts);
@@ -159,6 +164,7 @@ bool each_lane(Lanes *s, LaneLoop *loop) {
   if (!s->a) return false;
   s->b = s->a + s->n;
   for (;;) {
+    if (poll_stops(4 * s->n)) return false;
     loop(s, x_at, y_at);
     int k = x->ndim - 1;
     for (; k >= 0; k--) {

@@ -4,6 +4,7 @@
  * contiguous run, adjacent columns, and a gathered copy of the run. The ops are in sums.c,
  * extrema.c, vector_norm.c and statistics.c; this file has the loops. */
 #include "ops/reduce/reduce.h"
+#include "ground/poll.h"
 #include "kernels/complex.h"
 #include "kernels/simd.h"
 
@@ -202,6 +203,7 @@ static void fold_at(const Walk *w, int64_t x, int64_t y, int64_t param) {
   }
   for (int64_t j = 0; j < width; j += FOLD_COLUMNS) {
     s.width = width - j < FOLD_COLUMNS ? width - j : FOLD_COLUMNS;
+    if (poll_stops_elements(s.n * s.width)) return;
     s.out = w->y + (y + j * s.out_step) * result_bytes;
     s.index = w->index ? w->index + y + j * s.out_step : NULL;
     s.param = w->param ? w->param + (param + j * s.param_step) * result_bytes : NULL;
@@ -218,7 +220,7 @@ static bool fold_rows(const Walk *w) {
     return false;
   int64_t result_bytes = dtype_bytes(r->result), x_step = p->x_steps[0] * dtype_bytes(w->dtype);
   const char *x = w->x;
-  for (int64_t i = 0; i < p->sizes[0]; i++, x += x_step)
+  for (int64_t i = 0; i < p->sizes[0] && !poll_stops_elements(p->n); i++, x += x_step)
     r->block(x, p->n, w->param ? w->param + i * p->p_steps[0] * result_bytes : NULL,
              w->y + i * p->y_steps[0] * result_bytes);
   TOOK(FOLD_ROWS);
@@ -230,6 +232,7 @@ static void walk_kept(const Walk *w) {
   int64_t index[MAX_DIM], x = 0, y = 0, param = 0;
   for (int k = 0; k < p->n_kept; k++) index[k] = 0;
   for (;;) {
+    if (failed()) return;
     fold_at(w, x, y, param);
     int k = p->n_kept - 1;
     for (; k >= 0; k--) {

@@ -4,6 +4,7 @@
  * in double, as PyTorch does. A scan can run backwards, for gradients. */
 #include <math.h>
 
+#include "ground/poll.h"
 #include "kernels/complex_maths.h"
 
 #include "ground/memory.h"
@@ -85,6 +86,7 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
     for (int64_t j = 0; j < inner; j += SCAN_COLUMNS) {
       int64_t at = o * n * inner + j + start;
       s.width = inner - j < SCAN_COLUMNS ? inner - j : SCAN_COLUMNS;
+      if (poll_stops_elements(n * s.width)) return NULL;
       s.x = x_at + at * bytes, s.y = y_at + at * bytes, s.index = index_at ? index_at + at : NULL;
       loops[x->dtype](&s);
     }
@@ -166,6 +168,7 @@ static Tensor *cumprod_gradient(Tensor *g, Tensor *x, int64_t dim) {
   char *dx_at = tensor_data(dx);
   for (int64_t k = 0; k < x->numel / n; k++) {
     int64_t at = k / inner * n * inner + k % inner;
+    if (poll_stops(8 * n)) return NULL;
     if (x->dtype == DT_F32)
       cumprod_gradient_float((const float *)(const void *)x_at + at,
                              (const float *)(const void *)g_at + at, (float *)(void *)dx_at + at, n,

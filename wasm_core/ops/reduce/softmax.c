@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ground/paths.h"
+#include "ground/poll.h"
 #include "kernels/lanes.h"
 #include "ops/reduce/reduce.h"
 #include "reduce_rows.h"
@@ -177,6 +178,7 @@ static Tensor *run_spans(const SpanLoops *loops, Tensor *a, Tensor *b, int64_t d
     for (int64_t j = 0; j < inner; j += SPAN_COLUMNS) {
       int64_t at = (o * s.n * inner + j) * bytes;
       s.width = inner - j < SPAN_COLUMNS ? inner - j : SPAN_COLUMNS;
+      if (poll_stops(8 * s.n * s.width)) return NULL;
       s.first = o == 0,
       s.next = (const float *)(const void *)(a_at + (o + 1 < outer ? at + s.n * bytes : at));
       s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 #include "view_rows.h"
@@ -191,8 +192,10 @@ static Tensor *gather_lines(const Lines *l, Tensor *x) {
   DISPATCH_WIDTH((DType)x->dtype, {
     const T *read = (const T *)(const void *)x_at;
     T *write = (T *)(void *)y_at;
-    for (int64_t i = 0; i < planes; i++, read += volume(l->in), write += volume(l->out))
+    for (int64_t i = 0; i < planes; i++, read += volume(l->in), write += volume(l->out)) {
+      if (poll_stops(4 * volume(l->out))) break;
       EACH_ELEMENT(l, &m, write[to] = read[from];)
+    }
   })
   return set_history(y, n);
 }
@@ -210,8 +213,10 @@ static Tensor *add_lines(const Lines *l, Tensor *g) {
   DISPATCH_INEXACT((DType)g->dtype, {
     const T *read = (const T *)(const void *)g_at;
     T *write = (T *)(void *)x_at;
-    for (int64_t i = 0; i < planes; i++, read += volume(l->out), write += volume(l->in))
+    for (int64_t i = 0; i < planes; i++, read += volume(l->out), write += volume(l->in)) {
+      if (poll_stops(4 * volume(l->out))) break;
       EACH_ELEMENT(l, &m, write[from] += read[to];)
+    }
   })
   return set_history(x, n);
 }
