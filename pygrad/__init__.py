@@ -68,7 +68,7 @@ from ._dtypes import (
 )
 from ._dtypes import bool_ as bool
 from ._engines import Engine
-from ._errors import EngineError, LinAlgError, OutOfMemoryError
+from ._errors import EngineError, LimitExceeded, LinAlgError, OutOfMemoryError
 from ._legacy import (
     BFloat16Tensor,
     BoolTensor,
@@ -82,6 +82,7 @@ from ._legacy import (
     ShortTensor,
     set_default_tensor_type,
 )
+from ._limits import limits
 from ._package import submodule as _submodule
 from ._tensor import Tensor
 from ._warnings import is_warn_always_enabled
@@ -344,6 +345,7 @@ __all__ = [
     "HalfTensor",
     "IntStorage",
     "IntTensor",
+    "LimitExceeded",
     "LinAlgError",
     "LongStorage",
     "LongTensor",
@@ -418,6 +420,7 @@ __all__ = [
     "jagged",
     "layout",
     "legacy_contiguous_format",
+    "limits",
     "linalg",
     "load",
     "long",

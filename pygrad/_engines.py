@@ -26,6 +26,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final
 
+from ._boundary import process
+
 ORIGINAL: Final = __name__.rpartition(".")[0]
 SHARED: Final = frozenset(
     "_boundary.process _dialect _dtypes _engines _errors _harmless _stand_ins _wanted".split()
@@ -179,6 +181,13 @@ class Engine(ModuleType):
     engine and can be read only where and while that engine lives; a file written by `save` can be
     read by every engine.
 
+    Args:
+        max_memory: the most bytes of memory, 32 MiB or more; beyond it a tensor raises
+            `OutOfMemoryError`. None: what ``PYGRAD_MAX_MEMORY`` says, which holds for the first
+            engine too, else 4 GiB.
+
+    Raises: MemoryError: the process may not take the address space: see ``ulimit -v``.
+
     Example:
         >>> import pygrad
         >>> e = pygrad.Engine()
@@ -191,9 +200,14 @@ class Engine(ModuleType):
         TypeError: a Tensor of pygrad@1 was given to pygrad: it belongs to another engine...
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_memory: int | None = None) -> None:
         super().__init__(f"{ORIGINAL}@{next(_numbers)}")
-        _Modules(self).load(self.__name__)
+        if max_memory is not None:
+            process.memory_limits[self.__name__] = max_memory
+        try:
+            _Modules(self).load(self.__name__)
+        finally:
+            process.memory_limits.pop(self.__name__, None)
 
     def __repr__(self) -> str:
         return f"<{ORIGINAL}.Engine {self.__name__!r}>"

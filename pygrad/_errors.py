@@ -6,13 +6,18 @@ from __future__ import annotations
 
 
 class OutOfMemoryError(RuntimeError):
-    """The engine's memory (at most 4 GiB) has no room for a tensor. The engine stays usable."""
+    """The engine's memory has no room for a tensor. The engine stays usable."""
+
+
+class LimitExceeded(RuntimeError):
+    """A call has taken more than `limits` allows. The engine stays usable."""
 
 
 class LinAlgError(RuntimeError):
     """A linear algebra routine met a matrix that it cannot handle."""
 
 
+LimitExceeded.__module__ = __package__
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as PyTorch has it
 LinAlgError.__module__ = f"{__package__}._C"
 

@@ -27,6 +27,7 @@ from typing import Any, Final
 import wasmtime
 from wasmtime import _bindings
 
+from . import process
 from .process import module, new_store
 
 ABI: Final = 3
@@ -95,7 +96,15 @@ def _instantiate() -> tuple[wasmtime.Instance, wasmtime.Memory]:
         )
     kind = wanted["env", "memory"]
     assert isinstance(kind, wasmtime.MemoryType)
-    memory = wasmtime.Memory(_store, kind)
+    limit = process.memory_limit(__name__.partition(".")[0])
+    _store.set_limits(memory_size=limit)
+    try:
+        memory = wasmtime.Memory(_store, kind)
+    except wasmtime.WasmtimeError as error:
+        raise MemoryError(
+            f"pygrad: cannot reserve {process.reserved >> 20} MiB of address space for the memory "
+            f"of an engine (see ulimit -v): {str(error).splitlines()[-1].strip()}"
+        ) from None
     offered: dict[tuple[str, str], Any] = {
         ("env", "memory"): memory,
         ("env", "pg_host"): _host_function(),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +18,60 @@ import wasmtime
 BINARY: Final = Path(__file__).parent.with_name("core.wasm")
 
 
+_MIB: Final = 1 << 20
+_WHOLE: Final = 4096 * _MIB
+_BESIDE: Final = 512 * _MIB
+"""What the interpreter, the compiler and the guards around a memory take of the address space."""
+
+
+_LEAST: Final = 288 * _MIB
+"""Below it, the compiler may end the process."""
+
+
+def _address_space_left() -> int:
+    """The bytes of address space that the process may still take: see ``ulimit -v``."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return sys.maxsize
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return sys.maxsize
+    return limit - taken
+
+
+def _reserve() -> int:
+    """The address space to reserve for the memory of each engine: 4 GiB, so that the memory never
+    moves and accesses need no check; a half or a quarter of what is left if that is not to be had.
+
+    Raises: ImportError: too little is left for an engine.
+    """
+    left = _address_space_left()
+    if left >= _WHOLE + _BESIDE:
+        return _WHOLE
+    if left < _LEAST:
+        raise ImportError(
+            f"pygrad needs {_LEAST // _MIB} MiB of address space, and the process may take "
+            f"{left // _MIB} MiB more: see ulimit -v"
+        )
+    share = 2 if left > 2 * _BESIDE else 4
+    return left // share // (64 * _MIB) * 64 * _MIB
+
+
+reserved: Final = _reserve()
+"""The most bytes that the memory of an engine can grow to."""
+
+
 def _make_engine() -> wasmtime.Engine:
     """An engine with wasmtime's compilation cache where the user's cache folder allows it."""
     config = wasmtime.Config()
+    if reserved < _WHOLE:
+        config.memory_reservation = reserved
+        config.memory_reservation_for_growth = 0
+        config.memory_guard_size = 0
+        config.memory_may_move = False
     config.cranelift_opt_level = "speed"
     config.wasm_simd = True
     config.max_wasm_stack = 2 << 20  # for callbacks within callbacks: see MOST_NESTED
@@ -45,6 +97,23 @@ of_engines: Final[weakref.WeakKeyDictionary[type, str]] = weakref.WeakKeyDiction
 """The classes of objects that belong to an engine, for all engines, with the engine's package
 name.
 """
+memory_limits: Final[dict[str, int]] = {}
+"""The most bytes of memory of an engine, by its package's name, where its maker set them."""
+
+
+def memory_limit(package: str) -> int:
+    """The most bytes that the memory of an engine may take.
+
+    Raises: ValueError: for a limit that no engine fits into.
+    """
+    given = memory_limits.get(package) or int(os.environ.get("PYGRAD_MAX_MEMORY", _WHOLE))
+    if given < 32 * _MIB:
+        raise ValueError(
+            f"pygrad: an engine needs at least {32 * _MIB} bytes of memory, not {given}"
+        )
+    return given
+
+
 _stores: Final[dict[int, tuple[weakref.ref[CodeType], wasmtime.Store]]] = {}
 
 

@@ -36,7 +36,7 @@ static int64_t live_blocks, live_bytes, peak_bytes;
 static void *out_of_memory(uint64_t n_bytes) {
   return fail(ERR_MEMORY,
               "pygrad: can't allocate memory: you tried to allocate %llu bytes; an engine has at "
-              "most 4 GiB, of which %lld bytes are in use",
+              "most 4 GiB, less where it is limited, of which %lld bytes are in use",
               (unsigned long long)n_bytes, (long long)live_bytes);
 }
 

@@ -484,8 +484,8 @@ overflow:
 static NOINLINE Tensor *too_large(int64_t n_bytes, int ndim, const int64_t *sizes) {
   return fail(ERR_MEMORY,
               "pygrad: can't allocate memory: a tensor of shape %s takes %lld bytes, and an "
-              "engine has at most 4 GiB, of which %lld bytes are in use; on the device meta it "
-              "takes none",
+              "engine has at most 4 GiB, less where it is limited, of which %lld bytes are in use; "
+              "on the device meta it takes none",
               sizes_text(ndim, sizes), (long long)n_bytes, (long long)mem_live_bytes());
 }
 

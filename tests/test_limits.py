@@ -1,0 +1,168 @@
+"""Limits: the memory of an engine, the address space of the process, the time of a part of a
+program. What exceeds one raises, and everything else goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+from helpers import leaves_nothing
+
+import pygrad as torch
+from pygrad._boundary import calls
+
+MIB = 1 << 20
+needs_address_limits = pytest.mark.skipif(sys.platform != "linux", reason="no ulimit -v here")
+
+
+@pytest.fixture(autouse=True)
+def every_look_polls() -> Any:
+    usual = calls.invoke(calls.ROWS["_poll_every"], 0, (0,), {})
+    yield
+    calls.invoke(calls.ROWS["_poll_every"], 0, (usual,), {})
+
+
+def python(program: str, address_space: int | None = None, **environment: str) -> Any:
+    def limit() -> None:
+        import resource
+
+        if address_space is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=limit if sys.platform == "linux" else None,
+    )
+
+
+# ------------------------------------------------------------------ memory
+
+
+def test_engine_with_max_memory_refuses_a_tensor_beyond_it() -> None:
+    engine = torch.Engine(max_memory=64 * MIB)
+    with pytest.raises(torch.OutOfMemoryError, match="can't allocate memory"):
+        engine.ones(32 * MIB)
+    assert engine.ones(MIB).sum() == MIB
+    assert torch.ones(32 * MIB).sum() == 32 * MIB  # the first engine has its own limit
+
+
+def test_max_memory_too_small_for_an_engine_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs at least 33554432 bytes"):
+        torch.Engine(max_memory=1)
+
+
+def test_environment_limits_the_first_engine() -> None:
+    ended = python(
+        "import pygrad; assert pygrad.ones(9).sum() == 9; pygrad.ones(1 << 26)",
+        PYGRAD_MAX_MEMORY=str(64 * MIB),
+    )
+    assert ended.returncode == 1
+    assert "OutOfMemoryError: pygrad: can't allocate memory" in ended.stderr
+
+
+@needs_address_limits
+def test_little_address_space_makes_a_smaller_engine() -> None:
+    program = """
+import pygrad
+assert (pygrad.ones(64, 64) @ pygrad.ones(64, 64)).sum() == 64**3
+try:
+    pygrad.ones(1 << 29)
+except pygrad.OutOfMemoryError:
+    print("refused")
+"""
+    ended = python(program, 2500 * MIB)
+    assert (ended.stdout, ended.returncode) == ("refused\n", 0), ended.stderr
+
+
+@needs_address_limits
+def test_import_without_address_space_says_so() -> None:
+    ended = python("import pygrad", 250 * MIB)
+    assert ended.returncode == 1
+    assert "ImportError: pygrad needs 288 MiB of address space" in ended.stderr
+
+
+# ------------------------------------------------------------------ time
+
+
+def work_for_ever(x: Any) -> None:
+    while True:
+        x = torch.linalg.matrix_power(x, 9)
+
+
+@leaves_nothing
+def test_limit_of_time_ends_work_in_the_engine() -> None:
+    with pytest.raises(torch.LimitExceeded, match=r"^the limit of 0\.01 seconds is exceeded$"):
+        with torch.limits(seconds=0.01):
+            work_for_ever(torch.eye(64))
+    assert torch.ones(3).sum() == 3
+
+
+@leaves_nothing
+def test_limit_of_time_ends_a_backward() -> None:
+    x = torch.rand(64, 64, requires_grad=True)
+    y = x.sin().sum()
+    context = torch.limits(seconds=60)
+    with pytest.raises(torch.LimitExceeded), context:
+        context._end = time.monotonic() - 1
+        y.backward()
+    assert x.grad is None
+    y.backward()
+    assert torch.equal(x.grad, x.detach().cos())
+
+
+def test_exceeded_limit_raises_until_its_context_ends() -> None:
+    x, raised = torch.rand(64, 64), 0
+    context = torch.limits(seconds=60)
+    with context:
+        context._end = time.monotonic() - 1
+        for _ in range(3):
+            try:
+                x @ x
+            except torch.LimitExceeded:
+                raised += 1
+    assert raised == 3
+    assert (x @ x).shape == (64, 64)
+
+
+def test_outer_limit_holds_within_an_inner_one() -> None:
+    x, outer = torch.rand(64, 64), torch.limits(seconds=60)
+    with outer, torch.limits(seconds=99):
+        outer._end = time.monotonic() - 1
+        with pytest.raises(torch.LimitExceeded, match="60 seconds"):
+            x @ x
+
+
+def test_limit_of_another_thread_does_not_end_this_one() -> None:
+    entered, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        context = torch.limits(seconds=60)
+        with context:
+            context._end = time.monotonic() - 1
+            entered.set()
+            done.wait()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    entered.wait()
+    try:
+        x = torch.rand(64, 64)
+        assert (x @ x).shape == (64, 64)
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_limit_of_no_time_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="seconds must be above 0"):
+        torch.limits(seconds=seconds)
