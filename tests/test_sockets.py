@@ -145,7 +145,7 @@ def test_probe_says_whose_message_has_come(world: Made) -> None:
     assert a.probe(4) is None
     until(a.receive(2, 5, accepting(bytearray(1), [])))
     assert a.probe(5) is None
-    assert b.gone() == {}
+    assert b.departed_peers() == {}
 
 
 def test_who_leaves_is_gone_after_what_it_sent(world: Made) -> None:
@@ -154,11 +154,11 @@ def test_who_leaves_is_gone_after_what_it_sent(world: Made) -> None:
     poll = a.send(1, 0, b"", body)
     until(poll)
     a.close()
-    until(b.gone)
+    until(b.departed_peers)
     into = bytearray(len(body))
     until(b.receive(0, 0, accepting(into, [])))
     assert into == body
-    assert b.gone() == {0: LEFT}
+    assert b.departed_peers() == {0: LEFT}
 
 
 def test_who_gives_up_says_why_and_does_so_once(world: Made) -> None:
@@ -166,9 +166,9 @@ def test_who_gives_up_says_why_and_does_so_once(world: Made) -> None:
     a.fail("shapes differ")
     a.fail("again")
     assert a.broken == "shapes differ"
-    until(b.gone, c.gone)
+    until(b.departed_peers, c.departed_peers)
     a.close()
-    assert b.gone() == c.gone() == {0: "gave up: shapes differ"}
+    assert b.departed_peers() == c.departed_peers() == {0: "gave up: shapes differ"}
 
 
 def test_who_gives_up_receives_nothing_more(world: Made) -> None:
@@ -182,7 +182,7 @@ def test_who_gives_up_receives_nothing_more(world: Made) -> None:
     b.fail("enough")
     had = bytes(into)
     a.send(1, 1, b"", b"abc")
-    until(poll, lambda: a.gone() and b.probe(1) == 0)
+    until(poll, lambda: a.departed_peers() and b.probe(1) == 0)
     assert (bytes(into), bytes(small)) == (had, bytes(3))
 
 
@@ -211,11 +211,11 @@ def test_who_gives_up_as_a_body_begins_is_heard(world: Made, room: int) -> None:
     connection = peer.connection = Narrow(fileno=peer.connection.detach())
     connection.setblocking(False)
     connection.room = room
-    until(lambda: b.gone() or poll() or not connection.room)
+    until(lambda: b.departed_peers() or poll() or not connection.room)
     connection.room = float("inf")
     a.fail("enough")
-    until(b.gone)
-    assert b.gone() == {0: "gave up: enough"}
+    until(b.departed_peers)
+    assert b.departed_peers() == {0: "gave up: enough"}
 
 
 def test_messages_that_were_received_leave_nothing(world: Made) -> None:
@@ -260,8 +260,8 @@ def test_killed_process_is_gone(when: str) -> None:
         until(lambda: poll() or into[0] == 0)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    until(transport.gone)
-    assert transport.gone() == {1: _sockets.KILLED}
+    until(transport.departed_peers)
+    assert transport.departed_peers() == {1: _sockets.KILLED}
     assert not poll()
     transport.close()
 

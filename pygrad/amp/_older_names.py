@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 
-def deprecated(device: str, name: str) -> None:
+def warn_deprecated(device: str, name: str) -> None:
     """Issue a warning at the caller's caller."""
     warnings.warn(
         f"`torch.{device}.amp.{name}(args...)` is deprecated. Please use "

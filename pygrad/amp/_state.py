@@ -36,7 +36,7 @@ class _OfThread(threading.local):
 _here = _OfThread()
 
 
-def _named(device_type: Any, name: str, unknown: str) -> str:
+def _parse_device_type(device_type: Any, name: str, unknown: str) -> str:
     if not isinstance(device_type, str):
         raise TypeError(
             f"{name}(): argument 'device_type' (position 1) must be str, not "
@@ -64,7 +64,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
         ...     pygrad.is_autocast_enabled("cpu")
         True
     """
-    kind = _named(device_type, "is_autocast_enabled", _NO_KEY)
+    kind = _parse_device_type(device_type, "is_autocast_enabled", _NO_KEY)
     return bool(get() & AUTOCAST) if kind == "cpu" else _here.enabled.get(kind, False)
 
 
@@ -78,7 +78,7 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
     place = 2
     if enabled is None and isinstance(device_type, bool):
         device_type, enabled, place = "cuda", device_type, 1
-    kind = _named(device_type, "set_autocast_enabled", _NO_KEY)
+    kind = _parse_device_type(device_type, "set_autocast_enabled", _NO_KEY)
     if not isinstance(enabled, bool):
         raise TypeError(
             f"set_autocast_enabled(): argument 'enabled' (position {place}) must be bool, not "
@@ -101,14 +101,14 @@ def get_autocast_dtype(device_type: str) -> Dtype:
         >>> pygrad.get_autocast_dtype("cpu")
         torch.bfloat16
     """
-    kind = _named(device_type, "get_autocast_dtype", "unsupported scalarType")
+    kind = _parse_device_type(device_type, "get_autocast_dtype", "unsupported scalarType")
     return _here.dtypes.get(kind, bfloat16 if kind in _BFLOAT16 else float16)
 
 
 @builtin
 def set_autocast_dtype(device_type: str, dtype: Dtype) -> None:
     """Set the dtype that `autocast` computes in, for this thread."""
-    kind = _named(device_type, "set_autocast_dtype", _NO_KEY)
+    kind = _parse_device_type(device_type, "set_autocast_dtype", _NO_KEY)
     if not isinstance(dtype, Dtype):
         raise TypeError(
             "set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "

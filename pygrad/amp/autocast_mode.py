@@ -190,7 +190,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         args[0]._dtype = _state.get_autocast_dtype(device_type)
         on = _state.is_autocast_enabled(device_type)
         args[0]._fwd_used_autocast = on and cast_inputs is None
@@ -201,7 +201,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
                 *_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs)
             )
 
-    return decorated
+    return wrapper
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
@@ -213,8 +213,8 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         with autocast(device_type, dtype=args[0]._dtype, enabled=args[0]._fwd_used_autocast):
             return bwd(*args, **kwargs)
 
-    return decorated
+    return wrapper

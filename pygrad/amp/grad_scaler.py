@@ -79,7 +79,7 @@ class GradScaler:
         """Whether the scaler does anything."""
         return self._enabled
 
-    def _given_scale(self, what: str) -> Tensor:
+    def _require_scale(self, what: str) -> Tensor:
         if self._scale is None:
             raise AssertionError(
                 f"Attempted {what} but _scale is None.  This may indicate your script did not use "
@@ -106,7 +106,7 @@ class GradScaler:
         """Divide the gradients of an optimizer's parameters by the scale, e.g. to clip them."""
         if not self._enabled:
             return
-        scale = self._given_scale("unscale_")
+        scale = self._require_scale("unscale_")
         if id(optimizer) in self._stepped:
             raise RuntimeError("unscale_() is being called after step().")
         if id(optimizer) in self._overflowed:
@@ -134,7 +134,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        self._given_scale("step")
+        self._require_scale("step")
         if id(optimizer) in self._stepped:
             raise RuntimeError("step() has already been called since the last update().")
         if id(optimizer) not in self._overflowed:
@@ -148,7 +148,7 @@ class GradScaler:
         """Shrink the scale after an overflow; grow it after enough steps without one."""
         if not self._enabled:
             return
-        scale = self._given_scale("update")
+        scale = self._require_scale("update")
         if new_scale is not None:
             scale.fill_(float(new_scale))
         elif not self._overflowed:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import amp
 from .._dtypes import bfloat16
-from ..amp._older_names import deprecated
+from ..amp._older_names import warn_deprecated
 
 __all__ = ["GradScaler", "autocast"]
 
@@ -25,7 +25,7 @@ class autocast(amp.autocast):
     def __init__(
         self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True
     ) -> None:
-        deprecated("cpu", "autocast")
+        warn_deprecated("cpu", "autocast")
         super().__init__("cpu", dtype, enabled, cache_enabled)
 
 
@@ -40,5 +40,5 @@ class GradScaler(amp.GradScaler):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        deprecated("cpu", "GradScaler")
+        warn_deprecated("cpu", "GradScaler")
         super().__init__("cpu", *args, **kwargs)

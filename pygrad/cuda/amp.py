@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import amp
-from ..amp._older_names import deprecated
+from ..amp._older_names import warn_deprecated
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
@@ -21,7 +21,7 @@ class autocast(amp.autocast):
     """
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
-        deprecated("cuda", "autocast")
+        warn_deprecated("cuda", "autocast")
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
@@ -36,17 +36,17 @@ class GradScaler(amp.GradScaler):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        deprecated("cuda", "GradScaler")
+        warn_deprecated("cuda", "GradScaler")
         super().__init__("cuda", *args, **kwargs)
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
     """`amp.custom_fwd` for "cuda", with PyTorch's warning."""
-    deprecated("cuda", "custom_fwd")
+    warn_deprecated("cuda", "custom_fwd")
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Any) -> Any:
     """`amp.custom_bwd` for "cuda", with PyTorch's warning."""
-    deprecated("cuda", "custom_bwd")
+    warn_deprecated("cuda", "custom_bwd")
     return amp.custom_bwd(bwd, device_type="cuda")

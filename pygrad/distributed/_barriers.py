@@ -63,7 +63,9 @@ def monitored_barrier(
     seconds = seconds_or(timeout, pg._seconds)
     call = Call(pg, "monitored_barrier", event="barrier")
     heard: list[int] = []
-    work = call.start(_at_other(call, heard) if call.rank else _at_first(call), (), seconds)
+    work = call.start(
+        _other_rank_steps(call, heard) if call.rank else _first_rank_steps(call), (), seconds
+    )
     try:
         work.wait()
     except DistBackendError as error:
@@ -84,13 +86,13 @@ def monitored_barrier(
         raise DistBackendError(f"{text}\n Original exception: \n{error}") from None
 
 
-def _at_first(call: Call) -> Steps[None]:
+def _first_rank_steps(call: Call) -> Steps[None]:
     """Receives from each rank and answers at once; at the end tells all ranks that all have
     arrived.
     """
     answers = []
 
-    def heard_of(peer: int) -> tuple[int, Poll]:
+    def await_peer(peer: int) -> tuple[int, Poll]:
         there, came = call.receive(peer)
 
         def poll() -> bool:
@@ -101,12 +103,12 @@ def _at_first(call: Call) -> Steps[None]:
 
         return there, poll
 
-    yield Waiting([heard_of(peer) for peer in range(1, call.size)])
+    yield Waiting([await_peer(peer) for peer in range(1, call.size)])
     yield Waiting(answers)
     yield Waiting([call.send(peer) for peer in range(1, call.size)])
 
 
-def _at_other(call: Call, heard: list[int]) -> Steps[None]:
+def _other_rank_steps(call: Call, heard: list[int]) -> Steps[None]:
     """Tells the first rank, records its answer, and waits for the others."""
     yield Waiting([call.send(0), call.receive(0)])
     heard.append(0)

@@ -50,7 +50,7 @@ def assign(
     return full + list(open_.values())
 
 
-def at_first(
+def initial_buckets(
     parameters: Sequence[Tensor], limits: Sequence[int], searched: bool
 ) -> list[list[int]]:
     """The initial buckets, before the order of gradients is known.

@@ -47,7 +47,7 @@ class Target:
         RuntimeError: it cannot be written, because elements share a place.
 
     Attributes:
-        row: its elements in one dimension; the caller fills it and then calls `written`.
+        row: its elements in one dimension; the caller fills it and then calls `finish_write`.
     """
 
     __slots__ = ("_copied", "row", "tensor")
@@ -63,7 +63,7 @@ class Target:
         with pygrad.no_grad():
             self.tensor.detach().copy_(self.row.view(self.tensor.shape))
 
-    def written(self) -> None:
+    def finish_write(self) -> None:
         """Copies the row into the tensor if needed, and marks it as written in place."""
         if self._copied:
             self._write()
@@ -83,7 +83,7 @@ def bytes_of(row: Tensor) -> Any:
     return row.view(pygrad.uint8).numpy()
 
 
-def written(those: Iterable[Target]) -> None:
-    """Calls `Target.written` of each."""
-    for each in those:
-        each.written()
+def finish_writes(targets: Iterable[Target]) -> None:
+    """Calls `Target.finish_write` of each."""
+    for each in targets:
+        each.finish_write()

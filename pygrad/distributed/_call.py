@@ -145,7 +145,7 @@ def check_like(one: Tensor, other: Tensor) -> None:
         raise ValueError(f"shapes {list(one.shape)} and {list(other.shape)} differ in size")
 
 
-def divided(whole: Tensor, row: Tensor, part: Tensor, group: ProcessGroup) -> list[Tensor]:
+def split_row(whole: Tensor, row: Tensor, part: Tensor, group: ProcessGroup) -> list[Tensor]:
     """Divides the row of `whole` into one row of the size of `part` for each rank."""
     if whole.numel() != part.numel() * group.size():
         raise ValueError(

@@ -18,9 +18,9 @@ from ._call import (
     check_list,
     check_types,
     check_where,
-    divided,
     member,
     root_or_first,
+    split_row,
 )
 from ._group import ProcessGroup, find_for
 from ._progress import Steps, Waiting, Work
@@ -56,7 +56,7 @@ def broadcast(
             yield Waiting([call.receive(peer) for peer in call.others()])  # detects another root
         else:
             yield Waiting([call.receive(root, target.row)])
-            target.written()
+            target.finish_write()
             yield Waiting([call.send(root)])
 
     return call.run(steps(), async_op, [tensor])
@@ -100,7 +100,7 @@ def scatter(
                 target.row.copy_(rows[root])
         else:
             yield Waiting([call.receive(root, target.row)])
-        target.written()
+        target.finish_write()
 
     return call.run(steps(), async_op, [tensor])
 
@@ -149,7 +149,7 @@ def gather(
             yield Waiting([call.receive(peer, targets[peer].row) for peer in call.others()])
             with pygrad.no_grad():
                 targets[root].row.copy_(row)
-            _buffers.written(targets)
+            _buffers.finish_writes(targets)
         else:
             yield Waiting([call.send(root, row)])
 
@@ -172,7 +172,7 @@ def exchange(
     for peer in call.others():
         waits += [call.receive(peer, received[peer]), call.send(peer, sent[peer])]
     yield Waiting(waits)
-    _buffers.written(targets)
+    _buffers.finish_writes(targets)
 
 
 def all_gather(
@@ -220,7 +220,7 @@ def all_gather_single(
         return None
     call = Call(pg, "all_gather_into_tensor", [input_tensor], "all_gather")
     target = _buffers.Target(output_tensor)
-    rows = divided(output_tensor, target.row, input_tensor, pg)
+    rows = split_row(output_tensor, target.row, input_tensor, pg)
     steps = exchange(call, [_buffers.flat(input_tensor)] * call.size, rows, [target])
     return call.run(steps, async_op, [output_tensor])
 

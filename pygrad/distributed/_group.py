@@ -90,7 +90,7 @@ class ProcessGroup(Calls):
         """The tag of the next collective. All ranks count collectives in the same order."""
         return self._first_tag + next(self._calls) % (_SPAN // 2)
 
-    def _tag_between(self, tag: int) -> int:
+    def _point_to_point_tag(self, tag: int) -> int:
         """The transport's tag for a message that the program tagged."""
         if not 0 <= tag < _SPAN // 2:
             raise ValueError(f"tag must be from 0 to {_SPAN // 2 - 1}, got {tag}")

@@ -146,7 +146,7 @@ class MPITransport:
         missing = {p: world.Irecv(buffers[p], source=p, tag=_CONTROL) for p in self._others}
         status = self._mpi.Status()
 
-        def arrived() -> bool:
+        def all_arrived() -> bool:
             for peer in [p for p, request in missing.items() if request.Test(status)]:
                 del missing[peer]
                 said = bytes(buffers[peer][: status.Get_count(self._mpi.BYTE)]).decode()
@@ -156,7 +156,7 @@ class MPITransport:
             return not missing and self._mpi.Request.Testall(sends)
 
         try:
-            self._wait_until(arrived, deadline, lambda: f"rank {', '.join(map(str, missing))}")
+            self._wait_until(all_arrived, deadline, lambda: f"rank {', '.join(map(str, missing))}")
         finally:
             for request in missing.values():
                 _forget(request)
@@ -170,8 +170,8 @@ class MPITransport:
                 )
             time.sleep(0.0001)
 
-    def _done(self, request: Any, peer: int) -> bool:
-        """Whether a request is complete. If MPI fails, records the peer as lost, for `gone`."""
+    def _is_complete(self, request: Any, peer: int) -> bool:
+        """Whether a request is complete. If MPI fails, `departed_peers` tells why."""
         try:
             return peer not in self._cut and bool(request.Test())
         except self._mpi.Exception as error:
@@ -184,7 +184,7 @@ class MPITransport:
         except self._mpi.Exception as error:
             self._cut[peer] = f"cannot be reached: {error}"
             request = None
-        return lambda: self._done(request, peer)
+        return lambda: self._is_complete(request, peer)
 
     def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
         """See `Transport`."""
@@ -208,7 +208,7 @@ class MPITransport:
         found = self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=tag, status=status)
         return status.Get_source() if found else None
 
-    def gone(self) -> dict[int, str]:
+    def departed_peers(self) -> dict[int, str]:
         """See `Transport`."""
         self._hear()
         return {peer: LEFT if why == _ENDED else why for peer, why in self._gone.items()}
@@ -224,18 +224,18 @@ class MPITransport:
             else:
                 self._gone[status.Get_source()] = said
             self._telling = self._comm.Irecv(self._heard, tag=_CONTROL)
-        for peer in self._unsettled():
+        for peer in self._reachable_peers():
             fate = _FATES[self._watches[peer].fate()] if peer in self._watches else ""
             if came := fate or self._cut.get(peer, ""):
                 self._gone[peer] = came
 
-    def _unsettled(self) -> list[int]:
+    def _reachable_peers(self) -> list[int]:
         """The peers that may still send control messages: at work, or gone only from the group."""
         return [peer for peer in self._others if self._gone.get(peer, LEFT) == LEFT]
 
     def _tell(self, said: str) -> None:
         text = said.encode()[:_SHORT]
-        self._told += [self._send(peer, _CONTROL, text) for peer in self._unsettled()]
+        self._told += [self._send(peer, _CONTROL, text) for peer in self._reachable_peers()]
 
     def fail(self, reason: str) -> None:
         """See `Transport`."""
@@ -292,7 +292,7 @@ class MPITransport:
                 print(f"rank {self.rank} has ended; {lost[0]}", file=sys.stderr)
                 self.broken = lost[0]
                 end = time.monotonic() + _FAREWELL
-            if (not self._unsettled() and not unread) or time.monotonic() > end:
+            if (not self._reachable_peers() and not unread) or time.monotonic() > end:
                 break
             time.sleep(0.005)
         self.broken = self.broken or ("messages are left" if unread else "")
@@ -323,7 +323,7 @@ class _Receiving:
 
     def poll(self) -> bool:
         """Whether the whole message has arrived."""
-        if not self._to._done(self.request, self._peer):
+        if not self._to._is_complete(self.request, self._peer):
             return False
         if self._accept is not None and self._take(self._accept):
             return False

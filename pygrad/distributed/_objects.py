@@ -15,12 +15,12 @@ from ._call import check_where, root_or_first
 from ._group import ProcessGroup, find_for
 
 
-def _packed(obj: Any) -> Tensor:
+def _object_to_tensor(obj: Any) -> Tensor:
     raw = pickle.dumps(obj, protocol=4)
     return from_buffer(raw, (len(raw),), uint8)
 
 
-def _unpacked(tensor: Tensor) -> Any:
+def _tensor_to_object(tensor: Tensor) -> Any:
     return pickle.loads(tensor.numpy().tobytes())
 
 
@@ -46,12 +46,12 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     pg = find_for("all_gather_object", group)
     if pg is None:
         return
-    packed = _packed(obj)
+    packed = _object_to_tensor(obj)
     sizes = _sizes_of_all(packed, pg)
     rows = [pygrad.empty(size, dtype=uint8) for size in sizes]
     _exchanges.all_to_all(rows, [packed] * pg.size(), pg)
     for place, row in enumerate(rows):
-        object_list[place] = _unpacked(row)
+        object_list[place] = _tensor_to_object(row)
 
 
 def gather_object(
@@ -77,7 +77,7 @@ def gather_object(
     root = root_or_first(pg, dst, group_dst)
     here = pg.rank() == root
     check_where(here, not object_gather_list, object_gather_list, "gather_list", "destination")
-    packed = _packed(obj)
+    packed = _object_to_tensor(obj)
     empty = pygrad.empty(0, dtype=uint8)
     sizes = _sizes_of_all(packed, pg)
     rows = [pygrad.empty(size, dtype=uint8) if here else empty for size in sizes]
@@ -87,7 +87,7 @@ def gather_object(
     _exchanges.all_to_all(rows, sent, pg)
     if object_gather_list is not None:
         for place, row in enumerate(rows):
-            object_gather_list[place] = _unpacked(row)
+            object_gather_list[place] = _tensor_to_object(row)
 
 
 def broadcast_object_list(
@@ -110,7 +110,7 @@ def broadcast_object_list(
         return
     root = root_or_first(pg, src, group_src)
     here = pg.rank() == root
-    packed = [_packed(each) for each in object_list] if here else []
+    packed = [_object_to_tensor(each) for each in object_list] if here else []
     sizes = pygrad.tensor([each.numel() for each in packed] or [0] * len(object_list), dtype=int64)
     _exchanges.broadcast(sizes, group=pg, group_src=root)
     if not here:
@@ -118,7 +118,7 @@ def broadcast_object_list(
     for place, each in enumerate(packed):
         _exchanges.broadcast(each, group=pg, group_src=root)
         if not here:
-            object_list[place] = _unpacked(each)
+            object_list[place] = _tensor_to_object(each)
 
 
 def scatter_object_list(
@@ -150,7 +150,7 @@ def scatter_object_list(
     here = pg.rank() == root
     if here and scatter_object_input_list is None:
         raise ValueError("source rank must provide non-None scatter_object_input_list")
-    packed = [_packed(each) for each in scatter_object_input_list or ()] if here else []
+    packed = [_object_to_tensor(each) for each in scatter_object_input_list or ()] if here else []
     size = pygrad.empty(1, dtype=int64)
     sizes = [pygrad.tensor([each.numel()], dtype=int64) for each in packed]
     _exchanges.scatter(size, sizes or None, group=pg, group_src=root)
@@ -158,7 +158,7 @@ def scatter_object_list(
     rows = [empty] * pg.size()
     rows[root] = pygrad.empty(int(size), dtype=uint8)
     _exchanges.all_to_all(rows, packed if here else [empty] * pg.size(), pg)
-    scatter_object_output_list[0] = _unpacked(rows[root])
+    scatter_object_output_list[0] = _tensor_to_object(rows[root])
 
 
 def send_object_list(
@@ -179,7 +179,7 @@ def send_object_list(
     pg = find_for("send_object_list", group)
     if pg is None:
         return
-    packed = [_packed(each) for each in object_list]
+    packed = [_object_to_tensor(each) for each in object_list]
     sizes = pygrad.tensor([each.numel() for each in packed], dtype=int64)
     for each in (sizes, *packed):
         _point_to_point.send(each, dst, pg, group_dst=group_dst)
@@ -209,5 +209,5 @@ def recv_object_list(
     for place, size in enumerate(sizes.tolist()):
         row = pygrad.empty(size, dtype=uint8)
         _point_to_point.recv(row, rank, pg)
-        object_list[place] = _unpacked(row)
+        object_list[place] = _tensor_to_object(row)
     return rank

@@ -45,7 +45,7 @@ def isend(
         return None
     there = pg._ranks[member(pg, dst, group_dst)]
     _check_other(there, pg, "destination")
-    head, at = _head(tensor, tag, pg), pg._tag_between(tag)
+    head, at = _head(tensor, tag, pg), pg._point_to_point_tag(tag)
     row, channel = _buffers.flat(tensor), pg._channel
 
     def steps() -> Steps[None]:
@@ -93,7 +93,7 @@ def irecv(
     there = pg._ranks[member(pg, src, group_src)] if known else -1
     if known:
         _check_other(there, pg, "source")
-    head, at = _head(tensor, tag, pg), pg._tag_between(tag)
+    head, at = _head(tensor, tag, pg), pg._point_to_point_tag(tag)
     target, channel = _buffers.Target(tensor), pg._channel
 
     def steps() -> Steps[int]:
@@ -102,7 +102,7 @@ def irecv(
             yield Waiting([(rank, _probe(pg, at, found)) for rank in pg._ranks[:1]])
         accept = _message.expect(found[0], head, _buffers.bytes_of(target.row))
         yield Waiting([(found[0], channel.receive(found[0], at, accept))])
-        target.written()
+        target.finish_write()
         return found[0]
 
     says = f"receive of {head.decode()}"

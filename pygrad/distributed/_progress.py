@@ -38,7 +38,7 @@ class Waiting:
     def __init__(self, polls: Iterable[tuple[int, Poll]]) -> None:
         self._left = list(polls)
 
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether all messages have completed. Polls each one that has not."""
         if self._left:
             self._left = [each for each in self._left if not each[1]()]
@@ -104,7 +104,7 @@ class Work:
         self._start = time.monotonic()
         self._returned: Any = None
         self.timed_out = False
-        if broken := channel.broken():
+        if broken := channel.failure_reason():
             raise DistBackendError(f"{says}: the group is broken: {broken}")
         self._end_of_event = begin_async(f"{channel.backend}:{event[0]}", event[1])
         with lock:
@@ -115,9 +115,9 @@ class Work:
         """Advances as far as messages allow, unless another thread is doing so."""
         try:
             if self._may_resume():
-                _with_engine(self._resume)
+                _call_with_engine(self._resume)
         except BaseException as error:
-            _with_engine(self._give_up, error)
+            _call_with_engine(self._give_up, error)
             if not isinstance(error, Exception):
                 raise
         _tell_futures()
@@ -126,7 +126,7 @@ class Work:
         with lock:
             if self._done or self._resuming:
                 return False
-            return self._waits is None or self._waits.done()
+            return self._waits is None or self._waits.is_done()
 
     def _claim(self) -> bool:
         """Whether this thread resumes the generator; another may have done so since the check."""
@@ -181,7 +181,7 @@ class Work:
 
     def _look(self, now: float) -> None:
         """Gives up if a rank has given up or failed, or if an awaited rank is gone."""
-        gone = self._channel.gone()
+        gone = self._channel.departed_peers()
         lost = {peer: why for peer, why in gone.items() if why != LEFT}
         left = [peer for peer in self.peers() if peer in gone]
         if left and not lost:  # its earlier messages may still arrive
@@ -193,7 +193,7 @@ class Work:
             self._stop(DistBackendError(f"{self._says}: rank {peer} {why}"))
 
     def _stop(self, error: BaseException) -> None:
-        _with_engine(self._give_up, error)
+        _call_with_engine(self._give_up, error)
         _tell_futures()
 
     def peers(self) -> list[int]:
@@ -305,7 +305,7 @@ class _WorkFuture(Future[Any]):
         return super().done()
 
 
-def _with_engine(run: Callable[..., None], *args: Any) -> None:
+def _call_with_engine(run: Callable[..., None], *args: Any) -> None:
     """Calls a function with the engine taken, if there are several threads."""
     if threading.active_count() == 1:
         run(*args)

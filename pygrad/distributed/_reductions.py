@@ -13,7 +13,16 @@ from typing import Any, Final
 from .._package import pygrad
 from .._tensor import Tensor
 from . import _buffers, _reduce_op, _sparse, _tree
-from ._call import Call, as_real, check_count, check_like, check_list, check_types, divided, member
+from ._call import (
+    Call,
+    as_real,
+    check_count,
+    check_like,
+    check_list,
+    check_types,
+    member,
+    split_row,
+)
 from ._group import ProcessGroup, find, find_for
 from ._progress import Steps, Waiting, Work
 from ._reduce_op import RedOpType, ReduceOp
@@ -24,7 +33,7 @@ _ALIGNED: Final = 64
 """The alignment of slices in bytes."""
 
 
-def _reduced(
+def _reduce_to_owners(
     call: Call,
     kind: RedOpType,
     rows: Sequence[Sequence[Tensor]],
@@ -70,12 +79,12 @@ def _bounds(row: Tensor, ranks: int) -> list[slice]:
     return [slice(rank * each, (rank + 1) * each) for rank in range(ranks)]
 
 
-def _all_reduced(
+def _all_reduce_parts(
     call: Call, kind: RedOpType, parts: Sequence[Tensor], leaves: int, out: Tensor
 ) -> Steps[None]:
     """Reduces the parts of all ranks, with the result on all ranks."""
     if out.nbytes <= _SHORT or call.size == 1:
-        yield from _reduced(call, kind, [parts] * call.size, leaves, out)
+        yield from _reduce_to_owners(call, kind, [parts] * call.size, leaves, out)
         return
     cut = _bounds(out, call.size)
     rows = [[part[piece] for part in parts] for piece in cut]
@@ -83,14 +92,14 @@ def _all_reduced(
     if mine is not None:
         rows[call.rank][0] = mine
     result = out[cut[call.rank]] if mine is None else mine
-    yield from _reduced(call, kind, rows, leaves, result)
+    yield from _reduce_to_owners(call, kind, rows, leaves, result)
     waits = []
     for peer in call.others():
         waits += [call.send(peer, result), call.receive(peer, out[cut[peer]])]
     yield Waiting(waits)
 
 
-def _around(call: Call, kind: RedOpType, row: Tensor) -> Steps[None]:
+def _ring_all_reduce(call: Call, kind: RedOpType, row: Tensor) -> Steps[None]:
     """Reduces a row around a ring. Each slice is added up in a different order of ranks."""
     cut = _bounds(row, call.size)
     ahead, behind = (call.rank + 1) % call.size, (call.rank - 1) % call.size
@@ -109,10 +118,10 @@ def _around(call: Call, kind: RedOpType, row: Tensor) -> Steps[None]:
         yield Waiting([call.send(ahead, sent), call.receive(behind, target)])
 
 
-def _then_written(steps: Steps[Any], targets: Sequence[_buffers.Target]) -> Steps[Any]:
+def _finish_writes_after(steps: Steps[Any], targets: Sequence[_buffers.Target]) -> Steps[Any]:
     """Runs the steps, then marks the targets as written."""
     returned = yield from steps
-    _buffers.written(targets)
+    _buffers.finish_writes(targets)
     return returned
 
 
@@ -156,11 +165,11 @@ def all_reduce(
     row = target.row
     if deterministic:
         call = Call(pg, f"all_reduce {kind.name}", [tensor])
-        steps = _all_reduced(call, kind, [row], call.size, row)
+        steps = _all_reduce_parts(call, kind, [row], call.size, row)
     else:
         call = Call(pg, f"all_reduce {kind.name} around a ring", [tensor])
-        steps = _around(call, kind, row)
-    return call.run(_then_written(steps, [target]), async_op, [tensor])
+        steps = _ring_all_reduce(call, kind, row)
+    return call.run(_finish_writes_after(steps, [target]), async_op, [tensor])
 
 
 def sum_leaves(
@@ -185,8 +194,8 @@ def sum_leaves(
     """
     pg = find(group)
     call = Call(pg, f"sum of {leaves} {what}", [out], "all_reduce")
-    steps = _all_reduced(call, RedOpType.SUM, partials, leaves, out)
-    return call.run(_then_written(steps, [_buffers.Target(out)]), async_op, [out])
+    steps = _all_reduce_parts(call, RedOpType.SUM, partials, leaves, out)
+    return call.run(_finish_writes_after(steps, [_buffers.Target(out)]), async_op, [out])
 
 
 def all_reduce_coalesced(
@@ -208,9 +217,9 @@ def all_reduce_coalesced(
 
     def steps() -> Steps[None]:
         for each in targets:
-            yield from _all_reduced(call, kind, [each.row], call.size, each.row)
+            yield from _all_reduce_parts(call, kind, [each.row], call.size, each.row)
 
-    return call.run(_then_written(steps(), targets), async_op, tensors)
+    return call.run(_finish_writes_after(steps(), targets), async_op, tensors)
 
 
 def reduce(
@@ -239,13 +248,13 @@ def reduce(
     row = target.row
     rows = [[row] if peer in (root, call.rank) else [] for peer in range(call.size)]
     if call.rank == root:
-        steps = _then_written(_reduced(call, kind, rows, call.size, row), [target])
+        steps = _finish_writes_after(_reduce_to_owners(call, kind, rows, call.size, row), [target])
     else:
-        steps = _reduced(call, kind, rows, call.size, None)
+        steps = _reduce_to_owners(call, kind, rows, call.size, None)
     return call.run(steps, async_op, [tensor])
 
 
-def _scattered(
+def _reduce_scatter_rows(
     pg: ProcessGroup,
     name: str,
     op: Any,
@@ -264,8 +273,8 @@ def _scattered(
     with pygrad.no_grad():
         target.row.copy_(rows[call.rank])
     parts = [[target.row if rank == call.rank else row] for rank, row in enumerate(rows)]
-    steps = _reduced(call, kind, parts, call.size, target.row)
-    return call.run(_then_written(steps, [target]), async_op, [output])
+    steps = _reduce_to_owners(call, kind, parts, call.size, target.row)
+    return call.run(_finish_writes_after(steps, [target]), async_op, [output])
 
 
 def reduce_scatter(
@@ -292,7 +301,7 @@ def reduce_scatter(
     check_count(input_list, pg, "input_list")
     check_like(input_list[pg.rank()], output)
     rows = [_buffers.flat(each) for each in input_list]
-    return _scattered(pg, "reduce_scatter", op, output, rows, input_list, async_op)
+    return _reduce_scatter_rows(pg, "reduce_scatter", op, output, rows, input_list, async_op)
 
 
 def reduce_scatter_single(
@@ -315,8 +324,8 @@ def reduce_scatter_single(
     pg = find_for("reduce_scatter_tensor", group)
     if pg is None:
         return None
-    rows = divided(input, _buffers.flat(input), output, pg)
-    return _scattered(pg, "reduce_scatter_tensor", op, output, rows, [input], async_op)
+    rows = split_row(input, _buffers.flat(input), output, pg)
+    return _reduce_scatter_rows(pg, "reduce_scatter_tensor", op, output, rows, [input], async_op)
 
 
 reduce_scatter_tensor = reduce_scatter_single

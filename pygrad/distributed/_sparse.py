@@ -32,19 +32,19 @@ def all_reduce(tensor: Tensor, op: Any, group: Any, async_op: bool) -> Work | No
     if pg is None:
         return None
     call = Call(pg, "all_reduce SUM of sparse tensors", [tensor], "sparse_all_reduce")
-    return call.run(_summed(call, tensor), async_op, [tensor])
+    return call.run(_sum_sparse(call, tensor), async_op, [tensor])
 
 
-def _summed(call: Call, tensor: Tensor) -> Steps[None]:
+def _sum_sparse(call: Call, tensor: Tensor) -> Steps[None]:
     with pygrad.no_grad():
         mine = tensor.detach().coalesce()
         indices, values = mine.indices().contiguous(), mine.values().contiguous()
-    counts = yield from _of_all(call, pygrad.tensor([values.shape[0]]), [1] * call.size)
+    counts = yield from _gather_rows(call, pygrad.tensor([values.shape[0]]), [1] * call.size)
     sizes = [int(count) for count in counts]
     width = indices.shape[0]
-    places = yield from _of_all(call, indices, [width * size for size in sizes])
+    places = yield from _gather_rows(call, indices, [width * size for size in sizes])
     each = math.prod(values.shape[1:])
-    numbers = yield from _of_all(call, values, [each * size for size in sizes])
+    numbers = yield from _gather_rows(call, values, [each * size for size in sizes])
     parts = {}
     for rank, size in enumerate(sizes):
         (node,) = _tree.cover(_tree.block(rank, call.size, call.size), call.size)
@@ -59,7 +59,7 @@ def _summed(call: Call, tensor: Tensor) -> Steps[None]:
         tensor.copy_(total.coalesce())
 
 
-def _of_all(call: Call, tensor: Tensor, sizes: list[int]) -> Steps[list[Tensor]]:
+def _gather_rows(call: Call, tensor: Tensor, sizes: list[int]) -> Steps[list[Tensor]]:
     """Collects the elements of each rank's tensor; `sizes` are the numbers of elements."""
     rows = [tensor.new_empty(size) for size in sizes]
     yield from exchange(call, [_buffers.flat(tensor)] * call.size, rows)

@@ -29,7 +29,7 @@ class Transport(Protocol):
     """Messages between ranks. A message has a head, a few bytes that describe it, and a body.
 
     Messages with the same sender, receiver and tag arrive in the order in which they were sent.
-    No method waits: a caller that waits polls, and calls `gone` now and then.
+    No method waits: a caller that waits polls, and calls `departed_peers` now and then.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Transport(Protocol):
     broken: str
     """Why nothing can be sent any more; empty without a failure."""
     gave_up: dict[tuple[str, int], str]
-    """Why a peer gave up a group, by the group's name and the peer. `gone` updates it."""
+    """Why a peer gave up a group, by the group's name and the peer. `departed_peers` updates it."""
 
     def send(self, peer: int, tag: int, head: bytes, body: Any) -> Poll:
         """Starts to send. The body is read in place: it must not change until the poll is True."""
@@ -56,12 +56,12 @@ class Transport(Protocol):
         one.
         """
 
-    def gone(self) -> dict[int, str]:
+    def departed_peers(self) -> dict[int, str]:
         """The peers that will send nothing more, with the reason: `LEFT`, or their failure."""
 
     def fail(self, reason: str) -> None:
-        """Discards all receives and tells all peers that this process gives up: `gone` shows them
-        "gave up: " and the reason. A second call does nothing.
+        """Discards all receives and tells all peers that this process gives up: their
+        `departed_peers` returns "gave up: " and the reason. A second call does nothing.
         """
 
     def give_up(self, group: str, tags: range, reason: str) -> None:
@@ -87,7 +87,7 @@ class Channel:
         self._broken = ""
         self.backend = transport.name
 
-    def broken(self) -> str:
+    def failure_reason(self) -> str:
         """Why the group can send nothing any more; empty without a failure."""
         return self._broken or self._transport.broken
 
@@ -106,16 +106,16 @@ class Channel:
         with lock:
             return self._transport.probe(tag)
 
-    def gone(self) -> dict[int, str]:
+    def departed_peers(self) -> dict[int, str]:
         """The members that will send nothing more to the group, with the reason."""
         with lock:
-            gone, gave_up = self._transport.gone(), self._transport.gave_up
+            gone, gave_up = self._transport.departed_peers(), self._transport.gave_up
             told = {rank: gave_up.get((self._name, rank)) or gone.get(rank) for rank in self._ranks}
         return {rank: why for rank, why in told.items() if why}
 
     def fail(self, reason: str) -> None:
         """Gives the group up, and tells the others. A second call does nothing."""
         with lock:
-            if not self.broken():
+            if not self.failure_reason():
                 self._broken = reason
                 self._transport.give_up(self._name, self._tags, reason)

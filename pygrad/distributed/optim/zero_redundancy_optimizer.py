@@ -71,7 +71,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     ) -> None:
         if overlap_with_ddp:
             raise NotImplementedError("ZeroRedundancyOptimizer: overlap_with_ddp")
-        given = _checked(params)
+        given = _check_params(params)
         self._shares: list[list[Group]] | None = None
         self.optim: Any = None
         Optimizer.__init__(self, given, defaults)
@@ -273,7 +273,7 @@ def _copy_options(source: Sequence[Group], target: Sequence[Group]) -> None:
         other.update((name, value) for name, value in one.items() if name != "params")
 
 
-def _checked(params: Iterable[Any]) -> list[Any]:
+def _check_params(params: Iterable[Any]) -> list[Any]:
     """The parameters or groups as a list."""
     if isinstance(params, Tensor) or not isinstance(params, Iterable):
         kind = "Tensors" if isinstance(params, Tensor) else "Tensors or dicts"
@@ -294,13 +294,13 @@ def _checked(params: Iterable[Any]) -> list[Any]:
                 "Each parameter group passed-in via `params` must have a 'params' key mapping to "
                 "the parameters in the group"
             )
-        given = [{**each, "params": _listed(each["params"])} for each in given]
+        given = [{**each, "params": _as_list(each["params"])} for each in given]
     tensors = [t for each in given for t in (each["params"] if isinstance(each, dict) else [each])]
     _check_types(tensors)
     return given
 
 
-def _listed(params: Any) -> list[Any]:
+def _as_list(params: Any) -> list[Any]:
     return [params] if isinstance(params, Tensor) else list(params)
 
 

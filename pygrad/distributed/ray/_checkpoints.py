@@ -19,7 +19,7 @@ def _number(path: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def _numbered(folder: Path) -> list[Path]:
+def _list_checkpoints(folder: Path) -> list[Path]:
     """All checkpoints, the newest first."""
     return sorted((p for p in folder.iterdir() if _number(p)), key=_number, reverse=True)
 
@@ -35,7 +35,7 @@ def _is_whole(path: Path) -> bool:
 
 def newest(folder: Path) -> Path | None:
     """The newest complete checkpoint."""
-    return next((path for path in _numbered(folder) if _is_whole(path)), None)
+    return next((path for path in _list_checkpoints(folder) if _is_whole(path)), None)
 
 
 def tidy(folder: Path) -> None:
@@ -53,7 +53,7 @@ def write(folder: Path, state: Any, keep: int) -> Path:
         state: An object for `pygrad.save`.
         keep: The number of newest checkpoints to keep.
     """
-    there = _numbered(folder)
+    there = _list_checkpoints(folder)
     path = folder / f"checkpoint-{_number(there[0]) + 1 if there else 1:08}.pt"
     part = path.with_suffix(f".{secrets.token_hex(4)}.part")
     with part.open("wb") as file:

@@ -91,7 +91,7 @@ def run(
         newest = _newest(folder)
         place = Place(0, [], secrets.token_bytes(32), timeout, folder, newest, keep)
         try:
-            with _started(ray, workers, dict(resources or {"CPU": 1}), timeout) as actors:
+            with _start_workers(ray, workers, dict(resources or {"CPU": 1}), timeout) as actors:
                 return _result(ray, actors, place, train, arguments)
         except _LostError as lost:
             reason = str(lost)
@@ -119,7 +119,7 @@ def _newest(folder: Path | None) -> Path | None:
 
 
 @contextmanager
-def _started(
+def _start_workers(
     ray: Any, workers: int, resources: dict[str, float], timeout: timedelta
 ) -> Iterator[list[Any]]:
     """Starts the workers as actors, all or none; ends them at the end of the block."""
@@ -189,13 +189,13 @@ def _result(
         if outcome.lost:
             raise _LostError(outcome.told)
         if outcome.error is not None and not outcome.follows:
-            raise _shown(outcome)
+            raise _worker_error(outcome)
         if outcome.error is not None:
             followed = followed or outcome
         if rank == 0:
             value = outcome.value
     if followed is not None:
-        raise _shown(followed)
+        raise _worker_error(followed)
     return value
 
 
@@ -211,7 +211,7 @@ def _losses(ray: Any, rank: int | None = None) -> Iterator[None]:
         raise _LostError(f"{who} was lost: {why.rstrip('.')}") from None
 
 
-def _shown(outcome: Outcome) -> Exception:
+def _worker_error(outcome: Outcome) -> Exception:
     """The error of a worker, in the form that the driver raises."""
     assert outcome.error is not None
     outcome.error.add_note(outcome.told)

@@ -187,7 +187,7 @@ class Sockets:
         self._turn()
         return next((peer for peer in self._peers if (peer, tag) in self._came), None)
 
-    def gone(self) -> dict[int, str]:
+    def departed_peers(self) -> dict[int, str]:
         """The peers that will send nothing more, with the reason."""
         self._turn()
         return {p.rank: p.reason for p in self._peers.values() if p.reason is not None}
@@ -290,7 +290,7 @@ class Sockets:
                 if peer.body is not None:
                     count = peer.connection.recv_into(peer.body)
                     if count:
-                        self._filled(peer, count)
+                        self._advance_body(peer, count)
                 else:
                     came = peer.connection.recv(_CHUNK)
                     count = len(came)
@@ -314,9 +314,9 @@ class Sockets:
             head, body = bytes(peer.read[_FRAME.size : start]), peer.read[start:stop]
             del peer.read[:stop]
             if kind == _WHOLE:
-                self._arrived(peer, tag, _Message(head, body, size, 0))
+                self._deliver(peer, tag, _Message(head, body, size, 0))
             elif kind == _OFFER:
-                self._arrived(peer, tag, _Message(head, None, size, number))
+                self._deliver(peer, tag, _Message(head, None, size, number))
             elif kind == _READY:
                 if (sent := peer.offered.pop(number, None)) is not None:  # else discarded
                     sent.precede(_FRAME.pack(_BODY, 0, 0, sum(map(len, sent.parts)), number))
@@ -329,7 +329,7 @@ class Sockets:
                 group, _, why = head.decode(errors="replace").partition("\0")
                 self.gave_up[group, peer.rank] = why
 
-    def _arrived(self, peer: _Peer, tag: int, message: _Message) -> None:
+    def _deliver(self, peer: _Peer, tag: int, message: _Message) -> None:
         wanted = _first(self._wanted, (peer.rank, tag))
         if wanted is None:
             self._came[peer.rank, tag].append(message)
@@ -363,9 +363,9 @@ class Sockets:
         count = min(size, len(peer.read))
         peer.body[:count] = peer.read[:count]
         del peer.read[:count]
-        self._filled(peer, count)
+        self._advance_body(peer, count)
 
-    def _filled(self, peer: _Peer, count: int) -> None:
+    def _advance_body(self, peer: _Peer, count: int) -> None:
         assert peer.body is not None
         peer.body = peer.body[count:] if count < len(peer.body) else None
         if peer.body is None and peer.whose is not None:
@@ -404,19 +404,19 @@ def connect(
     """
     stop = time.monotonic() + timeout
 
-    def left() -> float:
+    def remaining_time() -> float:
         return max(stop - time.monotonic(), 0.001)
 
     connections: dict[int, socket.socket] = {}
     try:
         with listener:
             for peer in range(rank):
-                connections[peer] = socket.create_connection(addresses[peer], left())
+                connections[peer] = socket.create_connection(addresses[peer], remaining_time())
                 connections[peer].sendall(_HELLO.pack(secret, rank))
             while len(connections) < len(addresses) - 1:
-                listener.settimeout(left())
+                listener.settimeout(remaining_time())
                 connection, _ = listener.accept()
-                connection.settimeout(min(left(), _HEARING))
+                connection.settimeout(min(remaining_time(), _HEARING))
                 peer = _hello(connection, secret)
                 if rank < peer < len(addresses) and peer not in connections:
                     connections[peer] = connection

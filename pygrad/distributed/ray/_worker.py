@@ -47,7 +47,7 @@ class Outcome:
 _place: Place | None = None
 
 
-def _here() -> Place:
+def _current_place() -> Place:
     if _place is None:
         raise RuntimeError(
             "checkpoints are there in functions that pygrad.distributed.ray.run runs"
@@ -68,7 +68,7 @@ def checkpoint() -> Any:
         FileNotFoundError: this host does not see the folder of checkpoints, or the file was
             deleted.
     """
-    place = _here()
+    place = _current_place()
     return None if place.newest is None else _checkpoints.read(place.newest)
 
 
@@ -86,7 +86,7 @@ def save(state: Any) -> None:
     Raises:
         ValueError: the run has no folder of checkpoints.
     """
-    place = _here()
+    place = _current_place()
     if place.folder is None:
         raise ValueError("save: give run(...) a folder: checkpoints=...")
     if place.rank == 0:
@@ -119,23 +119,25 @@ class Worker:
             value = train(*arguments)
             return Outcome(value if place.rank == 0 else None)
         except BaseException as error:
-            gone = transport.gone()
+            gone = transport.departed_peers()
             transport.fail(f"{type(error).__name__}: {error}")
             follows = bool(gone or transport.gave_up) and isinstance(error, DistBackendError)
-            return _failed(place.rank, error, gone, follows)
+            return _failure_outcome(place.rank, error, gone, follows)
         finally:
             _place = None
             transport.close()
 
 
-def _failed(rank: int, error: BaseException, gone: dict[int, str], follows: bool) -> Outcome:
+def _failure_outcome(
+    rank: int, error: BaseException, gone: dict[int, str], follows: bool
+) -> Outcome:
     if lost := [r for r, reason in gone.items() if reason == _sockets.KILLED]:
         return Outcome(lost=True, told=f"rank {lost[0]} {_sockets.KILLED}")
     told = f"In the worker of rank {rank}:\n" + "".join(traceback.format_exception(error))
-    return Outcome(error=_carried(error), told=told, follows=follows)
+    return Outcome(error=_picklable_error(error), told=told, follows=follows)
 
 
-def _carried(error: BaseException) -> Exception:
+def _picklable_error(error: BaseException) -> Exception:
     """The error as the driver will unpickle it; a RuntimeError if that fails or is no Exception."""
     cloudpickle = importlib.import_module("ray.cloudpickle")
     try:

@@ -232,7 +232,7 @@ class DistributedDataParallel(Module, Joinable):
     def _make_reducer(self) -> None:
         names, parameters = zip(*self._reduced_parameters(), strict=True)
         leaves = Leaves(self.micro_batches, self.deterministic, self.process_group)
-        buckets = _buckets.at_first(parameters, self._limits, self.find_unused_parameters)
+        buckets = _buckets.initial_buckets(parameters, self._limits, self.find_unused_parameters)
         self.logger = Statistics(self._facts(), parameters, buckets)
         self.reducer = Reducer(
             parameters,

@@ -13,10 +13,10 @@ __all__ = ["noop_hook"]
 
 def noop_hook(_: Any, bucket: GradBucket) -> Future[Tensor]:
     """Leaves each rank its own gradients, to measure the cost of communication."""
-    return _done(bucket.buffer())
+    return _completed_future(bucket.buffer())
 
 
-def _done(result: Tensor) -> Future[Tensor]:
+def _completed_future(result: Tensor) -> Future[Tensor]:
     future: Future[Tensor] = Future()
     future.set_result(result)
     return future

@@ -23,7 +23,7 @@ __all__ = [
 Hook = Callable[[Any, GradBucket], Future[Tensor]]
 
 
-def _summed(tensor: Tensor, group: Any) -> Future[Tensor]:
+def _all_reduce_future(tensor: Tensor, group: Any) -> Future[Tensor]:
     """A future of the sum over ranks."""
     work = _reductions.all_reduce(tensor, group=group, async_op=True)
     assert work is not None
@@ -33,7 +33,7 @@ def _summed(tensor: Tensor, group: Any) -> Future[Tensor]:
 def _allreduce_fut(process_group: Any, tensor: Tensor) -> Future[Tensor]:
     """A future of the mean over ranks."""
     tensor.div_(get_world_size(process_group))
-    return _summed(tensor, process_group)
+    return _all_reduce_future(tensor, process_group)
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
@@ -46,11 +46,11 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
     return _allreduce_fut(process_group, bucket.buffer())
 
 
-def _averaged_as(dtype: Any, group: Any, bucket: GradBucket) -> Future[Tensor]:
+def _all_reduce_mean_as(dtype: Any, group: Any, bucket: GradBucket) -> Future[Tensor]:
     """A future of the mean over ranks, computed in another dtype."""
     buffer = bucket.buffer()
     short = buffer.to(dtype).div_(get_world_size(group))
-    return _summed(short, group).then(lambda done: buffer.copy_(done.value()))
+    return _all_reduce_future(short, group).then(lambda done: buffer.copy_(done.value()))
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
@@ -60,7 +60,7 @@ def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]
         process_group: the ranks; the default group if it is None.
         bucket: the gradients.
     """
-    return _averaged_as(pygrad.float16, process_group, bucket)
+    return _all_reduce_mean_as(pygrad.float16, process_group, bucket)
 
 
 def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
@@ -70,10 +70,10 @@ def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]
         process_group: the ranks; the default group if it is None.
         bucket: the gradients.
     """
-    return _averaged_as(pygrad.bfloat16, process_group, bucket)
+    return _all_reduce_mean_as(pygrad.bfloat16, process_group, bucket)
 
 
-def _run_as(dtype: Any, hook: Hook, state: Any, bucket: GradBucket) -> Future[Tensor]:
+def _run_hook_as(dtype: Any, hook: Hook, state: Any, bucket: GradBucket) -> Future[Tensor]:
     buffer = bucket.buffer()
     bucket.set_buffer(buffer.to(dtype))
     return hook(state, bucket).then(lambda done: buffer.copy_(done.value()))
@@ -83,7 +83,7 @@ def fp16_compress_wrapper(hook: Hook) -> Hook:
     """Wraps a hook: it gets gradients of float16; the result has the original dtype."""
 
     def fp16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Tensor]:
-        return _run_as(pygrad.float16, hook, hook_state, bucket)
+        return _run_hook_as(pygrad.float16, hook, hook_state, bucket)
 
     return fp16_compress_wrapper_hook
 
@@ -92,6 +92,6 @@ def bf16_compress_wrapper(hook: Hook) -> Hook:
     """Wraps a hook: it gets gradients of bfloat16; the result has the original dtype."""
 
     def bf16_compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> Future[Tensor]:
-        return _run_as(pygrad.bfloat16, hook, hook_state, bucket)
+        return _run_hook_as(pygrad.bfloat16, hook, hook_state, bucket)
 
     return bf16_compress_wrapper_hook

@@ -161,7 +161,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
         state: the state of the hook.
         bucket: the gradients.
     """
-    return _compressed(state, bucket, _approximate_each)
+    return _compress_bucket(state, bucket, _approximate_each)
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
@@ -171,10 +171,10 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Te
         state: the state of the hook.
         bucket: the gradients.
     """
-    return _compressed(state, bucket, _approximate_whole)
+    return _compress_bucket(state, bucket, _approximate_whole)
 
 
-def _compressed(
+def _compress_bucket(
     state: PowerSGDState,
     bucket: GradBucket,
     approximate: Callable[[PowerSGDState, GradBucket], None],
@@ -184,7 +184,7 @@ def _compressed(
         state.maybe_increase_iter(bucket)
         return default._allreduce_fut(state.process_group, bucket.buffer())
     flat = bucket.buffer()
-    wanted = _with_older_error(state, bucket.index(), flat)
+    wanted = _add_last_error(state, bucket.index(), flat)
     approximate(state, bucket)
     _keep_error(state, bucket.index(), wanted, flat)
     state.maybe_increase_iter(bucket)
@@ -218,7 +218,7 @@ def _approximate_whole(state: PowerSGDState, bucket: GradBucket) -> None:
     flat.copy_(square.view(-1)[: flat.numel()])
 
 
-def _with_older_error(state: PowerSGDState, number: int, flat: Tensor) -> Tensor | None:
+def _add_last_error(state: PowerSGDState, number: int, flat: Tensor) -> Tensor | None:
     """Adds the error of the step before; returns a copy of the sum, to compute the new error."""
     if not state.use_error_feedback:
         return None

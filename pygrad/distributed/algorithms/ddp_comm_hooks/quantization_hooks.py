@@ -12,7 +12,7 @@ from ....futures import Future
 from ... import _exchanges
 from ..._grad_bucket import GradBucket
 from ..._group import get_world_size
-from .debugging_hooks import _done
+from .debugging_hooks import _completed_future
 
 __all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
 
@@ -28,7 +28,7 @@ def _parameters(rows: Tensor) -> Tensor:
     return pygrad.stack((scale, zero))
 
 
-def _of_all_ranks(mine: Tensor, group: Any) -> Tensor:
+def _all_gather(mine: Tensor, group: Any) -> Tensor:
     found = pygrad.empty((get_world_size(group), *mine.shape), dtype=mine.dtype)
     _exchanges.all_gather_into_tensor(found, mine, group=group)
     return found
@@ -42,7 +42,7 @@ def _average(rows: Tensor, group: Any) -> Tensor:
     scale, zero = parameters[0, :, None], parameters[1, :, None]
     coded = (pygrad.round(rows / scale) + zero).clamp(0, 255).to(pygrad.uint8)
     total = pygrad.zeros_like(rows)
-    everybody = zip(_of_all_ranks(parameters, group), _of_all_ranks(coded, group), strict=True)
+    everybody = zip(_all_gather(parameters, group), _all_gather(coded, group), strict=True)
     for (scales, zeros), codes in everybody:
         total += scales[:, None] * (codes.to(rows.dtype) - zeros[:, None])
     return total / get_world_size(group)
@@ -55,7 +55,7 @@ def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> Futur
         process_group: the ranks; the default group if it is None.
         bucket: the gradients.
     """
-    return _done(_average(bucket.buffer()[None], process_group)[0])
+    return _completed_future(_average(bucket.buffer()[None], process_group)[0])
 
 
 def quantization_perchannel_hook(
@@ -71,4 +71,4 @@ def quantization_perchannel_hook(
     buffer = bucket.buffer()
     size = buffer.numel()
     padded = pygrad.nn.functional.pad(buffer, (0, -size % bucket_size))
-    return _done(_average(padded.view(-1, bucket_size), process_group).view(-1)[:size])
+    return _completed_future(_average(padded.view(-1, bucket_size), process_group).view(-1)[:size])
