@@ -48,16 +48,18 @@ class Covariance(Distribution):
             matrix = _precision_to_scale_tril(matrix)
         self._unbroadcasted_scale_tril = matrix
 
-    def _expanded(self, matrix: Tensor) -> Tensor:
+    def _expand_to_batch(self, matrix: Tensor) -> Tensor:
         """A matrix expanded to the batch shape."""
         return matrix.expand(self._batch_shape + self._event_shape[-1:] * 2)
 
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance."""
-        return self._expanded(self._unbroadcasted_scale_tril)
+        return self._expand_to_batch(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
-        return self._expanded(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+        return self._expand_to_batch(
+            self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT
+        )

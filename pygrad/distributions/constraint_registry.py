@@ -59,15 +59,15 @@ biject_to: Final = ConstraintRegistry()
 transform_to: Final = ConstraintRegistry()
 
 
-def _above(constraint: Any) -> Transform:
+def _transform_to_greater_than(constraint: Any) -> Transform:
     return tr.ComposeTransform([tr.ExpTransform(), tr.AffineTransform(constraint.lower_bound, 1)])
 
 
-def _below(constraint: Any) -> Transform:
+def _transform_to_less_than(constraint: Any) -> Transform:
     return tr.ComposeTransform([tr.ExpTransform(), tr.AffineTransform(constraint.upper_bound, -1)])
 
 
-def _between(constraint: Any) -> Transform:
+def _transform_to_interval(constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
         return tr.SigmoidTransform()
@@ -76,11 +76,11 @@ def _between(constraint: Any) -> Transform:
 
 for _registry in (biject_to, transform_to):
     _registry.register(constraints.real, lambda _: tr.identity_transform)
-    _registry.register(constraints.greater_than, _above)
-    _registry.register(constraints.greater_than_eq, _above)
-    _registry.register(constraints.less_than, _below)
-    _registry.register(constraints.interval, _between)
-    _registry.register(constraints.half_open_interval, _between)
+    _registry.register(constraints.greater_than, _transform_to_greater_than)
+    _registry.register(constraints.greater_than_eq, _transform_to_greater_than)
+    _registry.register(constraints.less_than, _transform_to_less_than)
+    _registry.register(constraints.interval, _transform_to_interval)
+    _registry.register(constraints.half_open_interval, _transform_to_interval)
     _registry.register(constraints.corr_cholesky, lambda _: tr.CorrCholeskyTransform())
 
 
@@ -103,7 +103,7 @@ transform_to.register(constraints.positive_definite, lambda _: tr.PositiveDefini
 transform_to.register(constraints.positive_semidefinite, lambda _: tr.PositiveDefiniteTransform())
 
 
-def _of_parts(registry: ConstraintRegistry) -> None:
+def _register_cat_and_stack(registry: ConstraintRegistry) -> None:
     """Registers the transforms of `cat` and `stack`, which apply one transform to each part."""
 
     def to_cat(constraint: Any) -> Transform:
@@ -117,5 +117,5 @@ def _of_parts(registry: ConstraintRegistry) -> None:
     registry.register(constraints.stack, to_stack)
 
 
-_of_parts(biject_to)
-_of_parts(transform_to)
+_register_cat_and_stack(biject_to)
+_register_cat_and_stack(transform_to)

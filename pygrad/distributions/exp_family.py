@@ -38,13 +38,13 @@ class ExponentialFamily(Distribution):
 
     def entropy(self) -> Any:
         whole = -self._mean_carrier_measure
-        natural, normalizer, means = self._differentiated()
+        natural, normalizer, means = self._log_normalizer_gradients()
         found = whole + normalizer
         for parameter, mean in zip(natural, means, strict=True):
             found = found - (parameter * mean).reshape((*self._batch_shape, -1)).sum(-1)
         return found
 
-    def _differentiated(self) -> tuple[list[Tensor], Any, tuple[Tensor, ...]]:
+    def _log_normalizer_gradients(self) -> tuple[list[Tensor], Any, tuple[Tensor, ...]]:
         """The natural parameters as leaves, A at them, and its derivatives, the means of t(x)."""
         natural = [p.detach().requires_grad_() for p in self._natural_params]
         normalizer = self._log_normalizer(*natural)
@@ -56,7 +56,7 @@ class ExponentialFamily(Distribution):
 
     def _divergence(self, other: ExponentialFamily) -> Any:
         """The divergence from another distribution of the class (a Bregman divergence)."""
-        natural, normalizer, means = self._differentiated()
+        natural, normalizer, means = self._log_normalizer_gradients()
         others = other._natural_params
         found = other._log_normalizer(*others) - normalizer
         for mine, theirs, mean in zip(natural, others, means, strict=True):

@@ -93,17 +93,17 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self._summed(self.base_dist.log_prob(value))
+        return self._sum_reinterpreted(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:
-        return self._summed(self.base_dist.entropy())
+        return self._sum_reinterpreted(self.base_dist.entropy())
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand=expand)
 
-    def _summed(self, found: Tensor) -> Tensor:
+    def _sum_reinterpreted(self, found: Tensor) -> Tensor:
         return _sum_rightmost(found, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:

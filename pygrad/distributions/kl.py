@@ -140,7 +140,7 @@ def _normal(p: Normal, q: Normal) -> Any:
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+def _transformed_distribution(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)
@@ -251,7 +251,7 @@ def _batch_trace_XXT(bmat: Tensor) -> Tensor:
     return bmat.pow(2).sum((-2, -1))
 
 
-def _solved(tril: Tensor, matrix: Tensor) -> Tensor:
+def _batch_solve_triangular(tril: Tensor, matrix: Tensor) -> Tensor:
     """tril^-1 matrix, with broadcast batches."""
     batch = pygrad.broadcast_shapes(tril.shape[:-2], matrix.shape[:-2])
     tril = tril.expand(batch + Size(tril.shape[-2:]))
@@ -264,7 +264,7 @@ def _solved(tril: Tensor, matrix: Tensor) -> Tensor:
 def _vectors(p: MultivariateNormal, q: MultivariateNormal) -> Any:
     size = _size(p, q, "Multivariate")
     mine, theirs = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
-    trace = _batch_trace_XXT(_solved(theirs, mine))
+    trace = _batch_trace_XXT(_batch_solve_triangular(theirs, mine))
     distance = _batch_mahalanobis(theirs, q.loc - p.loc)
     return log_det(theirs) - log_det(mine) + 0.5 * (trace + distance - size)
 
@@ -297,9 +297,9 @@ def _vectors_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> An
 def _low_rank_vectors(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Any:
     size = _size(p, q, "(Low Rank) Multivariate")
     tril = q._unbroadcasted_scale_tril
-    trace = _batch_trace_XXT(_solved(tril, p._unbroadcasted_cov_factor))
+    trace = _batch_trace_XXT(_batch_solve_triangular(tril, p._unbroadcasted_cov_factor))
     root = p._unbroadcasted_cov_diag.sqrt().diag_embed()
-    trace = trace + _batch_trace_XXT(_solved(tril, root))
+    trace = trace + _batch_trace_XXT(_batch_solve_triangular(tril, root))
     distance = _batch_mahalanobis(tril, q.loc - p.loc)
     return 0.5 * (2 * log_det(tril) - p._log_det() + trace + distance - size)
 

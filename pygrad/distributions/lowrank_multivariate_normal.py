@@ -110,7 +110,7 @@ class LowRankMultivariateNormal(Centred):
         new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
         new._capacitance_tril = self._capacitance_tril
 
-    def _expanded(self, matrix: Tensor) -> Tensor:
+    def _expand_to_batch(self, matrix: Tensor) -> Tensor:
         """A matrix expanded to the batch shape."""
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
@@ -120,20 +120,20 @@ class LowRankMultivariateNormal(Centred):
         # Factor D^-1/2 (W W^T + D) D^-1/2 instead, which is better conditioned.
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
-        return self._expanded(root * _with_ones(scaled @ scaled.mT))
+        return self._expand_to_batch(root * _with_ones(scaled @ scaled.mT))
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
         factor = self._unbroadcasted_cov_factor
-        return self._expanded(factor @ factor.mT + self._unbroadcasted_cov_diag.diag_embed())
+        return self._expand_to_batch(factor @ factor.mT + self._unbroadcasted_cov_diag.diag_embed())
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance, by Woodbury's identity."""
         diagonal = self._unbroadcasted_cov_diag
         inner = _inner(self)
-        return self._expanded(diagonal.reciprocal().diag_embed() - inner.mT @ inner)
+        return self._expand_to_batch(diagonal.reciprocal().diag_embed() - inner.mT @ inner)
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -74,7 +74,7 @@ class MultivariateNormal(Covariance, Centred):
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         inverse = pygrad.linalg.inv(self._unbroadcasted_scale_tril)
-        return self._expanded(inverse.mT @ inverse)
+        return self._expand_to_batch(inverse.mT @ inverse)
 
     @property
     def variance(self) -> Tensor:

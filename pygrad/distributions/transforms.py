@@ -406,13 +406,13 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Any) -> Any:
-        return _exchanged(shape, self.in_shape, self.out_shape)
+        return _replace_trailing_shape(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return _exchanged(shape, self.out_shape, self.in_shape)
+        return _replace_trailing_shape(shape, self.out_shape, self.in_shape)
 
 
-def _exchanged(shape: Any, end: Size, other: Size) -> Any:
+def _replace_trailing_shape(shape: Any, end: Size, other: Size) -> Any:
     """Replaces the shape at the end of a shape by another one."""
     if len(shape) < len(end):
         raise ValueError("Too few dimensions on input")
@@ -980,22 +980,22 @@ class StickBreakingTransform(_Alike):
     bijective = True
 
     @staticmethod
-    def _left(x: Tensor, sticks: int) -> Tensor:
+    def _remaining_sticks(x: Tensor, sticks: int) -> Tensor:
         """The number of parts after each one. With this offset, zeros give equal parts."""
         return sticks - pygrad.ones_like(x).cumsum(-1)
 
     def _call(self, x: Tensor) -> Tensor:
-        part = _inside((x - self._left(x, x.shape[-1] + 1).log()).sigmoid())
+        part = _inside((x - self._remaining_sticks(x, x.shape[-1] + 1).log()).sigmoid())
         left = (1 - part).cumprod(-1)
         return F.pad(part, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         parts = y[..., :-1]
         left = (1 - parts.cumsum(-1)).clamp(min=pygrad.finfo(y.dtype).tiny)
-        return parts.log() - left.log() + self._left(parts, y.shape[-1]).log()
+        return parts.log() - left.log() + self._remaining_sticks(parts, y.shape[-1]).log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        x = x - self._left(x, x.shape[-1] + 1).log()
+        x = x - self._remaining_sticks(x, x.shape[-1] + 1).log()
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:

@@ -94,14 +94,14 @@ class Wishart(Covariance, ExponentialFamily):
             )
         super().__init__(batch, event, validate_args)
         self._keep_factor(name, matrix)
-        self._dist_chi2 = self._of_diagonal(batch)
+        self._dist_chi2 = self._diagonal_chi2(batch)
 
     @property
     def arg_constraints(self) -> Any:
         """The constraints of the parameters. The least `df` depends on the size of the matrices."""
         return {**FORMS, "df": constraints.greater_than(self.event_shape[-1] - 1)}
 
-    def _of_diagonal(self, batch: Size) -> Chi2:
+    def _diagonal_chi2(self, batch: Size) -> Chi2:
         """The distributions of the squares on the diagonal of a draw's factor."""
         size = self._event_shape[-1]
         fewer = pygrad.arange(size, dtype=self._unbroadcasted_scale_tril.dtype)
@@ -112,14 +112,14 @@ class Wishart(Covariance, ExponentialFamily):
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril.expand(
             batch_shape + self._event_shape
         )
-        new._dist_chi2 = new._of_diagonal(batch_shape)
+        new._dist_chi2 = new._diagonal_chi2(batch_shape)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance of x."""
         tril = self._unbroadcasted_scale_tril
         identity = pygrad.eye(self._event_shape[-1], dtype=tril.dtype)
-        return self._expanded(pygrad.cholesky_solve(identity, tril))
+        return self._expand_to_batch(pygrad.cholesky_solve(identity, tril))
 
     def _times(self, factor: Tensor, matrix: Tensor) -> Tensor:
         return factor.reshape((*self._batch_shape, 1, 1)) * matrix
