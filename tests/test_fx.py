@@ -566,7 +566,7 @@ def test_every_function_is_named_so_that_generated_code_finds_it(space: str) -> 
         if callable(function) and not isinstance(function, type) and named == name:
             found = fx.node._get_qualified_name(function)
             if found.startswith("torch."):
-                there = fx._names.resolved(found)
+                there = fx._names.resolve_torch_name(found)
                 same = found == f"torch.{name}" and there.__name__ == name  # PyTorch has one
                 assert there == function or same, found
 

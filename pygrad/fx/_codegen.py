@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from .._dtypes import device
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
-from ._metadata import TensorMetadata, abbreviated, listed
-from ._names import is_from_torch, qualified_name, resolved, type_repr
+from ._metadata import TensorMetadata, abbreviate_dtype, format_list
+from ._names import is_from_torch, qualified_name, resolve_torch_name, type_repr
 from ._namespace import _custom_builtins, _Namespace
 from .node import Node
 from .tensor_type import TensorType
@@ -217,16 +217,16 @@ class CodeGen:
         if verbose:
             writer.notes = _Notes(include_stride, include_device, colored, additional_meta or [])
         elif colored:
-            writer.color = _colored
+            writer.color = _color_text
         writer.write(nodes)
-        return writer.finished()
+        return writer.build_code()
 
 
 def _plain(name: str, text: str) -> str:
     return text
 
 
-def _colored(name: str, text: str) -> str:
+def _color_text(name: str, text: str) -> str:
     return f"{_COLORS[name]}{text}\033[0m"
 
 
@@ -252,7 +252,7 @@ class _Notes:
     def __init__(self, stride: bool, device: bool, colored: bool, keys: list[str]) -> None:
         self._stride = stride or os.environ.get("FX_GRAPH_SHOW_STRIDE", "0") == "1"
         self._device = device or os.environ.get("FX_GRAPH_SHOW_DEVICE", "0") == "1"
-        self._color = _colored if colored else _plain
+        self._color = _color_text if colored else _plain
         self._keys = keys
         self._last: str | None = None
 
@@ -260,12 +260,12 @@ class _Notes:
         """The type of the node's value, if `meta` has it."""
         value = node.meta.get("val", node.meta.get("tensor_meta", node.meta.get("example_value")))
         if isinstance(value, TensorMetadata):
-            return f': "{abbreviated(value.dtype)}{listed(value.shape)}"'
+            return f': "{abbreviate_dtype(value.dtype)}{format_list(value.shape)}"'
         if not isinstance(value, Tensor):
             return None
-        text = self._color("red", abbreviated(value.dtype))
-        text += self._color("blue", listed(value.shape))
-        text += self._color("dim_blue", listed(value.stride()) if self._stride else "")
+        text = self._color("red", abbreviate_dtype(value.dtype))
+        text += self._color("blue", format_list(value.shape))
+        text += self._color("dim_blue", format_list(value.stride()) if self._stride else "")
         text += self._color("dim_green", str(value.device) if self._device else "")
         kind = type(value)
         return f': "{text}"' if kind is Tensor else f': "{kind.__name__}({text})"'
@@ -322,7 +322,7 @@ class _Writer:
         """The name of an object outside the graph; objects of torch keep their own."""
         if is_from_torch(obj) and obj is not device:
             name = qualified_name(obj)
-            if resolved(name) is not None:
+            if resolve_torch_name(name) is not None:
                 return name
         return self._add(hint, obj)
 
@@ -464,7 +464,7 @@ class _Writer:
 
     # --- the whole ---
 
-    def finished(self) -> PythonCode:
+    def build_code(self) -> PythonCode:
         """The source, once all nodes are written."""
         body = self._body or ["pass\n"]
         wraps = [f'torch.fx._symbolic_trace.wrap("{name}")' for name in self._wrapped]

@@ -36,14 +36,14 @@ def metadata_of(result: Tensor, include_contiguity: bool = True) -> TensorMetada
     )
 
 
-def abbreviated(kind: dtype) -> str:
+def abbreviate_dtype(kind: dtype) -> str:
     """A dtype in few letters.
 
     Example:
         >>> import pygrad
-        >>> from pygrad.fx._metadata import abbreviated
-        >>> abbreviated(pygrad.float32), abbreviated(pygrad.int64), abbreviated(pygrad.bool)
-        ('f32', 'i64', 'b8')
+        >>> from pygrad.fx._metadata import abbreviate_dtype
+        >>> abbreviate_dtype(pygrad.float32), abbreviate_dtype(pygrad.bool)
+        ('f32', 'b8')
     """
     name = str(kind).rpartition(".")[2]
     if name == "bool":
@@ -52,6 +52,6 @@ def abbreviated(kind: dtype) -> str:
     return _LETTERS.get(letters, letters) + name[len(letters) :]
 
 
-def listed(numbers: Iterable[Any]) -> str:
+def format_list(numbers: Iterable[Any]) -> str:
     """Numbers between brackets."""
     return "[" + ", ".join(str(each) for each in numbers) + "]"

@@ -82,7 +82,7 @@ def is_tensor_method(function: Any) -> bool:
     name = getattr(function, "__name__", "")
     if name in ("__get__", "__set__", "__delete__"):
         return True
-    return bool(name) and _same(inspect.getattr_static(Tensor, name, None), function)
+    return bool(name) and _is_same(inspect.getattr_static(Tensor, name, None), function)
 
 
 def node_name(function: Any) -> str:
@@ -92,11 +92,11 @@ def node_name(function: Any) -> str:
     return _PREFIXES.get(space, "") + name
 
 
-def _same(found: Any, function: Any) -> bool:
+def _is_same(found: Any, function: Any) -> bool:
     return found is function or (isinstance(function, types.MethodType) and found == function)
 
 
-def resolved(name: str) -> Any:
+def resolve_torch_name(name: str) -> Any:
     """The object that generated code finds under a name that begins with ``torch``; None if there
     is none.
     """
@@ -162,6 +162,6 @@ def qualified_name(func: Callable[..., Any]) -> str:
         if module == "torch.nn.functional" and _is_of_torch(name):
             return f"torch.{name}"
         for place in _places(module, name):
-            if _same(resolved(place), func):
+            if _is_same(resolve_torch_name(place), func):
                 return place
     return f"{module}.{name}"

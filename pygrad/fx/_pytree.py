@@ -54,18 +54,18 @@ def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list[Any]:
     return leaves
 
 
-def _by_key(d: Any, spec: TreeSpec) -> list[Any]:
+def _flatten_mapping(d: Any, spec: TreeSpec) -> list[Any]:
     return [d[key] for key in spec.context]
 
 
-def _by_place(d: Any, spec: TreeSpec) -> list[Any]:
+def _flatten_sequence(d: Any, spec: TreeSpec) -> list[Any]:
     return [d[at] for at in range(spec.num_children)]
 
 
-def _as_long(d: Any, spec: TreeSpec) -> bool:
+def _has_spec_length(d: Any, spec: TreeSpec) -> bool:
     return len(d) == spec.num_children
 
 
-register_pytree_flatten_spec(dict, _by_key, _as_long)
+register_pytree_flatten_spec(dict, _flatten_mapping, _has_spec_length)
 for _kind in (list, tuple, namedtuple):
-    register_pytree_flatten_spec(_kind, _by_place, _as_long)  # type: ignore[arg-type]
+    register_pytree_flatten_spec(_kind, _flatten_sequence, _has_spec_length)  # type: ignore[arg-type]

@@ -332,16 +332,16 @@ class Tracer(TracerBase):
                 )
             concrete_args = dict(zip(plain, concrete_args, strict=True))
 
-        def proxied(name: str) -> Any:
+        def make_placeholder(name: str) -> Any:
             return self._proxy_placeholder(name, concrete_args, signature, analysed)
 
-        args += [proxied(name) for name in plain]
+        args += [make_placeholder(name) for name in plain]
         if code.co_kwonlyargcount > 0 or starred:
             rest = iter(names[total:])
             if code.co_flags & inspect.CO_VARARGS:
-                args.append(proxied("*" + next(rest)))
+                args.append(make_placeholder("*" + next(rest)))
             if code.co_flags & inspect.CO_VARKEYWORDS:
-                args.append(proxied("**" + next(rest)))
+                args.append(make_placeholder("**" + next(rest)))
             root_fn = _patch_function(root_fn, len(args))
         flat, in_spec = pytree.tree_flatten(tuple(args))
         if all(child.is_leaf() for child in in_spec.children()):
@@ -412,11 +412,11 @@ class Tracer(TracerBase):
         global _tracing
         _tracing += 1
         try:
-            return self._traced(root, concrete_args)
+            return self._trace_root(root, concrete_args)
         finally:
             _tracing -= 1
 
-    def _traced(self, root: Any, concrete_args: Any) -> Graph:
+    def _trace_root(self, root: Any, concrete_args: Any) -> Graph:
         if isinstance(root, Module):
             self.root = root
             if not hasattr(type(root), self.traced_func_name):
@@ -516,26 +516,26 @@ _wrapped_methods_to_patch: Final[list[tuple[type, str]]] = (
 
 def _create_wrapped_func(orig_fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(orig_fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not (proxies := _proxies_in(args, kwargs)):
             return orig_fn(*args, **kwargs)
         made = proxies[-1].tracer.create_proxy("call_function", orig_fn, args, kwargs)
         made.node.meta["is_wrapped"] = True
         return made
 
-    return wrapped
+    return wrapper
 
 
 def _create_wrapped_method(cls: type, name: str) -> Callable[..., Any]:
     orig_fn = getattr(cls, name)
 
     @functools.wraps(orig_fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not (proxies := _proxies_in(args, kwargs)):
             return orig_fn(*args, **kwargs)
         return proxies[-1].tracer.create_proxy("call_method", name, args, kwargs)
 
-    return wrapped
+    return wrapper
 
 
 def _patch_wrapped_functions(patcher: _Patcher) -> None:

@@ -160,7 +160,7 @@ class Graph:
 
     # --- the order of nodes, numbered when it is asked for ---
 
-    def _moved(self, node: Node) -> None:
+    def _update_position(self, node: Node) -> None:
         if self._in_order and node._next is self._root:
             node._position = node._prev._position + 1
         else:
@@ -557,13 +557,13 @@ class Graph:
         codegen._body_transformer = make_transformer(before)
 
         @contextlib.contextmanager
-        def until_left() -> Iterator[None]:
+        def on_generate_code_context_manager() -> Iterator[None]:
             try:
                 yield
             finally:
                 codegen._body_transformer = before
 
-        return until_left()
+        return on_generate_code_context_manager()
 
 
 def _is_registered(owner: Module, name: str) -> bool:

@@ -57,7 +57,7 @@ class _CodeOnlyModule(nn.Module):
         self.__dict__ = body
 
 
-def _below(module: Any, path: list[str]) -> Any:
+def _ensure_submodule(module: Any, path: list[str]) -> Any:
     """The module at a path of names; makes empty modules where there are none."""
     for name in path:
         found = getattr(module, name, None)
@@ -95,7 +95,7 @@ def _copy_attr(from_module: nn.Module, to_module: nn.Module, target: str) -> Non
 def _assign_attr(from_obj: object, to_module: nn.Module, target: str) -> None:
     """Put an object at a dotted name."""
     *path, name = target.split(".")
-    _put(_below(to_module, path), name, from_obj)
+    _put(_ensure_submodule(to_module, path), name, from_obj)
 
 
 def _get_attr_via_attr_list(model: nn.Module, attr_list: list[str]) -> Any:
@@ -355,7 +355,7 @@ class GraphModule(nn.Module):
         *path, name = target.split(".")
         place: Any = self
         for part in path:
-            place = _below(place, [part])
+            place = _ensure_submodule(place, [part])
             if not isinstance(place, nn.Module):
                 return False
         place.add_module(name, m)

@@ -13,7 +13,7 @@ from .._package import pygrad
 from .._tensor import Tensor
 from ..ops import OpOverload, OpOverloadPacket, profiler
 from ._compatibility import compatibility
-from ._metadata import abbreviated, listed
+from ._metadata import abbreviate_dtype, format_list
 from ._names import module_of, qualified_name, type_name, type_repr
 from .immutable_collections import immutable_dict, immutable_list
 from .operator_schemas import ArgsKwargsPair, normalize_function, normalize_module
@@ -91,17 +91,19 @@ def _function_is_impure(function: Any, impure_random: bool) -> bool:
     return listed or _is_random(function)
 
 
-def _mapped(a: Any, leaf: Callable[[Any], Any]) -> Any:
+def _map_leaves(a: Any, leaf: Callable[[Any], Any]) -> Any:
     """The argument with each leaf replaced; containers in it become immutable."""
     if isinstance(a, tuple):
-        parts = [_mapped(each, leaf) for each in a]
+        parts = [_map_leaves(each, leaf) for each in a]
         return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
     if isinstance(a, list):
-        return immutable_list([_mapped(each, leaf) for each in a])
+        return immutable_list([_map_leaves(each, leaf) for each in a])
     if isinstance(a, dict):
-        return immutable_dict({key: _mapped(each, leaf) for key, each in a.items()})
+        return immutable_dict({key: _map_leaves(each, leaf) for key, each in a.items()})
     if isinstance(a, slice):
-        return slice(_mapped(a.start, leaf), _mapped(a.stop, leaf), _mapped(a.step, leaf))
+        return slice(
+            _map_leaves(a.start, leaf), _map_leaves(a.stop, leaf), _map_leaves(a.step, leaf)
+        )
     return leaf(a)
 
 
@@ -114,7 +116,7 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
         >>> map_aggregate((1, [2, {"a": 3}]), lambda x: x * 10)
         (10, [20, {'a': 30}])
     """
-    return _mapped(a, fn)
+    return _map_leaves(a, fn)
 
 
 @compatibility(is_backward_compatible=True)
@@ -122,7 +124,7 @@ def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     """Apply `fn` to each `Node` in nested tuples, lists, dicts and slices."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
-    return _mapped(a, lambda x: fn(x) if isinstance(x, Node) else x)
+    return _map_leaves(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
 def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
@@ -233,7 +235,7 @@ class Node:
         before = self._prev
         before._next, x._prev = x, before
         x._next, self._prev = self, x
-        self.graph._moved(x)
+        self.graph._update_position(x)
 
     @compatibility(is_backward_compatible=True)
     def append(self, x: Node) -> None:
@@ -284,12 +286,12 @@ class Node:
     def _update_args_kwargs(self, args: Any, kwargs: Any) -> None:
         found: dict[Node, None] = {}
 
-        def noted(leaf: Any) -> Any:
+        def collect(leaf: Any) -> Any:
             if isinstance(leaf, Node):
                 found.setdefault(leaf)
             return leaf
 
-        new_args, new_kwargs = _mapped(args, noted), _mapped(kwargs, noted)
+        new_args, new_kwargs = _map_leaves(args, collect), _map_leaves(kwargs, collect)
         for old in self._input_nodes:
             if old not in found:
                 old.users.pop(self, None)
@@ -320,10 +322,10 @@ class Node:
         self.kwargs = {**self.kwargs, key: arg}
 
     def _replace_input_with(self, old: Node, new: Node) -> None:
-        def changed(node: Node) -> Node:
+        def replace(node: Node) -> Node:
             return new if node is old else node
 
-        self._update_args_kwargs(map_arg(self._args, changed), map_arg(self._kwargs, changed))
+        self._update_args_kwargs(map_arg(self._args, replace), map_arg(self._kwargs, replace))
 
     @compatibility(is_backward_compatible=True)
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
@@ -442,8 +444,8 @@ class Node:
             return f"return {self.args[0]}"
         value = self.meta.get("val", self.meta.get("tensor_meta", self.meta.get("example_value")))
         if include_tensor_metadata and isinstance(value, Tensor):
-            shape, stride = listed(value.shape), listed(value.stride())
-            note = f'Tensor "{abbreviated(value.dtype)}{shape}{stride}{value.device}"'
+            shape, stride = format_list(value.shape), format_list(value.stride())
+            note = f'Tensor "{abbreviate_dtype(value.dtype)}{shape}{stride}{value.device}"'
             head = f"%{self.name} : {note}[num_users={len(self.users)}] = {self.op}"
         return (
             f"{head}[target={self._pretty_print_target(self.target)}]"

@@ -66,7 +66,7 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
     return False
 
 
-def _normalized(
+def _normalize_to_signature(
     signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool
 ) -> ArgsKwargsPair | None:
     """The arguments in the order of this signature; None if it has kinds of parameters that have no
@@ -127,7 +127,9 @@ def normalize_function(
     """
     for signature in get_signature_for_torch_op(target) or ():
         try:
-            return _normalized(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
+            return _normalize_to_signature(
+                signature, args, kwargs or {}, normalize_to_only_use_kwargs
+            )
         except TypeError:
             continue
     return None
@@ -152,7 +154,7 @@ def normalize_module(
             f"Tried to normalize node with target {target} but root did not have that target!"
         ) from error
     signature = inspect.signature(module.forward)
-    return _normalized(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
+    return _normalize_to_signature(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
 
 
 __all__ = [

@@ -443,13 +443,13 @@ def _operators() -> None:
         function.__name__ = name
         setattr(Proxy, name, function)
 
-    def of(target: Any) -> Callable[..., Any]:
+    def make_operator(target: Any) -> Callable[..., Any]:
         def from_left(*args: Any, **kwargs: Any) -> Any:
             return args[0].tracer.create_proxy("call_function", target, args, kwargs)
 
         return from_left
 
-    def reflected(target: Any) -> Callable[..., Any]:
+    def make_reflected_operator(target: Any) -> Callable[..., Any]:
         def from_right(self: Proxy, other: Any) -> Any:
             return self.tracer.create_proxy("call_function", target, (other, self), {})
 
@@ -460,9 +460,9 @@ def _operators() -> None:
         if target is None:  # div, which Python has no longer
             continue
         bare = name.strip("_")
-        add(f"__{bare}__", of(target))
+        add(f"__{bare}__", make_operator(target))
         if name in reflectable_magic_methods:
-            add(f"__r{bare}__", reflected(target))
+            add(f"__r{bare}__", make_reflected_operator(target))
 
 
 _operators()

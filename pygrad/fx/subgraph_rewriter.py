@@ -185,13 +185,13 @@ def _replace_one(
             f"Placeholder count mismatch: {len(match.placeholder_nodes)} vs {len(inputs)}"
         )
 
-    def now(value: Any) -> Any:
+    def current_value(value: Any) -> Any:
         return replaced.get(value, value) if isinstance(value, Node) else value
 
-    match.placeholder_nodes = [now(value) for value in match.placeholder_nodes]
+    match.placeholder_nodes = [current_value(value) for value in match.placeholder_nodes]
     for each, value in match.nodes_map.items():
         if each.op == "placeholder":
-            match.nodes_map[each] = now(value)
+            match.nodes_map[each] = current_value(value)
     val_map: dict[Node, Any] = dict(zip(inputs, match.placeholder_nodes, strict=True))
     with gm.graph.inserting_before(_insert_point(gm.graph, match)):
         results = gm.graph.graph_copy(replacement, val_map)

@@ -181,11 +181,11 @@ def annotate_fn(annotation_dict: dict[str, Any]) -> Callable[[Callable[P, R]], C
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
-        def annotated(*args: P.args, **kwargs: P.kwargs) -> R:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             with annotate(annotation_dict):
                 return function(*args, **kwargs)
 
-        return annotated
+        return wrapper
 
     return decorate
 

@@ -105,20 +105,20 @@ class PythonKeyTracer(Tracer):
         if place is not None:
             self._by_place[place] = noted
 
-    def noted(self, tensor: Tensor) -> _ProxyTensor | None:
+    def find_proxy(self, tensor: Tensor) -> _ProxyTensor | None:
         """The proxy of a tensor, or of another tensor of the same elements."""
         found = self._by_handle.get(tensor._h)
         return found if found is not None else self._by_place.get(_place_of(tensor))
 
     def unwrap_proxy(self, e: Any) -> Any:
         """The proxy of a tensor that has one; anything else unchanged."""
-        found = self.noted(e) if isinstance(e, Tensor) else None
+        found = self.find_proxy(e) if isinstance(e, Tensor) else None
         return e if found is None else found.proxy
 
 
 def has_proxy_slot(obj: Any, tracer: PythonKeyTracer) -> bool:
     """Whether a proxy in the graph represents a tensor."""
-    return isinstance(obj, Tensor) and tracer.noted(obj) is not None
+    return isinstance(obj, Tensor) and tracer.find_proxy(obj) is not None
 
 
 def set_proxy_slot(obj: Tensor, tracer: PythonKeyTracer, proxy: Any) -> None:
@@ -137,7 +137,7 @@ def get_proxy_slot(
     Raises:
         RuntimeError: there is no proxy and no default.
     """
-    found = tracer.noted(obj)
+    found = tracer.find_proxy(obj)
     if found is not None:
         return transform(found)
     if default is _MISSING:
@@ -227,7 +227,7 @@ def proxy_call(
     tracer = proxy_mode.tracer
     leaves, spec = pytree.tree_flatten((args, kwargs))
     tensors = [each for each in leaves if isinstance(each, Tensor)]
-    noted = [tracer.noted(each) for each in tensors]
+    noted = [tracer.find_proxy(each) for each in tensors]
     for each, found in zip(tensors, noted, strict=True):
         if found is None and type(each) not in (Tensor, Parameter):
             return NotImplemented
@@ -236,17 +236,17 @@ def proxy_call(
         return decomposed
     fixed = all(found is None or found.constant is not None for found in noted)
 
-    def known(value: Any) -> Any:
-        found = tracer.noted(value) if isinstance(value, Tensor) else None
+    def constant_of(value: Any) -> Any:
+        found = tracer.find_proxy(value) if isinstance(value, Tensor) else None
         return value if found is None else found.constant
 
-    def on_constants() -> Any:
-        known_args, known_kwargs = pytree.tree_unflatten(list(map(known, leaves)), spec)
+    def call_on_constants() -> Any:
+        known_args, known_kwargs = pytree.tree_unflatten(list(map(constant_of, leaves)), spec)
         return func(*known_args, **known_kwargs)
 
     if func is ops.aten._local_scalar_dense.default:
         if fixed:
-            return on_constants()
+            return call_on_constants()
         if proxy_mode._error_on_data_dependent_ops:
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - "
@@ -268,7 +268,7 @@ def proxy_call(
         if out.numel() <= _CONSTANT_ELEMENTS:
             constant = args[0].clone()
     elif fixed and any(found is not None for found in noted) and _is_small(out):
-        constant = on_constants()
+        constant = call_on_constants()
     return track_tensor_tree(out, proxy, constant=constant, tracer=tracer)
 
 
@@ -350,7 +350,7 @@ def wrap_key(
     leaves, _ = pytree.tree_flatten(tensors)
 
     @functools.wraps(f)
-    def wrapped(*proxies: Any) -> Any:
+    def wrapper(*proxies: Any) -> Any:
         given, _ = pytree.tree_flatten(proxies)
         if len(given) != len(leaves):
             raise AssertionError(f"Expected {len(leaves)} proxies, got {len(given)}")
@@ -360,7 +360,7 @@ def wrap_key(
                     track_tensor_tree(leaf, proxy, constant=None, tracer=tracer)
         return pytree.tree_map(tracer.unwrap_proxy, f(*tensors))
 
-    return wrapped
+    return wrapper
 
 
 def dispatch_trace(
@@ -430,7 +430,7 @@ def make_fx(
             raise NotImplementedError(f"make_fx: {name}={value} is not implemented")
 
     @functools.wraps(f)
-    def wrapped(*args: Any) -> GraphModule:
+    def wrapper(*args: Any) -> GraphModule:
         tracer = PythonKeyTracer()
         tracer.record_stack_traces = record_stack_traces
         mode = ProxyTorchDispatchMode(
@@ -449,7 +449,7 @@ def make_fx(
         with mode:
             return dispatch_trace(keyed, tracer, tuple(places))
 
-    return wrapped
+    return wrapper
 
 
 def wrapper_and_args_for_make_fx(
@@ -458,6 +458,7 @@ def wrapper_and_args_for_make_fx(
     """A function of a list, which `make_fx` can trace, and the list, for a call with keywords."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
 
+    # As in PyTorch, this name becomes that of the traced module's class.
     def wrapped(flat_args: list[Any]) -> Any:
         fn_args, fn_kwargs = pytree.tree_unflatten(flat_args, spec)
         return func(*fn_args, **fn_kwargs)

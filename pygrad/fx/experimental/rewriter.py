@@ -18,7 +18,7 @@ from ..graph import Graph
 _ROOT: Final = pygrad.__name__
 
 
-def _imported(module: str, name: str) -> ast.expr:
+def _import_expression(module: str, name: str) -> ast.expr:
     """The expression of a name of this package, whatever the program calls that."""
     text = f"__import__({f'{_ROOT}{module}'!r}, fromlist=[{name!r}]).{name}"
     return ast.parse(text, mode="eval").body
@@ -43,14 +43,16 @@ class AST_Rewriter(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """``assert a, b`` is ``torch._assert(a, b)``."""
         message = node.msg or ast.Constant(value="")
-        call = ast.Call(_imported("", "_assert"), [node.test, message], [])
+        call = ast.Call(_import_expression("", "_assert"), [node.test, message], [])
         return ast.copy_location(ast.Expr(call), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """``a: T = b`` is ``a = annotate(b, T)``."""
         if node.value is None:
             return node
-        call = ast.Call(_imported(".fx.annotate", "annotate"), [node.value, node.annotation], [])
+        call = ast.Call(
+            _import_expression(".fx.annotate", "annotate"), [node.value, node.annotation], []
+        )
         return ast.copy_location(ast.Assign([node.target], call), node)
 
 

@@ -45,14 +45,14 @@ class ShapeProp(Interpreter):
             ) from error
         found = False
 
-        def noted(value: Any) -> Any:
+        def extract_tensor_meta(value: Any) -> Any:
             nonlocal found
             if isinstance(value, Tensor):
                 found = True
                 return _extract_tensor_metadata(value)
             return value
 
-        meta = map_aggregate(result, noted)
+        meta = map_aggregate(result, extract_tensor_meta)
         if found:
             n.meta["tensor_meta"] = meta
         n.meta["type"] = type(result)

@@ -87,7 +87,7 @@ def split_module(
     for name in order:
         split.add_inputs(split.parts[name])
     split.fill(qualname_map)
-    return split.joined(
+    return split.build_outer_module(
         list(split.parts) if keep_original_order else order, bool(keep_original_order), tuple_return
     )
 
@@ -186,7 +186,9 @@ class _Split:
             made.meta = node.meta.copy()
             env[node] = made
 
-    def joined(self, order: list[str], original_order: bool, tuple_return: bool) -> GraphModule:
+    def build_outer_module(
+        self, order: list[str], original_order: bool, tuple_return: bool
+    ) -> GraphModule:
         """The module that calls the parts."""
         graph = Graph()
         env: dict[str, Node] = {}

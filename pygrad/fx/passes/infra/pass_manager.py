@@ -26,15 +26,15 @@ def pass_result_wrapper(fn: Any) -> Any:
         return None
 
     @wraps(fn)
-    def wrapped(module: Module) -> PassResult | None:
+    def wrapper(module: Module) -> PassResult | None:
         result = fn(module)
         if isinstance(result, Module) or result is None:
             return PassResult(module if result is None else result, True)
         return result if isinstance(result, PassResult) else None
 
     if not inspect.isfunction(fn):
-        wrapped.__name__ = type(fn).__name__
-    return wrapped
+        wrapper.__name__ = type(fn).__name__
+    return wrapper
 
 
 def _validate_pass_schedule_constraint(constraint: Constraint, passes: list[Pass]) -> None:

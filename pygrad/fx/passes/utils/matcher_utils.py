@@ -86,7 +86,7 @@ class SubgraphMatcher:
             each.returning_nodes = [each.nodes_map[n] for n in self.pattern_returning_nodes]
         found = [each for each in found if self._is_contained(each.nodes_map)]
         found = [each for each in found if validate_partition(_inner(each))]
-        return _apart(found) if self.remove_overlapping_matches else found
+        return _drop_overlaps(found) if self.remove_overlapping_matches else found
 
     def _equal(self, pn: Node, gn: Node, node_name_match: str = "") -> bool:
         """Whether two nodes do the same, but for their arguments."""
@@ -154,7 +154,7 @@ class SubgraphMatcher:
             wanted, found = (*pn.args, *pn.kwargs.values()), (*gn.args, *gn.kwargs.values())
         elif pn.op == "call_function" and hasattr(pn.target, "_schema"):
             schema = pn.target._schema.arguments
-            wanted, found = _in_full(schema, pn), _in_full(schema, gn)
+            wanted, found = _full_arguments(schema, pn), _full_arguments(schema, gn)
         else:
             return None
         return list(zip(wanted, found, strict=True))
@@ -180,7 +180,7 @@ class SubgraphMatcher:
         )
 
 
-def _in_full(schema: Any, node: Node) -> tuple[Any, ...]:
+def _full_arguments(schema: Any, node: Node) -> tuple[Any, ...]:
     """All arguments of an op in the order of its schema, with defaults for missing ones."""
 
     def value(at: int, argument: Any) -> Any:
@@ -198,7 +198,7 @@ def _inner(match: InternalMatch) -> list[Node]:
     return [found for wanted, found in pairs if wanted.op not in ("placeholder", "output")]
 
 
-def _apart(matches: list[InternalMatch]) -> list[InternalMatch]:
+def _drop_overlaps(matches: list[InternalMatch]) -> list[InternalMatch]:
     """The matches that share no nodes with an earlier one."""
     taken: set[Node] = set()
     kept = []
