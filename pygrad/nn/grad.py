@@ -12,7 +12,9 @@ from . import functional as F
 __all__: list[str] = []
 
 
-def _pulled(op: Callable[..., Tensor], at: int, given: list[Any], grad: Tensor, *how: Any) -> Any:
+def _convolution_gradient(
+    op: Callable[..., Tensor], at: int, given: list[Any], grad: Tensor, *how: Any
+) -> Any:
     """The gradient of a convolution by one of its two arguments. It is linear in that argument, so
     the argument's value does not matter.
     """
@@ -27,7 +29,7 @@ def _pulled(op: Callable[..., Tensor], at: int, given: list[Any], grad: Tensor, 
 def _make(dims: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     op = (F.conv1d, F.conv2d, F.conv3d)[dims - 1]
 
-    def by_input(
+    def input_gradient(
         input_size: Any,
         weight: Tensor,
         grad_output: Tensor,
@@ -36,12 +38,12 @@ def _make(dims: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Tensor:
-        found: Tensor = _pulled(
+        found: Tensor = _convolution_gradient(
             op, 0, [input_size, weight], grad_output, stride, padding, dilation, groups
         )
         return found
 
-    def by_weight(
+    def weight_gradient(
         input: Tensor,
         weight_size: Any,
         grad_output: Tensor,
@@ -50,15 +52,15 @@ def _make(dims: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Tensor:
-        found: Tensor = _pulled(
+        found: Tensor = _convolution_gradient(
             op, 1, [input, weight_size], grad_output, stride, padding, dilation, groups
         )
         return found
 
-    for function, what in ((by_input, "input"), (by_weight, "weight")):
+    for function, what in ((input_gradient, "input"), (weight_gradient, "weight")):
         function.__name__ = function.__qualname__ = f"conv{dims}d_{what}"
         function.__doc__ = f"The gradient of a {dims}d convolution by its {what}, of that size."
-    return by_input, by_weight
+    return input_gradient, weight_gradient
 
 
 conv1d_input, conv1d_weight = _make(1)

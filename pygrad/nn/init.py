@@ -208,17 +208,17 @@ def _reject_from_uniform(
     candidates = pygrad.empty_like(tensor)
     chances = pygrad.empty_like(tensor)
 
-    def rejected() -> Tensor:
+    def draw_rejections() -> Tensor:
         candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
         return chances.uniform_(**options).log_().gt(candidates)
 
     drawn = tensor.uniform_(a, b, **options)
     candidates.copy_(tensor)
-    pending = rejected()
+    pending = draw_rejections()
     while pending.any():
         candidates.uniform_(a, b, **options)
         drawn = pygrad.where(pending, candidates, drawn)
-        pending = pygrad.where(pending, rejected(), pending)
+        pending = pygrad.where(pending, draw_rejections(), pending)
     if drawn is not tensor:
         tensor.copy_(drawn)
 
@@ -418,7 +418,7 @@ def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
     new_name = meth.__name__
     old_name = new_name[:-1]
 
-    def renamed(*args: Any, **kwargs: Any) -> Tensor:
+    def deprecated_init(*args: Any, **kwargs: Any) -> Tensor:
         warnings.warn(
             f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.",
             FutureWarning,
@@ -426,9 +426,9 @@ def _make_deprecate(meth: Callable[..., Tensor]) -> Callable[..., Tensor]:
         )
         return meth(*args, **kwargs)
 
-    renamed.__name__ = renamed.__qualname__ = old_name
-    renamed.__doc__ = f"Deprecated name of :func:`{new_name}`."
-    return renamed
+    deprecated_init.__name__ = deprecated_init.__qualname__ = old_name
+    deprecated_init.__doc__ = f"Deprecated name of :func:`{new_name}`."
+    return deprecated_init
 
 
 uniform = _make_deprecate(uniform_)

@@ -65,7 +65,7 @@ def _identity(
     return score
 
 
-def _joined(masks: tuple[Any, ...], all_of_them: bool) -> _mask_mod_signature:
+def _combine_masks(masks: tuple[Any, ...], all_of_them: bool) -> _mask_mod_signature:
     if not all(callable(mask) for mask in masks):
         raise RuntimeError(f"All inputs should be callable mask_mods: {masks}")
 
@@ -85,7 +85,7 @@ def or_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
     Raises:
         RuntimeError: an argument is no function.
     """
-    return _joined(mask_mods, False)
+    return _combine_masks(mask_mods, False)
 
 
 def and_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
@@ -94,10 +94,12 @@ def and_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
     Raises:
         RuntimeError: an argument is no function.
     """
-    return _joined(mask_mods, True)
+    return _combine_masks(mask_mods, True)
 
 
-def _mapped(function: Callable[..., Tensor], scores: Tensor | None, sizes: list[int]) -> Tensor:
+def _evaluate_at_positions(
+    function: Callable[..., Tensor], scores: Tensor | None, sizes: list[int]
+) -> Tensor:
     """Evaluates a function of positions (and scores) at all positions: (B, H, Q, KV)."""
     first = () if scores is None else (0,)
     for place in (3, 2, 1, 0):  # the last position is the innermost
@@ -130,7 +132,7 @@ def create_mask(
     """
     sizes = [B or 1, H or 1, Q_LEN, KV_LEN]
     takes_scores = len(inspect.signature(mod_fn).parameters) == 5
-    found = _mapped(mod_fn, pygrad.zeros(sizes) if takes_scores else None, sizes)
+    found = _evaluate_at_positions(mod_fn, pygrad.zeros(sizes) if takes_scores else None, sizes)
     if takes_scores:
         return ~found.isneginf()
     return found.expand(*sizes)
@@ -145,7 +147,7 @@ def _dense(counts: Tensor, indices: Tensor, columns: int) -> Tensor:
     return empty.scatter(-1, where, 1)[..., :columns]
 
 
-def _ordered(matrix: Tensor) -> tuple[Tensor, Tensor]:
+def _dense_to_ordered(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """The number of blocks of each row, and their columns first, then the others."""
     counts = matrix.sum(dim=-1).to(pygrad.int32)
     indices = matrix.argsort(dim=-1, descending=True, stable=True).to(pygrad.int32)
@@ -241,9 +243,11 @@ class BlockMask:
             seq_lengths = rows * size[0], columns * size[1]
         by_key: list[Tensor | None] = [None] * 4
         if compute_q_blocks:
-            by_key[:2] = _ordered(_dense(kv_num_blocks, kv_indices, columns).mT)
+            by_key[:2] = _dense_to_ordered(_dense(kv_num_blocks, kv_indices, columns).mT)
             if full_kv_num_blocks is not None and full_kv_indices is not None:
-                by_key[2:] = _ordered(_dense(full_kv_num_blocks, full_kv_indices, columns).mT)
+                by_key[2:] = _dense_to_ordered(
+                    _dense(full_kv_num_blocks, full_kv_indices, columns).mT
+                )
         return cls(
             seq_lengths,
             kv_num_blocks,
@@ -375,8 +379,10 @@ def create_block_mask(
     seen = blocks.sum(dim=(3, 5))
     full = seen == size[0] * size[1]
     part = (seen > 0) & ~full if separate_full_blocks else seen > 0
-    counts, indices = _ordered(part.int())
-    full_counts, full_indices = _ordered(full.int()) if separate_full_blocks else (None, None)
+    counts, indices = _dense_to_ordered(part.int())
+    full_counts, full_indices = (
+        _dense_to_ordered(full.int()) if separate_full_blocks else (None, None)
+    )
     return BlockMask.from_kv_blocks(
         counts,
         indices,
@@ -466,10 +472,10 @@ def flex_attention(
     scores = (query.to(exact) @ key.to(exact).mT) * factor
     sizes = list(scores.shape)
     if score_mod is not None:
-        scores = _mapped(score_mod, scores, sizes).to(exact)
+        scores = _evaluate_at_positions(score_mod, scores, sizes).to(exact)
     if block_mask is not None:
         _check_mask(block_mask, sizes)
-        seen = _mapped(block_mask.mask_mod, None, sizes).expand(*sizes)
+        seen = _evaluate_at_positions(block_mask.mask_mod, None, sizes).expand(*sizes)
         scores = scores.masked_fill(~seen, -math.inf)
     blind = scores.isneginf().all(dim=-1, keepdim=True)
     weights = scores.softmax(dim=-1).masked_fill(blind, 0.0)

@@ -109,8 +109,8 @@ class Hardtanh(Module):
         max_value: float | None = None,
     ) -> None:
         super().__init__()
-        self.min_val = _renamed("min_val", min_val, min_value)
-        self.max_val = _renamed("max_val", max_val, max_value)
+        self.min_val = _resolve_renamed("min_val", min_val, min_value)
+        self.max_val = _resolve_renamed("max_val", max_val, max_value)
         self.inplace = inplace
         if self.max_val <= self.min_val:
             raise AssertionError(
@@ -125,7 +125,7 @@ class Hardtanh(Module):
         return f"min_val={self.min_val}, max_val={self.max_val}{suffix}"
 
 
-def _renamed(name: str, value: float, old_value: float | None) -> float:
+def _resolve_renamed(name: str, value: float, old_value: float | None) -> float:
     """The value of an argument by its current name or, with a warning, its old one (``*ue``)."""
     if old_value is None:
         return value

@@ -142,7 +142,7 @@ class MultiheadAttention(Module):
         if query.is_nested or key.is_nested or value.is_nested:
             masks = (key_padding_mask, attn_mask)
             self._check_nested(query, key, value, any(mask is not None for mask in masks))
-            return self._of_entries(query, need_weights, average_attn_weights)
+            return self._attend_entries(query, need_weights, average_attn_weights)
         transposed = self.batch_first and query.dim() == 3
         if transposed:
             query, key, value = (each.transpose(0, 1) for each in (query, key, value))
@@ -211,7 +211,7 @@ class MultiheadAttention(Module):
                     f"The fast path was not hit because {reason}"
                 )
 
-    def _of_entries(
+    def _attend_entries(
         self, query: Tensor, need_weights: bool, average: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Self-attention of each entry of a nested tensor. The weights are zero beyond the end of

@@ -45,7 +45,7 @@ def _get_clones(module: Module, N: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
-def _added(
+def _additive_mask(
     mask: Tensor | None, name: str, like: Tensor, other: Tensor | None = None, other_name: str = ""
 ) -> Tensor | None:
     """Converts a mask to numbers to add, with the dtype of `like`."""
@@ -74,7 +74,7 @@ def _length(x: Tensor, layers: ModuleList) -> int:
     return int(x.size(1 if x.dim() == 3 and batch_first else 0))
 
 
-def _attended(
+def _attention_output(
     attention: Module, x: Tensor, source: Tensor, padding: Any, mask: Any, is_causal: bool
 ) -> Tensor:
     """The attention of x to the source."""
@@ -143,7 +143,7 @@ class _Layer(Module):
         is_causal: bool = False,
     ) -> Tensor:
         """Self-attention of x, with dropout."""
-        found = _attended(self.self_attn, x, x, key_padding_mask, attn_mask, is_causal)
+        found = _attention_output(self.self_attn, x, x, key_padding_mask, attn_mask, is_causal)
         return self.dropout1(found)  # type: ignore[no-any-return]
 
     def _ff_block(self, x: Tensor) -> Tensor:
@@ -205,8 +205,10 @@ class TransformerEncoderLayer(_Layer):
             src_key_padding_mask: (N, S), marks padding.
             is_causal: a hint that `src_mask` is causal.
         """
-        padding = _added(src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask")
-        mask = _added(src_mask, "src_mask", src)
+        padding = _additive_mask(
+            src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask"
+        )
+        mask = _additive_mask(src_mask, "src_mask", src)
 
         def attend(x: Tensor) -> Tensor:
             return self._sa_block(x, mask, padding, is_causal=is_causal)
@@ -291,7 +293,7 @@ class TransformerDecoderLayer(_Layer):
     ) -> Tensor:
         """The attention of x to the memory, with dropout."""
         attention = self.multihead_attn
-        found = _attended(attention, x, mem, key_padding_mask, attn_mask, is_causal)
+        found = _attention_output(attention, x, mem, key_padding_mask, attn_mask, is_causal)
         return self.dropout2(found)  # type: ignore[no-any-return]
 
 
@@ -357,9 +359,9 @@ class TransformerEncoder(Module):
             src_key_padding_mask: (N, S), marks padding.
             is_causal: whether `mask` is causal; None: test it.
         """
-        padded = self._left_out(src, mask, src_key_padding_mask)
-        padding = _added(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
-        mask = _added(mask, "mask", src)
+        padded = self._omitted_padding(src, mask, src_key_padding_mask)
+        padding = _additive_mask(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
+        mask = _additive_mask(mask, "mask", src)
         causal = _detect_is_causal_mask(mask, is_causal, _length(src, self.layers))
         output = src
         for layer in self.layers:
@@ -368,7 +370,9 @@ class TransformerEncoder(Module):
             output = output.masked_fill(padded.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _left_out(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+    def _omitted_padding(
+        self, src: Tensor, mask: Tensor | None, padding: Tensor | None
+    ) -> Tensor | None:
         """The padding mask if PyTorch would omit padding from the computation; else None."""
         if padding is None or mask is not None or not self.use_nested_tensor or self.training:
             return None

@@ -39,10 +39,10 @@ class _DDPJoinHook(JoinHook):
             self.ddp._sync_buffers(is_joined=True)
         self.ddp.require_forward_param_sync = averaged
         if averaged:
-            self._put_by()
+            self._set_gradients_aside()
             self.ddp.reducer.stand_in()
 
-    def _put_by(self) -> None:
+    def _set_gradients_aside(self) -> None:
         """At the first call, sets this rank's gradients aside, so that nothing is written to
         them.
         """

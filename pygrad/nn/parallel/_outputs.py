@@ -57,7 +57,7 @@ def with_begin(output: Any, begin: Callable[[], None], clone: bool) -> Any:
     return map_leaves(lambda each: places.get(id(each), each), output)
 
 
-def reached(outputs: Iterable[Tensor]) -> set[int]:
+def reachable_leaves(outputs: Iterable[Tensor]) -> set[int]:
     """The ids of the leaves that backward from these tensors would reach."""
     found: set[int] = set()
     seen: set[Any] = set()

@@ -18,7 +18,7 @@ from ...distributed._progress import Work, poll
 from . import _reducer_errors
 from ._leaf_sums import LeafSums
 from ._leaves import Leaves
-from ._outputs import reached
+from ._outputs import reachable_leaves
 from ._statistics import Statistics
 
 Hook = Callable[[Any, GradBucket], Any]
@@ -153,7 +153,9 @@ class Reducer:
         if not self._begun:
             return
         missing = [number for number in range(len(self.parameters)) if not self._ready[number]]
-        self._fail(_reducer_errors.unfinished(missing, self.names, self.static, self.find_unused))
+        self._fail(
+            _reducer_errors.unfinished_message(missing, self.names, self.static, self.find_unused)
+        )
 
     def make_static(self) -> None:
         """Declares that each backward has the same gradients as the first.
@@ -196,7 +198,7 @@ class Reducer:
             self._left = list(self._fired)
         elif self.find_unused and not self.static:
             with record_function("torch.distributed.ddp.reducer::search_unused_parameters"):
-                found = reached(outputs)
+                found = reachable_leaves(outputs)
             self._unused = [n for n, each in enumerate(self.parameters) if id(each) not in found]
             self._tell_if_all_used()
         if self.iterations > 1 and before != self._unused:
@@ -444,7 +446,7 @@ class Reducer:
             self._give_all(None if counting is None else self._uses.tolist())
         for each in self._later:
             each.wait()
-        self.statistics.reduced(sum(not bucket.skipped for bucket in self.buckets))
+        self.statistics.record_reduction(sum(not bucket.skipped for bucket in self.buckets))
         self.leaf = 0
         self._reductions += 1
         self._active = None

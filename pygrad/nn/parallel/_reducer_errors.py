@@ -54,11 +54,13 @@ TOO_LATE = (
 )
 
 
-def _names_are_told() -> bool:
+def _names_are_listed() -> bool:
     return dist.get_debug_level() != dist.DebugLevel.OFF
 
 
-def unfinished(missing: Sequence[int], names: Sequence[str], static: bool, searched: bool) -> str:
+def unfinished_message(
+    missing: Sequence[int], names: Sequence[str], static: bool, searched: bool
+) -> str:
     """The message for a backward without the gradients of some parameters.
 
     Args:
@@ -75,11 +77,11 @@ def unfinished(missing: Sequence[int], names: Sequence[str], static: bool, searc
             "Expected to have finished reduction in the prior iteration before starting a new "
             f"one. {why}",
             f"\nParameters which did not receive grad for rank {rank}: {told}"
-            if _names_are_told()
+            if _names_are_listed()
             else "",
             f"\nParameter indices which did not receive grad for rank {rank}: "
             f"{' '.join(map(str, missing))}",
-            "" if _names_are_told() else _DEBUG,
+            "" if _names_are_listed() else _DEBUG,
         )
     )
 

@@ -121,12 +121,12 @@ class Statistics:
             self._data["unused_parameter_size"] = sum(sizes)
         self.mark("forward_compute_time_start")
 
-    def reduced(self, buckets: int) -> None:
+    def record_reduction(self, buckets: int) -> None:
         """Records the end of the reduction, and the number of reduced buckets."""
         self.mark("backward_comm_time_end")
         self._data["num_buckets_reduced"] = buckets
 
-    def hooked(self, name: str) -> None:
+    def record_hook(self, name: str) -> None:
         """Records the name of a communication hook."""
         self._data["comm_hook"] = name
 

@@ -464,7 +464,7 @@ class DistributedDataParallel(Module, Joinable):
             self.logger.error = f"{type(error)}: {error}"
             raise
         self.reducer.set_comm_hook(state, hook)
-        self.logger.hooked(hook.__qualname__)
+        self.logger.record_hook(hook.__qualname__)
 
     def _register_builtin_comm_hook(self, comm_hook_type: dist.BuiltinCommHookType) -> None:
         """Registers one of PyTorch's built-in hooks to reduce the buckets."""
@@ -473,7 +473,7 @@ class DistributedDataParallel(Module, Joinable):
             dist.BuiltinCommHookType.FP16_COMPRESS: default_hooks.fp16_compress_hook,
         }
         self.reducer.set_comm_hook(self.process_group, hooks[comm_hook_type])
-        self.logger.hooked(str(comm_hook_type))
+        self.logger.record_hook(str(comm_hook_type))
 
     def _register_buffer_comm_hook(
         self,

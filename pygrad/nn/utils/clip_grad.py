@@ -43,13 +43,13 @@ def get_total_norm(
     """
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
-    if any(map(_by_ops, parts)):
+    if any(map(_needs_ops, parts)):
         return _norm_by_ops(parts, norm_type, error_if_nonfinite)
     total: Tensor = C["_grad_norm"](parts, norm_type, error_if_nonfinite)
     return total
 
 
-def _by_ops(tensor: Tensor) -> bool:
+def _needs_ops(tensor: Tensor) -> bool:
     """Whether the norm of a tensor must be composed of ops, since the engine cannot read its
     elements.
     """
@@ -76,7 +76,7 @@ def clip_grads_with_norm_(
     """Scale gradients by max_norm / (total_norm + 1e-6) if that is less than one."""
     parts = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     grads = _gradients(parts)
-    if not any(map(_by_ops, grads)):
+    if not any(map(_needs_ops, grads)):
         C["_clip_grads_"](parts, float(max_norm), 2.0, False, total_norm)
         return
     with pygrad.no_grad():
@@ -125,7 +125,7 @@ def clip_grad_norm_(
                 stacklevel=2,
             )
     grads = _gradients(parts)
-    if any(map(_by_ops, grads)):
+    if any(map(_needs_ops, grads)):
         total = _norm_by_ops(grads, float(norm_type), error_if_nonfinite)
         clip_grads_with_norm_(parts, max_norm, total)
     else:

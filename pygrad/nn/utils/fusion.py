@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 
-def _fused(
+def _fuse_parameters(
     weight: Tensor, bias: Tensor | None, bn: tuple[Any, ...], dim: int
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of both layers together; `dim` is the weight's dimension of outputs."""
@@ -56,7 +56,7 @@ def fuse_conv_bn_weights(
         >>> pygrad.nn.utils.fuse_conv_bn_weights(weight, None, one, one, 0.0, 2 * one, None)[1].data
         tensor([-2.])
     """
-    return _fused(conv_w, conv_b, (bn_rm, bn_rv, bn_eps, bn_w, bn_b), int(transpose))
+    return _fuse_parameters(conv_w, conv_b, (bn_rm, bn_rv, bn_eps, bn_w, bn_b), int(transpose))
 
 
 def fuse_linear_bn_weights(
@@ -76,15 +76,15 @@ def fuse_linear_bn_weights(
         >>> pygrad.nn.utils.fuse_linear_bn_weights(weight, one, one, one, 0.0, one, one)[1].data
         tensor([1.])
     """
-    return _fused(linear_w, linear_b, (bn_rm, bn_rv, bn_eps, bn_w, bn_b), 0)
+    return _fuse_parameters(linear_w, linear_b, (bn_rm, bn_rv, bn_eps, bn_w, bn_b), 0)
 
 
-def _copied(layer: Any, bn: Any, dim: int) -> Any:
+def _fuse_copy(layer: Any, bn: Any, dim: int) -> Any:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     fused = copy.deepcopy(layer)
     statistics = (bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
-    fused.weight, fused.bias = _fused(fused.weight, fused.bias, statistics, dim)
+    fused.weight, fused.bias = _fuse_parameters(fused.weight, fused.bias, statistics, dim)
     return fused
 
 
@@ -105,7 +105,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
         >>> nn.utils.fuse_conv_bn_eval(*net)
         Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1))
     """
-    return _copied(conv, bn, int(transpose))
+    return _fuse_copy(conv, bn, int(transpose))
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
@@ -124,4 +124,4 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
         "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
         f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}"
     )
-    return _copied(linear, bn, 0)
+    return _fuse_copy(linear, bn, 0)

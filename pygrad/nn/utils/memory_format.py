@@ -22,15 +22,15 @@ def convert_conv2d_weight_memory_format(module: _M, memory_format: Any) -> _M:
         >>> change(layer, pygrad.channels_last).weight.stride()
         (8, 1, 4, 2)
     """
-    return _converted(module, memory_format, (Conv2d, ConvTranspose2d))
+    return _convert_weights(module, memory_format, (Conv2d, ConvTranspose2d))
 
 
 def convert_conv3d_weight_memory_format(module: _M, memory_format: Any) -> _M:
     """Converts the weights of 3d convolutions to a memory format; returns the module."""
-    return _converted(module, memory_format, (Conv3d, ConvTranspose3d))
+    return _convert_weights(module, memory_format, (Conv3d, ConvTranspose3d))
 
 
-def _converted(module: _M, memory_format: Any, kinds: tuple[type, ...]) -> _M:
+def _convert_weights(module: _M, memory_format: Any, kinds: tuple[type, ...]) -> _M:
     for each in module.modules():
         if isinstance(each, kinds):
             layer: Any = each

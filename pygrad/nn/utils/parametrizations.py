@@ -51,7 +51,7 @@ def _reflections(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return found, taus
 
 
-def _made_orthogonal(matrix: Tensor) -> Tensor:
+def _orthogonalize(matrix: Tensor) -> Tensor:
     """The Q of a QR decomposition in which R has a positive diagonal."""
     q, r = pygrad.linalg.qr(matrix)
     signs: Tensor = r.diagonal(dim1=-2, dim2=-1).sgn()
@@ -87,7 +87,7 @@ class _Orthogonal(Module):
     def forward(self, X: Tensor) -> Tensor:
         wide = X.size(-2) < X.size(-1)
         tall: Tensor = X.mT if wide else X
-        q = self._reflected(tall) if self._is_householder() else self._rotated(tall)
+        q = self._householder_product(tall) if self._is_householder() else self._rotation(tall)
         if hasattr(self, "base"):
             q = self.base @ q
         return q.mT if wide else q
@@ -95,7 +95,7 @@ class _Orthogonal(Module):
     def _is_householder(self) -> bool:
         return self.orthogonal_map is _OrthMaps.householder
 
-    def _rotated(self, x: Tensor) -> Tensor:
+    def _rotation(self, x: Tensor) -> Tensor:
         """exp(A), or its Cayley transform, of A = L - L^H, where L is x below its diagonal."""
         n, k = x.shape[-2:]
         lower = x.tril()
@@ -112,7 +112,7 @@ class _Orthogonal(Module):
             q = pygrad.linalg.solve(identity - half, identity + half)
         return q[..., :k] if n != k else q
 
-    def _reflected(self, x: Tensor) -> Tensor:
+    def _householder_product(self, x: Tensor) -> Tensor:
         """The product of reflections along the columns below the diagonal, times its signs."""
         vectors = x.tril(diagonal=-1)
         tau = 2.0 / (1.0 + (vectors * vectors).sum(dim=-2))
@@ -137,9 +137,9 @@ class _Orthogonal(Module):
         n, k = tall.shape[-2:]
         if n != k:
             more = pygrad.randn((*tall.shape[:-2], n, n - k), dtype=Q.dtype, device=Q.device)
-            self.base = _made_orthogonal(pygrad.cat([tall, more], dim=-1))
+            self.base = _orthogonalize(pygrad.cat([tall, more], dim=-1))
         else:
-            self.base = tall.clone() if _is_orthogonal(tall) else _made_orthogonal(tall)
+            self.base = tall.clone() if _is_orthogonal(tall) else _orthogonalize(tall)
         origin = pygrad.zeros_like(Q)
         origin.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return origin
@@ -294,10 +294,10 @@ class _SpectralNorm(Module):
             height, width = matrix.shape
             for key, size in (("_u", height), ("_v", width)):
                 start = matrix.new_empty(size).normal_(0, 1)
-                self.register_buffer(key, self._normalised(start))
+                self.register_buffer(key, self._normalize(start))
             self._iterate(matrix, 15)
 
-    def _normalised(self, vector: Tensor) -> Tensor:
+    def _normalize(self, vector: Tensor) -> Tensor:
         return F.normalize(vector, dim=0, eps=self.eps)
 
     def _as_matrix(self, weight: Tensor) -> Tensor:
@@ -308,12 +308,12 @@ class _SpectralNorm(Module):
     def _iterate(self, matrix: Tensor, times: int) -> None:
         """Update the two vectors in place, since copies of the module may share them."""
         for _ in range(times):
-            self._u.copy_(self._normalised(matrix.mv(self._v)))
-            self._v.copy_(self._normalised(matrix.mH.mv(self._u)))
+            self._u.copy_(self._normalize(matrix.mv(self._v)))
+            self._v.copy_(self._normalize(matrix.mH.mv(self._u)))
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
-            return self._normalised(weight)
+            return self._normalize(weight)
         matrix = self._as_matrix(weight)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)

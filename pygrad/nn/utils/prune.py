@@ -320,7 +320,7 @@ class _OfSlices(_ByAmount):
         super().__init__(amount)
         self.dim = dim
 
-    def _kept(self, t: Tensor, n: int, count: int) -> Tensor:
+    def _select_slices(self, t: Tensor, n: int, count: int) -> Tensor:
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -341,7 +341,7 @@ class _OfSlices(_ByAmount):
         if not count:
             return default_mask
         mask = pygrad.zeros_like(t)
-        mask[(slice(None),) * (self.dim % t.dim()) + (self._kept(t, n, count),)] = 1
+        mask[(slice(None),) * (self.dim % t.dim()) + (self._select_slices(t, n, count),)] = 1
         return mask * default_mask.to(dtype=mask.dtype)
 
 
@@ -358,7 +358,7 @@ class RandomStructured(_OfSlices):
         tensor(4.)
     """
 
-    def _kept(self, t: Tensor, n: int, count: int) -> Tensor:
+    def _select_slices(self, t: Tensor, n: int, count: int) -> Tensor:
         drawn = pygrad.rand(n)
         return drawn > drawn.kthvalue(k=count).values
 
@@ -382,7 +382,7 @@ class LnStructured(_OfSlices):
         super().__init__(amount, dim)
         self.n = n
 
-    def _kept(self, t: Tensor, n: int, count: int) -> Tensor:
+    def _select_slices(self, t: Tensor, n: int, count: int) -> Tensor:
         others = [k for k in range(t.dim()) if k != self.dim % t.dim()]
         return pygrad.norm(t, p=self.n, dim=others).topk(k=n - count).indices
 

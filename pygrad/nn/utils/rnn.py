@@ -224,10 +224,10 @@ def pad_packed_sequence(
             f"got total_length={total_length} and max sequence length being {len(sizes)}"
         )
     data = sequence.data
-    steps = [_filled(step, sizes[0], padding_value) for step in data.split(sizes)]
+    steps = [_pad_rows(step, sizes[0], padding_value) for step in data.split(sizes)]
     padded = pygrad.stack(steps)
     if total_length is not None:
-        padded = _filled(padded, total_length, padding_value)
+        padded = _pad_rows(padded, total_length, padding_value)
     lengths = pygrad.tensor([sum(size > row for size in sizes) for row in range(sizes[0])])
     if batch_first:
         padded = padded.transpose(0, 1)
@@ -237,7 +237,7 @@ def pad_packed_sequence(
     return padded.index_select(0 if batch_first else 1, order), lengths[order]
 
 
-def _filled(rows: Tensor, count: int, value: float) -> Tensor:
+def _pad_rows(rows: Tensor, count: int, value: float) -> Tensor:
     """Appends rows of a value up to a count."""
     missing = count - rows.size(0)
     if not missing:

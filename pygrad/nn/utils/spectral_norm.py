@@ -38,7 +38,7 @@ class SpectralNorm:
         rows = weight.movedim(self.dim, 0)
         return rows.reshape(rows.size(0), -1)
 
-    def normalised(self, vector: Tensor) -> Tensor:
+    def _normalize(self, vector: Tensor) -> Tensor:
         """The vector divided by its length."""
         return F.normalize(vector, dim=0, eps=self.eps)
 
@@ -50,8 +50,8 @@ class SpectralNorm:
         if do_power_iteration:
             with pygrad.no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(self.normalised(matrix.t().mv(u)))
-                    u.copy_(self.normalised(matrix.mv(v)))
+                    v.copy_(self._normalize(matrix.t().mv(u)))
+                    u.copy_(self._normalize(matrix.mv(v)))
                 u, v = u.clone(), v.clone()
         found: Tensor = weight / u.dot(matrix.mv(v))
         return found
@@ -149,8 +149,8 @@ def spectral_norm(
     assert weight is not None
     with pygrad.no_grad():
         height, width = hook.matrix(weight).shape
-        u = hook.normalised(weight.new_empty(height).normal_(0, 1))
-        v = hook.normalised(weight.new_empty(width).normal_(0, 1))
+        u = hook._normalize(weight.new_empty(height).normal_(0, 1))
+        v = hook._normalize(weight.new_empty(width).normal_(0, 1))
     del module._parameters[name]
     module.register_parameter(name + "_orig", weight)
     setattr(module, name, weight.data)

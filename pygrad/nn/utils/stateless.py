@@ -94,7 +94,7 @@ def _swap(owner: Module, name: str, value: Any) -> Any:
 
 
 @contextmanager
-def _replaced(
+def _replace_tensors(
     module: Module, given: dict[str, Any], tie: bool, strict: bool, found: dict[str, Any]
 ) -> Iterator[None]:
     """Replaces tensors of the module within a block; `found` gets their values at its end."""
@@ -141,7 +141,7 @@ def call_with(
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     now: dict[str, Any] = {}
     try:
-        with _replaced(module, dict(parameters_and_buffers), tie_weights, strict, now):
+        with _replace_tensors(module, dict(parameters_and_buffers), tie_weights, strict, now):
             return module(*arguments, **(kwargs or {}))
     finally:
         if isinstance(parameters_and_buffers, MutableMapping):
@@ -162,7 +162,7 @@ def _reparametrize_module(
     """
     now: dict[str, Any] = {}
     try:
-        with _replaced(module, dict(parameters_and_buffers), tie_weights, strict, now):
+        with _replace_tensors(module, dict(parameters_and_buffers), tie_weights, strict, now):
             yield
     finally:
         for name in parameters_and_buffers.keys() & now.keys():
