@@ -66,7 +66,7 @@ class BuiltinOptimizer(Optimizer):
             if parameter.is_complex():
                 grad = pygrad.view_as_real(grad.resolve_conj())
                 parameter = pygrad.view_as_real(parameter)
-                own = {key: _in_pairs(value) for key, value in own.items()}
+                own = {key: _as_real(value) for key, value in own.items()}
             yield parameter, grad, own
 
     def add_param_group(self, param_group: Group) -> None:
@@ -87,7 +87,7 @@ class BuiltinOptimizer(Optimizer):
                     own["step"] = new_step(float(own["step"]))
 
 
-def _in_pairs(value: Any) -> Any:
+def _as_real(value: Any) -> Any:
     pairs = isinstance(value, Tensor) and value.is_complex()
     return pygrad.view_as_real(value) if pairs else value
 

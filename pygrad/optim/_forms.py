@@ -40,7 +40,7 @@ _FLAGS = {
 }
 
 
-def of_class(cls: type[BuiltinOptimizer], states: dict[str, str]) -> Step:
+def step_from_class(cls: type[BuiltinOptimizer], states: dict[str, str]) -> Step:
     """Makes a form from the step of a class, with the parameters' state in lists.
 
     Args:
@@ -63,7 +63,7 @@ def of_class(cls: type[BuiltinOptimizer], states: dict[str, str]) -> Step:
     return step
 
 
-def of_op(name: str | Callable[[dict[str, Any]], str], names: str) -> Step:
+def step_from_op(name: str | Callable[[dict[str, Any]], str], names: str) -> Step:
     """Makes a form from an engine op.
 
     Args:

@@ -309,7 +309,7 @@ class OneCycleLR(LRScheduler):
                 begin_momentum_cycle(optimizer, base, top)
         super().__init__(optimizer, last_epoch)
 
-    def _between(self, start: Any, end: Any, share: float) -> Any:
+    def _interpolate(self, start: Any, end: Any, share: float) -> Any:
         if self._anneal_func_type == "linear":
             return (end - start) * share + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
@@ -336,10 +336,10 @@ class OneCycleLR(LRScheduler):
         rates = []
         for group in self.optimizer.param_groups:
             start, end = group[phase["start_lr"]], group[phase["end_lr"]]
-            rates.append(self._between(start, end, share))
+            rates.append(self._interpolate(start, end, share))
             if self.cycle_momentum:
                 start, end = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                set_momentum(group, self._between(start, end, share))
+                set_momentum(group, self._interpolate(start, end, share))
         return rates
 
 

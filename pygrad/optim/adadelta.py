@@ -11,7 +11,7 @@ from ._builtin import (
     check_not_negative,
     direction,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["Adadelta", "adadelta"]
@@ -95,7 +95,7 @@ class Adadelta(BuiltinOptimizer):
 
 
 adadelta, _single_tensor_adadelta, _multi_tensor_adadelta = forms(
-    of_class(
+    step_from_class(
         Adadelta, {"square_avgs": "square_avg", "acc_deltas": "acc_delta", "state_steps": "step"}
     ),
     lists="params grads square_avgs acc_deltas state_steps",

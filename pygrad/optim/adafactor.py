@@ -8,7 +8,7 @@ from ._builtin import (
     BuiltinOptimizer,
     State,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["Adafactor", "adafactor"]
@@ -114,7 +114,7 @@ def _squares(own: dict[str, Tensor], grad: Tensor, share: float, least: float) -
 
 
 adafactor, _single_tensor_adafactor, _multi_tensor_adafactor = forms(
-    of_class(
+    step_from_class(
         Adafactor,
         {
             "row_vars": "row_var",

@@ -16,7 +16,7 @@ from ._builtin import (
     new_step,
     number_for,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["Adagrad", "adagrad"]
@@ -118,7 +118,7 @@ class Adagrad(BuiltinOptimizer):
 
 
 adagrad, _single_tensor_adagrad, _multi_tensor_adagrad = forms(
-    of_class(Adagrad, {"state_sums": "sum", "state_steps": "step"}),
+    step_from_class(Adagrad, {"state_sums": "sum", "state_steps": "step"}),
     lists="params grads state_sums state_steps",
     options="lr weight_decay lr_decay eps maximize",
     flags="fused grad_scale found_inf has_sparse_grad foreach differentiable has_complex",

@@ -7,7 +7,7 @@ from operator import itemgetter
 from .._package import pygrad
 from .._tensor import Tensor
 from ._builtin import State, check_choice, check_not_negative, decayed_direction, new_step
-from ._forms import forms, of_op
+from ._forms import forms, step_from_op
 from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
 from .optimizer import Group, Params
 
@@ -186,7 +186,7 @@ def _check_betas(betas: tuple[float | Tensor, float | Tensor], foreach: bool) ->
             raise ValueError(f"Tensor betas[{index}] must be 1-element")
 
 
-STEP = of_op(
+STEP = step_from_op(
     lambda options: "_fused_adamw_" if options["decoupled_weight_decay"] else "_fused_adam_",
     "lr beta1 beta2 weight_decay eps maximize amsgrad",
 )

@@ -10,7 +10,7 @@ from ._builtin import (
     check_adaptive,
     direction,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["Adamax", "adamax"]
@@ -89,7 +89,7 @@ class Adamax(BuiltinOptimizer):
 
 
 adamax, _single_tensor_adamax, _multi_tensor_adamax = forms(
-    of_class(Adamax, {"exp_avgs": "exp_avg", "exp_infs": "exp_inf", "state_steps": "step"}),
+    step_from_class(Adamax, {"exp_avgs": "exp_avg", "exp_infs": "exp_inf", "state_steps": "step"}),
     lists="params grads exp_avgs exp_infs state_steps",
     options="eps beta1 beta2 lr weight_decay",
     flags="foreach maximize differentiable capturable has_complex",

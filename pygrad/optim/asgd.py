@@ -12,7 +12,7 @@ from ._builtin import (
     direction,
     new_step,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["ASGD", "asgd"]
@@ -98,7 +98,7 @@ class ASGD(BuiltinOptimizer):
 
 
 asgd, _single_tensor_asgd, _multi_tensor_asgd = forms(
-    of_class(ASGD, {"axs": "ax", "mus": "mu", "etas": "eta", "state_steps": "step"}),
+    step_from_class(ASGD, {"axs": "ax", "mus": "mu", "etas": "eta", "state_steps": "step"}),
     lists="params grads axs mus etas state_steps",
     options="lambd lr t0 alpha weight_decay",
     flags="foreach maximize differentiable capturable has_complex",

@@ -86,7 +86,7 @@ class LBFGS(Optimizer):
             p.add_(along[start : start + p.numel()].view_as(p), alpha=float(length))
             start += p.numel()
 
-    def _evaluated(
+    def _evaluate(
         self, closure: Callable[[], Any], origin: list[Tensor], along: Tensor, length: Any
     ) -> _Point:
         """Loss and gradient at a length along a direction; restores the parameters."""
@@ -142,7 +142,7 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 here = _Point(0, loss, gradient.clone(), slope)
                 most = group["max_eval"] - calls
-                found, made = self._searched(closure, here, along, length, most)
+                found, made = self._search_along(closure, here, along, length, most)
                 loss, gradient, length = found.loss, found.gradient, found.length
                 self._move(length, along)
             else:
@@ -162,7 +162,7 @@ class LBFGS(Optimizer):
                 break
         return first
 
-    def _searched(
+    def _search_along(
         self, closure: Callable[[], Any], here: _Point, along: Tensor, length: Any, most: int
     ) -> tuple[_Point, int]:
         """The point of a strong Wolfe search of at most `most` turns, and the number of closure
@@ -170,10 +170,10 @@ class LBFGS(Optimizer):
         """
         origin = [p.clone() for p in self._params]
 
-        def at(length: Any) -> _Point:
-            return self._evaluated(closure, origin, along, length)
+        def evaluate(length: Any) -> _Point:
+            return self._evaluate(closure, origin, along, length)
 
-        return _searched(at, here, length, along.abs().max(), most)
+        return _search(evaluate, here, length, along.abs().max(), most)
 
     def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
         """The direction of descent by the two-loop recursion of L-BFGS."""
@@ -296,18 +296,18 @@ def _strong_wolfe(
         Value and gradient at the point found, its length, and the number of calls of `obj_func`.
     """
 
-    def at(length: Any) -> _Point:
+    def evaluate(length: Any) -> _Point:
         value, gradient = obj_func(x, length, d)
         return _Point(length, value, gradient.clone(), gradient.dot(d))
 
     here = _Point(0, f, g.clone(), gtd)
     wolfe = _Conditions(c1, c2, tolerance_change)
-    found, looked = _searched(at, here, t, d.abs().max(), max_ls, wolfe)
+    found, looked = _search(evaluate, here, t, d.abs().max(), max_ls, wolfe)
     return found.loss, found.gradient, found.length, looked
 
 
-def _searched(
-    at: Callable[[Any], _Point],
+def _search(
+    evaluate: Callable[[Any], _Point],
     here: _Point,
     length: Any,
     largest: Tensor,
@@ -315,7 +315,7 @@ def _searched(
     wolfe: _Conditions = _WOLFE,
 ) -> tuple[_Point, int]:
     """A point that meets the conditions, and the number of points tried (Nocedal and Wright)."""
-    last, new = here, at(length)
+    last, new = here, evaluate(length)
     looked, turns = 1, 0
     bracket: list[_Point] = []
     while turns < most:
@@ -328,16 +328,16 @@ def _searched(
             bracket = [last, new]
             break
         least = new.length + 0.01 * (new.length - last.length)
-        last, new = new, at(_cubic(last, new, (least, new.length * 10)))
+        last, new = new, evaluate(_cubic(last, new, (least, new.length * 10)))
         looked += 1
         turns += 1
     else:
         bracket = [here, new]
-    best, more = _zoom(at, here, bracket, largest, most - turns, wolfe)
+    best, more = _zoom(evaluate, here, bracket, largest, most - turns, wolfe)
     return best, looked + more
 
 
-def _between(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
+def _next_length(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
     """The next step length to try, and whether it is close to an end of the bracket.
 
     If the last one was close too (`stuck`), the length is moved away from the end.
@@ -354,7 +354,7 @@ def _between(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
 
 
 def _zoom(
-    at: Callable[[Any], _Point],
+    evaluate: Callable[[Any], _Point],
     here: _Point,
     bracket: list[_Point],
     largest: Tensor,
@@ -368,8 +368,8 @@ def _zoom(
     while not done and looked < most:
         if abs(bracket[1].length - bracket[0].length) * largest < wolfe.least:
             break
-        length, stuck = _between(bracket, stuck)
-        new = at(length)
+        length, stuck = _next_length(bracket, stuck)
+        new = evaluate(length)
         looked += 1
         if wolfe.too_high(new, here) or new.loss >= bracket[low].loss:
             bracket[1 - low] = new

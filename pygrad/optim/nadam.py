@@ -12,7 +12,7 @@ from ._builtin import (
     decayed_direction,
     new_step,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["NAdam", "nadam"]
@@ -106,7 +106,7 @@ class NAdam(BuiltinOptimizer):
 
 
 nadam, _single_tensor_nadam, _multi_tensor_nadam = forms(
-    of_class(
+    step_from_class(
         NAdam,
         {
             "exp_avgs": "exp_avg",

@@ -102,7 +102,7 @@ def _with_hooks(step: _F) -> _F:
     """
 
     @functools.wraps(step)
-    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         if not (
             self._optimizer_step_pre_hooks
             or self._optimizer_step_post_hooks
@@ -133,8 +133,8 @@ def _with_hooks(step: _F) -> _F:
             hook(self, all_args, kwargs)
         return out
 
-    hooked.hooked = True  # type: ignore[attr-defined]
-    return hooked  # type: ignore[return-value]
+    wrapper.hooked = True  # type: ignore[attr-defined]
+    return wrapper  # type: ignore[return-value]
 
 
 # ------------------------------------------------------------------ helpers for other libraries
@@ -177,7 +177,7 @@ def _default_to_fused_or_foreach(
     if differentiable:
         return False, False
 
-    def all_are(devices: list[str], floating: bool) -> bool:
+    def all_supported(devices: list[str], floating: bool) -> bool:
         return all(
             p is None
             or (
@@ -188,8 +188,8 @@ def _default_to_fused_or_foreach(
             for p in params
         )
 
-    fused = use_fused and all_are(_get_fused_kernels_supported_devices(), True)
-    return fused, not fused and all_are(_get_foreach_kernels_supported_devices(), False)
+    fused = use_fused and all_supported(_get_fused_kernels_supported_devices(), True)
+    return fused, not fused and all_supported(_get_foreach_kernels_supported_devices(), False)
 
 
 def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:

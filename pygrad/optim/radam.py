@@ -12,7 +12,7 @@ from ._builtin import (
     check_adaptive,
     decayed_direction,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["RAdam", "radam"]
@@ -106,7 +106,9 @@ def _rectification(step: float, beta2: float) -> float:
 
 
 radam, _single_tensor_radam, _multi_tensor_radam = forms(
-    of_class(RAdam, {"exp_avgs": "exp_avg", "exp_avg_sqs": "exp_avg_sq", "state_steps": "step"}),
+    step_from_class(
+        RAdam, {"exp_avgs": "exp_avg", "exp_avg_sqs": "exp_avg_sq", "state_steps": "step"}
+    ),
     lists="params grads exp_avgs exp_avg_sqs state_steps",
     options="beta1 beta2 lr weight_decay eps",
     flags="decoupled_weight_decay foreach differentiable capturable has_complex maximize",

@@ -11,7 +11,7 @@ from ._builtin import (
     check_not_negative,
     direction,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["RMSprop", "rmsprop"]
@@ -111,7 +111,7 @@ class RMSprop(BuiltinOptimizer):
 
 
 rmsprop, _single_tensor_rmsprop, _multi_tensor_rmsprop = forms(
-    of_class(
+    step_from_class(
         RMSprop,
         {
             "square_avgs": "square_avg",

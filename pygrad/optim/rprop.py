@@ -10,7 +10,7 @@ from ._builtin import (
     check_learning_rate,
     number_for,
 )
-from ._forms import forms, of_class
+from ._forms import forms, step_from_class
 from .optimizer import Group, Params
 
 __all__ = ["Rprop", "rprop"]
@@ -90,7 +90,7 @@ class Rprop(BuiltinOptimizer):
 
 
 rprop, _single_tensor_rprop, _multi_tensor_rprop = forms(
-    of_class(Rprop, {"prevs": "prev", "step_sizes": "step_size", "state_steps": "step"}),
+    step_from_class(Rprop, {"prevs": "prev", "step_sizes": "step_size", "state_steps": "step"}),
     lists="params grads prevs step_sizes state_steps",
     options="step_size_min step_size_max etaminus etaplus",
     flags="foreach capturable maximize differentiable has_complex",

@@ -9,7 +9,7 @@ from .. import _ops
 from .._package import pygrad
 from .._tensor import Tensor
 from ._builtin import check_choice, check_learning_rate, direction, parameters_with_gradients
-from ._forms import forms, of_op
+from ._forms import forms, step_from_op
 from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
 from .optimizer import Group, Params
 
@@ -154,7 +154,7 @@ class SGD(FusedOptimizer):
             _ops.C["_fused_sgd_"](params, [], buffers, **{**keywords, "is_first_step": True})
 
 
-_OP = of_op("_fused_sgd_", " ".join(SGD._names))
+_OP = step_from_op("_fused_sgd_", " ".join(SGD._names))
 
 
 def _step(lists: list[list[Any]], options: dict[str, Any]) -> None:

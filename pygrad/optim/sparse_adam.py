@@ -92,15 +92,15 @@ class SparseAdam(BuiltinOptimizer):
             values = grad._values()
             if not values.numel():
                 continue
-            mean = _moved(own["exp_avg"], grad, values, beta1)
-            square = _moved(own["exp_avg_sq"], grad, values.pow(2), beta2)
+            mean = _update_average(own["exp_avg"], grad, values, beta1)
+            square = _update_average(own["exp_avg_sq"], grad, values.pow(2), beta2)
             step = own["step"].item()
             length = lr * math.sqrt(1 - beta2**step) / (1 - beta1**step)
             change = mean.div_(square.sqrt_().add_(eps)).mul_(-length)
             parameter.add_(like_sparse(grad, change))
 
 
-def _moved(average: Tensor, grad: Tensor, values: Tensor, beta: float) -> Tensor:
+def _update_average(average: Tensor, grad: Tensor, values: Tensor, beta: float) -> Tensor:
     """Moves a running average towards values at the gradient's indices; returns its values
     there.
     """

@@ -162,14 +162,14 @@ class AveragedModel(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
 
-    def _averaged(self, module: Module) -> list[Tensor]:
+    def _averaged_tensors(self, module: Module) -> list[Tensor]:
         found: list[Tensor] = list(module.parameters())
         return found + list(module.buffers()) if self.use_buffers else found
 
     def update_parameters(self, model: Module) -> None:
         """Add the current parameters of the model to the averages."""
-        means = [each.detach() for each in self._averaged(self.module)]
-        news = [each.detach() for each in self._averaged(model)]
+        means = [each.detach() for each in self._averaged_tensors(self.module)]
+        news = [each.detach() for each in self._averaged_tensors(model)]
         if not int(self.n_averaged):
             for mean, new in zip(means, news, strict=True):
                 mean.copy_(new)
