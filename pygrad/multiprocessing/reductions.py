@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..utils.data._workers import reduced as reduce_tensor
+from ..utils.data._workers import reduce_tensor
 
 __all__ = ["reduce_tensor"]
 

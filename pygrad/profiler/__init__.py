@@ -238,9 +238,9 @@ class profile:
         self.step_rec_fn: record_function | None = None
         self._metadata: dict[str, str] = {}
         self._preset: dict[str, str] = {}
-        self.current_action = self._planned(0)
+        self.current_action = self._scheduled_action(0)
 
-    def _planned(self, step: int) -> ProfilerAction:
+    def _scheduled_action(self, step: int) -> ProfilerAction:
         action = self.schedule(step)
         if action is ProfilerAction.DEVICE_STOPPED:
             raise ValueError(
@@ -271,7 +271,7 @@ class profile:
     def step(self) -> None:
         """Begins the next step."""
         self._end_step()
-        action = self._planned(self.step_num + 1)
+        action = self._scheduled_action(self.step_num + 1)
         before, self.current_action = self.current_action, action
         self.step_num += 1
         self._change(before, action)
@@ -327,14 +327,14 @@ class profile:
 
     def start_trace(self) -> None:
         """Begins the recording."""
-        self._prepared("starting trace").start()
+        self._require_profiler("starting trace").start()
         self._metadata = dict(self._preset)
 
     def stop_trace(self) -> None:
         """Ends the recording."""
-        self._prepared("stopping trace").stop()
+        self._require_profiler("stopping trace").stop()
 
-    def _prepared(self, purpose: str) -> _profiler.profile:
+    def _require_profiler(self, purpose: str) -> _profiler.profile:
         if self.profiler is None:
             raise AssertionError(f"Profiler must be initialized before {purpose}")
         return self.profiler
@@ -350,7 +350,7 @@ class profile:
 
     def events(self) -> EventList:
         """The events of the last recording, in the order in which they began."""
-        return self._prepared("accessing events").function_events
+        return self._require_profiler("accessing events").function_events
 
     def key_averages(
         self,
@@ -359,7 +359,7 @@ class profile:
         group_by_overload_name: bool = False,
     ) -> EventList:
         """Sums by name (see :meth:`EventList.key_averages`)."""
-        return self._prepared("getting key averages").key_averages(
+        return self._require_profiler("getting key averages").key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
@@ -367,12 +367,12 @@ class profile:
         """Writes the last recording as JSON that trace viewers show, compressed if the path ends
         with ".gz".
         """
-        prof = self._prepared("exporting chrome trace")
+        prof = self._require_profiler("exporting chrome trace")
         prof.export_chrome_trace(path, self._metadata, use_python_export)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Writes the stacks and their times for flame graphs; needs ``with_stack=True``."""
-        self._prepared("exporting stacks").export_stacks(path, metric)
+        self._require_profiler("exporting stacks").export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Raises NotImplementedError: events do not identify the tensors they allocate."""

@@ -59,8 +59,8 @@ class check_sparse_tensor_invariants:
 
     def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(mth)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             with type(self)(self.state):
                 return mth(*args, **kwargs)
 
-        return checked
+        return wrapper

@@ -31,13 +31,13 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
         makers = [_maker(x, masked) for x in given]
         parts = [make(None) if make else x for make, x in zip(makers, given, strict=True)]
 
-        def of_parts(*values: Any) -> Any:
+        def apply_to_parts(*values: Any) -> Any:
             found = func(*(m(v) if m else v for m, v in zip(makers, values, strict=True)))
             several = isinstance(found, (list, tuple))
             dense = tuple(_dense(y, masked) for y in (found if several else (found,)))
             return dense if several else dense[0]
 
-        return gradcheck(of_parts, tuple(parts), **options)
+        return gradcheck(apply_to_parts, tuple(parts), **options)
 
     return check
 
@@ -52,7 +52,7 @@ def _maker(x: Any, masked: bool) -> Callable[[Any], Tensor] | None:
     if not isinstance(x, Tensor) or not x.requires_grad or x.layout is strided:
         return None
     if not masked:
-        x = _filled(x)
+        x = _fill_missing(x)
     if x.layout is sparse_coo:
         indices, values, whole = x._indices(), x._values(), x.is_coalesced()
 
@@ -73,7 +73,7 @@ def _maker(x: Any, masked: bool) -> Callable[[Any], Tensor] | None:
     return lambda v: leaf if v is None else make(v)
 
 
-def _filled(x: Tensor) -> Tensor:
+def _fill_missing(x: Tensor) -> Tensor:
     """The tensor with all elements, and zeros for missing ones."""
     x = x.detach()
     block = None

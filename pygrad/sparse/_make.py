@@ -141,7 +141,7 @@ def sparse_compressed_tensor(
     return made
 
 
-def _of_layout(name: str, kind: layout, first: str, second: str) -> Any:
+def _constructor_of_layout(name: str, kind: layout, first: str, second: str) -> Any:
     def make(*args: Any, **options: Any) -> Tensor:
         given = options.pop("layout", None)
         if given is not None and given is not kind:
@@ -160,7 +160,15 @@ def _of_layout(name: str, kind: layout, first: str, second: str) -> Any:
     return builtin(created(make))
 
 
-sparse_csr_tensor = _of_layout("sparse_csr_tensor", sparse_csr, "crow_indices", "col_indices")
-sparse_csc_tensor = _of_layout("sparse_csc_tensor", sparse_csc, "ccol_indices", "row_indices")
-sparse_bsr_tensor = _of_layout("sparse_bsr_tensor", sparse_bsr, "crow_indices", "col_indices")
-sparse_bsc_tensor = _of_layout("sparse_bsc_tensor", sparse_bsc, "ccol_indices", "row_indices")
+sparse_csr_tensor = _constructor_of_layout(
+    "sparse_csr_tensor", sparse_csr, "crow_indices", "col_indices"
+)
+sparse_csc_tensor = _constructor_of_layout(
+    "sparse_csc_tensor", sparse_csc, "ccol_indices", "row_indices"
+)
+sparse_bsr_tensor = _constructor_of_layout(
+    "sparse_bsr_tensor", sparse_bsr, "crow_indices", "col_indices"
+)
+sparse_bsc_tensor = _constructor_of_layout(
+    "sparse_bsc_tensor", sparse_bsc, "ccol_indices", "row_indices"
+)

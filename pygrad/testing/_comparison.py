@@ -163,14 +163,14 @@ def _difference(mine: Any, theirs: Any, rules: _Rules) -> str | None:
             raise _incomparable(*given) from None
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
         with no_grad():
-            return _of_tensors(mine.detach(), theirs.detach(), rules)
+            return _tensor_difference(mine.detach(), theirs.detach(), rules)
     numbers = (int, float, complex)
     if isinstance(mine, numbers) and isinstance(theirs, numbers):
         if rules.check_dtype and type(mine) is not type(theirs):
             return f"The (d)types do not match: {type(mine)} != {type(theirs)}."
         floating = not (isinstance(mine, int) and isinstance(theirs, int))
         tolerances = rules.tolerances(float64 if floating else None)
-        return _of_numbers(mine, theirs, *tolerances, rules.equal_nan)
+        return _number_difference(mine, theirs, *tolerances, rules.equal_nan)
     raise _incomparable(*given)
 
 
@@ -179,7 +179,7 @@ def _number(value: Any) -> Any:
     return value.item() if is_numpy_scalar(value) else value
 
 
-def _of_numbers(
+def _number_difference(
     mine: complex, theirs: complex, rtol: float, atol: float, equal_nan: bool
 ) -> str | None:
     difference = abs(mine - theirs)
@@ -205,7 +205,7 @@ def _elements(x: Tensor) -> Tensor:
     return x if x.layout is strided else x.to_dense()
 
 
-def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
+def _tensor_difference(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
     def unlike(name: str, a: Any, b: Any) -> str:
         return f"The values for attribute '{name}' do not match: {a} != {b}."
 
@@ -231,7 +231,7 @@ def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
     if bool(close.all()):
         return None
     if not mine.ndim:
-        return _of_numbers(mine.item(), theirs.item(), rtol, atol, rules.equal_nan)
+        return _number_difference(mine.item(), theirs.item(), rtol, atol, rules.equal_nan)
     return _worst(mine, theirs, close, rtol, atol)
 
 
@@ -245,7 +245,7 @@ def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float
     relative = (difference / theirs.abs()).masked_fill(close, 0)
     wrong, count = close.numel() - int(close.sum()), close.numel()
 
-    def most(name: str, values: Tensor, allowed: float) -> str:
+    def greatest(name: str, values: Tensor, allowed: float) -> str:
         at = values.argmax()
         value = values.flatten()[at].item()
         place = tuple(int(k) for k in _f["unravel_index"](at, tuple(values.shape)))
@@ -256,8 +256,8 @@ def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float
         [
             f"Tensor-likes are not {'equal' if exact else 'close'}!\n",
             f"Mismatched elements: {wrong} / {count} ({wrong / count:.1%})",
-            most("absolute", difference, atol),
-            most("relative", relative, rtol),
+            greatest("absolute", difference, atol),
+            greatest("relative", relative, rtol),
         ]
     )
 

@@ -60,18 +60,20 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     if function is not None:
         return function(batch, collate_fn_map=collate_fn_map)
 
-    def joined(items: Any) -> Any:
+    def collate_items(items: Any) -> Any:
         return collate(items, collate_fn_map=collate_fn_map)
 
     if isinstance(sample, Mapping):
-        columns = {key: joined([row[key] for row in batch]) for key in sample}
+        columns = {key: collate_items([row[key] for row in batch]) for key in sample}
         return _mapping_like(sample, columns)
     if isinstance(sample, tuple) and hasattr(sample, "_fields"):
-        return type(sample)(*[joined(column) for column in zip(*batch, strict=False)])
+        return type(sample)(*[collate_items(column) for column in zip(*batch, strict=False)])
     if isinstance(sample, Sequence):
         if {len(row) for row in batch} != {len(sample)}:
             raise RuntimeError("each element in list of batch should be of equal size")
-        return _sequence_like(sample, [joined(column) for column in zip(*batch, strict=True)])
+        return _sequence_like(
+            sample, [collate_items(column) for column in zip(*batch, strict=True)]
+        )
     raise TypeError(default_collate_err_msg_format.format(type(sample)))
 
 

@@ -49,12 +49,12 @@ def _group_tensors_by_device_and_dtype(
         [('torch.float32', [0, 2]), ('torch.int64', [1])]
     """
     if not tensorlistlist:
-        raise _unmet("!nested_tensorlist.empty()")
+        raise _condition_error("!nested_tensorlist.empty()")
     first = tensorlistlist[0]
     if not first:
-        raise _unmet("!nested_tensorlist[0].empty()")
+        raise _condition_error("!nested_tensorlist[0].empty()")
     if any(each and len(each) != len(first) for each in tensorlistlist):
-        raise _unmet(
+        raise _condition_error(
             "std::all_of( nested_tensorlist.cbegin(), nested_tensorlist.cend(), [&](const auto& "
             "tensorlist) -> bool { return tensorlist.size() == num_tensors || tensorlist.size() "
             "== 0; })"
@@ -86,7 +86,7 @@ def _goes_with(tensor: Tensor, other: Tensor | None) -> bool:
     return is_step or other.dtype is bfloat16
 
 
-def _unmet(condition: str) -> RuntimeError:
+def _condition_error(condition: str) -> RuntimeError:
     return RuntimeError(
         f"Expected {condition} to be true, but got false.  (Could this error message be improved?  "
         "If so, please report an enhancement request to PyTorch.)"

@@ -37,16 +37,16 @@ class OperatorLog:
             for each in self._events or []
         ]
 
-    def listed(self) -> str:
+    def format_operators(self) -> str:
         """A line for each operator: its name and the shapes of its arguments."""
         if self._events is None:
             return "(not recorded: a profile was running)"
         return "\n".join(self._operators())
 
-    def traced(self, when: str) -> str:
+    def format_stacks(self, when: str) -> str:
         """The names and shapes of the operators, each followed by the stack of its call."""
         if self._events is None:
-            return self.listed()
+            return self.format_operators()
         names = self._operators()
         return "\n\n".join(
             f"{name}   ({at} of {len(names)} in {when})\n\n" + "\n".join(event.stack)
@@ -73,21 +73,21 @@ with them is said at the end.
 
 {_part(f"1. {_TRACES} in the original forward")}
 
-{first.traced("original")}
+{first.format_stacks("original")}
 
 {_part(f"2. {_TRACES} during recomputation")}
 
-{again.traced("recompute")}
+{again.format_stacks("recompute")}
 
 {_part(_LOG)}
 
 Operations executed during the original forward:
 
-{first.listed()}
+{first.format_operators()}
 
 Operations executed during recomputation:
 
-{again.listed()}
+{again.format_operators()}
 
 {_RULE}
  ERROR: Detected non-determinism while running activation checkpointing

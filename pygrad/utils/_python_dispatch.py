@@ -202,7 +202,7 @@ def return_and_correct_aliasing(
         for i, argument in enumerate(schema.arguments)
     ]
 
-    def written(place: int, made: Any) -> Any:
+    def aliased_output(place: int, made: Any) -> Any:
         names = _aliases(schema.returns[place])
         write = schema.returns[place].is_write
         for argument, value in zip(schema.arguments, values, strict=True):
@@ -213,7 +213,7 @@ def return_and_correct_aliasing(
     if not schema.is_mutable:
         return out
     if len(schema.returns) == 1:
-        return written(0, out)
+        return aliased_output(0, out)
     if isinstance(out, (tuple, list)):
-        return type(out)(written(i, each) for i, each in enumerate(out))
+        return type(out)(aliased_output(i, each) for i, each in enumerate(out))
     return out

@@ -111,16 +111,16 @@ class KeyEntry(Protocol):
 KeyPath: TypeAlias = tuple[KeyEntry, ...]
 
 
-def _deprecated(message: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _deprecate(message: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorates a function so that it issues a warning."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
-        def warned(*args: P.args, **kwargs: P.kwargs) -> R:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             warnings.warn(message, FutureWarning, stacklevel=2)
             return function(*args, **kwargs)
 
-        return warned
+        return wrapper
 
     return decorate
 
@@ -164,7 +164,7 @@ def is_structseq(obj: Any) -> bool:
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
-@_deprecated(
+@_deprecate(
     "torch.utils._pytree._is_namedtuple_instance is private and will be removed in a future "
     "release. Please use torch.utils._pytree.is_namedtuple_instance instead."
 )
@@ -603,7 +603,7 @@ def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     return node_type(tree) not in SUPPORTED_NODES
 
 
-@_deprecated(
+@_deprecate(
     "torch.utils._pytree._is_leaf is private and will be removed in a future release. Please use "
     "torch.utils._pytree.tree_is_leaf instead."
 )
@@ -690,20 +690,20 @@ def map_only(
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
 
-        def taken(leaf: Any) -> bool:
+        def selects(leaf: Any) -> bool:
             return isinstance(leaf, chosen)
 
     elif callable(chosen):
-        taken = chosen
+        selects = chosen
     else:
         raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
     def decorate(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         @functools.wraps(function)
-        def wrapped(leaf: Any) -> Any:
-            return function(leaf) if taken(leaf) else leaf
+        def wrapper(leaf: Any) -> Any:
+            return function(leaf) if selects(leaf) else leaf
 
-        return wrapped
+        return wrapper
 
     return decorate
 
@@ -945,13 +945,13 @@ def treespec_loads(serialized: str) -> TreeSpec:
     return _json_to_treespec(schema)
 
 
-@_deprecated("`pytree_to_str` is deprecated. Please use `treespec_dumps` instead.")
+@_deprecate("`pytree_to_str` is deprecated. Please use `treespec_dumps` instead.")
 def pytree_to_str(treespec: TreeSpec) -> str:
     """The older name of `treespec_dumps`."""
     return treespec_dumps(treespec)
 
 
-@_deprecated("`str_to_pytree` is deprecated. Please use `treespec_loads` instead.")
+@_deprecate("`str_to_pytree` is deprecated. Please use `treespec_loads` instead.")
 def str_to_pytree(json: str) -> TreeSpec:
     """The older name of `treespec_loads`."""
     return treespec_loads(json)

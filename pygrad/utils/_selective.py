@@ -53,44 +53,44 @@ class _Scope(TorchDispatchMode):
         thread = get_ident()
         self.func_counter: dict[Any, int] = defaultdict(int)
 
-        def mine() -> bool:
+        def is_active() -> bool:
             return get_ident() == thread and not self._asking
 
-        def seen(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-            op = ops.told(row, mode, args, kwargs) if mine() else None
+        def intercept_op(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+            op = ops.told(row, mode, args, kwargs) if is_active() else None
             if op is None:
                 return below(row, mode, args, kwargs)
             at = self._next(op)
             return self.call(op, at, lambda: below(row, mode, args, kwargs), mode, args, kwargs)
 
-        def seen_of_library(
+        def intercept_library_op(
             op: Any, args: Sequence[Any], kwargs: dict[str, Any], run: Callable[[], Any]
         ) -> Any:
-            def asleep() -> Any:
+            def run_unobserved() -> Any:
                 was, self._asking = self._asking, True  # ignore the ops that `op` is composed of
                 try:
                     return run() if outside is None else outside(op, args, kwargs, run)
                 finally:
                     self._asking = was
 
-            if not mine():
+            if not is_active():
                 return run() if outside is None else outside(op, args, kwargs, run)
             mode = _boundary.INPLACE if op._schema.is_mutable else 0
-            return self.call(op, self._next(op), asleep, mode, args, kwargs)
+            return self.call(op, self._next(op), run_unobserved, mode, args, kwargs)
 
         outside = _kernels.watchers[-1] if _kernels.watchers else None
         place = thread, len(_dispatch.mode_stack()), self
-        _kernels.watchers.append(seen_of_library)
+        _kernels.watchers.append(intercept_library_op)
         beside.append(place)
-        below = calls.intercept(seen) or calls.call_op
-        self._entered.append((below, seen_of_library, place))
+        below = calls.intercept(intercept_op) or calls.call_op
+        self._entered.append((below, intercept_library_op, place))
         return self
 
     def __exit__(self, *_: object) -> None:
-        below, seen_of_library, place = self._entered.pop()
+        below, watcher, place = self._entered.pop()
         calls.intercept(None if below is calls.call_op else below)
         beside.remove(place)
-        _kernels.watchers.remove(seen_of_library)
+        _kernels.watchers.remove(watcher)
 
     def _next(self, op: Any) -> int:
         at = self.func_counter[op]

@@ -42,7 +42,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     calls.exchange(t1, t2)
     for node in nodes:
         if node is not None:
-            node.register_prehook(_poisoned)
+            node.register_prehook(_raise_poisoned)
 
 
 def _fill_slots(tensor: Tensor, had: dict[str, Any], gets: dict[str, Any]) -> None:
@@ -67,7 +67,7 @@ def _accumulator(tensor: Tensor, name: str) -> Any:
     )
 
 
-def _poisoned(gradients: Any) -> NoReturn:
+def _raise_poisoned(gradients: Any) -> NoReturn:
     raise RuntimeError(
         "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen "
         "when you try to run backward on a tensor that was swapped. For a module m with "

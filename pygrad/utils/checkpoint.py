@@ -104,7 +104,7 @@ class _Surroundings:
         )
 
     @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
+    def restore(self) -> Iterator[None]:
         """Restores the recorded state within the block."""
         enabled, dtype, cached = self._autocast
         with (
@@ -238,7 +238,7 @@ class CheckpointFunction(Function):
         inputs = list(ctx.inputs)
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
-        with ctx.surroundings.again():
+        with ctx.surroundings.restore():
             detached = detach_variable(tuple(inputs))
             with enable_grad():
                 outputs = ctx.run_function(*detached)
@@ -314,7 +314,7 @@ class _Kept:
 
 
 @contextlib.contextmanager
-def _hooked(pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> Iterator[None]:
+def _use_hooks(pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> Iterator[None]:
     """Sets hooks on saved tensors, and makes the pack hook known to selective checkpointing."""
     _selective.packers.append(pack)
     try:
@@ -380,14 +380,14 @@ class _Region:
     def _run_again(self, run: Any) -> None:
         args = [each.get() if isinstance(each, _Kept) else each for each in self.args]
         try:
-            with _hooked(lambda t: self._again(run, t), lambda t: t), enable_grad():
+            with _use_hooks(lambda t: self._store_recomputed(run, t), lambda t: t), enable_grad():
                 self.function(*args)
         except _Enough:
             pass
         self.done.add(run)
         self._compare(run)
 
-    def _again(self, run: Any, tensor: Tensor) -> Tensor:
+    def _store_recomputed(self, run: Any, tensor: Tensor) -> Tensor:
         """Stores a recomputed tensor in the placeholder of the original one."""
         tensor = tensor.detach() if tensor.requires_grad else tensor
         at = self.counts[run]
@@ -435,7 +435,7 @@ class _Region:
             )
 
 
-def _without_reentrance(
+def _checkpoint_without_reentrance(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -448,7 +448,7 @@ def _without_reentrance(
     first, again = contexts
 
     def recompute(*args: Any) -> None:
-        with surroundings.again(), again:
+        with surroundings.restore(), again:
             function(*args, **kwargs)
 
     if not _recording():
@@ -463,7 +463,7 @@ def _without_reentrance(
                 raise
             raise CheckpointError(explain()) from error
 
-    with _hooked(region.pack, unpack), first:
+    with _use_hooks(region.pack, unpack), first:
         result = function(*args, **kwargs)
         region.complete = True
     if not region.complete:
@@ -549,7 +549,7 @@ def checkpoint(
         raise ValueError(
             f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}"
         )
-    return _without_reentrance(
+    return _checkpoint_without_reentrance(
         function,
         args,
         kwargs,

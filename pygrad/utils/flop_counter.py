@@ -37,7 +37,7 @@ def register_flop_formula(
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
         for each in targets if isinstance(targets, (list, tuple)) else (targets,):
-            flop_registry[each] = formula if get_raw else _of_shapes(formula)
+            flop_registry[each] = formula if get_raw else _shape_wrapper(formula)
         return formula
 
     return register
@@ -49,12 +49,12 @@ def _shape(value: Any) -> Any:
     return type(value)(map(_shape, value)) if type(value) in (list, tuple) else value
 
 
-def _of_shapes(formula: Callable[..., int]) -> Callable[..., int]:
-    def counted(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+def _shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
+    def wrapper(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
         named = {name: _shape(value) for name, value in kwargs.items()}
         return formula(*_shape(list(args)), out_shape=_shape(out_val), **named)
 
-    return counted
+    return wrapper
 
 
 @register_flop_formula(_aten.mm)
@@ -137,7 +137,7 @@ class FlopCounterMode(TorchDispatchMode):
         self.flop_registry = {
             **flop_registry,
             **{
-                op: formula if getattr(formula, "_get_raw", False) else _of_shapes(formula)
+                op: formula if getattr(formula, "_get_raw", False) else _shape_wrapper(formula)
                 for op, formula in (custom_mapping or {}).items()
             },
         }

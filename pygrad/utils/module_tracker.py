@@ -109,18 +109,18 @@ class ModuleTracker:
             queue(self._end_backward)
             self._has_callback = True
         if name in self.parents:
-            self._confused("this Module was already entered", name)
+            self._log_confusion("this Module was already entered", name)
         self.parents.add(name)
 
     def _leave(self, name: str) -> None:
         if name not in self.parents:
-            self._confused("a Module is left that was never entered", name)
+            self._log_confusion("a Module is left that was never entered", name)
         self.parents.discard(name)
 
     def _end_backward(self) -> None:
         self.parents = {"Global"}
         self._has_callback = False
 
-    def _confused(self, why: str, name: str) -> None:
+    def _log_confusion(self, why: str, name: str) -> None:
         when = "backward" if self.is_bw else "forward"
         _log.info("the modules that are running cannot be told: %s. %s during %s", why, name, when)

@@ -92,16 +92,16 @@ def _check_graph(tensor: Tensor) -> None:
         )
 
 
-def reduced(tensor: Tensor) -> Any:
+def reduce_tensor(tensor: Tensor) -> Any:
     """Reduces a tensor to its values; an error if its graph would be lost."""
     _check_graph(tensor)
     return tensor.__reduce_ex__(2)
 
 
 def refuse_graphs() -> None:
-    """Registers `reduced` for all pickling of `multiprocessing`."""
-    ForkingPickler.register(Tensor, reduced)
-    ForkingPickler.register(Parameter, reduced)
+    """Registers `reduce_tensor` for all pickling of `multiprocessing`."""
+    ForkingPickler.register(Tensor, reduce_tensor)
+    ForkingPickler.register(Parameter, reduce_tensor)
 
 
 _pickled: Final = _Pickler.dumps

@@ -82,14 +82,14 @@ class _Recorder(TorchDispatchMode):
         if id(tensor) not in self._makers:
             name = self._held.get(id(tensor))
             if name is None:
-                self.add(self._unused("constant"), "Constant", (), tensor)
+                self.add(self._unique_name("constant"), "Constant", (), tensor)
             else:
                 path, _, short = name.rpartition(".")
                 scope = _scope_of(self._model, path)
                 self.add("/".join([*scope, short]), "prim::GetAttr", (), tensor)
         return self._makers[id(tensor)]
 
-    def _unused(self, short: str) -> str:
+    def _unique_name(self, short: str) -> str:
         """An unused name in the running module."""
         name = "/".join([*self._scope, short])
         self._times[name] += 1
@@ -103,7 +103,7 @@ class _Recorder(TorchDispatchMode):
         kind = func._schema.name
         for leaf in tree_leaves(result):
             if isinstance(leaf, Tensor):
-                self.add(self._unused(kind.partition("::")[2]), kind, operands, leaf)
+                self.add(self._unique_name(kind.partition("::")[2]), kind, operands, leaf)
         return result
 
 

@@ -72,15 +72,15 @@ def convert_to_HWC(tensor: Array, input_format: str) -> Array:
         )
     given = input_format.upper()
 
-    def ordered(letters: str) -> Array:
+    def transpose_to(letters: str) -> Array:
         return tensor.transpose([given.find(letter) for letter in letters])
 
     if len(given) == 4:
-        return make_grid(ordered("NCHW")).transpose(1, 2, 0)
+        return make_grid(transpose_to("NCHW")).transpose(1, 2, 0)
     if len(given) == 3:
-        image = ordered("HWC")
+        image = transpose_to("HWC")
         return np.concatenate([image] * 3, 2) if image.shape[2] == 1 else image
-    return np.stack([ordered("HW")] * 3, 2)
+    return np.stack([transpose_to("HW")] * 3, 2)
 
 
 def _prepare_video(V: Array) -> Array:

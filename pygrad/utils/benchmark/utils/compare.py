@@ -110,7 +110,7 @@ class Compare:
                 last = key[0]
             texts = [row[0].ljust(widths[0])]
             for name, text, w in zip(names, row[1:], widths[1:], strict=True):
-                texts.append(self._shaded(text.center(w), key, name, cells))
+                texts.append(self._shade(text.center(w), key, name, cells))
             lines.append("  |  ".join(texts))
         title = f"[{(' ' + (results[0].label or '') + ' ').center(len(head) - 2, '-')}]"
         note = ""
@@ -142,7 +142,7 @@ class Compare:
             texts.append(f"{value:>{length}.{decimals}f}{note:>{spread}}")
         return texts
 
-    def _shaded(self, text: str, key: Any, name: Any, cells: dict[Any, Measurement]) -> str:
+    def _shade(self, text: str, key: Any, name: Any, cells: dict[Any, Measurement]) -> str:
         own = cells.get((key, name))
         if self._colors is Colorize.NONE or own is None:
             return text

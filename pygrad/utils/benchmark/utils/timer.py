@@ -78,12 +78,12 @@ class Timer:
         """One measurement of some runs, after a warmup."""
         with common.set_torch_threads(self._task_spec.num_threads):
             self._time(max(number // 100, 2))
-            return self._measured(number, [self._time(number)])
+            return self._measurement(number, [self._time(number)])
 
     def _time(self, number: int) -> float:
         return max(self._timer.timeit(number), 1e-9)
 
-    def _measured(self, number: int, times: list[float]) -> common.Measurement:
+    def _measurement(self, number: int, times: list[float]) -> common.Measurement:
         return common.Measurement(number, times, self._task_spec)
 
     def repeat(self, repeat: int = -1, number: int = -1) -> NoReturn:
@@ -151,7 +151,7 @@ class Timer:
             total = sum(times)
             if total < min_run_time or len(times) < 4:
                 return total > max_run_time
-            return total > max_run_time or self._measured(1, times).meets_confidence(threshold)
+            return total > max_run_time or self._measurement(1, times).meets_confidence(threshold)
 
         return self._until(enough, callback, min_run_time)
 
@@ -165,7 +165,7 @@ class Timer:
                 times.append(self._time(number))
                 if callback is not None:
                     callback(number, times[-1])
-        return self._measured(number, times)
+        return self._measurement(number, times)
 
     def collect_callgrind(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Would count instructions.
