@@ -1,7 +1,7 @@
 /** Anomaly mode: a backward that fails reports the place of its forward. While the mode is on, the engine asks for a trace whenever
  * it records a node, and passes its number again when that node fails. */
 import { bind } from './arguments.js';
-import { within } from './engine.js';
+import { runWithin } from './engine.js';
 import { HOST } from './enumerations.js';
 
 /** @import { Given } from './arguments.js'
@@ -48,7 +48,7 @@ export function makeAnomaly({ hooks, spaces: { torch: f } }, engine) {
     const before = [f.is_anomaly_enabled(), f.is_anomaly_check_nan_enabled()];
     f.set_anomaly_enabled(mode, check_nan);
     return fn
-      ? within(
+      ? runWithin(
           () => before,
           () => f.set_anomaly_enabled(...before),
           fn,

@@ -45,7 +45,7 @@ export function atMost(most, name, given) {
   return given;
 }
 
-const quoted = (names) =>
+const quoteNames = (names) =>
   names
     .map((name) => `'${name}'`)
     .join(names.length > 2 ? ', ' : ' and ')
@@ -143,7 +143,7 @@ export function makeBinder(more) {
     const missing = names.filter((key) => signature[key].length === 1 && bound[key] === undefined);
     if (missing.length)
       throw new TypeError(
-        `${name}() missing ${missing.length} required positional argument${missing.length > 1 ? 's' : ''}: ${quoted(missing)}`,
+        `${name}() missing ${missing.length} required positional argument${missing.length > 1 ? 's' : ''}: ${quoteNames(missing)}`,
       );
     const taken = Object.fromEntries(
       names.map((key, i) => {

@@ -26,7 +26,7 @@ export function makeAutograd(library, engine) {
   const fn = makeFunction(library, engine);
 
   /** Places as an array: one, several, or the values of an object. */
-  const listed = (places) => (isOptions(places) ? Object.values(places) : each(places));
+  const asList = (places) => (isOptions(places) ? Object.values(places) : each(places));
 
   /** Splits places into tensors (null for others) and the engine's words for the others: `ends` in
    * wasm_core/walk/autograd_services.c. */
@@ -79,7 +79,7 @@ export function makeAutograd(library, engine) {
     else
       walk(
         outputs,
-        inputs && listed(inputs),
+        inputs && asList(inputs),
         grad_tensors,
         retain_graph ?? create_graph,
         create_graph,
@@ -113,7 +113,7 @@ export function makeAutograd(library, engine) {
       );
     const found = walk(
       each(outputs),
-      listed(inputs),
+      asList(inputs),
       given.grad_outputs,
       given.retain_graph ?? create_graph,
       create_graph,

@@ -39,14 +39,14 @@ const decoder = new TextDecoder();
 const errors = new Map([['TypeError', TypeError]]);
 
 /** The value of a key in a map, made at the first request. */
-export function held(map, key, make) {
+export function getOrMake(map, key, make) {
   if (!map.has(key)) map.set(key, make());
   return map.get(key);
 }
 
 /** The class of errors of a name. @param {string} name @returns {new (message?: string) => Error} */
 export const errorClass = (name) =>
-  held(errors, name, () => {
+  getOrMake(errors, name, () => {
     const made = { [name]: class extends Error {} }[name];
     Object.defineProperty(made.prototype, 'name', { value: name });
     return made;
@@ -100,7 +100,7 @@ export function abandon(value) {
 }
 
 /** Runs fn between `enter` and `leave`, which gets enter's result and also runs if fn throws. */
-export function within(enter, leave, fn) {
+export function runWithin(enter, leave, fn) {
   if (typeof fn !== 'function')
     throw new TypeError('pygrad: a scope takes the function that runs in it');
   const was = enter();
@@ -276,14 +276,14 @@ export class Engine {
 
   /** The engine's number for the name of an option. */
   intern(name) {
-    return held(this.keywords, name, () => {
+    return getOrMake(this.keywords, name, () => {
       this.tell(name);
       return this.exports.pg_intern();
     });
   }
 
   /** Calls the op whose first row is `row`; `self` is the receiver of a method, or undefined, and `options` may be null. Returns
-   * the handle of a tensor, owned by the caller, or 0 for a result that `described` reads; plus PENDING if `collectPending` must
+   * the handle of a tensor, owned by the caller, or 0 for a result that `readResult` reads; plus PENDING if `collectPending` must
    * be called. */
   call(row, mode, self, args, options) {
     let r = 0;
@@ -504,7 +504,7 @@ export class Engine {
   }
 
   /** The result of the last call if it is not one tensor; `tensor` makes a tensor of a handle, `dtype` finds a dtype by its code. */
-  described(tensor, dtype) {
+  readResult(tensor, dtype) {
     const { frame_result_tag, frame_result } = this.layout;
     const value = this.word(frame_result / 8);
     const n = this.view.i32[frame_result_tag / 4 + 1];

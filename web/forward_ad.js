@@ -1,6 +1,6 @@
 /** Forward mode: computes tangents along with values, and so directional derivatives. */
 import { bind } from './arguments.js';
-import { within } from './engine.js';
+import { runWithin } from './engine.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
 
@@ -17,7 +17,7 @@ export function makeForwardAd(library) {
 
   /** Runs fn, which gets the level, within a new level. @template T @param {(level: number) => T} fn @returns {T} */
   const dual_level = (fn) =>
-    within(
+    runWithin(
       enter_dual_level,
       () => exit_dual_level(),
       () => fn(0),

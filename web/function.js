@@ -6,7 +6,7 @@
  * runs without a frame of the engine on the stack.
  */
 import { each, typeName } from './arguments.js';
-import { errorClass, held, NotImplementedError, RuntimeError, within } from './engine.js';
+import { errorClass, getOrMake, NotImplementedError, RuntimeError, runWithin } from './engine.js';
 import { HOST, MODES } from './enumerations.js';
 import { OWNED } from './owner.js';
 
@@ -94,7 +94,7 @@ export function makeFunction(library, engine) {
       else super.dispose();
     }
     /** @private */
-    dropped() {
+    onDropped() {
       if (this.ended) this.dispose();
     }
 
@@ -143,7 +143,7 @@ export function makeFunction(library, engine) {
 
   /** The class of a Function's nodes, and the engine's type of them. */
   const nodesOf = (kind) =>
-    held(classes, kind, () => {
+    getOrMake(classes, kind, () => {
       const name = `${kind.name}Backward`;
       return { nodes: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) };
     });

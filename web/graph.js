@@ -1,6 +1,6 @@
 /** The graph as objects: nodes, edges, saved values of nodes, and hooks on all of these. */
 import { atMost, bind, typeName } from './arguments.js';
-import { held, within } from './engine.js';
+import { getOrMake, runWithin } from './engine.js';
 import { RemovableHandle } from './hooks.js';
 import { OWNED } from './owner.js';
 import { dtypeOf, unsigned } from './tensor.js';
@@ -120,7 +120,7 @@ function makeNodes(library, engine) {
       this.slot = slot;
     }
 
-    get #packed() {
+    get #packedObject() {
       return hooks.objects.get(C._node_packed(this.node.alive(), this.slot));
     }
 
@@ -136,13 +136,13 @@ function makeNodes(library, engine) {
 
     /** The stored value: a tensor without history, or the pack hook's result. @returns {any} */
     get data() {
-      return this.#packed
-        ? this.#packed[0]
+      return this.#packedObject
+        ? this.#packedObject[0]
         : (C._node_saved_data(this.node.alive(), this.slot) ?? null);
     }
     /** The unpack hook, or null. @returns {((packed: any) => Tensor) | null} */
     get unpack_hook() {
-      return this.#packed?.[1] ?? null;
+      return this.#packedObject?.[1] ?? null;
     }
     /** The saved tensor, from the unpack hook if there is one. @returns {Tensor | null} */
     unpack() {
@@ -165,7 +165,7 @@ function makeNodes(library, engine) {
 
   /** A saved value of a node, by kind and place: op_node_fields in wasm_core/walk/autograd_services.c. Integers are shown as
    * unsigned. */
-  function saved(node, kind, place) {
+  function savedField(node, kind, place) {
     const found = C._node_field(node.alive(), kind.charCodeAt(0), place) ?? null;
     if (kind === 'i') return unsigned(found);
     return kind === 'x' && Array.isArray(found) ? found.map(unsigned) : found;
@@ -176,7 +176,7 @@ function makeNodes(library, engine) {
 
   /** The class of a kind of nodes, made at the first use. */
   const classOf = (name, fields) =>
-    held(classes, `${name} ${fields}`, () => {
+    getOrMake(classes, `${name} ${fields}`, () => {
       const short = name.slice(name.lastIndexOf(':') + 1);
       const made = { [short]: class extends Node {} }[short];
       const define = (field, get) =>
@@ -187,7 +187,7 @@ function makeNodes(library, engine) {
         });
       for (const [, field, kind, digits] of fields.matchAll(/(\w+):(.)(\d+)/g)) {
         const place = Number(digits);
-        define(`_saved_${field}`, (node) => saved(node, kind, place));
+        define(`_saved_${field}`, (node) => savedField(node, kind, place));
         if ('t*'.includes(kind))
           define(`_raw_saved_${field}`, (node) => (kind === 't' ? raw : rawFrom)(node, place));
       }
@@ -197,7 +197,7 @@ function makeNodes(library, engine) {
     });
 
   const kindOf = (address) =>
-    held(kinds, C._node_kind(address), () =>
+    getOrMake(kinds, C._node_kind(address), () =>
       classOf(C._node_name(address), C._node_fields(address)),
     );
 
@@ -228,7 +228,7 @@ export function makeGraph(library, engine) {
   /** Runs fn; tensors saved for backward meanwhile pass through a pair of hooks. Only the innermost pair is used.
    * @template T @param {PackHook} pack @param {UnpackHook} unpack @param {() => T} fn @returns {T} */
   function saved_tensors_hooks(pack, unpack, fn) {
-    return within(
+    return runWithin(
       () => keepPair(pack, unpack, 'saved_tensors_hooks', C._saved_hooks_push),
       () => C._saved_hooks_pop(),
       fn,
@@ -242,7 +242,8 @@ export function makeGraph(library, engine) {
     bind('save_on_cpu', { pin_memory: false, device_type: 'cuda' }, rest);
     return saved_tensors_hooks(
       (tensor) => ({ array: tensor.toTypedArray(), shape: tensor.shape, dtype: tensor.dtype }),
-      ({ array, shape, dtype }) => library.ofBytes(new Uint8Array(array.buffer), dtype, shape),
+      ({ array, shape, dtype }) =>
+        library.tensorFromBytes(new Uint8Array(array.buffer), dtype, shape),
       fn,
     );
   }
@@ -253,12 +254,12 @@ export function makeGraph(library, engine) {
     const [message, fn] =
       args.length === 1 ? [null, args[0]] : atMost(2, 'disable_saved_tensors_hooks', args);
     if (message === null)
-      return within(
+      return runWithin(
         () => C._saved_hooks_push(0),
         () => C._saved_hooks_pop(),
         fn,
       );
-    return within(() => C._saved_hooks_disable(message) ?? null, C._saved_hooks_disable, fn);
+    return runWithin(() => C._saved_hooks_disable(message) ?? null, C._saved_hooks_disable, fn);
   }
 
   /** Sets the mode for mutated saved tensors, at once or while fn runs: "snapshot" (the default) gives the gradients of the values
@@ -266,7 +267,7 @@ export function makeGraph(library, engine) {
    * @template T @param {'snapshot' | 'check'} mode @param {() => T} [fn] @returns {T | undefined} */
   function set_saved_tensor_mode(mode, fn) {
     const set = () => C._set_saved_mode(mode);
-    return fn === undefined ? void set() : within(set, C._set_saved_mode, fn);
+    return fn === undefined ? void set() : runWithin(set, C._set_saved_mode, fn);
   }
 
   /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array of them once the last is

@@ -41,7 +41,7 @@ export function makeHooks(engine, library) {
   function drop(id) {
     const thing = objects.get(id);
     objects.delete(id);
-    thing?.dropped?.();
+    thing?.onDropped?.();
   }
 
   /** Keeps a hook on a tensor or node: `add(id)` and `remove(owner, id)` tell the engine. */

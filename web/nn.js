@@ -33,7 +33,7 @@ const PARAMETER = 'parameter',
 const SELF = Symbol('self');
 const PADDINGS = ['same', 'valid'];
 const PADDING_MODES = ['zeros', 'reflect', 'replicate', 'circular'];
-const quoted = (names) => names.map((name) => `'${name}'`).join(', ');
+const quoteNames = (names) => names.map((name) => `'${name}'`).join(', ');
 const KeyError = errorClass('KeyError');
 const AssertionError = errorClass('AssertionError');
 
@@ -75,7 +75,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     return [output, weights];
   }
 
-  const named = (value) => (isTensor(value) ? value.type() : typeName(value));
+  const typeText = (value) => (isTensor(value) ? value.type() : typeName(value));
   const size = (tensor) => `torch.Size([${tensor.shape.join(', ')}])`;
   const isModule = (value) => {
     if (value instanceof Module) return true;
@@ -105,7 +105,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       [MODULE]: ['child module', 'Module'],
     }[was] ?? ['buffer', 'Buffer, torch.Tensor'];
     throw new TypeError(
-      `cannot assign '${named(value)}' as ${what} '${name}' (torch.nn.${wanted} or None expected)`,
+      `cannot assign '${typeText(value)}' as ${what} '${name}' (torch.nn.${wanted} or None expected)`,
     );
   }
 
@@ -141,8 +141,8 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   }
 
   /** The saved members in PyTorch's order: parameters, then buffers. */
-  const saved = (module) => [...members(module, PARAMETER), ...members(module, BUFFER)];
-  const below = (prefix, name) => (prefix ? `${prefix}.${name}` : name);
+  const savedMembers = (module) => [...members(module, PARAMETER), ...members(module, BUFFER)];
+  const joinPath = (prefix, name) => (prefix ? `${prefix}.${name}` : name);
 
   /** [name, module] of a tree, parents first, without modules in `seen`; with `isSet`, each module is added to `seen`, and so comes
    * once. */
@@ -151,7 +151,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     if (isSet) seen.add(module);
     yield [prefix, module];
     for (const [name, child] of members(module, MODULE))
-      yield* walk(child, below(prefix, name), seen, isSet);
+      yield* walk(child, joinPath(prefix, name), seen, isSet);
   }
 
   /** [name, tensor] of all tensors of some kinds, each once if remove_duplicate. */
@@ -163,7 +163,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       for (const [name, tensor] of members(owner, ...kinds)) {
         if (seen.has(tensor)) continue;
         if (remove_duplicate) seen.add(tensor);
-        found.push([below(path, name), tensor]);
+        found.push([joinPath(path, name), tensor]);
       }
     }
     return found;
@@ -217,7 +217,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       checkNewName(this, PARAMETER, name, [PARAMETER]);
       if (param !== null && !(param instanceof Parameter))
         throw new TypeError(
-          `cannot assign '${named(param)}' object to parameter '${name}' (torch.nn.Parameter or None required)`,
+          `cannot assign '${typeText(param)}' object to parameter '${name}' (torch.nn.Parameter or None required)`,
         );
       kindOf(name, param);
       register(this, name, PARAMETER, param);
@@ -235,7 +235,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     add_module(name, module) {
       take('Module.add_module', [...arguments]);
       if (module !== null && !isModule(module))
-        throw new TypeError(`${named(module)} is not a Module subclass`);
+        throw new TypeError(`${typeText(module)} is not a Module subclass`);
       checkNewName(this, MODULE, name, [MODULE]);
       register(this, name, MODULE, module);
     }
@@ -325,8 +325,8 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       );
       const found = destination ?? {};
       for (const [path, module] of walk(this, '', new Set(), false))
-        for (const [name, tensor] of saved(module))
-          found[prefix + below(path, name)] = keep_vars ? tensor : tensor.detach();
+        for (const [name, tensor] of savedMembers(module))
+          found[prefix + joinPath(path, name)] = keep_vars ? tensor : tensor.detach();
       return found;
     }
 
@@ -388,7 +388,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
 
   /** Collects the tasks and errors of loading a state dict into a module and all below it. */
   function compare(module, prefix, given, assign, report) {
-    const own = new Map(saved(module));
+    const own = new Map(savedMembers(module));
     for (const [name, target] of own) {
       const key = prefix + name;
       if (!given.has(key)) report.missing_keys.push(key);
@@ -444,16 +444,16 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   function weigh(module, [n_out, ...n_in], hasBias, factory) {
     const fan = n_in.reduce((a, b) => a * b);
     const root = Math.sqrt(fan);
-    const drawn = (sizes, bound) => {
+    const drawUniform = (sizes, bound) => {
       const made = f.empty(sizes, factory);
       return new Parameter(made.numel() ? made.uniform_(0 - bound, bound) : made);
     };
     if (!fan || !n_out) engine.onWarning('Initializing zero-element tensors is a no-op');
-    module.weight = drawn(
+    module.weight = drawUniform(
       [n_out, ...n_in],
       Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / root),
     );
-    module.register_parameter('bias', hasBias ? drawn([n_out], fan ? 1 / root : 0) : null);
+    module.register_parameter('bias', hasBias ? drawUniform([n_out], fan ? 1 / root : 0) : null);
   }
 
   /** A number for each of two dimensions. */
@@ -468,7 +468,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       const entries =
         isNamed && first instanceof Map ? [...first] : Object.entries(isNamed ? first : layers);
       for (const [name, layer] of entries) {
-        if (!isModule(layer)) throw new TypeError(`${named(layer)} is not a Module subclass`);
+        if (!isModule(layer)) throw new TypeError(`${typeText(layer)} is not a Module subclass`);
         this.add_module(name, layer);
       }
     }
@@ -516,18 +516,18 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     if (out_channels % groups) throw new ValueError('out_channels must be divisible by groups');
     if (typeof padding === 'string' && !PADDINGS.includes(padding))
       throw new ValueError(
-        `Invalid padding string '${padding}', should be one of {${quoted(PADDINGS)}}`,
+        `Invalid padding string '${padding}', should be one of {${quoteNames(PADDINGS)}}`,
       );
     if (padding === 'same' && pair(stride).some((step) => step !== 1))
       throw new ValueError("padding='same' is not supported for strided convolutions");
     if (!PADDING_MODES.includes(padding_mode))
       throw new ValueError(
-        `padding_mode must be one of {${quoted(PADDING_MODES)}}, but got padding_mode='${padding_mode}'`,
+        `padding_mode must be one of {${quoteNames(PADDING_MODES)}}, but got padding_mode='${padding_mode}'`,
       );
   }
 
   /** A convolution's padding in the order of `pad`: before and after each dimension, the last dimension first. */
-  const around = ({ kernel_size, padding, dilation }) =>
+  const paddingAround = ({ kernel_size, padding, dilation }) =>
     [1, 0].flatMap((dim) => {
       if (padding === 'valid') return [0, 0];
       if (padding !== 'same') return [pair(padding)[dim], pair(padding)[dim]];
@@ -590,7 +590,7 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
         if (padding_mode === 'zeros')
           return F.conv2d(x, weight, bias, stride, padding, dilation, groups);
         return F.conv2d(
-          F.pad(x, around(own), padding_mode),
+          F.pad(x, paddingAround(own), padding_mode),
           weight,
           bias,
           stride,

@@ -16,7 +16,7 @@ const NAMES = {
 };
 
 /** The addresses of the files that a file names outside comments. */
-async function named(url, response) {
+async function filesNamedBy(url, response) {
   const pattern = NAMES[url === START ? 'html' : url.split('.').at(-1)];
   if (!pattern) return [];
   const text = (await response.clone().text()).replace(/\/\*[^]*?\*\//g, '');
@@ -30,7 +30,7 @@ async function fetchAll(url, found = new Map()) {
   const response = await fetch(url, { cache: 'no-cache' });
   if (!response.ok) throw new Error(`${url}: ${response.status}`);
   found.set(url, response);
-  await Promise.all((await named(url, response)).map((each) => fetchAll(each, found)));
+  await Promise.all((await filesNamedBy(url, response)).map((each) => fetchAll(each, found)));
   return found;
 }
 
@@ -53,7 +53,7 @@ async function keep() {
 }
 
 /** The cached response for a request, or undefined. */
-async function kept(request) {
+async function cachedResponse(request) {
   const url = request.mode === 'navigate' ? START : request.url;
   for (const name of await names()) {
     const cache = await caches.open(name);
@@ -65,7 +65,7 @@ async function answer(request) {
   try {
     return await fetch(request);
   } catch (error) {
-    const found = await kept(request);
+    const found = await cachedResponse(request);
     if (found) return found;
     throw error;
   }

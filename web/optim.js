@@ -3,7 +3,7 @@
  * Arguments are those of Python's optimizers, in signatures.js. `foreach` and `fused` select PyTorch's implementation of a
  * formula; here is only one. */
 import { isOptions, typeName } from './arguments.js';
-import { errorClass, held, NotImplementedError, RuntimeError, ValueError } from './engine.js';
+import { errorClass, getOrMake, NotImplementedError, RuntimeError, ValueError } from './engine.js';
 import { MODES } from './enumerations.js';
 import { dtypes } from './tensor.js';
 
@@ -40,7 +40,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
   };
 
   /** Raises PyTorch's errors for options out of range. @returns {Record<string, any>} the options */
-  function checked(options) {
+  function checkOptions(options) {
     const { lr, betas = [], momentum, dampening, nesterov } = options;
     if (isTensor(lr) && lr.numel() !== 1) throw new ValueError('Tensor lr must be 1-element');
     if (betas.length && isTensor(lr) && options.foreach)
@@ -72,7 +72,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     typeof value !== 'string' && typeof value?.[Symbol.iterator] === 'function';
 
   /** The parameters of a group as an array, and their names if they are pairs of name and parameter. */
-  function unpacked(params) {
+  function unpackParams(params) {
     const given = isTensor(params) || !isIterable(params) ? [params] : [...params];
     const pairs = given.filter(Array.isArray);
     if (!pairs.length) return { params: given };
@@ -116,7 +116,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       if (!isOptions(param_group))
         throw new TypeError(`param_group must be a dict, but got ${typeName(param_group)}`);
       if (param_group.params === undefined) throw new (errorClass('KeyError'))("'params'");
-      const group = { ...this.defaults, ...param_group, ...unpacked(param_group.params) };
+      const group = { ...this.defaults, ...param_group, ...unpackParams(param_group.params) };
       for (const parameter of group.params) {
         if (!isTensor(parameter))
           throw new TypeError(
@@ -235,7 +235,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     /** @private The states of some parameters by entry, each made at the first request.
      * @param {any[]} params @param {Record<string, (p: any) => any>} makers @returns {any[][]} */
     states(params, makers) {
-      const states = params.map((p) => held(this.state, p, () => ({})));
+      const states = params.map((p) => getOrMake(this.state, p, () => ({})));
       return Object.entries(makers).map(([name, make]) =>
         states.map((own, i) => (own[name] ??= make(params[i]))),
       );
@@ -246,17 +246,17 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     /** @private By the signature of Python's. @param {...any} args */
     constructor(...args) {
       const { params, ...options } = take('SGD', args);
-      super(params, checked(options));
+      super(params, checkOptions(options));
     }
 
     /** @private */
     update(group, params) {
       const { momentum, dampening, nesterov, maximize } = group;
       const [lr, weight_decay] = [number(group.lr), number(group.weight_decay)];
-      const begun = (p) => !momentum || this.state.get(p)?.momentum_buffer;
+      const hasBuffer = (p) => !momentum || this.state.get(p)?.momentum_buffer;
       for (const [is_first_step, chosen] of [
-        [true, params.filter((p) => !begun(p))],
-        [false, params.filter(begun)],
+        [true, params.filter((p) => !hasBuffer(p))],
+        [false, params.filter(hasBuffer)],
       ]) {
         if (!chosen.length) continue;
         const [buffers = []] = this.states(chosen, momentum ? { momentum_buffer: zeros } : {});
@@ -277,7 +277,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     /** @private By the signature of Python's. @param {...any} args */
     constructor(...args) {
       const { params, ...options } = take(new.target.signature, args);
-      super(params, { ...checked(options), ...new.target.fixed });
+      super(params, { ...checkOptions(options), ...new.target.fixed });
     }
 
     /** @private */

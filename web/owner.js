@@ -1,6 +1,6 @@
 /** Objects that own references to the engine's tensors and nodes, and the release of these. */
 import { isOptions } from './arguments.js';
-import { ENGINE, RuntimeError, within } from './engine.js';
+import { ENGINE, RuntimeError, runWithin } from './engine.js';
 
 /** The key for constructing an owner, known only within the library. */
 export const OWNED = Symbol('a reference of the engine');
@@ -105,7 +105,7 @@ export function makeOwners(engine) {
   }
 
   /** Runs fn outside any scope: objects that it makes are not disposed of. */
-  const outside = (fn) => within(() => swapScope(null), swapScope, fn);
+  const outside = (fn) => runWithin(() => swapScope(null), swapScope, fn);
 
   /** Runs fn and disposes of all tensors and nodes made meanwhile, except those that it returns (also in arrays, Maps and plain
    * objects) or passes to `keep`. @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
@@ -117,7 +117,7 @@ export function makeOwners(engine) {
       else if (value && isOptions(value)) Object.values(value).forEach(keep);
       return value;
     };
-    return within(
+    return runWithin(
       () => swapScope([]),
       (outer) => {
         for (const each of swapScope(outer)) {

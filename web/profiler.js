@@ -2,7 +2,7 @@
  * bytes; the layout of the tables is PyTorch's. */
 import { callers } from './anomaly.js';
 import { bind } from './arguments.js';
-import { errorClass, held, NotImplementedError, RuntimeError, within } from './engine.js';
+import { errorClass, getOrMake, NotImplementedError, RuntimeError, runWithin } from './engine.js';
 import { HOST } from './enumerations.js';
 
 /** @import { Given } from './arguments.js' */
@@ -48,7 +48,7 @@ const SUMS = [
 ];
 
 /** The engine's input for reports: fields of each event, as text, and numbers. */
-const told = (events, fields, numbers) => [
+const reportInput = (events, fields, numbers) => [
   Array.from(events, (e) => fields(e).join('\x1f')).join('\x1e'),
   Array.from(events, numbers).flat(),
 ];
@@ -110,7 +110,11 @@ export function makeProfiler({ C, files, hooks }) {
         const input_shapes = group_by_input_shape ? event.input_shapes : [],
           stack = event.stack.slice(0, group_by_stack_n);
         const first = { ...event, input_shapes, stack };
-        const average = held(groups, JSON.stringify([event.key, input_shapes, stack]), () => first);
+        const average = getOrMake(
+          groups,
+          JSON.stringify([event.key, input_shapes, stack]),
+          () => first,
+        );
         if (average !== first) for (const name of SUMS) average[name] += event[name];
         average.cpu_time = average.cpu_time_total / average.count;
       }
@@ -141,7 +145,7 @@ export function makeProfiler({ C, files, hooks }) {
         Number(e.cpu_parent !== null),
       ];
       return C._profile_table(
-        ...told(events, fields, numbers),
+        ...reportInput(events, fields, numbers),
         this.self_cpu_time_total,
         options,
         header,
@@ -168,7 +172,7 @@ export function makeProfiler({ C, files, hooks }) {
       const more = Object.entries(metadata ?? {}).map(
         ([key, value]) => `, ${JSON.stringify(key)}: ${value}`,
       );
-      const trace = `${C._profile_trace(...told(this, fields, numbers), 0).slice(0, -1)}${more.join('')}}`;
+      const trace = `${C._profile_trace(...reportInput(this, fields, numbers), 0).slice(0, -1)}${more.join('')}}`;
       files.write('export_chrome_trace', path, trace);
       return trace;
     }
@@ -219,7 +223,7 @@ export function makeProfiler({ C, files, hooks }) {
 
     /** Records the events of fn. @template T @param {() => T} fn @returns {T} */
     run(fn) {
-      return within(
+      return runWithin(
         () => this.start(),
         () => this.stop(),
         fn,
@@ -256,7 +260,7 @@ export function makeProfiler({ C, files, hooks }) {
 
   /** Runs fn as a named range in the running profile. @template T @param {string} name @param {() => T} fn @returns {T} */
   const record_function = (name, fn) =>
-    within(
+    runWithin(
       () => C._profile_begin(name),
       (event) => C._profile_end(event),
       fn,

@@ -60,7 +60,7 @@ function numbersOf(name) {
 }
 const CONVERT =
   '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
-const refused = (reason) =>
+const refusal = (reason) =>
   new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
 /** The types without a name in files, which are stored as their parts, with an additional dimension. */
 const NAMELESS = ['complex32', 'complex128'];
@@ -74,7 +74,7 @@ function inOrder(pairs) {
 /** Refuses an integer of more than 64 bits as a key or an element: a Map would mix up integers that agree in the last 64 bits. */
 function keyOf(key) {
   if (typeof key === 'bigint' && BigInt.asIntN(64, key) !== key)
-    throw refused('a key is an integer of more than 64 bits');
+    throw refusal('a key is an integer of more than 64 bits');
   return key;
 }
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
@@ -86,7 +86,14 @@ const ascii = (value) =>
   );
 
 /** torch.save and torch.load over a library of tensors. */
-export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter, spaces }) {
+export function makeSerialization({
+  bytesOf,
+  files,
+  isTensor,
+  tensorFromBytes,
+  Parameter,
+  spaces,
+}) {
   /** The outline of a value; collects its tensors by name. */
   function outline(value, path, tensors, open) {
     if (value === null || value === undefined) return null;
@@ -107,14 +114,15 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     if (dtypes[value.name] === value) return ['dtype', value.name];
     if (open.has(value)) throw new TypeError(`save: the container at '${path}' contains itself`);
     const inside = new Set(open).add(value);
-    const of = (item, key) => outline(item, path ? `${path}.${key}` : String(key), tensors, inside);
-    if (Array.isArray(value)) return ['list', value.map(of)];
-    if (value instanceof Set) return ['set', Array.from(value, of)];
+    const outlineItem = (item, key) =>
+      outline(item, path ? `${path}.${key}` : String(key), tensors, inside);
+    if (Array.isArray(value)) return ['list', value.map(outlineItem)];
+    if (value instanceof Set) return ['set', Array.from(value, outlineItem)];
     const pairs = value instanceof Map ? [...value] : isOptions(value) && Object.entries(value);
     if (pairs)
       return [
         'dict',
-        pairs.map(([key, item]) => [outline(key, path, tensors, inside), of(item, key)]),
+        pairs.map(([key, item]) => [outline(key, path, tensors, inside), outlineItem(item, key)]),
       ];
     const hint = typeof value.state_dict === 'function' ? '; save its state_dict() instead' : '';
     throw new TypeError(
@@ -132,13 +140,13 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
       throw new NotImplementedError(
         'save: nothing is pickled, so there are no arguments behind the path',
       );
-    const bytes = encoded(obj);
+    const bytes = encodeFile(obj);
     files.write('save', f, bytes);
     return bytes;
   }
 
   /** The bytes of the file. */
-  function encoded(obj) {
+  function encodeFile(obj) {
     const tensors = new Map();
     const entries = [
       [
@@ -177,13 +185,13 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
     if (!bytes.length) throw new (errorClass('EOFError'))('Ran out of input');
     const starts = (...codes) => codes.every((code, i) => bytes[i] === code);
     if (starts(0x50, 0x4b, 3, 4))
-      throw refused(`it is a zip archive, as torch.save writes${CONVERT}`);
+      throw refusal(`it is a zip archive, as torch.save writes${CONVERT}`);
     const length =
       bytes.length < 8
         ? Infinity
         : Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
     if (length > MOST_HEADER_BYTES || 8 + length > bytes.length || bytes[8] !== 0x7b)
-      throw refused(
+      throw refusal(
         starts(0x80)
           ? `it is a pickle, as older versions of torch.save write${CONVERT}`
           : 'it has no safetensors header',
@@ -194,7 +202,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
       );
       return { metadata, entries: Object.entries(entries), data: bytes.subarray(8 + length) };
     } catch (error) {
-      throw refused(`its header is damaged: ${error.message}`);
+      throw refusal(`its header is damaged: ${error.message}`);
     }
   }
 
@@ -226,20 +234,20 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
         to > data.length ||
         to - from !== shape.reduce((a, b) => a * b, kind.itemsize)
       )
-        throw refused(`it is damaged: the place of tensor '${name}'`);
+        throw refusal(`it is damaged: the place of tensor '${name}'`);
       end = to;
       const make = () => {
         const bytes = data.subarray(from, to);
-        if (!isFloat8) return ofBytes(bytes, kind, shape);
+        if (!isFloat8) return tensorFromBytes(bytes, kind, shape);
         const numbers = numbersOf(dtype);
         const wide = Float32Array.from(bytes, (byte) => numbers[byte]);
-        return ofBytes(new Uint8Array(wide.buffer), dtypes.float32, shape);
+        return tensorFromBytes(new Uint8Array(wide.buffer), dtypes.float32, shape);
       };
       let made;
       read.set(name, () => (made ??= make()));
     }
     if (end !== data.length)
-      throw refused('it is damaged: its data does not end with the last tensor');
+      throw refusal('it is damaged: its data does not end with the last tensor');
     return read;
   }
 
@@ -310,7 +318,7 @@ export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter
       return value(object, tensors);
     } catch (error) {
       if (![TypeError, SyntaxError, RangeError].some((kind) => error instanceof kind)) throw error;
-      throw refused(`its outline is damaged: ${error.name}: ${error.message}`);
+      throw refusal(`its outline is damaged: ${error.name}: ${error.message}`);
     }
   }
 

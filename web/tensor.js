@@ -14,7 +14,7 @@ import {
   PENDING,
   RuntimeError,
   ValueError,
-  within,
+  runWithin,
 } from './engine.js';
 import { CODE, FLAG, ITEM, MODE, TAG } from './enumerations.js';
 import { makeHooks } from './hooks.js';
@@ -148,7 +148,7 @@ function readTable(engine) {
 }
 
 /** Adds the results under their names; the last, if it is a list ("[] bin_edges"), takes all remaining results. */
-function named(results, names) {
+function nameResults(results, names) {
   const last = names.length - 1;
   const list = names[last].startsWith('[] ');
   const found = list ? [...results.slice(0, last), results.slice(last)] : results;
@@ -183,8 +183,8 @@ function makeSpaces(engine, wrap, { claim, remember }) {
       let result;
       if (handle) result = own(handle, self ?? args[0], options?.out, isProperty);
       else {
-        result = engine.described((each) => own(each, self ?? args[0], options?.out), dtypeOf);
-        if (names && Array.isArray(result)) result = named(result, names);
+        result = engine.readResult((each) => own(each, self ?? args[0], options?.out), dtypeOf);
+        if (names && Array.isArray(result)) result = nameResults(result, names);
       }
       if (r >= PENDING) engine.collectPending();
       return result;
@@ -462,7 +462,7 @@ export function makeTensors(engine, files) {
 
   /** The dtype for elements: the one of tensors and typed arrays, int64 for bigints, bool for booleans, float32 for other
    * numbers. */
-  function suggested({ flat, kinds, loose }) {
+  function inferDtype({ flat, kinds, loose }) {
     const found = new Set(kinds);
     for (const v of flat) {
       if (isComplex(v)) found.add(dtypes.complex64);
@@ -500,7 +500,7 @@ export function makeTensors(engine, files) {
     if (device !== null || pin_memory) spaces.torch.empty([0], { device, pin_memory }).dispose(); // raises for other devices
     const made = isTensor(data)
       ? data.detach().to(dtype ?? data.dtype, { copy: true })
-      : filled(data, dtype, shape);
+      : tensorFromData(data, dtype, shape);
     const shaped = isTensor(data) && shape ? made.reshape(shape) : made;
     const leaf = device === null ? shaped : shaped.to(device);
     if (leaf !== shaped) shaped.dispose();
@@ -508,7 +508,7 @@ export function makeTensors(engine, files) {
   }
 
   /** A new tensor from data that is no tensor. */
-  function filled(data, dtype, shape) {
+  function tensorFromData(data, dtype, shape) {
     const own = ArrayBuffer.isView(data) ? kindOfArray(data) : null;
     const nested = own ? { flat: data, sizes: [data.length] } : unnest(data);
     const { flat } = nested;
@@ -519,7 +519,7 @@ export function makeTensors(engine, files) {
         `expected ${count} elements for the shape [${wanted}], got ${flat.length}`,
       );
     const elements = own ? flat : flat.map(plain);
-    const goal = own ?? dtype ?? suggested(nested);
+    const goal = own ?? dtype ?? inferDtype(nested);
     const converted = own ? elements : elements.map(goal.from);
     const kind = own ?? dtypes[goal.by] ?? goal;
     const parts = kind.is_complex ? converted.flatMap(({ re, im }) => [re, im]) : converted;
@@ -540,7 +540,7 @@ export function makeTensors(engine, files) {
     });
 
   /** A tensor of a shape from the bytes of its elements. */
-  function ofBytes(bytes, dtype, shape) {
+  function tensorFromBytes(bytes, dtype, shape) {
     const made = C._empty(shape, dtype);
     engine.view.u8.set(bytes, made.data_ptr());
     return made;
@@ -566,7 +566,7 @@ export function makeTensors(engine, files) {
   /** Runs fn with some mode bits cleared and set; restores them, also if fn throws. */
   function withModes(clear, set, fn) {
     const was = engine.modes;
-    return within(
+    return runWithin(
       () => {
         engine.modes = (was & ~clear) | set;
       },
@@ -582,7 +582,7 @@ export function makeTensors(engine, files) {
     Parameter,
     tensor,
     bytesOf,
-    ofBytes,
+    tensorFromBytes,
     hooks,
     gradOf,
     adopt,

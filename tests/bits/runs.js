@@ -1,5 +1,5 @@
 // The programs of runs.py on the JavaScript front, in Node and in browsers.
-import { digits, shuffled } from '../../web/rooms/data.js';
+import { digits, drawOrder } from '../../web/rooms/data.js';
 import { load } from '../../web/index.js';
 import { dtypesOf, encode, MODES, run } from '../../web/rooms/sweep.js';
 import { hash, makeNetwork, train } from '../../web/rooms/network.js';
@@ -38,7 +38,7 @@ const runs = {
   async digits() {
     const model = makeNetwork(torch, 0);
     const optimizer = new torch.optim.Adam(model.parameters(), { lr: 2e-3 });
-    const order = shuffled(torch, sets.train.targets.shape[0]);
+    const order = drawOrder(torch, sets.train.targets.shape[0]);
     const found = [];
     for (let step = 0; step < 10; step++) {
       const chosen = torch.tensor(order.slice(32 * step, 32 * step + 32), { dtype: torch.int64 });

@@ -38,9 +38,9 @@ const isOneWord = (type) => ts.isParenthesizedTypeNode(type) || /^\w+$/.test(typ
 const listOf = (type) => (isOneWord(type) ? `${type.getText()}[]` : `(${type.getText()})[]`);
 const textOf = (node) =>
   node && plain(ts.isJSDocVariadicType(node) ? listOf(node.type) : node.getText());
-const inferred = (type) =>
+const inferType = (type) =>
   plain(checker.typeToString(type, undefined, ts.TypeFormatFlags.NoTruncation));
-const tagged = (node, name) => ts.getJSDocTags(node).some((tag) => tag.tagName.text === name);
+const hasTag = (node, name) => ts.getJSDocTags(node).some((tag) => tag.tagName.text === name);
 
 /** The comment above a declaration, if it says anything. */
 function comment(node, indent) {
@@ -50,8 +50,8 @@ function comment(node, indent) {
 }
 
 /** A type, or a complaint that there is none. */
-function known(text, type, where) {
-  const shown = text ?? inferred(type);
+function requireType(text, type, where) {
+  const shown = text ?? inferType(type);
   if (text === undefined && /\bany\b|\[name\]/.test(shown)) complaints.push(`${where} has no type`);
   return shown;
 }
@@ -75,7 +75,7 @@ function parameter(node, where) {
   const name = ts.isIdentifier(node.name) ? node.name.text : (tag?.name.getText() ?? 'options');
   const rest = node.dotDotDotToken ? '...' : '';
   const optional = !rest && (tag?.isBracketed || node.initializer) ? '?' : '';
-  return `${rest}${name}${optional}: ${known(textOf(tag?.typeExpression?.type), checker.getTypeAtLocation(node), `${where}(${name})`)}`;
+  return `${rest}${name}${optional}: ${requireType(textOf(tag?.typeExpression?.type), checker.getTypeAtLocation(node), `${where}(${name})`)}`;
 }
 
 /** A parameter of a function that takes what others like it take, and reads nothing of it. */
@@ -91,7 +91,7 @@ function signature(fn, where, { isConstructor = false, isSetter = false } = {}) 
   const head = `${generics(tags)}(${parameters.join(', ')})`;
   if (isConstructor || isSetter) return head;
   const returned = checker.getSignatureFromDeclaration(fn).getReturnType();
-  return `${head}: ${known(textOf(ts.getJSDocReturnType(fn)), returned, `${where}()`)}`;
+  return `${head}: ${requireType(textOf(ts.getJSDocReturnType(fn)), returned, `${where}()`)}`;
 }
 
 // ---------------------------------------------------------------- objects
@@ -121,7 +121,7 @@ function origin(symbol) {
 function property(symbol, where, indent) {
   const node = origin(symbol);
   const type = checker.getTypeOfSymbol(symbol);
-  if (!node) return `${indent}${symbol.name}: ${inferred(type)};`;
+  if (!node) return `${indent}${symbol.name}: ${inferType(type)};`;
   const name = /^[\w$]+$/.test(symbol.name) ? symbol.name : JSON.stringify(symbol.name);
   const head = `${comment(node, indent)}${indent}`;
   const fn = [node, node.initializer].find((n) => n && ts.isFunctionLike(n));
@@ -139,7 +139,7 @@ function property(symbol, where, indent) {
     if (type.getProperties().length && !type.getCallSignatures().length)
       return `${head}${name}: ${object(type, `${where}.${name}`, indent)};`;
   }
-  return `${head}${name}: ${known(undefined, type, `${where}.${name}`)};`;
+  return `${head}${name}: ${requireType(undefined, type, `${where}.${name}`)};`;
 }
 
 const isPublic = (symbol) => !/^_|^#|^prototype$|^__/.test(symbol.name);
@@ -163,7 +163,7 @@ function errorsOf(type, indent) {
 
 function member(node, where) {
   if (node.name && ts.isPrivateIdentifier(node.name)) return '';
-  if (tagged(node, 'private'))
+  if (hasTag(node, 'private'))
     return ts.isConstructorDeclaration(node) ? '  protected constructor(...args: any[]);' : '';
   const name = node.name?.getText() ?? 'constructor';
   if (name.startsWith('[') && name !== '[Symbol.iterator]') return '';
@@ -174,7 +174,7 @@ function member(node, where) {
     return `${head}constructor${signature(node, at, { isConstructor: true })};`;
   if (ts.isGetAccessor(node)) {
     const returned = checker.getTypeAtLocation(node);
-    return `${head}get ${name}(): ${known(textOf(ts.getJSDocReturnType(node) ?? ts.getJSDocType(node)), returned, at)};`;
+    return `${head}get ${name}(): ${requireType(textOf(ts.getJSDocReturnType(node) ?? ts.getJSDocType(node)), returned, at)};`;
   }
   if (ts.isSetAccessor(node))
     return `${head}set ${name}${signature(node, at, { isSetter: true })};`;
@@ -182,11 +182,11 @@ function member(node, where) {
   if (annotated) return `${head}${name}: ${annotated};`;
   if (ts.isMethodDeclaration(node)) return `${head}${name}${signature(node, at)};`;
   if (!ts.isPropertyDeclaration(node)) return '';
-  return `${head}${name}: ${known(undefined, checker.getTypeAtLocation(node), at)};`;
+  return `${head}${name}: ${requireType(undefined, checker.getTypeAtLocation(node), at)};`;
 }
 
 /** Fields that a constructor assigns: those with a type. */
-function assigned(node) {
+function assignedFields(node) {
   const instance = checker.getTypeAtLocation(node);
   const written = new Set(node.members.map((m) => m.name?.getText()));
   const own = instance.getProperties().filter((p) => {
@@ -199,12 +199,12 @@ function assigned(node) {
       at.getSourceFile() === node.getSourceFile() &&
       at.pos >= node.pos &&
       at.end <= node.end &&
-      !tagged(at.parent, 'private')
+      !hasTag(at.parent, 'private')
     );
   });
   return own.map((p) => {
     const statement = p.valueDeclaration.parent;
-    const type = textOf(ts.getJSDocType(statement)) ?? inferred(checker.getTypeOfSymbol(p));
+    const type = textOf(ts.getJSDocType(statement)) ?? inferType(checker.getTypeOfSymbol(p));
     return type === 'any' ? '' : `${comment(statement, '  ')}  ${p.name}: ${type};`;
   });
 }
@@ -220,7 +220,9 @@ function baseOf(node) {
 function classOf(node) {
   const name = node.name.text;
   const base = baseOf(node);
-  const lines = [...assigned(node), ...node.members.map((m) => member(m, name))].filter(Boolean);
+  const lines = [...assignedFields(node), ...node.members.map((m) => member(m, name))].filter(
+    Boolean,
+  );
   const parts = [
     `${comment(node, '')}declare class ${name}${generics(ts.getJSDocTags(node))}${base ? ` extends ${base}` : ''} {\n${lines.join('\n')}\n}`,
   ];
@@ -238,13 +240,13 @@ const names = (list) => [...new Set(list)].map((name) => `'${name}'`).join(' | '
 function alias(tag, tags) {
   const { type } = tag.typeExpression;
   const text = /\btypeof\b/.test(type.getText())
-    ? inferred(checker.getTypeFromTypeNode(type))
+    ? inferType(checker.getTypeFromTypeNode(type))
     : textOf(type);
   return `type ${tag.name.text}${generics(tags)} = ${text};`;
 }
 
 /** Classes and typedefs of all modules, by name. */
-function declared() {
+function collectDeclarations() {
   const found = new Map();
   const visit = (node) => {
     if (ts.isClassLike(node) && node.name) found.set(node.name.text, () => classOf(node));
@@ -257,7 +259,7 @@ function declared() {
   return found;
 }
 
-const declarations = declared();
+const declarations = collectDeclarations();
 
 // ---------------------------------------------------------------- the file
 

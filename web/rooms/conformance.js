@@ -80,7 +80,7 @@ function body(ops, columns) {
 
 /** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} opens the room */
 export function mount(section, shell) {
-  const failed = (error) => shell.fail(error.message);
+  const showError = (error) => shell.fail(error.message);
   const totals = {};
   let found = []; // the cells and the time of each op
   let facts = null;
@@ -140,7 +140,7 @@ export function mount(section, shell) {
     try {
       verdict(await worker.ask('sweep'));
     } catch (error) {
-      failed(error);
+      showError(error);
       $('conformance-verdict').textContent = '';
     }
     busy = false;
@@ -177,7 +177,7 @@ export function mount(section, shell) {
     const mine = ++asked;
     section.querySelector('[data-open]')?.removeAttribute('data-open');
     $('conformance-rows').rows[number].cells[column + 1].dataset.open = '';
-    const cases = await worker.ask('detail', { number, mode, dtype }).catch(failed);
+    const cases = await worker.ask('detail', { number, mode, dtype }).catch(showError);
     if (mine !== asked || !cases) return;
     shell.well();
     const time = found[number]
@@ -195,12 +195,12 @@ export function mount(section, shell) {
     $('conformance-mode').onchange = (event) => open(number, Number(event.target.value));
     $('conformance-cases').replaceChildren(
       ...(cases.length
-        ? cases.map(shown)
+        ? cases.map(caseElement)
         : [element('p', { class: 'quiet' }, 'There is no such case.')]),
     );
   }
 
-  function shown({ call, inputs, got, wanted, same }) {
+  function caseElement({ call, inputs, got, wanted, same }) {
     const tone = same === null ? 'quiet' : same ? 'good' : 'bad';
     const words = same === null ? 'not compared' : same ? 'the same' : 'differs';
     const part = (title, text) => [

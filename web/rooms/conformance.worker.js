@@ -1,6 +1,6 @@
 /** The Conformance room's engine: runs the sweep's cases and compares each with PyTorch's. */
 import { load } from '../index.js';
-import { agrees, decode, nested, show } from './expected.js';
+import { agrees, decode, formatNested, show } from './expected.js';
 import { breathe, serve, tell } from './serve.js';
 import { applies, dtypesOf, elements, MODES, run } from './sweep.js';
 
@@ -95,7 +95,7 @@ async function sweep() {
 function detail({ number, mode, dtype }) {
   const op = file.ops[number];
   return Array.from(cases(op, mode, dtype), ({ call, got, wanted, same }) => ({
-    call: written(op, call, mode),
+    call: formatCall(op, call, mode),
     inputs: inputs(call, dtype),
     got: show(got),
     wanted: show(wanted),
@@ -117,13 +117,13 @@ function inputs(call, dtype) {
     .map(({ tensor }, i) => {
       const what = file.tensors[tensor];
       const kind = what.dtype ?? dtype;
-      return `${NAMES[i]} = ${nested(what.shape, elements(what, kind))} ${kind}`;
+      return `${NAMES[i]} = ${formatNested(what.shape, elements(what, kind))} ${kind}`;
     })
     .join('\n');
 }
 
 /** The call as source text. */
-function written(op, [args, options], mode) {
+function formatCall(op, [args, options], mode) {
   let used = 0;
   const text = (value) => {
     if (Array.isArray(value)) return `[${value.map(text).join(', ')}]`;

@@ -91,7 +91,7 @@ export async function digits(torch, archive) {
 }
 
 /** The order of an epoch's samples, with the draws that PyTorch's DataLoader makes for it. */
-export function shuffled(torch, count) {
+export function drawOrder(torch, count) {
   return torch.scope(() => {
     const draw = () => torch.empty([], { dtype: torch.int64 }).random_().item();
     draw(); // the seed of workers, which is not used

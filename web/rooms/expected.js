@@ -60,7 +60,7 @@ function sameLeaf(leaf, wanted, mode) {
   if (leaf === null || typeof leaf !== 'object') return leaf === wanted;
   if (leaf.dtype !== wanted?.dtype || leaf.shape.join() !== wanted.shape.join()) return false;
   if (!leaf.elements || !wanted.elements) return leaf.elements === wanted.elements;
-  const [elements, allowed] = abridged(leaf.elements, tolerance(leaf.dtype, mode));
+  const [elements, allowed] = abridge(leaf.elements, tolerance(leaf.dtype, mode));
   return elements.every((value, i) => close(value, wanted.elements[i], allowed[i]));
 }
 
@@ -71,7 +71,7 @@ const place = (i, length) => Math.floor((i * (length - 1)) / (SHOWN - 1));
 const weight = (i) => 1 + ((7 * i) % 11);
 
 /** The elements in the file's form, and the tolerance of each. */
-function abridged(elements, [rtol, atol]) {
+function abridge(elements, [rtol, atol]) {
   const all = Array.from(elements, Number);
   const some =
     all.length > MOST ? Array.from({ length: SHOWN }, (_, i) => all[place(i, all.length)]) : all;
@@ -98,11 +98,13 @@ function showLeaf(leaf) {
   const isComplex = dtype.startsWith('complex');
   const count = shape.reduce((a, b) => a * b, 1);
   const isWhole = leaf.elements?.length === count * (isComplex ? 2 : 1);
-  const elements = isComplex && isWhole ? paired(leaf.elements) : leaf.elements;
+  const elements = isComplex && isWhole ? toComplex(leaf.elements) : leaf.elements;
   if (!elements) return `${dtype} of shape [${shape}], its elements left open`;
-  const whole = isWhole ? `${nested(shape, elements)} ${dtype}` : `${dtype} of shape [${shape}]`;
+  const whole = isWhole
+    ? `${formatNested(shape, elements)} ${dtype}`
+    : `${dtype} of shape [${shape}]`;
   if (count <= MOST || isComplex) return whole;
-  const [some] = isWhole ? abridged(elements, [0, 0]) : [elements];
+  const [some] = isWhole ? abridge(elements, [0, 0]) : [elements];
   const places = Array.from({ length: SHOWN }, (_, i) => place(i, count));
   return `${whole}\n  elements ${places.join(', ')}: ${some.slice(0, SHOWN).map(brief).join(', ')}; weighted sum of all: ${brief(some[SHOWN])}`;
 }
@@ -113,12 +115,12 @@ const brief = (value) =>
     : String(Number(Number(value).toPrecision(7)));
 
 /** Complex numbers from their parts. */
-const paired = (parts) =>
+const toComplex = (parts) =>
   Array.from({ length: parts.length / 2 }, (_, i) => ({ re: parts[2 * i], im: parts[2 * i + 1] }));
 
 /** Numbers as nested lists of this shape. */
-export function nested(shape, flat) {
+export function formatNested(shape, flat) {
   if (!shape.length) return brief(flat[0]);
   const step = shape.slice(1).reduce((a, b) => a * b, 1);
-  return `[${Array.from({ length: shape[0] }, (_, i) => nested(shape.slice(1), flat.slice(i * step, (i + 1) * step))).join(', ')}]`;
+  return `[${Array.from({ length: shape[0] }, (_, i) => formatNested(shape.slice(1), flat.slice(i * step, (i + 1) * step))).join(', ')}]`;
 }

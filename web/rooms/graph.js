@@ -104,12 +104,12 @@ export function mount(section, shell) {
   }
 
   const editor = makeEditor($('graph-editor'), {
-    changed() {
+    onChange() {
       clearTimeout(timer);
       timer = setTimeout(run, PAUSE);
     },
     run,
-    at: (line) => drawing.point(line),
+    onLine: (line) => drawing.point(line),
   });
 
   $('graph-run').onclick = run;

@@ -24,14 +24,14 @@ function write(tensors, writes) {
 const gradients = ({ w, x }) => ({ w: w.grad.item(), x: x.grad.item() });
 
 /** The backward of an engine that keeps the tensors themselves instead of snapshots: it uses their present values. */
-function aliased({ w, x, h }) {
+function aliasedGradients({ w, x, h }) {
   const [W, X, H] = [w.item(), x.item(), h.item()];
   const through = 2 * H * (1 - H * H);
   return { w: through * X, x: through * W };
 }
 
 /** PyTorch's error, or null if there is none. */
-function checked(w, x, writes) {
+function checkModeError(w, x, writes) {
   try {
     torch.autograd.graph.set_saved_tensor_mode('check', () => {
       const tensors = forward(w, x);
@@ -60,7 +60,7 @@ function experiment({ w, x, writes }) {
         now: mutated[each.name].item(),
         newVersion: mutated[each.name]._version,
       });
-    const alias = aliased(mutated);
+    const alias = aliasedGradients(mutated);
     mutated.y.backward();
     const along = torch.linspace(-2, 2, POINTS, { dtype: torch.float64 });
     return {
@@ -70,7 +70,7 @@ function experiment({ w, x, writes }) {
       saved,
       y: calm.y.item(),
       curve: along.mul(x).tanh().square().tolist(),
-      message: checked(w, x, writes),
+      message: checkModeError(w, x, writes),
     };
   });
 }

@@ -1,5 +1,5 @@
 /** `make demo` in JavaScript: the same digits, seed and network, and so the same bits. */
-import { shuffled } from './data.js';
+import { drawOrder } from './data.js';
 
 const BATCH = 32;
 const RATE = 2e-3;
@@ -30,7 +30,7 @@ export async function* train(torch, model, sets, { epochs = 30 } = {}) {
     for (const group of optimizer.param_groups) group.lr = RATE * (1 - epoch / epochs);
     model.train();
     const losses = [];
-    const order = shuffled(torch, count);
+    const order = drawOrder(torch, count);
     for (let from = 0; from < count; from += BATCH) {
       losses.push(
         torch.scope(() => {

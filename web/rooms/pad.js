@@ -44,9 +44,9 @@ function reduce(canvas) {
 }
 
 /** Makes a canvas a pad. @param {HTMLCanvasElement} canvas
- * @param {(pixels: number[] | null) => void} changed called after each stroke
+ * @param {(pixels: number[] | null) => void} onChange called after each stroke
  * @returns {{clear: () => void, put: (pixels: number[]) => void, redraw: () => void}} */
-export function makePad(canvas, changed) {
+export function makePad(canvas, onChange) {
   const pen = canvas.getContext('2d', { willReadFrequently: true });
   let strokes = []; // lists of points, or a list of 64 pixels given to `put`
   let hand = null; // the keyboard's pen: {x, y, down}
@@ -82,7 +82,7 @@ export function makePad(canvas, changed) {
     draw({ marks: false });
     const pixels = reduce(canvas);
     draw();
-    changed(pixels);
+    onChange(pixels);
   }
 
   const place = (event) => {
@@ -118,9 +118,9 @@ export function makePad(canvas, changed) {
       finish();
     } else if (event.key in moves) {
       const [dx, dy] = moves[event.key];
-      const within = (v) => Math.min(SIZE - PEN, Math.max(PEN, v));
+      const clamp = (v) => Math.min(SIZE - PEN, Math.max(PEN, v));
       hand ??= { x: SIZE / 2, y: SIZE / 2, down: false };
-      Object.assign(hand, { x: within(hand.x + STEP * dx), y: within(hand.y + STEP * dy) });
+      Object.assign(hand, { x: clamp(hand.x + STEP * dx), y: clamp(hand.y + STEP * dy) });
       if (!hand.down) return event.preventDefault() ?? draw();
       strokes.at(-1).push([hand.x, hand.y]);
       finish();
@@ -145,7 +145,7 @@ export function makePad(canvas, changed) {
         pen.fillRect(side * (i % 8), side * Math.floor(i / 8), side, side);
       });
       pen.globalAlpha = 1;
-      changed(pixels);
+      onChange(pixels);
     },
   };
 }

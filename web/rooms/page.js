@@ -87,8 +87,8 @@ if (lack) {
   $('status').textContent = '';
   shell.fail(lack);
 } else {
-  const kept = () => keep().catch(() => {}); // without it the page needs a network
+  const tryToKeep = () => keep().catch(() => {}); // without it the page needs a network
   addEventListener('hashchange', show);
-  addEventListener('online', () => Promise.all([open(current()), kept()]));
-  show().then(kept);
+  addEventListener('online', () => Promise.all([open(current()), tryToKeep()]));
+  show().then(tryToKeep);
 }

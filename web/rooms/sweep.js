@@ -62,9 +62,9 @@ class Case {
   }
 
   run(op, [first, options]) {
-    const args = this.made(first);
+    const args = this.makeArgument(first);
     const named = Object.fromEntries(
-      Object.entries(options).map(([name, value]) => [name, this.made(value)]),
+      Object.entries(options).map(([name, value]) => [name, this.makeArgument(value)]),
     );
     if (op.mutates || this.mode === 'in-place') args[0] = args[0].clone();
     this.torch.manual_seed(0);
@@ -78,7 +78,8 @@ class Case {
   gradients(result) {
     const { torch, mode } = this;
     const again = mode === 'second order';
-    const recorded = (values) => values.filter((t) => t instanceof torch.Tensor && t.requires_grad);
+    const differentiable = (values) =>
+      values.filter((t) => t instanceof torch.Tensor && t.requires_grad);
     const grad = (of, create_graph) =>
       WIDER.includes(this.dtype) // these dtypes may have no sum
         ? torch.autograd.grad(of, this.leaves, {
@@ -90,19 +91,19 @@ class Case {
             this.leaves,
             { create_graph, allow_unused: true },
           );
-    let found = recorded(flat(result));
+    let found = differentiable(flat(result));
     if (!found.length || !this.leaves.length) return [];
     const first = grad(found, again);
     if (!again) return first.map((g) => (g === null || mode !== 'view' ? g : inner(torch, g)));
-    found = recorded(first);
+    found = differentiable(first);
     return found.length ? grad(found, false) : [];
   }
 
   /** Converts an argument of the description for the library. */
-  made(value) {
+  makeArgument(value) {
     if (Array.isArray(value))
       return value.map((item) =>
-        item?.float === undefined ? this.made(item) : number(item.float),
+        item?.float === undefined ? this.makeArgument(item) : number(item.float),
       );
     if (value === null || typeof value !== 'object') return value;
     if (value.dtype !== undefined) return this.torch[value.dtype];

@@ -121,7 +121,7 @@ export function mount(section, shell) {
     },
   });
 
-  const failed = (error) => shell.fail(`${error.name}: ${error.message}`);
+  const showError = (error) => shell.fail(`${error.name}: ${error.message}`);
 
   let running = false;
   $('train-go').onclick = async () => {
@@ -133,7 +133,7 @@ export function mount(section, shell) {
     try {
       await worker.ask('run', seed);
     } catch (error) {
-      failed(error);
+      showError(error);
     }
     running = false;
     $('train-go').textContent = 'Train again';
@@ -166,7 +166,7 @@ export function mount(section, shell) {
       });
       $('pad-verdict').textContent = 'Nothing is drawn.';
     }
-    const shares = await worker.ask('classify', pixels).catch(failed);
+    const shares = await worker.ask('classify', pixels).catch(showError);
     if (shares !== undefined) shell.well();
     if (shares) showShares(shares);
     else if (pixels) $('pad-verdict').textContent = 'Train, and it is read after every epoch.';

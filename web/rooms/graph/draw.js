@@ -1,7 +1,7 @@
 /** The drawing of a recorded graph: made once for each pass; then only classes and texts change. */
 import { make } from '../chart.js';
 import { layout } from './layout.js';
-import { called, edgeFinder } from './replay.js';
+import { nodeTitle, edgeFinder } from './replay.js';
 import { label } from './summary.js';
 
 const CHAR = 7.3; // width of a character of the drawing's type
@@ -10,21 +10,21 @@ const PAD = 12;
 const MARGIN = 30;
 const SEED = 34; // room above a root for its gradient
 
-const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /** The text for a saved value in its box. */
 function chipText({ field, of, text, tensor }) {
   const version = of && of.now !== of.saved ? ` v${of.saved}→${of.now}` : of ? ` v${of.saved}` : '';
-  return shortened(`${field}${tensor ? version : ` = ${text}`}`, 26);
+  return shorten(`${field}${tensor ? version : ` = ${text}`}`, 26);
 }
 
 /** The lines of text in a node's box: [class, text]. */
 function linesOf(node) {
   const value = node.value ? ` = ${label(node.value)}` : '';
-  const lines = [['name', shortened(node.leaf ? (node.label ?? 'leaf') : node.name, 34)]];
+  const lines = [['name', shorten(node.leaf ? (node.label ?? 'leaf') : node.name, 34)]];
   if (node.leaf) lines[0][1] += value;
   else if (node.label || value)
-    lines.push(['of', shortened(`${node.label ?? ''}${value}`.trim(), 34)]);
+    lines.push(['of', shorten(`${node.label ?? ''}${value}`.trim(), 34)]);
   if (node.leaf) lines.push(['grad', '.grad = none']);
   for (const saved of node.saved) {
     const written = saved.of && saved.of.now !== saved.of.saved;
@@ -72,7 +72,7 @@ export function makeDrawing(host, chosen) {
         'transform': `translate(${x} ${y})`,
         'role': 'button',
         'tabindex': '-1',
-        'aria-label': `${called(node)}${node.value ? `, value ${label(node.value)}` : ''}`,
+        'aria-label': `${nodeTitle(node)}${node.value ? `, value ${label(node.value)}` : ''}`,
       },
       make('rect', { x: -width / 2, y: -height / 2, width, height, rx: node.leaf ? 16 : 6 }),
       ...texts,
@@ -93,7 +93,7 @@ export function makeDrawing(host, chosen) {
         'class': 'edge',
         'role': 'button',
         'tabindex': '-1',
-        'aria-label': `edge from ${called(pass.nodes[edge.from])} to ${called(pass.nodes[edge.to])}`,
+        'aria-label': `edge from ${nodeTitle(pass.nodes[edge.from])} to ${nodeTitle(pass.nodes[edge.to])}`,
       },
       make('path', { class: 'hit', d: path }),
       make('path', { 'class': 'way', 'd': path, 'marker-end': 'url(#graph-tip)' }),
@@ -151,7 +151,7 @@ export function makeDrawing(host, chosen) {
       },
       make('path', { d: 'M0 0L8 4L0 8z' }),
     );
-    const beside = (name, side) =>
+    const sideTexts = (name, side) =>
       pass.nodes.map((_, i) =>
         make('text', {
           'class': name,
@@ -160,7 +160,7 @@ export function makeDrawing(host, chosen) {
           'text-anchor': 'middle',
         }),
       );
-    [seeds, catches] = [beside('seed', -1), beside('seed', 1)];
+    [seeds, catches] = [sideTexts('seed', -1), sideTexts('seed', 1)];
     svg = make(
       'svg',
       {
@@ -215,15 +215,15 @@ export function makeDrawing(host, chosen) {
   function updateNode(state, id) {
     const { event } = state;
     const { leaf } = pass.nodes[id];
-    const shown = (grads, before) => (grads.has(id) ? before + label(grads.get(id)) : '');
+    const gradientText = (grads, before) => (grads.has(id) ? before + label(grads.get(id)) : '');
     const now = event && (event.node === id || (event.kind === 'seed' && state.seeds.has(id)));
     const freed = state.over && !pass.retain;
     boxes[id].setAttribute(
       'class',
       `node${leaf ? ' leaf' : ''} ${state.nodes[id]}${now ? ` now ${event.kind}` : ''}${freed ? ' freed' : ''}`,
     );
-    seeds[id].textContent = shown(state.seeds, '↓ ');
-    catches[id].textContent = shown(state.captured, 'asked for: ');
+    seeds[id].textContent = gradientText(state.seeds, '↓ ');
+    catches[id].textContent = gradientText(state.captured, 'asked for: ');
     if (leaf)
       boxes[id].querySelector('.grad').textContent =
         `.grad = ${state.leaves.get(id) ? label(state.leaves.get(id)) : 'none'}`;
@@ -269,7 +269,7 @@ export function makeDrawing(host, chosen) {
 
   /** Arrow keys: down and up along edges, left and right within a layer, or among a node's edges. */
   function travel(event, kind, id) {
-    const beside = (step) => {
+    const neighbour = (step) => {
       const same =
         kind === 'node'
           ? (i) => placed.nodes[i].layer === placed.nodes[id].layer
@@ -290,8 +290,8 @@ export function makeDrawing(host, chosen) {
         kind === 'node'
           ? ['edge', pass.edges.findIndex((e) => e.to === id)]
           : ['node', pass.edges[id].from],
-      'ArrowLeft': () => beside(-1),
-      'ArrowRight': () => beside(1),
+      'ArrowLeft': () => neighbour(-1),
+      'ArrowRight': () => neighbour(1),
       'Enter': () => [kind, id],
       ' ': () => [kind, id],
     }[event.key];

@@ -33,10 +33,10 @@ function paint(source) {
 }
 
 /** Makes an editor in `host`.
- * @param {HTMLElement} host @param {{changed: () => void, run: () => void, at: (line: number) => void}} told `at` is called with
- * the caret's line
+ * @param {HTMLElement} host
+ * @param {{onChange: () => void, run: () => void, onLine: (line: number) => void}} callbacks `onLine` gets the caret's line
  * @returns {{value: string, mark: (kind: string, line: number | null) => void}} `mark` puts a class on one line */
-export function makeEditor(host, { changed, run, at }) {
+export function makeEditor(host, { onChange, run, onLine }) {
   const painted = make('pre', { 'class': 'paint', 'aria-hidden': 'true' });
   const area = make('textarea', {
     'id': 'graph-source',
@@ -59,7 +59,7 @@ export function makeEditor(host, { changed, run, at }) {
   area.oninput = () => {
     marks.clear();
     repaint();
-    changed();
+    onChange();
   };
   area.onkeydown = (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
@@ -70,7 +70,7 @@ export function makeEditor(host, { changed, run, at }) {
 
   document.addEventListener('selectionchange', () => {
     if (document.activeElement === area)
-      at(area.value.slice(0, area.selectionStart).split('\n').length);
+      onLine(area.value.slice(0, area.selectionStart).split('\n').length);
   });
 
   return {

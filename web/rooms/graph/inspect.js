@@ -1,7 +1,7 @@
 /** The inspector: the chosen part of the drawing in words, numbers and colours. */
 import { make } from '../chart.js';
 import { drawSigned } from '../pixels.js';
-import { called } from './replay.js';
+import { nodeTitle } from './replay.js';
 import { brief } from './summary.js';
 
 const MOST_CELLS = 64;
@@ -96,7 +96,9 @@ function nodeParts(node, pass, state) {
   });
   pass.edges.forEach((edge, i) => {
     if (edge.from === node.id && state.edges.has(i))
-      parts.push(tensorBlock(`sent to ${called(pass.nodes[edge.to])}`, state.edges.get(i), 'grad'));
+      parts.push(
+        tensorBlock(`sent to ${nodeTitle(pass.nodes[edge.to])}`, state.edges.get(i), 'grad'),
+      );
   });
   if (state.captured.has(node.id))
     parts.push(tensorBlock('gradient asked for', state.captured.get(node.id), 'grad'));
@@ -130,12 +132,12 @@ export function inspect(host, what, pass, state) {
     const edge = pass.edges[what.id];
     [title, facts] = [
       'An edge',
-      `from ${called(pass.nodes[edge.from])} to output ${edge.nr} of ${called(pass.nodes[edge.to])}`,
+      `from ${nodeTitle(pass.nodes[edge.from])} to output ${edge.nr} of ${nodeTitle(pass.nodes[edge.to])}`,
     ];
     parts = [tensorBlock('gradient that passed', state.edges.get(what.id) ?? null, 'grad')];
   } else {
     const node = pass.nodes[what.id];
-    title = called(node);
+    title = nodeTitle(node);
     facts = [
       node.line && `made in line ${node.line}`,
       node.name,

@@ -178,7 +178,7 @@ function curve(points) {
 }
 
 /** A point on the first segment of such a path. */
-function along([[x0, y0], [x1, y1]], t) {
+function pointOnSegment([[x0, y0], [x1, y1]], t) {
   const half = (y1 - y0) / 2;
   const mix = (a, b, c, d) =>
     (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t * t * c + t ** 3 * d;
@@ -193,8 +193,8 @@ function arrivals(cells, routes) {
     arriving.set(route.at(-1), [...(arriving.get(route.at(-1)) ?? []), e]),
   );
   for (const [id, edges] of arriving) {
-    const from = (e) => cells[routes[e].at(-2)].x;
-    edges.sort((a, b) => from(a) - from(b) || a - b);
+    const originX = (e) => cells[routes[e].at(-2)].x;
+    edges.sort((a, b) => originX(a) - originX(b) || a - b);
     const step = Math.min(30, (0.7 * cells[id].width) / edges.length);
     edges.forEach((e, k) => {
       shifts[e] = step * (k - (edges.length - 1) / 2);
@@ -231,7 +231,7 @@ export function layout(nodes, edges) {
           ? [x + arrive[e], at - height / 2]
           : [x, at];
     });
-    return { path: curve(points), at: (t) => along(points, t) };
+    return { path: curve(points), at: (t) => pointOnSegment(points, t) };
   });
   return {
     width: Math.max(...cells.map((cell) => cell.x + cell.width / 2)),

@@ -73,15 +73,15 @@ export function makePlayer(drawing, pointAt) {
     }, BEAT);
   }
 
-  const by = (count) => () => {
+  const stepper = (count) => () => {
     stop();
     goTo(count());
   };
-  $('graph-first').onclick = by(() => 0);
-  $('graph-back').onclick = by(() => step - 1);
-  $('graph-next').onclick = by(() => step + 1);
-  $('graph-last').onclick = by(end);
-  $('graph-step').oninput = by(() => Number($('graph-step').value));
+  $('graph-first').onclick = stepper(() => 0);
+  $('graph-back').onclick = stepper(() => step - 1);
+  $('graph-next').onclick = stepper(() => step + 1);
+  $('graph-last').onclick = stepper(end);
+  $('graph-step').oninput = stepper(() => Number($('graph-step').value));
   $('graph-play').onclick = play;
 
   return {
@@ -98,7 +98,7 @@ export function makePlayer(drawing, pointAt) {
             { type: 'button', class: event.kind },
             describe(event, pass),
           );
-          button.onclick = by(() => i + 1);
+          button.onclick = stepper(() => i + 1);
           return make('li', {}, button);
         }),
       );

@@ -94,7 +94,7 @@ function note(result, args) {
 
 let noting = false;
 
-function noted(fn) {
+function withNotes(fn) {
   return function recorded(...args) {
     const result = fn.apply(this, args);
     if (!run || noting || !(isTensor(result) || (Array.isArray(result) && result.some(isTensor))))
@@ -127,13 +127,13 @@ const UNTOUCHED = new Set([
   'is_inference',
 ]);
 
-/** Wraps the functions of an object in `noted`, if their names are lower case: ops, not classes. */
+/** Wraps the functions of an object in `withNotes`, if their names are lower case: ops, not classes. */
 function noteAll(object) {
   for (const [name, { value, writable }] of Object.entries(
     Object.getOwnPropertyDescriptors(object),
   )) {
     if (typeof value === 'function' && writable && /^[a-z_]/.test(name) && !UNTOUCHED.has(name))
-      object[name] = noted(value);
+      object[name] = withNotes(value);
   }
 }
 
@@ -366,20 +366,24 @@ function watchUnpacking(graph) {
   const { saved_tensors_hooks } = graph;
   graph.saved_tensors_hooks = (pack, unpack, fn) => {
     const line = here();
-    const watched = (packed) => {
+    const reportUnpack = (packed) => {
       const result = unpack(packed);
       const node = current()?.events.findLast(({ kind }) => kind === 'enter')?.node;
       if (node !== undefined)
         tell({ kind: 'hook', what: 'hook that unpacks', node, line, replaced: null });
       return result;
     };
-    return saved_tensors_hooks(pack, run && typeof unpack === 'function' ? watched : unpack, fn);
+    return saved_tensors_hooks(
+      pack,
+      run && typeof unpack === 'function' ? reportUnpack : unpack,
+      fn,
+    );
   };
 }
 
 /** Makes an event of each call of a hook that the program registers. */
 function watchHooks() {
-  const watched = (what, fn, owner) => {
+  const reportCalls = (what, fn, owner) => {
     const line = here();
     return (...args) => {
       const result = fn(...args);
@@ -393,7 +397,7 @@ function watchHooks() {
   const watch = (prototype, name, what) => {
     const original = prototype[name];
     prototype[name] = function registered(fn) {
-      return original.call(this, run ? watched(what, fn, this) : fn);
+      return original.call(this, run ? reportCalls(what, fn, this) : fn);
     };
     return original;
   };
@@ -422,10 +426,10 @@ export function instrument(library) {
   const { get } = Object.getOwnPropertyDescriptor(torch.autograd.Function, 'apply');
   Object.defineProperty(torch.autograd.Function, 'apply', {
     get() {
-      return noted(get.call(this));
+      return withNotes(get.call(this));
     },
   });
-  torch.nn.Module.prototype.call = noted(torch.nn.Module.prototype.call);
+  torch.nn.Module.prototype.call = withNotes(torch.nn.Module.prototype.call);
 }
 
 /** Runs `program(names)` and records it; its error is thrown on, with the record so far as `record`.

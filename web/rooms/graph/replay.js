@@ -2,7 +2,7 @@
 import { label } from './summary.js';
 
 /** The name of a node: its kind, and its variable if it has one. */
-export function called(node) {
+export function nodeTitle(node) {
   if (node.leaf) return node.label ? `leaf ${node.label}` : 'a leaf';
   return node.label ? `${node.name} (${node.label})` : node.name;
 }
@@ -73,14 +73,14 @@ export function describe(event, pass) {
   const list = (grads) => grads.map(label).join(', ') || 'nothing';
   switch (event.kind) {
     case 'seed':
-      return `Backward begins: ${event.seeds.map(({ node: id, grad }) => `${called(pass.nodes[id])} is given ${label(grad)}`).join(', ')}.`;
+      return `Backward begins: ${event.seeds.map(({ node: id, grad }) => `${nodeTitle(pass.nodes[id])} is given ${label(grad)}`).join(', ')}.`;
     case 'enter': {
       const from = pass.edges.filter((edge) => edge.to === event.node).length;
-      return `${called(node)} receives ${list(event.grads)}${from > 1 ? `, the sum over ${from} edges` : ''}.`;
+      return `${nodeTitle(node)} receives ${list(event.grads)}${from > 1 ? `, the sum over ${from} edges` : ''}.`;
     }
     case 'hook':
       return [
-        `A ${event.what} fires at ${called(node)}`,
+        `A ${event.what} fires at ${nodeTitle(node)}`,
         event.line && ` (registered in line ${event.line})`,
         event.replaced && ` and replaces the gradient by ${label(event.replaced)}`,
         '.',
@@ -89,10 +89,10 @@ export function describe(event, pass) {
         .join('');
     case 'leave':
       return node.leaf
-        ? `${called(node)} adds it to .grad, now ${label(event.leaf)}.`
-        : `${called(node)} sends on ${list(event.grads)}.`;
+        ? `${nodeTitle(node)} adds it to .grad, now ${label(event.leaf)}.`
+        : `${nodeTitle(node)} sends on ${list(event.grads)}.`;
     case 'capture':
-      return `The gradient asked for, by ${event.name ?? called(node)}, is ${label(event.grad)}.`;
+      return `The gradient asked for, by ${event.name ?? nodeTitle(node)}, is ${label(event.grad)}.`;
     default:
       if (event.thrown) return 'Backward was ended by an error.';
       return `Backward is over${pass.retain ? '; the saved values are kept (retain_graph)' : '; the saved values are freed'}.`;

@@ -14,10 +14,10 @@ const STOPPED = {
   },
 };
 
-/** @param {{printed: (text: string) => void}} told
+/** @param {{printed: (text: string) => void}} events
  * @returns {{start: () => Promise<void>, run: (source: string) => Promise<any>}} */
-export function makeRunner(told) {
-  const worker = link(new URL('worker.js', import.meta.url), told);
+export function makeRunner(events) {
+  const worker = link(new URL('worker.js', import.meta.url), events);
 
   async function run(source) {
     await worker.start();

@@ -7,10 +7,10 @@ import { compile, lineOfSyntaxError } from './snippet.js';
 const MOST_LINES = 200;
 let torch;
 
-const shown = (value) => {
+const formatValue = (value) => {
   if (typeof value === 'string') return value;
   if (value instanceof torch.Tensor) return value.toString();
-  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map(formatValue).join(', ')}]`;
   return value !== null &&
     typeof value === 'object' &&
     Object.getPrototypeOf(value) === Object.prototype
@@ -22,7 +22,7 @@ const shown = (value) => {
 function run(source) {
   let lines = 0;
   const print = (...values) => {
-    if (++lines <= MOST_LINES) tell('printed', values.map(shown).join(' '));
+    if (++lines <= MOST_LINES) tell('printed', values.map(formatValue).join(' '));
   };
   console.log = console.info = console.warn = print;
   torch.set_grad_enabled(true); // the last program may have changed these
