@@ -29,7 +29,7 @@ def _all_reduce(r: Rank, group: Any, sent: Make, _: Make, op: Any) -> list[Any]:
     return [x]
 
 
-def _around_a_ring(r: Rank, group: Any, sent: Make, _: Make, op: Any) -> list[Any]:
+def _ring_all_reduce(r: Rank, group: Any, sent: Make, _: Make, op: Any) -> list[Any]:
     r.dist.all_reduce(x := sent(r), op, group, deterministic=False)
     return [x]
 
@@ -56,7 +56,7 @@ def _reduce_scatter_tensor(r: Rank, group: Any, sent: Make, received: Make, op: 
 
 REDUCTIONS: Final[dict[str, Collective]] = {
     "all_reduce": _all_reduce,
-    "all_reduce around a ring": _around_a_ring,
+    "all_reduce around a ring": _ring_all_reduce,
     "all_reduce_coalesced": _all_reduce_coalesced,
     "reduce": _reduce,
     "reduce_scatter": _reduce_scatter,
@@ -166,7 +166,7 @@ def values(rank: int, count: int) -> list[int]:
     return [(place + 2 * rank + 1) % 4 for place in range(count)]
 
 
-def of(dtype: str, length: int = 3) -> Make:
+def maker_of_dtype(dtype: str, length: int = 3) -> Make:
     """Small whole numbers that differ by rank, of a dtype."""
 
     def make(r: Rank, times: int = 1) -> Any:
@@ -188,10 +188,10 @@ def sweep(r: Rank) -> dict[str, list[Any]]:
     """The outcome of each collective for each dtype, and each op."""
     found = {}
     for (name, collective), dtype in itertools.product(EXCHANGES.items(), DTYPES):
-        make = of(dtype)
+        make = maker_of_dtype(dtype)
         found[f"{name} {dtype}"] = outcome(lambda: collective(r, None, make, make))  # noqa: B023
     for (name, collective), dtype, op in itertools.product(REDUCTIONS.items(), DTYPES, OPS):
-        make, kind = of(dtype), getattr(r.dist.ReduceOp, op)
+        make, kind = maker_of_dtype(dtype), getattr(r.dist.ReduceOp, op)
         call = lambda: collective(r, None, make, make, kind)  # noqa: B023, E731
         found[f"{name} {dtype} {op}"] = outcome(call)
     return found

@@ -76,7 +76,7 @@ RANDOM = set(
 """Ops that draw numbers, in the order of memory rather than of subscripts."""
 
 
-def swept(keep: Callable[[Entry], bool] = lambda _: True) -> Callable[[Test], Test]:
+def sweep_entries(keep: Callable[[Entry], bool] = lambda _: True) -> Callable[[Test], Test]:
     """Parametrises a test of `entry` over the table; if it takes `sample` too, it runs for each of
     the op's.
 
@@ -182,7 +182,7 @@ def leaves_nothing(test: Test) -> Test:
     """The engine has no more tensors and nodes after the test than before, unless it fails."""
 
     @functools.wraps(test)
-    def measured(*args: Any, **kwargs: Any) -> None:
+    def wrapper(*args: Any, **kwargs: Any) -> None:
         before = pygrad.pg_live_count()
         test(*args, **kwargs)
         after = pygrad.pg_live_count()
@@ -192,7 +192,7 @@ def leaves_nothing(test: Test) -> Test:
                 after = pygrad.pg_live_count()
         assert after <= before, f"{after - before} tensors or nodes more than before"
 
-    return measured
+    return wrapper
 
 
 @contextmanager
@@ -213,9 +213,9 @@ def dependent(entry: Entry, found: list[Any]) -> list[Any]:
     return found[DEPENDENT.get(entry.id, DEPENDENT.get(entry.name, slice(None)))]
 
 
-def with_history(entry: Entry, result: Any, made: list[Any]) -> list[Any]:
-    """What of an op's result gradients come from, where some of the tensors that it was made of
-    require grad: each floating tensor. An op that loses its history fails.
+def differentiable_outputs(entry: Entry, result: Any, made: list[Any]) -> list[Any]:
+    """The differentiable tensors of an op's result; none unless an input requires grad. Fails if
+    one of them has no history.
     """
     found = floating(result)
     if not any(tensor.requires_grad for tensor in made):

@@ -38,17 +38,17 @@ def records(raw: bytes) -> dict[str, bytes]:
         return {name.partition("/")[2]: file.read(name) for name in file.namelist()}
 
 
-def saved(obj: Any, **options: Any) -> bytes:
+def save_bytes(obj: Any, **options: Any) -> bytes:
     file = io.BytesIO()
     pygrad.save(obj, file, **options)
     return file.getvalue()
 
 
-def loaded(raw: bytes, **options: Any) -> Any:
+def load_bytes(raw: bytes, **options: Any) -> Any:
     return pygrad.load(io.BytesIO(raw), **options)
 
 
-def changed(raw: bytes, **new: bytes | None) -> bytes:
+def replace_records(raw: bytes, **new: bytes | None) -> bytes:
     """A file with other records; None takes one away. In names, a double underscore is a slash."""
     found: dict[str, bytes | None] = {**records(raw)}
     found.update(
@@ -57,7 +57,7 @@ def changed(raw: bytes, **new: bytes | None) -> bytes:
     return archive({name: data for name, data in found.items() if data is not None})
 
 
-def pickled(*parts: bytes, **others: bytes) -> bytes:
+def archive_of_pickle(*parts: bytes, **others: bytes) -> bytes:
     """A file whose pickle has these instructions."""
     text = b"\x80\x02" + b"".join(parts) + b"."
     return archive({"data.pkl": text, "version": b"3\n", "byteorder": b"little", **others})
@@ -129,7 +129,7 @@ def nothing_done() -> Iterator[None]:
     """Nothing is run, opened or looked up by name within."""
     global _done
     for raw in seeds():  # what is imported late is, now
-        loaded(raw)
+        load_bytes(raw)
     for codec in ("cp437", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
         codecs.lookup(codec)  # of zip files and of JSON
     _done = []
@@ -161,27 +161,27 @@ def seeds() -> list[bytes]:
     }
     file = io.BytesIO()
     pygrad.save(state, file, _use_new_zipfile_serialization=False)
-    compressed = archive(records(saved(state)), compressed=True)
+    compressed = archive(records(save_bytes(state)), compressed=True)
     plain = pygrad.serialization._safetensors.encoded(model.state_dict())
-    return [saved(state), file.getvalue(), compressed, plain]
+    return [save_bytes(state), file.getvalue(), compressed, plain]
 
 
 _OPCODES = b"().0NQRabcdeghijlopqrstu}]KMJXUGI\x80\x81\x82\x85\x86\x87\x88\x89\x8a\x8f\x93"
 
 
-def damaged(raw: bytes, random: Random) -> bytes:
+def damage(raw: bytes, random: Random) -> bytes:
     """A file with one or a few changes, of bytes or of instructions of its pickle."""
     if raw.startswith(b"PK") and random.random() < 0.6:
         found = records(raw)
         victim = "data.pkl" if random.random() < 0.8 else random.choice(list(found))
-        found[victim] = _damaged_bytes(found[victim], random)
+        found[victim] = _damage_bytes(found[victim], random)
         if random.random() < 0.1:
             del found[random.choice(list(found))]
         return archive(found, compressed=random.random() < 0.2)
-    return _damaged_bytes(raw, random)
+    return _damage_bytes(raw, random)
 
 
-def _damaged_bytes(raw: bytes, random: Random) -> bytes:
+def _damage_bytes(raw: bytes, random: Random) -> bytes:
     data = bytearray(raw)
     for _ in range(random.choice((1, 1, 1, 2, 5, 20))):
         at = random.randrange(len(data) + 1)

@@ -55,8 +55,8 @@ def statements(code: str) -> Iterator[str]:
             start = m.end()
 
 
-def declared() -> set[str]:
-    """What the headers declare: functions without a body, and variables."""
+def declared_names() -> set[str]:
+    """The names that headers declare: functions without a body, and variables."""
     names = set()
     for path in ENGINE.rglob("*.h"):
         for s in statements(without_directives(bare(path.read_text()))):
@@ -91,7 +91,7 @@ def owner_of(statement: str, names: set[str]) -> set[str]:
 
 def owners() -> dict[str, str]:
     """The file that defines each of what headers declare."""
-    names = declared()
+    names = declared_names()
     found: dict[str, str] = {}
     for path in sorted(ENGINE.rglob("*.c")):
         for s in statements(without_directives(bare(path.read_text()))):
@@ -199,13 +199,13 @@ class WaysPastTheDoor:
             self.files[path][name] = ("(Tensor *x)", ROW_KINDS[kind], False)
             self.place[name] = path
 
-    def known(self, name: str) -> bool:
+    def is_known(self, name: str) -> bool:
         return name in self.place
 
     def takes_tensors(self, name: str) -> bool:
         return bool(re.search(r"\b(Tensor|Tensors|Call)\b", self.files[self.place[name]][name][0]))
 
-    def of(self, name: str) -> list[str]:
+    def way_from(self, name: str) -> list[str]:
         """The calls from a function to an address; empty if there are none."""
         return self._way(self.place[name], name, set())
 
@@ -241,14 +241,14 @@ def run_imports(node: ast.AST) -> Iterator[ast.ImportFrom]:
 
 
 @functools.cache
-def parsed(path: Path) -> ast.Module:
+def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
 @functools.cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
     """All nodes of a module's tree."""
-    return tuple(ast.walk(parsed(path)))
+    return tuple(ast.walk(parse(path)))
 
 
 def module_at(*path: str, within: Path) -> Path | None:
@@ -257,12 +257,12 @@ def module_at(*path: str, within: Path) -> Path | None:
     return next((file for file in found if file.is_file()), None)
 
 
-def imported_by(path: Path) -> set[str]:
+def imports_of_module(path: Path) -> set[str]:
     """The modules that a module names in its imports: ``from .a import b`` is a's, unless b is a
     module. That a package comes before its modules is no arrow.
     """
     found = set()
-    for node in run_imports(parsed(path)):
+    for node in run_imports(parse(path)):
         folder = path.parents[node.level - 1]
         inner = node.module.split(".") if node.module else []
         for alias in node.names:
@@ -273,14 +273,14 @@ def imported_by(path: Path) -> set[str]:
 
 
 def names_imported(path: Path) -> set[str]:
-    imports = run_imports(parsed(path))
+    imports = run_imports(parse(path))
     return {alias.name for node in imports for alias in node.names}
 
 
 @functools.cache
 def module_imports() -> dict[str, set[str]]:
     """Which modules each module of the front imports, at any time of its life."""
-    return {str(p.relative_to(FRONT)): imported_by(p) for p in sorted(FRONT.rglob("*.py"))}
+    return {str(p.relative_to(FRONT)): imports_of_module(p) for p in sorted(FRONT.rglob("*.py"))}
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:

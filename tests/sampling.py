@@ -194,7 +194,7 @@ def _in_dtype(made: Array, kind: str, dtype: str) -> Array:
 Make = Callable[[Array], Any]
 
 
-def of_parts(tensor: Any, what: X, library: Any) -> Any:
+def complex_of_parts(tensor: Any, what: X, library: Any) -> Any:
     """The complex tensor of such parts, a view if that can be; another tensor itself."""
     if what.kind != "parts" or not tensor.is_floating_point():
         return tensor
@@ -204,15 +204,17 @@ def of_parts(tensor: Any, what: X, library: Any) -> Any:
         return library.complex(*tensor.unbind(-1))
 
 
-def filled(sample: Call, tensors: Iterable[Any], library: Any = pygrad) -> Any:
+def fill_sample(sample: Call, tensors: Iterable[Any], library: Any = pygrad) -> Any:
     """The arguments and keywords of a sample with these tensors in place of its own, in order."""
     rest = iter(tensors)
-    made = sample.map(lambda what: of_parts(next(rest), what, library))
+    made = sample.map(lambda what: complex_of_parts(next(rest), what, library))
 
-    def named(value: Any) -> Any:
+    def resolve_dtype(value: Any) -> Any:
         return getattr(library, value.name) if isinstance(value, Dtype) else value
 
-    return [named(v) for v in made.args], {k: named(v) for k, v in made.kwargs.items()}
+    return [resolve_dtype(v) for v in made.args], {
+        k: resolve_dtype(v) for k, v in made.kwargs.items()
+    }
 
 
 def build(
@@ -223,7 +225,7 @@ def build(
     """
     make = make or (lambda array: torch.from_numpy(array.copy()))
     arrays = (numbers(what, dtype, salt) for salt, what in enumerate(sample.tensors(), 1))
-    return filled(sample, map(make, arrays), torch)
+    return fill_sample(sample, map(make, arrays), torch)
 
 
 # ------------------------------------------------------------------ what a schema suggests

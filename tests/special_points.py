@@ -38,7 +38,7 @@ def _element(what: Any, array: Array, point: str) -> Array:
     return np.zeros_like(array) if point == "repeats" and what.dtype == "int64" else array
 
 
-def at_point(sample: Call, point: str) -> tuple[Call, list[Array]] | None:
+def sample_at_point(sample: Call, point: str) -> tuple[Call, list[Array]] | None:
     """A sample and its arrays at a special point; None if it has none of that kind."""
     tensors = sample.tensors()
     if point == "repeats" and not any(what.dtype == "int64" for what in tensors):

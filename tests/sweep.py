@@ -57,7 +57,7 @@ def describe(keep: Callable[[Entry], bool] = lambda _: True) -> Description:
         calls = [_plain_call(sample, tensors) for sample in found]
         if calls:
             facts = {
-                "inplace": _in_place(entry),
+                "inplace": _in_place_name(entry),
                 "mutates": entry.mutates,
                 "blank": entry.name in UNINITIALISED,
                 "dtypes": list(wider(entry)),
@@ -71,7 +71,7 @@ def _is_real(sample: Call) -> bool:
     return all(what.kind != "parts" for what in sample.tensors())
 
 
-def _in_place(entry: Entry) -> str | None:
+def _in_place_name(entry: Entry) -> str | None:
     """Where the form is that writes to its first argument."""
     if "inplace" not in entry.words or entry.space not in ("torch", "method"):
         return None
@@ -176,7 +176,10 @@ class _Case:
         self.leaves: list[Any] = []
 
     def run(self, op: Any, call: Any) -> Any:
-        args, options = self.made(call[0]), {k: self.made(v) for k, v in call[1].items()}
+        args, options = (
+            self.make_argument(call[0]),
+            {k: self.make_argument(v) for k, v in call[1].items()},
+        )
         if "mutates" in op or self.mode == "in-place":
             args[0] = args[0].clone()
         self.torch.default_generator.manual_seed(0)
@@ -205,10 +208,10 @@ class _Case:
             return []
         return list(grad(_squares(found), self.leaves, allow_unused=True))
 
-    def made(self, value: Any) -> Any:
+    def make_argument(self, value: Any) -> Any:
         """An argument as the library takes it."""
         if isinstance(value, list):
-            return [self.made(item) for item in value]
+            return [self.make_argument(item) for item in value]
         if not isinstance(value, dict):
             return value
         if "float" in value:

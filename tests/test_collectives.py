@@ -13,7 +13,17 @@ from datetime import timedelta
 from typing import Any, Final
 
 import pytest
-from collectives import DTYPES, EXCHANGES, FROM_FIRST, OPS, REDUCTIONS, Make, Rank, of, values
+from collectives import (
+    DTYPES,
+    EXCHANGES,
+    FROM_FIRST,
+    OPS,
+    REDUCTIONS,
+    Make,
+    Rank,
+    maker_of_dtype,
+    values,
+)
 
 import pygrad
 from pygrad.distributed.ray import _sockets
@@ -100,7 +110,7 @@ def test_reduction_of_each_dtype_is_right_or_is_refused_and_the_group_goes_on(
         wrong = []
         group = r.dist.new_group()
         for dtype, op in itertools.product(DTYPES, OPS):
-            make, text = of(dtype), refusal(dtype, op)
+            make, text = maker_of_dtype(dtype), refusal(dtype, op)
             wanted = make(r)
             for place in range(3):
                 first, second = (values(rank, 3)[place] for rank in range(2))
@@ -129,7 +139,7 @@ def test_exchange_of_each_dtype(world: World, name: str) -> None:
     def run(r: Rank) -> list[str]:
         wrong = []
         for dtype in DTYPES:
-            make = of(dtype)
+            make = maker_of_dtype(dtype)
 
             def empty(r: Rank, times: int = 1, make: Make = make) -> Any:
                 return r.torch.zeros_like(make(r, times))
@@ -173,7 +183,7 @@ def test_tensors_may_have_any_layout(world: World, name: str) -> None:
     def run(r: Rank) -> list[str]:
         wrong = []
         for layout, odd in itertools.product(LAYOUTS, ("sent", "received")):
-            plain = of("complex64" if layout == "conjugated" else "float32", 5)
+            plain = maker_of_dtype("complex64" if layout == "conjugated" else "float32", 5)
 
             def laid(r: Rank, times: int = 1, *, how: str = layout, make: Make = plain) -> Any:
                 return _layout(how, r, make(r, times))
@@ -206,14 +216,16 @@ def test_what_cannot_be_received_is_refused_and_the_group_goes_on(world: World, 
 
         try:
             if name in REDUCTIONS:
-                both = [shared] * 2 if "scatter" not in name else [of("float32"), shared]
+                both = (
+                    [shared] * 2 if "scatter" not in name else [maker_of_dtype("float32"), shared]
+                )
                 REDUCTIONS[name](r, None, *both, r.dist.ReduceOp.SUM)
             elif name in ("send", "recv of any"):
                 r.dist.recv(shared(r), 1 - r.rank)
             elif name in ("broadcast", "gather"):
                 r.dist.broadcast(shared(r), 0)
             else:
-                EXCHANGES[name](r, None, of("float32"), shared)
+                EXCHANGES[name](r, None, maker_of_dtype("float32"), shared)
         except RuntimeError as error:
             assert goes_on(r, None)
             return str(error)

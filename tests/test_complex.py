@@ -15,10 +15,10 @@ from helpers import (
     floating,
     leaves_nothing,
     run,
-    swept,
+    sweep_entries,
 )
 from samples import Entry
-from sampling import Call, filled, numbers
+from sampling import Call, fill_sample, numbers
 from test_gradients import NOT_BY_DIFFERENCES, STEP, contracted
 
 import pygrad
@@ -61,14 +61,14 @@ def made(sample: Call) -> list[Any]:
     return [pygrad.from_numpy(np.asarray(array).copy()) for array in complex_arrays(sample)]
 
 
-@swept(lambda entry: takes_values(entry) and not {entry.id, entry.name} & NOT_COMPARED)
+@sweep_entries(lambda entry: takes_values(entry) and not {entry.id, entry.name} & NOT_COMPARED)
 @leaves_nothing
 def test_gradient_by_complex_numbers(entry: Entry, sample: Call) -> None:
     """dL/d(re) + i dL/d(im), of a real loss, by differences along each part."""
     arrays = complex_arrays(sample)
 
     def loss(tensors: list[Any]) -> Any:
-        found = [t for t in floating(run(entry, *filled(sample, tensors))) if t.requires_grad]
+        found = [t for t in floating(run(entry, *fill_sample(sample, tensors))) if t.requires_grad]
         return contracted(found, 1) if found else None
 
     def value(moved: list[Any]) -> float:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPER_ERRORS, floating, run, swept
+from helpers import PROPER_ERRORS, floating, run, sweep_entries
 from samples import Entry, samples
-from sampling import RANGES, Array, Call, filled, numbers
+from sampling import RANGES, Array, Call, fill_sample, numbers
 from test_gradients import STEP, contracted, differentiable
 
 import pygrad
@@ -89,7 +89,7 @@ class Function:
         made = [pygrad.from_numpy(a.copy()) for a in self.rest]
         for k, z in zip(self.free, inputs, strict=True):
             made[k] = z
-        found = floating(run(self.entry, *filled(self.sample, made)))
+        found = floating(run(self.entry, *fill_sample(self.sample, made)))
         return [y for y in found if y.requires_grad]
 
     def leaves(self, step: float = 0) -> list[Any]:
@@ -162,7 +162,7 @@ def takes_complex(f: Function) -> bool:
 
 
 @pytest.mark.parametrize("points", [everywhere, on_the_axes])
-@swept(lambda e: differentiable(e) and e.id not in OTHERWISE and not e.mutates)
+@sweep_entries(lambda e: differentiable(e) and e.id not in OTHERWISE and not e.mutates)
 def test_derivatives(entry: Entry, sample: Call, points: Points) -> None:
     if not (EVERY or sample is samples(entry)[0]):
         pytest.skip("of make points")

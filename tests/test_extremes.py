@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import RANDOM, UNINITIALISED, leaves, swept
+from helpers import RANDOM, UNINITIALISED, leaves, sweep_entries
 from samples import Entry, entries, samples
 from sampling import Array, build
 
@@ -120,7 +120,7 @@ def has_values(entry: Entry) -> bool:
     return bool(samples(entry)) and not {entry.name, name} & left_out
 
 
-@swept(has_values)
+@sweep_entries(has_values)
 def test_layouts_give_the_same_bits(entry: Entry) -> None:
     for sample in samples(entry):
         expected = laid(entry, sample, None)

@@ -14,13 +14,13 @@ import pytest
 from helpers import leaves_nothing
 from hostile_files import (
     PROPER_ERRORS,
+    archive_of_pickle,
     call,
-    loaded,
+    load_bytes,
     name,
     number,
     numbers,
-    pickled,
-    saved,
+    save_bytes,
     storage,
     tensor,
     text,
@@ -52,7 +52,7 @@ def asked(raw: bytes) -> int:
     _C["_reset_peak_memory"]()
     before = _C["_memory"]()[0]
     with contextlib.suppress(*PROPER_ERRORS):
-        loaded(raw)
+        load_bytes(raw)
     return int(_C["_memory"]()[1] - before)
 
 
@@ -61,7 +61,7 @@ def asked_of_python(raw: bytes) -> int:
     tracemalloc.start()
     try:
         with contextlib.suppress(*PROPER_ERRORS):
-            loaded(raw)
+            load_bytes(raw)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -123,14 +123,16 @@ def test_function_gives_no_more_than_the_file_brings(path: str) -> None:
     for value in LARGE.values():
         for args in [[got(0)], [got(0)] * 2, *MORE.get(path, [])]:
             for given in (call(function, *args), b"}" + got(0) + b"b"):
-                raw = pickled(put(value, 0), many(given), **DATA)
+                raw = archive_of_pickle(put(value, 0), many(given), **DATA)
                 assert asked(raw) <= MOST * len(raw), (path, args)
 
 
 @pytest.mark.parametrize("kind", ["a list", "pairs"])
 @pytest.mark.parametrize("path", ["collections.OrderedDict", "torch.Size"])
 def test_copies_of_containers_are_counted(path: str, kind: str) -> None:
-    raw = pickled(put(LARGE[kind], 0), many(call(name(*path.rsplit(".", 1)), got(0)), 1000))
+    raw = archive_of_pickle(
+        put(LARGE[kind], 0), many(call(name(*path.rsplit(".", 1)), got(0)), 1000)
+    )
     assert asked_of_python(raw) <= MOST * len(raw) + (64 << 20)
 
 
@@ -147,16 +149,18 @@ def in_safetensors(outline: Any) -> bytes:
 KEYS = [number(n) for n in alike(5000)]
 PARTS = b"(" + b"N" * 900 + b"t"
 COLLIDING = {
-    "a dict": pickled(b"}(" + b"".join(key + b"N" for key in KEYS) + b"u"),
-    "a dict by and by": pickled(b"}" + b"".join(key + b"Ns" for key in KEYS)),
-    "an ordered dict": pickled(
+    "a dict": archive_of_pickle(b"}(" + b"".join(key + b"N" for key in KEYS) + b"u"),
+    "a dict by and by": archive_of_pickle(b"}" + b"".join(key + b"Ns" for key in KEYS)),
+    "an ordered dict": archive_of_pickle(
         call(
             name("collections", "OrderedDict"), b"](" + b"".join(k + b"N\x86" for k in KEYS) + b"e"
         )
     ),
-    "a set": pickled(call(name("builtins", "set"), b"](" + b"".join(KEYS) + b"e")),
-    "pairs of numbers": pickled(b"}(" + b"".join(key + b"K\x01\x86N" for key in KEYS) + b"u"),
-    "one tuple of many parts": pickled(put(PARTS, 1), b"}" + (got(1) + b"Ns") * 20_000),
+    "a set": archive_of_pickle(call(name("builtins", "set"), b"](" + b"".join(KEYS) + b"e")),
+    "pairs of numbers": archive_of_pickle(
+        b"}(" + b"".join(key + b"K\x01\x86N" for key in KEYS) + b"u"
+    ),
+    "one tuple of many parts": archive_of_pickle(put(PARTS, 1), b"}" + (got(1) + b"Ns") * 20_000),
     "a dict of safetensors": in_safetensors(["dict", [[["int", str(n)], 0] for n in alike(5000)]]),
     "a set of safetensors": in_safetensors(["set", [["int", str(n)] for n in alike(5000)]]),
 }
@@ -166,13 +170,13 @@ COLLIDING = {
 @leaves_nothing
 def test_keys_that_take_long_are_refused(case: str) -> None:
     with pytest.raises(PROPER_ERRORS, match=r"same hash|more than it brings"):
-        loaded(COLLIDING[case])
+        load_bytes(COLLIDING[case])
 
 
 def test_keys_of_one_hash_are_taken_if_few() -> None:
     few = {n: str(n) for n in alike(20)}
     many_dicts = [{"step": 1, 5: 2, (1, 2): 3.0} for _ in range(2000)]
-    assert loaded(saved([few, many_dicts])) == [few, many_dicts]
+    assert load_bytes(save_bytes([few, many_dicts])) == [few, many_dicts]
 
 
 def test_storages_of_an_older_file_are_together_no_larger_than_it() -> None:
@@ -193,7 +197,7 @@ def test_storages_of_an_older_file_are_together_no_larger_than_it() -> None:
     assert len(raw) > 50_000
     assert asked(raw) <= MOST * len(raw)
     with pytest.raises(RuntimeError, match="unexpected EOF"):
-        loaded(raw)
+        load_bytes(raw)
 
 
 def test_a_version_is_not_shown_whole() -> None:
@@ -201,7 +205,7 @@ def test_a_version_is_not_shown_whole() -> None:
     pygrad.save(pygrad.zeros(1), file, _use_new_zipfile_serialization=False)
     magic = file.getvalue()[: file.getvalue().index(b".") + 1]
     with pytest.raises(RuntimeError, match="Invalid protocol version"):
-        loaded(magic + b"\x80\x02" + LARGE["a tuple of tuples"] + b".")
+        load_bytes(magic + b"\x80\x02" + LARGE["a tuple of tuples"] + b".")
 
 
 def test_what_a_writer_writes_is_no_more() -> None:
@@ -213,7 +217,7 @@ def test_what_a_writer_writes_is_no_more() -> None:
         pygrad.nn.Parameter(pygrad.ones(1).expand(1 << 30)),
     ]
     sparse = pygrad.eye(300).to_sparse()
-    found = loaded(saved([views, wide, [sparse] * 3, [sparse.to_sparse_csr()]]))
+    found = load_bytes(save_bytes([views, wide, [sparse] * 3, [sparse.to_sparse_csr()]]))
     assert len(found[0]) == 900
     assert [each.shape for each in found[1]] == [each.shape for each in wide]
     assert found[2][0].to_dense().equal(pygrad.eye(300))

@@ -15,16 +15,16 @@ from helpers import (
     array_of,
     assert_same,
     dependent,
+    differentiable_outputs,
     floating,
     leaves_nothing,
     run,
-    swept,
+    sweep_entries,
     with_grad,
-    with_history,
 )
 from samples import Entry
-from sampling import Array, Call, filled
-from special_points import POINTS, at_point
+from sampling import Array, Call, fill_sample
+from special_points import POINTS, sample_at_point
 from test_gradients import STEP, contracted, differentiable, inputs, outputs, weights
 
 import pygrad
@@ -76,7 +76,7 @@ def tensors(arrays: dict[int, Array], grad: bool = False) -> dict[int, Any]:
 
 def results(entry: Entry, sample: Call, made: list[Any]) -> list[Any]:
     """The floating outputs of a call."""
-    return floating(run(entry, *filled(sample, made)))
+    return floating(run(entry, *fill_sample(sample, made)))
 
 
 def value(entry: Entry, sample: Call, arrays: list[Array]) -> float:
@@ -99,14 +99,14 @@ def moved(arrays: list[Array], way: dict[int, Array], step: float) -> list[Array
     return [np.asarray(a + step * way[k]) if k in way else a for k, a in enumerate(arrays)]
 
 
-@swept(has_tangents)
+@sweep_entries(has_tangents)
 @leaves_nothing
 def test_tangent(entry: Entry, sample: Call) -> None:
     """J t is the slope along t, and agrees with <J^T v, t>."""
     arrays = inputs(sample)
     way = directions(sample, arrays, 5)
     made = with_grad(sample, arrays)
-    recorded = with_history(entry, results(entry, sample, made), made)
+    recorded = differentiable_outputs(entry, results(entry, sample, made), made)
     if not recorded:
         pytest.skip("nothing is differentiable")
     back = pygrad.autograd.grad(
@@ -132,12 +132,12 @@ def test_tangent(entry: Entry, sample: Call) -> None:
 def gradient_along(entry: Entry, sample: Call, arrays: list[Array], way: dict[int, Array]) -> float:
     """<J^T v, way> at some arrays."""
     made = with_grad(sample, arrays)
-    found = with_history(entry, results(entry, sample, made), made)
+    found = differentiable_outputs(entry, results(entry, sample, made), made)
     got = pygrad.autograd.grad(contracted(found, 1), [made[k] for k in way], materialize_grads=True)
     return sum(float((g.numpy() * way[k]).sum()) for k, g in zip(way, got, strict=True))
 
 
-@swept(has_tangents)
+@sweep_entries(has_tangents)
 @leaves_nothing
 def test_forward_over_reverse(entry: Entry, sample: Call) -> None:
     """The tangent of a gradient is the slope of the gradient."""
@@ -148,7 +148,7 @@ def test_forward_over_reverse(entry: Entry, sample: Call) -> None:
     mine = 0.0
     with fw.dual_level():
         made = duals(with_grad(sample, arrays), tensors(way))
-        found = with_history(entry, results(entry, sample, made), made)
+        found = differentiable_outputs(entry, results(entry, sample, made), made)
         got = pygrad.autograd.grad(
             contracted(found, 1), [made[k] for k in way], materialize_grads=True
         )
@@ -162,7 +162,7 @@ def test_forward_over_reverse(entry: Entry, sample: Call) -> None:
     np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)
 
 
-@swept(has_tangents)
+@sweep_entries(has_tangents)
 @leaves_nothing
 def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
     """The gradients of a tangent: by the inputs the slope of J^T, by the input's tangent J^T."""
@@ -172,7 +172,7 @@ def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
         pytest.skip("nothing is differentiable")
     with fw.dual_level():
         made, along = with_grad(sample, arrays), tensors(way, grad=True)
-        found = with_history(entry, results(entry, sample, duals(made, along)), made)
+        found = differentiable_outputs(entry, results(entry, sample, duals(made, along)), made)
         total = contracted_tangent(found, 1)
     wanted = [made[k] for k in way] + list(along.values())
     if total.requires_grad:
@@ -215,7 +215,7 @@ def batchable(entry: Entry, sample: Call) -> tuple[list[Array], dict[int, Array]
     return arrays, way, other
 
 
-@swept(lambda entry: has_tangents(entry) and entry.name not in BATCHES)
+@sweep_entries(lambda entry: has_tangents(entry) and entry.name not in BATCHES)
 @leaves_nothing
 def test_batch_of_tangents_at_one_point(entry: Entry, sample: Call) -> None:
     """Each slice is the tangent for that slice alone; the value is no batch."""
@@ -233,7 +233,7 @@ def test_batch_of_tangents_at_one_point(entry: Entry, sample: Call) -> None:
         np.testing.assert_allclose(array_of(batch), array_of(expected), rtol=1e-10, atol=1e-12)
 
 
-@swept(lambda entry: has_tangents(entry) and "inplace" in entry.words)
+@sweep_entries(lambda entry: has_tangents(entry) and "inplace" in entry.words)
 @leaves_nothing
 def test_batch_of_tangents_of_what_is_written_in_place(entry: Entry, sample: Call) -> None:
     """A view gets the tangents of the op's result, and its base those in its place."""
@@ -248,7 +248,7 @@ def test_batch_of_tangents_of_what_is_written_in_place(entry: Entry, sample: Cal
         with fw.dual_level():
             given = duals(made, along)
             given[0] = base[0].copy_(given[0])
-            args, kwargs = filled(sample, given)
+            args, kwargs = fill_sample(sample, given)
             if args[0] is not given[0]:
                 pytest.skip("the op writes to another tensor")
             pygrad.manual_seed(0)
@@ -262,7 +262,7 @@ def test_batch_of_tangents_of_what_is_written_in_place(entry: Entry, sample: Cal
         np.testing.assert_allclose(array_of(batch), array_of(expected), rtol=1e-10, atol=1e-12)
 
 
-@swept(has_tangents)
+@sweep_entries(has_tangents)
 @leaves_nothing
 def test_a_linearized_function_is_kept(entry: Entry, sample: Call) -> None:
     """Its map gives the tangents at the point as it was, whatever is written there later."""
@@ -355,12 +355,12 @@ OTHERWISE_AT_ZERO = {
 
 
 @pytest.mark.parametrize("point", SPECIAL)
-@swept(has_tangents)
+@sweep_entries(has_tangents)
 def test_tangent_at_special_points(entry: Entry, sample: Call, point: str) -> None:
     """The tangent agrees with the gradient where that is a number; with the slope where indices
     repeat, since a gradient goes to each of several writes.
     """
-    found = at_point(sample, point)
+    found = sample_at_point(sample, point)
     if (
         found is None
         or entry.name in PADDED

@@ -13,15 +13,15 @@ from helpers import (
     STRIDES_ARE_ITS_ARGUMENT,
     UNINITIALISED,
     assert_same,
+    differentiable_outputs,
     floating,
     leaves_nothing,
     run,
-    swept,
+    sweep_entries,
     with_grad,
-    with_history,
 )
 from samples import Entry
-from sampling import Array, Call, X, filled, numbers
+from sampling import Array, Call, X, fill_sample, numbers
 
 import pygrad
 
@@ -98,8 +98,8 @@ def contracted(tensors: list[Any], seed: int) -> Any:
 def outputs(entry: Entry, sample: Call, arrays: list[Array]) -> tuple[list[Any], list[Any]]:
     """The differentiable outputs, and the inputs that require grad."""
     made = with_grad(sample, arrays)
-    result = run(entry, *filled(sample, made))
-    return with_history(entry, result, made), [t for t in made if t.requires_grad]
+    result = run(entry, *fill_sample(sample, made))
+    return differentiable_outputs(entry, result, made), [t for t in made if t.requires_grad]
 
 
 def gradients(entry: Entry, sample: Call, arrays: list[Array]) -> tuple[list[Any], list[Any]]:
@@ -137,14 +137,14 @@ def differentiable(entry: Entry) -> bool:
     return not {entry.id, entry.name} & {*UNINITIALISED, *NOT_BY_DIFFERENCES}
 
 
-@swept(lambda entry: entry.name not in UNINITIALISED)
+@sweep_entries(lambda entry: entry.name not in UNINITIALISED)
 @leaves_nothing
 def test_floating_results_of_floating_inputs_have_a_history(entry: Entry, sample: Call) -> None:
     """All but those of the ops in WITHOUT_HISTORY, which have none."""
     outputs(entry, sample, inputs(sample))
 
 
-@swept(differentiable)
+@sweep_entries(differentiable)
 @leaves_nothing
 def test_gradient(entry: Entry, sample: Call) -> None:
     arrays = inputs(sample)
@@ -159,7 +159,7 @@ def test_gradient(entry: Entry, sample: Call) -> None:
     assert_slopes(sample, value, arrays, got, 1e-6)
 
 
-@swept(differentiable)
+@sweep_entries(differentiable)
 @leaves_nothing
 def test_second_order_gradient(entry: Entry, sample: Call) -> None:
     arrays = inputs(sample)
@@ -183,7 +183,7 @@ def takes_expanded(entry: Entry) -> bool:
     return differentiable(entry) and not named
 
 
-@swept(takes_expanded)
+@sweep_entries(takes_expanded)
 def test_gradient_of_expanded_input_has_its_shape(entry: Entry, sample: Call) -> None:
     """A gradient that comes back through an expand is summed to the smaller shape."""
     arrays = inputs(sample)
@@ -193,12 +193,12 @@ def test_gradient_of_expanded_input_has_its_shape(entry: Entry, sample: Call) ->
     made = with_grad(sample, small)
     wide = [t.expand(a.shape) for t, a in zip(made, arrays, strict=True)]
     try:
-        result = run(entry, *filled(sample, wide))
+        result = run(entry, *fill_sample(sample, wide))
     except PROPER_ERRORS as error:
         with pytest.raises(type(error)):
-            run(entry, *filled(sample, [t.clone() for t in wide]))
+            run(entry, *fill_sample(sample, [t.clone() for t in wide]))
         return
-    found = with_history(entry, result, wide)
+    found = differentiable_outputs(entry, result, wide)
     if not found:
         pytest.skip("nothing is differentiable")
     contracted(found, 1).backward()
@@ -215,7 +215,7 @@ def writes(entry: Entry) -> bool:
     return not named and (entry.mutates or "inplace" in entry.words)
 
 
-@swept(writes)
+@sweep_entries(writes)
 @leaves_nothing
 def test_write_to_a_view_has_the_gradient_of_a_write_to_a_whole(entry: Entry, sample: Call) -> None:
     """Whether the op has a gradient, one of zero, or none; the rest of the base keeps its own."""
@@ -225,7 +225,7 @@ def test_write_to_a_view_has_the_gradient_of_a_write_to_a_whole(entry: Entry, sa
 
     def gradients(of_a_view: bool) -> Any:
         made = with_grad(sample, inputs(sample))
-        args, kwargs = filled(sample, made)
+        args, kwargs = fill_sample(sample, made)
         whole = args[0] * 1
         base = pygrad.stack([whole, whole])
         args[0] = base[1] if of_a_view else whole

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPER_ERRORS, leaves, leaves_nothing, no_breakdown, swept
+from helpers import PROPER_ERRORS, leaves, leaves_nothing, no_breakdown, sweep_entries
 from samples import Entry, samples
 from sampling import DTYPES, Array, build
 
@@ -95,7 +95,7 @@ def first_and_second_order(result: Any, args: Any) -> None:
         sum(g.sum() for g in again).backward()  # type: ignore[attr-defined]
 
 
-@swept(short)
+@sweep_entries(short)
 @leaves_nothing
 def test_hostile_arguments_are_no_breakdown(entry: Entry) -> None:
     for turn in range(TRIES):
@@ -231,7 +231,7 @@ def edge_argument(chance: random.Random, value: Any) -> Any:
     return value
 
 
-@swept(short)
+@sweep_entries(short)
 @leaves_nothing
 def test_numbers_at_the_edges_of_their_types_are_no_breakdown(entry: Entry) -> None:
     for turn, sample in enumerate(samples(entry) * 2):
@@ -333,7 +333,7 @@ def lie(chance: random.Random, t: Any) -> Any:
     return hostile_tensor(chance).detach()
 
 
-@swept(lambda entry: bool(samples(entry)))
+@sweep_entries(lambda entry: bool(samples(entry)))
 @leaves_nothing
 def test_what_unpack_hooks_give_is_no_breakdown(entry: Entry) -> None:
     for turn, sample in enumerate(sample for sample in samples(entry) for _ in range(4)):

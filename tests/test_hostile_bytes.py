@@ -15,7 +15,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPER_ERRORS, UNINITIALISED, leaves, leaves_nothing, no_breakdown, plain, swept
+from helpers import (
+    PROPER_ERRORS,
+    UNINITIALISED,
+    leaves,
+    leaves_nothing,
+    no_breakdown,
+    plain,
+    sweep_entries,
+)
 from samples import Entry, samples
 from sampling import DTYPES, Array, Call, build
 
@@ -63,7 +71,7 @@ def takes_bools(entry: Entry) -> bool:
     return bool(samples(entry)) and entry.name not in UNINITIALISED
 
 
-@swept(takes_bools)
+@sweep_entries(takes_bools)
 @leaves_nothing
 def test_every_byte_of_a_bool_but_0_is_true(entry: Entry, sample: Call) -> None:
     masks = any(what.dtype == "bool" for what in sample.tensors())

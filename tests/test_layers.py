@@ -459,19 +459,19 @@ def test_no_row_reaches_elements_but_by_the_door() -> None:
     rows = [path for path in (ENGINE / "ops").rglob("*.def") if path.name != "ops.def"]
     texts = [layers.bare(path.read_text()) for path in rows]
     called = published().union(*(re.findall(r"\b(\w+)\(", text) for text in texts))
-    assert not {n for n in called if n.startswith(("t_", "op_")) and not ways.known(n)}
-    functions = {name for name in called if ways.known(name) and ways.takes_tensors(name)}
+    assert not {n for n in called if n.startswith(("t_", "op_")) and not ways.is_known(n)}
+    functions = {name for name in called if ways.is_known(name) and ways.takes_tensors(name)}
     functions -= {name for name in published() if name.startswith("t_sparse_")}  # behind doors
     assert len(functions) > 500
-    assert {name: way for name in sorted(functions) if (way := ways.of(name))} == {}
+    assert {name: way for name in sorted(functions) if (way := ways.way_from(name))} == {}
 
 
 def test_ways_past_the_door_are_seen() -> None:
     ways = layers.WaysPastTheDoor(frozenset())
     for name in ("t_mul", "t_normal_", "t_interpolate"):
-        assert ways.of(name) == []
+        assert ways.way_from(name) == []
     for name in ("tensor_fill_data", "run_typed", "op_fused_sgd"):
-        assert ways.of(name)[0] == name
+        assert ways.way_from(name)[0] == name
     made = (
         "Tensor *t_f(Tensor *x) {\n  Tensor *y = tensor_empty(x);\n  g(tensor_data(y), h(x));\n}\n"
     )
@@ -512,7 +512,7 @@ def test_include_guard_is_the_name_of_its_header() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
 def test_module_begins_with_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(layers.parsed(path))
+    assert ast.get_docstring(layers.parse(path))
 
 
 def test_front_calls_only_what_the_public_header_exports() -> None:
@@ -524,7 +524,7 @@ def test_front_calls_only_what_the_public_header_exports() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
 def test_all_names_nothing_twice(path: Path) -> None:
-    for node in layers.parsed(path).body:
+    for node in layers.parse(path).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             if isinstance(node.value, ast.List):
                 names = [ast.literal_eval(item) for item in node.value.elts]

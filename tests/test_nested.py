@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from helpers import leaves_nothing
 from samples import Entry, entries, samples
-from sampling import Call, filled, numbers
+from sampling import Call, fill_sample, numbers
 
 import pygrad as torch
 from pygrad.autograd import gradcheck, gradgradcheck
@@ -261,7 +261,7 @@ def test_every_op_of_elements_is_done_to_each_entry(
 
     def result(tensors: list[Any]) -> list[Any]:
         torch.manual_seed(0)
-        args, kwargs = filled(sample, tensors)
+        args, kwargs = fill_sample(sample, tensors)
         found = entry.function(*args, **kwargs)
         return list(found) if isinstance(found, tuple) else [found]
 

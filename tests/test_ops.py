@@ -23,7 +23,7 @@ from helpers import (
     leaves_nothing,
     no_breakdown,
     run,
-    swept,
+    sweep_entries,
 )
 from samples import DOMAIN, EXEMPT, ROWS, Entry, entries, samples
 from sampling import DTYPES, Array, Call, X, build
@@ -33,7 +33,7 @@ import pygrad
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@swept()
+@sweep_entries()
 def test_op_has_samples_or_a_reason_for_none(entry: Entry) -> None:
     assert bool(samples(entry)) != (entry.id in EXEMPT)
 
@@ -48,7 +48,7 @@ def test_ops_have_distinct_names_within_a_namespace() -> None:
     assert sorted(ids) == sorted(set(ids))
 
 
-@swept()
+@sweep_entries()
 @leaves_nothing
 def test_op_leaves_inputs_and_engine_as_they_were(entry: Entry, sample: Call) -> None:
     args, kwargs = build(sample)
@@ -62,7 +62,7 @@ def test_op_leaves_inputs_and_engine_as_they_were(entry: Entry, sample: Call) ->
     assert [t._version for t in leaves([args, kwargs])] == versions
 
 
-@swept()
+@sweep_entries()
 def test_op_gives_the_same_twice(entry: Entry, sample: Call) -> None:
     if entry.name in UNINITIALISED:
         pytest.skip("uninitialised")
@@ -98,7 +98,7 @@ LOGARITHMS = {"slogdet", "logdet", "linalg.slogdet"}
 """Logarithms of determinants: equal rows give 0 or rounding's rest, by layout, as in PyTorch."""
 
 
-@swept(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED | RANDOM)
+@sweep_entries(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED | RANDOM)
 @pytest.mark.parametrize("layout", [transposed, strided, expanded])
 @leaves_nothing
 def test_op_does_not_depend_on_layout(entry: Entry, sample: Call, layout: Any) -> None:
@@ -126,7 +126,7 @@ def is_element_wise(entry: Entry) -> bool:
     return "direct" in entry.words and not entry.mutates and entry.name not in ORDERED_OTHERWISE
 
 
-@swept(is_element_wise)
+@sweep_entries(is_element_wise)
 def test_element_wise_op_keeps_the_order_of_dimensions(entry: Entry, sample: Call) -> None:
     """Of operands of one shape that lie in memory alike, dense and with dimensions turned round."""
     args, kwargs = build(sample, make=transposed)
@@ -165,7 +165,7 @@ def five_dims(what: X) -> X:
     return replace(what, shape=(*(1,) * (7 - len(what.shape)), *what.shape))
 
 
-@swept()
+@sweep_entries()
 @pytest.mark.parametrize("change", [emptied, scalar, single, doubled, five_dims])
 @leaves_nothing
 def test_op_takes_or_refuses_other_shapes(entry: Entry, sample: Call, change: Any) -> None:
@@ -173,7 +173,9 @@ def test_op_takes_or_refuses_other_shapes(entry: Entry, sample: Call, change: An
         arrays(run(entry, *build(sample.map(change))))
 
 
-@swept(lambda entry: "Tensor self" in entry.schemas[0] and entry.space in ("torch", "method"))
+@sweep_entries(
+    lambda entry: "Tensor self" in entry.schemas[0] and entry.space in ("torch", "method")
+)
 @leaves_nothing
 def test_op_refuses_inputs_that_do_not_fit_together(entry: Entry, sample: Call) -> None:
     """Every tensor with an odd shape of its own: an error or a result, never a trap."""
@@ -188,7 +190,7 @@ def test_op_refuses_inputs_that_do_not_fit_together(entry: Entry, sample: Call) 
 # ------------------------------------------------------------------ dtypes
 
 
-@swept()
+@sweep_entries()
 @pytest.mark.parametrize("dtype", DTYPES)
 @leaves_nothing
 def test_op_takes_or_refuses_dtype(entry: Entry, sample: Call, dtype: str) -> None:
@@ -204,7 +206,7 @@ def test_op_takes_or_refuses_dtype(entry: Entry, sample: Call, dtype: str) -> No
 # ------------------------------------------------------------------ in place, out=
 
 
-@swept(lambda entry: "inplace" in entry.words)
+@sweep_entries(lambda entry: "inplace" in entry.words)
 def test_inplace_equals_functional(entry: Entry, sample: Call) -> None:
     args, kwargs = build(sample)
     inplace = getattr(pygrad.Tensor, entry.name + "_", None)
@@ -224,7 +226,7 @@ def test_inplace_equals_functional(entry: Entry, sample: Call) -> None:
     assert target._version == version + 1
 
 
-@swept(lambda entry: "out" in entry.words)
+@sweep_entries(lambda entry: "out" in entry.words)
 @leaves_nothing
 def test_out_equals_functional(entry: Entry, sample: Call) -> None:
     args, kwargs = build(sample)

@@ -27,7 +27,7 @@ from helpers import (
     leaves_nothing,
 )
 from samples import Entry, entries, samples
-from sampling import Call, X, filled, numbers
+from sampling import Call, X, fill_sample, numbers
 from test_gradients import contracted
 from test_nested import SHAPES
 from test_nested import SWEPT as NESTED
@@ -269,9 +269,9 @@ def check_result(case: Case, layout: str) -> None:
     plain, made = [x.clone() for x in own], case.laid(layout, others)
     if case.entry.mutates:
         plain, made = [x.detach() for x in plain], [x.detach() for x in made]
-    args, kwargs = filled(case.sample, plain)
+    args, kwargs = fill_sample(case.sample, plain)
     expected = outcome(lambda: case.entry.function(*args, **kwargs))
-    args, kwargs = filled(case.sample, made)
+    args, kwargs = fill_sample(case.sample, made)
     got = outcome(lambda: case.entry.function(*args, **kwargs))
     if not assert_equal(got, expected):
         return
@@ -306,7 +306,7 @@ def check_in_place(case: Case, layout: str) -> None:
         made = case.leaves()
         given = [x.clone() for x in made] if chosen is None else case.laid(chosen, made)
         seen = given[0].detach()
-        args, kwargs = filled(case.sample, given)
+        args, kwargs = fill_sample(case.sample, given)
         result = outcome(lambda a=args, k=kwargs: write(*a, **k))
         if not isinstance(result, type):
             assert result is given[0]
@@ -332,7 +332,7 @@ OUT_NOT_OF_ALL = {"where", "nonzero", "bernoulli"}
 
 def check_out(case: Case, layout: str) -> None:
     plain = [x.detach() for x in case.leaves()]
-    args, kwargs = filled(case.sample, plain)
+    args, kwargs = fill_sample(case.sample, plain)
     expected = outcome(lambda: case.entry.function(*args, **kwargs))
     if isinstance(expected, type) or not leaves(expected):
         return
@@ -391,7 +391,7 @@ def check_sparse(case: Case, layout: str) -> None:
                 sparse[k](lay).requires_grad_() if k in sparse else lay(x)
                 for k, x in enumerate(plain)
             ]
-            args, kwargs = filled(case.sample, made)
+            args, kwargs = fill_sample(case.sample, made)
             result = outcome(lambda a=args, k=kwargs: case.entry.function(*a, **k))
             if isinstance(result, type):
                 outcomes.append(result)
@@ -443,7 +443,7 @@ def check_nested(case: Case, layout: str) -> None:
         outcomes = []
         for lay in (torch.clone, lambda x: laid(layout, x)):
             own = case.leaves()
-            args, kwargs = filled(case.sample, [divided(form, lay(x)) for x in own])
+            args, kwargs = fill_sample(case.sample, [divided(form, lay(x)) for x in own])
             result = outcome(lambda a=args, k=kwargs: case.entry.function(*a, **k))
             found = result if isinstance(result, type) else entries_of(result)
             outcomes.append((found, [] if isinstance(found, type) else gradients(found, own)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPER_ERRORS, leaves_nothing, swept
+from helpers import PROPER_ERRORS, leaves_nothing, sweep_entries
 from samples import Entry, entries, samples
 from sampling import Array, Call, call, index, permutation, x
 from test_gradients import (
@@ -83,7 +83,7 @@ def orders_of(entry: Entry, sample: Call, arrays: list[Array]) -> list[list[Any]
     return orders
 
 
-@swept(lambda entry: differentiable(entry) and entry.name not in UNDEFINED)
+@sweep_entries(lambda entry: differentiable(entry) and entry.name not in UNDEFINED)
 @leaves_nothing
 def test_no_derivative_is_nan_where_the_first_is_a_number(entry: Entry, sample: Call) -> None:
     if not EVERYWHERE and str(sample) != str(samples(entry)[0]):

@@ -21,11 +21,11 @@ from helpers import (
     leaves,
     leaves_nothing,
     run,
-    swept,
+    sweep_entries,
     with_grad,
 )
 from samples import Entry
-from sampling import Call, filled
+from sampling import Call, fill_sample
 from test_gradients import (
     NO_DERIVATIVE,
     NOT_BY_DIFFERENCES,
@@ -139,7 +139,7 @@ def program(
         for base in bases:
             base.exported = memory_of(base)
     xs = [base[0] for base in bases]
-    result = run(entry, *filled(sample, xs))
+    result = run(entry, *fill_sample(sample, xs))
     found = [t for t in floating(result) if t.requires_grad]
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
@@ -170,7 +170,7 @@ def assert_equal_orders(got: Any, expected: Any) -> None:
             np.testing.assert_array_equal(array_of(a), array_of(b))
 
 
-@swept(saves)
+@sweep_entries(saves)
 @leaves_nothing
 def test_gradients_are_those_without_the_write(entry: Entry, sample: Call) -> None:
     expected = program(entry, sample, None)
@@ -190,7 +190,7 @@ def retained(entry: Entry, sample: Call, write_: bool) -> list[Any]:
     """Two backwards through one retained graph, with a write between them."""
     roots = with_grad(sample, inputs(sample))
     xs = [t.clone() for t in roots]
-    found = [t for t in floating(run(entry, *filled(sample, xs))) if t.requires_grad]
+    found = [t for t in floating(run(entry, *fill_sample(sample, xs))) if t.requires_grad]
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
         return []
@@ -205,7 +205,7 @@ def retained(entry: Entry, sample: Call, write_: bool) -> list[Any]:
     return list(grad(loss, wanted, materialize_grads=True))
 
 
-@swept(saves)
+@sweep_entries(saves)
 @leaves_nothing
 def test_second_backward_through_a_retained_graph_ignores_writes(
     entry: Entry, sample: Call
@@ -220,11 +220,11 @@ def saved_fields(node: Any) -> list[str]:
     return [name for name in dir(node) if name.startswith("_saved_")]
 
 
-@swept(saves)
+@sweep_entries(saves)
 def test_saved_tensor_handed_out_may_be_written_to(entry: Entry, sample: Call) -> None:
     roots = with_grad(sample, inputs(sample))
     xs = [t.clone() for t in roots]
-    found = [t for t in floating(run(entry, *filled(sample, xs))) if t.requires_grad]
+    found = [t for t in floating(run(entry, *fill_sample(sample, xs))) if t.requires_grad]
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
         return
@@ -241,7 +241,7 @@ def test_saved_tensor_handed_out_may_be_written_to(entry: Entry, sample: Call) -
     assert_equal_orders([[*xs, *found]], [before])
 
 
-@swept(lambda entry: saves(entry) and entry.name not in NOT_BY_DIFFERENCES)
+@sweep_entries(lambda entry: saves(entry) and entry.name not in NOT_BY_DIFFERENCES)
 def test_check_mode_raises_if_and_only_if_a_saved_tensor_was_written_to(
     entry: Entry, sample: Call
 ) -> None:
@@ -251,7 +251,7 @@ def test_check_mode_raises_if_and_only_if_a_saved_tensor_was_written_to(
     roots = with_grad(sample, inputs(sample))
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         xs = [t.clone() for t in roots]
-        found = [t for t in floating(run(entry, *filled(sample, xs))) if t.requires_grad]
+        found = [t for t in floating(run(entry, *fill_sample(sample, xs))) if t.requires_grad]
         wanted = [t for t in roots if t.requires_grad]
         if not found or not wanted or entry.mutates:
             return

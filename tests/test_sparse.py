@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from helpers import leaves_nothing, no_breakdown
 from samples import Entry, entries, samples
-from sampling import Call, filled, numbers
+from sampling import Call, fill_sample, numbers
 
 import pygrad as torch
 from pygrad.autograd import gradcheck, gradgradcheck
@@ -64,7 +64,7 @@ def with_sparse(sample: Call) -> Iterator[Any]:
     ]
     for at, tensor in enumerate(plain):
         for made in sparse_forms(tensor):
-            yield filled(sample, [*plain[:at], made, *plain[at + 1 :]])
+            yield fill_sample(sample, [*plain[:at], made, *plain[at + 1 :]])
 
 
 @pytest.mark.parametrize("entry", SWEPT, ids=lambda entry: entry.id)

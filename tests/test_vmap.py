@@ -21,10 +21,10 @@ from helpers import (
     floating,
     leaves,
     leaves_nothing,
-    swept,
+    sweep_entries,
 )
 from samples import Entry, samples
-from sampling import Array, Call, filled, numbers
+from sampling import Array, Call, fill_sample, numbers
 
 import pygrad
 from pygrad import _ops, vmap
@@ -83,7 +83,7 @@ def caller(function: Callable[..., Any], sample: Call, mutates: bool) -> Callabl
     """A function of the sample's tensors alone."""
 
     def call(*tensors: Any) -> Any:
-        args, kwargs = filled(sample, list(tensors))
+        args, kwargs = fill_sample(sample, list(tensors))
         if mutates and isinstance(args[0], pygrad.Tensor):
             args[0] = args[0].clone()
         return function(*args, **kwargs)
@@ -141,7 +141,7 @@ def check(function: Callable[..., Any], sample: Call, mutates: bool, name: str, 
         compare(got, expected)
 
 
-@swept(mappable)
+@sweep_entries(mappable)
 @pytest.mark.parametrize("end", [False, True])
 @leaves_nothing
 def test_mapping_equals_the_slices(entry: Entry, sample: Call, end: bool) -> None:
@@ -150,7 +150,7 @@ def test_mapping_equals_the_slices(entry: Entry, sample: Call, end: bool) -> Non
     check(entry.function, sample, entry.mutates, entry.name, end)
 
 
-@swept(
+@sweep_entries(
     lambda entry: (
         mappable(entry) and "inplace" in entry.words and entry.space in ("torch", "method")
     )
@@ -179,7 +179,7 @@ def gradients(results: list[Any], inputs: list[Any]) -> list[Any] | None:
     return list(pygrad.autograd.grad(total, inputs, materialize_grads=True))
 
 
-@swept(lambda entry: mappable(entry) and not entry.mutates)
+@sweep_entries(lambda entry: mappable(entry) and not entry.mutates)
 @leaves_nothing
 def test_gradients_flow_through_the_map(entry: Entry, sample: Call) -> None:
     what = sample.tensors()
@@ -204,7 +204,7 @@ def test_gradients_flow_through_the_map(entry: Entry, sample: Call) -> None:
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-11)
 
 
-@swept(lambda entry: mappable(entry) and entry.name not in REFUSED)
+@sweep_entries(lambda entry: mappable(entry) and entry.name not in REFUSED)
 @leaves_nothing
 def test_two_levels_equal_the_slices(entry: Entry, sample: Call) -> None:
     data = slices(sample, 4)
@@ -240,7 +240,7 @@ def steps(call: Callable[..., Any], columns: list[list[Array]], on: tuple[bool, 
     return found
 
 
-@swept(
+@sweep_entries(
     lambda entry: (
         mappable(entry)
         and any(word.startswith("batch:") for word in entry.words - {"batch:itself"})

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Any
 
 import mpmath as mp
-from points import Draw, near, spread
+from points import Draw, draw_between, near
 
 Exact = Callable[..., Any]
 Call = Callable[..., Any]
@@ -190,7 +190,7 @@ Y1_ZEROS = (2.1971413260310170, 5.4296810407941351, 30.618, 58.9)
 AIRY_ZEROS = (-2.3381074104597670, -4.0879494441309706, -9.0226508533409804, -12.828776752865757)
 
 
-def _named(name: str) -> Call:
+def _call_by_name(name: str) -> Call:
     def call(torch: Any, *x: Any) -> Any:
         found = torch
         for part in name.split("."):
@@ -201,72 +201,93 @@ def _named(name: str) -> Call:
 
 
 def one(name: str, exact: Exact, *where: Draw, call: Call | None = None) -> Function:
-    return Function(name, call or _named(name), exact, tuple((draw,) for draw in where))
+    return Function(name, call or _call_by_name(name), exact, tuple((draw,) for draw in where))
 
 
 def two(name: str, exact: Exact, *where: tuple[Draw, Draw]) -> Function:
-    return Function(name, _named(name), exact, where)
+    return Function(name, _call_by_name(name), exact, where)
 
 
 NN = "nn.functional."
-POSITIVE = (spread(1e-37, 1e38), near(1.0), spread(0.3, 3))
-SMALL = spread(-2, 2)
+POSITIVE = (draw_between(1e-37, 1e38), near(1.0), draw_between(0.3, 3))
+SMALL = draw_between(-2, 2)
 FUNCTIONS: tuple[Function, ...] = (
-    one("exp", mp.exp, spread(-88, 88), SMALL),
-    one("exp2", lambda x: mp.mpf(2) ** x, spread(-126, 127), SMALL),
-    one("expm1", mp.expm1, spread(-40, 88), SMALL),
+    one("exp", mp.exp, draw_between(-88, 88), SMALL),
+    one("exp2", lambda x: mp.mpf(2) ** x, draw_between(-126, 127), SMALL),
+    one("expm1", mp.expm1, draw_between(-40, 88), SMALL),
     one("log", mp.log, *POSITIVE),
     one("log2", lambda x: mp.log(x) / mp.log(2), *POSITIVE),
     one("log10", lambda x: mp.log(x) / mp.log(10), *POSITIVE),
-    one("log1p", mp.log1p, spread(-0.9, 1e38), near(-1.0, side=1), SMALL),
+    one("log1p", mp.log1p, draw_between(-0.9, 1e38), near(-1.0, side=1), SMALL),
     one("sqrt", mp.sqrt, *POSITIVE),
     one("rsqrt", _reciprocal_root, *POSITIVE),
     one("reciprocal", lambda x: 1 / x, *POSITIVE),
-    one("sin", mp.sin, spread(-100, 100), spread(-1e9, 1e9), near(math.pi, 22 * math.pi)),
-    one("cos", mp.cos, spread(-100, 100), spread(-1e9, 1e9), near(math.pi / 2, 7 * math.pi / 2)),
-    one("tan", mp.tan, spread(-100, 100), spread(-1e9, 1e9), near(math.pi / 2, math.pi)),
-    one("asin", mp.asin, spread(-1, 1), near(1.0, side=-1), near(-1.0, side=1)),
-    one("acos", mp.acos, spread(-1, 1), near(1.0, side=-1), near(-1.0, side=1)),
-    one("atan", mp.atan, spread(-1e9, 1e9), SMALL),
-    one("sinh", mp.sinh, spread(-89, 89), SMALL),
-    one("cosh", mp.cosh, spread(-89, 89), SMALL),
-    one("tanh", mp.tanh, spread(-22, 22), SMALL),
-    one("asinh", mp.asinh, spread(-1e38, 1e38), SMALL),
-    one("acosh", mp.acosh, spread(1, 1e38), near(1.0, side=1), spread(1, 4)),
-    one("atanh", mp.atanh, spread(-0.99, 0.99), near(1.0, side=-1), near(-1.0, side=1)),
-    one("sinc", _sinc, spread(-30, 30), SMALL, near(1.0, 2.0, -5.0)),
-    one("sigmoid", _sigmoid, spread(-87, 40), SMALL),
+    one(
+        "sin", mp.sin, draw_between(-100, 100), draw_between(-1e9, 1e9), near(math.pi, 22 * math.pi)
+    ),
+    one(
+        "cos",
+        mp.cos,
+        draw_between(-100, 100),
+        draw_between(-1e9, 1e9),
+        near(math.pi / 2, 7 * math.pi / 2),
+    ),
+    one(
+        "tan", mp.tan, draw_between(-100, 100), draw_between(-1e9, 1e9), near(math.pi / 2, math.pi)
+    ),
+    one("asin", mp.asin, draw_between(-1, 1), near(1.0, side=-1), near(-1.0, side=1)),
+    one("acos", mp.acos, draw_between(-1, 1), near(1.0, side=-1), near(-1.0, side=1)),
+    one("atan", mp.atan, draw_between(-1e9, 1e9), SMALL),
+    one("sinh", mp.sinh, draw_between(-89, 89), SMALL),
+    one("cosh", mp.cosh, draw_between(-89, 89), SMALL),
+    one("tanh", mp.tanh, draw_between(-22, 22), SMALL),
+    one("asinh", mp.asinh, draw_between(-1e38, 1e38), SMALL),
+    one("acosh", mp.acosh, draw_between(1, 1e38), near(1.0, side=1), draw_between(1, 4)),
+    one("atanh", mp.atanh, draw_between(-0.99, 0.99), near(1.0, side=-1), near(-1.0, side=1)),
+    one("sinc", _sinc, draw_between(-30, 30), SMALL, near(1.0, 2.0, -5.0)),
+    one("sigmoid", _sigmoid, draw_between(-87, 40), SMALL),
     one(
         "logit",
         lambda x: mp.log(x / (1 - x)),
-        spread(1e-30, 1 - 1e-7),
+        draw_between(1e-30, 1 - 1e-7),
         near(0.5),
         near(1.0, side=-1),
     ),
-    one("erf", mp.erf, spread(-6, 6), SMALL),
-    one("erfc", mp.erfc, spread(-6, 9), SMALL),
+    one("erf", mp.erf, draw_between(-6, 6), SMALL),
+    one("erfc", mp.erfc, draw_between(-6, 9), SMALL),
     one(
         "special.erfcx",
         lambda x: mp.exp(x * x) * mp.erfc(x),
-        spread(-9, 1e8),
-        spread(-9, 30),
+        draw_between(-9, 1e8),
+        draw_between(-9, 30),
         SMALL,
     ),
-    one("erfinv", _erfinv, spread(-1, 1), near(1.0, side=-1), near(-1.0, side=1)),
-    one("special.ndtr", mp.ncdf, spread(-12, 8), SMALL),
-    one("special.log_ndtr", _log_ndtr, spread(-1e6, 8), spread(-12, 5)),
-    one("special.ndtri", _ndtri, spread(1e-37, 1), near(0.5), near(1.0, side=-1)),
-    one("special.entr", lambda x: -x * mp.log(x), spread(1e-30, 1e30), near(1.0)),
+    one("erfinv", _erfinv, draw_between(-1, 1), near(1.0, side=-1), near(-1.0, side=1)),
+    one("special.ndtr", mp.ncdf, draw_between(-12, 8), SMALL),
+    one("special.log_ndtr", _log_ndtr, draw_between(-1e6, 8), draw_between(-12, 5)),
+    one("special.ndtri", _ndtri, draw_between(1e-37, 1), near(0.5), near(1.0, side=-1)),
+    one("special.entr", lambda x: -x * mp.log(x), draw_between(1e-30, 1e30), near(1.0)),
     one(
-        "lgamma", _lgamma, spread(1e-30, 1e30), spread(-20, 40), spread(0.5, 3), near(*LGAMMA_ZEROS)
+        "lgamma",
+        _lgamma,
+        draw_between(1e-30, 1e30),
+        draw_between(-20, 40),
+        draw_between(0.5, 3),
+        near(*LGAMMA_ZEROS),
     ),
-    one("digamma", mp.digamma, spread(1e-30, 1e30), spread(-20, 40), near(*DIGAMMA_ZEROS)),
+    one(
+        "digamma",
+        mp.digamma,
+        draw_between(1e-30, 1e30),
+        draw_between(-20, 40),
+        near(*DIGAMMA_ZEROS),
+    ),
     *(
         one(
             f"polygamma({n})",
             _polygamma(n),
-            spread(1e-3, 1e6),
-            spread(-10, 30),
+            draw_between(1e-3, 1e6),
+            draw_between(-10, 30),
             call=lambda torch, x, n=n: torch.polygamma(n, x),
         )
         for n in (1, 2, 3)
@@ -274,111 +295,150 @@ FUNCTIONS: tuple[Function, ...] = (
     one(
         "multigammaln(3)",
         _multigammaln,
-        spread(1.01, 1e6),
-        spread(1.01, 5),
+        draw_between(1.01, 1e6),
+        draw_between(1.01, 5),
         call=lambda torch, x: torch.special.multigammaln(x, 3),
     ),
-    one("i0", lambda x: mp.besseli(0, x), spread(-87, 87), SMALL, spread(5, 12)),
+    one("i0", lambda x: mp.besseli(0, x), draw_between(-87, 87), SMALL, draw_between(5, 12)),
     one(
         "special.i0e",
         lambda x: mp.besseli(0, x) * mp.exp(-abs(x)),
-        spread(-1e4, 1e4),
-        spread(-40, 40),
+        draw_between(-1e4, 1e4),
+        draw_between(-40, 40),
     ),
-    one("special.i1", lambda x: mp.besseli(1, x), spread(-87, 87), SMALL, spread(5, 12)),
+    one(
+        "special.i1", lambda x: mp.besseli(1, x), draw_between(-87, 87), SMALL, draw_between(5, 12)
+    ),
     one(
         "special.i1e",
         lambda x: mp.besseli(1, x) * mp.exp(-abs(x)),
-        spread(-1e4, 1e4),
-        spread(-40, 40),
+        draw_between(-1e4, 1e4),
+        draw_between(-40, 40),
     ),
     one(
         "special.bessel_j0",
         lambda x: mp.besselj(0, x),
-        spread(-60, 60),
+        draw_between(-60, 60),
         near(*J0_ZEROS),
-        spread(20, 1e4),
+        draw_between(20, 1e4),
     ),
     one(
         "special.bessel_j1",
         lambda x: mp.besselj(1, x),
-        spread(-60, 60),
+        draw_between(-60, 60),
         near(*J1_ZEROS),
-        spread(20, 1e4),
+        draw_between(20, 1e4),
     ),
-    one("special.bessel_y0", _bessel_y(0), spread(1e-3, 60), near(*Y0_ZEROS), spread(20, 1e4)),
-    one("special.bessel_y1", _bessel_y(1), spread(1e-3, 60), near(*Y1_ZEROS), spread(20, 1e4)),
+    one(
+        "special.bessel_y0",
+        _bessel_y(0),
+        draw_between(1e-3, 60),
+        near(*Y0_ZEROS),
+        draw_between(20, 1e4),
+    ),
+    one(
+        "special.bessel_y1",
+        _bessel_y(1),
+        draw_between(1e-3, 60),
+        near(*Y1_ZEROS),
+        draw_between(20, 1e4),
+    ),
     one(
         "special.modified_bessel_i0",
         lambda x: mp.besseli(0, x),
-        spread(-87, 87),
+        draw_between(-87, 87),
         SMALL,
-        spread(5, 12),
+        draw_between(5, 12),
     ),
     one(
         "special.modified_bessel_i1",
         lambda x: mp.besseli(1, x),
-        spread(-87, 87),
+        draw_between(-87, 87),
         SMALL,
-        spread(5, 12),
+        draw_between(5, 12),
     ),
-    one("special.modified_bessel_k0", _k(0), spread(1e-30, 86), spread(0.1, 4), spread(2, 50)),
-    one("special.modified_bessel_k1", _k(1), spread(1e-30, 86), spread(0.1, 4), spread(2, 50)),
+    one(
+        "special.modified_bessel_k0",
+        _k(0),
+        draw_between(1e-30, 86),
+        draw_between(0.1, 4),
+        draw_between(2, 50),
+    ),
+    one(
+        "special.modified_bessel_k1",
+        _k(1),
+        draw_between(1e-30, 86),
+        draw_between(0.1, 4),
+        draw_between(2, 50),
+    ),
     one(
         "special.scaled_modified_bessel_k0",
         _scaled_k(0),
-        spread(1e-30, 1e4),
-        spread(0.1, 40),
+        draw_between(1e-30, 1e4),
+        draw_between(0.1, 40),
     ),
     one(
         "special.scaled_modified_bessel_k1",
         _scaled_k(1),
-        spread(1e-30, 1e4),
-        spread(0.1, 40),
+        draw_between(1e-30, 1e4),
+        draw_between(0.1, 40),
     ),
     one(
         "special.spherical_bessel_j0",
         lambda x: mp.sin(x) / x,
-        spread(-60, 60),
+        draw_between(-60, 60),
         SMALL,
         near(math.pi),
     ),
-    one("special.airy_ai", mp.airyai, spread(-20, 20), near(*AIRY_ZEROS), SMALL),
-    one(NN + "silu", lambda x: x * _sigmoid(x), spread(-80, 80), SMALL),
-    one(NN + "mish", lambda x: x * mp.tanh(_softplus(x)), spread(-80, 80), SMALL),
-    one(NN + "softplus", _softplus, spread(-87, 20), SMALL),
-    one(NN + "logsigmoid", lambda x: -_softplus(-x), spread(-80, 87), SMALL),
-    one(NN + "gelu", lambda x: x * mp.ncdf(x), spread(-13, 13), SMALL),
+    one("special.airy_ai", mp.airyai, draw_between(-20, 20), near(*AIRY_ZEROS), SMALL),
+    one(NN + "silu", lambda x: x * _sigmoid(x), draw_between(-80, 80), SMALL),
+    one(NN + "mish", lambda x: x * mp.tanh(_softplus(x)), draw_between(-80, 80), SMALL),
+    one(NN + "softplus", _softplus, draw_between(-87, 20), SMALL),
+    one(NN + "logsigmoid", lambda x: -_softplus(-x), draw_between(-80, 87), SMALL),
+    one(NN + "gelu", lambda x: x * mp.ncdf(x), draw_between(-13, 13), SMALL),
     one(
         "gelu by tanh",
         _gelu_tanh,
-        spread(-10, 13),
+        draw_between(-10, 13),
         SMALL,
         call=lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"),
     ),
-    one(NN + "elu", lambda x: x if x > 0 else mp.expm1(x), spread(-30, 9), SMALL),
-    one("deg2rad", lambda x: x * mp.pi / 180, spread(-1e9, 1e9)),
-    one("rad2deg", lambda x: x * 180 / mp.pi, spread(-1e9, 1e9)),
-    two("atan2", mp.atan2, (spread(-1e9, 1e9), spread(-1e9, 1e9)), (SMALL, SMALL)),
-    two("hypot", mp.hypot, (spread(-1e18, 1e18), spread(-1e18, 1e18)), (SMALL, SMALL)),
+    one(NN + "elu", lambda x: x if x > 0 else mp.expm1(x), draw_between(-30, 9), SMALL),
+    one("deg2rad", lambda x: x * mp.pi / 180, draw_between(-1e9, 1e9)),
+    one("rad2deg", lambda x: x * 180 / mp.pi, draw_between(-1e9, 1e9)),
+    two("atan2", mp.atan2, (draw_between(-1e9, 1e9), draw_between(-1e9, 1e9)), (SMALL, SMALL)),
+    two("hypot", mp.hypot, (draw_between(-1e18, 1e18), draw_between(-1e18, 1e18)), (SMALL, SMALL)),
     two(
         "pow",
         lambda a, b: a**b,
-        (spread(1e-9, 1e9), spread(-4, 4)),
-        (spread(0.5, 2), spread(-80, 80)),
+        (draw_between(1e-9, 1e9), draw_between(-4, 4)),
+        (draw_between(0.5, 2), draw_between(-80, 80)),
     ),
-    two("logaddexp", _logaddexp, (spread(-80, 80), spread(-80, 80)), (SMALL, SMALL)),
-    two("logaddexp2", _logaddexp2, (spread(-80, 80), spread(-80, 80)), (SMALL, SMALL)),
+    two("logaddexp", _logaddexp, (draw_between(-80, 80), draw_between(-80, 80)), (SMALL, SMALL)),
+    two("logaddexp2", _logaddexp2, (draw_between(-80, 80), draw_between(-80, 80)), (SMALL, SMALL)),
     two("xlogy", lambda a, b: a * mp.log(b), (SMALL, POSITIVE[0]), (SMALL, near(1.0))),
     two(
-        "special.xlog1py", lambda a, b: a * mp.log1p(b), (SMALL, spread(-0.9, 1e30)), (SMALL, SMALL)
+        "special.xlog1py",
+        lambda a, b: a * mp.log1p(b),
+        (SMALL, draw_between(-0.9, 1e30)),
+        (SMALL, SMALL),
     ),
     two(
         "special.zeta",
         mp.zeta,
-        (spread(1.01, 20), spread(0.1, 30)),
-        (near(1.0, side=1), spread(0.1, 3)),
+        (draw_between(1.01, 20), draw_between(0.1, 30)),
+        (near(1.0, side=1), draw_between(0.1, 3)),
     ),
-    two("igamma", _igamma, (spread(0.1, 90), spread(0.1, 90)), (spread(0.1, 5), spread(0.01, 9))),
-    two("igammac", _igammac, (spread(0.1, 90), spread(0.1, 90)), (spread(0.1, 5), spread(0.01, 9))),
+    two(
+        "igamma",
+        _igamma,
+        (draw_between(0.1, 90), draw_between(0.1, 90)),
+        (draw_between(0.1, 5), draw_between(0.01, 9)),
+    ),
+    two(
+        "igammac",
+        _igammac,
+        (draw_between(0.1, 90), draw_between(0.1, 90)),
+        (draw_between(0.1, 5), draw_between(0.01, 9)),
+    ),
 )

@@ -13,7 +13,7 @@ Draw = Callable[[np.random.Generator, int, np.finfo], Numbers]  # type: ignore[t
 """Draws n numbers for a type, which are rounded to it afterwards."""
 
 
-def spread(low: float, high: float) -> Draw:
+def draw_between(low: float, high: float) -> Draw:
     """Draws half of the numbers evenly and half by their exponents, down to 0 if it is between."""
 
     def draw(rng: np.random.Generator, n: int, kind: np.finfo) -> Numbers:  # type: ignore[type-arg]

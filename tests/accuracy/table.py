@@ -89,10 +89,10 @@ def measure(number: int, part: int, dtype: str) -> Row:
         keep = [i for i, true in enumerate(exact) if true is not None]
         x, exact = [v[keep] for v in x], [exact[i] for i in keep]
 
-        def of(library: ModuleType) -> npt.NDArray[np.float64]:
+        def library_errors(library: ModuleType) -> npt.NDArray[np.float64]:
             return errors(f.call(library, *(library.from_numpy(v) for v in x)).numpy(), exact)
 
-        ours, theirs = of(pygrad), of(torch)
+        ours, theirs = library_errors(pygrad), library_errors(torch)
     at = int(np.argmax(ours)) if keep else 0
     return Row(
         f.name,

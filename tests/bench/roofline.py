@@ -68,12 +68,12 @@ def peak_text() -> str:
 def stream_text() -> str:
     """c = a + b, sixteen floats a turn."""
 
-    def at(base: str, offset: int) -> str:
+    def load(base: str, offset: int) -> str:
         return f"(v128.load offset={offset} (i32.add (local.get {base}) (local.get $i)))"
 
     body = "\n".join(
         f"(v128.store offset={k} (i32.add (local.get $c) (local.get $i)) "
-        f"(f32x4.add {at('$a', k)} {at('$b', k)}))"
+        f"(f32x4.add {load('$a', k)} {load('$b', k)}))"
         for k in range(0, 64, 16)
     )
     return f"""(func (export "stream") (param $c i32) (param $a i32) (param $b i32) (param $n i32)

@@ -25,7 +25,7 @@ import roofline
 import small  # noqa: F401
 import training  # noqa: F401
 from roofline import Point
-from table import Row, line, markdown, shown, write_into
+from table import Row, format_seconds, line, markdown, write_into
 from work import GROUPS, Work, disagreement
 
 import pygrad
@@ -36,7 +36,7 @@ now = time.perf_counter
 PAGE = resource.getpagesize()
 
 
-def timed(step: Callable[[], Any], budget: float) -> float:
+def time_step(step: Callable[[], Any], budget: float) -> float:
     """The mean time of a step over about `budget` seconds."""
     start, n = now(), 0
     while True:
@@ -55,7 +55,7 @@ def race(works: list[Work], rounds: int, budget: float) -> list[float]:
     gc.disable()
     for _ in range(rounds):
         for k, work in enumerate(works):
-            best[k] = min(best[k], timed(work.step, budget) / work.per)
+            best[k] = min(best[k], time_step(work.step, budget) / work.per)
         gc.collect()
     gc.enable()
     return best
@@ -128,7 +128,7 @@ def crossings(rounds: int, budget: float) -> None:
         _boundary.result_slot[0] = recording
         _boundary.call2(*_boundary.call2_places)
 
-    def back(tensor: Any) -> Callable[[], Any]:
+    def make_backward(tensor: Any) -> Callable[[], Any]:
         return lambda: tensor.backward(gradient, retain_graph=True)
 
     steps: dict[str, Callable[[], Any]] = {
@@ -136,10 +136,10 @@ def crossings(rounds: int, budget: float) -> None:
         "add, not recorded": lambda: x + x,
         "add, recorded": lambda: w + x,
         "function by name": lambda: pygrad.add(x, x),
-        "backward": back(plain),
-        "backward, bare hooks": back(hooked),
-        "backward, hooks": back(hooked),
-        "backward, one function": back(Same.apply(w)),
+        "backward": make_backward(plain),
+        "backward, bare hooks": make_backward(hooked),
+        "backward, hooks": make_backward(hooked),
+        "backward, one function": make_backward(Same.apply(w)),
         "calling a function": lambda: Same.apply(w),
     }
     took, run_hook = dict.fromkeys(steps, float("inf")), _boundary.hosting.on_hook
@@ -153,11 +153,11 @@ def crossings(rounds: int, budget: float) -> None:
     while now() < end:
         for name, step in steps.items():
             _boundary.hosting.on_hook = bare if name == "backward, bare hooks" else run_hook
-            took[name] = min(took[name], timed(step, 2e-4))
+            took[name] = min(took[name], time_step(step, 2e-4))
     _boundary.hosting.on_hook = run_hook
     print("\none call")
     for name, seconds in took.items():
-        print(f"{name:24}{shown(seconds):>10}")
+        print(f"{name:24}{format_seconds(seconds):>10}")
     extras = {
         "bare host callback": ("bare hooks", HOOKS),
         "hook with its tensor": ("hooks", HOOKS),
@@ -165,7 +165,7 @@ def crossings(rounds: int, budget: float) -> None:
     }
     for name, (what, number) in extras.items():
         extra = (took[f"backward, {what}"] - took["backward"]) / number
-        print(f"{name:24}{shown(extra):>10}  {extra / took['raw call']:.1f} raw calls")
+        print(f"{name:24}{format_seconds(extra):>10}  {extra / took['raw call']:.1f} raw calls")
 
 
 class Same(pygrad.autograd.Function):
@@ -207,7 +207,7 @@ def chain(n_nodes: int) -> None:
     freed = now()
     assert x.grad.item() == 1.0
     parts = [
-        f"{name} {shown(seconds / n_nodes)}"
+        f"{name} {format_seconds(seconds / n_nodes)}"
         for name, seconds in (
             ("built", built - start),
             ("walked", walked - walk),

@@ -9,7 +9,7 @@ from typing import Any
 from work import REPEATS, Make, Work, floats, tiny_net, wave, workload
 
 
-def repeated(call: Callable[[Any, Any], Any], grad: bool = False) -> Make:
+def repeat_on_matrices(call: Callable[[Any, Any], Any], grad: bool = False) -> Make:
     """A hundred calls on two 4x4 matrices."""
 
     def make(torch: Any) -> Work:
@@ -25,10 +25,10 @@ def repeated(call: Callable[[Any, Any], Any], grad: bool = False) -> Make:
     return make
 
 
-workload("crossing", 1.2, "add_4x4_nograd")(repeated(lambda a, b: a + b))
-workload("crossing", 1.6, "add_4x4_grad")(repeated(lambda a, b: a + b, grad=True))
-workload("crossing", 1.1, "matmul_4x4_nograd")(repeated(lambda a, b: a @ b))
-workload("crossing", 0.8, "index_row")(repeated(lambda a, b: a[1]))
+workload("crossing", 1.2, "add_4x4_nograd")(repeat_on_matrices(lambda a, b: a + b))
+workload("crossing", 1.6, "add_4x4_grad")(repeat_on_matrices(lambda a, b: a + b, grad=True))
+workload("crossing", 1.1, "matmul_4x4_nograd")(repeat_on_matrices(lambda a, b: a @ b))
+workload("crossing", 0.8, "index_row")(repeat_on_matrices(lambda a, b: a[1]))
 
 
 @workload("small graphs", 10)

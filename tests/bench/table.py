@@ -26,7 +26,7 @@ class Row:
         return None if self.theirs is None else self.theirs / self.mine
 
 
-def shown(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """With the unit that fits."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= scale:
@@ -36,7 +36,7 @@ def shown(seconds: float) -> str:
 
 def amount(row: Row, quantity: float) -> str:
     """Seconds or bytes."""
-    return f"{quantity / 1e6:.0f} MB" if "memory" in row.name else shown(quantity)
+    return f"{quantity / 1e6:.0f} MB" if "memory" in row.name else format_seconds(quantity)
 
 
 def line(row: Row) -> str:

@@ -47,8 +47,8 @@ user_pref("network.connectivity-service.enabled", false);
 # ------------------------------------------------------------------ hosts
 
 
-def printed(command: list[str]) -> Found:
-    """What a program prints last: before it may come the progress of a training."""
+def run_program(command: list[str]) -> Found:
+    """Runs a program and parses the last line of its output; a training prints progress before."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:
         raise SystemExit(f"bits: {' '.join(command)} failed\n{done.stderr[-4000:]}")
@@ -70,8 +70,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.answers.put(json.loads(body))
 
 
-def browsed(command: Callable[[str], list[str]]) -> Found:
-    """What a browser sends back when it opens browser.html in a profile of its own."""
+def run_browser(command: Callable[[str], list[str]]) -> Found:
+    """Opens browser.html in a browser with a new profile; returns the results that it sends."""
     answers: queue.Queue[Found] = queue.Queue()
     kind = type("Handler", (Handler,), {"answers": answers})
     handler = functools.partial(kind, directory=str(ROOT))
@@ -102,11 +102,11 @@ def browsed(command: Callable[[str], list[str]]) -> Found:
 
 
 HOSTS: dict[str, tuple[str, Callable[[str], Found]]] = {
-    "wasmtime": (sys.executable, lambda path: printed([path, str(HERE / "runs.py")])),
-    "Node": ("node", lambda path: printed([path, str(HERE / "node.mjs")])),
+    "wasmtime": (sys.executable, lambda path: run_program([path, str(HERE / "runs.py")])),
+    "Node": ("node", lambda path: run_program([path, str(HERE / "node.mjs")])),
     "Chromium": (
         "chromium",
-        lambda path: browsed(
+        lambda path: run_browser(
             lambda profile: [
                 path,
                 "--headless",
@@ -119,7 +119,7 @@ HOSTS: dict[str, tuple[str, Callable[[str], Found]]] = {
     ),
     "Firefox": (
         "firefox-esr",
-        lambda path: browsed(
+        lambda path: run_browser(
             lambda profile: [path, "--headless", "--no-remote", "--profile", profile]
         ),
     ),

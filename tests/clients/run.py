@@ -84,14 +84,14 @@ def difference(wanted: str, got: str) -> str:
     """The first line in which two outputs differ; empty if none does."""
     left, right = wanted.strip().splitlines(), got.strip().splitlines()
     for a, b in zip(left, right, strict=False):
-        if not _same(a, b):
+        if not _same_output(a, b):
             return f"{a.strip()} | {b.strip()}"
     if len(left) != len(right):
         return f"{len(left)} lines | {len(right)} lines"
     return ""
 
 
-def _same(a: str, b: str) -> bool:
+def _same_output(a: str, b: str) -> bool:
     words = [_NUMBER.sub("#", each).split() for each in (a, b)]
     if words[0] != words[1]:
         return False

@@ -59,7 +59,7 @@ SUITES: Final = {
 }
 
 
-def unpacked(name: str, suite: Suite) -> Path:
+def fetch_sources(name: str, suite: Suite) -> Path:
     """The folder of a package's source archive, brought here if it is not."""
     place = PLACE / name
     place.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def unpacked(name: str, suite: Suite) -> Path:
 
 def outcomes(name: str, suite: Suite, *, under_pygrad: bool, timeout: float) -> dict[str, str]:
     """Of each test why it did not pass; nothing if it did."""
-    root = unpacked(name, suite)
+    root = fetch_sources(name, suite)
     report = PLACE / f"{name}-{'pygrad' if under_pygrad else 'torch'}.xml"
     report.unlink(missing_ok=True)
     way = ["-m", "pygrad", "-m", "pytest"] if under_pygrad else ["-m", "pytest", "-p", "control"]

@@ -3,7 +3,7 @@
 python tests/parity/conformance.py     write the file
 
 The calls are followed by what they come to: `rows` has the row of each call, in order. Of each row
-there are `values` (a shape and rounded numbers, see `abridged`, or the number of earlier ones),
+there are `values` (a shape and rounded numbers, see `abridge`, or the number of earlier ones),
 `outcomes` (the name of an error, or leaves: the number of a value in the case's dtype, [dtype,
 number of a value], {"value": what is no tensor}) and `cases`: for each mode the outcome of each
 dtype, the last one standing for all that follow. An outcome of null is one that nothing is compared
@@ -39,37 +39,39 @@ allows (web/rooms/conformance.worker.js).
 NO_DERIVATIVE = r"derivative for .+ is not implemented|modified by an inplace operation"
 
 
-def _apart(reason: str, modes: str, names: str, dtypes: tuple[str, ...] = ()) -> dict[str, str]:
+def _reasons(reason: str, modes: str, names: str, dtypes: tuple[str, ...] = ()) -> dict[str, str]:
     names_ = [f"{mode} {name}" for mode in modes.split(",") for name in names.split()]
     return {f"{each} {dtype}".strip(): reason for each in names_ for dtype in dtypes or ("",)}
 
 
 APART = {
-    **_apart("another error of the two that are due", "view", "nn.functional.batch_norm"),
-    **_apart("another error of the two that are due", "view", "native_batch_norm batch_norm"),
-    **_apart("PyTorch takes contiguous memory alone", "view", "native_group_norm"),
-    **_apart("another error of the two that are due", "in-place", "addmm baddbmm", ("bool",)),
-    **_apart("what is below zero is no byte", "forward,view", "affine_grid_generator", ("uint8",)),
-    **_apart("PyTorch refuses a layout, by mistake", "view", "take_along_dim isin Tensor.set_"),
-    **_apart("PyTorch takes what it else refuses", "view", "inner tensordot", ("bool",)),
-    **_apart(
+    **_reasons("another error of the two that are due", "view", "nn.functional.batch_norm"),
+    **_reasons("another error of the two that are due", "view", "native_batch_norm batch_norm"),
+    **_reasons("PyTorch takes contiguous memory alone", "view", "native_group_norm"),
+    **_reasons("another error of the two that are due", "in-place", "addmm baddbmm", ("bool",)),
+    **_reasons(
+        "what is below zero is no byte", "forward,view", "affine_grid_generator", ("uint8",)
+    ),
+    **_reasons("PyTorch refuses a layout, by mistake", "view", "take_along_dim isin Tensor.set_"),
+    **_reasons("PyTorch takes what it else refuses", "view", "inner tensordot", ("bool",)),
+    **_reasons(
         "the signs of eigenvectors and of singular vectors are anybody's choice",
         "forward,backward,second order,view",
         "linalg.eigh svd svd_lowrank pca_lowrank",
     ),
-    **_apart(
+    **_reasons(
         "another error of complex numbers than PyTorch's",
         "forward,backward,in-place,view",
         "deg2rad rad2deg relu nn.functional.relu maximum minimum fmax fmin isposinf isneginf",
         COMPLEX,
     ),
-    **_apart("PyTorch says no before it is read", "forward,view", "_neg_view", ("bool",)),
-    **_apart("PyTorch refuses complex numbers", "in-place", "abs", COMPLEX),
-    **_apart("PyTorch refuses complex numbers", "backward,view", "nn.functional.silu", COMPLEX),
-    **_apart(
+    **_reasons("PyTorch says no before it is read", "forward,view", "_neg_view", ("bool",)),
+    **_reasons("PyTorch refuses complex numbers", "in-place", "abs", COMPLEX),
+    **_reasons("PyTorch refuses complex numbers", "backward,view", "nn.functional.silu", COMPLEX),
+    **_reasons(
         "PyTorch has no derivative of 16 bits", "backward,view", "special.i1 special.i1e", HALVES
     ),
-    **_apart(
+    **_reasons(
         "PyTorch's second derivative drops scale_grad_by_freq",
         "second order",
         "nn.functional.embedding",
@@ -102,7 +104,7 @@ class _Expected:
         place = self.place(row, len(self.written["values"]))
         self.written["rows"].append(place)
         if place == len(self.written["values"]):
-            row["values"] = [self.once(value) for value in values]
+            row["values"] = [self.deduplicate(value) for value in values]
             for name, column in row.items():
                 self.written[name].append(column)
 
@@ -121,7 +123,7 @@ class _Expected:
     def place(self, thing: Any, next_: int) -> int:
         return self.places.setdefault(json.dumps(thing), next_)
 
-    def once(self, value: Any) -> Any:
+    def deduplicate(self, value: Any) -> Any:
         """The value, or its number if it has been written before."""
         place = self.place(value, self.count)
         if place < self.count:
@@ -138,7 +140,7 @@ class _Expected:
             place = len(self.known)
             self.known.append((shape, array))
             digits = SINGLE_DIGITS if kind == "float32" else DIGITS[mode]
-            numbers = None if array is None else [number(v, digits) for v in abridged(array)]
+            numbers = None if array is None else [number(v, digits) for v in abridge(array)]
             values.append([shape, numbers])
         return place if kind == dtype else [kind, place]
 
@@ -151,7 +153,7 @@ def run(description: sweep.Description, op: Any, call: Any, mode: str, dtype: st
         return None
 
 
-def abridged(array: Any) -> list[Any]:
+def abridge(array: Any) -> list[Any]:
     """The elements; of many only some, and a weighted sum of all."""
     if array.size <= MOST:
         return list(array.tolist())

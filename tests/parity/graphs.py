@@ -14,7 +14,7 @@ def check(t: Any) -> Any:
     return contextlib.nullcontext() if mode is None else mode("check")
 
 
-def said(call: Callable[[], Any]) -> Any:
+def result_or_message(call: Callable[[], Any]) -> Any:
     """What a call returns, or the type and words of its error."""
     try:
         return call()

@@ -158,8 +158,8 @@ def is_theirs(value: Any) -> bool:
     return origin(value).partition(".")[0] in ("torch", "pybind11_builtins")
 
 
-def described(module: types.ModuleType) -> dict[str, Any]:
-    """What of a module is described, by name."""
+def described_members(module: types.ModuleType) -> dict[str, Any]:
+    """The members of a module that are described, by name."""
     kind = type(module)  # which some have of their own
     of_kind = vars(kind) if kind.__name__ in OF_KINDS else {}
     return {
@@ -232,7 +232,7 @@ def write_names(entries: Iterable[str]) -> str:
 
 def describe(modules: dict[str, types.ModuleType]) -> Iterator[str]:
     """The lines of the description."""
-    shown = {name: described(module) for name, module in modules.items()}
+    shown = {name: described_members(module) for name, module in modules.items()}
     # Where each class and function is described: at home, or in the first of the shortest names.
     places: dict[int, tuple[str, str]] = {}
     ranked = sorted(
@@ -248,7 +248,7 @@ def describe(modules: dict[str, types.ModuleType]) -> Iterator[str]:
                 ):
                     places.setdefault(id(value), (module, name))
     for module, names in shown.items():
-        package = "__path__" in vars(modules[module]) or _above(module, modules)
+        package = "__path__" in vars(modules[module]) or _has_submodules(module, modules)
         hidden = [n for n in names if f"{module}.{n}" in modules]
         hidden = [n for n in hidden if not isinstance(names[n], types.ModuleType)]
         yield f"{module}/{' '.join(sorted(hidden))}" if package else module
@@ -272,7 +272,7 @@ def describe(modules: dict[str, types.ModuleType]) -> Iterator[str]:
             yield f" {kind}: {write_names(groups[kind])}"
 
 
-def _above(module: str, modules: dict[str, types.ModuleType]) -> bool:
+def _has_submodules(module: str, modules: dict[str, types.ModuleType]) -> bool:
     return any(name.rpartition(".")[0] == module for name in modules)
 
 

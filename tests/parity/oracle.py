@@ -72,7 +72,7 @@ def leaf(t: Any, *values: float) -> Any:
     return t.tensor(values, dtype=t.float64, requires_grad=True)
 
 
-def tried(call: Callable[[], Any]) -> Any:
+def result_or_error(call: Callable[[], Any]) -> Any:
     """The result, or the error in words."""
     try:
         return call()
@@ -80,16 +80,16 @@ def tried(call: Callable[[], Any]) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
-def warned(call: Callable[[], Any]) -> list[tuple[str, str]]:
-    """What a call warns of, up to where PyTorch says which of its source lines did."""
+def warnings_of(call: Callable[[], Any]) -> list[tuple[str, str]]:
+    """The warnings of a call, without the source line that PyTorch appends."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
     return [(w.category.__name__, str(w.message).split(" (Triggered")[0]) for w in caught]
 
 
-def in_words(message: str) -> str:
-    """A message without what may differ: addresses, and all after the first line."""
+def normalize_message(message: str) -> str:
+    """The first line of a message, with addresses masked."""
     return re.sub(r"0x[0-9a-f]+", "0x", message.split("\n")[0].strip())
 
 
@@ -130,7 +130,10 @@ def assert_equal(mine: Any, theirs: Any, rtol: float = 1e-6, atol: float = 1e-9)
 
 def assert_same_outcome(mine: Outcome, theirs: Outcome, **tolerance: float) -> None:
     """Equal values, or the same error in the same words."""
-    assert (mine.error, in_words(mine.message)) == (theirs.error, in_words(theirs.message))
+    assert (mine.error, normalize_message(mine.message)) == (
+        theirs.error,
+        normalize_message(theirs.message),
+    )
     assert len(mine.values) == len(theirs.values)
     for a, b in zip(mine.values, theirs.values, strict=True):
         assert_equal(a, b, **tolerance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 
 def data(t: Any, *shape: int) -> Any:
@@ -40,13 +40,13 @@ def test_messages() -> None:
         layer = make(4, 10, [3])
         wrong: list[list[Any]] = [[], [3, 3], [5, 3], [0, 3], [10], [12], [2.5], [-1, 2]]
         return [
-            *(tried(lambda c=c: make(4, 10, c)) for c in wrong),
-            tried(lambda: layer(t.ones(2, 4), t.tensor([0, 10]))),
-            tried(lambda: layer(t.ones(2, 4), t.tensor([-1, 2]))),
-            tried(lambda: layer(t.ones(2, 4), t.tensor([1, 2, 3]))),
-            tried(lambda: layer(t.ones(2, 4), t.tensor([[1], [2]]))),
-            tried(lambda: layer(t.ones(2), t.tensor([1, 2]))),
-            tried(lambda: layer(t.ones(2, 4), t.tensor(1))),
+            *(result_or_error(lambda c=c: make(4, 10, c)) for c in wrong),
+            result_or_error(lambda: layer(t.ones(2, 4), t.tensor([0, 10]))),
+            result_or_error(lambda: layer(t.ones(2, 4), t.tensor([-1, 2]))),
+            result_or_error(lambda: layer(t.ones(2, 4), t.tensor([1, 2, 3]))),
+            result_or_error(lambda: layer(t.ones(2, 4), t.tensor([[1], [2]]))),
+            result_or_error(lambda: layer(t.ones(2), t.tensor([1, 2]))),
+            result_or_error(lambda: layer(t.ones(2, 4), t.tensor(1))),
         ]
 
     both(script)

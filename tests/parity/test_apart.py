@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle import both, tried, warned
+from oracle import both, result_or_error, warnings_of
 
 import pygrad
 
@@ -29,12 +29,12 @@ def test_masked_indices_may_lie_anywhere_where_the_mask_is_false() -> None:
             take(x, mask[:, None], at[:1], 0.0),
             take(t.zeros(0), mask, at[:1], 7.0),
             add(t.zeros(0), mask, at[:1], t.ones(3)),
-            tried(lambda: take(x, mask, [None, at[0]], 7.0)),
-            tried(lambda: take(x, mask, [at[0].double(), at[1]], 7.0)),
-            tried(lambda: add(x, mask, [at[0].double(), at[1]], v)),
-            tried(lambda: take(x, mask, at * 2, 7.0)),
-            tried(lambda: take(x, mask, [], 7.0)),
-            tried(lambda: add(x, mask, at, v.float())),
+            result_or_error(lambda: take(x, mask, [None, at[0]], 7.0)),
+            result_or_error(lambda: take(x, mask, [at[0].double(), at[1]], 7.0)),
+            result_or_error(lambda: add(x, mask, [at[0].double(), at[1]], v)),
+            result_or_error(lambda: take(x, mask, at * 2, 7.0)),
+            result_or_error(lambda: take(x, mask, [], 7.0)),
+            result_or_error(lambda: add(x, mask, at, v.float())),
             y.grad_fn.name(),
             y.grad_fn._saved_self_sym_sizes,
             z.grad_fn.name(),
@@ -54,15 +54,15 @@ def test_chunk_cat() -> None:
             cat([t.ones(3, 2, 2), t.ones(3, 3, 2)], 1, 2),
             cat([x, t.ones(3)], 0, 1),
             cat([t.ones(3)], 0, 2, out=t.zeros(2, 2).double()),
-            tried(lambda: cat([x, tall], 1, 2)),
-            tried(lambda: cat([x, wide.double()], 1, 2)),
-            tried(lambda: cat([], 1, 2)),
-            tried(lambda: cat([x], 0, 0)),
-            tried(lambda: cat([x], 2, 1)),
-            tried(lambda: cat([x, t.ones(3)], -1, 1)),
-            tried(lambda: cat([x, t.ones(3)], 1, 1)),
-            tried(lambda: cat([t.ones(3, 0)], 0, 1)),
-            tried(lambda: cat([x.requires_grad_()], 0, 2).sum().backward()),
+            result_or_error(lambda: cat([x, tall], 1, 2)),
+            result_or_error(lambda: cat([x, wide.double()], 1, 2)),
+            result_or_error(lambda: cat([], 1, 2)),
+            result_or_error(lambda: cat([x], 0, 0)),
+            result_or_error(lambda: cat([x], 2, 1)),
+            result_or_error(lambda: cat([x, t.ones(3)], -1, 1)),
+            result_or_error(lambda: cat([x, t.ones(3)], 1, 1)),
+            result_or_error(lambda: cat([t.ones(3, 0)], 0, 1)),
+            result_or_error(lambda: cat([x.requires_grad_()], 0, 2).sum().backward()),
         ]
 
     both(script)
@@ -78,7 +78,7 @@ def test_resizing_with_antialias_by_sizes_and_factors() -> None:
             found += [op(x, (5, 3), True), op(x, (2, 3), False, 0.6, 0.55)]
             found += [op(x, None, False, [0.6, 0.55])]
             found += [
-                tried(lambda op=op, a=a: op(*a))
+                result_or_error(lambda op=op, a=a: op(*a))
                 for a in [
                     (x[0], [2, 3], False),
                     (x, [2], False),
@@ -105,28 +105,28 @@ def test_fractional_pooling_of_volumes() -> None:
             *pool(x, 2, (2, 3, 2), return_indices=True, _random_samples=s),
             *pool(x[0], (1, 2, 3), output_ratio=0.5, return_indices=True, _random_samples=s),
             pool(x, 2, (2, 3, 4)),
-            tried(lambda: pool(x, 2, (3, 3, 4))),
+            result_or_error(lambda: pool(x, 2, (3, 3, 4))),
             y.grad_fn.name(),
             pool(x, 2, 0, _random_samples=s),
-            tried(lambda: pool(x, 2)),
-            tried(lambda: pool(x, 2, output_ratio=(0.5, 0.5))),
-            tried(lambda: pool(x, 2, (2, 2))),
-            tried(lambda: pool(x, (2, 2), 2)),
-            tried(lambda: pool(x[0, 0], 2, 2)),
-            tried(lambda: pool(x[0, 0], 2, 2, _random_samples=s)),
-            tried(lambda: pool(x, 2, 9)),
-            tried(lambda: pool(x, 2, (2, 9, 9))),
-            tried(lambda: pool(x, 2, (2, 9, 2))),
-            tried(lambda: pool(x, 2, 2, _random_samples=s.float())),
-            tried(lambda: pool(x, 2, 2, _random_samples=s[0])),
-            tried(lambda: pool(x, 2, 2, _random_samples=s[:, :1])),
-            tried(lambda: pool(x, 2, 2, _random_samples=s[:, :, :2])),
-            tried(lambda: pool(x, 2, 2, _random_samples=s[:0])),
-            tried(lambda: pool(x.long(), 2, 2, _random_samples=s.long())),
-            tried(lambda: pool(x[:, :, :0], 2, 2, _random_samples=s)),
-            tried(lambda: t.nn.FractionalMaxPool3d(2)),
-            tried(lambda: t.nn.FractionalMaxPool3d(2, 2, 0.5)),
-            tried(lambda: t.nn.FractionalMaxPool3d(2, output_ratio=1.5)),
+            result_or_error(lambda: pool(x, 2)),
+            result_or_error(lambda: pool(x, 2, output_ratio=(0.5, 0.5))),
+            result_or_error(lambda: pool(x, 2, (2, 2))),
+            result_or_error(lambda: pool(x, (2, 2), 2)),
+            result_or_error(lambda: pool(x[0, 0], 2, 2)),
+            result_or_error(lambda: pool(x[0, 0], 2, 2, _random_samples=s)),
+            result_or_error(lambda: pool(x, 2, 9)),
+            result_or_error(lambda: pool(x, 2, (2, 9, 9))),
+            result_or_error(lambda: pool(x, 2, (2, 9, 2))),
+            result_or_error(lambda: pool(x, 2, 2, _random_samples=s.float())),
+            result_or_error(lambda: pool(x, 2, 2, _random_samples=s[0])),
+            result_or_error(lambda: pool(x, 2, 2, _random_samples=s[:, :1])),
+            result_or_error(lambda: pool(x, 2, 2, _random_samples=s[:, :, :2])),
+            result_or_error(lambda: pool(x, 2, 2, _random_samples=s[:0])),
+            result_or_error(lambda: pool(x.long(), 2, 2, _random_samples=s.long())),
+            result_or_error(lambda: pool(x[:, :, :0], 2, 2, _random_samples=s)),
+            result_or_error(lambda: t.nn.FractionalMaxPool3d(2)),
+            result_or_error(lambda: t.nn.FractionalMaxPool3d(2, 2, 0.5)),
+            result_or_error(lambda: t.nn.FractionalMaxPool3d(2, output_ratio=1.5)),
         ]
 
     both(script)
@@ -145,16 +145,16 @@ def test_linear_cross_entropy() -> None:
             loss(x, many, each, weight=w[:, 0] + 2, label_smoothing=0.1),
             loss(x[0], w, y[0]),
             loss(x, w, (x @ w.T).softmax(1)),
-            tried(lambda: loss(x[None], w, y)),
-            tried(lambda: loss(x, w[0], y)),
-            tried(lambda: loss(x[:, :2], w, y)),
-            tried(lambda: loss(x, w, y, linear_bias=w)),
-            tried(lambda: loss(x, w, y, linear_bias=w[:1, 0])),
-            tried(lambda: loss(x[0], many, each)),
-            tried(lambda: loss(x, w, (x @ w.T).softmax(1), ignore_index=1)),
-            tried(lambda: loss(x, w, y, reduction="average")),
-            tried(lambda: loss(x, w, y + 7)),
-            tried(lambda: loss(x, w, y, label_smoothing=2.0)),
+            result_or_error(lambda: loss(x[None], w, y)),
+            result_or_error(lambda: loss(x, w[0], y)),
+            result_or_error(lambda: loss(x[:, :2], w, y)),
+            result_or_error(lambda: loss(x, w, y, linear_bias=w)),
+            result_or_error(lambda: loss(x, w, y, linear_bias=w[:1, 0])),
+            result_or_error(lambda: loss(x[0], many, each)),
+            result_or_error(lambda: loss(x, w, (x @ w.T).softmax(1), ignore_index=1)),
+            result_or_error(lambda: loss(x, w, y, reduction="average")),
+            result_or_error(lambda: loss(x, w, y + 7)),
+            result_or_error(lambda: loss(x, w, y, label_smoothing=2.0)),
         ]
 
     both(script)
@@ -165,9 +165,9 @@ def test_linear_cross_entropy_warns_of_options_that_do_nothing() -> None:
         loss = t.nn.functional.linear_cross_entropy
         x, w, y = t.ones(2, 3), t.ones(4, 3), t.tensor([1, 2])
         options = getattr(t.nn, "LinearCrossEntropyOptions", object)()
-        return warned(lambda: loss(x, w, y, label_smoothing=0.5, options=options)) + warned(
-            lambda: loss(x, w, y, options=options)
-        )
+        return warnings_of(
+            lambda: loss(x, w, y, label_smoothing=0.5, options=options)
+        ) + warnings_of(lambda: loss(x, w, y, options=options))
 
     both(script)
 
@@ -204,7 +204,7 @@ def test_segment_reduce_wrongly_called() -> None:
         x, lengths = t.ones(5, 2, requires_grad=True), t.tensor([2, 0, 3])
 
         def of(how: str = "sum", data: Any = x, **options: Any) -> Any:
-            return tried(lambda: t.segment_reduce(data, how, **options))
+            return result_or_error(lambda: t.segment_reduce(data, how, **options))
 
         return [
             of(),
@@ -260,7 +260,7 @@ def test_hash_tensor() -> None:
         volume = t.arange(24).reshape(2, 3, 4).transpose(0, 2)
 
         def bits(*args: Any, **options: Any) -> Any:
-            y = tried(lambda: of(*args, **options))
+            y = result_or_error(lambda: of(*args, **options))
             return y if isinstance(y, str) else [y.view(t.int64), str(y.dtype), y.requires_grad]
 
         return [
@@ -290,19 +290,21 @@ def test_types_that_have_no_kernel_are_refused() -> None:
         mask, number = t.tensor([True, False]), t.ones(2).to(t.complex64)
         return [
             *(
-                tried(lambda f=f, x=x: f(x))
+                result_or_error(lambda f=f, x=x: f(x))
                 for f in (t.special.bessel_j0, t.special.bessel_y1, t.special.airy_ai)
                 for x in (half, half.bfloat16(), half.to(t.complex64))
             ),
-            tried(lambda: t.geqrf(half)),
-            tried(lambda: t.ormqr(half, half[0], half)),
-            tried(lambda: t.linalg.ldl_factor(half)),
-            tried(lambda: t.linalg.ldl_solve(half, ones, half)),
-            tried(lambda: t._C._nn._upsample_bilinear2d_aa(half[None, None], [2, 2], False)),
-            tried(lambda: t.segment_reduce(number, "sum", lengths=lengths)),
+            result_or_error(lambda: t.geqrf(half)),
+            result_or_error(lambda: t.ormqr(half, half[0], half)),
+            result_or_error(lambda: t.linalg.ldl_factor(half)),
+            result_or_error(lambda: t.linalg.ldl_solve(half, ones, half)),
+            result_or_error(
+                lambda: t._C._nn._upsample_bilinear2d_aa(half[None, None], [2, 2], False)
+            ),
+            result_or_error(lambda: t.segment_reduce(number, "sum", lengths=lengths)),
             t.segment_reduce(half, "mean", lengths=lengths),
-            tried(lambda: t.masked.amax(number, mask=mask)),
-            tried(lambda: t.masked.norm(number, -float("inf"), mask=mask)),
+            result_or_error(lambda: t.masked.amax(number, mask=mask)),
+            result_or_error(lambda: t.masked.norm(number, -float("inf"), mask=mask)),
         ]
 
     both(script)
@@ -336,7 +338,7 @@ def test_grouped_mm_wrongly_called() -> None:
         right = {"input": t.ones(6, 8), "mat2": t.ones(2, 8, 8), "offs": ends}
 
         def of(**given: Any) -> Any:
-            return tried(lambda: t._grouped_mm(**(right | given)))
+            return result_or_error(lambda: t._grouped_mm(**(right | given)))
 
         return [
             of(offs=None),

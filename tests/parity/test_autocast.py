@@ -10,8 +10,19 @@ import warnings
 from typing import Any
 
 import pytest
-from helpers import swept
-from oracle import Scripts, both, function, is_tensor, leaf, leaves, outcome, torch, tried, warned
+from helpers import sweep_entries
+from oracle import (
+    Scripts,
+    both,
+    function,
+    is_tensor,
+    leaf,
+    leaves,
+    outcome,
+    result_or_error,
+    torch,
+    warnings_of,
+)
 from samples import Entry
 from sampling import Call, build
 
@@ -53,7 +64,7 @@ def ran(entry: Entry, sample: Call, t: Any, given: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("given", ["float32", "bfloat16"])
-@swept(lambda entry: function(entry, torch) is not None and entry.id not in APART)
+@sweep_entries(lambda entry: function(entry, torch) is not None and entry.id not in APART)
 def test_op_computes_in_the_dtype_that_pytorch_does(entry: Entry, sample: Call, given: str) -> None:
     mine, theirs = (outcome(lambda t=t: ran(entry, sample, t, given)) for t in (pygrad, torch))
     assert (mine.error, mine.values) == (theirs.error, theirs.values)
@@ -82,7 +93,7 @@ def scope_that_an_error_leaves(t: Any) -> Any:
         with t.autocast("cpu"):
             t.mm(t.ones(2, 3), t.ones(2, 3))
 
-    return tried(fail), t.is_autocast_enabled("cpu"), t.mm(t.ones(1, 1), t.ones(1, 1))
+    return result_or_error(fail), t.is_autocast_enabled("cpu"), t.mm(t.ones(1, 1), t.ones(1, 1))
 
 
 @script
@@ -107,10 +118,10 @@ def what_is_not_cast(t: Any) -> Any:
     x, wide = t.ones(2, 2), t.ones(2, 2, dtype=t.float64)
     with t.autocast("cpu"):
         return (
-            tried(lambda: wide @ wide),
-            tried(lambda: wide @ x),
-            tried(lambda: t.ones(2, 2).addmm_(x.bfloat16(), x)),
-            tried(lambda: t.mm(x, x, out=t.ones(2, 2))),
+            result_or_error(lambda: wide @ wide),
+            result_or_error(lambda: wide @ x),
+            result_or_error(lambda: t.ones(2, 2).addmm_(x.bfloat16(), x)),
+            result_or_error(lambda: t.mm(x, x, out=t.ones(2, 2))),
             t.ones(2, 2, dtype=t.int64) @ t.ones(2, 2, dtype=t.int64),
             t.ones(2, 2, dtype=t.complex64) @ t.ones(2, 2, dtype=t.complex64),
             x * 2 + 1,
@@ -122,7 +133,7 @@ def widest_of_several(t: Any) -> Any:
     a, b, c = t.ones(1), t.ones(1, dtype=t.bfloat16), t.ones(1, dtype=t.float64)
     with t.autocast("cpu"):
         lists = [[a, a], [a, b], [b, b], [b, c], [a, c], [a, a.half()]]
-        return [tried(lambda each=each: t.cat(each)) for each in lists]
+        return [result_or_error(lambda each=each: t.cat(each)) for each in lists]
 
 
 @script
@@ -226,7 +237,7 @@ def state_by_functions(t: Any) -> Any:
     t.set_autocast_enabled("cpu", False)
     counts = t.autocast_increment_nesting(), t.autocast_decrement_nesting()
     others = [
-        (t.amp.is_autocast_available(d), tried(lambda d=d: t.get_autocast_dtype(d)))
+        (t.amp.is_autocast_available(d), result_or_error(lambda d=d: t.get_autocast_dtype(d)))
         for d in ("cpu", "cuda", "xpu", "meta", "mtia", "none")
     ]
     return found, counts, others, t.is_autocast_enabled(), t.ones(1, 1) @ t.ones(1, 1)
@@ -300,9 +311,9 @@ def test_refusal_is_pytorchs(name: str) -> None:
     ],
 )
 def test_warning_is_pytorchs(scope: Any) -> None:
-    mine = warned(lambda: scope(pygrad))
+    mine = warnings_of(lambda: scope(pygrad))
     assert mine
-    assert mine == (warned(lambda: scope(torch)) or mine)  # some are given once a process
+    assert mine == (warnings_of(lambda: scope(torch)) or mine)  # some are given once a process
 
 
 def trained(t: Any, dtype: Any) -> list[float]:
@@ -375,6 +386,6 @@ def test_autocast_leaves_nothing_behind() -> None:
         layer(pygrad.ones(1, 2)).sum().backward()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tried(functools.partial(pygrad.mm, pygrad.ones(1, 2), layer.weight[:1]))
+            result_or_error(functools.partial(pygrad.mm, pygrad.ones(1, 2), layer.weight[:1]))
     del layer
     assert pygrad.pg_live_count() == before

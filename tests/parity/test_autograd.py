@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf, tried
+from oracle import Scripts, both, leaf, result_or_error
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -160,7 +160,7 @@ def inputs_of_backward_have_their_own_nodes_run(t: Any) -> Any:
     t.autograd.grad((y * z).sum(), [y, z], retain_graph=True)
     z.sum().backward(inputs=[z])
     seen.append(z.grad)
-    seen.append(tried(lambda: z.sum().backward(inputs=[z])))
+    seen.append(result_or_error(lambda: z.sum().backward(inputs=[z])))
     return seen
 
 
@@ -171,13 +171,13 @@ def writes_to_views_of_views_that_were_not_recorded(t: Any) -> Any:
         y = t.ones(2, 3, requires_grad=True) * 1
         with mode():
             v = y.view(-1)
-        said.append(tried(lambda v=v: v.mul_(2)))
-        said.append(tried(lambda v=v: v[0:2].mul_(2)))
+        said.append(result_or_error(lambda v=v: v.mul_(2)))
+        said.append(result_or_error(lambda v=v: v[0:2].mul_(2)))
         w = v[0:2]
-        said.append(tried(lambda y=y, w=w: (y.mul_(2), w.grad_fn)))
+        said.append(result_or_error(lambda y=y, w=w: (y.mul_(2), w.grad_fn)))
         with mode():
             u = y.unbind(0)[0][0:2]
-        said.append(tried(lambda u=u: u.mul_(2)))
+        said.append(result_or_error(lambda u=u: u.mul_(2)))
     return said
 
 

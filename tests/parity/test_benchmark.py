@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from oracle import both, tried
+from oracle import both, result_or_error
 
 
 def benchmark(t: Any) -> Any:
@@ -56,7 +56,7 @@ def test_tables() -> None:
             found.append(str(table))
         table = b.Compare(measurements(b)[:5])
         table.colorize(rowwise=True)
-        return [*found, str(table), tried(lambda: b.Compare([3]))]
+        return [*found, str(table), result_or_error(lambda: b.Compare([3]))]
 
     both(script)
 
@@ -102,8 +102,8 @@ def test_timer() -> None:
             [len(blocks.raw_times) > 0, sum(blocks.raw_times) >= 0.005, blocks.mean > 0],
             adaptive.median > 0,
             tensors.number_per_run,
-            tried(lambda: b.Timer(3)),
-            tried(timer.repeat),
+            result_or_error(lambda: b.Timer(3)),
+            result_or_error(timer.repeat),
         )
 
     both(script)

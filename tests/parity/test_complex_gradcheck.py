@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from oracle import Scripts
-from verdicts import compare, module, result_of, scaled
+from verdicts import compare, module, result_of, scale_gradient
 
 import pygrad
 
@@ -27,13 +27,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "a view": lambda t, z, w: (z.conj(), t.view_as_real(w)),
     "one input unused": lambda t, z, w: z * z,
     "a matrix": lambda t, z, w: z.view(2, 1) @ w.view(1, 2),
-    "wrong": lambda t, z, w: scaled(z * w, 3),
-    "wrong by a turn": lambda t, z, w: scaled(z * w, 1j),
+    "wrong": lambda t, z, w: scale_gradient(z * w, 3),
+    "wrong by a turn": lambda t, z, w: scale_gradient(z * w, 1j),
     "wrong in the imaginary part": lambda t, z, w: t.complex(
-        z.real * w.real, scaled(z.imag * w.imag, 2)
+        z.real * w.real, scale_gradient(z.imag * w.imag, 2)
     ),
-    "wrong in the real part": lambda t, z, w: t.complex(scaled(z.real * 2, 5), z.imag * w.imag),
-    "wrong second output": lambda t, z, w: (z.abs(), scaled(z * w, 2)),
+    "wrong in the real part": lambda t, z, w: t.complex(
+        scale_gradient(z.real * 2, 5), z.imag * w.imag
+    ),
+    "wrong second output": lambda t, z, w: (z.abs(), scale_gradient(z * w, 2)),
     "hides its gradient": lambda t, z, w: z.detach() * 2,
 }
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -161,7 +163,7 @@ def random_gradients_are_complex(t: Any) -> Any:
     found = [
         result_of(
             lambda spread=spread: t.autograd.gradgradcheck(
-                lambda z: scaled(z.exp(), z.detach()),
+                lambda z: scale_gradient(z.exp(), z.detach()),
                 leaf(t, 2 + 1j, 1 + 0j),
                 gen_non_contig_grad_outputs=spread,
             )
@@ -205,7 +207,7 @@ def conjugates_that_are_lazy(t: Any) -> Any:
     check = t.autograd.gradcheck
     return [
         result_of(lambda f=f, x=x, fast=fast: check(f, x, fast_mode=fast, check_forward_ad=True))
-        for f in (lambda z: z * z, lambda z: z.imag, lambda z: scaled(z * z, 2))
+        for f in (lambda z: z * z, lambda z: z.imag, lambda z: scale_gradient(z * z, 2))
         for x in (
             z.conj(),
             z.conj().detach().requires_grad_(),
@@ -246,7 +248,7 @@ def inputs_that_no_gradient_is_wanted_of(t: Any) -> Any:
     return [
         result_of(
             lambda points=points, k=k, fast=fast: t.autograd.gradcheck(
-                lambda a, b: scaled(a * b, k), points, check_forward_ad=True, fast_mode=fast
+                lambda a, b: scale_gradient(a * b, k), points, check_forward_ad=True, fast_mode=fast
             )
         )
         for points in ((w, leaf(t, 1j, 2j)), (w, leaf(t, 1, 2, dtype="float64")))

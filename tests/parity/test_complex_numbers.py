@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 
@@ -273,7 +273,9 @@ def test_lengths_and_angles_of_complex_numbers_go_into_out(dtype: str) -> None:
     def written(t: Any) -> list[Any]:
         z = t.tensor([1 + 2j, -3j])
         out = [t.empty(size, dtype=getattr(t, dtype)) for size in (2, 0)]
-        return [tried(lambda f=f, o=o: f(z, out=o)) for f in (t.abs, t.angle) for o in out]
+        return [
+            result_or_error(lambda f=f, o=o: f(z, out=o)) for f in (t.abs, t.angle) for o in out
+        ]
 
     both(written)
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
-from oracle import both, torch, tried, warned
+from oracle import both, result_or_error, torch, warnings_of
 
 import pygrad
 
@@ -86,7 +86,9 @@ def test_answer_is_pytorchs(asked: str) -> None:
 
 @pytest.mark.parametrize("asked", [a for a in ASKED if a.startswith("torch.device")])
 def test_whole_message_of_a_device(asked: str) -> None:
-    mine, theirs = (tried(lambda t=t: str(eval(asked, {"torch": t}))) for t in (pygrad, torch))
+    mine, theirs = (
+        result_or_error(lambda t=t: str(eval(asked, {"torch": t}))) for t in (pygrad, torch)
+    )
     assert mine == theirs
 
 
@@ -101,7 +103,7 @@ def test_profile_of_another_device_warns(options: dict[str, Any]) -> None:
                 t.ones(1)
             assert prof.use_device is None
 
-        return warned(profiled)
+        return warnings_of(profiled)
 
     assert run(pygrad) == run(torch)
 
@@ -113,7 +115,10 @@ def test_ranges_of_a_tool_are_entered_once() -> None:
             pass
         with emit(record_shapes=True), emit(enabled=False) as off:
             assert off is None
-        return (tried(first.__enter__), tried(t.autograd.profiler.emit_nvtx().__enter__))
+        return (
+            result_or_error(first.__enter__),
+            result_or_error(t.autograd.profiler.emit_nvtx().__enter__),
+        )
 
     both(script)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from oracle import Scripts, assert_same_outcome, leaf, outcome, tried
+from oracle import Scripts, assert_same_outcome, leaf, outcome, result_or_error
 
 import pygrad.torch
 
@@ -149,7 +149,7 @@ def double_backward(t: Any) -> Any:
 def in_place_on_a_leaf_still_raises(t: Any) -> Any:
     with scope(t):
         x = leaf(t, 1.0)
-        return tried(lambda: x.add_(1))
+        return result_or_error(lambda: x.add_(1))
 
 
 @script
@@ -175,7 +175,7 @@ def nesting(t: Any) -> Any:
             pass
 
     with scope(t):
-        return tried(inner)
+        return result_or_error(inner)
 
 
 @script
@@ -184,10 +184,10 @@ def backward_outside(t: Any) -> Any:
     with scope(t):
         out = (x * x).sum()
         y = x + 1
-    first = tried(lambda: out.backward())
+    first = result_or_error(lambda: out.backward())
     y.sum().backward()
     with scope(t):
-        second = tried(lambda: out.backward())
+        second = result_or_error(lambda: out.backward())
     return first, second, x.grad
 
 
@@ -201,7 +201,7 @@ def cleared_at_the_end(t: Any) -> Any:
         a.zero_()
         before = counts(ctx)
         ctx.clear()
-        cleared = counts(ctx), tried(lambda: out.backward())
+        cleared = counts(ctx), result_or_error(lambda: out.backward())
         kept = (x * x).sum()
         middle = counts(ctx)
     del other, kept

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, outcome, torch, tried
+from oracle import both, outcome, result_or_error, torch
 
 import pygrad
 
@@ -141,15 +141,18 @@ def test_distribution(name: str) -> None:
     def script(t: Any) -> Any:
         made = MADE[name](t)
         drawn = made.sample((3,))
-        values = [repr(made), drawn, made.sample(), tried(lambda: made.rsample((2,)))]
+        values = [repr(made), drawn, made.sample(), result_or_error(lambda: made.rsample((2,)))]
         values += [made.batch_shape, made.event_shape, repr(made.support), made.has_rsample]
-        values += [tried(lambda: made.log_prob(drawn)), tried(made.entropy)]
+        values += [result_or_error(lambda: made.log_prob(drawn)), result_or_error(made.entropy)]
         if not name.startswith(("cat", "one", "bern", "poi", "geo", "ind", "mul")):
-            values += [tried(lambda: made.cdf(drawn)), tried(lambda: made.icdf(drawn.sigmoid()))]
+            values += [
+                result_or_error(lambda: made.cdf(drawn)),
+                result_or_error(lambda: made.icdf(drawn.sigmoid())),
+            ]
         for what in ("mean", "variance", "stddev", "mode", "enumerate_support"):
             if what != "mode" or "mixture" not in name:
-                found = tried(lambda what=what: getattr(made, what))
-                values.append(tried(found) if callable(found) else found)
+                found = result_or_error(lambda what=what: getattr(made, what))
+                values.append(result_or_error(found) if callable(found) else found)
         more = made.expand((4, *made.batch_shape))
         values += [repr(more), more.log_prob(drawn[:1]), more.sample((2,))]
         return [v if not isinstance(v, str) else v.split("\n")[0] for v in values]
@@ -165,7 +168,7 @@ def test_divergence(name: str) -> None:
         other = {"uniform": lambda: t.distributions.Uniform(vector(t, -2, 1), vector(t, 1, 3))}
         q = other[name]() if name in other else p.expand((2, *p.batch_shape))
         between = t.distributions.kl_divergence
-        return tried(lambda: between(p, q)), tried(lambda: between(q, p))
+        return result_or_error(lambda: between(p, q)), result_or_error(lambda: between(q, p))
 
     both(script, rtol=1e-5, atol=1e-6)
 
@@ -297,7 +300,7 @@ def test_divergences_from(p: str) -> None:
                 def divergence(a: Any = a, b: Any = b, q: Any = q, other: Any = other) -> Any:
                     return t.distributions.kl_divergence(KINDS[p](t, a, b), KINDS[q](t, *other))
 
-                value = tried(divergence)
+                value = result_or_error(divergence)
                 found.append(f"{q} {value}" if isinstance(value, str) else value)
                 if not isinstance(value, str) and value.requires_grad:
                     value.sum().backward()
@@ -317,7 +320,9 @@ def test_divergence_of_vectors_in_batches() -> None:
         low = d.LowRankMultivariateNormal(vector(t, 1, 2), t.stack([matrix] * 3), vector(t, 1, 2))
         short = d.LowRankMultivariateNormal(vector(t, 1), vector(t, 2)[None], vector(t, 1))
         every = (full, many, low, short)
-        return [tried(lambda p=p, q=q: d.kl_divergence(p, q)) for p in every for q in every]
+        return [
+            result_or_error(lambda p=p, q=q: d.kl_divergence(p, q)) for p in every for q in every
+        ]
 
     both(script)
 
@@ -383,11 +388,13 @@ def test_gradients_of_kinds(name: str) -> None:
                 value = made.rsample((5,)) if made.has_rsample else made.sample((5,))
             elif what in ("log_prob", "cdf"):
                 drawn = made.sample((2,))
-                value = tried(lambda made=made, what=what, drawn=drawn: getattr(made, what)(drawn))
+                value = result_or_error(
+                    lambda made=made, what=what, drawn=drawn: getattr(made, what)(drawn)
+                )
             elif what == "entropy":
-                value = tried(made.entropy)
+                value = result_or_error(made.entropy)
             else:
-                value = tried(lambda made=made, what=what: getattr(made, what))
+                value = result_or_error(lambda made=made, what=what: getattr(made, what))
             found.append(value)
             # PyTorch forbids the gradient of what Wishart has written to since.
             if (
@@ -396,7 +403,7 @@ def test_gradients_of_kinds(name: str) -> None:
                 and what + name != "rsampleWishart"
             ):
                 weighted = (value * t.arange(1.0, value.numel() + 1).reshape(value.shape)).sum()
-                found += [tried(weighted.backward), a.grad, b.grad]
+                found += [result_or_error(weighted.backward), a.grad, b.grad]
         return [v.split("\n")[0] if isinstance(v, str) else v for v in found]
 
     assert not outcome(lambda: script(pygrad)).error
@@ -510,7 +517,15 @@ def test_transform(name: str) -> None:
             lambda: TRANSFORMS[name](t.distributions) == made,
             lambda: made.inv.inv is made,
         ]
-        return [y, back, back is x, x.grad, repr(made), repr(made.inv), *map(tried, tries)]
+        return [
+            y,
+            back,
+            back is x,
+            x.grad,
+            repr(made),
+            repr(made.inv),
+            *map(result_or_error, tries),
+        ]
 
     both(script, rtol=1e-6)
 
@@ -680,7 +695,7 @@ def test_constraints_of_matrices(name: str) -> None:
         values = [constraint.check(t.tensor(rows)) for rows in MATRICES]
         values.append(constraint.check(t.tensor(MATRICES[:2])))
         if name != "corr_cholesky":
-            values.append(tried(lambda: constraint.check(t.ones(2, 3)[:, :2])))
+            values.append(result_or_error(lambda: constraint.check(t.ones(2, 3)[:, :2])))
         return [*values, repr(constraint), constraint.event_dim, constraint.is_discrete]
 
     both(script)
@@ -735,7 +750,7 @@ def test_helpers_that_libraries_use() -> None:
         found += [normal._precision_to_scale_tril(t.tensor(MATRIX, dtype=t.float64))]
         for order in (0, 1):
             found.append(d.von_mises._log_modified_bessel_fn(vector(t, 0.1, 3.7, 3.8, 90), order))
-        found += [tried(lambda: d.von_mises._log_modified_bessel_fn(x, 2))]
+        found += [result_or_error(lambda: d.von_mises._log_modified_bessel_fn(x, 2))]
         found += [d.dirichlet._Dirichlet.apply(x), d.gamma._standard_gamma(x)]
         found += [d.dirichlet._Dirichlet_backward(x, diagonal, vector(t, 1, 3))]
         found += [d.wishart._mvdigamma(vector(t, 3, 4), 2), d.wishart._clamp_above_eps(x)]
@@ -819,7 +834,7 @@ def test_own_distribution_and_family() -> None:
         found = [repr(made), wide.log_prob(t.full((3, 2), 4.0)), wide.rate.shape, made.entropy()]
         found += [twice, made.twice is twice, d.constraints.is_dependent(Squared.support)]
         found += [
-            tried(lambda: made.log_prob(t.zeros(2))),
+            result_or_error(lambda: made.log_prob(t.zeros(2))),
             d.kl_divergence(made, Squared(rate * 2)),
         ]
         with warnings.catch_warnings(record=True) as caught:
@@ -847,7 +862,7 @@ def test_distribution_may_be_a_module_too() -> None:
             str(t.distributions.Gamma.__repr__(prior)),
             prior.mean,
             prior.log_prob(t.tensor(2.0)),
-            tried(lambda: Prior(1.0, -1.0)),
+            result_or_error(lambda: Prior(1.0, -1.0)),
         ]
 
     both(script)
@@ -870,7 +885,7 @@ def test_independent_expands_to_its_own_class() -> None:
         return [
             [type(wide).__name__, wide.batch_shape, wide.event_shape, wide.twice()],
             [same is filled, same.batch_shape, same.event_shape, same.base_dist.batch_shape],
-            tried(lambda: Other(base).expand([4, 2])),
+            result_or_error(lambda: Other(base).expand([4, 2])),
         ]
 
     both(script)

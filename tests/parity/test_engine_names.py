@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf, torch, tried
+from oracle import Scripts, both, leaf, result_or_error, torch
 
 import pygrad
 
@@ -99,7 +99,7 @@ def callbacks_go_with_a_backward_that_fails(t: Any) -> Any:
         raise ValueError("no")
 
     x.register_hook(fail)
-    return tried(y.backward), seen, tried((leaf(t, 1.0) * 2).backward), seen
+    return result_or_error(y.backward), seen, result_or_error((leaf(t, 1.0) * 2).backward), seen
 
 
 def nested(t: Any, depths: list[int]) -> Any:
@@ -170,14 +170,14 @@ def callbacks_of_many_backwards(t: Any) -> Any:
 
 @scripts.add
 def callbacks_are_refused_outside_of_backward(t: Any) -> Any:
-    return tried(lambda: queue(t, lambda: None))
+    return result_or_error(lambda: queue(t, lambda: None))
 
 
 @scripts.add
 def callback_that_cannot_be_called(t: Any) -> Any:
     y = leaf(t, 1.0) * 2
     y.register_hook(lambda g: queue(t, 5))
-    return tried(y.backward)
+    return result_or_error(y.backward)
 
 
 # ------------------------------------------------------------------ the backward that is running
@@ -245,9 +245,11 @@ def nodes_in_the_order_in_which_they_run(t: Any) -> Any:
 def order_is_refused_outside_and_with_threads(t: Any) -> Any:
     found: list[Any] = []
     y = leaf(t, 1.0).exp()
-    y.register_hook(lambda g: found.append(tried(t._C._current_graph_task_execution_order)))
+    y.register_hook(
+        lambda g: found.append(result_or_error(t._C._current_graph_task_execution_order))
+    )
     y.backward()
-    return found, tried(t._C._current_graph_task_execution_order)
+    return found, result_or_error(t._C._current_graph_task_execution_order)
 
 
 @scripts.add
@@ -263,8 +265,8 @@ def nodes_that_will_run(t: Any) -> Any:
     (d + 1).backward(retain_graph=True)
     (d + 1).backward(inputs=[b], retain_graph=True)
     t.autograd.grad(d + 1, c, retain_graph=True)
-    outside = tried(lambda: t._C._will_engine_execute_node(nodes[0]))
-    return found, outside, tried(lambda: t._C._will_engine_execute_node(1))
+    outside = result_or_error(lambda: t._C._will_engine_execute_node(nodes[0]))
+    return found, outside, result_or_error(lambda: t._C._will_engine_execute_node(1))
 
 
 @scripts.add
@@ -330,10 +332,10 @@ def classes_of_nodes_by_name(t: Any) -> Any:
         [isinstance(each, node) for each in (y.grad_fn, leaf_node, node, None, 1)],
         node in type(y.grad_fn).mro(),
         issubclass(node, node),
-        tried(lambda: issubclass(1, node)),  # type: ignore[arg-type]
-        tried(lambda: functions.nothing),
-        tried(functions.MulBackward0),
-        tried(node),
+        result_or_error(lambda: issubclass(1, node)),  # type: ignore[arg-type]
+        result_or_error(lambda: functions.nothing),
+        result_or_error(functions.MulBackward0),
+        result_or_error(node),
         hasattr(y.grad_fn, "_saved_self"),
         hasattr(t.zeros(2, requires_grad=True).exp().grad_fn, "_saved_self"),
     )
@@ -345,7 +347,11 @@ def subclass_of_node(t: Any) -> Any:
         pass
 
     y = leaf(t, 1.0) * 2
-    return isinstance(y.grad_fn, Mine), issubclass(Mine, t.autograd.graph.Node), tried(Mine)
+    return (
+        isinstance(y.grad_fn, Mine),
+        issubclass(Mine, t.autograd.graph.Node),
+        result_or_error(Mine),
+    )
 
 
 @scripts.add
@@ -358,17 +364,17 @@ def delayed_errors(t: Any) -> Any:
     return (
         y,
         (type(y.grad_fn).__name__, y.grad_fn.name(), y.is_leaf),
-        tried(y.sum().backward),
-        tried(y.sum().backward),
-        tried(z.sum().backward),
+        result_or_error(y.sum().backward),
+        result_or_error(y.sum().backward),
+        result_or_error(z.sum().backward),
         t.autograd.grad(both_of_them, y),
-        tried(lambda: t.autograd.grad((y + x).sum(), x)),
+        result_or_error(lambda: t.autograd.grad((y + x).sum(), x)),
         y.grad_fn.next_functions[0][1],
         none,
         w,
-        tried(lambda: make("a")),
-        tried(lambda: make("a", 1)()),
-        tried(lambda: make("a", 1)(1)),
+        result_or_error(lambda: make("a")),
+        result_or_error(lambda: make("a", 1)()),
+        result_or_error(lambda: make("a", 1)(1)),
         make("a", 1).name(),
         x.grad,
     )
@@ -380,7 +386,14 @@ def undefined_gradients(t: Any) -> Any:
     y = make()(x)
     (y * 2).sum().backward()
     name = type(y.grad_fn).__name__
-    return y, name, x.grad, tried(lambda: make(1)), tried(lambda: make()(x, x)), make().name()
+    return (
+        y,
+        name,
+        x.grad,
+        result_or_error(lambda: make(1)),
+        result_or_error(lambda: make()(x, x)),
+        make().name(),
+    )
 
 
 # ------------------------------------------------------------------ saved tensors, versions
@@ -393,7 +406,7 @@ def saved_tensors_are_not_made(t: Any) -> Any:
     return (
         isinstance(y.grad_fn._raw_saved_result, kind),
         kind is t._C._autograd.SavedTensor,
-        tried(kind),
+        result_or_error(kind),
     )
 
 
@@ -413,7 +426,7 @@ def hooks_that_are_disabled(t: Any) -> Any:
         now()
     now()
     inner._saved_tensors_hooks_disable("by hand")
-    found.append(tried(graph.save_on_cpu().__enter__))
+    found.append(result_or_error(graph.save_on_cpu().__enter__))
     inner._saved_tensors_hooks_enable()
     now()
     inner._push_saved_tensors_default_hooks(lambda x: x * 2, lambda x: x)
@@ -452,11 +465,11 @@ def versions_are_set(t: Any) -> Any:
     found += [x._version, y._version, x, y]
     with t.inference_mode():
         z = t.ones(1)
-    found.append(tried(lambda: put((x,), (-3,))))
-    found.append(tried(lambda: put((x, x), (3,))))
-    found.append(tried(lambda: put((z,), (3,))))
-    found.append(tried(lambda: keep(3)))
-    found.append(tried(lambda: keep(z)))
+    found.append(result_or_error(lambda: put((x,), (-3,))))
+    found.append(result_or_error(lambda: put((x, x), (3,))))
+    found.append(result_or_error(lambda: put((z,), (3,))))
+    found.append(result_or_error(lambda: keep(3)))
+    found.append(result_or_error(lambda: keep(z)))
     found.append(x._version)
     return found
 
@@ -485,7 +498,7 @@ def test_attribute_is_deleted(name: str) -> None:
     def script(t: Any) -> Any:
         x = leaf(t, 1.0, 2.0)
         x.sum().backward()
-        return tried(lambda: delattr(x, name)), x.grad
+        return result_or_error(lambda: delattr(x, name)), x.grad
 
     both(script)
 
@@ -495,9 +508,9 @@ def history_is_dropped(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
     y = x * 2
     view = (x * 2)[0:1]
-    wrong = tried(lambda: setattr(y, "_grad_fn", 3))
+    wrong = result_or_error(lambda: setattr(y, "_grad_fn", 3))
     y._grad_fn = None
-    seen = tried(lambda: setattr(view, "_grad_fn", None))
+    seen = result_or_error(lambda: setattr(view, "_grad_fn", None))
     return wrong, y, y.requires_grad, seen, y.name
 
 
@@ -685,7 +698,7 @@ def hooks_of_a_tensor_are_shown_and_replaced(t: Any) -> Any:
         y.register_hook(first)
         y.register_hook(second)
         seen.append(list(y._backward_hooks.values()) == [first, second])
-        seen.append(tried(lambda y=y: delattr(y, "_backward_hooks")))
+        seen.append(result_or_error(lambda y=y: delattr(y, "_backward_hooks")))
     x = leaf(t, 1.0, 2.0)
     x.register_hook(first)
     for hooks in (OrderedDict([(0, times(7))]), {}, {1: first, 2: second}, None):

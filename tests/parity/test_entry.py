@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf, tried, warned
+from oracle import Scripts, both, leaf, result_or_error, warnings_of
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -39,11 +39,11 @@ def test_flags_that_are_no_flags(flag: str) -> None:
 
         found = []
         for name in GRAD_FLAGS:
-            found.append(tried(lambda: t.autograd.grad(y(), x, **{name: value})))  # noqa: B023
+            found.append(result_or_error(lambda: t.autograd.grad(y(), x, **{name: value})))  # noqa: B023
         for name in ("retain_graph", "create_graph"):
-            found.append(tried(lambda: t.autograd.backward(y(), **{name: value})))  # noqa: B023
-            found.append(tried(lambda: y().backward(**{name: value})))  # noqa: B023
-        found.append(tried(lambda: y().backward(ones(t), retain_graph=value)))
+            found.append(result_or_error(lambda: t.autograd.backward(y(), **{name: value})))  # noqa: B023
+            found.append(result_or_error(lambda: y().backward(**{name: value})))  # noqa: B023
+        found.append(result_or_error(lambda: y().backward(ones(t), retain_graph=value)))
         return found, x.grad
 
     both(script)
@@ -80,32 +80,32 @@ def roots_and_gradients_of_the_wrong_kind(t: Any) -> Any:
     y = x * 2
     run = t.autograd.backward
     return [
-        tried(lambda: run([])),
-        tried(lambda: run(None)),
-        tried(lambda: run(3)),
-        tried(lambda: run([3])),
-        tried(lambda: run([y, None], [ones(t, 2), None])),
-        tried(lambda: run(y)),
-        tried(lambda: run(y, 3.0)),
-        tried(lambda: run(y, [3.0])),
-        tried(lambda: run(y, "no")),
-        tried(lambda: run(y, ones(t, 3))),
-        tried(lambda: run(y, ones(t, 2, 2))),
-        tried(lambda: run([y, y], [ones(t, 2)])),
-        tried(lambda: run([y], [ones(t, 2), ones(t, 2)], retain_graph=True)),
-        tried(lambda: run([y, y], [ones(t, 2, 1), ones(t, 2)])),
-        tried(lambda: run(t.ones(1))),
-        tried(lambda: run([y.sum(), t.ones(2)])),
-        tried(lambda: run(t.ones(2))),
-        tried(lambda: run(t.ones(2), t.ones(2))),
-        tried(lambda: run(t.arange(3))),
-        tried(lambda: y.backward("no")),
-        tried(lambda: y.backward([ones(t, 2)])),
-        tried(lambda: y.backward(1.0)),
-        tried(lambda: y.backward(ones(t, 1))),
-        tried(lambda: y.backward(gradient=None)),
-        tried(lambda: t.ones(()).backward()),
-        tried(lambda: y.backward(t.ones(2))),
+        result_or_error(lambda: run([])),
+        result_or_error(lambda: run(None)),
+        result_or_error(lambda: run(3)),
+        result_or_error(lambda: run([3])),
+        result_or_error(lambda: run([y, None], [ones(t, 2), None])),
+        result_or_error(lambda: run(y)),
+        result_or_error(lambda: run(y, 3.0)),
+        result_or_error(lambda: run(y, [3.0])),
+        result_or_error(lambda: run(y, "no")),
+        result_or_error(lambda: run(y, ones(t, 3))),
+        result_or_error(lambda: run(y, ones(t, 2, 2))),
+        result_or_error(lambda: run([y, y], [ones(t, 2)])),
+        result_or_error(lambda: run([y], [ones(t, 2), ones(t, 2)], retain_graph=True)),
+        result_or_error(lambda: run([y, y], [ones(t, 2, 1), ones(t, 2)])),
+        result_or_error(lambda: run(t.ones(1))),
+        result_or_error(lambda: run([y.sum(), t.ones(2)])),
+        result_or_error(lambda: run(t.ones(2))),
+        result_or_error(lambda: run(t.ones(2), t.ones(2))),
+        result_or_error(lambda: run(t.arange(3))),
+        result_or_error(lambda: y.backward("no")),
+        result_or_error(lambda: y.backward([ones(t, 2)])),
+        result_or_error(lambda: y.backward(1.0)),
+        result_or_error(lambda: y.backward(ones(t, 1))),
+        result_or_error(lambda: y.backward(gradient=None)),
+        result_or_error(lambda: t.ones(()).backward()),
+        result_or_error(lambda: y.backward(t.ones(2))),
         x.grad,
     ]
 
@@ -124,8 +124,10 @@ def gradients_of_other_dtypes(t: Any) -> Any:
 @script
 def old_name_of_grad_tensors(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
-    seen = warned(lambda: t.autograd.backward(x * 2, grad_variables=ones(t, 2)))
-    clash = tried(lambda: t.autograd.backward(x * 2, ones(t, 2), grad_variables=ones(t, 2)))
+    seen = warnings_of(lambda: t.autograd.backward(x * 2, grad_variables=ones(t, 2)))
+    clash = result_or_error(
+        lambda: t.autograd.backward(x * 2, ones(t, 2), grad_variables=ones(t, 2))
+    )
     return seen, clash, x.grad
 
 
@@ -147,7 +149,7 @@ def graph_kept_or_not(t: Any) -> Any:
     def tries(**options: Any) -> Any:
         y = (x**3).sum()
         t.autograd.backward(y, **options)
-        return tried(lambda: t.autograd.grad(y, x)[0])
+        return result_or_error(lambda: t.autograd.grad(y, x)[0])
 
     return [
         tries(),
@@ -174,11 +176,11 @@ def warning_of_create_graph(t: Any) -> Any:
     t.set_warn_always(True)
     try:
         return [
-            warned(lambda: (x * x).sum().backward(create_graph=True)),
-            warned(lambda: t.autograd.backward((x * x).sum(), create_graph=True)),
-            warned(lambda: t.autograd.backward((x * x).sum(), create_graph=True, inputs=x)),
-            warned(lambda: t.autograd.grad((x * x).sum(), x, create_graph=True)),
-            warned(lambda: (x * x).sum().backward()),
+            warnings_of(lambda: (x * x).sum().backward(create_graph=True)),
+            warnings_of(lambda: t.autograd.backward((x * x).sum(), create_graph=True)),
+            warnings_of(lambda: t.autograd.backward((x * x).sum(), create_graph=True, inputs=x)),
+            warnings_of(lambda: t.autograd.grad((x * x).sum(), x, create_graph=True)),
+            warnings_of(lambda: (x * x).sum().backward()),
             t.is_warn_always_enabled(),
         ]
     finally:
@@ -206,14 +208,14 @@ def inputs_of_the_wrong_kind(t: Any) -> Any:
     b.backward(inputs=y, retain_graph=True)
     return [
         y.grad,
-        tried(lambda: b.backward(inputs=[])),
-        tried(lambda: b.backward(inputs={})),
-        tried(lambda: b.backward(inputs=types.MappingProxyType({"x": x}))),
-        tried(lambda: b.backward(inputs=OrderedDict(x=x))),
-        tried(lambda: b.backward(inputs=t.ones(1))),
-        tried(lambda: b.backward(inputs=[3])),
-        tried(lambda: b.backward(inputs=[None])),
-        tried(lambda: b.backward(inputs=3)),
+        result_or_error(lambda: b.backward(inputs=[])),
+        result_or_error(lambda: b.backward(inputs={})),
+        result_or_error(lambda: b.backward(inputs=types.MappingProxyType({"x": x}))),
+        result_or_error(lambda: b.backward(inputs=OrderedDict(x=x))),
+        result_or_error(lambda: b.backward(inputs=t.ones(1))),
+        result_or_error(lambda: b.backward(inputs=[3])),
+        result_or_error(lambda: b.backward(inputs=[None])),
+        result_or_error(lambda: b.backward(inputs=3)),
         x.grad,
     ]
 
@@ -243,7 +245,7 @@ def in_place_change_of_an_input(t: Any) -> Any:
     a = x * 2
     b = a * 1
     a.mul_(5)
-    return tried(lambda: t.autograd.grad(b.sum(), a)), t.autograd.grad((a * 2).sum(), a)
+    return result_or_error(lambda: t.autograd.grad(b.sum(), a)), t.autograd.grad((a * 2).sum(), a)
 
 
 @script
@@ -304,29 +306,31 @@ def grad_of_the_wrong_kind(t: Any) -> Any:
     out = (x * x).sum()
     run = t.autograd.grad
     return [
-        tried(lambda: run(out, [])),
-        tried(lambda: run(out, {})),
-        tried(lambda: run(out, types.MappingProxyType({"x": x}))),
-        tried(lambda: run(out, t.ones(1))),
-        tried(lambda: run(out, [3])),
-        tried(lambda: run(out, [None])),
-        tried(lambda: run([], x)),
-        tried(lambda: run(3, x)),
-        tried(lambda: run([None], x)),
-        tried(lambda: run(t.ones(1), x)),
-        tried(lambda: run([out, t.ones(1)], x)),
-        tried(lambda: run(x * x, x)),
-        tried(lambda: run(x * x, x, ones(t, 3))),
-        tried(lambda: run(x * x, x, [ones(t, 2), "ignored"])),
-        tried(lambda: run([x * x, out], x, [ones(t, 2)])),
-        tried(lambda: run(x * x, x, 2.0)),
-        tried(lambda: run(out, y)),
-        tried(lambda: run(out, [x, y])),
-        tried(lambda: run(out, y, allow_unused=False)),
-        tried(lambda: run(out, [x, y], allow_unused=True, retain_graph=True)),
-        tried(lambda: run(out, [x, y], materialize_grads=True, retain_graph=True)),
-        tried(lambda: run(out, y, allow_unused=False, materialize_grads=True)),
-        tried(lambda: run(out, y, allow_unused=True, materialize_grads=True, retain_graph=True)),
+        result_or_error(lambda: run(out, [])),
+        result_or_error(lambda: run(out, {})),
+        result_or_error(lambda: run(out, types.MappingProxyType({"x": x}))),
+        result_or_error(lambda: run(out, t.ones(1))),
+        result_or_error(lambda: run(out, [3])),
+        result_or_error(lambda: run(out, [None])),
+        result_or_error(lambda: run([], x)),
+        result_or_error(lambda: run(3, x)),
+        result_or_error(lambda: run([None], x)),
+        result_or_error(lambda: run(t.ones(1), x)),
+        result_or_error(lambda: run([out, t.ones(1)], x)),
+        result_or_error(lambda: run(x * x, x)),
+        result_or_error(lambda: run(x * x, x, ones(t, 3))),
+        result_or_error(lambda: run(x * x, x, [ones(t, 2), "ignored"])),
+        result_or_error(lambda: run([x * x, out], x, [ones(t, 2)])),
+        result_or_error(lambda: run(x * x, x, 2.0)),
+        result_or_error(lambda: run(out, y)),
+        result_or_error(lambda: run(out, [x, y])),
+        result_or_error(lambda: run(out, y, allow_unused=False)),
+        result_or_error(lambda: run(out, [x, y], allow_unused=True, retain_graph=True)),
+        result_or_error(lambda: run(out, [x, y], materialize_grads=True, retain_graph=True)),
+        result_or_error(lambda: run(out, y, allow_unused=False, materialize_grads=True)),
+        result_or_error(
+            lambda: run(out, y, allow_unused=True, materialize_grads=True, retain_graph=True)
+        ),
     ]
 
 
@@ -343,7 +347,7 @@ def materialized_zeros(t: Any) -> Any:
 @script
 def only_inputs(t: Any) -> Any:
     x = leaf(t, 2.0)
-    return warned(lambda: t.autograd.grad((x * x).sum(), x, only_inputs=False)), x.grad
+    return warnings_of(lambda: t.autograd.grad((x * x).sum(), x, only_inputs=False)), x.grad
 
 
 @script
@@ -363,7 +367,7 @@ def higher_orders(t: Any) -> Any:
         (g,) = t.autograd.grad(y, x, create_graph=k < 4)
         found.append(g)
         y = g.sum()
-    return found, tried(lambda: t.autograd.grad(y, x))
+    return found, result_or_error(lambda: t.autograd.grad(y, x))
 
 
 @script
@@ -378,7 +382,7 @@ def grad_outputs_that_require_grad(t: Any) -> Any:
 def integer_outputs(t: Any) -> Any:
     x = leaf(t, 3.0, 1.0)
     _, order = x.sort()
-    return tried(lambda: t.autograd.grad(order.sum(), x)), order.requires_grad
+    return result_or_error(lambda: t.autograd.grad(order.sum(), x)), order.requires_grad
 
 
 @script
@@ -398,10 +402,10 @@ def batched(t: Any) -> Any:
         run([z], materialize_grads=True),
         again,
         t.autograd.grad(again.sum(), y),
-        tried(lambda: run([x, z])),
-        tried(lambda: run(x, ones(t, 3, 3))),
-        tried(lambda: run(x, ones(t, 2))),
-        tried(lambda: run(x, ones(t, 1, 2))),
+        result_or_error(lambda: run([x, z])),
+        result_or_error(lambda: run(x, ones(t, 3, 3))),
+        result_or_error(lambda: run(x, ones(t, 2))),
+        result_or_error(lambda: run(x, ones(t, 1, 2))),
     ]
 
 
@@ -417,7 +421,7 @@ def an_error_in_a_hook_leaves_all_as_it_was(t: Any) -> Any:
         raise KeyError("mine")
 
     handle = y.register_hook(bad)
-    first = tried(lambda: y.sum().backward(retain_graph=True)), x.grad
+    first = result_or_error(lambda: y.sum().backward(retain_graph=True)), x.grad
     handle.remove()
     y.sum().backward()
     return first, x.grad

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import torch, tried
+from oracle import result_or_error, torch
 from test_errors import CASES
 
 import pygrad
@@ -54,7 +54,8 @@ def test_saved_words_are_pytorchs(run: Callable[[Any], Any], error: Any, message
 def test_whole_message_of_overloads(call: str) -> None:
     """PyTorch says of each overload with as many parts as arguments why it did not match."""
     texts = [
-        tried(lambda t=t: eval(call, {"torch": t, "x": t.ones(2, 3)})) for t in (pygrad, torch)
+        result_or_error(lambda t=t: eval(call, {"torch": t, "x": t.ones(2, 3)}))
+        for t in (pygrad, torch)
     ]
     assert texts[0] == texts[1]
 
@@ -82,7 +83,9 @@ def test_whole_message_of_overloads(call: str) -> None:
 )
 def test_words_of_layers_for_other_inputs(call: str) -> None:
     texts = [
-        tried(lambda t=t: eval(call, {"torch": t, "nn": t.nn, "image": t.ones(4, 3, 16, 16)}))
+        result_or_error(
+            lambda t=t: eval(call, {"torch": t, "nn": t.nn, "image": t.ones(4, 3, 16, 16)})
+        )
         for t in (pygrad, torch)
     ]
     assert isinstance(texts[1], str)
@@ -124,7 +127,7 @@ def test_words_of_layers_for_other_inputs(call: str) -> None:
 def test_words_of_arrays_and_of_odd_items_of_lists(call: str) -> None:
     names = {"array": np.ones(2)}
     texts = [
-        tried(lambda t=t: eval(call, {"torch": t, "nn": t.nn, "x": t.ones(2), **names}))
+        result_or_error(lambda t=t: eval(call, {"torch": t, "nn": t.nn, "x": t.ones(2), **names}))
         for t in (pygrad, torch)
     ]
     assert isinstance(texts[1], str)
@@ -156,7 +159,7 @@ def test_words_of_arrays_and_of_odd_items_of_lists(call: str) -> None:
 )
 def test_tensor_of_odd_data(data: Any, dtype: str | None) -> None:
     texts = [
-        tried(lambda t=t: repr(t.tensor(data, dtype=dtype and getattr(t, dtype))))
+        result_or_error(lambda t=t: repr(t.tensor(data, dtype=dtype and getattr(t, dtype))))
         for t in (pygrad, torch)
     ]
     assert texts[0] == texts[1]
@@ -200,7 +203,9 @@ def test_words_of_layers_for_what_does_not_fit(call: str) -> None:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return tried(lambda: eval(call, {"nn": t.nn, "x": t.ones, "attention": attention}))
+            return result_or_error(
+                lambda: eval(call, {"nn": t.nn, "x": t.ones, "attention": attention})
+            )
 
     texts = [run(t) for t in (pygrad, torch)]
     assert isinstance(texts[1], str)
@@ -215,7 +220,7 @@ def test_running_statistics_are_vectors(which: int, shape: tuple[int, ...], trai
         statistics = [t.zeros(2), t.ones(2)]
         statistics[which] = t.ones(shape)
         normalised = t.nn.functional.batch_norm
-        return tried(lambda: normalised(t.ones(3, 2), *statistics, training=training))
+        return result_or_error(lambda: normalised(t.ones(3, 2), *statistics, training=training))
 
     texts = [str(run(t)).split("\n")[0] for t in (pygrad, torch)]
     assert texts[0] == texts[1]
@@ -233,7 +238,9 @@ def test_order_of_what_index_add_looks_at(shape: tuple[int, ...], name: str) -> 
                     x, y = t.zeros(shape), t.ones(source)
                     told.append(
                         str(
-                            tried(lambda x=x, y=y, d=dim, i=index: getattr(x, name)(d, i, y, *more))
+                            result_or_error(
+                                lambda x=x, y=y, d=dim, i=index: getattr(x, name)(d, i, y, *more)
+                            )
                         )
                     )
         return told

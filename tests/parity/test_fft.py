@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import both, layout, tried, warned
+from oracle import both, layout, result_or_error, warnings_of
 
 import pygrad
 
@@ -36,7 +36,7 @@ def summed(t: Any, y: Any) -> Any:
 
 def with_gradient(t: Any, call: Callable[[Any], Any], x: Any) -> list[Any]:
     """What the call gives, how it lies and where it is from, and the gradient; or the error."""
-    y = tried(lambda: call(x))
+    y = result_or_error(lambda: call(x))
     if isinstance(y, str):
         return [y]
     return [y, layout(y), y.grad_fn.name(), t.autograd.grad(summed(t, y), x)]
@@ -61,7 +61,10 @@ def inputs(t: Any, name: str, *shape: int) -> list[Any]:
 
 
 def each(t: Any, name: str, shape: tuple[int, ...], **options: Any) -> list[Any]:
-    return [tried(lambda x=x: getattr(t.fft, name)(x, **options)) for x in inputs(t, name, *shape)]
+    return [
+        result_or_error(lambda x=x: getattr(t.fft, name)(x, **options))
+        for x in inputs(t, name, *shape)
+    ]
 
 
 @pytest.mark.parametrize("name", ALONG)
@@ -246,11 +249,13 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
         t.fft.ihfftn(reals(t, 2, 3).detach(), out=t.empty(0, dtype=t.complex128)),
     ],
     "out_that_needs_a_gradient": lambda t: [
-        tried(lambda f=f: f(t.ones(3), out=t.empty(3, dtype=t.complex64, requires_grad=True)))
+        result_or_error(
+            lambda f=f: f(t.ones(3), out=t.empty(3, dtype=t.complex64, requires_grad=True))
+        )
         for f in (t.fft.fft, t.fft.rfft, t.fft.fftn)
     ],
     "out_of_what_needs_a_gradient": lambda t: [
-        tried(lambda f=f: f(complexes(t, 3), out=t.empty(0).double()))
+        result_or_error(lambda f=f: f(complexes(t, 3), out=t.empty(0).double()))
         for f in (t.fft.irfft, t.fft.hfft, t.fft.irfftn)
     ],
     "round_trip": lambda t: [
@@ -296,7 +301,10 @@ WRONG: dict[str, dict[str, Any]] = {
 def test_what_is_wrong_with_one_dimension(name: str, wrong: str) -> None:
     def script(t: Any) -> Any:
         f = getattr(t.fft, name)
-        return [tried(lambda x=x: f(x, **WRONG[wrong])) for x in (t.ones(3, 4), complexes(t, 3, 4))]
+        return [
+            result_or_error(lambda x=x: f(x, **WRONG[wrong]))
+            for x in (t.ones(3, 4), complexes(t, 3, 4))
+        ]
 
     both(script)
 
@@ -306,7 +314,7 @@ def test_what_is_wrong_with_an_input(name: str) -> None:
     def script(t: Any) -> Any:
         f = getattr(t.fft, name)
         return [
-            tried(lambda call=call: call())
+            result_or_error(lambda call=call: call())
             for call in (
                 lambda: f(t.tensor(1.0)),
                 lambda: f(t.tensor(1.0), dim=0),
@@ -347,7 +355,9 @@ WRONG_SHAPES: dict[str, dict[str, Any]] = {
 def test_what_is_wrong_with_several_dimensions(name: str, wrong: str) -> None:
     def script(t: Any) -> Any:
         f, options = getattr(t.fft, name), WRONG_SHAPES[wrong]
-        return [tried(lambda x=x: f(x, **options)) for x in (t.ones(3, 4), complexes(t, 3, 4))]
+        return [
+            result_or_error(lambda x=x: f(x, **options)) for x in (t.ones(3, 4), complexes(t, 3, 4))
+        ]
 
     both(script)
 
@@ -357,7 +367,7 @@ def test_what_is_wrong_with_an_input_of_several_dimensions(name: str) -> None:
     def script(t: Any) -> Any:
         f = getattr(t.fft, name)
         return [
-            tried(lambda call=call: call())
+            result_or_error(lambda call=call: call())
             for call in (
                 lambda: f(t.tensor(1.0)),
                 lambda: f(t.ones(0)),
@@ -378,7 +388,7 @@ FREQUENCIES: dict[str, Callable[[Any, Any], Any]] = {
     "lengths": lambda t, f: [f(n) for n in range(9)],
     "spacing": lambda t, f: [f(6, d) for d in (0.5, 3, -2.0, 0.0, 1e-50)],
     "float64": lambda t, f: f(7, 0.3, dtype=t.float64),
-    "negative_lengths": lambda t, f: [tried(lambda n=n: f(n)) for n in (-1, -2, -4)],
+    "negative_lengths": lambda t, f: [result_or_error(lambda n=n: f(n)) for n in (-1, -2, -4)],
     "integers": lambda t, f: f(4, dtype=t.int64),
     "leaf": lambda t, f: [(y := f(4, requires_grad=True)), y.requires_grad, y.is_leaf],
     "out": lambda t, f: (lambda out: [f(8, 2, out=out) is out, out])(t.empty(0).double()),
@@ -401,7 +411,9 @@ SHIFTS: dict[str, Callable[[Any, Any], Any]] = {
     "all": lambda t, f: [f(t.arange(n)) for n in (1, 2, 5)] + [f(t.arange(6).view(2, 3))],
     "dims": lambda t, f: [f(t.arange(12).view(3, 4), dim=d) for d in (0, -1, (1, 0), (0, 0))],
     "empty": lambda t, f: f(t.ones(2, 0, 3)),
-    "scalar": lambda t, f: [tried(lambda d=d: f(t.tensor(1.0), d)) for d in (None, 0, ())],
+    "scalar": lambda t, f: [
+        result_or_error(lambda d=d: f(t.tensor(1.0), d)) for d in (None, 0, ())
+    ],
     "no_dims": lambda t, f: f(t.ones(2), dim=()),
     "dim_too_far": lambda t, f: f(t.ones(2), dim=(0, 1)),
     "dim_of_no_integer": lambda t, f: f(t.ones(2), dim=1.0),
@@ -492,7 +504,7 @@ WRONG_STFT: dict[str, Callable[[Any], Any]] = {
     "three_dimensions": lambda t: t.stft(t.ones(2, 2, 20), 8, return_complex=True),
     "three_dimensions_uncentered": lambda t: t.stft(t.ones(2, 2, 20), 8, center=False),
     "hops_of_short_ones": lambda t: [
-        tried(lambda n=n: t.stft(signal(t), n, return_complex=True)) for n in (1, 2, 3)
+        result_or_error(lambda n=n: t.stft(signal(t), n, return_complex=True)) for n in (1, 2, 3)
     ],
     "complex": lambda t: t.stft(complexes(t, 20), 8),
     "complex_as_reals": lambda t: t.stft(complexes(t, 20), 8, return_complex=False),
@@ -581,10 +593,10 @@ def test_warnings() -> None:
             x, w = signal(t), window(t)
             y = t.stft(x, 8, window=w, return_complex=True)
             return [
-                warned(lambda: t.stft(x, 8, return_complex=True)),
-                warned(lambda: t.stft(x, 8, window=w, return_complex=False)),
-                warned(lambda: t.istft(y, 8)),
-                warned(lambda: t.istft(y, 8, window=w, length=30)),
+                warnings_of(lambda: t.stft(x, 8, return_complex=True)),
+                warnings_of(lambda: t.stft(x, 8, window=w, return_complex=False)),
+                warnings_of(lambda: t.istft(y, 8)),
+                warnings_of(lambda: t.istft(y, 8, window=w, length=30)),
             ]
         finally:
             t.set_warn_always(False)

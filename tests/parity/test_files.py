@@ -21,9 +21,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hostile_files import archive, call, changed, name, number, numbers, pickled, storage, text
+from hostile_files import (
+    archive,
+    archive_of_pickle,
+    call,
+    name,
+    number,
+    numbers,
+    replace_records,
+    storage,
+    text,
+)
 from hostile_files import tensor as tensor_of
-from oracle import tried
+from oracle import result_or_error
 
 import pygrad
 from pygrad._stand_ins import is_stand_in
@@ -387,7 +397,7 @@ def test_state_with_one_vector_of_spectral_norm_is_read_as_by_pytorch() -> None:
         layer = t.nn.utils.spectral_norm(t.nn.Linear(2, 3))
         old = {"bias": t.zeros(3), "weight_orig": t.tensor(whole), "weight_u": t.tensor(u)}
         layer.load_state_dict({**old, "weight": t.tensor(whole) / 2.5})
-        lacking = tried(lambda: layer.load_state_dict(old))
+        lacking = result_or_error(lambda: layer.load_state_dict(old))
         return layer.weight_v.tolist(), lacking
 
     (mine, error), (theirs, their_error) = vector(pygrad), vector(torch)
@@ -403,7 +413,7 @@ def test_version_of_pytorch_is_read() -> None:
 
 @pytest.mark.parametrize("args", [((1,),), ((1, 2), 3), (1, 2), ((1, 2), {}), ((1, 2),)])
 def test_results_with_names_are_made_as_in_pytorch(args: Any) -> None:
-    mine, theirs = (tried(lambda t=t: t.return_types.max(*args)) for t in (pygrad, torch))
+    mine, theirs = (result_or_error(lambda t=t: t.return_types.max(*args)) for t in (pygrad, torch))
     assert str(mine) == str(theirs)
 
 
@@ -636,26 +646,26 @@ DATA = {"data/0": bytes(16)}
 
 
 def lying(**changes: Any) -> bytes:
-    return pickled(tensor_of(**{"of": storage(), **changes}), **DATA)
+    return archive_of_pickle(tensor_of(**{"of": storage(), **changes}), **DATA)
 
 
 FILES: dict[str, bytes] = {
     "good": GOOD,
-    "compressed": pickled(tensor_of(storage()), **DATA),
-    "a command": pickled(call(name("os", "system"), text("true"))),
-    "an expression": pickled(call(name("__builtin__", "eval"), text("1"))),
-    "a class of a program": pickled(call(name("mymodule", "Config"))),
-    "bytes that are empty": pickled(call(name("__builtin__", "bytes"))),
-    "an instruction of protocol 4": pickled(b"\x8c\x01a"),
-    "a call of a string": pickled(call(text("a"))),
-    "a new string": pickled(text("a") + b")\x81"),
-    "a state for a list": pickled(b"]}b"),
-    "an item for a list": pickled(b"]NNs"),
-    "items for a list": pickled(b"](NNu"),
-    "an entry for a dict": pickled(b"}Na"),
-    "entries for a dict": pickled(b"}(NNe"),
-    "another word for a storage": pickled(b"(" + text("module") + b"tQ"),
-    "a storage that is a string": pickled(text("0") + b"Q"),
+    "compressed": archive_of_pickle(tensor_of(storage()), **DATA),
+    "a command": archive_of_pickle(call(name("os", "system"), text("true"))),
+    "an expression": archive_of_pickle(call(name("__builtin__", "eval"), text("1"))),
+    "a class of a program": archive_of_pickle(call(name("mymodule", "Config"))),
+    "bytes that are empty": archive_of_pickle(call(name("__builtin__", "bytes"))),
+    "an instruction of protocol 4": archive_of_pickle(b"\x8c\x01a"),
+    "a call of a string": archive_of_pickle(call(text("a"))),
+    "a new string": archive_of_pickle(text("a") + b")\x81"),
+    "a state for a list": archive_of_pickle(b"]}b"),
+    "an item for a list": archive_of_pickle(b"]NNs"),
+    "items for a list": archive_of_pickle(b"](NNu"),
+    "an entry for a dict": archive_of_pickle(b"}Na"),
+    "entries for a dict": archive_of_pickle(b"}(NNe"),
+    "another word for a storage": archive_of_pickle(b"(" + text("module") + b"tQ"),
+    "a storage that is a string": archive_of_pickle(text("0") + b"Q"),
     "a record that is not there": lying(of=storage("1")),
     "a path that leaves the archive": lying(of=storage("../../etc/passwd")),
     "a storage that is too large": lying(of=storage(count=5)),
@@ -666,10 +676,10 @@ FILES: dict[str, bytes] = {
     "a storage of another machine": lying(of=storage(at="cuda:0")),
     "a storage of another kind of machine": lying(of=storage(at="hpu")),
     "a storage of no machine": lying(of=storage(at="nowhere")),
-    "no pickle": changed(GOOD, datapkl=None),
-    "another byte order": changed(GOOD, byteorder=b"middle"),
-    "bytes turned round": changed(GOOD, byteorder=b"big"),
-    "a script": changed(GOOD, constantspkl=b""),
+    "no pickle": replace_records(GOOD, datapkl=None),
+    "another byte order": replace_records(GOOD, byteorder=b"middle"),
+    "bytes turned round": replace_records(GOOD, byteorder=b"big"),
+    "a script": replace_records(GOOD, constantspkl=b""),
     "a file that is cut": GOOD[:400],
     "a file that is empty": b"",
     "a number": pickle.dumps(7, 2),
@@ -681,7 +691,9 @@ FILES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("case", FILES)
 def test_file_gives_what_it_gives_pytorch(case: str) -> None:
-    mine, theirs = (tried(lambda t=t: described(loaded(t, FILES[case]))) for t in (pygrad, torch))
+    mine, theirs = (
+        result_or_error(lambda t=t: described(loaded(t, FILES[case]))) for t in (pygrad, torch)
+    )
     if case in ("a file that is empty", "an older file without a pickle"):
         mine, theirs = (found.partition(":")[0] for found in (mine, theirs))
     assert mine == theirs
@@ -742,7 +754,9 @@ def with_safe(t: Any, pair: Any, path: str) -> Any:
 def test_call_gives_what_it_gives_in_pytorch(case: str, tmp_path: Path) -> None:
     path = os.fspath(tmp_path / "x.pt")
     Path(path).write_bytes(GOOD)
-    mine, theirs = (tried(lambda t=t: described(CALLS[case](t, path))) for t in (pygrad, torch))
+    mine, theirs = (
+        result_or_error(lambda t=t: described(CALLS[case](t, path))) for t in (pygrad, torch)
+    )
     assert (
         mine.split("Unpickler.__init__()")[-1] == theirs.split("Unpickler.__init__()")[-1]
         if (isinstance(mine, str) and isinstance(theirs, str))
@@ -755,7 +769,7 @@ def test_argument_for_pickle_warns_as_in_pytorch(given: Any) -> None:
     for t in (torch, pygrad):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            tried(lambda t=t: loaded(t, GOOD, **given))
+            result_or_error(lambda t=t: loaded(t, GOOD, **given))
         messages = [str(w.message) for w in caught if "TypedStorage" not in str(w.message)]
         assert messages == ["pickle_load_args only works if `weights_only=False`."]
 

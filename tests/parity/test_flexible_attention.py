@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 
@@ -65,8 +65,8 @@ def test_masks_of_masks() -> None:
             f.create_mask(
                 lambda s, b, h, q, kv: t.where(q >= kv, s, -math.inf), 1, 1, 3, 3, device="cpu"
             ),
-            tried(lambda: f.or_masks(3)),
-            tried(lambda: f.BlockMask.from_kv_blocks(t.ones(1), t.ones(1))),
+            result_or_error(lambda: f.or_masks(3)),
+            result_or_error(lambda: f.BlockMask.from_kv_blocks(t.ones(1), t.ones(1))),
         )
 
     both(script)
@@ -124,7 +124,7 @@ def test_calls_that_are_refused() -> None:
             lambda: f.flex_attention(x, x[..., :2], x),
             lambda: f.flex_attention(x, x, x, block_mask=block[0]),
         ]
-        return [tried(call) for call in calls]
+        return [result_or_error(call) for call in calls]
 
     both(script)
 
@@ -143,8 +143,8 @@ def test_causal_masks() -> None:
             [int(each.variant) for each in (left, right)],
             [right.seq_len_q, right.seq_len_kv],
             isinstance(left, t.Tensor),
-            tried(lambda: b.CausalBias(3, 2, 2)),
-            tried(lambda: b.causal_upper_left(2)),
+            result_or_error(lambda: b.CausalBias(3, 2, 2)),
+            result_or_error(lambda: b.causal_upper_left(2)),
         )
 
     both(script, rtol=1e-5, atol=1e-6)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from oracle import both, tried
+from oracle import both, result_or_error
 
 NAMES = sorted(name for name in dir(torch) if name.startswith("_foreach_"))
 
@@ -59,7 +59,7 @@ def test_every_schema(name: str) -> None:
         for schema in schemas(name):
             for dtype in (t.float32, t.float64, t.int64):
                 args, keywords = arguments(t, schema, dtype)
-                result = tried(lambda: getattr(t, name)(*args, **keywords))  # noqa: B023
+                result = result_or_error(lambda: getattr(t, name)(*args, **keywords))  # noqa: B023
                 same = result is args[0]
                 kind = type(result).__name__
                 found.append((str(schema), kind, same, result, args[0]))
@@ -118,8 +118,8 @@ def test_errors() -> None:
             lambda: t._foreach_mul(x, "a"),
             lambda: t._foreach_mul(1, 2),
         ]
-        first = [tried(call).splitlines()[0] for call in refused]
-        return [tried(call) for call in calls], first, x
+        first = [result_or_error(call).splitlines()[0] for call in refused]
+        return [result_or_error(call) for call in calls], first, x
 
     both(script)
 
@@ -166,7 +166,10 @@ def test_lists_by_dtype() -> None:
         return (
             shown([[a, b, a], []], True),
             shown([[a, b], [None, b], [step, step]]),
-            [tried(lambda g=g: group(g)) for g in ([], [[]], [[a, b], [a]], [[a, b], [b, a]])],
+            [
+                result_or_error(lambda g=g: group(g))
+                for g in ([], [[]], [[a, b], [a]], [[a, b], [b, a]])
+            ],
             utils._has_foreach_support([a, None], a.device),
             utils._has_foreach_support([t.nn.Parameter(a)], a.device),
             utils._get_foreach_kernels_supported_devices(),

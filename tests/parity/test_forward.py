@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import UNINITIALISED, swept
+from helpers import UNINITIALISED, sweep_entries
 from oracle import assert_same_outcome, both, is_tensor, outcome, torch
 from oracle import leaves as parts
 from samples import Entry
@@ -102,12 +102,12 @@ def assert_same_tangents(entry: Entry, sample: Call, inplace: bool) -> None:
         assert_same_outcome(mine, theirs, rtol=1e-6, atol=1e-8)
 
 
-@swept(compared)
+@sweep_entries(compared)
 def test_tangents(entry: Entry, sample: Call) -> None:
     assert_same_tangents(entry, sample, False)
 
 
-@swept(lambda entry: compared(entry) and "inplace" in entry.words)
+@sweep_entries(lambda entry: compared(entry) and "inplace" in entry.words)
 def test_tangents_in_place(entry: Entry, sample: Call) -> None:
     assert_same_tangents(entry, sample, True)
 

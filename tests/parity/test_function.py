@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf, tried
+from oracle import Scripts, both, leaf, result_or_error
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -366,7 +366,7 @@ def gradient_through_a_dirty_view(t: Any) -> Any:
 def dirty_view_of_a_leaf(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
     f = make(t, lambda ctx, a: (ctx.mark_dirty(a), a.add_(1))[1], lambda ctx, g: g * 10)
-    error = tried(lambda: f.apply(x[:1]))
+    error = result_or_error(lambda: f.apply(x[:1]))
     (x * 3).sum().backward()
     return error, x.is_leaf, x.grad_fn, x.grad
 
@@ -946,7 +946,7 @@ def gradients_of_outputs_without_one(t: Any) -> Any:
     for zeros in (True, False):
         for constant_too in (True, False):
             f.apply(leaf(t, 1.0), zeros, constant_too)[0].backward()
-    return (*seen, tried(lambda: f.apply(leaf(t, 1.0), True, 3)))
+    return (*seen, result_or_error(lambda: f.apply(leaf(t, 1.0), True, 3)))
 
 
 @script

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from oracle import Scripts, torch
-from verdicts import NUMBER, compare, flat, module, result_of, scaled
+from verdicts import NUMBER, compare, flat, module, result_of, scale_gradient
 
 import pygrad
 
@@ -21,7 +21,7 @@ def leaf(t: Any, *values: float, dtype: str = "float64") -> Any:
 
 
 def wrong(x: Any) -> Any:
-    return scaled(x.exp(), 3)
+    return scale_gradient(x.exp(), 3)
 
 
 @script
@@ -64,14 +64,14 @@ def wrong_gradient_without_an_exception(t: Any) -> Any:
 @script
 def wrong_second_input(t: Any) -> Any:
     t.autograd.gradcheck(
-        lambda x, y: (x + y, x * scaled(y, 2)), (leaf(t, 0.5, 1.5), leaf(t, 3.0, 4.0))
+        lambda x, y: (x + y, x * scale_gradient(y, 2)), (leaf(t, 0.5, 1.5), leaf(t, 3.0, 4.0))
     )
 
 
 @script
 def wrong_second_input_fast(t: Any) -> Any:
     t.autograd.gradcheck(
-        lambda x, y: (x + y, x * scaled(y, 2)),
+        lambda x, y: (x + y, x * scale_gradient(y, 2)),
         (leaf(t, 0.5, 1.5), leaf(t, 3.0, 4.0)),
         fast_mode=True,
     )
@@ -80,7 +80,7 @@ def wrong_second_input_fast(t: Any) -> Any:
 @script
 def wrong_second_output_of_a_tensor_between(t: Any) -> Any:
     t.autograd.gradcheck(
-        lambda x, c, y: (x + c, scaled(x * y, 2)),
+        lambda x, c, y: (x + c, scale_gradient(x * y, 2)),
         (leaf(t, 0.5, 1.5), leaf(t, 7.0, 8.0).detach(), leaf(t, 3.0, 4.0)),
     )
 
@@ -88,7 +88,7 @@ def wrong_second_output_of_a_tensor_between(t: Any) -> Any:
 @script
 def wrong_by_little(t: Any) -> Any:
     return [
-        t.autograd.gradcheck(lambda x: scaled(x, 1.01), leaf(t, 0.5), rtol=rtol, atol=atol)
+        t.autograd.gradcheck(lambda x: scale_gradient(x, 1.01), leaf(t, 0.5), rtol=rtol, atol=atol)
         for rtol, atol in ((0.1, 0.0), (0.0, 0.1))
     ]
 
@@ -96,7 +96,9 @@ def wrong_by_little(t: Any) -> Any:
 @script
 def fast_fails_where_slow_passes(t: Any) -> Any:
     x = leaf(t, *range(1, 30))
-    t.autograd.gradcheck(lambda x: scaled(x * x, 1.0005).sum(), x, fast_mode=True, rtol=1e-4)
+    t.autograd.gradcheck(
+        lambda x: scale_gradient(x * x, 1.0005).sum(), x, fast_mode=True, rtol=1e-4
+    )
 
 
 @script
@@ -128,21 +130,25 @@ def second_derivatives_of_parts_without_any(t: Any) -> Any:
 @script
 def random_gradients_of_gradgradcheck(t: Any) -> Any:
     t.manual_seed(3)
-    return t.autograd.gradgradcheck(lambda x: scaled(x.exp(), x.detach()), leaf(t, 2.0, 1.0))
+    return t.autograd.gradgradcheck(
+        lambda x: scale_gradient(x.exp(), x.detach()), leaf(t, 2.0, 1.0)
+    )
 
 
 @script
 def random_gradients_that_are_not_contiguous(t: Any) -> Any:
     t.manual_seed(3)
     return t.autograd.gradgradcheck(
-        lambda x: scaled(x.exp(), x.detach()), leaf(t, 2.0, 1.0), gen_non_contig_grad_outputs=True
+        lambda x: scale_gradient(x.exp(), x.detach()),
+        leaf(t, 2.0, 1.0),
+        gen_non_contig_grad_outputs=True,
     )
 
 
 @script
 def not_deterministic(t: Any) -> Any:
     factors = iter([1.0 + 1e-6 * k for k in range(100)])
-    t.autograd.gradcheck(lambda x: scaled(x, next(factors)), leaf(t, 0.5))
+    t.autograd.gradcheck(lambda x: scale_gradient(x, next(factors)), leaf(t, 0.5))
 
 
 def drifting(t: Any) -> Any:

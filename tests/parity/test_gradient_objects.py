@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers import swept
+from helpers import sweep_entries
 from oracle import function as op_of
 from oracle import is_tensor, leaves, outcome, torch
 from samples import Entry
@@ -21,7 +21,7 @@ import pygrad
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@swept(lambda entry: op_of(entry, torch) is not None)
+@sweep_entries(lambda entry: op_of(entry, torch) is not None)
 def test_ops_that_pass_a_gradient_on_pass_the_object_on(entry: Entry, sample: Call) -> None:
     def run(library: Any) -> Any:
         made: list[Any] = []

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from graphs import name, said
+from graphs import name, result_or_message
 from oracle import Scripts, both, leaf, torch
 
 import pygrad
@@ -40,10 +40,10 @@ def what_a_node_is(t: Any) -> Any:
         acc.variable is x,
         acc._sequence_nr() == 2**64 - 1,
         n.requires_grad,
-        said(lambda: type(n)()),
-        said(lambda: n.nothing),
-        said(lambda: setattr(n, "nothing", 1)),
-        said(lambda: n.variable),
+        result_or_message(lambda: type(n)()),
+        result_or_message(lambda: n.nothing),
+        result_or_message(lambda: setattr(n, "nothing", 1)),
+        result_or_message(lambda: n.variable),
     )
 
 
@@ -116,9 +116,9 @@ def calling_a_node(t: Any) -> Any:
         n(one),
         n(None),
         x.exp().grad_fn(one),
-        said(lambda: n(one, one)),
-        said(lambda: n()),
-        said(lambda: n(3)),
+        result_or_message(lambda: n(one, one)),
+        result_or_message(lambda: n()),
+        result_or_message(lambda: n(3)),
     )
 
 
@@ -188,8 +188,8 @@ def hooks_of_a_node_with_two_outputs(t: Any) -> Any:
     var.backward(retain_graph=True)
     return (
         order,
-        said(lambda: refused(var, lambda g: (g[0], t.ones((), dtype=t.float64)))),
-        said(lambda: refused(var, lambda g: (None, None))),
+        result_or_message(lambda: refused(var, lambda g: (g[0], t.ones((), dtype=t.float64)))),
+        result_or_message(lambda: refused(var, lambda g: (None, None))),
         x.grad,
     )
 
@@ -306,7 +306,7 @@ def wrong_results_of_node_hooks(t: Any) -> Any:
             x, z = leaf(t, 1.0, 2.0), leaf(t, 5.0)
             y = x * z
             getattr(y.grad_fn, kind)(lambda *_, wrong=wrong: wrong)
-            found.append(said(lambda y=y: y.sum().backward()))
+            found.append(result_or_message(lambda y=y: y.sum().backward()))
             found.append([x.grad is None, z.grad is None])
     return found
 
@@ -321,7 +321,7 @@ def wrong_results_of_tensor_hooks(t: Any) -> Any:
     for hook in (lambda g: 3, lambda g: g[:1], lambda g: g.float(), lambda g: (g,), Nameless()):
         y = leaf(t, 1.0, 2.0) * 1
         y.register_hook(hook)
-        found.append(said(lambda y=y: y.sum().backward()))
+        found.append(result_or_message(lambda y=y: y.sum().backward()))
     return found
 
 
@@ -333,7 +333,7 @@ def exception_in_a_node_hook(t: Any) -> Any:
     x = leaf(t, 1.0)
     y = x * 2
     handle = y.grad_fn.register_hook(raises)
-    first = said(lambda: y.sum().backward(retain_graph=True))
+    first = result_or_message(lambda: y.sum().backward(retain_graph=True))
     handle.remove()
     y.sum().backward()
     return first, x.grad
@@ -380,7 +380,7 @@ def edges_in_backward(t: Any) -> Any:
     ):
         x = leaf(t, 1.0, 2.0)
         y = x * 2
-        found.append(said(lambda call=call, y=y, x=x: call((y * y).sum(), y, x)))
+        found.append(result_or_message(lambda call=call, y=y, x=x: call((y * y).sum(), y, x)))
         found.append(x.grad)
     return found
 
@@ -408,7 +408,7 @@ def errors_of_edges(t: Any) -> Any:
         lambda: grad(z, collections.UserDict(x=x), retain_graph=True),
         lambda: sorted(grad(z, {"b": x, "a": y}, retain_graph=True)),
     ]
-    return [said(call) for call in calls]
+    return [result_or_message(call) for call in calls]
 
 
 @script
@@ -446,7 +446,7 @@ def multi_grad_hooks(t: Any) -> Any:
     c.sum().backward(inputs=(a,), **keep)
     (c + d).sum().backward(**keep)
     t.autograd.grad(c.sum(), c, **keep)
-    seen.append(said(lambda: t.autograd.grad(c.sum(), [a], **keep)))
+    seen.append(result_or_message(lambda: t.autograd.grad(c.sum(), [a], **keep)))
     handle.remove()
     c.sum().backward(**keep)
     return [[s is None for s in each] if isinstance(each, list) else each for each in seen], seen
@@ -496,7 +496,7 @@ def multi_grad_hooks_across_backwards(t: Any) -> Any:
     inner = c.register_hook(nested)
     (c + d).sum().backward(**keep)
     failing = d.register_hook(lambda g: g[0])
-    seen.append(said(lambda: (c + d).sum().backward(**keep)))
+    seen.append(result_or_message(lambda: (c + d).sum().backward(**keep)))
     failing.remove()
     once = hook((c, a), lambda gs: (seen.append(len(gs)), once.remove()))
     for _ in range(2):
@@ -511,14 +511,14 @@ def errors_of_multi_grad_hooks(t: Any) -> Any:
 
     hook, a = t.autograd.graph.register_multi_grad_hook, leaf(t, 1.0)
     found = [
-        said(lambda: hook((a,), print, mode="some")),
-        said(lambda: hook((a, t.ones(1)), print)),
-        said(lambda: hook((a,), print, "any")),
+        result_or_message(lambda: hook((a,), print, mode="some")),
+        result_or_message(lambda: hook((a, t.ones(1)), print)),
+        result_or_message(lambda: hook((a,), print, "any")),
     ]
     y = a * 2
     for mode in ("all", "any"):
         with hook((y,), raises, mode=mode):
-            found.append(said(lambda: y.sum().backward(retain_graph=True)))
+            found.append(result_or_message(lambda: y.sum().backward(retain_graph=True)))
     y.sum().backward()
     return found, a.grad
 
@@ -632,7 +632,7 @@ def leaf_that_is_set_has_a_new_edge(t: Any) -> Any:
     x.register_hook(lambda g: g * 10)
     with t.no_grad():
         x.set_(t.ones(3, dtype=t.float64))
-    said_of_the_leaf = said(lambda: t.autograd.grad(y.sum(), x, retain_graph=True))
+    said_of_the_leaf = result_or_message(lambda: t.autograd.grad(y.sum(), x, retain_graph=True))
     grads = t.autograd.grad(y.sum(), old, retain_graph=True)
     same = edge(x).node is old.node
     (x * 2).sum().backward()
@@ -649,7 +649,7 @@ def parameter_that_is_set_to_less_between_backwards(t: Any) -> Any:
             p.grad = None
         t.cat((p, p * 2)).sum().backward()
         grads.append(p.grad)
-    return (*grads, said(lambda: t.zeros(1).set_(t.zeros(1, dtype=t.float64))))
+    return (*grads, result_or_message(lambda: t.zeros(1).set_(t.zeros(1, dtype=t.float64))))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

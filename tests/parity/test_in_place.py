@@ -11,8 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import UNINITIALISED, swept
-from oracle import assert_same_outcome, both, in_words, leaf, outcome, torch, tried
+from helpers import UNINITIALISED, sweep_entries
+from oracle import (
+    assert_same_outcome,
+    both,
+    leaf,
+    normalize_message,
+    outcome,
+    result_or_error,
+    torch,
+)
 from samples import Entry
 from sampling import Array, Call, build
 
@@ -77,7 +85,7 @@ def test_where_it_is_refused_or_is_a_view(name: str) -> None:
         plain = t.ones(3)
         getattr(plain, name)(y)
         grad = t.autograd.grad(whole.sum(), x, create_graph=True)[0]
-        error = tried(lambda: getattr(y, name)(x))
+        error = result_or_error(lambda: getattr(y, name)(x))
         return [whole, part.grad_fn.name(), whole.grad_fn.name(), plain.requires_grad, grad, error]
 
     both(script)
@@ -110,8 +118,8 @@ def test_dropout_that_drops_nothing(name: str, module: str, p: float, training: 
 
         def said(x: Any) -> Any:
             t.manual_seed(0)
-            written = tried(lambda: run(x) is x)
-            told = in_words(written) if isinstance(written, str) else written
+            written = result_or_error(lambda: run(x) is x)
+            told = normalize_message(written) if isinstance(written, str) else written
             return told, x, p in (0.0, 1.0) and x._version, x.grad_fn and x.grad_fn.name()
 
         whole = t.ones(2, 3, dtype=t.float64, requires_grad=True)
@@ -148,9 +156,9 @@ def test_errors_of_a_scan_come_in_order() -> None:
     def script(t: Any) -> Any:
         x = leaf(t, 1, 2)
         return [
-            tried(lambda: x.cumsum_(0, dtype=t.float32)),
-            tried(lambda: (x * 1).cumsum_(0, dtype=t.float32)),
-            tried(lambda: (x * 1).cumsum_(5, dtype=t.bool)),
+            result_or_error(lambda: x.cumsum_(0, dtype=t.float32)),
+            result_or_error(lambda: (x * 1).cumsum_(0, dtype=t.float32)),
+            result_or_error(lambda: (x * 1).cumsum_(5, dtype=t.bool)),
             after((x * 1).cumsum_(0, dtype=t.float64), x),
         ]
 
@@ -241,7 +249,7 @@ STALE: dict[str, Any] = {
 @pytest.mark.parametrize("kind", ["plain", "no_grad", "Unbind", "Unbind of a history"])
 @pytest.mark.parametrize("act", STALE)
 def test_stale_view(act: str, kind: str) -> None:
-    both(lambda t: tried(lambda: STALE[act](t, stale(t, kind)[0])))
+    both(lambda t: result_or_error(lambda: STALE[act](t, stale(t, kind)[0])))
 
 
 WRITES: dict[str, Callable[[Any, Any], Any]] = {
@@ -263,7 +271,7 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
 def test_write_to_an_expanded_tensor(write: str) -> None:
     def script(t: Any) -> Any:
         x = t.arange(1.0, 4.0).expand(2, 3)
-        return tried(lambda: WRITES[write](t, x)), x
+        return result_or_error(lambda: WRITES[write](t, x)), x
 
     both(script)
 
@@ -277,7 +285,7 @@ def test_assignment_where_nothing_is_true(sizes: tuple[int, ...], value: Any) ->
             for make in (lambda x: x, lambda x: x * 1, lambda x: x.detach()):
                 x = make(t.ones(sizes, requires_grad=True))
                 to = value if isinstance(value, float) else t.tensor(value)
-                said = tried(lambda x=x, index=index, to=to: x.__setitem__(index, to))
+                said = result_or_error(lambda x=x, index=index, to=to: x.__setitem__(index, to))
                 told.append((said, x, x.grad_fn and x.grad_fn.name()))
         return told
 
@@ -326,7 +334,7 @@ WRITES_TO_ITSELF: dict[str, Callable[[Any, Any, Any], Any]] = {
 def test_where_an_argument_lies(name: str) -> None:
     def script(t: Any) -> Any:
         x, first = t.arange(16.0).reshape(4, 4), t.tensor([0])
-        return tried(lambda: WRITES_TO_ITSELF[name](t, x, first)), x
+        return result_or_error(lambda: WRITES_TO_ITSELF[name](t, x, first)), x
 
     both(script)
 
@@ -405,7 +413,7 @@ def left_behind(t: Any, path: str, sample: Call, view_of: Any, base_of: Any) -> 
     other = base.view_as(base)
     view = view_of(t, base)
     t.default_generator.manual_seed(0)
-    yield tried(lambda: found(t, path)(view, *args[1:], **kwargs) is view)
+    yield result_or_error(lambda: found(t, path)(view, *args[1:], **kwargs) is view)
     wanted = [each for each in leaves if each.requires_grad]
 
     def gradients(of: Any) -> Any:
@@ -416,11 +424,11 @@ def left_behind(t: Any, path: str, sample: Call, view_of: Any, base_of: Any) -> 
     for each in (view, other, base):
         yield each.detach().clone()
         yield each._version
-        yield tried(lambda each=each: each.grad_fn and each.grad_fn.name())
-        yield tried(lambda each=each: gradients(each) if each.requires_grad else None)
+        yield result_or_error(lambda each=each: each.grad_fn and each.grad_fn.name())
+        yield result_or_error(lambda each=each: gradients(each) if each.requires_grad else None)
 
 
-@swept(is_compared)
+@sweep_entries(is_compared)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("view", VIEWS)
@@ -432,7 +440,7 @@ def test_write_to_a_view(entry: Entry, sample: Call, view: str, base: str) -> No
 
     def run(t: Any) -> Any:
         said = left_behind(t, path, sample, VIEWS[view], BASES[base])
-        return [in_words(each) if isinstance(each, str) else each for each in said]
+        return [normalize_message(each) if isinstance(each, str) else each for each in said]
 
     theirs = outcome(lambda: run(torch))
     if re.search(HAS_NONE_IN_PLACE, str(theirs.values)):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 
@@ -65,8 +65,8 @@ def test_modules_without_initialisation() -> None:
         return [
             [repr(layer), str(layer.weight.dtype), layer.weight.requires_grad, repr(conv)],
             t.rand(2),  # as if nothing had been drawn
-            tried(lambda: skip(int, 3)),
-            tried(lambda: skip(t.nn.ReLU)),
+            result_or_error(lambda: skip(int, 3)),
+            result_or_error(lambda: skip(t.nn.ReLU)),
         ]
 
     both(script)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 
@@ -77,10 +77,10 @@ def test_states(name: str) -> None:
         trained, lazy, other = make(nn), make(nn), make(nn)
         trained(data(t, shape))
         seen = [str(lazy.load_state_dict(other.state_dict()))]
-        seen += [tried(lambda: str(trained.load_state_dict(other.state_dict())))]
+        seen += [result_or_error(lambda: str(trained.load_state_dict(other.state_dict())))]
         seen += [str(lazy.load_state_dict(trained.state_dict())), *described(lazy)]
         seen.append(list(lazy.state_dict().values()))
-        first = tried(lambda: lazy(data(t, shape)))
+        first = result_or_error(lambda: lazy(data(t, shape)))
         return [*seen, first, repr(lazy)]
 
     both(script, rtol=1e-5, atol=1e-6)
@@ -118,15 +118,15 @@ def test_wrong_inputs() -> None:
         loaded = nn.LazyLinear(2)
         loaded.load_state_dict(nn.Linear(3, 2).state_dict())
         return [
-            tried(lambda: nn.LazyConv2d(2, 2)(t.ones(2, 3))),
-            tried(lambda: nn.LazyConv1d(2, 2)(t.ones(1, 1, 2, 2))),
-            tried(lambda: nn.LazyConv1d(2, 2, groups=2)(t.ones(1, 3, 4))),
-            tried(lambda: nn.LazyConvTranspose2d(2, 2)(t.ones(2))),
-            tried(lambda: loaded(t.ones(2, 4))),
+            result_or_error(lambda: nn.LazyConv2d(2, 2)(t.ones(2, 3))),
+            result_or_error(lambda: nn.LazyConv1d(2, 2)(t.ones(1, 1, 2, 2))),
+            result_or_error(lambda: nn.LazyConv1d(2, 2, groups=2)(t.ones(1, 3, 4))),
+            result_or_error(lambda: nn.LazyConvTranspose2d(2, 2)(t.ones(2))),
+            result_or_error(lambda: loaded(t.ones(2, 4))),
             loaded.in_features,
-            tried(lambda: nn.LazyBatchNorm2d()(t.ones(2, 3))),
-            tried(lambda: nn.utils.weight_norm(nn.LazyLinear(2))),
-            tried(lambda: nn.utils.spectral_norm(nn.LazyLinear(2))),
+            result_or_error(lambda: nn.LazyBatchNorm2d()(t.ones(2, 3))),
+            result_or_error(lambda: nn.utils.weight_norm(nn.LazyLinear(2))),
+            result_or_error(lambda: nn.utils.spectral_norm(nn.LazyLinear(2))),
         ]
 
     both(script)
@@ -160,7 +160,11 @@ def test_modules_of_ones_own() -> None:
         whole = Whole()
         seen = described(whole)
         seen += [whole(t.ones(2), factor=3), *described(whole), whole.second.persistent]
-        return [*seen, tried(lambda: Half()(t.ones(2))), tried(lambda: Partly()(t.ones(2)))]
+        return [
+            *seen,
+            result_or_error(lambda: Half()(t.ones(2))),
+            result_or_error(lambda: Partly()(t.ones(2))),
+        ]
 
     both(script)
 
@@ -178,8 +182,8 @@ def test_tensors() -> None:
             [str(p.dtype), str(buffer.dtype), str(p.device), str(p.layout), p.is_leaf],
             [p.grad, p.grad_fn, tuple(p.data.shape), tuple(p.size()), p.is_floating_point()],
             [str(buffer.float().dtype), repr(buffer.long()), repr(p.cpu())],
-            tried(lambda: p.shape),
-            tried(lambda: p.share_memory_()),
+            result_or_error(lambda: p.shape),
+            result_or_error(lambda: p.share_memory_()),
         ]
         p.data = t.empty(0, dtype=t.float64)
         seen.append(str(p.dtype))
@@ -219,7 +223,7 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
 def test_uses_are_refused(use: str) -> None:
     def script(t: Any) -> Any:
         p = t.nn.UninitializedParameter()
-        words = str(tried(lambda: USES[use](t, p))).split(" in ")[0]
+        words = str(result_or_error(lambda: USES[use](t, p))).split(" in ")[0]
         return words, t.ones(2) + 1  # and all goes on as before
 
     both(script)

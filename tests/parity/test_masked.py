@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 REDUCTIONS = "sum prod amax amin mean logsumexp norm var std argmax argmin median".split()
 ALONG = "cumsum cumprod softmax log_softmax softmin".split()
@@ -45,16 +45,16 @@ def test_types(name: str, dtype: str) -> None:
         op = getattr(t.masked, name)
         if name == "logaddexp":
             return [
-                tried(lambda: op(x, x, input_mask=mask, other_mask=mask[0])),
-                tried(lambda: op(x, x, dtype=t.float64, input_mask=mask)),
-                tried(lambda: op(x, x)),
+                result_or_error(lambda: op(x, x, input_mask=mask, other_mask=mask[0])),
+                result_or_error(lambda: op(x, x, dtype=t.float64, input_mask=mask)),
+                result_or_error(lambda: op(x, x)),
             ]
         first = (2.0,) if name == "normalize" else ()
         return [
-            tried(lambda: op(x, *first, dim=1, mask=mask)),
-            tried(lambda: op(x, *first, dim=1)),
-            tried(lambda: op(x, *first, dim=0, dtype=t.float64, mask=mask)),
-            tried(lambda: op(x, *first, dim=0, dtype=t.int32, mask=mask)),
+            result_or_error(lambda: op(x, *first, dim=1, mask=mask)),
+            result_or_error(lambda: op(x, *first, dim=1)),
+            result_or_error(lambda: op(x, *first, dim=0, dtype=t.float64, mask=mask)),
+            result_or_error(lambda: op(x, *first, dim=0, dtype=t.int32, mask=mask)),
         ]
 
     both(script)
@@ -70,10 +70,10 @@ def test_dims(name: str) -> None:
             *(op(x, dim=dim, mask=mask) for dim in (None, (), 0, -1, (0, 2), [2, 0])),
             *(op(x, dim=dim, keepdim=True, mask=mask[0, :, :1]) for dim in (None, 1, (-1, 0))),
             op(x[0, 0, 0], mask=mask[0, 0, 0]),
-            tried(lambda: op(x, dim=3)),
-            tried(lambda: op(x, dim=(0, 0))),
-            tried(lambda: op(x, mask=mask[None])),
-            tried(lambda: op(x, mask=mask[:, :2])),
+            result_or_error(lambda: op(x, dim=3)),
+            result_or_error(lambda: op(x, dim=(0, 0))),
+            result_or_error(lambda: op(x, mask=mask[None])),
+            result_or_error(lambda: op(x, mask=mask[:, :2])),
         ]
 
     both(script)
@@ -87,11 +87,11 @@ def test_corrections_and_orders() -> None:
         return [
             *(t.masked.var(x, 1, unbiased, mask=mask) for unbiased in (None, True, False)),
             *(t.masked.std(x, 1, correction=n, mask=mask) for n in (0, 1, 2, 1.5)),
-            tried(lambda: t.masked.var(x, 1, True, correction=1, mask=mask)),
+            result_or_error(lambda: t.masked.var(x, 1, True, correction=1, mask=mask)),
             *(t.masked.norm(x, n, 1, mask=mask) for n in (0, 1, 2.0, 3, inf, -inf)),
-            tried(lambda: t.masked.norm(x.long(), -inf, 1, mask=mask)),
+            result_or_error(lambda: t.masked.norm(x.long(), -inf, 1, mask=mask)),
             *(t.masked.normalize(x, n, 1, eps=0.7, mask=mask) for n in (1, 2.0, inf)),
-            tried(lambda: t.masked.median(x.long(), 0, mask=mask)),
+            result_or_error(lambda: t.masked.median(x.long(), 0, mask=mask)),
             t.masked.median(x.long(), 1, mask=mask),
         ]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf, tried
+from oracle import Scripts, both, leaf, result_or_error
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -110,12 +110,12 @@ def what_scopes_give(t: Any) -> Any:
 @script
 def arguments_of_the_wrong_type(t: Any) -> Any:
     return [
-        tried(lambda: t.set_grad_enabled(1)),
-        tried(lambda: t.set_grad_enabled("yes")),
-        tried(lambda: t.set_grad_enabled()).startswith("TypeError"),
-        tried(lambda: t.inference_mode(1)()),
-        tried(lambda: t.autograd.set_multithreading_enabled(None)),
-        tried(lambda: t.no_grad(3)()),
+        result_or_error(lambda: t.set_grad_enabled(1)),
+        result_or_error(lambda: t.set_grad_enabled("yes")),
+        result_or_error(lambda: t.set_grad_enabled()).startswith("TypeError"),
+        result_or_error(lambda: t.inference_mode(1)()),
+        result_or_error(lambda: t.autograd.set_multithreading_enabled(None)),
+        result_or_error(lambda: t.no_grad(3)()),
         state(t),
     ]
 
@@ -253,7 +253,7 @@ def decorated_generators(t: Any) -> Any:
     del abandoned
     failing = numbers()
     next(failing)
-    seen.append(tried(lambda: failing.throw(KeyError, "not caught")))
+    seen.append(result_or_error(lambda: failing.throw(KeyError, "not caught")))
     return seen
 
 
@@ -324,8 +324,8 @@ def context_decorator(t: Any) -> Any:
     tools.context_decorator(Plain, lambda: seen.append("made"))()
     return [
         *seen,
-        tried(lambda: tools.context_decorator(Scope(), print)).split("<")[0],
-        tried(lambda: tools.context_decorator(Plain, Plain)),
+        result_or_error(lambda: tools.context_decorator(Scope(), print)).split("<")[0],
+        result_or_error(lambda: tools.context_decorator(Plain, Plain)),
     ]
 
 
@@ -334,7 +334,7 @@ def context_decorator(t: Any) -> Any:
 
 def in_a_thread(call: Callable[[], Any]) -> Any:
     results: list[Any] = []
-    thread = threading.Thread(target=lambda: results.append(tried(call)))
+    thread = threading.Thread(target=lambda: results.append(result_or_error(call)))
     thread.start()
     thread.join()
     return results[0]
@@ -427,14 +427,14 @@ def disabled_hooks_of_a_thread(t: Any) -> Any:
             return "used"
 
     with graph.disable_saved_tensors_hooks("none here"):
-        seen += [in_a_thread(lambda: use()), tried(use)]
+        seen += [in_a_thread(lambda: use()), result_or_error(use)]
 
         def otherwise() -> Any:
             with graph.disable_saved_tensors_hooks("nor there"):
-                return tried(use)
+                return result_or_error(use)
 
-        seen += [in_a_thread(otherwise), tried(use)]
-    return seen, tried(use)
+        seen += [in_a_thread(otherwise), result_or_error(use)]
+    return seen, result_or_error(use)
 
 
 @script
@@ -477,8 +477,8 @@ def forward_mode_of_a_thread(t: Any) -> Any:
             return fw.unpack_dual(x * 2).tangent is not None
 
         with fw._set_fwd_grad_enabled(False):
-            seen += [in_a_thread(tangent), tried(tangent)]
-        seen.append(tried(tangent))
+            seen += [in_a_thread(tangent), result_or_error(tangent)]
+        seen.append(result_or_error(tangent))
     return seen
 
 
@@ -562,14 +562,21 @@ def tensors_of_inference_mode(t: Any) -> Any:
 def versions_of_inference_tensors(t: Any) -> Any:
     with t.inference_mode():
         n = t.ones(2)
-        inside = tried(lambda: n._version), tried(lambda: n.add_(1)._version)
+        inside = result_or_error(lambda: n._version), result_or_error(lambda: n.add_(1)._version)
         x = t.ones(2)
     y = t.ones(2)
     with t.inference_mode():
         y.add_(1)
         v = y.view(2, 1)
         v.mul_(2)
-    return [inside, tried(lambda: n._version), tried(lambda: (n * 2)._version), y._version, v, x]
+    return [
+        inside,
+        result_or_error(lambda: n._version),
+        result_or_error(lambda: (n * 2)._version),
+        y._version,
+        v,
+        x,
+    ]
 
 
 @script
@@ -581,12 +588,12 @@ def an_inference_tensor_cannot_be_saved(t: Any) -> Any:
     (x + n).sum().backward()
     return [
         x.grad,
-        tried(lambda: x * n),
-        tried(lambda: x * z),
-        tried(lambda: (x * n.clone()).requires_grad),
-        tried(lambda: t.nn.functional.linear(n, x)),
-        tried(lambda: t.mul(n, n).is_inference()),
-        tried(lambda: x.exp() * n),
+        result_or_error(lambda: x * n),
+        result_or_error(lambda: x * z),
+        result_or_error(lambda: (x * n.clone()).requires_grad),
+        result_or_error(lambda: t.nn.functional.linear(n, x)),
+        result_or_error(lambda: t.mul(n, n).is_inference()),
+        result_or_error(lambda: x.exp() * n),
     ]
 
 
@@ -597,12 +604,12 @@ def an_inference_tensor_is_not_written_outside(t: Any) -> Any:
         v = n[:1]
         n.add_(1)
     return [
-        tried(lambda: n.add_(1)),
-        tried(lambda: v.mul_(2)),
-        tried(lambda: n.__setitem__(0, 5.0)),
-        tried(lambda: t.add(t.ones(2), 1, out=n)),
-        tried(lambda: n.view(2, 1).zero_()),
-        tried(lambda: n.copy_(t.ones(2))),
+        result_or_error(lambda: n.add_(1)),
+        result_or_error(lambda: v.mul_(2)),
+        result_or_error(lambda: n.__setitem__(0, 5.0)),
+        result_or_error(lambda: t.add(t.ones(2), 1, out=n)),
+        result_or_error(lambda: n.view(2, 1).zero_()),
+        result_or_error(lambda: n.copy_(t.ones(2))),
     ]
 
 
@@ -613,13 +620,13 @@ def an_inference_tensor_requires_no_grad_outside(t: Any) -> Any:
         inside.requires_grad_()
         y = inside * 2
     return [
-        tried(lambda: n.requires_grad_()),
-        tried(lambda: setattr(n, "requires_grad", True)),
-        tried(lambda: n.requires_grad_(False).requires_grad),
+        result_or_error(lambda: n.requires_grad_()),
+        result_or_error(lambda: setattr(n, "requires_grad", True)),
+        result_or_error(lambda: n.requires_grad_(False).requires_grad),
         flags(inside, y),
-        tried(lambda: inside.exp().requires_grad),
-        tried(lambda: inside.sum().backward()),
-        tried(lambda: (leaf(t, 1.0, 2.0).sum() + inside).sum().backward()),
+        result_or_error(lambda: inside.exp().requires_grad),
+        result_or_error(lambda: inside.sum().backward()),
+        result_or_error(lambda: (leaf(t, 1.0, 2.0).sum() + inside).sum().backward()),
         inside.grad,
     ]
 
@@ -642,8 +649,8 @@ def normal_tensors_in_inference_mode(t: Any) -> Any:
         a._version,
         x._version,
         flags(v, w),
-        tried(lambda: v.mul_(2)),
-        tried(lambda: (v * 2).requires_grad),
+        result_or_error(lambda: v.mul_(2)),
+        result_or_error(lambda: (v * 2).requires_grad),
         v._is_view(),
         v._base is a,
     ]
@@ -654,12 +661,14 @@ def backward_in_inference_mode(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
     y = (x * x).sum()
     with t.inference_mode():
-        first = tried(lambda: y.backward())
+        first = result_or_error(lambda: y.backward())
         g = x.grad
     z = (x * x).sum()
     with t.inference_mode():
-        second = tried(lambda: (x * x).sum().backward())
-        third = tried(lambda: [g.requires_grad for g in t.autograd.grad(z, x, create_graph=True)])
+        second = result_or_error(lambda: (x * x).sum().backward())
+        third = result_or_error(
+            lambda: [g.requires_grad for g in t.autograd.grad(z, x, create_graph=True)]
+        )
     return first, g, g is not None and g.is_inference(), second, third
 
 
@@ -671,7 +680,7 @@ def a_module_in_inference_mode(t: Any) -> Any:
         y = net(t.ones(4, 2))
         n = t.ones(4, 2)
     net(t.ones(4, 2)).sum().backward()
-    return y, flags(y), [p.grad for p in net.parameters()], tried(lambda: net(n))
+    return y, flags(y), [p.grad for p in net.parameters()], result_or_error(lambda: net(n))
 
 
 @script
@@ -680,11 +689,11 @@ def detach_in_place_and_data_of_inference_tensors(t: Any) -> Any:
         n = t.ones(2)
     a = t.zeros(2)
     return [
-        tried(lambda: n.detach_().is_inference()),
-        tried(lambda: setattr(a, "data", n)),
-        tried(lambda: setattr(n, "data", t.zeros(2))),
-        tried(lambda: n.numpy().tolist()),
-        tried(lambda: n.tolist()),
+        result_or_error(lambda: n.detach_().is_inference()),
+        result_or_error(lambda: setattr(a, "data", n)),
+        result_or_error(lambda: setattr(n, "data", t.zeros(2))),
+        result_or_error(lambda: n.numpy().tolist()),
+        result_or_error(lambda: n.tolist()),
         n.is_inference(),
         a.is_inference(),
     ]
@@ -807,7 +816,7 @@ def tracking_as_switch_scope_and_decorator(t: Any) -> Any:
     with tracking(t, True):
         thread.start()
         thread.join()
-    return [*found, is_on(), tried(lambda: tracking(t, 1))]
+    return [*found, is_on(), result_or_error(lambda: tracking(t, 1))]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

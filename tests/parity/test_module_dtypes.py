@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from oracle import torch
-from verdicts import compare, flat, result_of, same
+from verdicts import assert_same_results, compare, flat, result_of
 
 import pygrad
 
@@ -142,7 +142,7 @@ def test_modules(name: str, dtype: str) -> None:
 
     # the vectors of a spectral norm are computed before the module is converted
     least = 1e-6 if name == "spectral norm" else 0.0
-    same(run(pygrad), run(torch), max(TOLERANCES[dtype], least))
+    assert_same_results(run(pygrad), run(torch), max(TOLERANCES[dtype], least))
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)], ids=str)
@@ -162,7 +162,7 @@ def test_parametrizations_of_complex_weights(kind: str | None, shape: tuple[int,
         own = layer.parametrizations.weight.original
         return weight.detach(), own.detach(), own.grad
 
-    same(result_of(lambda: run(pygrad)), result_of(lambda: run(torch)), 1e-6)
+    assert_same_results(result_of(lambda: run(pygrad)), result_of(lambda: run(torch)), 1e-6)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
@@ -191,7 +191,9 @@ def test_initialisers(init: Callable[[Any, Any], Any], dtype: str) -> None:
         t.manual_seed(0)
         return init(t.nn, t.empty(4, 5, dtype=getattr(t, dtype)).fill_(7))
 
-    same(result_of(lambda: run(pygrad)), result_of(lambda: run(torch)), TOLERANCES[dtype] / 10)
+    assert_same_results(
+        result_of(lambda: run(pygrad)), result_of(lambda: run(torch)), TOLERANCES[dtype] / 10
+    )
 
 
 @pytest.mark.parametrize("kind", ["float16", "complex128"])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 
@@ -35,10 +35,10 @@ def test_futures() -> None:
         chained = future.then(lambda done: done.wait() + 1).then(lambda done: done.value() * 2)
         failing = future.then(lambda done: 1 / 0)
         future.add_done_callback(lambda done: seen.append(done.value()))
-        before = future.done(), tried(future.value).partition(":")[0]
+        before = future.done(), result_or_error(future.value).partition(":")[0]
         future.set_result(3)
         future.add_done_callback(lambda done: seen.append(done.value() + 10))
-        again = tried(lambda: future.set_result(4)).splitlines()[0]
+        again = result_or_error(lambda: future.set_result(4)).splitlines()[0]
         wrong = f.Future()
         wrong.set_exception(ValueError("no"))
         several = [f.Future() for _ in range(2)]
@@ -48,14 +48,14 @@ def test_futures() -> None:
         return (
             before,
             [future.done(), future.wait(), future.value(), chained.wait(), seen],
-            tried(failing.wait).splitlines()[0],
+            result_or_error(failing.wait).splitlines()[0],
             again,
-            tried(wrong.wait),
-            tried(lambda: wrong.then(lambda done: done.value()).wait()).splitlines()[0],
-            tried(lambda: f.Future().set_exception("no")),
+            result_or_error(wrong.wait),
+            result_or_error(lambda: wrong.then(lambda done: done.value()).wait()).splitlines()[0],
+            result_or_error(lambda: f.Future().set_exception("no")),
             [each.value() for each in together.wait()],
             f.wait_all(several),
-            tried(lambda: f.wait_all([several[0], wrong])),
+            result_or_error(lambda: f.wait_all([several[0], wrong])),
             f.collect_all([]).wait(),
             f.Future[int] is not None,
             isinstance(future, f.Future),
@@ -79,7 +79,7 @@ def test_forked_calls() -> None:
         futures = [t.jit.fork(t.mul, t.full((2,), float(i)), 3) for i in range(3)]
         waited = [t.jit.wait(each) for each in futures]
         named = t.jit._wait(t.jit._fork(t.neg, t.ones(1)))
-        return waited, named, tried(lambda: t.jit.fork(lambda: 1 / 0)).partition(":")[0]
+        return waited, named, result_or_error(lambda: t.jit.fork(lambda: 1 / 0)).partition(":")[0]
 
     both(script)
 
@@ -151,7 +151,7 @@ def test_names_of_multiprocessing() -> None:
             mp.set_sharing_strategy("file_system"),
             mp.get_sharing_strategy(),
             mp.set_sharing_strategy("file_descriptor"),
-            tried(lambda: mp.set_sharing_strategy("other")).partition(",")[0],
+            result_or_error(lambda: mp.set_sharing_strategy("other")).partition(",")[0],
             mp.start_processes(print, nprocs=0),
         )
 
@@ -180,9 +180,9 @@ def test_repository_of_this_machine(tmp_path: Path) -> None:
         hub = module(t, "hub")
         return (
             hub.load(folder, "model", source="local", scale=2),
-            tried(lambda: hub.load(folder, "other", source="local")),
-            tried(lambda: hub.load(folder, 3, source="local")),
-            tried(lambda: hub.load(folder, "model", source="web")),
+            result_or_error(lambda: hub.load(folder, "other", source="local")),
+            result_or_error(lambda: hub.load(folder, 3, source="local")),
+            result_or_error(lambda: hub.load(folder, "model", source="web")),
             folder in sys.path,
         )
 
@@ -197,7 +197,9 @@ def test_repository_that_needs_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "hubconf.py").write_text("dependencies = ['nowhere_at_all']\ndef model(): pass\n")
 
     def script(t: Any) -> Any:
-        return tried(lambda: module(t, "hub").load(str(tmp_path), "model", source="local"))
+        return result_or_error(
+            lambda: module(t, "hub").load(str(tmp_path), "model", source="local")
+        )
 
     both(script)
 
@@ -239,7 +241,9 @@ def test_file_with_another_hash_is_not_kept(tmp_path: Path) -> None:
     def script(t: Any) -> Any:
         fetch = module(t, "hub").download_url_to_file
         there = str(tmp_path / "copy")
-        error = tried(lambda: fetch(source.as_uri(), there, hash_prefix="00", progress=False))
+        error = result_or_error(
+            lambda: fetch(source.as_uri(), there, hash_prefix="00", progress=False)
+        )
         absent = os.listdir(tmp_path)
         fetch(source.as_uri(), there, hash_prefix="277089d9", progress=False)
         made = Path(there).read_bytes()
@@ -261,7 +265,7 @@ def test_archive_that_leaves_its_folder(tmp_path: Path) -> None:
                 file.writestr(name, "")
             with zipfile.ZipFile(path) as file:
                 extract = module(t, "hub")._safe_extract_zip
-                found.append(tried(lambda: extract(file, tmp_path / "out")))  # noqa: B023
+                found.append(result_or_error(lambda: extract(file, tmp_path / "out")))  # noqa: B023
         return found
 
     both(script)
@@ -292,7 +296,7 @@ def test_dictionaries_of_tensors_themselves() -> None:
             [k is x for k in names],
             len(deep) >= 2,
             sorted(copied.values())[0],
-            tried(lambda: names[3]).partition(":")[0],
+            result_or_error(lambda: names[3]).partition(":")[0],
             names.pop(x),
             len(names),
             ref == weak.WeakIdRef(x),
@@ -334,15 +338,15 @@ def test_helpers_of_utils() -> None:
             taken,
             u._reorder_tensors_as([n, x, y], [x, y, n]),
             [u._element_size(d) for d in (t.float32, t.bool, t.complex128)],
-            tried(lambda: u._element_size(3)),
-            [tried(lambda d=d: u._get_device_index(d)) for d in devices],
+            result_or_error(lambda: u._element_size(3)),
+            [result_or_error(lambda d=d: u._get_device_index(d)) for d in devices],
             u._get_device_index("cpu", allow_cpu=True),
             u._get_device_index(None, optional=True),
             u._get_all_device_indices(),
             u._get_available_device_type(),
             Named.name,
-            tried(u._dummy_type("Absent")),
-            tried(wrapped.reraise).splitlines()[0],
+            result_or_error(u._dummy_type("Absent")),
+            result_or_error(wrapped.reraise).splitlines()[0],
             u._handle_complex(t.ones(1, dtype=t.complex64)),
         )
 
@@ -388,7 +392,7 @@ def test_marks_of_the_compiler() -> None:
             pick(1, up=True),
             pick(1, False),
             j.is_scripting(),
-            tried(lambda: j.ignore(3)),
+            result_or_error(lambda: j.ignore(3)),
         )
 
     both(script)
@@ -404,26 +408,28 @@ def test_helpers_of_derivatives() -> None:
             f._as_tuple(x, "inputs", "f")[0],
             f._as_tuple((x,), "inputs", "f")[0],
             f._as_tuple([1, 2]),
-            [tried(lambda v=v: f._as_tuple(v, "inputs", "f")) for v in (3, (x, 3))],
+            [result_or_error(lambda v=v: f._as_tuple(v, "inputs", "f")) for v in (3, (x, 3))],
             f._tuple_postprocess(((x,), (y,)), (True, False)),
             f._tuple_postprocess((x,), False),
             [(p.requires_grad, p.is_leaf) for p in f._grad_preprocess((x, y), False, True)],
             [(p.requires_grad, p.is_leaf) for p in f._grad_preprocess((x,), True, True)],
             [p.requires_grad for p in f._grad_postprocess((y,), False)],
             [
-                tried(lambda v=v, several=several: f._validate_v(v, (x,), several))
+                result_or_error(lambda v=v, several=several: f._validate_v(v, (x,), several))
                 for v in ((x,), (x, x), (x[0],))
                 for several in (True, False)
             ],
             [
-                tried(lambda kind=kind, v=v: f._check_requires_grad((v,), kind, True))
+                result_or_error(lambda kind=kind, v=v: f._check_requires_grad((v,), kind, True))
                 for kind in ("outputs", "grad_inputs", "jacobian", "hessian", "other")
                 for v in (x, x.detach(), none)
             ][:-1],
             f._autograd_grad((y, none), (x,), (t.ones(2), none)),
             f._autograd_grad((x.detach(),), (x,)),
             [
-                tried(lambda s=s, stage=stage: f._fill_in_zeros((none,), (x,), s, False, stage))
+                result_or_error(
+                    lambda s=s, stage=stage: f._fill_in_zeros((none,), (x,), s, False, stage)
+                )
                 for stage in ("back", "back_trick", "double_back", "double_back_trick", "other")
                 for s in (True, False)
             ],
@@ -442,7 +448,7 @@ def test_shapes_of_gradients() -> None:
             a._calculate_shape(y, t.ones(3), False),
             a._calculate_shape(y, t.ones(4, 2, 3), True),
             [list(s) for s in a._calculate_shape(edge, t.ones(2, 3), False)],
-            tried(lambda: a._calculate_shape(edge, t.ones(2, 3), True)),
+            result_or_error(lambda: a._calculate_shape(edge, t.ones(2, 3), True)),
             a._tensor_or_tensors_to_tuple(None, 2),
             len(a._tensor_or_tensors_to_tuple(x, 1)),
             len(a._tensor_or_tensors_to_tuple([x, y], 2)),
@@ -463,7 +469,7 @@ def test_functions_of_older_times() -> None:
             y,
             x.grad,
             z,
-            tried(lambda: old.Resize.apply(x, (4, 2))),
+            result_or_error(lambda: old.Resize.apply(x, (4, 2))),
             utils.maybe_view(x, (6,)),
             utils.maybe_unexpand(t.ones(4, 2, 3), (2, 1)),
         )
@@ -489,9 +495,9 @@ def test_modules_as_functions() -> None:
             [w.requires_grad for w in weights],
             many,
             [s.shape for s in stacked],
-            tried(lambda: made.make_functional(net)),
-            tried(lambda: made.combine_state_for_ensemble([])),
-            tried(lambda: made.combine_state_for_ensemble([nets[0], net])),
+            result_or_error(lambda: made.make_functional(net)),
+            result_or_error(lambda: made.combine_state_for_ensemble([])),
+            result_or_error(lambda: made.combine_state_for_ensemble([nets[0], net])),
         )
 
     with warnings.catch_warnings(action="ignore"):
@@ -512,9 +518,9 @@ def test_names_of_c() -> None:
             ((None,), {}),
             ((), {"device": None, "dtype": t.int64}),
         ]
-        singular = tried(lambda: t.linalg.inv(t.zeros(2, 2)))
+        singular = result_or_error(lambda: t.linalg.inv(t.zeros(2, 2)))
         return (
-            [tried(lambda a=a, k=k: [str(v) for v in parse(*a, **k)]) for a, k in calls],
+            [result_or_error(lambda a=a, k=k: [str(v) for v in parse(*a, **k)]) for a, k in calls],
             issubclass(t._C._LinAlgError, RuntimeError),
             t._C._LinAlgError is t.linalg.LinAlgError,
             singular.partition(":")[2],
@@ -534,7 +540,7 @@ def test_older_comparison() -> None:
         return (
             [(w.category.__name__, str(w.message)) for w in caught],
             [
-                tried(lambda a=a, b=b, k=k: close(a, b, **k))
+                result_or_error(lambda a=a, b=b, k=k: close(a, b, **k))
                 for a, b, k in (
                     (x, [1.0, 1.00001], {}),
                     ([1, 2], t.tensor([1.0, 2.0]), {}),
@@ -546,7 +552,7 @@ def test_older_comparison() -> None:
                 )
             ],
             c.default_tolerances(t.float32, t.ones(1, dtype=t.float16)),
-            tried(lambda: c.default_tolerances(3)),
+            result_or_error(lambda: c.default_tolerances(3)),
             c.get_tolerances(x, rtol=None, atol=None),
             c.get_tolerances(x, rtol=1.0, atol=2.0),
         )
@@ -609,7 +615,7 @@ def test_batches_by_types_of_samples() -> None:
         stream = kind.create_fetcher(kind.Iterable, [5, 6, 7], True, c.default_collate, False)
         return (
             c.collate([(Own(), 1), (Own(), 2)], collate_fn_map=table),
-            tried(lambda: c.collate([Own()], collate_fn_map=None)).partition("found")[0],
+            result_or_error(lambda: c.collate([Own()], collate_fn_map=None)).partition("found")[0],
             c.collate([t.ones(1), t.zeros(1)], collate_fn_map=c.default_collate_fn_map),
             type(iter(loader)).__name__,
             isinstance(iter(loader), d._BaseDataLoaderIter),
@@ -617,7 +623,7 @@ def test_batches_by_types_of_samples() -> None:
             [loader._auto_collation, loader._dataset_kind],
             fetch([2, 0]),
             [stream.fetch([0, 0]), stream.fetch([0, 0])],
-            tried(lambda: stream.fetch([0])).partition(":")[0],
+            result_or_error(lambda: stream.fetch([0])).partition(":")[0],
             c.default_convert((1, "a")),
             t.utils.data.ConcatDataset.cumsum([[1, 2], [3]]),
             t.utils.data.ConcatDataset([[1, 2], [3]]).cummulative_sizes,
@@ -641,9 +647,9 @@ def test_some_eigenpairs() -> None:
         return (
             found,
             leaf.grad,
-            tried(lambda: t.lobpcg(a, k=4)),
-            tried(lambda: t.lobpcg(a[:, :8], k=1)),
-            tried(lambda: t.lobpcg(a, k=1, B=b[0])),
+            result_or_error(lambda: t.lobpcg(a, k=4)),
+            result_or_error(lambda: t.lobpcg(a[:, :8], k=1)),
+            result_or_error(lambda: t.lobpcg(a, k=1, B=b[0])),
         )
 
     both(script, rtol=1e-4, atol=1e-5)
@@ -667,7 +673,7 @@ def test_distinct_slices() -> None:
             t._VF.unique_dim(x, -1, True, True),
             t._VF.unique_dim(x, dim=0, return_counts=True),
             t.ops.aten.unique_dim.default(x, 0),
-            tried(lambda: t._VF.unique_dim(x, 5)),
+            result_or_error(lambda: t._VF.unique_dim(x, 5)),
             t._VF.tanh(x),
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 import pygrad.nested
@@ -147,7 +147,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_made(name: str) -> None:
-    both(lambda t: first_line(tried(lambda: shown(MADE[name](t)))))
+    both(lambda t: first_line(result_or_error(lambda: shown(MADE[name](t)))))
 
 
 DESCRIBED: dict[str, Callable[[Any], Any]] = {
@@ -184,7 +184,7 @@ DESCRIBED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("layout", ["jagged", "strided"])
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_described(name: str, layout: str) -> None:
-    both(lambda t: first_line(tried(lambda: shown(DESCRIBED[name](example(t, layout))))))
+    both(lambda t: first_line(result_or_error(lambda: shown(DESCRIBED[name](example(t, layout))))))
 
 
 STRIDED_SIZES: dict[str, Callable[[Any], Any]] = {
@@ -275,12 +275,12 @@ BOTH_REFUSE: dict[str, Op] = {
     "sum_batch": lambda t, x: x.sum(0),
     "sum_several": lambda t, x: x.sum((1, 2)),
     "other_sizes": lambda t, x: x + x.transpose(1, 2),
-    "padded_of_plain": lambda t, x: tried(lambda: t.nested.to_padded_tensor(t.ones(2, 2), 0.0))[
-        :19
-    ],
+    "padded_of_plain": lambda t, x: result_or_error(
+        lambda: t.nested.to_padded_tensor(t.ones(2, 2), 0.0)
+    )[:19],
     "a_leaf_in_place": lambda t, x: x.layout is t.strided and x.requires_grad_().add_(1),
-    "sort": lambda t, x: tried(lambda: x.sort(2))[:19],
-    "cumsum": lambda t, x: tried(lambda: x.cumsum(2))[:19],
+    "sort": lambda t, x: result_or_error(lambda: x.sort(2))[:19],
+    "cumsum": lambda t, x: result_or_error(lambda: x.cumsum(2))[:19],
     "layer_norm_without": lambda t, x: (
         x.layout is t.strided and t.nn.functional.layer_norm(x, (3,))
     ),
@@ -297,7 +297,11 @@ def test_results(name: str, layout: str) -> None:
 @pytest.mark.parametrize("layout", ["jagged", "strided"])
 @pytest.mark.parametrize("name", BOTH_REFUSE)
 def test_refused(name: str, layout: str) -> None:
-    both(lambda t: first_line(tried(lambda: shown(BOTH_REFUSE[name](t, example(t, layout))))))
+    both(
+        lambda t: first_line(
+            result_or_error(lambda: shown(BOTH_REFUSE[name](t, example(t, layout))))
+        )
+    )
 
 
 # ------------------------------------------------------------------ ops of one
@@ -435,7 +439,7 @@ STRIDED: dict[str, Op] = {
 
 def results(ops: dict[str, Op], name: str, layout: str, rank: int) -> None:
     def script(t: Any) -> Any:
-        return first_line(tried(lambda: shown(ops[name](t, example(t, layout, rank)))))
+        return first_line(result_or_error(lambda: shown(ops[name](t, example(t, layout, rank)))))
 
     both(script, rtol=1e-12, atol=1e-14)
 
@@ -510,7 +514,7 @@ def test_backward(name: str, layout: str) -> None:
 
     def script(t: Any) -> Any:
         x = example(t, layout, requires_grad=True)
-        return first_line(tried(lambda: BACKWARD[name](t, x)))
+        return first_line(result_or_error(lambda: BACKWARD[name](t, x)))
 
     both(script)
 

@@ -8,7 +8,7 @@ from collections import namedtuple
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 Pair = namedtuple("Pair", "a b")
 
@@ -34,7 +34,7 @@ def test_convolutions_with_another_weight() -> None:
         return (
             Standardized(2, 3, 3, padding=1, padding_mode="circular")(t.rand(1, 2, 5, 5)),
             Halved(2, 3, 3)(x),
-            [tried(lambda s=s: made._output_padding(x, s, *args)) for s in sizes],
+            [result_or_error(lambda s=s: made._output_padding(x, s, *args)) for s in sizes],
             made(x, output_size=[12]),
         )
 
@@ -64,7 +64,7 @@ def test_parts_of_transformer_layers() -> None:
             found._get_seq_len(x, False),
             found._generate_square_subsequent_mask(2),
             found._detect_is_causal_mask(None, None, 3),
-            tried(lambda: found._get_activation_fn("tanh")),
+            result_or_error(lambda: found._get_activation_fn("tanh")),
         )
 
     both(script, rtol=1e-4, atol=1e-5)
@@ -85,10 +85,10 @@ def test_what_recurrent_layers_check(kind: str) -> None:
         return (
             layer.get_expected_hidden_size(x, None),
             layer.get_expected_hidden_size(x[0], t.tensor([5, 3])),
-            tried(lambda: layer.check_hidden_size(h, (2, 4, 3))),
-            tried(lambda: layer.check_forward_args(x.double(), state, None)),
-            tried(lambda: layer.check_forward_args(x[:, :4].double(), state, None)),
-            tried(lambda: layer.check_input(x[0], None)),
+            result_or_error(lambda: layer.check_hidden_size(h, (2, 4, 3))),
+            result_or_error(lambda: layer.check_forward_args(x.double(), state, None)),
+            result_or_error(lambda: layer.check_forward_args(x[:, :4].double(), state, None)),
+            result_or_error(lambda: layer.check_input(x[0], None)),
             layer.permute_hidden(state, order),
             layer.permute_hidden(state, None),
             before,
@@ -106,7 +106,7 @@ def test_instance_norm_of_samples() -> None:
             layer._get_no_batch_dim(),
             layer._handle_no_batch_input(x),
             layer._apply_instance_norm(x[None]),
-            tried(lambda: layer._check_input_dim(x[0])),
+            result_or_error(lambda: layer._check_input_dim(x[0])),
         )
 
     both(script, rtol=1e-4, atol=1e-5)
@@ -118,9 +118,9 @@ def test_items_of_containers() -> None:
         params = t.nn.ParameterList([t.ones(1), t.zeros(1)])
         return (
             row._get_item_by_idx(iter("ab"), -1),
-            tried(lambda: row._get_item_by_idx(iter("ab"), 2)),
+            result_or_error(lambda: row._get_item_by_idx(iter("ab"), 2)),
             items._get_abs_string_index(-1),
-            tried(lambda: items._get_abs_string_index(1)),
+            result_or_error(lambda: items._get_abs_string_index(1)),
             params._get_abs_string_index(-2),
             [name for name, _ in row._named_members(lambda m: m._modules.items())],
         )
@@ -147,7 +147,7 @@ def test_modules_where_pytorch_has_them() -> None:
             m.conv.ConvTranspose2d is t.nn.ConvTranspose2d,
             utils._reverse_repeat_tuple((1, 2), 3),
             [
-                tried(lambda g=g: utils._list_with_default(*g))
+                result_or_error(lambda g=g: utils._list_with_default(*g))
                 for g in (([None, 2], [5, 6, 7]), (3, [5]), ([1, 2], [3, 4]))
             ],
             m.module._EXTRA_STATE_KEY_SUFFIX,
@@ -174,8 +174,8 @@ def test_synchronized_batch_norm_of_one_process() -> None:
             y,
             layer.running_mean,
             layer.eval()(x),
-            tried(lambda: layer(x[0, 0])),
-            tried(lambda: layer(t.rand(2, 0, 3))),
+            result_or_error(lambda: layer(x[0, 0])),
+            result_or_error(lambda: layer(t.rand(2, 0, 3))),
         )
 
     both(script, rtol=1e-4, atol=1e-5)
@@ -192,13 +192,13 @@ def test_spread_modules_without_a_gpu() -> None:
             held(x) - layer(x),
             sorted(held.state_dict()),
             held.device_ids,
-            tried(lambda: s.scatter({"a": [x, 3]}, ["cpu"])),
+            result_or_error(lambda: s.scatter({"a": [x, 3]}, ["cpu"])),
             s.scatter((3, Pair(1, {"k": "v"}), [], None), [0, 1]),
             s.scatter_kwargs((3,), {"a": 4}, [0, 1]),
             s.scatter_kwargs((), {"a": 4}, [0, 1]),
             s.gather([{"a": None}, {"a": None}], 0),
             [
-                tried(call)
+                result_or_error(call)
                 for call in (
                     lambda: s.gather([x, x], "cpu"),
                     lambda: s.gather([[x], [x]], "cpu"),
@@ -275,7 +275,7 @@ def test_gradients_of_each_sample() -> None:
                 p.grad_sample = None
         sampled(embedding)(t.tensor([[0, 1], [3, 3]])).pow(2).sum().backward()
         found.append(embedding.weight.grad_sample)
-        found.append(tried(lambda: sampled(embedding)).partition("parameter of")[0])
+        found.append(result_or_error(lambda: sampled(embedding)).partition("parameter of")[0])
         errors = [
             lambda: sampled(3),
             lambda: sampled(net, batch_size=2.5),
@@ -283,7 +283,7 @@ def test_gradients_of_each_sample() -> None:
             lambda: sampled(net, loss_reduction="max"),
             lambda: sampled(t.nn.Bilinear(2, 2, 1))(t.rand(3, 2), t.rand(2, 2)),
         ]
-        return found, [tried(e) for e in errors]
+        return found, [result_or_error(e) for e in errors]
 
     with warnings.catch_warnings(action="ignore"):
         both(script, rtol=1e-4, atol=1e-5)
@@ -313,9 +313,9 @@ def test_other_parameters_for_a_while() -> None:
             missing,
             sorted(accessor.check_keys(["0.weight", "other"])[1]),
             accessor.get_tensor("0.running_var"),
-            tried(lambda: accessor.get_tensor("0.other")),
-            tried(lambda: accessor.swap_tensor("0.other", t.ones(1))),
-            tried(lambda: accessor.swap_submodule("1", layer)),
+            result_or_error(lambda: accessor.get_tensor("0.other")),
+            result_or_error(lambda: accessor.swap_tensor("0.other", t.ones(1))),
+            result_or_error(lambda: accessor.swap_submodule("1", layer)),
             accessor.get_submodule("0") is layer,
         )
 
@@ -342,7 +342,10 @@ def test_arguments_of_tensors() -> None:
             {"other": 1},
             {"device": "cpu", "factory_kwargs": {"device": "cpu"}},
         ]
-        return [tried(lambda g=g: sorted(map(str, t.nn.factory_kwargs(g).items()))) for g in given]
+        return [
+            result_or_error(lambda g=g: sorted(map(str, t.nn.factory_kwargs(g).items())))
+            for g in given
+        ]
 
     both(script, rtol=1e-4, atol=1e-5)
 
@@ -369,17 +372,23 @@ def test_parts_of_attention() -> None:
             f._in_projection_packed(q, k, k, w, b),
             f._in_projection_packed(q, k, k * 2, w),
             f._in_projection(q, k, k, *w.split([4, 4, 4]), *b.split([4, 4, 4])),
-            tried(lambda: f._in_projection(q, k, k, w, w, w)),
-            tried(lambda: f._in_projection(q, k, k, *w.split([4, 4, 4]), b)),
-            [tried(lambda c=c: f._mha_shape_check(*c, 2)) for c in checked],
+            result_or_error(lambda: f._in_projection(q, k, k, w, w, w)),
+            result_or_error(lambda: f._in_projection(q, k, k, *w.split([4, 4, 4]), b)),
+            [result_or_error(lambda c=c: f._mha_shape_check(*c, 2)) for c in checked],
             f._canonical_mask(bools, "mask", none, "", t.float64),
             f._canonical_mask(none, "mask", none, "", t.float64),
-            tried(lambda: f._canonical_mask(ints, "mask", none, "", t.float64)),
+            result_or_error(lambda: f._canonical_mask(ints, "mask", none, "", t.float64)),
             f._none_or_dtype(none) is none,
-            tried(lambda: f._none_or_dtype(3)),
+            result_or_error(lambda: f._none_or_dtype(3)),
             [f._get_softmax_dim("softmax", n, 3) for n in range(5)],
-            [tried(lambda s=s: f._verify_batch_size(s)) for s in ([1, 2], [1, 2, 3], [2, 3])],
-            [tried(lambda s=s: f._verify_spatial_size(s)) for s in ([1, 2, 1], [1, 2, 3])],
+            [
+                result_or_error(lambda s=s: f._verify_batch_size(s))
+                for s in ([1, 2], [1, 2, 3], [2, 3])
+            ],
+            [
+                result_or_error(lambda s=s: f._verify_spatial_size(s))
+                for s in ([1, 2, 1], [1, 2, 3])
+            ],
         )
 
     with warnings.catch_warnings(action="ignore"):

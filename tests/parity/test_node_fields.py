@@ -13,7 +13,7 @@ import pytest
 from helpers import with_grad
 from oracle import torch
 from samples import Entry, entries, samples
-from sampling import Call, filled
+from sampling import Call, fill_sample
 from test_gradients import inputs
 
 import pygrad
@@ -33,7 +33,7 @@ def torch_arguments(sample: Call, leaves: set[int]) -> tuple[list[Any], dict[str
     made = [torch.from_numpy(array.copy()) for array in inputs(sample)]
     for place in leaves:
         made[place].requires_grad_()
-    return filled(sample, made, torch)
+    return fill_sample(sample, made, torch)
 
 
 def node_of(result: Any) -> Any:
@@ -121,7 +121,7 @@ def disagreements(entry: Entry, sample: Call, chosen: set[int]) -> set[str]:
     tensors = with_grad(sample, inputs(sample))
     for place, tensor in enumerate(tensors):
         tensor.requires_grad_(place in chosen)
-    mine = called(entry.function, entry, *filled(sample, tensors))
+    mine = called(entry.function, entry, *fill_sample(sample, tensors))
     other = called(theirs(entry), entry, *torch_arguments(sample, chosen))
     found = set()
     for x, y in together(mine, other):

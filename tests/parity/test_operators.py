@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import torch, tried, warned
+from oracle import result_or_error, torch, warnings_of
 
 import pygrad
 
@@ -31,7 +31,7 @@ for _name in REFLECTED.split():
 @pytest.mark.parametrize("name", REFLECTED.split())
 def test_what_a_tensor_does_not_know_it_leaves_to_the_other(name: str, value: Any) -> None:
     def run(t: Any, method: str, x: Any) -> Any:
-        found = tried(lambda: getattr(x, method)(value))
+        found = result_or_error(lambda: getattr(x, method)(value))
         return found.tolist() if isinstance(found, t.Tensor) else found
 
     for method in (f"__{name}__", f"__r{name}__"):
@@ -46,7 +46,7 @@ def test_what_a_tensor_does_not_know_it_leaves_to_the_other(name: str, value: An
 @pytest.mark.parametrize("sign", "/ // % ** @ << >> + - * & | ^".split())
 def test_errors_name_both_operands(sign: str) -> None:
     def run(t: Any, text: str, value: Any) -> Any:
-        return tried(lambda: eval(text, {"x": t.tensor([1, 2]), "y": value}))
+        return result_or_error(lambda: eval(text, {"x": t.tensor([1, 2]), "y": value}))
 
     for text in (f"x {sign} y", f"y {sign} x"):
         for value in (object(), None, "a"):
@@ -87,7 +87,7 @@ MAPS = {
 def test_elements_by_functions(name: str) -> None:
     def run(t: Any) -> Any:
         x, y = t.tensor([1.0, 2.0, 3.0]), t.tensor([3.0, 0.5, 2.0])
-        found = tried(lambda: MAPS[name](t, x, y))
+        found = result_or_error(lambda: MAPS[name](t, x, y))
         return (str(found.dtype)[-5:], found.tolist()) if isinstance(found, t.Tensor) else found
 
     assert run(pygrad) == run(torch)
@@ -101,7 +101,7 @@ ODD = [300, -1, -200, -256, 1 << 40, 1 << 63, 10**400, 1e39, float("nan"), "text
 def test_what_a_function_of_elements_may_return(value: Any, dtype: str) -> None:
     def run(t: Any) -> Any:
         x, values = t.zeros(3, dtype=getattr(t, dtype)), iter([1, value, 1])
-        found = tried(lambda: x.apply_(lambda _: next(values)))
+        found = result_or_error(lambda: x.apply_(lambda _: next(values)))
         return str(x.tolist()), None if isinstance(found, t.Tensor) else found
 
     assert run(pygrad) == run(torch)
@@ -140,8 +140,8 @@ def test_paths_of_einsum_are_those_of_pytorch_alone() -> None:
             inside,
             switches.is_available(),
             switches.get_opt_einsum(),
-            tried(lambda: switches.set_flags(True, None)),
-            tried(lambda: switches.set_flags(False, "greedy")),
+            result_or_error(lambda: switches.set_flags(True, None)),
+            result_or_error(lambda: switches.set_flags(False, "greedy")),
         )
 
     assert run(pygrad) == run(torch)
@@ -171,7 +171,7 @@ def test_old_forms(call: str) -> None:
         t.set_warn_always(True)
         found: list[Any] = []
         try:
-            warnings = warned(lambda: found.append(eval(call, names)))
+            warnings = warnings_of(lambda: found.append(eval(call, names)))
         finally:
             t.set_warn_always(before)
         return warnings, found[0].tolist(), x.tolist(), a.tolist()

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import UNINITIALISED, swept
+from helpers import UNINITIALISED, sweep_entries
 from oracle import (
     Outcome,
     assert_equal,
     assert_same_outcome,
     describe,
     function,
-    in_words,
     is_tensor,
     layout,
     leaves,
+    normalize_message,
     outcome,
     torch,
 )
@@ -125,7 +125,7 @@ def tensors(values: Any) -> list[Any]:
     return [value for value in leaves(values) if is_tensor(value)]
 
 
-@swept(compared)
+@sweep_entries(compared)
 def test_result(entry: Entry, sample: Call) -> None:
     mine = outcome(lambda: call(entry, pygrad, sample)[3])
     theirs = outcome(lambda: call(entry, torch, sample)[3])
@@ -139,7 +139,7 @@ def test_result(entry: Entry, sample: Call) -> None:
             assert a._is_view() == b._is_view()
 
 
-@swept(compared)
+@sweep_entries(compared)
 def test_gradient_and_node(entry: Entry, sample: Call) -> None:
     if entry.name in UNINITIALISED or f"gradient {entry.id}" in APART:
         return
@@ -167,7 +167,7 @@ def test_gradient_and_node(entry: Entry, sample: Call) -> None:
     assert_same_outcome(mine, theirs, rtol=1e-5, atol=1e-8)
 
 
-@swept(compared)
+@sweep_entries(compared)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtype(entry: Entry, sample: Call, dtype: str) -> None:
     if entry.name in UNINITIALISED or f"{dtype} {entry.id}" in APART:
@@ -176,7 +176,10 @@ def test_dtype(entry: Entry, sample: Call, dtype: str) -> None:
     theirs = outcome(lambda: call(entry, torch, sample, dtype)[3])
     single = any(is_tensor(value) and value.dtype == torch.float32 for value in theirs.values)
     tolerance = {"rtol": 1e-4, "atol": 1e-5} if single else {}
-    assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
+    assert mine.error == theirs.error, (
+        normalize_message(mine.message),
+        normalize_message(theirs.message),
+    )
     if not mine.error:
         assert_same_outcome(mine, theirs, **tolerance)
 
@@ -185,7 +188,7 @@ def unit(what: X) -> X:
     return replace(what, shape=tuple(1 for _ in what.shape))
 
 
-@swept(compared)
+@sweep_entries(compared)
 @pytest.mark.parametrize("change", [emptied, scalar, unit, doubled])
 def test_other_shape(entry: Entry, sample: Call, change: Any) -> None:
     if entry.name in UNINITIALISED or f"{change.__name__} {entry.id}" in APART:
@@ -193,12 +196,15 @@ def test_other_shape(entry: Entry, sample: Call, change: Any) -> None:
     changed = sample.map(change)
     mine = outcome(lambda: call(entry, pygrad, changed)[3])
     theirs = outcome(lambda: call(entry, torch, changed)[3])
-    assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
+    assert mine.error == theirs.error, (
+        normalize_message(mine.message),
+        normalize_message(theirs.message),
+    )
     if not mine.error:
         assert_same_outcome(mine, theirs)
 
 
-@swept(lambda entry: compared(entry) and not entry.mutates)
+@sweep_entries(lambda entry: compared(entry) and not entry.mutates)
 def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
     if entry.name in UNINITIALISED or f"transposed {entry.id}" in APART:
         return
@@ -213,7 +219,10 @@ def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
         return function(entry, library)(*args, **kwargs)
 
     mine, theirs = outcome(lambda: run(pygrad)), outcome(lambda: run(torch))
-    assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
+    assert mine.error == theirs.error, (
+        normalize_message(mine.message),
+        normalize_message(theirs.message),
+    )
     for a, b in zip(mine.values, theirs.values, strict=True):
         assert_equal(a, b)
         if is_tensor(a) and entry.id not in COMPOSED:
@@ -255,7 +264,7 @@ def has_out(entry: Entry) -> bool:
     )
 
 
-@swept(has_out)
+@sweep_entries(has_out)
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 def test_other_dtypes_are_taken_where_pytorch_takes_them(
     entry: Entry, sample: Call, dtype: str

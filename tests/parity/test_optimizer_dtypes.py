@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 import pytest
-from oracle import both, torch, tried
-from verdicts import same
+from oracle import both, result_or_error, torch
+from verdicts import assert_same_results
 
 import pygrad
 
@@ -85,8 +85,8 @@ def test_steps_and_state_dicts(name: str, dtype: str) -> None:
             [p.detach() for p in copies],
         )
 
-    mine, theirs = tried(lambda: run(pygrad)), tried(lambda: run(torch))
-    same(mine, theirs, TOLERANCES[dtype])
+    mine, theirs = result_or_error(lambda: run(pygrad)), result_or_error(lambda: run(torch))
+    assert_same_results(mine, theirs, TOLERANCES[dtype])
 
 
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
@@ -106,7 +106,7 @@ def test_lbfgs_of_complex_parameters(search: str | None) -> None:
         losses = [optimizer.step(closure).detach() for _ in range(3)]
         return losses, z.detach(), w.detach()
 
-    same(run(pygrad), run(torch), 1e-8)
+    assert_same_results(run(pygrad), run(torch), 1e-8)
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad"])
@@ -148,8 +148,11 @@ def test_gradients_are_clipped(norm: float, dtype: str) -> None:
             params = [p for p in parameters(t, dtype) if p.numel()]
             set_gradients(t, params, 0, dtype)
             found.append(
-                [tried(lambda clip=clip, params=params: clip(params)), [p.grad for p in params]]
+                [
+                    result_or_error(lambda clip=clip, params=params: clip(params)),
+                    [p.grad for p in params],
+                ]
             )
         return found
 
-    same(run(pygrad), run(torch), TOLERANCES[dtype])
+    assert_same_results(run(pygrad), run(torch), TOLERANCES[dtype])

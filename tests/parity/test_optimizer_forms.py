@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 COMMON = {"lr": 0.1, "weight_decay": 0.01}
 FORMS: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -129,10 +129,10 @@ def test_calls_that_are_refused() -> None:
         given[-1] = [3, 7]
         before = [each.clone() for each in given[0]]
         return (
-            tried(lambda: module(t, "adam").adam(*given, **options)),
+            result_or_error(lambda: module(t, "adam").adam(*given, **options)),
             given[0],
             before,
-            tried(lambda: t.optim.Adam([t.ones(1)], foreach=True, fused=True)),
+            result_or_error(lambda: t.optim.Adam([t.ones(1)], foreach=True, fused=True)),
         )
 
     both(script)
@@ -161,11 +161,17 @@ def test_muon() -> None:
         muon = module(t, "_muon")
         return (
             found,
-            [tried(lambda e=e: t.optim.Muon([t.ones(1, 1)], **e)) for e in errors],
-            tried(lambda: t.optim.Muon([t.ones(1)])),
-            tried(lambda: muon._zeropower_via_newtonschulz(t.ones(2, 2), (1, 2, 3), 100, 1e-7)),
-            tried(lambda: muon._zeropower_via_newtonschulz(t.ones(2), (1, 2, 3), 1, 1e-7)),
-            tried(lambda: muon._zeropower_via_newtonschulz(t.ones(2, 2), (1, 2), 1, 1e-7)),
+            [result_or_error(lambda e=e: t.optim.Muon([t.ones(1, 1)], **e)) for e in errors],
+            result_or_error(lambda: t.optim.Muon([t.ones(1)])),
+            result_or_error(
+                lambda: muon._zeropower_via_newtonschulz(t.ones(2, 2), (1, 2, 3), 100, 1e-7)
+            ),
+            result_or_error(
+                lambda: muon._zeropower_via_newtonschulz(t.ones(2), (1, 2, 3), 1, 1e-7)
+            ),
+            result_or_error(
+                lambda: muon._zeropower_via_newtonschulz(t.ones(2, 2), (1, 2), 1, 1e-7)
+            ),
         )
 
     both(script, rtol=2e-2, atol=2e-3)  # the update is computed in bfloat16
@@ -215,8 +221,8 @@ def test_sparse_adam() -> None:
         w.grad = t.ones(2)
         wrong: list[dict[str, Any]] = [{"lr": 0.0}, {"eps": 0.0}, {"betas": (1.0, 0.9)}]
         return (
-            tried(t.optim.SparseAdam([w]).step),
-            [tried(lambda e=e: t.optim.SparseAdam([w], **e)) for e in wrong],
+            result_or_error(t.optim.SparseAdam([w]).step),
+            [result_or_error(lambda e=e: t.optim.SparseAdam([w], **e)) for e in wrong],
         )
 
     both(script)
@@ -248,7 +254,7 @@ def test_helpers_of_optimizers() -> None:
             o._default_to_fused_or_foreach([x, None], False, True),
             o._default_to_fused_or_foreach([z], False, True),
             o._default_to_fused_or_foreach([x], True, True),
-            tried(lambda: o._device_dtype_check_for_fused(z)),
+            result_or_error(lambda: o._device_dtype_check_for_fused(z)),
             o._device_dtype_check_for_fused(x),
             o._get_capturable_supported_devices(),
             [plain.step(), Plain([x], True).step(), t.is_grad_enabled()],

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, tried
+from oracle import Scripts, both, result_or_error
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -59,7 +59,7 @@ class Recorder:
         """What was noted during a call, and the type of what it returned."""
         del self.calls[:]
         with warnings.catch_warnings(action="ignore"):
-            result = tried(call)
+            result = result_or_error(call)
         shown = type(result).__name__ if not isinstance(result, str) else result
         return list(self.calls), shown
 
@@ -351,7 +351,7 @@ SILENT: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
 def test_nobody_says_anything(name: str) -> None:
     def script(t: Any) -> Any:
         s = t.ones(2).as_subclass(silent(t, t.Tensor))
-        return words(tried(lambda: SILENT[name](t, silent(t)(), s, t.ones(2))))
+        return words(result_or_error(lambda: SILENT[name](t, silent(t)(), s, t.ones(2))))
 
     both(script)
 
@@ -377,7 +377,7 @@ def subclasses_are_asked_before_their_bases(t: Any) -> Any:
 
     a, b, c = (t.ones(2).as_subclass(kind) for kind in (A, B, C))
     orders = [(a, b, c), (c, b, a), (b, a, c), (t.ones(2), a, c), (D(), b, a), (a, D(), c)]
-    errors = [tried(lambda each=each: t.cat(each))[:60] for each in orders]  # type: ignore[misc]
+    errors = [result_or_error(lambda each=each: t.cat(each))[:60] for each in orders]  # type: ignore[misc]
     return asked, errors
 
 
@@ -405,7 +405,7 @@ def classes_are_kept(t: Any) -> Any:
         [type(each).__name__ for each in kinds],
         type(named).__name__,
         [type(each).__name__ for each in named],
-        tried(lambda: a + other),
+        result_or_error(lambda: a + other),
         a.shape,
         A([1.0, 2.0]).tolist(),
         [t.is_tensor(a), isinstance(a, t.Tensor), isinstance(t.ones(1), A)],
@@ -449,7 +449,10 @@ def as_subclass_is_a_view_with_history(t: Any) -> Any:
         type((a + 1).grad_fn).__name__,
         seen.tolist(),
         seen._base is plain,
-        [words(tried(lambda kind=kind: x.as_subclass(kind))) for kind in (int, 3, object)],  # type: ignore[misc]
+        [
+            words(result_or_error(lambda kind=kind: x.as_subclass(kind)))
+            for kind in (int, 3, object)
+        ],  # type: ignore[misc]
     ]
 
 
@@ -466,10 +469,10 @@ def make_subclass(t: Any) -> Any:
         a.requires_grad,
         a.is_leaf,
         a.tolist(),
-        words(tried(lambda: t.Tensor._make_subclass(int, x))),
-        words(tried(lambda: t.Tensor._make_subclass(3, x))),
-        words(tried(lambda: t.Tensor._make_subclass(A, 3))),
-        words(tried(lambda: t.Tensor._make_subclass(A, t.ones(2, dtype=t.int64), True))),
+        words(result_or_error(lambda: t.Tensor._make_subclass(int, x))),
+        words(result_or_error(lambda: t.Tensor._make_subclass(3, x))),
+        words(result_or_error(lambda: t.Tensor._make_subclass(A, 3))),
+        words(result_or_error(lambda: t.Tensor._make_subclass(A, t.ones(2, dtype=t.int64), True))),
     ]
 
 
@@ -588,7 +591,7 @@ def functions_of_ones_own(t: Any) -> Any:
         r.told(lambda: wrapped(t.ones(1))),
         r.told(lambda: wrapped(x)),
         wrapped.__name__,
-        words(tried(lambda: twice(silent(t)()))).replace(twice.__module__, "here"),
+        words(result_or_error(lambda: twice(silent(t)()))).replace(twice.__module__, "here"),
         o.has_torch_function_unary(x),
         o.has_torch_function_unary(1),
         o.has_torch_function_variadic(1, t.ones(1)),
@@ -604,7 +607,7 @@ def what_is_switched_off(t: Any) -> Any:
     with t._C.DisableTorchFunctionSubclass():
         found += [r.told(lambda: x + 1), r.told(lambda: x.shape), r.told(lambda: t.relu(x))]
         found += [t._C._is_torch_function_enabled(), t.overrides.has_torch_function((x,))]
-        found += [words(tried(lambda: t.relu(r.Duck())))]
+        found += [words(result_or_error(lambda: t.relu(r.Duck())))]
         with t.overrides._enable_torch_function():
             found += [r.told(lambda: x + 1)]
         with t._C.DisableTorchFunction():
@@ -618,7 +621,11 @@ def what_is_switched_off(t: Any) -> Any:
         __torch_function__ = t._C._disabled_torch_function_impl
 
     y = t.ones(1).as_subclass(OffTensor)
-    found += [words(tried(lambda: t.relu(Off()))), type(y + 1).__name__, type(x + y).__name__]
+    found += [
+        words(result_or_error(lambda: t.relu(Off()))),
+        type(y + 1).__name__,
+        type(x + y).__name__,
+    ]
     found += [OffTensor.__torch_function__ is t._C._disabled_torch_function_impl]
     found += [type(t._C._disabled_torch_function_impl(t.add, (), (x, 1))).__name__]
     return found
@@ -653,12 +660,12 @@ def hostile_classes(t: Any) -> Any:
             return func(*args, **(kwargs or {}))
 
     x = t.ones(2)
-    found = [words(tried(lambda k=k: t.add(x, k()))) for k in (Raises, Nonsense, Nothing)]  # type: ignore[misc]
+    found = [words(result_or_error(lambda k=k: t.add(x, k()))) for k in (Raises, Nonsense, Nothing)]  # type: ignore[misc]
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         found.append(t.add(Plain(), 1))
     found.append([str(each.message).partition(" (Triggered")[0] for each in seen])
-    found.append(tried(lambda: x.as_subclass(Recurses) + 1)[:14])
+    found.append(result_or_error(lambda: x.as_subclass(Recurses) + 1)[:14])
     return [*found, x + 1]
 
 
@@ -782,7 +789,7 @@ def modes_that_say_nothing(t: Any) -> Any:
             lambda: x + 1,
             lambda: t.add(x, silent(t)()),
         )
-        found = [words(tried(each)) for each in calls]
+        found = [words(result_or_error(each)) for each in calls]
     return found, x + 1
 
 
@@ -794,10 +801,10 @@ def modes_and_errors(t: Any) -> Any:
     kind = type("Bad", (t.overrides.TorchFunctionMode,), {"__torch_function__": ask})
     found = []
     with kind():
-        found.append(tried(lambda: t.zeros(2)))
-        found.append(tried(lambda: t.zeros(2)))
+        found.append(result_or_error(lambda: t.zeros(2)))
+        found.append(result_or_error(lambda: t.zeros(2)))
     with t.overrides.TorchFunctionMode():
-        found.append(tried(lambda: t.zeros(2)))
+        found.append(result_or_error(lambda: t.zeros(2)))
     found.append(t.zeros(2))
     with t.overrides.BaseTorchFunctionMode():
         found.append(t.ones(2) + 1)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 LAYERS: dict[str, Callable[[Any], Any]] = {
     "square": lambda t: (t.nn.Linear(4, 4).double(), (2, 4)),
@@ -93,7 +93,7 @@ def test_orthogonal(layer: str, which: str | None, trivialization: bool) -> None
         made = nn.orthogonal(made, orthogonal_map=which, use_trivialization=trivialization)
         seen = trained(t, made, shape)
         start = t.arange(1.0, 1 + made.weight.numel(), dtype=t.float64).square().sin()
-        seen.append(tried(lambda: setattr(made, "weight", start.view_as(made.weight))))
+        seen.append(result_or_error(lambda: setattr(made, "weight", start.view_as(made.weight))))
         t.nn.utils.parametrize.remove_parametrizations(made, "weight")
         return [*seen, *described(made)]
 
@@ -120,7 +120,7 @@ def test_weight_norm(layer: str, dim: int | None) -> None:
         made, shape = LAYERS[layer](t)
         made = t.nn.utils.parametrizations.weight_norm(made, dim=dim)
         seen = trained(t, made, shape)
-        seen.append(tried(lambda: setattr(made, "weight", made.weight.detach() * 2)))
+        seen.append(result_or_error(lambda: setattr(made, "weight", made.weight.detach() * 2)))
         t.nn.utils.parametrize.remove_parametrizations(made, "weight")
         return [*seen, *described(made)]
 
@@ -146,9 +146,9 @@ def test_spectral_norm_of_vectors_and_dimensions() -> None:
             list(layer.state_dict()),
             third.weight,
             third.parametrizations.weight[0]._u,
-            tried(lambda: spectral(linear(t), dim=2)),
-            tried(lambda: spectral(linear(t), n_power_iterations=0)),
-            tried(lambda: spectral(linear(t), "absent")),
+            result_or_error(lambda: spectral(linear(t), dim=2)),
+            result_or_error(lambda: spectral(linear(t), n_power_iterations=0)),
+            result_or_error(lambda: spectral(linear(t), "absent")),
         ]
 
     both(script)
@@ -159,10 +159,10 @@ def test_messages_of_orthogonal() -> None:
         orthogonal = t.nn.utils.parametrizations.orthogonal
         made = orthogonal(linear(t))
         return [
-            tried(lambda: orthogonal(linear(t), "absent")),
-            tried(lambda: orthogonal(linear(t), "bias")),
-            tried(lambda: orthogonal(linear(t), orthogonal_map="polar")),
-            tried(lambda: setattr(made, "weight", t.zeros(2, 2))),
+            result_or_error(lambda: orthogonal(linear(t), "absent")),
+            result_or_error(lambda: orthogonal(linear(t), "bias")),
+            result_or_error(lambda: orthogonal(linear(t), orthogonal_map="polar")),
+            result_or_error(lambda: setattr(made, "weight", t.zeros(2, 2))),
         ]
 
     both(script)
@@ -182,14 +182,14 @@ def test_functions_one_after_the_other() -> None:
         layer(t.ones(3, dtype=t.float64)).sum().backward()
         seen += [layer.weight, layer.bias, [q.grad for q in layer.parameters()], *described(layer)]
         seen += [p.is_parametrized(layer, name) for name in ("weight", "bias", "other", None)]
-        seen.append(tried(lambda: setattr(layer, "weight", t.zeros(3, 3))))
-        seen.append(tried(lambda: p.remove_parametrizations(layer, "bias", False)))
+        seen.append(result_or_error(lambda: setattr(layer, "weight", t.zeros(3, 3))))
+        seen.append(result_or_error(lambda: p.remove_parametrizations(layer, "bias", False)))
         before = layer.parametrizations.weight.original
         p.remove_parametrizations(layer, "weight", leave_parametrized=False)
         seen += [layer.weight is before, layer.weight, type(layer).__name__]
         p.remove_parametrizations(layer, "bias")
         seen += [type(layer).__name__, hasattr(layer, "parametrizations"), *described(layer)]
-        seen.append(tried(lambda: p.remove_parametrizations(layer, "bias")))
+        seen.append(result_or_error(lambda: p.remove_parametrizations(layer, "bias")))
         return seen
 
     both(script)
@@ -247,8 +247,8 @@ def test_copies() -> None:
             layer.weight,
             twin.weight,
             *described(twin),
-            tried(lambda: pickle.dumps(layer)),
-            tried(lambda: layer.__getstate__()),
+            result_or_error(lambda: pickle.dumps(layer)),
+            result_or_error(lambda: layer.__getstate__()),
         ]
 
     both(script)
@@ -279,7 +279,9 @@ def test_messages() -> None:
 
         def add(layer: Any, *args: Any, **options: Any) -> Any:
             function = made.Gives(*args, **options)
-            return tried(lambda: type(p.register_parametrization(layer, "weight", function)))
+            return result_or_error(
+                lambda: type(p.register_parametrization(layer, "weight", function))
+            )
 
         def further(*args: Any, **options: Any) -> Any:
             layer = linear(t)
@@ -291,7 +293,7 @@ def test_messages() -> None:
             function = made.Gives(*args)
             p.register_parametrization(layer, "weight", function, unsafe=True)
             function.right_inverse = wrong.pop()
-            return tried(lambda: setattr(layer, "weight", t.zeros(3, 3, dtype=t.float64)))
+            return result_or_error(lambda: setattr(layer, "weight", t.zeros(3, 3, dtype=t.float64)))
 
         half, double = (lambda x: x.float()), (lambda x: x.repeat(1, 2))
         pair = lambda x: (x, x)  # noqa: E731
@@ -304,8 +306,8 @@ def test_messages() -> None:
             lambda x: None,
         ]
         return [
-            tried(lambda: p.ParametrizationList([], t.zeros(1))),
-            tried(lambda: p.register_parametrization(linear(t), "absent", made.Exp())),
+            result_or_error(lambda: p.ParametrizationList([], t.zeros(1))),
+            result_or_error(lambda: p.register_parametrization(linear(t), "absent", made.Exp())),
             *(add(linear(t), function) for function in (half, double, lambda x: 3)),
             *(further(function) for function in (half, double, lambda x: 3)),
             *(add(linear(t), inverse=inverse) for inverse in (half, double, lambda x: 3)),

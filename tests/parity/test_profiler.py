@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oracle import both, torch, tried, warned
+from oracle import both, result_or_error, torch, warnings_of
 
 import pygrad
 
@@ -374,13 +374,13 @@ def test_errors_of_a_stepped_profile() -> None:
         stops = lambda step: p.ProfilerAction.DEVICE_STOPPED  # noqa: E731
         fresh = p.profile(schedule=lambda step: p.ProfilerAction.NONE)
         return (
-            tried(lambda: p.profile(activities=[])),
-            tried(lambda: p.profile(activities=[cpu, cpu])),
-            tried(lambda: p.profile(activities=[cpu, 1])),
-            tried(lambda: p.profile(schedule=stops)),
-            tried(fresh.start_trace),
-            tried(fresh.stop_trace),
-            tried(fresh.events),
+            result_or_error(lambda: p.profile(activities=[])),
+            result_or_error(lambda: p.profile(activities=[cpu, cpu])),
+            result_or_error(lambda: p.profile(activities=[cpu, 1])),
+            result_or_error(lambda: p.profile(schedule=stops)),
+            result_or_error(fresh.start_trace),
+            result_or_error(fresh.stop_trace),
+            result_or_error(fresh.events),
             fresh.get_trace_id(),
             [each.name for each in p.supported_activities()],
         )
@@ -396,7 +396,7 @@ def test_devices_that_are_not_there() -> None:
             with p.profile(activities=[p.ProfilerActivity.CPU, p.ProfilerActivity.CUDA]):
                 pass
 
-        return warned(both_of_them), warned(lambda: p.profile(use_cuda=False))
+        return warnings_of(both_of_them), warnings_of(lambda: p.profile(use_cuda=False))
 
     both(script)
 

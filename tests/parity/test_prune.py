@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, tried
+from oracle import Scripts, both, result_or_error
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -82,9 +82,11 @@ def pruned_globally(t: Any) -> Any:
     p.global_unstructured(pairs, p.L1Unstructured, importance_scores=scores, amount=2)
     seen += [net[0].weight, net[2].weight]
     wrong = [
-        tried(lambda: p.global_unstructured(3, pruning_method=p.L1Unstructured, amount=1)),
-        tried(lambda: p.global_unstructured(pairs, p.L1Unstructured, [1], amount=1)),
-        tried(lambda: p.global_unstructured(pairs, p.LnStructured, amount=1)),
+        result_or_error(
+            lambda: p.global_unstructured(3, pruning_method=p.L1Unstructured, amount=1)
+        ),
+        result_or_error(lambda: p.global_unstructured(pairs, p.L1Unstructured, [1], amount=1)),
+        result_or_error(lambda: p.global_unstructured(pairs, p.LnStructured, amount=1)),
     ]
     return seen, wrong
 
@@ -106,7 +108,7 @@ def pruned_by_ones_own_way(t: Any) -> Any:
     container = p.L1Unstructured.apply(layer, "weight", amount=1)
     other = p.L1Unstructured(1)
     other._tensor_name = "bias"
-    wrong = tried(lambda: container.add_pruning_method(3))
+    wrong = result_or_error(lambda: container.add_pruning_method(3))
     kinds = [type(each).__name__ for each in (*container, container[1])]
     alone = p.LnStructured(0.5, 2).prune(t.tensor([[1.0, 2.0], [3.0, 4.0]]))
     return layer.weight, len(container), kinds, wrong, alone, p.L1Unstructured(1).prune(-t.ones(2))
@@ -127,8 +129,10 @@ def fused_with_normalisation(t: Any) -> Any:
     layer, bn = t.nn.Linear(2, 3).eval(), t.nn.BatchNorm1d(3).eval()
     fused = fusion.fuse_linear_bn_eval(layer, bn)
     wrong = [
-        tried(lambda: fusion.fuse_conv_bn_eval(t.nn.Conv2d(2, 3, 3), t.nn.BatchNorm2d(3))),
-        tried(lambda: fusion.fuse_linear_bn_eval(layer, t.nn.BatchNorm1d(4).eval())),
+        result_or_error(
+            lambda: fusion.fuse_conv_bn_eval(t.nn.Conv2d(2, 3, 3), t.nn.BatchNorm2d(3))
+        ),
+        result_or_error(lambda: fusion.fuse_linear_bn_eval(layer, t.nn.BatchNorm1d(4).eval())),
     ]
     return seen, fused.weight, fused.bias, wrong
 

@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 Point = namedtuple("Point", "x y")
 
@@ -44,7 +44,7 @@ def test_taken_apart_and_put_together(tree: Any) -> None:
         leaves, spec = p.tree_flatten(tree)
         counts = spec.num_nodes, spec.num_leaves, spec.num_children, spec.is_leaf()
         paths = [(p.keystr(k), repr(k), v) for k, v in p.tree_leaves_with_path(tree)]
-        texts = repr(spec), p.treespec_pprint(spec), tried(lambda: p.treespec_dumps(spec))
+        texts = repr(spec), p.treespec_pprint(spec), result_or_error(lambda: p.treespec_dumps(spec))
         made = p.tree_unflatten(iter(leaves), spec)
         mapped = p.tree_map_with_path(lambda k, v: (p.keystr(k), v), tree)
         found = [p.key_get(tree, k) for k, _ in p.tree_flatten_with_path(tree)[0]]
@@ -83,7 +83,7 @@ def test_two_trees_that_differ_are_told_in_its_words() -> None:
     def script(t: Any) -> Any:
         p = pytree(t)
         return [
-            [tried(lambda a=a, b=b: p.tree_structure(a).flatten_up_to(b)) for b in TREES]
+            [result_or_error(lambda a=a, b=b: p.tree_structure(a).flatten_up_to(b)) for b in TREES]
             for a in TREES
         ]
 
@@ -133,10 +133,12 @@ def test_registered_classes() -> None:
             p.treespec_loads(p.treespec_dumps(spec)) == spec,
             [p.keystr(k) for k, _ in p.tree_leaves_with_path(tree)],
             [(each.a, each.b) for each in x],
-            tried(lambda: p.tree_leaves_with_path(Bare(1, 2))).partition("<locals>")[2],
-            tried(lambda: p.treespec_dumps(p.tree_structure(Bare(1, 2)))).partition("found")[2],
-            tried(lambda: p.register_pytree_node(Pair, None, None))[:10],
-            tried(lambda: p.tree_structure(Pair(1, 2)).flatten_up_to(Bare(1, 2)))[:30],
+            result_or_error(lambda: p.tree_leaves_with_path(Bare(1, 2))).partition("<locals>")[2],
+            result_or_error(lambda: p.treespec_dumps(p.tree_structure(Bare(1, 2)))).partition(
+                "found"
+            )[2],
+            result_or_error(lambda: p.register_pytree_node(Pair, None, None))[:10],
+            result_or_error(lambda: p.tree_structure(Pair(1, 2)).flatten_up_to(Bare(1, 2)))[:30],
             p.tree_all_only(int, lambda v: v > 0, tree),
             p.tree_any_only(str, lambda v: True, tree),
             p.tree_is_leaf(Pair(1, 2)),
@@ -177,10 +179,10 @@ def test_dataclasses_and_constants() -> None:
             p.is_constant_class(Config),
             p.is_constant_class(Batch),
             p._retrieve_constant(p.tree_structure(Config("l1"))).norm,
-            tried(lambda: p.register_constant(Plain)),
-            tried(lambda: p.register_dataclass(Plain)).partition("initialize")[0],
-            tried(lambda: p.register_dataclass(Batch, field_names=["x"])),
-            tried(lambda: p.register_dataclass(Batch, field_names=["x", "y", "z"])),
+            result_or_error(lambda: p.register_constant(Plain)),
+            result_or_error(lambda: p.register_dataclass(Plain)).partition("initialize")[0],
+            result_or_error(lambda: p.register_dataclass(Batch, field_names=["x"])),
+            result_or_error(lambda: p.register_dataclass(Batch, field_names=["x", "y", "z"])),
         )
 
     both(script)
@@ -195,17 +197,17 @@ def test_names_in_written_structures() -> None:
 
         text = '[1, {"type": "%s", "context": "[1]", "children_spec": []}]'
         spec = p.tree_structure(Pair(1, 2))
-        before = tried(lambda: p.treespec_dumps(spec)).replace(str(Pair), "Pair")
+        before = result_or_error(lambda: p.treespec_dumps(spec)).replace(str(Pair), "Pair")
         p._register_namedtuple(Pair, serialized_type_name="mine.Pair")
         return (
             before,
             p.treespec_dumps(spec),
             p.treespec_loads(p.treespec_dumps(spec)) == spec,
-            tried(lambda: p.treespec_loads(text % "nobody.knows")),
-            tried(lambda: p.treespec_dumps(spec, 2)),
-            tried(lambda: p.treespec_loads("[7, null]")),
-            tried(lambda: p.treespec_dumps(1)),
-            tried(lambda: p.tree_unflatten([1], [2])),
+            result_or_error(lambda: p.treespec_loads(text % "nobody.knows")),
+            result_or_error(lambda: p.treespec_dumps(spec, 2)),
+            result_or_error(lambda: p.treespec_loads("[7, null]")),
+            result_or_error(lambda: p.treespec_dumps(1)),
+            result_or_error(lambda: p.tree_unflatten([1], [2])),
             p.treespec_dumps(p.tree_structure({Colour.RED: 1}))
             == (
                 '[1, {"type": "builtins.dict", "context": "[{\\"__enum__\\": true, '
@@ -214,8 +216,8 @@ def test_names_in_written_structures() -> None:
             ),
             repr(p.treespec_tuple([spec, p.treespec_leaf()])).replace(repr(Pair), "Pair"),
             repr(p.treespec_dict({"a": p.treespec_leaf()}, b=p.treespec_leaf())),
-            tried(lambda: p.treespec_tuple([1])),
-            tried(lambda: p.treespec_dict(a=1)),
+            result_or_error(lambda: p.treespec_tuple([1])),
+            result_or_error(lambda: p.treespec_dict(a=1)),
         )
 
     both(script)
@@ -263,7 +265,7 @@ def test_functions_of_leaves() -> None:
             same,
             seen,
             p.tree_map(only, tree),
-            tried(lambda: p.map_only(1)),
+            result_or_error(lambda: p.map_only(1)),
             type(doubled).__name__,
             list(doubled),
             [p.keystr(k) for k, _ in p.tree_leaves_with_path(largest)],

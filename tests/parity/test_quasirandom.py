@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import array, both, torch, tried
+from oracle import array, both, result_or_error, torch
 
 import pygrad
 
@@ -22,14 +22,14 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "powers of two": lambda t, e: [
         e.draw_base2(3),
         e.draw_base2(3),
-        tried(lambda: e.draw_base2(3)),
+        result_or_error(lambda: e.draw_base2(3)),
     ],
     "into a tensor": lambda t, e: [e.draw(3, out=t.zeros(0)), e.draw(2, out=t.ones(7))],
     "state": lambda t, e: [e.draw(5), e.sobolstate, e.shift, e.quasi, e.num_generated],
     "text": lambda t, e: repr(e),
-    "none": lambda t, e: tried(lambda: e.draw(0)),
-    "fewer": lambda t, e: tried(lambda: e.draw(-3)),
-    "integers": lambda t, e: tried(lambda: e.draw(2, dtype=t.int64)),
+    "none": lambda t, e: result_or_error(lambda: e.draw(0)),
+    "fewer": lambda t, e: result_or_error(lambda: e.draw(-3)),
+    "integers": lambda t, e: result_or_error(lambda: e.draw(2, dtype=t.int64)),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle import both, warned
+from oracle import both, warnings_of
 
 PATTERNS = (
     "a b c -> c b a",
@@ -100,6 +100,6 @@ def test_rearrange_of_lists_and_in_transforms() -> None:
 
 def test_keywords_as_names_warn() -> None:
     def run(t: Any) -> Any:
-        return warned(lambda: t.func.rearrange(cube(t)[0], "for in -> in for"))
+        return warnings_of(lambda: t.func.rearrange(cube(t)[0], "for in -> in for"))
 
     both(run)

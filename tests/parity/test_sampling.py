@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import both, torch, warned
+from oracle import both, torch, warnings_of
 
 import pygrad
 
@@ -122,7 +122,7 @@ def test_unknown_mode_warns_of_nothing() -> None:
             with pytest.raises(ValueError, match="expected mode"):
                 t.nn.functional.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2), "x")
 
-        return warned(sample)
+        return warnings_of(sample)
 
     assert script(pygrad) == script(torch)
 
@@ -131,4 +131,4 @@ def test_default_warns() -> None:
     def script(t: Any) -> None:
         t.nn.functional.affine_grid(t.ones(1, 2, 3), (1, 1, 2, 2))
 
-    assert warned(lambda: script(pygrad)) == warned(lambda: script(torch))
+    assert warnings_of(lambda: script(pygrad)) == warnings_of(lambda: script(torch))

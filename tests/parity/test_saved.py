@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from graphs import Pair, check, name, said
+from graphs import Pair, check, name, result_or_message
 from oracle import Scripts, both, leaf
 
 import pygrad
@@ -38,8 +38,8 @@ def saved_attributes(t: Any) -> Any:
         two._saved_self,
         [two._saved_self.requires_grad, two._saved_self.is_leaf],
         [a for a in dir(exp) if a.startswith(("_saved", "_raw"))],
-        said(lambda: exp._saved_self),
-        said(lambda: exp._raw_saved_self),
+        result_or_message(lambda: exp._saved_self),
+        result_or_message(lambda: exp._raw_saved_self),
     )
 
 
@@ -99,7 +99,7 @@ def saved_tensor_object(t: Any) -> Any:
         raw.unpack_hook,
         mul._raw_saved_self.data,
         mul._raw_saved_self.unpack_hook,
-        said(lambda: type(raw)()),
+        result_or_message(lambda: type(raw)()),
     )
 
 
@@ -108,20 +108,25 @@ def errors_of_register_hooks(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
     y = x.exp()
     raw = y.grad_fn._raw_saved_result
-    found = [said(lambda: raw.register_hooks(1, 2)), said(lambda: raw.register_hooks(id, 2))]
+    found = [
+        result_or_message(lambda: raw.register_hooks(1, 2)),
+        result_or_message(lambda: raw.register_hooks(id, 2)),
+    ]
     raw.register_hooks(lambda v: v, lambda v: v)
-    found.append(said(lambda: raw.register_hooks(lambda v: v, lambda v: v)))
+    found.append(result_or_message(lambda: raw.register_hooks(lambda v: v, lambda v: v)))
     freed = x.exp()
     late = freed.grad_fn._raw_saved_result
     freed.sum().backward()
-    found.append(said(lambda: late.register_hooks(lambda v: v, lambda v: v)))
+    found.append(result_or_message(lambda: late.register_hooks(lambda v: v, lambda v: v)))
     found.append(late.data)
     none = (x * 2).grad_fn._raw_saved_self
-    found.append(said(lambda: none.register_hooks(lambda v: v, lambda v: v)))
+    found.append(result_or_message(lambda: none.register_hooks(lambda v: v, lambda v: v)))
     with t.autograd.graph.saved_tensors_hooks(lambda v: v, lambda v: v):
         hooked = x * x
     found.append(
-        said(lambda: hooked.grad_fn._raw_saved_self.register_hooks(lambda v: v, lambda v: v))
+        result_or_message(
+            lambda: hooked.grad_fn._raw_saved_self.register_hooks(lambda v: v, lambda v: v)
+        )
     )
     return found
 
@@ -151,7 +156,9 @@ def hooks_registered_on_a_saved_tensor(t: Any) -> Any:
 @script
 def pack_hook_of_register_hooks_that_mutates(t: Any) -> Any:
     y = leaf(t, 1.0).exp()
-    return said(lambda: y.grad_fn._raw_saved_result.register_hooks(lambda v: v.add_(1), id))
+    return result_or_message(
+        lambda: y.grad_fn._raw_saved_result.register_hooks(lambda v: v.add_(1), id)
+    )
 
 
 @script
@@ -160,13 +167,20 @@ def freed_saved_tensors(t: Any) -> Any:
     y = x * z
     n = y.grad_fn
     t.autograd.grad(y.sum(), x)
-    found = [said(lambda: n._saved_self), said(lambda: t.autograd.grad(y.sum(), z))]
+    found = [
+        result_or_message(lambda: n._saved_self),
+        result_or_message(lambda: t.autograd.grad(y.sum(), z)),
+    ]
     s = x + z
     t.autograd.grad(s.sum(), x)
     found.append(t.autograd.grad(s.sum(), z))
     e = x.exp()
     kept = t.autograd.grad(e.sum(), x, retain_graph=True)
-    found += [kept, t.autograd.grad(e.sum(), x), said(lambda: t.autograd.grad(e.sum(), x))]
+    found += [
+        kept,
+        t.autograd.grad(e.sum(), x),
+        result_or_message(lambda: t.autograd.grad(e.sum(), x)),
+    ]
     return found
 
 
@@ -287,7 +301,7 @@ def pack_hook_that_mutates(t: Any) -> Any:
     x, c, found = leaf(t, 1.0, 2.0), t.ones(2, dtype=t.float64), []
     for make in (lambda: x * c, lambda: x.exp(), lambda: x * x):
         with t.autograd.graph.saved_tensors_hooks(mutates, lambda v: v):
-            found.append(said(make))
+            found.append(result_or_message(make))
     return found
 
 
@@ -299,8 +313,8 @@ def unpack_hook_that_returns_no_tensor(t: Any) -> Any:
             lambda v: v.detach(), lambda v, wrong=wrong: wrong
         ):
             y = x.exp()
-        found.append(said(lambda y=y: y.sum().backward()))
-        found.append(said(lambda y=y: y.grad_fn._saved_result))
+        found.append(result_or_message(lambda y=y: y.sum().backward()))
+        found.append(result_or_message(lambda y=y: y.grad_fn._saved_result))
     return found, x.grad
 
 
@@ -311,10 +325,14 @@ def exceptions_in_hooks(t: Any) -> Any:
 
     x = leaf(t, 1.0)
     with t.autograd.graph.saved_tensors_hooks(raises, lambda v: v):
-        packing = said(lambda: x.exp())
+        packing = result_or_message(lambda: x.exp())
     with t.autograd.graph.saved_tensors_hooks(lambda v: v.detach(), raises):
         y = x.exp()
-    found = [packing, said(lambda: y.sum().backward()), said(lambda: y.grad_fn._saved_result)]
+    found = [
+        packing,
+        result_or_message(lambda: y.sum().backward()),
+        result_or_message(lambda: y.grad_fn._saved_result),
+    ]
     x.exp().sum().backward()
     return found, x.grad
 
@@ -322,12 +340,12 @@ def exceptions_in_hooks(t: Any) -> Any:
 @script
 def wrong_hooks(t: Any) -> Any:
     x, hooks = leaf(t, 1.0), t.autograd.graph.saved_tensors_hooks
-    found = [said(lambda: hooks(1, 2).__enter__()), x.exp()]
+    found = [result_or_message(lambda: hooks(1, 2).__enter__()), x.exp()]
     with hooks(lambda: 1, lambda v: v):
-        found.append(said(lambda: x.exp()).replace("wrong_hooks.<locals>.", ""))
+        found.append(result_or_message(lambda: x.exp()).replace("wrong_hooks.<locals>.", ""))
     with hooks(lambda v: t.ones(3, dtype=t.float64), lambda v: v):
         y = leaf(t, 1.0, 2.0).exp()
-    found.append(said(lambda: y.sum().backward()))
+    found.append(result_or_message(lambda: y.sum().backward()))
     return found
 
 
@@ -373,8 +391,8 @@ def disabling_hooks(t: Any) -> Any:
     def nested() -> list[Any]:
         with graph.disable_saved_tensors_hooks("outer"):
             with graph.disable_saved_tensors_hooks("inner"):
-                first = said(lambda: pair.scope().__enter__())
-            return [first, said(lambda: pair.scope().__enter__())]
+                first = result_or_message(lambda: pair.scope().__enter__())
+            return [first, result_or_message(lambda: pair.scope().__enter__())]
 
     def raising() -> None:
         with graph.disable_saved_tensors_hooks("third"):
@@ -386,8 +404,8 @@ def disabling_hooks(t: Any) -> Any:
             y.grad_fn._raw_saved_result.register_hooks(pair.pack, pair.unpack)
             return y.grad_fn._saved_result
 
-    found = [said(call) for call in (inside, around, nested, raising, registered)]
-    found.append(said(lambda: graph.disable_saved_tensors_hooks(3).__enter__()))
+    found = [result_or_message(call) for call in (inside, around, nested, raising, registered)]
+    found.append(result_or_message(lambda: graph.disable_saved_tensors_hooks(3).__enter__()))
     with pair.scope():
         x.sin()
     return found, pair.log
@@ -401,7 +419,7 @@ def disabling_hooks_as_a_decorator(t: Any) -> Any:
     def recurse(depth: int) -> Any:
         if depth:
             recurse(depth - 1)
-        return said(lambda: pair.scope().__enter__())
+        return result_or_message(lambda: pair.scope().__enter__())
 
     found = [recurse(2), recurse(0)]
     with pair.scope():
@@ -440,7 +458,10 @@ def messages_of_modified_tensors(t: Any) -> Any:
             s = a[:1] if view else a
             y = make(s)
             write(a)
-            return [said(lambda: y.sum().backward()), said(lambda: y.grad_fn.name())]
+            return [
+                result_or_message(lambda: y.sum().backward()),
+                result_or_message(lambda: y.grad_fn.name()),
+            ]
 
     c = t.ones(2, dtype=t.float64)
     index = t.tensor([0, 1])
@@ -472,13 +493,15 @@ def messages_of_modified_outputs(t: Any) -> Any:
         for op in ("exp", "tanh", "sigmoid", "sqrt"):
             y = getattr(leaf(t, 1.0, 2.0), op)()
             y.mul_(2)
-            found.append(said(lambda y=y: y.sum().backward()))
-            found.append(said(lambda y=y: y.grad_fn.next_functions[0][0]._saved_result))
+            found.append(result_or_message(lambda y=y: y.sum().backward()))
+            found.append(
+                result_or_message(lambda y=y: y.grad_fn.next_functions[0][0]._saved_result)
+            )
         mean = t.var_mean(leaf(t, 1.0, 2.0))[1]
         y = mean * mean
         with t.no_grad():
             mean.add_(1)
-        found.append(said(lambda: y.backward()))
+        found.append(result_or_message(lambda: y.backward()))
     return found
 
 
@@ -489,7 +512,9 @@ def message_of_a_modified_leaf(t: Any) -> Any:
         y = x * x
         with t.no_grad():
             x.add_(1)
-        return said(lambda: y.sum().backward()), said(lambda: y.grad_fn._saved_self)
+        return result_or_message(lambda: y.sum().backward()), result_or_message(
+            lambda: y.grad_fn._saved_self
+        )
 
 
 @script
@@ -497,7 +522,7 @@ def hint_in_anomaly_mode(t: Any) -> Any:
     with check(t), t.autograd.set_detect_anomaly(True):
         y = leaf(t, 1.0, 2.0).exp()
         y.mul_(2)
-        found = said(lambda: y.sum().backward())
+        found = result_or_message(lambda: y.sum().backward())
     return found.partition(" It was saved by")[0]
 
 
@@ -524,7 +549,7 @@ def detached_in_place_after_saving(t: Any) -> Any:
         n = b.grad_fn
         b.detach_()
         return (
-            said(lambda: y.sum().backward()),
+            result_or_message(lambda: y.sum().backward()),
             [y.grad_fn._saved_self, y.grad_fn._saved_self.requires_grad],
             n._saved_result,
         )
@@ -549,7 +574,7 @@ def versions_in_double_backward(t: Any) -> Any:
         a = x * 1
         (g,) = t.autograd.grad((a * a * a).sum(), x, create_graph=True)
         a.add_(1)
-        return said(lambda: t.autograd.grad(g.sum(), x))
+        return result_or_message(lambda: t.autograd.grad(g.sum(), x))
 
 
 @script
@@ -557,7 +582,12 @@ def inference_tensors_are_not_saved(t: Any) -> Any:
     with t.inference_mode():
         i = t.ones(2, dtype=t.float64)
     x = leaf(t, 1.0, 2.0)
-    return said(lambda: x * i), said(lambda: x.sin() * i), x + i, i._version if False else None
+    return (
+        result_or_message(lambda: x * i),
+        result_or_message(lambda: x.sin() * i),
+        x + i,
+        i._version if False else None,
+    )
 
 
 @script
@@ -576,7 +606,7 @@ def incrementing_versions(t: Any) -> Any:
         lambda: increment(i),
         lambda: increment(()),
     ]
-    return [said(call) for call in calls], x._version, y._version, x[:1]._version
+    return [result_or_message(call) for call in calls], x._version, y._version, x[:1]._version
 
 
 @script
@@ -588,9 +618,9 @@ def views_of_what_was_written_to(t: Any) -> Any:
             with t.set_grad_enabled(not under_no_grad):
                 view = pick(base)
             base.mul_(2)
-            found.append(said(lambda view=view: name(view.grad_fn)))
-            found.append(said(lambda view=view: view * 2))
-            found.append(said(lambda view=view: view.is_leaf))
+            found.append(result_or_message(lambda view=view: name(view.grad_fn)))
+            found.append(result_or_message(lambda view=view: view * 2))
+            found.append(result_or_message(lambda view=view: view.is_leaf))
             found.append([view.requires_grad, str(view)])
     return found
 
@@ -628,7 +658,7 @@ def inputs_are_shown_themselves_in_check_mode(t: Any) -> Any:
     seen.append(a.grad_fn._saved_other.mark)
     out.sum().backward()
     b.sum().backward()
-    seen.append(said(lambda: b.grad_fn._saved_self))
+    seen.append(result_or_message(lambda: b.grad_fn._saved_self))
     return seen, x.grad, len(pair), index.shape
 
 
@@ -665,7 +695,7 @@ def default_hooks_are_after_a_backward_what_they_were_before(t: Any) -> Any:
 
     def disables(_: Any) -> None:
         disabled.__enter__()
-        seen.append(said(other.__enter__))
+        seen.append(result_or_message(other.__enter__))
 
     seen.append(ran(disables))
     with other:
@@ -678,7 +708,7 @@ def hooks_of_a_saved_tensor_come_in_pairs(t: Any) -> Any:
     y = leaf(t, 1.0).exp()
     saved = y.grad_fn._raw_saved_result
     return [
-        said(lambda given=given: saved.register_hooks(*given))
+        result_or_message(lambda given=given: saved.register_hooks(*given))
         for given in ((), (abs,), (1, 1), (abs, abs, abs), (abs, abs))
     ]
 

@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from oracle import both, torch, tried, warned
+from oracle import both, result_or_error, torch, warnings_of
 
 import pygrad
 from pygrad import _warnings
@@ -85,7 +85,9 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "list_of_float64": lambda t: t.tensor([t.ones(()).double(), 2.0]),
     "storage": lambda t: [repr(each) for each in storages(t)],
     "storage_written": lambda t: written(t.zeros(2, 2)),
-    "storage_wrong": lambda t: [tried(lambda i=i: t.ones(2).storage()[i]) for i in (2, "a", 1.5)],
+    "storage_wrong": lambda t: [
+        result_or_error(lambda i=i: t.ones(2).storage()[i]) for i in (2, "a", 1.5)
+    ],
     "storage_slice": lambda t: t.ones(2).storage()[0:2],
     "channels_last": lambda t: [
         each.is_contiguous(memory_format=kind)
@@ -205,15 +207,15 @@ def test_grad_scaler() -> None:
         w = t.nn.Parameter(t.ones(2))
         optimizer = t.optim.SGD([w], 0.1)
         scaler = t.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2)
-        seen = [tried(lambda: scaler.step(optimizer))]
+        seen = [result_or_error(lambda: scaler.step(optimizer))]
         for factor in (1.0, float("inf"), 1.0, 1.0, 2.0):
             optimizer.zero_grad()
             scaler.scale((w * factor).sum()).backward()
             if factor == 1.0:
                 scaler.unscale_(optimizer)
-                seen.append(tried(lambda: scaler.unscale_(optimizer)))
+                seen.append(result_or_error(lambda: scaler.unscale_(optimizer)))
             scaler.step(optimizer)
-            seen.append(tried(lambda: scaler.step(optimizer)))
+            seen.append(result_or_error(lambda: scaler.step(optimizer)))
             scaler.update()
             seen += [w.detach().clone(), w.grad.clone(), str(scaler.state_dict())]
         state = scaler.state_dict()
@@ -245,7 +247,9 @@ def test_warning(name: str) -> None:
     pygrad.set_warn_always(True)
     torch.set_warn_always(True)
     try:
-        assert warned(lambda: WARNING[name](pygrad)) == warned(lambda: WARNING[name](torch))
+        assert warnings_of(lambda: WARNING[name](pygrad)) == warnings_of(
+            lambda: WARNING[name](torch)
+        )
     finally:
         pygrad.set_warn_always(False)
         torch.set_warn_always(False)
@@ -253,10 +257,10 @@ def test_warning(name: str) -> None:
 
 def test_warning_of_lists_of_arrays_comes_once() -> None:
     with mock.patch.object(_warnings, "_given", set()):
-        mine = [warned(lambda: pygrad.tensor([ARRAY, ARRAY])) for _ in range(2)]
+        mine = [warnings_of(lambda: pygrad.tensor([ARRAY, ARRAY])) for _ in range(2)]
     torch.set_warn_always(True)
     try:
-        theirs = warned(lambda: torch.tensor([ARRAY, ARRAY]))
+        theirs = warnings_of(lambda: torch.tensor([ARRAY, ARRAY]))
     finally:
         torch.set_warn_always(False)
     assert mine == [theirs[:1], []]
@@ -293,7 +297,7 @@ def test_list_as_an_index(make: Callable[[Any], Any]) -> None:
         return got, x
 
     both(script)
-    texts = [warned(lambda t=t: tried(lambda: script(t))) for t in (pygrad, torch)]
+    texts = [warnings_of(lambda t=t: result_or_error(lambda: script(t))) for t in (pygrad, torch)]
     assert texts[0] == texts[1]
 
 

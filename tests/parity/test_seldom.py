@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf, tried
+from oracle import Scripts, both, leaf, result_or_error
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -20,7 +20,9 @@ def parts_of_a_module_by_path(t: Any) -> Any:
     found = [net.get_parameter("0.weight"), net.get_buffer("1.running_mean")]
     net.set_submodule("0", t.nn.Linear(2, 4, bias=False))
     net.register_module("last", t.nn.ReLU())
-    missing = [str(tried(lambda f=f, p=p: f(p))) for f in finders for p in ("0.none", "9.x", "")]
+    missing = [
+        str(result_or_error(lambda f=f, p=p: f(p))) for f in finders for p in ("0.none", "9.x", "")
+    ]
     return *found, repr(net), [name for name, _ in net.named_parameters()], missing
 
 
@@ -34,7 +36,10 @@ def clone_of_a_generator(t: Any) -> Any:
     generator = t.Generator().manual_seed(5)
     t.rand(3, generator=generator)
     clone = generator.clone_state()
-    refused = [tried(generator.get_offset), tried(lambda: generator.set_offset(3))]
+    refused = [
+        result_or_error(generator.get_offset),
+        result_or_error(lambda: generator.set_offset(3)),
+    ]
     return t.rand(2, generator=generator), t.rand(2, generator=clone), refused
 
 
@@ -101,8 +106,8 @@ def nested_containers(t: Any) -> Any:
         p.tree_leaves([1, [2]], is_leaf=lambda each: each == [2]),
         p.tree_all(bool, [1, (0,)]),
         p.tree_any(bool, [1, (0,)]),
-        tried(lambda: p.tree_unflatten([1], spec)),
-        [tried(lambda pair=pair: p.tree_map(lambda a, b: a, *pair)) for pair in uneven],
+        result_or_error(lambda: p.tree_unflatten([1], spec)),
+        [result_or_error(lambda pair=pair: p.tree_map(lambda a, b: a, *pair)) for pair in uneven],
     )
 
 
@@ -122,7 +127,9 @@ def functions_made_for_autocast(t: Any) -> Any:
     x = leaf(t, 1, 2)
     y = Double.apply(x)
     y.sum().backward()
-    wrong = [tried(lambda f=f: f(device_type=1)) for f in (t.amp.custom_fwd, t.amp.custom_bwd)]
+    wrong = [
+        result_or_error(lambda f=f: f(device_type=1)) for f in (t.amp.custom_fwd, t.amp.custom_bwd)
+    ]
     return y, x.grad, wrong
 
 
@@ -130,7 +137,7 @@ def functions_made_for_autocast(t: Any) -> Any:
 def questions_to_the_library(t: Any) -> Any:
     x = t.ones(2)
     storages = [t.is_storage(each) for each in (x, x.untyped_storage(), [1])]
-    wrong = [tried(lambda n=n: t.set_num_interop_threads(n)) for n in (0, -1, "a")]
+    wrong = [result_or_error(lambda n=n: t.set_num_interop_threads(n)) for n in (0, -1, "a")]
     known = t.serialization.get_safe_globals
     t.serialization.clear_safe_globals()
     t.serialization.add_safe_globals([complex])
@@ -148,7 +155,9 @@ def numbers_before_tensors(t: Any) -> Any:
     names = "add sub subtract mul multiply div divide true_divide floor_divide".split()
     found = [getattr(t, n)(a, b) for n in names for a, b in ((2.5, whole), (2, x), (2, 3))]
     t.sub(1, x, alpha=2).sum().backward()
-    strange = [tried(lambda n=n: getattr(t, n)("x", whole)) for n in ("add", "sub", "mul")]
+    strange = [
+        result_or_error(lambda n=n: getattr(t, n)("x", whole)) for n in ("add", "sub", "mul")
+    ]
     return *found, x.grad, strange
 
 
@@ -164,7 +173,7 @@ def all_dimensions_as_none(t: Any) -> Any:
     square = x.reshape(2, 2)
     found = t.amax(square, None), square.amin(dim=None, keepdim=True), square.roll(1, None)
     found[0].backward()
-    return *found, x.grad, tried(lambda: square.roll((1, 2), None))
+    return *found, x.grad, result_or_error(lambda: square.roll((1, 2), None))
 
 
 @script
@@ -197,11 +206,11 @@ def misuse_of_bags(t: Any) -> Any:
     bag = t.nn.functional.embedding_bag
     rows, start = t.tensor([0, 1]), t.tensor([0])
     return [
-        tried(lambda: bag(t.tensor([0, -1]), table, start, mode="max")),
-        tried(lambda: bag(t.tensor([0, 4]), table, start, padding_idx=0)),
-        tried(lambda: bag(rows, table, start, padding_idx=4)),
-        tried(lambda: bag(rows, table, start, padding_idx=-5)),
-        tried(
+        result_or_error(lambda: bag(t.tensor([0, -1]), table, start, mode="max")),
+        result_or_error(lambda: bag(t.tensor([0, 4]), table, start, padding_idx=0)),
+        result_or_error(lambda: bag(rows, table, start, padding_idx=4)),
+        result_or_error(lambda: bag(rows, table, start, padding_idx=-5)),
+        result_or_error(
             lambda: bag(rows, table, start, None, mode="sum", per_sample_weights=t.ones(2).double())
         ),
     ]
@@ -244,7 +253,7 @@ def ranges_between_complex_numbers(t: Any) -> Any:
         t.linspace(1, 2j, 3),
         t.logspace(1, 1j, 3),
         t.linspace(t.tensor(1j), 2, 4),
-        tried(lambda: t.linspace(1j, 2, 3, dtype=t.float32)),
+        result_or_error(lambda: t.linspace(1j, 2, 3, dtype=t.float32)),
     ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, torch, tried
+from oracle import both, result_or_error, torch
 
 import pygrad
 import pygrad.utils._selective as selective
@@ -124,7 +124,7 @@ def test_backward_runs_once_where_something_is_kept(keep: bool) -> None:
         (x,) = inputs(t, (3, 3))
         y = run(t, lambda x: (x @ x).exp(), [x], [t.ops.aten.mm.default] if keep else []).sum()
         y.backward(retain_graph=True)
-        return [tried(y.backward), x.grad]
+        return [result_or_error(y.backward), x.grad]
 
     both(script)
 
@@ -134,7 +134,7 @@ def test_backward_runs_once_where_something_is_kept(keep: bool) -> None:
 def test_errors_of_the_policy(what: str, listed: bool) -> None:
     def script(t: Any) -> Any:
         bad = {"packet": t.ops.aten.mm, "function": len, "number": 3, "text": "mm"}[what]
-        text = tried(
+        text = result_or_error(
             lambda: module(t).create_selective_checkpoint_contexts([bad] if listed else bad)
         )
         return str(text).split(" of type")[0] if listed else isinstance(text, tuple) or text
@@ -155,7 +155,7 @@ def test_other_ops_in_backward_are_errors() -> None:
 
             (x,) = inputs(t, (2,))
             y = run(t, function, [x], lambda ctx, op, *a: False)
-            texts.append(tried(lambda y=y: y.sum().backward()))
+            texts.append(result_or_error(lambda y=y: y.sum().backward()))
         return texts
 
     both(script)
@@ -244,7 +244,7 @@ def test_writing_to_what_is_kept(allow: bool) -> None:
         y = run(t, function, [x], keep, allow_cache_entry_mutation=allow).sum()
         with t.no_grad():
             seen[0].add_(1)
-        return [tried(y.backward), x.grad]
+        return [result_or_error(y.backward), x.grad]
 
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         both(script)
@@ -274,8 +274,8 @@ def test_names_of_ops() -> None:
             repr(aten.mm),
             aten.add.Tensor(t.ones(2), 3),
             aten.mm(t.ones(2, 2), t.ones(2, 2)),
-            tried(lambda: aten.no_such_op),
-            tried(lambda: aten.mm.no_such_overload),
+            result_or_error(lambda: aten.no_such_op),
+            result_or_error(lambda: aten.mm.no_such_overload),
         ]
 
     both(script)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 LAYOUTS = ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"]
 
@@ -175,7 +175,7 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 def test_results(make: Callable[[Any, Any], Any], dtype: str) -> None:
     def script(t: Any) -> Any:
-        return tried(lambda: shown(make(t, example(t, getattr(t, dtype)))))
+        return result_or_error(lambda: shown(make(t, example(t, getattr(t, dtype)))))
 
     both(script, rtol=1e-6)
 
@@ -243,7 +243,7 @@ def test_functions_of_the_tables_have_the_same_sparse_gradients() -> None:
                 make(w).sum().backward()
                 return shown(w.grad)
 
-            found.append(tried(run))
+            found.append(result_or_error(run))
         return found
 
     both(script)
@@ -308,7 +308,7 @@ WRONG: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("call", WRONG.values(), ids=WRONG.keys())
 def test_errors(call: Callable[[Any], Any]) -> None:
-    both(lambda t: tried(lambda: shown(call(t))))
+    both(lambda t: result_or_error(lambda: shown(call(t))))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS[:3])

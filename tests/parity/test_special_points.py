@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import UNINITIALISED, swept
+from helpers import UNINITIALISED, sweep_entries
 from oracle import array, function, is_tensor, leaves, outcome, torch
 from samples import Entry
-from sampling import Array, Call, filled
-from special_points import POINTS, at_point
+from sampling import Array, Call, fill_sample
+from special_points import POINTS, sample_at_point
 
 import pygrad
 
@@ -60,7 +60,7 @@ def way_of(k: int, shape: tuple[int, ...], definite: bool) -> Array:
 
 
 def call(entry: Entry, library: Any, sample: Call, made: list[Any]) -> list[Any]:
-    args, kwargs = filled(sample, made, library)
+    args, kwargs = fill_sample(sample, made, library)
     library.manual_seed(0)
     if entry.mutates:
         args = [args[0].clone(), *args[1:]]
@@ -115,9 +115,9 @@ def same(mine: Any, theirs: Any) -> bool:
 
 
 @pytest.mark.parametrize("point", POINTS)
-@swept(compared)
+@sweep_entries(compared)
 def test_tangents(entry: Entry, sample: Call, point: str) -> None:
-    found = at_point(sample, point)
+    found = sample_at_point(sample, point)
     if found is None or (entry.id, point) in OTHERWISE:
         pytest.skip("no such point")
     theirs = outcome(lambda: tangents(entry, torch, *found))

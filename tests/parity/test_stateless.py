@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, torch, tried
+from oracle import both, result_or_error, torch
 
 import pygrad
 
@@ -60,7 +60,7 @@ def test_calls(name: str, old: bool) -> None:
         with t.no_grad():
             module.layer.weight.fill_(2)
         call = t.nn.utils.stateless._functional_call if old else t.func.functional_call
-        found = tried(lambda: CALLS[name](t, call, module))
+        found = result_or_error(lambda: CALLS[name](t, call, module))
         state = {key: value.tolist() for key, value in module.state_dict().items()}
         return described(t, found), state, module.scale.tolist(), hasattr(module, "more")
 
@@ -92,7 +92,9 @@ def test_errors_in_forward_leave_the_module_as_it_was() -> None:
 
         module = Failing(1, 1)
         weight = module.weight
-        message = tried(lambda: t.func.functional_call(module, {"weight": t.ones(1, 1)}, 1))
+        message = result_or_error(
+            lambda: t.func.functional_call(module, {"weight": t.ones(1, 1)}, 1)
+        )
         return [message, module.weight is weight]
 
     both(script)
@@ -100,6 +102,6 @@ def test_errors_in_forward_leave_the_module_as_it_was() -> None:
 
 def test_assert() -> None:
     def script(t: Any) -> Any:
-        return [t._assert(True, "fine"), tried(lambda: t._assert(1 > 2, "not so"))]
+        return [t._assert(True, "fine"), result_or_error(lambda: t._assert(1 > 2, "not so"))]
 
     both(script)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 
@@ -28,7 +28,7 @@ def script(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def all_tried(*calls: Callable[[], Any]) -> list[Any]:
-    return [tried(call) for call in calls]
+    return [result_or_error(call) for call in calls]
 
 
 @script
@@ -75,7 +75,7 @@ def set_wrongly(t: Any) -> Any:
     array = shown.numpy()
     kinds = [getattr(t, name) for name in "float64 int64 int32 int16 int8 uint8 bool".split()]
     return [
-        *[tried(lambda k=k: t.empty(0, dtype=k).set_(numbers)) for k in kinds],
+        *[result_or_error(lambda k=k: t.empty(0, dtype=k).set_(numbers)) for k in kinds],
         *all_tried(
             lambda: t.empty(0).set_(raw, -1, (2,)),
             lambda: t.empty(0).set_(raw, 0, (2,), (-1,)),
@@ -159,7 +159,7 @@ def tensors_of_storages(t: Any) -> Any:
     copied[1] = 7
     found = [x, made, t.FloatTensor(x.untyped_storage()), copied, t.as_tensor(x.storage())]
     found.append(t.tensor(x.untyped_storage(), dtype=t.int32))
-    return [*found, tried(lambda: t.tensor(x.storage(), dtype=t.float64))]
+    return [*found, result_or_error(lambda: t.tensor(x.storage(), dtype=t.float64))]
 
 
 @script
@@ -249,7 +249,7 @@ def bytes_turned_round(t: Any) -> Any:
     raw.byteswap(t.bool)
     wide = t.arange(2).untyped_storage()
     wide.byteswap(t.complex128)
-    return raw, wide, tried(lambda: raw.byteswap(t.int64))
+    return raw, wide, result_or_error(lambda: raw.byteswap(t.int64))
 
 
 @script
@@ -259,7 +259,7 @@ def what_they_are(t: Any) -> Any:
     said = [getattr(each, name)() for each in (raw, typed) for name in names]
     said += [getattr(each, name) for each in (raw, typed) for name in ("filename", "is_sparse")]
     said += [raw.__sizeof__() > 8, typed._nbytes(), typed._data_ptr() == typed.data_ptr()]
-    return said, tried(raw.pin_memory), t.empty(0).untyped_storage().data_ptr()
+    return said, result_or_error(raw.pin_memory), t.empty(0).untyped_storage().data_ptr()
 
 
 @script

@@ -11,7 +11,7 @@ import pytest
 from helpers import with_grad
 from oracle import torch
 from samples import Entry, samples
-from sampling import Call, filled
+from sampling import Call, fill_sample
 from test_gradients import inputs
 from test_node_fields import compared, leaves, theirs, torch_arguments
 
@@ -69,7 +69,7 @@ def both(entry: Entry, sample: Call, chosen: set[int]) -> tuple[Any, Any]:
     tensors = with_grad(sample, inputs(sample))
     for place, tensor in enumerate(tensors):
         tensor.requires_grad_(place in chosen)
-    mine = seen(pygrad, entry.function, entry, *filled(sample, tensors))
+    mine = seen(pygrad, entry.function, entry, *fill_sample(sample, tensors))
     return mine, seen(torch, theirs(entry), entry, *torch_arguments(sample, chosen))
 
 

@@ -10,14 +10,14 @@ import weakref
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf, tried, warned
+from oracle import Scripts, both, leaf, result_or_error, warnings_of
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
 
 
 def put(tensor: Any, name: str, value: Any) -> Any:
-    return tried(lambda: setattr(tensor, name, value))
+    return result_or_error(lambda: setattr(tensor, name, value))
 
 
 def named(t: Any, value: Any) -> str:
@@ -81,15 +81,19 @@ def gradient_with_history(t: Any) -> Any:
 def gradient_of_an_inner_tensor(t: Any) -> Any:
     x = leaf(t, 1.0)
     y = x * 2
-    seen = [warned(lambda: y.grad), y.grad]
+    seen = [warnings_of(lambda: y.grad), y.grad]
     y.grad = t.ones(1, dtype=t.float64)
-    seen += [warned(lambda: y.grad), y.grad]
+    seen += [warnings_of(lambda: y.grad), y.grad]
     z = x * 2
     z.retain_grad()
-    seen += [warned(lambda: z.grad), warned(lambda: t.ones(1).grad), warned(lambda: x.grad)]
+    seen += [
+        warnings_of(lambda: z.grad),
+        warnings_of(lambda: t.ones(1).grad),
+        warnings_of(lambda: x.grad),
+    ]
     with t.no_grad():
         w = x * 2
-    return [*seen, warned(lambda: w.grad), warned(lambda: y.detach().grad)]
+    return [*seen, warnings_of(lambda: w.grad), warnings_of(lambda: y.detach().grad)]
 
 
 @script
@@ -98,13 +102,17 @@ def gradient_of_a_view(t: Any) -> Any:
     v = x.view(2, 1)
     w = x.detach().view(2, 1).requires_grad_()
     (w * w).sum().backward()
-    return warned(lambda: v.grad), w.grad, w.is_leaf, x.grad
+    return warnings_of(lambda: v.grad), w.grad, w.is_leaf, x.grad
 
 
 @script
 def grad_dtype(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
-    seen = [str(x.grad_dtype), tried(lambda: (x * 2).grad_dtype), str(t.arange(2).grad_dtype)]
+    seen = [
+        str(x.grad_dtype),
+        result_or_error(lambda: (x * 2).grad_dtype),
+        str(t.arange(2).grad_dtype),
+    ]
     seen.append(put(x * 2, "grad_dtype", t.float32))
     seen.append(put(t.ones(2), "grad_dtype", t.float64))
     seen.append(put(x, "grad_dtype", "float"))
@@ -133,19 +141,19 @@ def requires_grad(t: Any) -> Any:
     seen += [
         put(y, "requires_grad", False),
         put(y, "requires_grad", True),
-        tried(lambda: y.requires_grad_(False)),
-        tried(lambda: t.arange(3).requires_grad_()),
+        result_or_error(lambda: y.requires_grad_(False)),
+        result_or_error(lambda: t.arange(3).requires_grad_()),
         put(t.arange(3), "requires_grad", True),
         put(t.arange(3), "requires_grad", False),
         put(t.ones(2, dtype=t.bool), "requires_grad", True),
         put(x, "requires_grad", None),
         put(x, "requires_grad", 1),
         put(x, "requires_grad", t.ones(1)),
-        tried(lambda: x.requires_grad_("yes")),
-        tried(lambda: delattr(x, "requires_grad")),
-        tried(lambda: t.tensor([1, 2], requires_grad=True)),
-        tried(lambda: t.arange(3, requires_grad=True)),
-        tried(lambda: t.arange(3.0, requires_grad=True).requires_grad),
+        result_or_error(lambda: x.requires_grad_("yes")),
+        result_or_error(lambda: delattr(x, "requires_grad")),
+        result_or_error(lambda: t.tensor([1, 2], requires_grad=True)),
+        result_or_error(lambda: t.arange(3, requires_grad=True)),
+        result_or_error(lambda: t.arange(3.0, requires_grad=True).requires_grad),
     ]
     return seen
 
@@ -220,9 +228,9 @@ def retained_gradients(t: Any) -> Any:
     seen.append(y.grad)
     (y * y).sum().backward()
     seen += [y.grad, x.grad, y.grad is y.grad, y.grad.requires_grad]
-    seen.append(tried(lambda: t.ones(1).retain_grad()))
+    seen.append(result_or_error(lambda: t.ones(1).retain_grad()))
     with t.no_grad():
-        seen.append(tried(lambda: (x * 2).retain_grad()))
+        seen.append(result_or_error(lambda: (x * 2).retain_grad()))
     return seen
 
 
@@ -306,14 +314,14 @@ def hooks_that_return_what_they_must_not(t: Any) -> Any:
         x = leaf(t, 1.0, 2.0)
         y = x * 3
         y.register_hook(lambda g: result)
-        first = tried(lambda: y.sum().backward())
+        first = result_or_error(lambda: y.sum().backward())
         z = leaf(t, 1.0, 2.0)
 
         def of_the_leaf(g: Any) -> Any:
             return result
 
         z.register_hook(of_the_leaf)
-        return first, tried(lambda: (z * 3).sum().backward()), z.grad
+        return first, result_or_error(lambda: (z * 3).sum().backward()), z.grad
 
     d = t.float64
     return [
@@ -340,12 +348,12 @@ def hooks_that_cannot_be(t: Any) -> Any:
     with t.no_grad():
         z = y * 2
     return [
-        tried(lambda: x.register_hook(print)),
-        tried(lambda: z.register_hook(print)),
-        tried(lambda: x.register_post_accumulate_grad_hook(print)),
-        tried(lambda: (y * 2).register_post_accumulate_grad_hook(print)),
-        tried(lambda: y.register_hook(None) and None),
-        tried(lambda: y.sum().backward()),
+        result_or_error(lambda: x.register_hook(print)),
+        result_or_error(lambda: z.register_hook(print)),
+        result_or_error(lambda: x.register_post_accumulate_grad_hook(print)),
+        result_or_error(lambda: (y * 2).register_post_accumulate_grad_hook(print)),
+        result_or_error(lambda: y.register_hook(None) and None),
+        result_or_error(lambda: y.sum().backward()),
     ]
 
 
@@ -370,18 +378,18 @@ def hooks_after_accumulation(t: Any) -> Any:
 def post_hook_that_returns_or_raises(t: Any) -> Any:
     x = leaf(t, 2.0)
     handle = x.register_post_accumulate_grad_hook(lambda p: t.ones(5))
-    first = [tried(lambda: (x * 2).sum().backward())]
+    first = [result_or_error(lambda: (x * 2).sum().backward())]
     for result in (3, t.ones(1, dtype=t.float64), t.ones(3, dtype=t.float64)):
         handle.remove()
         handle = x.register_post_accumulate_grad_hook(lambda p, result=result: result)
-        first.append(tried(lambda: (x * 2).sum().backward()))
+        first.append(result_or_error(lambda: (x * 2).sum().backward()))
     y = leaf(t, 2.0)
 
     def bad(p: Any) -> None:
         raise ValueError("mine")
 
     y.register_post_accumulate_grad_hook(bad)
-    return first, tried(lambda: (y * 2).sum().backward()), y.grad
+    return first, result_or_error(lambda: (y * 2).sum().backward()), y.grad
 
 
 @script
@@ -522,9 +530,9 @@ def detached_in_place(t: Any) -> Any:
     seen += [x.grad, y.grad, x.detach_().requires_grad]
     base = leaf(t, 1.0, 2.0) * 1
     view = base.view(2, 1)
-    seen.append(tried(lambda: view.detach_()))
+    seen.append(result_or_error(lambda: view.detach_()))
     plain = t.ones(2)
-    seen.append(tried(lambda: plain.view(2, 1).detach_()))
+    seen.append(result_or_error(lambda: plain.view(2, 1).detach_()))
     base.detach_()
     return [*seen, base.requires_grad, view.requires_grad, t.detach_(plain) is plain]
 
@@ -554,7 +562,7 @@ def data_that_does_not_fit(t: Any) -> Any:
         put(x, "data", [1.0]),
         put(x, "data", t.arange(2)),
         put(x, "data", t.ones(2)),
-        tried(lambda: delattr(x, "data")),
+        result_or_error(lambda: delattr(x, "data")),
     ]
     n.data = t.ones(3)
     return [*seen, n.dtype, n, x.dtype, x]
@@ -659,14 +667,14 @@ def in_place_on_leaves_and_views_of_leaves(t: Any) -> Any:
         x[0] = 5.0
 
     return [
-        tried(lambda: x.add_(1)),
-        tried(lambda: v.add_(1)),
-        tried(lambda: x[0].zero_()),
-        tried(index),
-        tried(out),
-        tried(lambda: x.copy_(t.ones(2))),
-        tried(lambda: t.nn.functional.relu_(x)),
-        tried(lambda: x.expand(2, 2).mul_(2)),
+        result_or_error(lambda: x.add_(1)),
+        result_or_error(lambda: v.add_(1)),
+        result_or_error(lambda: x[0].zero_()),
+        result_or_error(index),
+        result_or_error(out),
+        result_or_error(lambda: x.copy_(t.ones(2))),
+        result_or_error(lambda: t.nn.functional.relu_(x)),
+        result_or_error(lambda: x.expand(2, 2).mul_(2)),
         x,
     ]
 
@@ -688,7 +696,7 @@ def copies(t: Any) -> Any:
         y.is_leaf,
         x.grad,
         z.requires_grad,
-        tried(lambda: copy.deepcopy(x * 2)).split(".")[0],
+        result_or_error(lambda: copy.deepcopy(x * 2)).split(".")[0],
         pickle.loads(pickle.dumps(x)).requires_grad,
     ]
 
@@ -731,12 +739,12 @@ def variable(t: Any) -> Any:
         isinstance(3, v),
         frozen.requires_grad,
         v(leaf(t, 1.0)).requires_grad,
-        tried(lambda: v()),
-        tried(lambda: v(3.0)),
-        tried(lambda: v([1.0])),
-        tried(lambda: v(t.arange(2), requires_grad=True)),
-        tried(lambda: v(x, True, True)),
-        tried(lambda: t.autograd.variable([1.0])),
+        result_or_error(lambda: v()),
+        result_or_error(lambda: v(3.0)),
+        result_or_error(lambda: v([1.0])),
+        result_or_error(lambda: v(t.arange(2), requires_grad=True)),
+        result_or_error(lambda: v(x, True, True)),
+        result_or_error(lambda: t.autograd.variable([1.0])),
         t.autograd.Variable is t.autograd.variable.Variable,
     ]
 

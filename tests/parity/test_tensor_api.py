@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import both, tried
+from oracle import both, result_or_error
 
 import pygrad
 
@@ -24,7 +24,7 @@ def script(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def all_tried(*calls: Callable[[], Any]) -> list[Any]:
-    return [tried(call) for call in calls]
+    return [result_or_error(call) for call in calls]
 
 
 def heard(t: Any, call: Callable[[], Any]) -> list[Any]:
@@ -33,7 +33,7 @@ def heard(t: Any, call: Callable[[], Any]) -> list[Any]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = tried(call)
+            found = result_or_error(call)
     finally:
         t.set_warn_always(False)
     texts = [str(each.message).split(" (Triggered internally")[0] for each in caught]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import both, torch, warned
+from oracle import both, torch, warnings_of
 
 import pygrad
 
@@ -120,7 +120,7 @@ def test_encoder_warns(options: dict[str, Any]) -> None:
             given["activation"] = t.tanh
         t.nn.TransformerEncoder(t.nn.TransformerEncoderLayer(8, **given), 1)
 
-    assert warned(lambda: script(pygrad)) == warned(lambda: script(torch))
+    assert warnings_of(lambda: script(pygrad)) == warnings_of(lambda: script(torch))
 
 
 def test_mixed_masks_warn() -> None:
@@ -129,7 +129,7 @@ def test_mixed_masks_warn() -> None:
         padding = t.zeros(2, 4, dtype=t.bool)
         layer(t.ones(4, 2, 8), t.zeros(4, 4), padding)
 
-    assert warned(lambda: script(pygrad)) == warned(lambda: script(torch))
+    assert warnings_of(lambda: script(pygrad)) == warnings_of(lambda: script(torch))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, torch, tried, warned
+from oracle import both, result_or_error, torch, warnings_of
 
 import pygrad
 
@@ -64,11 +64,11 @@ def test_refused() -> None:
         weight = utils.weight_norm(t.nn.Linear(2, 2))
         spectral = utils.spectral_norm(t.nn.Linear(2, 2))
         return [
-            tried(lambda: utils.weight_norm(weight)),
-            tried(lambda: utils.spectral_norm(spectral)),
-            tried(lambda: utils.remove_weight_norm(t.nn.Linear(1, 1))),
-            tried(lambda: utils.remove_spectral_norm(t.nn.Linear(1, 1))),
-            tried(lambda: utils.spectral_norm(t.nn.Linear(1, 1), n_power_iterations=0)),
+            result_or_error(lambda: utils.weight_norm(weight)),
+            result_or_error(lambda: utils.spectral_norm(spectral)),
+            result_or_error(lambda: utils.remove_weight_norm(t.nn.Linear(1, 1))),
+            result_or_error(lambda: utils.remove_spectral_norm(t.nn.Linear(1, 1))),
+            result_or_error(lambda: utils.spectral_norm(t.nn.Linear(1, 1), n_power_iterations=0)),
         ]
 
     both(script)
@@ -79,4 +79,4 @@ def test_warning(name: str) -> None:
     def script(t: Any) -> None:
         getattr(t.nn.utils, name)(t.nn.Linear(2, 2))
 
-    assert warned(lambda: script(pygrad)) == warned(lambda: script(torch))
+    assert warnings_of(lambda: script(pygrad)) == warnings_of(lambda: script(torch))

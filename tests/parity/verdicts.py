@@ -29,7 +29,7 @@ def module(t: Any) -> Any:
     return importlib.import_module(f"{t.__name__}.autograd.gradcheck")
 
 
-def scaled(y: Any, factor: Any) -> Any:
+def scale_gradient(y: Any, factor: Any) -> Any:
     """y, with a gradient that is wrong by a factor."""
     y = y * 1
     if y.requires_grad:
@@ -78,7 +78,7 @@ def compare(run: Callable[[Any], Any]) -> None:
     agree(result_of(lambda: run(pygrad)), result_of(lambda: run(torch)))
 
 
-def same(mine: Any, theirs: Any, tolerance: float) -> None:
+def assert_same_results(mine: Any, theirs: Any, tolerance: float) -> None:
     """Results alike in number, dtype and shape, and near in value; NaNs where there are NaNs."""
     mine, theirs = flat(mine), flat(theirs)
     assert len(mine) == len(theirs), (mine, theirs)

@@ -20,12 +20,12 @@ PROGRAM = str(Path(__file__).parent / "programs" / "step_times.py")
 Times = dict[str, float]
 
 
-def of_pygrad(ranks: int, rounds: int) -> Times:
+def time_pygrad(ranks: int, rounds: int) -> Times:
     command = mpiexec(ranks, [sys.executable, PROGRAM, "pygrad", str(rounds)])
     return json.loads(subprocess.run(command, env=environment(), stdout=-1, check=True).stdout)
 
 
-def of_torch(python: str, ranks: int, rounds: int) -> Times:
+def time_torch(python: str, ranks: int, rounds: int) -> Times:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -51,9 +51,9 @@ def main() -> None:
     best: dict[tuple[str, int, str], float] = {}
     for _ in range(args.starts):
         for ranks in (1, 2):
-            found = {"pygrad": of_pygrad(ranks, args.rounds)}
+            found = {"pygrad": time_pygrad(ranks, args.rounds)}
             if args.torch:
-                found["torch"] = of_torch(args.torch, ranks, args.rounds)
+                found["torch"] = time_torch(args.torch, ranks, args.rounds)
             for kind, times in found.items():
                 for name, time in times.items():
                     key = kind, ranks, name

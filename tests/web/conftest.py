@@ -40,7 +40,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def served(address: str = "http://127.0.0.1:0", **changed: bytes) -> Iterator[str]:
+def serve(address: str = "http://127.0.0.1:0", **changed: bytes) -> Iterator[str]:
     """The repository, served to this machine alone, at an address that was served before; some
     files of web/ are others, by name.
     """
@@ -56,7 +56,7 @@ def served(address: str = "http://127.0.0.1:0", **changed: bytes) -> Iterator[st
             return io.BytesIO(body)
 
     handler = functools.partial(Handler, directory=str(ROOT))
-    with bound(int(address.rpartition(":")[2]), handler) as server:
+    with bind_server(int(address.rpartition(":")[2]), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
@@ -64,7 +64,7 @@ def served(address: str = "http://127.0.0.1:0", **changed: bytes) -> Iterator[st
             server.shutdown()
 
 
-def bound(port: int, handler: Any) -> Server:
+def bind_server(port: int, handler: Any) -> Server:
     """A server at a port, also if somebody's connection has it for a moment."""
     for _ in range(100):
         with contextlib.suppress(OSError):
@@ -76,14 +76,14 @@ def bound(port: int, handler: Any) -> Server:
 @pytest.fixture(scope="session")
 def origin() -> Iterator[str]:
     """A server for all tests."""
-    with served() as address:
+    with serve() as address:
         yield address
 
 
 @pytest.fixture
 def passing() -> Callable[..., contextlib.AbstractContextManager[str]]:
     """A server of one's own, which ends with its `with`."""
-    return served
+    return serve
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +96,7 @@ def driver() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def launched(driver: Any) -> Iterator[dict[str, Any]]:
+def launched_browsers(driver: Any) -> Iterator[dict[str, Any]]:
     """The browsers that run, by name."""
     running: dict[str, Any] = {}
     yield running
@@ -105,7 +105,7 @@ def launched(driver: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(params=LAUNCH)
-def browser(request: pytest.FixtureRequest, driver: Any, launched: dict[str, Any]) -> Any:
+def browser(request: pytest.FixtureRequest, driver: Any, launched_browsers: dict[str, Any]) -> Any:
     """One browser for all tests; each test opens pages in a context of its own."""
     name = request.param
     path = shutil.which(name)
@@ -114,10 +114,10 @@ def browser(request: pytest.FixtureRequest, driver: Any, launched: dict[str, Any
     version = tuple(map(int, importlib.metadata.version("playwright").split(".")[:2]))
     if name == "firefox-esr" and version >= TOO_NEW:
         pytest.skip("this Playwright cannot drive Firefox: make web-test installs one that can")
-    if name not in launched:
+    if name not in launched_browsers:
         kind = getattr(driver, name.removesuffix("-esr"))
-        launched[name] = kind.launch(executable_path=path, **LAUNCH[name])
-    return launched[name]
+        launched_browsers[name] = kind.launch(executable_path=path, **LAUNCH[name])
+    return launched_browsers[name]
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ class Branches(nn.Module):
         return x
 
 
-def refused(call: Any, *parts: str) -> None:
+def assert_raises(call: Any, *parts: str) -> None:
     try:
         call()
     except Exception as error:
@@ -117,7 +117,7 @@ def rank_may_use_nothing(rank: int, size: int) -> None:
 def unused_is_an_error(rank: int, size: int) -> None:
     ddp = DistributedDataParallel(Branches())
     ddp(ONES, 0).sum().backward()
-    refused(
+    assert_raises(
         lambda: ddp(ONES, 0), "Expected to have finished reduction", f"for rank {rank}: 2 3 4 5"
     )
 
@@ -194,12 +194,14 @@ def sampler_asks_the_group(rank: int, size: int) -> None:
 def modules_differ(rank: int, size: int) -> None:
     more = nn.Linear(2, 2 + (rank == 1))
     text = "appears not to match sizes of the same param in process 0"
-    refused(lambda: DistributedDataParallel(more), f"[{rank}]: params[0] in", "[3, 2]", text)
+    assert_raises(lambda: DistributedDataParallel(more), f"[{rank}]: params[0] in", "[3, 2]", text)
     deeper = nn.Sequential(*(nn.Linear(2, 2) for _ in range(1 + (rank == 1))))
     text = "Rank 0 has 2 params, while rank 1 has inconsistent 4 params"
-    refused(lambda: DistributedDataParallel(deeper), text)
+    assert_raises(lambda: DistributedDataParallel(deeper), text)
     other = nn.Linear(2, 2, dtype=torch.float64 if rank == 1 else torch.float32)
-    refused(lambda: DistributedDataParallel(other), "appears not to match dtype of the same param")
+    assert_raises(
+        lambda: DistributedDataParallel(other), "appears not to match dtype of the same param"
+    )
 
 
 def ranks_join_with_fewer_batches(rank: int, size: int) -> None:
@@ -265,7 +267,7 @@ def join_may_throw(rank: int, size: int) -> None:
                 ddp(ONES).sum().backward()
 
     text = "Detected at least one rank that exhausted inputs. Throwing across all ranks."
-    refused(train, text if rank else "Rank 0 exhausted all inputs.")
+    assert_raises(train, text if rank else "Rank 0 exhausted all inputs.")
 
 
 def error_within_join_is_the_user_s(rank: int, size: int) -> None:
@@ -275,7 +277,7 @@ def error_within_join_is_the_user_s(rank: int, size: int) -> None:
         with ddp.join():
             raise ValueError("of the user")
 
-    refused(train, "of the user")
+    assert_raises(train, "of the user")
 
 
 def unused_buckets_are_skipped(rank: int, size: int) -> None:

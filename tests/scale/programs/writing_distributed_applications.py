@@ -61,7 +61,7 @@ def collective(rank):
         say("product of the maxima", tensor.tolist())
 
 
-def others(rank, size):
+def other_collectives(rank, size):
     """Broadcast, reduce, scatter, gather, all_gather and barrier."""
     tensor = torch.arange(3.0) + rank
     dist.broadcast(tensor, src=0)
@@ -171,7 +171,7 @@ def main():
     blocking(rank)
     immediate(rank)
     collective(rank)
-    others(rank, size)
+    other_collectives(rank, size)
     say("ring", ring_allreduce(torch.tensor([1.0 + rank, 2.0])).tolist())
     train(rank, size)
     dist.destroy_process_group()
