@@ -3,7 +3,7 @@ import { typeName } from './arguments.js';
 import { NotImplementedError } from './engine.js';
 
 /** The host's files over Node's module, or over null. */
-function over(fs) {
+function makeFiles(fs) {
   /** Whether a value is a path; without files a path raises an error that names an alternative, `instead`. */
   function isPath(name, value, instead) {
     if (typeof value !== 'string' && !(value instanceof URL)) return false;
@@ -29,6 +29,6 @@ function over(fs) {
 
 /** Opens the host's files, if any. */
 export async function findFiles() {
-  if (!globalThis.process?.versions?.node) return over(null);
-  return over(await import(/* @vite-ignore */ ['node', 'fs'].join(':')).catch(() => null)); // hidden from bundlers
+  if (!globalThis.process?.versions?.node) return makeFiles(null);
+  return makeFiles(await import(/* @vite-ignore */ ['node', 'fs'].join(':')).catch(() => null)); // hidden from bundlers
 }

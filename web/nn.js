@@ -38,7 +38,7 @@ const KeyError = errorClass('KeyError');
 const AssertionError = errorClass('AssertionError');
 
 /** torch.nn over a library of tensors. */
-export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine, autograd) {
+export function makeNn({ C, isTensor, Parameter, spaces, take }, engine, autograd) {
   const f = spaces.torch;
   /** Functions of layers and losses; as in PyTorch, with most of torch's functions.
    * @type {Functional & Attention & Without<Functions, keyof Functional>} */

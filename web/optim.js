@@ -14,9 +14,9 @@ import { dtypes } from './tensor.js';
  * @typedef {{state: Map<any, Record<string, any>> | Record<string, Record<string, any>>, param_groups: Record<string, any>[]}} OptimizerState */
 
 /** torch.optim over a library of tensors. */
-export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withModes }, engine) {
-  const zeros = (p) => outside(() => spaces.torch.zeros_like(p));
-  const counter = () => outside(() => spaces.torch.zeros([]));
+export function makeOptim({ C, gradOf, isTensor, spaces, runOutside, take, withModes }, engine) {
+  const zeros = (p) => runOutside(() => spaces.torch.zeros_like(p));
+  const counter = () => runOutside(() => spaces.torch.zeros([]));
   /** The number of an option, which may be a tensor of one element. */
   const number = (value) => (typeof value !== 'number' && isTensor(value) ? value.item() : value);
 
@@ -29,7 +29,7 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
         : parameter.dtype.is_floating_point
           ? parameter.dtype
           : value.dtype;
-    return [key, outside(() => value.detach().to(wanted))];
+    return [key, runOutside(() => value.detach().to(wanted))];
   }
 
   const KNOWN = {

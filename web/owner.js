@@ -105,7 +105,7 @@ export function makeOwners(engine) {
   }
 
   /** Runs fn outside any scope: objects that it makes are not disposed of. */
-  const outside = (fn) => runWithin(() => swapScope(null), swapScope, fn);
+  const runOutside = (fn) => runWithin(() => swapScope(null), swapScope, fn);
 
   /** Runs fn and disposes of all tensors and nodes made meanwhile, except those that it returns (also in arrays, Maps and plain
    * objects) or passes to `keep`. @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
@@ -131,5 +131,5 @@ export function makeOwners(engine) {
     );
   }
 
-  return { Owner, remember, recall, claim, original, outside, scope: runScope };
+  return { Owner, remember, recall, claim, original, runOutside, scope: runScope };
 }

@@ -233,7 +233,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
 export function makeTensors(engine, files) {
   const { layout } = engine;
   const owners = makeOwners(engine);
-  const { Owner, remember, claim, outside, scope } = owners;
+  const { Owner, remember, claim, runOutside, scope } = owners;
   const spaces = makeSpaces(engine, (handle) => new Tensor(handle, OWNED), owners);
   const C = spaces.internal;
   /** Whether a value is a tensor; raises for a tensor of another engine. */
@@ -405,7 +405,7 @@ export function makeTensors(engine, files) {
     /** @private Arguments as in Python. @param {...any} args */
     constructor(...args) {
       const { data, requires_grad } = take('Parameter', args);
-      outside(() => {
+      runOutside(() => {
         const plain = data === null ? spaces.torch.empty([0]) : data.detach();
         super(plain.surrender(), OWNED);
       });

@@ -62,7 +62,7 @@ async function open(name) {
 }
 
 /** The reason why the engine cannot run here, or null. The bytes are a function that makes a zero vector. */
-function lacking() {
+function findLack() {
   if (typeof WebAssembly !== 'object')
     return 'This browser has no WebAssembly: the engine cannot run here.';
   const vector = [
@@ -82,7 +82,7 @@ async function keep() {
   active.postMessage('keep');
 }
 
-const lack = lacking();
+const lack = findLack();
 if (lack) {
   $('status').textContent = '';
   shell.fail(lack);

@@ -16,7 +16,7 @@ let torch;
 let run = null;
 
 const isTensor = (value) => value instanceof torch.Tensor;
-const here = () => lineOf(new Error().stack);
+const currentLine = () => lineOf(new Error().stack);
 const quietly = (fn) => torch.no_grad(() => torch.scope(fn));
 const summary = (tensor) => (tensor ? quietly(() => summarise(tensor)) : null);
 
@@ -69,7 +69,7 @@ function readSaved(node) {
 
 /** Records for the new nodes behind a result the line, and the arguments that their saved values come from. */
 function note(result, args) {
-  const line = here();
+  const line = currentLine();
   const given = [...args.flat(), result].flat().filter(isTensor);
   const places = new Map(given.filter((t) => t.handle).map((t) => [addressOf(t), t]));
   for (const tensor of [result].flat()) {
@@ -95,7 +95,7 @@ function note(result, args) {
 let noting = false;
 
 function withNotes(fn) {
-  return function recorded(...args) {
+  return function wrapper(...args) {
     const result = fn.apply(this, args);
     if (!run || noting || !(isTensor(result) || (Array.isArray(result) && result.some(isTensor))))
       return result;
@@ -267,7 +267,7 @@ function begin(kind, given, grads, wanted, retain, create) {
     null;
   const pass = {
     kind,
-    line: here(),
+    line: currentLine(),
     retain,
     create,
     nodes: nodes.map((node, id) => describeNode(id, node, names)),
@@ -365,7 +365,7 @@ function watcher() {
 function watchUnpacking(graph) {
   const { saved_tensors_hooks } = graph;
   graph.saved_tensors_hooks = (pack, unpack, fn) => {
-    const line = here();
+    const line = currentLine();
     const reportUnpack = (packed) => {
       const result = unpack(packed);
       const node = current()?.events.findLast(({ kind }) => kind === 'enter')?.node;
@@ -384,7 +384,7 @@ function watchUnpacking(graph) {
 /** Makes an event of each call of a hook that the program registers. */
 function watchHooks() {
   const reportCalls = (what, fn, owner) => {
-    const line = here();
+    const line = currentLine();
     return (...args) => {
       const result = fn(...args);
       const pass = current();
@@ -396,7 +396,7 @@ function watchHooks() {
   };
   const watch = (prototype, name, what) => {
     const original = prototype[name];
-    prototype[name] = function registered(fn) {
+    prototype[name] = function register(fn) {
       return original.call(this, run ? reportCalls(what, fn, this) : fn);
     };
     return original;
