@@ -19,7 +19,7 @@ from helpers import (
     leaves,
     leaves_nothing,
     run,
-    swept,
+    sweep_entries,
 )
 from samples import Entry
 from sampling import Call, build
@@ -98,7 +98,7 @@ def outcome(entry: Entry, sample: Call) -> list[Any]:
         return []
 
 
-@swept(lambda entry: entry.name not in UNINITIALISED)
+@sweep_entries(lambda entry: entry.name not in UNINITIALISED)
 @leaves_nothing
 def test_op_ends_at_a_poll_that_raises_and_gives_the_same_afterwards(
     entry: Entry, sample: Call, polls: Polls
