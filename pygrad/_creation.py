@@ -15,7 +15,7 @@ from ._boundary.blocks import empty_for_host
 from ._boundary.header import elements_at, write_at, write_double, write_float
 from ._boundary.modes import MADE_META, switch
 from ._boundary.modes import get as get_modes
-from ._boundary.overriding import created
+from ._boundary.overriding import overridable_factory
 from ._builtins import builtin
 from ._dtypes import (
     ALL,
@@ -341,7 +341,7 @@ def _warn_of_read_only(what: str, consequence: str) -> None:
 
 
 @builtin
-@created
+@overridable_factory
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor of an array's elements.
 
@@ -420,7 +420,7 @@ def _of_array(ndarray: Any, shares: bool, read_only: bool = False) -> Tensor:
 
 
 @builtin
-@created
+@overridable_factory
 def tensor(
     data: Any,
     *,
@@ -544,7 +544,7 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool, shares: bool = False
 
 
 @builtin
-@created
+@overridable_factory
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` itself if it is a tensor of that dtype, else a tensor made of it. An array is copied
     as by `from_numpy`, with its warning.
@@ -554,7 +554,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @builtin
-@created
+@overridable_factory
 def asarray(
     obj: Any,
     *,
@@ -681,7 +681,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 @builtin
-@created
+@overridable_factory
 def frombuffer(
     buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _ops
 from ._boundary import calls, header
-from ._boundary.callbacks import drop_object, held, keep_object, objects, shown
+from ._boundary.callbacks import drop_object, get_object, keep_object, objects, shown
 from ._boundary.release import watched as _watched
 
 
@@ -157,7 +157,7 @@ def tensor_hooks(tensor: Any) -> Any:
     """The dictionary that was set; else the hooks on a tensor's gradient by their handles' ids; or
     None.
     """
-    hooks = [(ident, held(ident)) for ident in _ops.C["_hooks_of"](tensor)]
+    hooks = [(ident, get_object(ident)) for ident in _ops.C["_hooks_of"](tensor)]
     if not hooks:
         return tensor.__dict__.get("_backward_hooks")
     if len(hooks) == 1 and type(hooks[0][1]) is _OfDictionary:

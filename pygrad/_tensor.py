@@ -33,7 +33,7 @@ from ._boundary.calls import invoke
 from ._boundary.long_calls import command
 from ._boundary.modes import GRAD, LEVELS
 from ._boundary.modes import get as get_modes
-from ._boundary.shapes import binary, indexed, subscript
+from ._boundary.shapes import binary, indexer, subscript
 from ._dtypes import LAYOUTS, Size, device, dtype, layout, sparse_coo, sparse_csr, strided
 from ._hooks import register_tensor_hook, replace_tensor_hooks, tensor_hooks
 from ._index import ELLIPSIS, encode_index
@@ -528,7 +528,7 @@ class Tensor(Methods):
             if kept._h == handle:
                 return kept
             kept = getattr(kept, "_b", None)
-        self._b = base = calls.known(_C["_base"](self))
+        self._b = base = calls.remembered_object(_C["_base"](self))
         return base  # type: ignore[no-any-return]
 
     def _view_func(
@@ -1305,12 +1305,12 @@ def _get_any(self: Tensor, index: Any) -> Any:
         except Overridden:
             pass
     args = (self, *index) if type(index) is tuple else (self, index)
-    found = overriding.overloaded(args)
+    found = overriding.overloaded_args(args)
     return overriding.call(Tensor.__getitem__, (self, index), {}, found)
 
 
 _state: Final = overriding.state
-Tensor.__getitem__ = indexed(_GETITEM, _get_any)  # type: ignore[method-assign]
+Tensor.__getitem__ = indexer(_GETITEM, _get_any)  # type: ignore[method-assign]
 Tensor.__getitem__.__name__ = "__getitem__"
 Tensor.__getitem__.__qualname__ = "Tensor.__getitem__"
 Tensor.__getitem__.__module__ = __name__

@@ -180,12 +180,12 @@ def redispatch_function(
         tensor([2.])
     """
     kwargs = kwargs or {}
-    behind = overriding.behind(func)
-    if behind is not None:
+    ungated = overriding.ungated_function(func)
+    if ungated is not None:
         if func.__name__ in _METHODS:  # the op has the Python method's name, and would ask again
             with overriding.DisableTorchFunction():
-                return behind(*args, **kwargs)
-        return behind(*args, **kwargs)
+                return ungated(*args, **kwargs)
+        return ungated(*args, **kwargs)
     _state.skip = True
     try:
         return func(*args, **kwargs)

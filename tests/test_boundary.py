@@ -34,7 +34,7 @@ def fast_ways() -> dict[str, Any]:
         *shapes._pair(row, constants.METHOD),
         shapes.function(row, 0),
         shapes.function(row, 0, bound=True),
-        shapes.indexed(row, lambda *_: None),
+        shapes.indexer(row, lambda *_: None),
         shapes.subscript(row),
         shapes.maker(row),
     )

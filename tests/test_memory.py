@@ -168,7 +168,7 @@ def test_leaves_that_died_are_forgotten() -> None:
     assert len(calls.known_refs) <= 2 * alive + 1024
     (kept[7] * 2 + more[9]).sum().backward()
     assert kept[7].grad_fn is None
-    assert calls.known(calls.share(kept[7]._h)) is kept[7]
+    assert calls.remembered_object(calls.share(kept[7]._h)) is kept[7]
 
 
 def test_released_memory_is_used_again() -> None:

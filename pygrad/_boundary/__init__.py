@@ -35,7 +35,7 @@ from .ownership import (
     holding,
     lock,
     mine,
-    trapped,
+    trap_error,
     used_by_one,
 )
 from .release import (

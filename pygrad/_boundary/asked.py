@@ -42,7 +42,7 @@ class Enum(int):
 
 def tensor_of(handle: int) -> Any:
     """The tensor of a handle: the existing object, if there is one."""
-    return calls.known(calls.share(handle))
+    return calls.remembered_object(calls.share(handle))
 
 
 def _number(handle: int) -> Any:

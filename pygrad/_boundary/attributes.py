@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .._dtypes import BY_CODE, Size, dtype, size_of
-from .calls import ROWS, known, share
+from .calls import ROWS, remembered_object, share
 from .constants import (
     ABSENT,
     CODE_FLOAT32,
@@ -110,7 +110,7 @@ def grad(self: Tensor) -> Any:
         self._warn_of_missing_grad()
         self._g = None
         return None
-    self._g = grad = known(share(handle))
+    self._g = grad = remembered_object(share(handle))
     return grad
 
 

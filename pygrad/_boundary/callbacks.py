@@ -88,7 +88,7 @@ def drop_object(ident: int) -> None:
         shown.pop(ident, None)
 
 
-def held(ident: int) -> Any:
+def get_object(ident: int) -> Any:
     """The object given to `keep_object`; None once the engine has released its number."""
     found = objects.get(ident)
     if found is None and ident in shown:
@@ -165,7 +165,7 @@ def lend(handles: Sequence[int]) -> list[Any]:
     lent: list[Any] = []
     for handle in handles:
         ref = _known_refs.get(handle)
-        made = None if ref is None else _known(ref, handle)
+        made = None if ref is None else _remembered_object(ref, handle)
         if made is None and handle:
             try:
                 made = _spares.pop()
@@ -176,14 +176,14 @@ def lend(handles: Sequence[int]) -> list[Any]:
     return lent
 
 
-def _known(ref: Any, handle: int) -> Any:
+def _remembered_object(ref: Any, handle: int) -> Any:
     """The object of a remembered tensor: alive, or revived with its kept attributes; or None."""
     found = ref()
     if found is not None and found._h == handle:
         _released.append(handle)  # the object has a reference already
         return found
     if _ints[(handle + _NOTED) >> 2]:
-        return _revived(calls.wrap(handle))
+        return _revive(calls.wrap(handle))
     if _known_refs.get(handle) is ref:
         _known_refs.pop(handle, None)
     return None
@@ -343,10 +343,10 @@ _Dying()
 _DYING: Final = _Dying.count
 
 
-def _revived(tensor: Any) -> Any:
+def _revive(tensor: Any) -> Any:
     """The tensor with the kept attributes of its former object."""
     ident = _ints[(tensor._h + _NOTED) >> 2]
-    notes = held(ident)
+    notes = get_object(ident)
     if type(notes) is _Face:
         tensor = notes.put_on(tensor)
         objects[ident] = ()
@@ -357,7 +357,7 @@ def _revived(tensor: Any) -> Any:
     return calls.remember(tensor)
 
 
-calls.revived = _revived
+calls.revive = _revive
 
 
 def look_at_last(tensor: Any, h: int) -> None:
@@ -380,7 +380,7 @@ def _name(hook: Any) -> str:
     return str(getattr(hook, "__name__", "<unknown>"))
 
 
-services[NAME] = lambda ident, _: tell_text(_name(held(ident)))
+services[NAME] = lambda ident, _: tell_text(_name(get_object(ident)))
 
 
 def answer(values: Sequence[Any]) -> list[int]:
@@ -402,7 +402,7 @@ def _run_hook(ident: int, handle: int) -> int:
     if handle:
         ref = _known_refs.get(handle)
         if ref is not None and (ref() is not None or _ints[(handle + _NOTED) >> 2]):
-            gradient = _known(ref, handle)
+            gradient = _remembered_object(ref, handle)
         if gradient is None:  # as `lend` does
             ref = None
             gradient = _spares.pop() if _spares else _new(_tensor_type)
@@ -410,7 +410,7 @@ def _run_hook(ident: int, handle: int) -> int:
     try:
         hook = objects[ident]
     except KeyError:
-        hook = held(ident)
+        hook = get_object(ident)
         if hook is None:
             return 0  # removed
     _lock.free = _lock.key
@@ -449,7 +449,7 @@ def _run_hook(ident: int, handle: int) -> int:
 
 
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
-    tensors, hook = lend(handles), held(ident)
+    tensors, hook = lend(handles), get_object(ident)
     result = None if hook is None else hook(*tensors)
     leaf = tensors.pop()
     if getrefcount(leaf) == _ALONE and leaf.__dict__:
@@ -457,7 +457,7 @@ def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
     return [] if result is None else answer([result])
 
 
-def _answered(result: Any, grads: list[Any]) -> list[int]:
+def _answer_several(result: Any, grads: list[Any]) -> list[int]:
     """The answer of a hook on several gradients: empty, or a word of any value and the replacements
     of the first gradients.
     """
@@ -471,23 +471,23 @@ def _answered(result: Any, grads: list[Any]) -> list[int]:
 
 
 def _run_node_prehook(ident: int, handles: list[int], _: int) -> list[int]:
-    grads, hook = lend(handles), held(ident)
-    return _answered(None if hook is None else hook(tuple(grads)), grads)
+    grads, hook = lend(handles), get_object(ident)
+    return _answer_several(None if hook is None else hook(tuple(grads)), grads)
 
 
 def _run_node_posthook(ident: int, handles: list[int], n_inputs: int) -> list[int]:
-    grads, hook = lend(handles), held(ident)
+    grads, hook = lend(handles), get_object(ident)
     result = None if hook is None else hook(tuple(grads[:n_inputs]), tuple(grads[n_inputs:]))
-    return _answered(result, grads)
+    return _answer_several(result, grads)
 
 
 def _run_pack(ident: int, handles: list[int], _: int) -> list[int]:
-    pack, unpack = held(ident)
+    pack, unpack = get_object(ident)
     return [keep_watched((pack(*lend(handles)), unpack))]
 
 
 def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
-    grads, hook = lend(handles), held(ident)
+    grads, hook = lend(handles), get_object(ident)
     if hook is not None:
         hook(grads[0] if first else [*grads])
     take_back(grads)
@@ -495,7 +495,7 @@ def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
 
 
 def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
-    packed, unpack = held(ident)
+    packed, unpack = get_object(ident)
     return answer([unpack(packed)])
 
 

@@ -247,10 +247,10 @@ def invoke(
                                 out._b = args[0]
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 if _trap[0]:
-                    raise e.trapped()
+                    raise e.trap_error()
                 if r == _TOO_LONG:
                     return _cross_again(row, args, kwargs, mode)
                 return _finish(r, row, args, kwargs, mode)
@@ -259,7 +259,7 @@ def invoke(
     return _invoke_any(row, mode, args, kwargs, function)
 
 
-def _unclaimed() -> None:
+def _release_unclaimed() -> None:
     """Releases a result for which no object was made, because a signal's handler raised as a call
     ended or memory ran out. The caller holds the engine.
     """
@@ -297,7 +297,7 @@ def _invoke_any(
                 tags |= tag << shift
             shift += 4
     except Overridden:
-        return overriding.call(function, given, kwargs, overriding.overloaded(given, kwargs))
+        return overriding.call(function, given, kwargs, overriding.overloaded_args(given, kwargs))
     names = [_keywords.get(name) or _intern(name) for name in kwargs]
     head = _header(row, len(args), len(names), mode)
     parts = blob.parts if blob is not None else None
@@ -374,10 +374,10 @@ def _cross_with(
                     out._b = first
             return out
     except BaseException:
-        _unclaimed()
+        _release_unclaimed()
         raise
     if _trap[0]:
-        raise e.trapped()
+        raise e.trap_error()
     if r == _TOO_LONG:
         return _cross_again(row, args, kwargs, mode)
     return _finish(r, row, args, kwargs, mode)
@@ -428,7 +428,7 @@ _many = 1024
 
 
 def remember(tensor: Any) -> Any:
-    """Makes `known` find this very object; returns it."""
+    """Makes `remembered_object` find this very object; returns it."""
     known_refs[tensor._h] = weakref.ref(tensor)
     if len(known_refs) > _many:
         _forget_the_dead()
@@ -455,7 +455,7 @@ def _forget_the_dead() -> None:
     _many = 2 * len(known_refs) + 1024
 
 
-def known(tensor: Any) -> Any:
+def remembered_object(tensor: Any) -> Any:
     """The remembered object of the same engine tensor; else `tensor` itself, with the attributes
     kept from an object that is gone.
     """
@@ -466,13 +466,13 @@ def known(tensor: Any) -> Any:
     if found is not None and found._h == tensor._h:
         return found
     if _ints[(tensor._h + _NOTED) >> 2]:
-        return revived(tensor)
+        return revive(tensor)
     if known_refs.get(tensor._h) is ref:
         known_refs.pop(tensor._h, None)
     return tensor
 
 
-revived: Callable[[Any], Any] = lambda tensor: tensor  # noqa: E731
+revive: Callable[[Any], Any] = lambda tensor: tensor  # noqa: E731
 """Set by `callbacks`, which needs this module."""
 
 
@@ -502,7 +502,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
         e.collect_pending(beside_an_error=True)
         try:
             if type(error) is TypeError and row in _old_rows():
-                found = _rearranged(row, mode, args, kwargs)
+                found = _rearrange_old_form(row, mode, args, kwargs)
                 if found is not None:
                     return invoke(row, mode, *found)
             if _wanted.TRACES:
@@ -518,7 +518,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
             e.released.append(r)
             result = args[0]
         else:
-            result = _out_or(known(wrap(r)) if pending else wrap(r), kwargs)
+            result = _out_or(remembered_object(wrap(r)) if pending else wrap(r), kwargs)
     else:
         result = _read_result(row, kwargs)
         if type(result) is tuple:
@@ -537,11 +537,11 @@ def _old_rows() -> dict[int, str]:
     return {ROWS[name]: name for name in old_forms.names()}
 
 
-def _rearranged(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _rearrange_old_form(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     from . import old_forms
 
     method, inplace = bool(mode & e.METHOD), bool(mode & e.INPLACE)
-    return old_forms.rearranged(_old_rows()[row], method, inplace, args, kwargs)
+    return old_forms.rearrange(_old_rows()[row], method, inplace, args, kwargs)
 
 
 def _tell_base(views: Sequence[Any], base: Any) -> None:
@@ -589,7 +589,7 @@ def _tensors(handles: list[int], row: int, kwargs: dict[str, Any]) -> Any:
             _released.append(handle)
             items.append(given[handle])
         else:
-            items.append(known(wrap(handle)) if handle else None)
+            items.append(remembered_object(wrap(handle)) if handle else None)
     named = NAMED_RESULTS.get(row)
     return named(items) if named else tuple(items)
 
@@ -632,7 +632,7 @@ def _other(r: int, head: int, args: tuple[Any, ...]) -> Any:
     if r == e.SELF:
         return args[0]
     if r & e.HEAD:
-        raise e.trapped()
+        raise e.trap_error()
     if r == e.TOO_LONG:
         return _again(row, args)
     if r & e.FAILED:
@@ -654,7 +654,7 @@ def _again(row: int, args: tuple[Any, ...]) -> Any:
         if r < _FRESH:
             return wrap(r)
     except BaseException:
-        _unclaimed()
+        _release_unclaimed()
         raise
     return _other(r, row, args)
 
@@ -679,8 +679,8 @@ def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
 
 
 def keep_arguments(keeps: bool) -> None:
-    """Sets whether `known` finds the tensors given to calls, as it does while the engine asks a
-    mode for each op.
+    """Sets whether `remembered_object` finds the tensors given to calls, as it does while the
+    engine asks a mode for each op.
     """
     global _last_way
     _last_way = _remembering if keeps else call_op
@@ -689,7 +689,7 @@ def keep_arguments(keeps: bool) -> None:
 
 def _direct() -> None:
     """Sets the route of calls: first to modes, then to an interceptor, then to the engine."""
-    way = _asking if overriding.modes_anywhere else _watched if _watchers else _last_way
+    way = _asking if overriding.modes_anywhere else _call_watched if _watchers else _last_way
     _tell(invoke=way, _mine=e.mine if way is call_op else _never)
 
 
@@ -697,15 +697,15 @@ def _asking(
     row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
 ) -> Any:
     if function is not None and overriding.has_modes():
-        return overriding.call(function, args, kwargs, overriding.overloaded(args, kwargs))
-    way = _watched if _watchers else _last_way
+        return overriding.call(function, args, kwargs, overriding.overloaded_args(args, kwargs))
+    way = _call_watched if _watchers else _last_way
     return way(row, mode, args, kwargs, function)
 
 
-def _watched(
+def _call_watched(
     row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
 ) -> Any:
-    if function is not None and (found := overriding.overloaded(args, kwargs)):
+    if function is not None and (found := overriding.overloaded_args(args, kwargs)):
         return overriding.call(function, args, kwargs, found)
     return _watchers[-1](row, mode, args, kwargs)
 
@@ -713,10 +713,10 @@ def _watched(
 def _remembering(
     row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
 ) -> Any:
-    """`call_op`, for when the engine passes arguments back: `known` finds their objects."""
+    """`call_op`, for when the engine passes arguments back: remembers their objects first."""
     for value in (*args, *kwargs.values()):
         for each in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(each, _tensor_type) and known(each) is each:
+            if isinstance(each, _tensor_type) and remembered_object(each) is each:
                 remember(each)
     return call_op(row, mode, args, kwargs, function)
 

@@ -156,7 +156,7 @@ def gradient(row: int) -> Callable[..., Any]:
         pack(_memory, _frame, now, tags, dead, *slots)
         call()
         if _trap[0]:
-            raise e.trapped()
+            raise e.trap_error()
         return _finish(_result[0], row, (), {})
 
     def run_gradient(

@@ -68,7 +68,7 @@ def _failure(doing: str, error: OSError) -> RuntimeError:
     return RuntimeError(f"unable to {doing}: {error.strerror} ({error.errno})")
 
 
-def _opened(filename: str, n_bytes: int) -> int:
+def _open_file(filename: str, n_bytes: int) -> int:
     """The descriptor of a file of at least `n_bytes`, which is created if it does not exist."""
     try:
         file = os.open(filename, os.O_RDWR | os.O_CREAT, 0o600)
@@ -115,7 +115,7 @@ def map_file(filename: str, n_bytes: int) -> Tensor:
         raise
     mapping.storage, mapping.at = header.storage_of(tensor._h), header.address_of(tensor)
     if n_bytes:
-        file = _opened(filename, n_bytes)
+        file = _open_file(filename, n_bytes)
         try:
             if error := map_over(mapping.at, n_bytes, mmap.MAP_SHARED, file):
                 why = OSError(error, os.strerror(error))
@@ -128,5 +128,5 @@ def map_file(filename: str, n_bytes: int) -> Tensor:
 
 def filename_of(storage: int) -> str | None:
     """The file that is a storage's memory, or None."""
-    mapping = callbacks.held(header.mapped_of(storage))
+    mapping = callbacks.get_object(header.mapped_of(storage))
     return None if mapping is None else mapping.filename

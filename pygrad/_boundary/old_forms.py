@@ -47,7 +47,7 @@ def _orders(op: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 _NUMBERS: Final = ("beta", "alpha", "value")
 
 
-def rearranged(
+def rearrange(
     op: str, method: bool, inplace: bool, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]] | None:
     """The arguments of a call in an old form, rearranged to the present form, after a warning; None

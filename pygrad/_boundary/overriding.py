@@ -174,11 +174,11 @@ def _insert(value: Any, found: list[Any], kind_of: Callable[[Any], type]) -> Non
 
 def asks(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[bool, Sequence[Any]]:
     """Whether a call must ask types or a mode, and the values to ask."""
-    found = overloaded(args, kwargs)
+    found = overloaded_args(args, kwargs)
     return bool(found or (modes_anywhere and has_modes())), found
 
 
-def overloaded(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
+def overloaded_args(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
     """`found_in` the arguments of a call; empty if this thread has switched types off."""
     if state.off != ENABLED:
         return []
@@ -367,7 +367,7 @@ def _dispatch_failed(name: str, found: Sequence[Any]) -> TypeError:
     )
 
 
-def _told(what: _Public, found: Sequence[Any], args: Sequence[Any], kwargs: Any) -> Any:
+def _call_overrides(what: _Public, found: Sequence[Any], args: Sequence[Any], kwargs: Any) -> Any:
     if what.method and args and not isinstance(args[0], _tensor_type):
         name, kind = what.function.__name__, type(args[0]).__name__
         raise TypeError(
@@ -406,9 +406,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], found: Sequ
     """
     what = _public(function)
     if not what.operator:
-        return _told(what, found, args, kwargs)
+        return _call_overrides(what, found, args, kwargs)
     try:
-        return _told(what, found, args, kwargs)
+        return _call_overrides(what, found, args, kwargs)
     except TypeError:
         return NotImplemented
 
@@ -449,7 +449,7 @@ def overridable(function: F) -> F:
     return function
 
 
-def created(function: F) -> F:
+def overridable_factory(function: F) -> F:
     """Like `overridable`, for a function that makes tensors: only modes are asked, and overrides
     are off within it.
     """
@@ -505,7 +505,7 @@ def put_gate(function: Any, creates: bool = False) -> None:
     def gate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not (kwargs or creates or modes_anywhere) and _plain(map(type, args)):
             return behind(*args)
-        found = () if creates else overloaded(args, kwargs)
+        found = () if creates else overloaded_args(args, kwargs)
         if not found and not (modes_anywhere and has_modes()):
             if not creates or state.off:
                 return behind(*args, **kwargs)
@@ -523,7 +523,7 @@ def put_gate(function: Any, creates: bool = False) -> None:
     )
 
 
-def behind(function: Any) -> Any:
+def ungated_function(function: Any) -> Any:
     """The function behind the gate of a function of the package; None for a foreign function."""
     inner = getattr(function, "__func__", function)
     if getattr(inner, "__kwdefaults__", None) and "_gate" in inner.__kwdefaults__:
@@ -549,13 +549,13 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
     of = f"torch.Tensor.{name}."
     told = [_Public(each, of + each.__name__, True) for each in wrappers]
 
-    def gated(function: Any, what: _Public) -> Any:
+    def make_gate(function: Any, what: _Public) -> Any:
         if function is None:
             return None
 
         def ask_first(self: Any, *value: Any) -> Any:
-            if has_modes() or overloaded((self,)):
-                return _told(what, [self][: state.off == ENABLED], (self, *value), {})
+            if has_modes() or overloaded_args((self,)):
+                return _call_overrides(what, [self][: state.off == ENABLED], (self, *value), {})
             return function(self, *value)
 
         def get(self: Any) -> Any:
@@ -568,7 +568,7 @@ def put_gates_on(kind: type, name: str, attribute: property) -> None:
         return gate
 
     get, put, drop = attribute.fget, attribute.fset, attribute.fdel
-    gates = [gated(f, what) for f, what in zip((get, put, drop), told, strict=True)]
+    gates = [make_gate(f, what) for f, what in zip((get, put, drop), told, strict=True)]
     attribute.__init__(*gates, attribute.__doc__)  # type: ignore[misc]
     setattr(kind, name, attribute)  # drops compiled accesses with the former function
 

@@ -172,7 +172,7 @@ def _give_back(before: _Before) -> None:
 def _take(token: Any, wait: bool = True) -> _Before | None:
     """Takes the engine for this thread under a token; None: another thread has it."""
     if host.unusable is not None:
-        raise trapped()
+        raise trap_error()
     me, waiter = get_ident(), None
     try:
         while True:
@@ -344,7 +344,7 @@ process.hear(process.after_fork, _after_fork)
 process.hear(process.after_fork_in_child, _after_fork_in_child)
 
 
-def trapped() -> _errors.EngineError:
+def trap_error() -> _errors.EngineError:
     """The error for the call that broke the engine, and for all later calls."""
     if host.unusable is None:
         host.unusable = host.reason_of_trap()

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._dtypes import dtype
 from .arguments import K_TENSOR, KINDS, WORDS, Index
-from .calls import _head, _other, _unclaimed, holders, invoke, operate
+from .calls import _head, _other, _release_unclaimed, holders, invoke, operate
 from .constants import DTYPE, FLOAT, INDEX, INT, INTS, METHOD, NONE, SELF, TENSOR, VIEW
 from .frame import DATA
 from .host import call2, call2_places, double_slot, memory, result_slot
@@ -70,7 +70,7 @@ def _pair(
                         out._h = r
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 return self if r == _SELF else _other(r, with_int, (self, other))
             finally:
@@ -99,7 +99,7 @@ def _pair(
                         out._h = r
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 return _other(r, tensors, (self, other))
             finally:
@@ -159,7 +159,7 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
                         out._h = r
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 return _other(r, row, args)
             finally:
@@ -199,7 +199,7 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
                         out._h = r
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 return _other(r, row, args)
             finally:
@@ -210,7 +210,7 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
     return call_bound
 
 
-def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def indexer(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A function (tensor, index) -> view for the op behind ``x[i]``; `otherwise` takes an
     index that is not an int.
     """
@@ -239,7 +239,7 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
                         out._b = self
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 return _other(r ^ _VIEW, head, (self, index))
             finally:
@@ -276,7 +276,7 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
                         out._b = self
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 return _other(r ^ _VIEW, row, (self,))
             finally:
@@ -312,7 +312,7 @@ def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
                         out._h = r
                         return out
                 except BaseException:
-                    _unclaimed()
+                    _release_unclaimed()
                     raise
                 return _other(r, row, (None,))
             finally:

@@ -36,7 +36,7 @@ if {guard}(key := _lock.free) and _mine() and _lock.free is key:
                 {base}
                 return out
         except BaseException:
-            _unclaimed()
+            _release_unclaimed()
             raise
         {otherwise}
     finally:
@@ -58,7 +58,7 @@ _slot[4] = {first}
 """
 
 
-def _filled(text: str, **places: str) -> str:
+def _fill(text: str, **places: str) -> str:
     """The text with its places filled: each line of a filling gets the place's indentation; a line
     with only an empty place is dropped.
     """
@@ -76,11 +76,11 @@ def _filled(text: str, **places: str) -> str:
 
 def _cross(write: str, slow: str, otherwise: str, **places: str) -> str:
     rest = {"guard": "", "mark": "", "base": "", **places}
-    return _filled(_CROSS, write=write, slow=slow, otherwise=otherwise, **rest)
+    return _fill(_CROSS, write=write, slow=slow, otherwise=otherwise, **rest)
 
 
 def _slots(head: str, first: str, second: str) -> str:
-    return _filled(_SLOTS, head=head, first=first, second=second)
+    return _fill(_SLOTS, head=head, first=first, second=second)
 
 
 _BINARY: Final = '''\
@@ -149,7 +149,7 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
 '''
 
 _INDEXED: Final = '''\
-def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def indexer(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A function (tensor, index) -> view for the op behind ``x[i]``; `otherwise` takes an
     index that is not an int.
     """
@@ -228,7 +228,7 @@ from typing import Any
 
 from .._dtypes import dtype
 from .arguments import K_TENSOR, KINDS, WORDS, Index
-from .calls import _head, _other, _unclaimed, holders, invoke, operate
+from .calls import _head, _other, _release_unclaimed, holders, invoke, operate
 from .constants import DTYPE, FLOAT, INDEX, INT, INTS, METHOD, NONE, SELF, TENSOR, VIEW
 from .frame import DATA
 from .host import call2, call2_places, double_slot, memory, result_slot
@@ -262,7 +262,7 @@ def source() -> str:
         "with_int": _slots("with_int", "self._h", "_slot[6] = other"),
     }
     number = _cross(
-        _filled(_NUMBER, **either),
+        _fill(_NUMBER, **either),
         "otherwise(self, other)",
         "return self if r == _SELF else _other(r, with_int, (self, other))",
     )

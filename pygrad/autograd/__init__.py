@@ -234,7 +234,9 @@ def grad(
         materialize_grads,
         rows=-1 if is_grads_batched else 0,
     )
-    result = [t if t is None else calls.known(t) for t in result]  # hooks may have seen them
+    result = [
+        t if t is None else calls.remembered_object(t) for t in result
+    ]  # hooks may have seen them
     return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)
 
 

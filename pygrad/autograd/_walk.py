@@ -102,7 +102,7 @@ def _run(step: list[int]) -> Any:
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function inside another node, when the engine calls for it."""
     grads = callbacks.lend(handles)
-    given = callbacks.held(ident).apply(*grads)
+    given = callbacks.get_object(ident).apply(*grads)
     results = given if isinstance(given, tuple) else (given,)
     del given
     callbacks.take_back(grads, results)

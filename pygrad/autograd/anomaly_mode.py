@@ -66,7 +66,7 @@ def _report(ident: int, words: list[int]) -> list[int]:
 
 def _write_line(ident: int, _words: list[int]) -> list[int]:
     """The innermost line of a trace as text, for the engine to read from the frame."""
-    stack = callbacks.held(ident)
+    stack = callbacks.get_object(ident)
     if not stack:
         return []
     last = stack[-1]
@@ -78,7 +78,7 @@ callbacks.services.update({_TRACE: _note_trace, _REPORT: _report, _LINE: _write_
 
 def forward_lines(ident: int) -> list[str] | None:
     """The lines of a trace as `traceback.format_stack` returns them; None without a trace."""
-    stack = callbacks.held(ident)
+    stack = callbacks.get_object(ident)
     return None if stack is None else stack.format()
 
 

@@ -137,7 +137,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if primal is not tensor:
         primal._b = tensor
     if tangent is not None:
-        tangent = calls.remember(calls.known(tangent))
+        tangent = calls.remember(calls.remembered_object(tangent))
     return UnpackedDualTensor(primal, tangent)
 
 

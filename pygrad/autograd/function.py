@@ -182,7 +182,7 @@ class _FunctionBase:
         found = _C["_custom_saved"](self._address, clear)
         self._cleared = True
         if graph.checked:
-            found = [t if t is None else calls.known(t) for t in found]
+            found = [t if t is None else calls.remembered_object(t) for t in found]
         return tuple(found)
 
     @property
@@ -509,7 +509,7 @@ def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ..
     if ctx.saved_for_forward is None:
         ctx.saved_for_forward = ()
     tangents = _C["_custom_tangents"](inputs, ctx.materialize_grads)
-    known = [t if t is None else calls.remember(calls.known(t)) for t in tangents]
+    known = [t if t is None else calls.remember(calls.remembered_object(t)) for t in tangents]
     ident, word, was = here()
     try:
         switch(NO_FORWARD, True)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from .. import _above, _boundary, _ops
 from .._boundary import calls, header
-from .._boundary.callbacks import drop_object, held, keep_object, keep_watched
+from .._boundary.callbacks import drop_object, get_object, keep_object, keep_watched
 from .._builtins import builtin
 from .._dtypes import BY_CODE, device, dtype
 from .._hooks import (
@@ -93,12 +93,12 @@ class _Recorded:
         if not ident:
             made: dict[Any, Any] = {}
             if trace:
-                made["traceback_"] = held(trace).format()
+                made["traceback_"] = get_object(trace).format()
             if parent:
                 made["parent_"] = _wrap(parent)
             ident = keep_watched(made)
             _C["_node_metadata"](self._address, ident)
-        found: dict[Any, Any] = held(ident)
+        found: dict[Any, Any] = get_object(ident)
         return found
 
     @property
@@ -269,7 +269,7 @@ class SavedTensor:
 
     def _packed(self) -> Any:
         """The pack hook's result with the unpack hook; None without hooks."""
-        return held(_C["_node_packed"](self._node._address, self._slot))
+        return get_object(_C["_node_packed"](self._node._address, self._slot))
 
     @property
     def data(self) -> Any:
@@ -314,7 +314,7 @@ _kinds: dict[int, type[_Recorded]] = {}
 
 def _variable(self: Node) -> Any:
     """The leaf."""
-    return calls.known(_C["_node_variable"](self._address))
+    return calls.remembered_object(_C["_node_variable"](self._address))
 
 
 def _raw_saved_from(node: Node, slot: int) -> tuple[SavedTensor, ...]:
@@ -346,7 +346,7 @@ def _itself(value: Any) -> Any:
         return type(value)(map(_itself, value))
     if not isinstance(value, calls._tensor_type) or header.references_to(value._h) == 1:
         return value
-    found = calls.known(value)
+    found = calls.remembered_object(value)
     if found is not value:
         return found
     for each in gc.get_objects():

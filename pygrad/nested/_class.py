@@ -159,10 +159,10 @@ class Nested(Tensor):
                 return func(*args, **kwargs)
         if what.native or what.name in _REFUSED or type(func) is overriding.WRAPPER:
             raise not_there(what.name, self)
-        behind = overriding.behind(func)
-        if behind is None:
+        ungated = overriding.ungated_function(func)
+        if ungated is None:
             raise not_there(what.name, self)
-        return behind(*args, **kwargs)
+        return ungated(*args, **kwargs)
 
 
 _OF_PACKED: Final = frozenset(

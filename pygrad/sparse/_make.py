@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _ops
-from .._boundary.overriding import created
+from .._boundary.overriding import overridable_factory
 from .._builtins import builtin
 from .._creation import data_as_tensor
 from .._dtypes import (
@@ -40,7 +40,7 @@ def _is_size(value: Any) -> bool:
 
 
 @builtin
-@created
+@overridable_factory
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -91,7 +91,7 @@ def sparse_coo_tensor(
 
 
 @builtin
-@created
+@overridable_factory
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -157,7 +157,7 @@ def _constructor_of_layout(name: str, kind: layout, first: str, second: str) -> 
         f"A {kind} tensor of `{first}`, `{second}`, values and size: see "
         "`sparse_compressed_tensor`."
     )
-    return builtin(created(make))
+    return builtin(overridable_factory(make))
 
 
 sparse_csr_tensor = _constructor_of_layout(
