@@ -10,7 +10,7 @@ from . import _wanted
 Function = Callable[..., Any]
 
 
-def _named(function: Function, name: str, module: str, doc: str) -> tuple[str, Function]:
+def _name_function(function: Function, name: str, module: str, doc: str) -> tuple[str, Function]:
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = module, doc
     return name, function
@@ -30,7 +30,7 @@ def answers(module: str, table: dict[str, Any]) -> dict[str, Function]:
         def function(*_: Any, **__: Any) -> Any:
             return made()
 
-        return _named(function, name, module, f"Always {made()!r}.")
+        return _name_function(function, name, module, f"Always {made()!r}.")
 
     return dict(one(name, value) for name, value in table.items())
 
@@ -57,6 +57,6 @@ def refusals(module: str, names: str, error: type[Exception], message: str) -> d
         doc = f"Raises {error.__name__}: {text}"
         if name[0].isupper():
             return name, type(name, (), {"__module__": module, "__doc__": doc, "__new__": function})
-        return _named(function, name, module, doc)
+        return _name_function(function, name, module, doc)
 
     return dict(map(one, names.split()))

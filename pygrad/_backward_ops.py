@@ -29,7 +29,7 @@ Called = tuple[str, list[Any]]
 # ------------------------------------------------------------------ by the forward op
 
 
-def _pulled(function: Callable[..., Any], operands: Sequence[Any], wanted: Any, g: Tensor) -> Any:
+def _vjp(function: Callable[..., Any], operands: Sequence[Any], wanted: Any, g: Tensor) -> Any:
     """The gradients of ``function(*operands)`` by the wanted operands, for a gradient `g` of its
     result; None for the other operands.
     """
@@ -52,9 +52,9 @@ def _pulled(function: Callable[..., Any], operands: Sequence[Any], wanted: Any, 
     ]
 
 
-def _pulled_by_one(function: Callable[[Tensor], Any], x: Tensor, g: Tensor) -> Tensor:
+def _vjp_of_one(function: Callable[[Tensor], Any], x: Tensor, g: Tensor) -> Tensor:
     """The gradient of ``function(x)``."""
-    found: Tensor = _pulled(function, [x], [True], g)[0]
+    found: Tensor = _vjp(function, [x], [True], g)[0]
     return found
 
 
@@ -65,7 +65,7 @@ def _by_forward(name: str, *order: str) -> Callable[..., Tensor]:
 
     def function(grad_output: Tensor, self: Tensor, *args: Any) -> Tensor:
         keywords = dict(zip(order, args, strict=True))
-        return _pulled_by_one(lambda x: _nn[name](x, **keywords), self, grad_output)
+        return _vjp_of_one(lambda x: _nn[name](x, **keywords), self, grad_output)
 
     return function
 
@@ -110,7 +110,7 @@ def _convolution_backward(
     output_mask: Sequence[bool],
 ) -> Gradients:
     how: Any = None, stride, padding, dilation, transposed, output_padding, groups
-    pulled = _pulled(
+    pulled = _vjp(
         lambda x, w: convolution(x, w, *how), [input, weight], output_mask[:2], grad_output
     )
     dims = [0, *range(2, grad_output.dim())]
@@ -144,7 +144,7 @@ def _adaptive_max_pool_backward(
 def _adaptive_avg_pool_backward(nd: int, grad_output: Tensor, self: Tensor) -> Tensor:
     sizes = grad_output.shape[-nd:]
     pool = _nn[f"adaptive_avg_pool{nd}d"]
-    return _pulled_by_one(lambda x: pool(x, sizes), self, grad_output)
+    return _vjp_of_one(lambda x: pool(x, sizes), self, grad_output)
 
 
 def _nll_loss(
@@ -165,7 +165,7 @@ def _nll_loss_backward(
     total_weight: Tensor,
 ) -> Tensor:
     how = target, weight, reduction, ignore_index
-    return _pulled_by_one(lambda x: _nll_loss(x, *how), self, grad_output)
+    return _vjp_of_one(lambda x: _nll_loss(x, *how), self, grad_output)
 
 
 def _nll_loss_forward(
@@ -192,7 +192,7 @@ def _embedding_dense_backward(
 ) -> Tensor:
     table = grad_output.new_zeros((num_weights, grad_output.shape[-1]))
     padding = None if padding_idx < 0 else padding_idx
-    return _pulled_by_one(
+    return _vjp_of_one(
         lambda w: _nn["embedding"](
             indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq
         ),
@@ -202,7 +202,7 @@ def _embedding_dense_backward(
 
 
 def _pad_backward(mode: str, grad_output: Tensor, self: Tensor, padding: Sequence[int]) -> Tensor:
-    return _pulled_by_one(lambda x: _nn["pad"](x, list(padding), mode=mode), self, grad_output)
+    return _vjp_of_one(lambda x: _nn["pad"](x, list(padding), mode=mode), self, grad_output)
 
 
 # ------------------------------------------------------------------ normalizations
@@ -220,7 +220,7 @@ def _normalized_backward(
     return (g - g.mean(dims, keepdim=True) - normalized * along) * rstd, normalized
 
 
-def _masked(mask: Sequence[bool], *made: Callable[[], Tensor]) -> Gradients:
+def _gradients_by_mask(mask: Sequence[bool], *made: Callable[[], Tensor]) -> Gradients:
     return tuple(make() if want else None for want, make in zip(mask, made, strict=True))
 
 
@@ -238,15 +238,15 @@ def _layer_norm_backward(
     dims, before = list(range(lead, input.dim())), list(range(lead))
     of_input, normalized = _normalized_backward(grad_out, input, weight, mean, rstd, dims)
 
-    def summed(t: Tensor) -> Tensor:
+    def sum_leading(t: Tensor) -> Tensor:
         found: Tensor = t.sum(before) if before else t
         return found
 
-    return _masked(
+    return _gradients_by_mask(
         output_mask,
         lambda: of_input,
-        lambda: summed(grad_out * normalized),
-        lambda: summed(grad_out),
+        lambda: sum_leading(grad_out * normalized),
+        lambda: sum_leading(grad_out),
     )
 
 
@@ -277,7 +277,7 @@ def _batch_norm_backward(
         rstd = (by_channel(running_var) + eps).rsqrt()
         normalized = (input - by_channel(running_mean)) * rstd
         of_input = grad_out * (rstd if weight is None else rstd * by_channel(weight))
-    return _masked(
+    return _gradients_by_mask(
         output_mask,
         lambda: of_input,
         lambda: (grad_out * normalized).sum(dims),
@@ -307,7 +307,7 @@ def _group_norm_backward(
         [2, 3],
     )
     flat = grad_out.reshape(by_channel)
-    return _masked(
+    return _gradients_by_mask(
         output_mask,
         lambda: of_input.reshape(input.shape),
         lambda: (flat * normalized.reshape(by_channel)).sum([0, 2]),
@@ -471,15 +471,15 @@ _STEPS: Final[dict[str, Callable[[Any, Tensor], Tensor]]] = {
         node._saved_indices, g, True
     ),
     "Gather": lambda node, g: g.new_zeros(node._saved_self.shape).scatter_add(
-        _signed(node._saved_dim), node._saved_index, g
+        _to_signed(node._saved_dim), node._saved_index, g
     ),
     "IndexSelect": lambda node, g: g.new_zeros(node._saved_self_sym_sizes).index_add(
-        _signed(node._saved_dim), node._saved_index, g
+        _to_signed(node._saved_dim), node._saved_index, g
     ),
     "Cumsum": lambda node, g: (
-        g.flip(_signed(node._saved_dim))
-        .cumsum(_signed(node._saved_dim))
-        .flip(_signed(node._saved_dim))
+        g.flip(_to_signed(node._saved_dim))
+        .cumsum(_to_signed(node._saved_dim))
+        .flip(_to_signed(node._saved_dim))
     ),
     "Im2Col": _fold,
     "Col2Im": lambda node, g: _nn["unfold"](g, *_window(node)),
@@ -491,22 +491,22 @@ _NORMS: Final = {"NativeLayerNorm", "NativeBatchNorm"}
 """Nodes that compute the mean and deviation anew where elements are hidden."""
 
 
-def _signed(value: Any) -> Any:
+def _to_signed(value: Any) -> Any:
     """Converts integers of a node, which are unsigned 64-bit words, to signed ones."""
     if type(value) is int and value >= 1 << 63:
         return value - (1 << 64)
-    return list(map(_signed, value)) if type(value) is tuple else value
+    return list(map(_to_signed, value)) if type(value) is tuple else value
 
 
 def _embedding(node: Any, g: Tensor) -> Called | None:
     if node._saved_sparse:
         return None
     names = "indices weight_sym_argsize_0 padding_idx scale_grad_by_freq".split()
-    saved = [_signed(getattr(node, f"_saved_{name}")) for name in names]
+    saved = [_to_signed(getattr(node, f"_saved_{name}")) for name in names]
     return "embedding_dense_backward", [g, *saved]
 
 
-def of_node(
+def backward_of_node(
     node: Any, g: Sequence[Any], wanted: Sequence[int]
 ) -> Called | Callable[[], Tensor] | None:
     """The backward op that computes a node's gradient function, with its arguments, or a function
@@ -531,5 +531,6 @@ def of_node(
     known = {"g": g[0], "mask3": mask}
     names = rest.removesuffix(")").split(", ")
     return op, [
-        known[each] if each in known else _signed(getattr(node, f"_saved_{each}")) for each in names
+        known[each] if each in known else _to_signed(getattr(node, f"_saved_{each}"))
+        for each in names
     ]

@@ -366,10 +366,10 @@ def from_numpy(ndarray: Any) -> Tensor:
 
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {name_of(type(ndarray))})")
-    return _of_array(ndarray, shares=True)
+    return _tensor_from_array(ndarray, shares=True)
 
 
-def _of_array(ndarray: Any, shares: bool, read_only: bool = False) -> Tensor:
+def _tensor_from_array(ndarray: Any, shares: bool, read_only: bool = False) -> Tensor:
     """A tensor of an array's elements: over its memory if that is the engine's, else a copy, with
     the warnings that are due where PyTorch `shares` it.
     """
@@ -452,7 +452,7 @@ def tensor(
 
 def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str) -> Tensor:
     """Makes a tensor for `tensor` and ``Tensor.new_tensor``; a warning names `caller`."""
-    device = _placed(device)
+    device = _resolve_device(device)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -467,13 +467,13 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
         out = _from_float(data, kind)
     else:
         out = _tensor_from(data, kind, copy=True)
-    out = _moved(out, device)
-    if lifted is not None:
-        out = lifted(out)
+    out = _move_to(out, device)
+    if lift_fresh is not None:
+        out = lift_fresh(out)
     return as_leaf(out) if requires_grad else out
 
 
-lifted: Callable[[Tensor], Tensor] | None = None
+lift_fresh: Callable[[Tensor], Tensor] | None = None
 """What modes that are told of each op make of a new tensor; None: there are none."""
 
 
@@ -486,7 +486,7 @@ def _as_dtype(kind: Any) -> dtype | None:
     raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
 
 
-def _placed(value: Any) -> device | None:
+def _resolve_device(value: Any) -> device | None:
     """The device that is named, or the default one; None if tensors come to be there anyway. The
     engine's error for one that there is not.
     """
@@ -497,7 +497,7 @@ def _placed(value: Any) -> device | None:
     return _META if get_modes() & MADE_META else None
 
 
-def _moved(tensor: Tensor, where: device | None) -> Tensor:
+def _move_to(tensor: Tensor, where: device | None) -> Tensor:
     return tensor if where is None or tensor.device == where else tensor.to(where)
 
 
@@ -521,7 +521,9 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool, shares: bool = False
         import numpy as np
 
         shares = shares and isinstance(data, np.ndarray)
-        out = _of_array(np.asarray(data), shares and kind in (None, _numpy_dtype(data.dtype)))
+        out = _tensor_from_array(
+            np.asarray(data), shares and kind in (None, _numpy_dtype(data.dtype))
+        )
         if copy and data.ndim:
             out = out.clone() if kind is None else out
         return out if kind is None or kind is out.dtype else out.to(kind)
@@ -549,8 +551,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` itself if it is a tensor of that dtype, else a tensor made of it. An array is copied
     as by `from_numpy`, with its warning.
     """
-    device = _placed(device)
-    return _moved(data_as_tensor(data, _as_dtype(dtype), shares=True), device)
+    device = _resolve_device(device)
+    return _move_to(data_as_tensor(data, _as_dtype(dtype), shares=True), device)
 
 
 @builtin
@@ -613,7 +615,7 @@ def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | No
     if type(obj).__module__ == "numpy" and hasattr(obj, "dtype"):
         if type(obj).__name__ == "ndarray":
             same = kind is None or kind is _numpy_dtype(obj.dtype)
-            return _of_array(obj, shares=same and not copy)
+            return _tensor_from_array(obj, shares=same and not copy)
         if copy is False:
             raise RuntimeError(
                 "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
@@ -625,7 +627,7 @@ def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | No
         memoryview(obj)
     except TypeError:
         return None
-    return _of_buffer(obj, kind or _default_dtype(), -1, 0, shares=not copy)
+    return _tensor_from_buffer(obj, kind or _default_dtype(), -1, 0, shares=not copy)
 
 
 class _OfCapsule:
@@ -661,7 +663,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         found = ext_tensor.__class__.detach(ext_tensor)
         return found.clone() if copy else found
     if isinstance(ext_tensor, np.ndarray) and copy is None:
-        return _of_array(ext_tensor, shares=True, read_only=True)
+        return _tensor_from_array(ext_tensor, shares=True, read_only=True)
     if hasattr(ext_tensor, "__dlpack__"):
         array = np.from_dlpack(ext_tensor)
     else:
@@ -676,7 +678,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if shared is None:
         if copy is False:
             raise NotImplementedError("from_dlpack: copy=False of memory that is not pygrad's")
-        return _of_array(array, shares=not copy, read_only=True)
+        return _tensor_from_array(array, shares=not copy, read_only=True)
     return shared.clone() if copy else shared
 
 
@@ -693,11 +695,11 @@ def frombuffer(
         >>> pygrad.frombuffer(bytes([1, 0, 2, 0]), dtype=pygrad.int16)
         tensor([1, 2], dtype=torch.int16)
     """
-    out = _of_buffer(buffer, dtype, count, offset, shares=True)
+    out = _tensor_from_buffer(buffer, dtype, count, offset, shares=True)
     return as_leaf(out) if requires_grad else out
 
 
-def _of_buffer(buffer: Any, dtype: dtype, count: int, offset: int, shares: bool) -> Tensor:
+def _tensor_from_buffer(buffer: Any, dtype: dtype, count: int, offset: int, shares: bool) -> Tensor:
     raw = memoryview(buffer).cast("B")[offset:]
     if count < 0 and len(raw) % dtype.itemsize:
         raise ValueError(
@@ -756,7 +758,7 @@ def set_default_device(device: Any) -> None:
 
 def _switch_device(where: Any) -> bool:
     """Sets the default device; returns whether it was meta."""
-    found = _CPU if where is None else _placed(where)
+    found = _CPU if where is None else _resolve_device(where)
     return bool(switch(MADE_META, found == _META) & MADE_META)
 
 

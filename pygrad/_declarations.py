@@ -127,7 +127,7 @@ def divisions(given: list[Argument], out: str) -> list[str]:
     return found
 
 
-def _gathered(given: list[Argument], kind: str, out: str) -> list[str]:
+def _variadic_forms(given: list[Argument], kind: str, out: str) -> list[str]:
     """The parameters with a list's elements as arguments of their own: ``x.view(2, 3)``."""
     record, may_lack = _record([each for each in given if each.keyword_only], out)
     found = []
@@ -159,7 +159,7 @@ def _result(schema: str) -> str:
 
 def _overloads(op: _ops.Op, name: str, space: str) -> list[str]:
     found: list[str] = []
-    for words, schema in op.offered(space):
+    for words, schema in op.rows_in(space):
         given = arguments(schema)
         result = _result(schema)
         has_out = "out" in words and space != "method" and name == op.name
@@ -168,9 +168,9 @@ def _overloads(op: _ops.Op, name: str, space: str) -> list[str]:
             given = [each for each in given if each.name != "self"]
         parameters = [] if "more" in words else divisions(given, out)
         if words & {"list_or_more", "more"}:
-            parameters += _gathered(given, "Tensor", out)
+            parameters += _variadic_forms(given, "Tensor", out)
         elif spreads(given, method=False) or (space != "method" and spreads(given, method=True)):
-            parameters += _gathered(given, "number", out)
+            parameters += _variadic_forms(given, "number", out)
         found += [f"  {name}({each}): {result};" for each in parameters]
     return list(dict.fromkeys(found))
 

@@ -79,7 +79,7 @@ class _Finder(MetaPathFinder):
                 return None
             if not _stand_ins.is_module(name):
                 if fullname.startswith(DIALECT + ".") and _is_public(name):
-                    _wanted.looked_up(name)
+                    _wanted.count_lookup(name)
                 return None
             loader: Any = _stand_ins.LOADER
             return ModuleSpec(fullname, loader, is_package=_stand_ins.is_package(name))
@@ -140,7 +140,7 @@ def supplement(module: ModuleType) -> None:
 def missing(module: str, name: str) -> Exception:
     """The error to raise where a module of the dialect lacks a name."""
     if not name.startswith("__"):
-        _wanted.looked_up(f"{module}.{name}")
+        _wanted.count_lookup(f"{module}.{name}")
     asks = sys._getframe(2).f_code
     if asks.co_name == "_handle_fromlist" and "importlib" in asks.co_filename:
         # The import system would next import torch.x, which is PyTorch's module where PyTorch is
@@ -170,13 +170,13 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             found = getattr(original, name)
         except AttributeError:
             if _has_submodule(here, package, name):
-                return _imported(f"{package}.{name}")
+                return _import_module(f"{package}.{name}")
             try:
                 return _stand_ins.look_up(here, here.__name__, name)
             except LookupError:
                 raise missing(here.__name__, name) from None
         if isinstance(found, ModuleType) and found.__name__ == f"{original.__name__}.{name}":
-            return _imported(f"{package}.{name}")
+            return _import_module(f"{package}.{name}")
         if isinstance(found, type) and is_installed():
             _tell(found, here.__name__)
         return found
@@ -189,7 +189,7 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
     return get, names
 
 
-def _imported(name: str) -> ModuleType:
+def _import_module(name: str) -> ModuleType:
     """A module of the dialect; under its name in torch too, if the dialect stands for torch."""
     module = importlib.import_module(name)
     return importlib.import_module(torch_name(name)) if is_installed() else module

@@ -65,12 +65,12 @@ def _ask(of_modes: list[Any]) -> None:
 def _keep_arguments() -> None:
     calls.keep_arguments(bool(_pushed or kernels))
     attributes.tell_items(bool(_pushed))
-    _creation.lifted = _lifted if _pushed else None
+    _creation.lift_fresh = _lift_fresh if _pushed else None
 
 
-def _lifted(tensor: Any) -> Any:
+def _lift_fresh(tensor: Any) -> Any:
     """A new tensor of a program's data, after this thread's modes have seen it."""
-    found = handled(ops.aten.lift_fresh.default, (tensor,), {}) if _here.modes else tensor
+    found = dispatch_call(ops.aten.lift_fresh.default, (tensor,), {}) if _here.modes else tensor
     return tensor if found is NotImplemented else found
 
 
@@ -343,7 +343,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex)) and not isinstance(value, Enum)
 
 
-def _as(argument: Argument, value: Any, of_row: bool = True) -> Any:
+def _convert(argument: Argument, value: Any, of_row: bool = True) -> Any:
     """A value as an argument takes it; C knows no None for a number, nor a number for a list.
 
     Raises: _Misfit: it does not.
@@ -362,8 +362,8 @@ def _as(argument: Argument, value: Any, of_row: bool = True) -> Any:
     if isinstance(value, Enum) and argument.name not in _ENUMERATIONS.get(kind.name, ()):
         raise _Misfit
     if kind.kind_ == "ListType":
-        return _as_list(kind, value, of_row)
-    return _as_one(kind.name, value)
+        return _convert_list(kind, value, of_row)
+    return _convert_one(kind.name, value)
 
 
 _ENUMERATIONS: Final = {
@@ -375,7 +375,7 @@ _ENUMERATIONS: Final = {
 """Arguments that are members of an enumeration in C, by type."""
 
 
-def _as_list(kind: Any, value: Any, of_row: bool) -> Any:
+def _convert_list(kind: Any, value: Any, of_row: bool) -> Any:
     inner = kind.element
     of = inner.getElementType().name if inner.kind_ == "OptionalType" else inner.name
     if not isinstance(value, (list, tuple)):
@@ -387,11 +387,11 @@ def _as_list(kind: Any, value: Any, of_row: bool) -> Any:
             raise _Misfit
         value = list(value) * kind.size
     if inner.kind_ == "OptionalType":
-        return [None if each is None else _as_one(of, each) for each in value]
-    return [_as_one(of, each) for each in value]
+        return [None if each is None else _convert_one(of, each) for each in value]
+    return [_convert_one(of, each) for each in value]
 
 
-def _as_one(name: str, value: Any) -> Any:
+def _convert_one(name: str, value: Any) -> Any:
     if name == "Tensor":
         if isinstance(value, Tensor) or _is_number(value):
             return value
@@ -429,7 +429,7 @@ def _as_one(name: str, value: Any) -> Any:
     raise _Misfit
 
 
-def _bound(
+def _bind(
     schema: FunctionSchema,
     named: dict[str, Any] | None,
     given: Sequence[Any],
@@ -443,12 +443,12 @@ def _bound(
     ordered = list(given)
     for at, argument in enumerate(schema.arguments):
         if named is None:
-            values.append(_as(argument, ordered.pop(0) if ordered else MISSING, False))
+            values.append(_convert(argument, ordered.pop(0) if ordered else MISSING, False))
             continue
         name = next((n for n in _ALSO_CALLED.get(argument.name, ()) if n in rest), argument.name)
         if name not in rest and at == 0 and rest and argument.type.name == "Tensor":
             name = next(iter(rest))
-        values.append(_as(argument, rest.pop(name, MISSING)))
+        values.append(_convert(argument, rest.pop(name, MISSING)))
     left = ordered
     if named is not None:
         left = [v for k, v in rest.items() if k not in _OUTSIDE and not _is_text(v, absent.get(k))]
@@ -501,7 +501,9 @@ def _same(value: Any, default: Any) -> bool:
     )
 
 
-def _trimmed(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+def _drop_defaults(
+    schema: FunctionSchema, values: Sequence[Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """Drops trailing and keyword arguments that equal the schema's defaults, as PyTorch does."""
     args, kwargs, last = [], {}, 0
     for argument, value in zip(schema.arguments, values, strict=True):
@@ -541,7 +543,7 @@ def _order(name: str, values: Sequence[Any]) -> list[str]:
     return [n for n in dict.fromkeys((*first, "default", *have)) if n in have]
 
 
-def fitted(
+def fit_overload(
     name: str,
     named: dict[str, Any] | None,
     values: Sequence[Any],
@@ -562,12 +564,12 @@ def fitted(
         if several and len(schema.returns) == 1 and schema.returns[0].type.kind_ != "ListType":
             continue
         try:
-            bound = _bound(
+            bound = _bind(
                 schema, {**named, "out": out} if named and is_out else named, values, absent or {}
             )
         except _Misfit:
             continue
-        return (name, overload, *_trimmed(schema, bound))
+        return (name, overload, *_drop_defaults(schema, bound))
     return None
 
 
@@ -577,7 +579,7 @@ Composed = Callable[[], Any]
 """Makes an answer of calls of other ops."""
 
 
-def _as_softmax(name: str) -> Callable[[list[Any]], Called | None]:
+def _softmax_rule(name: str) -> Callable[[list[Any]], Called | None]:
     def function(values: list[Any]) -> Called | None:
         x, dim = values[:2]
         dim, dtype = int(dim or 0), values[-1] if len(values) > 2 else None
@@ -623,7 +625,7 @@ def _steps(index: Sequence[int], x: Any) -> Iterator[tuple[Any, ...]]:
 _ABSENT, _END = -(1 << 63), (1 << 63) - 1
 
 
-def _subscripted(values: list[Any]) -> Composed | None:
+def _subscript_ops(values: list[Any]) -> Composed | None:
     x, index = values
     if not isinstance(index, Index):
         return None
@@ -637,7 +639,7 @@ def _subscripted(values: list[Any]) -> Composed | None:
     return run
 
 
-def _narrowed(values: list[Any]) -> Called:
+def _narrow_call(values: list[Any]) -> Called:
     x, dim, start, length = values
     return "slice", "Tensor", [x, dim, int(start), int(start) + length], {}
 
@@ -675,13 +677,13 @@ def _matmul(values: list[Any]) -> Composed | Called | None:
     return None
 
 
-def _strided(name: str, values: list[Any]) -> Called:
+def _as_strided_call(name: str, values: list[Any]) -> Called:
     *rest, offset = values
     own = not isinstance(offset, int) or offset < 0  # the tensor's own offset
     return name, "default", rest if own else values, {}
 
 
-def _summed_to(values: list[Any]) -> Composed:
+def _sum_to_size_ops(values: list[Any]) -> Composed:
     x, size = values
 
     def run() -> Any:
@@ -693,7 +695,7 @@ def _summed_to(values: list[Any]) -> Composed:
     return run
 
 
-def _copied(values: list[Any]) -> Called:
+def _copy_call(values: list[Any]) -> Called:
     return "copy_", "default", values[:2], {}
 
 
@@ -703,11 +705,11 @@ def _cast(values: list[Any]) -> Called | None:
     return ("_to_copy", "default", [x], {"dtype": kinds[0]}) if kinds else None
 
 
-def _cast_to(kind: Any, values: list[Any]) -> Called:
+def _cast_call(kind: Any, values: list[Any]) -> Called:
     return "_to_copy", "default", [values[0]], {"dtype": kind}
 
 
-def _convolved(turned: bool, nd: int, values: list[Any]) -> Called | None:
+def _convolution_call(turned: bool, nd: int, values: list[Any]) -> Called | None:
     x, weight, bias, stride, padding, *rest = values
     groups, dilation, more = (rest[1], rest[2], rest[0]) if turned else (rest[1], rest[0], [0])
     lists = [stride, padding, dilation, more]
@@ -719,25 +721,25 @@ def _convolved(turned: bool, nd: int, values: list[Any]) -> Called | None:
     return "convolution", "default", args, {}
 
 
-def _embedded(values: list[Any]) -> Called | None:
+def _embedding_call(values: list[Any]) -> Called | None:
     """Takes the arguments of torch's function or of nn.functional's, which has the indices
     first.
     """
     if len(values) == 5:
-        return fitted("embedding", None, values)
+        return fit_overload("embedding", None, values)
     indices, weight, padding, max_norm, _, by_frequency, sparse = values
     if isinstance(max_norm, float):
         return None  # max_norm also writes to the weight
     padding = padding % weight.shape[0] if isinstance(padding, int) else MISSING
-    return fitted("embedding", None, [weight, indices, padding, by_frequency, sparse])
+    return fit_overload("embedding", None, [weight, indices, padding, by_frequency, sparse])
 
 
-def _pooled(name: str, values: list[Any]) -> Called | None:
+def _pooling_call(name: str, values: list[Any]) -> Called | None:
     names = "self kernel_size stride padding dilation ceil_mode".split()
-    return fitted(name, dict(zip(names, values, strict=False)), values)
+    return fit_overload(name, dict(zip(names, values, strict=False)), values)
 
 
-def _dropped(values: list[Any]) -> Composed | None:
+def _dropout_ops(values: list[Any]) -> Composed | None:
     """An op draws the noise, so that a recorder of ops draws new noise each time."""
     x, p, training, *kind = values
     if kind[:1] not in ([], [0]) or not training or not 0 < p < 1 or not x.numel():
@@ -751,7 +753,7 @@ def _dropped(values: list[Any]) -> Composed | None:
     return run
 
 
-def _chunked(values: list[Any]) -> Called | None:
+def _chunk_call(values: list[Any]) -> Called | None:
     x, chunks, *rest = values
     dim = rest[0] if rest and rest[0] is not MISSING else 0
     if chunks <= 0 or not x.dim() or not x.shape[dim]:
@@ -760,18 +762,18 @@ def _chunked(values: list[Any]) -> Called | None:
     return "split", "Tensor", [x, size, dim] if dim else [x, size], {}
 
 
-def _layer_normed(values: list[Any]) -> Called | None:
+def _layer_norm_call(values: list[Any]) -> Called | None:
     x, sizes, weight, bias, eps, *_ = values
     given = [x, sizes, weight, bias, 1e-5 if eps is MISSING else eps]
-    return fitted("native_layer_norm", None, given)
+    return fit_overload("native_layer_norm", None, given)
 
 
-def _group_normed(values: list[Any]) -> Called | None:
+def _group_norm_call(values: list[Any]) -> Called | None:
     x, groups, weight, bias, eps, *_ = values
     n, channels = x.shape[:2]
     places = x.numel() // max(n * channels, 1)
     given = [x, weight, bias, n, channels, places, groups, 1e-5 if eps is MISSING else eps]
-    return fitted("native_group_norm", None, given)
+    return fit_overload("native_group_norm", None, given)
 
 
 def _nll_loss(values: list[Any]) -> Called | None:
@@ -786,7 +788,7 @@ def _nll_loss(values: list[Any]) -> Called | None:
         return None
     ignored = -100 if rest[0] is MISSING else rest[0]
     reduction = "mean" if rest[1] is MISSING else rest[1]
-    return fitted(name, None, [x, target, weight, reduction, ignored])
+    return fit_overload(name, None, [x, target, weight, reduction, ignored])
 
 
 def _softmax_gradient(name: str, values: list[Any]) -> Called:
@@ -802,29 +804,29 @@ def _second(name: str, order: str, values: list[Any]) -> Called:
 
 
 _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
-    "softmax": _as_softmax("softmax"),
-    "log_softmax": _as_softmax("log_softmax"),
-    "_getitem": _subscripted,
-    "__getitem__": _subscripted,
-    "dropout": _dropped,
-    "embedding": _embedded,
+    "softmax": _softmax_rule("softmax"),
+    "log_softmax": _softmax_rule("log_softmax"),
+    "_getitem": _subscript_ops,
+    "__getitem__": _subscript_ops,
+    "dropout": _dropout_ops,
+    "embedding": _embedding_call,
     "nll_loss": _nll_loss,
-    "max_pool2d": functools.partial(_pooled, "max_pool2d_with_indices"),
-    "max_pool3d": functools.partial(_pooled, "max_pool3d_with_indices"),
-    "chunk": _chunked,
-    "layer_norm": _layer_normed,
-    "group_norm": _group_normed,
-    "narrow": _narrowed,
+    "max_pool2d": functools.partial(_pooling_call, "max_pool2d_with_indices"),
+    "max_pool3d": functools.partial(_pooling_call, "max_pool3d_with_indices"),
+    "chunk": _chunk_call,
+    "layer_norm": _layer_norm_call,
+    "group_norm": _group_norm_call,
+    "narrow": _narrow_call,
     "linear": _linear,
     "matmul": _matmul,
-    "sum_to_size": _summed_to,
-    "copy_": _copied,
+    "sum_to_size": _sum_to_size_ops,
+    "copy_": _copy_call,
     "unique_consecutive": lambda v: None,  # the number of results depends on the arguments
-    "as_strided": functools.partial(_strided, "as_strided"),
-    "as_strided_scatter": functools.partial(_strided, "as_strided_scatter"),
-    **{name: functools.partial(_cast_to, kind) for name, kind in CASTS.items()},
-    "cdouble": functools.partial(_cast_to, complex128),
-    "cfloat": functools.partial(_cast_to, complex64),
+    "as_strided": functools.partial(_as_strided_call, "as_strided"),
+    "as_strided_scatter": functools.partial(_as_strided_call, "as_strided_scatter"),
+    **{name: functools.partial(_cast_call, kind) for name, kind in CASTS.items()},
+    "cdouble": functools.partial(_cast_call, complex128),
+    "cfloat": functools.partial(_cast_call, complex64),
     "_to_copy": _cast,
     "to": _cast,
     "view_as": lambda v: ("view", "default", [v[0], list(v[1].shape)], {}),
@@ -853,7 +855,9 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
         for node, name in (("Softmax", "_softmax"), ("LogSoftmax", "_log_softmax"))
     },
     **{
-        f"conv{'_transpose' if turned else ''}{nd}d": functools.partial(_convolved, turned, nd)
+        f"conv{'_transpose' if turned else ''}{nd}d": functools.partial(
+            _convolution_call, turned, nd
+        )
         for turned in (False, True)
         for nd in (1, 2, 3)
     },
@@ -869,7 +873,7 @@ _SPECIAL: Final[dict[str, Callable[[list[Any]], Called | Composed | None]]] = {
         else ("transpose", "int", [v[0], v[0].dim() - 2, v[0].dim() - 1], {})
     ),
     "item": lambda v: ("_local_scalar_dense", "default", [v[0]], {}),
-    "prod": lambda v: None if v[1] is MISSING and len(v) == 4 else fitted("prod", None, v),
+    "prod": lambda v: None if v[1] is MISSING and len(v) == 4 else fit_overload("prod", None, v),
     "numpy_T": lambda v: (
         "permute",
         "default",
@@ -954,7 +958,9 @@ _SILENT: Final = {
 }
 
 
-def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | Composed | None:
+def _requested_call(
+    row: int, name: str, how: int, words: Sequence[int]
+) -> Called | Composed | None:
     """The call that the engine's question describes; None: the question is not passed on."""
     named: dict[str, Any] | None = None
     absent: dict[str, str] = {}
@@ -995,19 +1001,21 @@ def _described(row: int, name: str, how: int, words: Sequence[int]) -> Called | 
     also = ops.in_its_space(name) if row < 0 else base
     for called in dict.fromkeys((name + write, base + write, also + write)):
         fit = (
-            fitted(called, named, values, out, absent, several) if ops.is_callable(called) else None
+            fit_overload(called, named, values, out, absent, several)
+            if ops.is_callable(called)
+            else None
         )
         if fit is not None:
             if row < 0 and name == "ones_like":  # the gradient that a backward begins with
                 fit[3].setdefault("memory_format", preserve_format)
-                return _placed(fit)
+                return _complete_factory_call(fit)
             if fit[0] == "index_put_":
-                return _of_one_dtype(fit)
-            return _placed(fit) if row >= 0 and out is None else fit
+                return _convert_index_put_value(fit)
+            return _complete_factory_call(fit) if row >= 0 and out is None else fit
     return None
 
 
-def _of_one_dtype(called: Called) -> Called:
+def _convert_index_put_value(called: Called) -> Called:
     """A number that a subscript puts into a tensor has the tensor's dtype."""
     into, _, value = called[2][:3]
     if not isinstance(value, Tensor):
@@ -1018,7 +1026,7 @@ def _of_one_dtype(called: Called) -> Called:
     return called
 
 
-def _placed(called: Called) -> Called:
+def _complete_factory_call(called: Called) -> Called:
     """Completes the call of a function that makes tensors: PyTorch's Python functions pass the
     device, where no tensor does, and that the memory is not pinned.
     """
@@ -1050,7 +1058,7 @@ def tensors_in(args: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _overloaded(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+def _overloaded_args(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """One tensor of each class that handles ops, subclasses before their bases."""
     found: list[Any] = []
     for each in tensors_in((*args, *kwargs.values())):
@@ -1062,16 +1070,16 @@ def _overloaded(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     return found
 
 
-def handled_by_rule(
+def dispatch_by_rule(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Callable[..., Any]]
 ) -> Any:
-    """Like `handled`, with rules by class that precede the handlers of classes."""
-    if not (_here.modes or _overloaded(args, kwargs)):
+    """Like `dispatch_call`, with rules by class that precede the handlers of classes."""
+    if not (_here.modes or _overloaded_args(args, kwargs)):
         return NotImplemented
-    return handled(func, args, kwargs, rules)
+    return dispatch_call(func, args, kwargs, rules)
 
 
-def _asked_of(each: Any, kind: type, rules: Any, call: Sequence[Any]) -> Any:
+def _call_handler(each: Any, kind: type, rules: Any, call: Sequence[Any]) -> Any:
     rule = (rules or {}).get(kind)
     if rule is not None:
         return rule(each, *call)
@@ -1079,21 +1087,21 @@ def _asked_of(each: Any, kind: type, rules: Any, call: Sequence[Any]) -> Any:
     return find(each, "__torch_dispatch__")(*call)
 
 
-def handled(
+def dispatch_call(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Any] | None = None
 ) -> Any:
     """The answer of a mode or a tensor's class to a call; NotImplemented if there is none to ask.
 
     Raises: TypeError: all that were asked gave NotImplemented.
     """
-    tensors = [] if _here.disabled else _overloaded(args, kwargs)
+    tensors = [] if _here.disabled else _overloaded_args(args, kwargs)
     types = tuple(type(each) for each in tensors)
     stack = [] if _here.disabled else _here.modes
     if stack:
         mode = stack.pop()
         _ask(stack)
         try:
-            found = _asked_of(mode, type(mode), rules, (func, types, tuple(args), kwargs))
+            found = _call_handler(mode, type(mode), rules, (func, types, tuple(args), kwargs))
         finally:
             stack.append(mode)
             modes.switch(_MODE, True)
@@ -1104,7 +1112,7 @@ def handled(
         stands = []
     for each in tensors:
         kind = type(each)
-        found = _asked_of(kind, kind, rules, (func, types, tuple(args), kwargs))
+        found = _call_handler(kind, kind, rules, (func, types, tuple(args), kwargs))
         if found is not NotImplemented:
             return found
         stands.append(f"tensor subclass {type(each)!r}")
@@ -1112,13 +1120,13 @@ def handled(
         return _run_kernel(func, args, kwargs) if kernels else NotImplemented
     lines = "\n\n".join(f"  - {each}" for each in stands)
     raise TypeError(
-        f"Multiple dispatch failed for '{_shown(func)}'; all __torch_dispatch__ handlers returned "
-        f"NotImplemented:\n\n{lines}\n\nFor more information, try re-running with "
+        f"Multiple dispatch failed for '{_op_text(func)}'; all __torch_dispatch__ handlers "
+        f"returned NotImplemented:\n\n{lines}\n\nFor more information, try re-running with "
         "TORCH_LOGS=not_implemented"
     )
 
 
-def _shown(func: Any) -> str:
+def _op_text(func: Any) -> str:
     return f"torch.ops.{func}"
 
 
@@ -1174,7 +1182,7 @@ def _answer(schema: FunctionSchema, result: Any) -> list[int]:
     raise _wrong(result, "c10::Scalar")
 
 
-def _composed(found: Any) -> list[int]:
+def _encode_composed(found: Any) -> list[int]:
     if isinstance(found, (tuple, list)):
         return [asked.TENSORS, len(found), *_handles(found)]
     return [asked.TENSOR, *_handles([found])]
@@ -1183,25 +1191,25 @@ def _composed(found: Any) -> list[int]:
 def _gradients(words: list[int]) -> list[int]:
     """Answers for the gradient function of the node that runs: a gradient for each input."""
     came, wanted, _ = values_of(words)
-    called = _backward_ops.of_node(graph.running_node(), came, wanted)
+    called = _backward_ops.backward_of_node(graph.running_node(), came, wanted)
     if called is None:
         return [asked.LATER]
     if callable(called):
-        return _composed([called()])
+        return _encode_composed([called()])
     name, args = called
-    found = handled(ops.overload(name, "default"), args, {})
+    found = dispatch_call(ops.overload(name, "default"), args, {})
     if found is NotImplemented:
         return [asked.LATER]
-    return _composed(found if isinstance(found, (tuple, list)) else [found])
+    return _encode_composed(found if isinstance(found, (tuple, list)) else [found])
 
 
-def asked_first(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def dispatch_unrecorded(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The answer of a mode or a class to an op that the engine does not have, where nothing records
     it; NotImplemented if there is none to ask.
     """
     if _here.disabled or _ops.SPACES["torch"]["is_grad_enabled"]():
         return NotImplemented
-    return handled_by_rule(func, args, kwargs, {})
+    return dispatch_by_rule(func, args, kwargs, {})
 
 
 def _run(ident: int, words: list[int], _: int) -> list[int]:
@@ -1210,32 +1218,32 @@ def _run(ident: int, words: list[int], _: int) -> list[int]:
         return [asked.LATER, 1]
     before, overriding.state.recorded = overriding.state.recorded, bool(words[2] & asked.RECORDED)
     try:
-        return _answered(words)
+        return _answer_question(words)
     finally:
         overriding.state.recorded = before
 
 
-def _answered(words: list[int]) -> list[int]:
+def _answer_question(words: list[int]) -> list[int]:
     row, name, how = asked.header(words)
     if how & asked.GRADIENT:
         return _gradients(words)
-    called = _described(row, name, how, words)
+    called = _requested_call(row, name, how, words)
     if called is None:
         return [asked.LATER]
     if callable(called):
-        return _composed(called())
+        return _encode_composed(called())
     func = ops.overload(called[0], called[1])
-    result = handled(func, called[2], called[3])
+    result = dispatch_call(func, called[2], called[3])
     if result is NotImplemented:  # there is no class to ask
         return [asked.LATER, 1]
     if len(func._schema.returns) > 1 and _gives_one(words):
-        return _first_of(result)
+        return _encode_first(result)
     if asked.wants_grad(words, _place_of_grad(words[0])) and isinstance(result, Tensor):
         result._mark(True)
     return _answer(func._schema, result)
 
 
-def _first_of(result: Any) -> list[int]:
+def _encode_first(result: Any) -> list[int]:
     """Answers with several results where the op here returns one: its node keeps the others."""
     if isinstance(result, (tuple, list)) and all(isinstance(each, Tensor) for each in result):
         return [asked.FIRST, len(result), *_handles(result)]
@@ -1262,6 +1270,6 @@ def _place_of_grad(row: int) -> int:
 
 
 callbacks.runners[asked.ASKED] = _run
-ops.asked_first = asked_first
-ops.lifted = _lifted
+ops.dispatch_unrecorded = dispatch_unrecorded
+ops.lift_fresh = _lift_fresh
 _transforms.unseen = unseen

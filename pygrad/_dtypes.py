@@ -408,7 +408,7 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        kind = (float32 if type is None else _checked("finfo", type)).to_real()
+        kind = (float32 if type is None else _check_dtype("finfo", type)).to_real()
         if not kind.is_floating_point:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -437,7 +437,7 @@ class iinfo:
     """Limits of an integer type: ``min``, ``max``, ``bits``."""
 
     def __init__(self, type: dtype) -> None:
-        type = _checked("iinfo", type)
+        type = _check_dtype("iinfo", type)
         if type._inexact:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
@@ -463,7 +463,7 @@ class iinfo:
 _OF_PYTHON: Final = {float: float64, complex: complex128, int: int64, bool: bool_}
 
 
-def _checked(name: str, kind: Any) -> dtype:
+def _check_dtype(name: str, kind: Any) -> dtype:
     """The dtype, or the dtype of a Python type, for finfo and iinfo."""
     kind = _OF_PYTHON.get(kind, kind) if isinstance(kind, type) else kind
     if isinstance(kind, dtype):

@@ -49,7 +49,7 @@ def _number(byte: int, fraction: int, bias: int) -> float:
     return math.ldexp((1 << fraction) + rest, exponent - bias - fraction)
 
 
-def decoded(raw: Any, name: str, what: str = "a tensor") -> Any:
+def decode(raw: Any, name: str, what: str = "a tensor") -> Any:
     """The numbers that bytes denote in such a type.
 
     Args:

@@ -151,7 +151,7 @@ def _read(line: str) -> tuple[str, _Schema]:
     return name, _Schema(f"({', '.join(words)})", tuple(arguments))
 
 
-def _described() -> dict[str, list[_Schema]]:
+def _parse_schemas() -> dict[str, list[_Schema]]:
     found: dict[str, list[_Schema]] = {}
     for line in [f"{name}(list self)" for name in _UNARY.split()] + _SCHEMAS.split("\n"):
         if line.strip():
@@ -160,7 +160,7 @@ def _described() -> dict[str, list[_Schema]]:
     return found
 
 
-_TABLE: Final = _described()
+_TABLE: Final = _parse_schemas()
 
 
 # ------------------------------------------------------------------ calls

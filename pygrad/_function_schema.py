@@ -54,12 +54,12 @@ class SchemaType:
     def __hash__(self) -> int:
         return hash(str(self))
 
-    def shown(self) -> str:
+    def notation(self) -> str:
         """The notation in a schema: 'int[2]?'."""
         if self.kind_ == "ListType":
-            return f"{self.element.shown()}[{self.size or ''}]"  # type: ignore[union-attr]
+            return f"{self.element.notation()}[{self.size or ''}]"  # type: ignore[union-attr]
         if self.kind_ == "OptionalType":
-            return f"{self.element.shown()}?"  # type: ignore[union-attr]
+            return f"{self.element.notation()}?"  # type: ignore[union-attr]
         return _SHOWN.get(self.name, self.name)
 
 
@@ -129,7 +129,7 @@ class AliasInfo:
     def __init__(self, is_write: bool, before_set: set[str], after_set: set[str]) -> None:
         self.is_write, self.before_set, self.after_set = is_write, before_set, after_set
 
-    def shown(self) -> str:
+    def notation(self) -> str:
         before, after = "|".join(sorted(self.before_set)), "|".join(sorted(self.after_set))
         becomes = f" -> {after}" if after != before else ""
         return f"({before}{'!' if self.is_write else ''}{becomes})"
@@ -171,10 +171,10 @@ class Argument:
         return self._default is not _NO_DEFAULT
 
     def __str__(self) -> str:
-        kind = self.type.shown()
+        kind = self.type.notation()
         if self.alias_info is not None:
             base = re.match(r"\w+", kind).group()  # type: ignore[union-attr]
-            kind = base + self.alias_info.shown() + kind[len(base) :]
+            kind = base + self.alias_info.notation() + kind[len(base) :]
         default = f"={self.shown_default}" if self.has_default_value() else ""
         return f"{kind} {self.name}{default}" if self.name else kind
 
@@ -291,15 +291,15 @@ def _default(text: str, kind: SchemaType) -> Any:
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     try:
-        return _typed(ast.literal_eval(text), kind)
+        return _convert(ast.literal_eval(text), kind)
     except (ValueError, SyntaxError):
         return text
 
 
-def _typed(value: Any, kind: SchemaType) -> Any:
+def _convert(value: Any, kind: SchemaType) -> Any:
     """Converts a value to a type: an int to a float, a name to a device."""
     if isinstance(value, list):
-        return [_typed(each, kind) for each in value]
+        return [_convert(each, kind) for each in value]
     if kind.kind_ == "FloatType" and type(value) is int:
         return float(value)
     if kind.kind_ == "DeviceObjType" and isinstance(value, str):
@@ -311,13 +311,13 @@ _ESCAPED: Final = r"""["'\\]"""
 _ESCAPE: Final = r"\\\g<0>"
 
 
-def _shown(value: Any) -> str:
+def _format_default(value: Any) -> str:
     """The text of a default as PyTorch prints it: floats with enough digits to distinguish them."""
     if isinstance(value, float):
         digits = f"{value or 0.0:.17g}"
         return digits + "." * digits.lstrip("-").isdigit()
     if isinstance(value, list):
-        return f"[{', '.join(map(_shown, value))}]"
+        return f"[{', '.join(map(_format_default, value))}]"
     if isinstance(value, str):
         return f'"{re.sub(_ESCAPED, _ESCAPE, value)}"'
     return str(value)
@@ -344,7 +344,7 @@ def _argument(text: str, kwarg_only: bool, is_return: bool) -> Argument:
     inner = kind.element if kind.kind_ == "OptionalType" and kind.element else kind
     value = _default(default, inner.element or inner) if given else _NO_DEFAULT
     spread = [value] * inner.size if inner.size and isinstance(value, (int, float)) else value
-    shown = _shown(value if name == "int" else spread) if given else ""
+    shown = _format_default(value if name == "int" else spread) if given else ""
     return Argument(label, kind, spread, shown, kwarg_only, _alias(alias))
 
 

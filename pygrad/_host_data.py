@@ -162,14 +162,14 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
             )
         tensor = tensor.detach()
     if header.is_lazy(tensor._h):
-        tensor = _settled(tensor, force)
+        tensor = _resolve_lazy(tensor, force)
     if tensor.dtype in (bfloat16, complex32):
         name = "BFloat16" if tensor.dtype is bfloat16 else "ComplexHalf"
         raise TypeError(f"Got unsupported ScalarType {name}")
     return np.asarray(_Exported(tensor))
 
 
-def _settled(tensor: Tensor, force: bool) -> Tensor:
+def _resolve_lazy(tensor: Tensor, force: bool) -> Tensor:
     """A lazy tensor computed, if that is asked for."""
     for bit, method in (("conjugate", "conj"), ("negative", "neg")):
         if getattr(tensor, f"is_{method}")() and not force:
@@ -202,15 +202,15 @@ def to_dlpack(tensor: Tensor, **options: Any) -> Any:
 def lent_again(array: Any, kind: dtype) -> Tensor | None:
     """The tensor over the memory of an array made of a capsule from `to_dlpack`, or None."""
     owner = _lent.get(array.__array_interface__["data"][0])
-    return None if owner is None else _shared(array, kind, owner)
+    return None if owner is None else _tensor_over_export(array, kind, owner)
 
 
 def shared_again(array: Any, kind: dtype) -> Tensor | None:
     """The tensor over the memory of an array that came from `to_numpy`, or None."""
-    return _shared(array, kind, _owner(array))
+    return _tensor_over_export(array, kind, _owner(array))
 
 
-def _shared(array: Any, kind: dtype, owner: _Exported | None) -> Tensor | None:
+def _tensor_over_export(array: Any, kind: dtype, owner: _Exported | None) -> Tensor | None:
     if (
         owner is None
         or owner.tensor.dtype is not kind
@@ -411,7 +411,7 @@ def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
         raise RuntimeError(
             "Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead."
         )
-    return _replaced(tensor, function, [_flat(tensor)])
+    return _replace_elements(tensor, function, [_flat(tensor)])
 
 
 def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> Tensor:
@@ -433,7 +433,7 @@ def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> 
             f"Use var.detach().{name}() instead."
         )
     columns = [_flat(tensor), *(_flat(other.expand(tensor.shape)) for other in others)]
-    return _replaced(tensor, function, columns)
+    return _replace_elements(tensor, function, columns)
 
 
 def _flat(tensor: Tensor) -> list[Any]:
@@ -442,7 +442,9 @@ def _flat(tensor: Tensor) -> list[Any]:
     return _numbers(_C["_elements"](tensor)) if tensor.numel() else []
 
 
-def _replaced(tensor: Tensor, function: Callable[..., Any], columns: Sequence[Any]) -> Tensor:
+def _replace_elements(
+    tensor: Tensor, function: Callable[..., Any], columns: Sequence[Any]
+) -> Tensor:
     """Writes to each place of the tensor the function's result for that place's values in
     `columns`. Elements written before an error stay, as in PyTorch.
     """

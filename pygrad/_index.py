@@ -23,7 +23,7 @@ NONE, ELLIPSIS, INT = constants.ITEM_NONE, constants.ITEM_ELLIPSIS, constants.IT
 SLICE, TENSOR, BOOL = constants.ITEM_SLICE, constants.ITEM_TENSOR, constants.ITEM_BOOL
 
 
-def _bound(value: Any) -> int:
+def _slice_bound(value: Any) -> int:
     if type(value) is int and -_SMALL < value < _SMALL:
         return value
     try:
@@ -41,9 +41,9 @@ def _add(item: Any, words: list[int], keep: list[Any]) -> None:
     elif kind is slice:
         words += (
             SLICE,
-            _ABSENT if item.start is None else _bound(item.start),
-            _ABSENT if item.stop is None else _bound(item.stop),
-            _ABSENT if item.step is None else _bound(item.step),
+            _ABSENT if item.start is None else _slice_bound(item.start),
+            _ABSENT if item.stop is None else _slice_bound(item.stop),
+            _ABSENT if item.step is None else _slice_bound(item.step),
         )
     elif item is None:
         words.append(NONE)

@@ -37,14 +37,14 @@ class FunctionModifiers:
     _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
 
 
-def _marked(function: F, mark: str) -> F:
+def _set_modifier(function: F, mark: str) -> F:
     function._torchscript_modifier = mark  # type: ignore[attr-defined]
     return function
 
 
 def export(fn: F) -> F:
     """Marks a method to be compiled even if nothing calls it."""
-    return _marked(fn, FunctionModifiers.EXPORT)
+    return _set_modifier(fn, FunctionModifiers.EXPORT)
 
 
 def unused(fn: F) -> F:
@@ -52,9 +52,9 @@ def unused(fn: F) -> F:
     if isinstance(fn, property):
         for part in (fn.fget, fn.fset):
             if part is not None:
-                _marked(part, FunctionModifiers.UNUSED)
+                _set_modifier(part, FunctionModifiers.UNUSED)
         return fn
-    return _marked(fn, FunctionModifiers.UNUSED)
+    return _set_modifier(fn, FunctionModifiers.UNUSED)
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -64,7 +64,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
         RuntimeError: the argument is no truth value.
     """
     if callable(drop):
-        return _marked(drop, FunctionModifiers.IGNORE)
+        return _set_modifier(drop, FunctionModifiers.IGNORE)
     if not isinstance(drop, bool):
         raise RuntimeError(
             f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}"
@@ -78,15 +78,15 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
         )
         drop = kwargs["drop_on_export"]
     mark = FunctionModifiers.UNUSED if drop else FunctionModifiers.IGNORE
-    return lambda function: _marked(function, mark)
+    return lambda function: _set_modifier(function, mark)
 
 
 def _drop(fn: F) -> F:
-    return _marked(fn, FunctionModifiers._DROP)
+    return _set_modifier(fn, FunctionModifiers._DROP)
 
 
 def _copy_to_script_wrapper(fn: F) -> F:
-    return _marked(fn, FunctionModifiers.COPY_TO_SCRIPT_WRAPPER)
+    return _set_modifier(fn, FunctionModifiers.COPY_TO_SCRIPT_WRAPPER)
 
 
 def get_torchscript_modifier(fn: Any) -> Any:

@@ -52,7 +52,7 @@ def symeig(A: Tensor, largest: bool | None = False) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-def _gone(name: str, instead: str) -> Any:
+def _removed_function(name: str, instead: str) -> Any:
     def function(*_: Any, **__: Any) -> NoReturn:
         raise RuntimeError(
             "This function was deprecated since version 1.9 and is now removed. "
@@ -64,8 +64,8 @@ def _gone(name: str, instead: str) -> Any:
     return function
 
 
-matrix_rank = _gone("matrix_rank", "matrix_rank")
-solve = _gone("solve", "solve")
-lstsq = _gone("lstsq", "lstsq")
-eig = _gone("eig", "eig")
-_symeig = _gone("symeig", "eigh")
+matrix_rank = _removed_function("matrix_rank", "matrix_rank")
+solve = _removed_function("solve", "solve")
+lstsq = _removed_function("lstsq", "lstsq")
+eig = _removed_function("eig", "eig")
+_symeig = _removed_function("symeig", "eigh")

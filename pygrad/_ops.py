@@ -48,7 +48,7 @@ class Op:
         self.row_words: list[frozenset[str]] = []
         self.schemas: list[str] = []
 
-    def offered(self, space: str) -> list[tuple[frozenset[str], str]]:
+    def rows_in(self, space: str) -> list[tuple[frozenset[str], str]]:
         """(words, schema) of the rows that a namespace has."""
         rows = zip(self.row_words, self.schemas, strict=True)
         return [row for row in rows if space in row[0] or f"{space}_inplace" in row[0]]
@@ -153,7 +153,7 @@ def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResu
 def _make(op: Op, mode: int, name: str, space: str) -> Function:
     bound = is_builtin(space, name)
     function = shapes.function(op.row, mode, bound, space == "internal")
-    rows = op.offered(space)
+    rows = op.rows_in(space)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
     # Pickles name a function by module and qualified name.
@@ -164,7 +164,7 @@ def _make(op: Op, mode: int, name: str, space: str) -> Function:
     if len(rows) == 1:
         words, schema = rows[0]
         has_out = "out" in words and space != "method" and name == op.name
-        function.__signature__ = Signature.of(  # type: ignore[attr-defined]
+        function.__signature__ = Signature.from_schema(  # type: ignore[attr-defined]
             schema, space in METHODS, has_out, bound
         )
     return MethodType(function, namespace_of(home)) if bound else function

@@ -24,7 +24,7 @@ class DimensionBindError(Exception):
     """Sizes do not fit a pattern."""
 
 
-def _checked(name: str) -> str:
+def _check_axis_name(name: str) -> str:
     reason = ""
     if not name.isidentifier():
         reason = "not a valid python identifier"
@@ -56,7 +56,7 @@ def _words(side: str) -> list[str]:
     return [word for word in words if word]
 
 
-def _parsed(side: str) -> list[Group]:
+def _parse_side(side: str) -> list[Group]:
     """The dimensions of one side, each a group of names."""
     if "." in side:
         if "..." not in side:
@@ -86,7 +86,7 @@ def _parsed(side: str) -> list[Group]:
         else:
             if word.isdecimal() and int(word) != 1:
                 raise ValueError("rearrange only supports unnamed axes of size 1")
-            found = [] if word == "1" else [word if word == _DOTS else _checked(word)]
+            found = [] if word == "1" else [word if word == _DOTS else _check_axis_name(word)]
             seen.update(found)
             if inside is None:
                 groups.append(_BARE if word == _DOTS else tuple(found))
@@ -106,7 +106,7 @@ def _sides(pattern: str, sizes: dict[str, int]) -> tuple[list[Group], list[Group
     parts = pattern.split("->")
     if len(parts) != 2:
         raise ValueError("Pattern must contain a single '->' separator")
-    left, right = map(_parsed, parts)
+    left, right = map(_parse_side, parts)
     if _in_brackets(parts[0]):
         raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
     names, wanted = ({name for group in side for name in group} for side in (left, right))

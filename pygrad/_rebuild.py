@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from . import _ops
 from ._boundary import header
 from ._dtypes import dtype, uint8
-from ._float8 import FORMS, decoded
+from ._float8 import FORMS, decode
 from ._host_data import _is_batched
 from ._package import pygrad, submodule
 from ._tensor import Tensor, slots_of
@@ -36,7 +36,7 @@ def _extent(size: Sequence[int], stride: Sequence[int]) -> int:
     return 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=False))
 
 
-def _placed(storage: Any, kind: dtype, offset: int, size: Any, stride: Any) -> Tensor:
+def _tensor_over_storage(storage: Any, kind: dtype, offset: int, size: Any, stride: Any) -> Tensor:
     """A tensor over these elements of a storage; the storage is never resized."""
     untyped = storage.untyped()
     if offset >= 0 and all(n >= 0 for n in (*size, *stride)):  # else `set_` raises
@@ -69,7 +69,7 @@ def _with_hooks(tensor: Tensor, hooks: Any) -> Tensor:
 
 
 def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
-    return _placed(storage, storage.dtype, storage_offset, size, stride)
+    return _tensor_over_storage(storage, storage.dtype, storage_offset, size, stride)
 
 
 def _rebuild_tensor_v2(
@@ -89,11 +89,11 @@ def _rebuild_tensor_v2(
 _numbers: Final[WeakKeyDictionary[Any, dict[str, Tensor]]] = WeakKeyDictionary()
 
 
-def _decoded(storage: Any, name: str) -> Tensor:
+def _decode_storage(storage: Any, name: str) -> Tensor:
     """The decoded numbers of a storage of 8-bit floats, kept so that views share them."""
     found = _numbers.setdefault(storage, {})
     if name not in found:
-        found[name] = decoded(storage.untyped()._view(uint8), name)
+        found[name] = decode(storage.untyped()._view(uint8), name)
     return found[name]
 
 
@@ -110,10 +110,10 @@ def _rebuild_tensor_v3(
     if dtype.name in FORMS:
         if _unfilled.get() is not None:
             raise NotImplementedError(f"load: {dtype} is not read from files of before 1.6")
-        _placed(storage, uint8, storage_offset, size, stride)  # raises for bad sizes
-        made = _decoded(storage, dtype.name).as_strided(size, stride, storage_offset)
+        _tensor_over_storage(storage, uint8, storage_offset, size, stride)  # raises for bad sizes
+        made = _decode_storage(storage, dtype.name).as_strided(size, stride, storage_offset)
     else:
-        made = _placed(storage, dtype, storage_offset, size, stride)
+        made = _tensor_over_storage(storage, dtype, storage_offset, size, stride)
     made = _with_bits(made, metadata)
     made.requires_grad = requires_grad
     return _with_hooks(made, backward_hooks)
@@ -339,7 +339,7 @@ def get_tensor_metadata(tensor: Tensor) -> dict[str, bool]:
     return {name: True for name, holds in found.items() if holds}
 
 
-def stored(storage: UntypedStorage, kind: dtype) -> Any:
+def storage_for_file(storage: UntypedStorage, kind: dtype) -> Any:
     """A storage in the form of PyTorch's files: typed, if PyTorch has a storage class for the
     type.
     """
@@ -363,7 +363,7 @@ def _plain(tensor: Tensor) -> Any:
         return _rebuild_sparse_tensor, (tensor.layout, _sparse_parts(tensor))
     if _is_batched(tensor):
         raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
-    storage = stored(UntypedStorage.of(tensor), tensor.dtype)
+    storage = storage_for_file(UntypedStorage.from_tensor(tensor), tensor.dtype)
     args: tuple[Any, ...] = (
         storage,
         tensor.storage_offset(),
@@ -389,7 +389,7 @@ def _sparse_parts(tensor: Any) -> tuple[Any, ...]:
     return first, second, tensor.values(), tensor.size()
 
 
-def reduced(tensor: Tensor) -> Any:
+def reduce_for_file(tensor: Tensor) -> Any:
     """The function and arguments that rebuild a tensor, in the form of PyTorch's files: by its
     storage, which is pickled with it and shared with all other users.
     """

@@ -94,7 +94,7 @@ class Signature(inspect.Signature):
     _source: tuple[str, bool, bool, bool]
 
     @classmethod
-    def of(cls, schema: str, method: bool, has_out: bool, bound: bool) -> Signature:
+    def from_schema(cls, schema: str, method: bool, has_out: bool, bound: bool) -> Signature:
         """The signature of one schema, as a function or as a method, with or without ``out=``;
         `bound`: a function with an extra first argument.
         """

@@ -309,7 +309,7 @@ class _Object:
     def __getattr__(self, name: str) -> Any:
         full = f"{self._name}.{name}"
         if not name.startswith("__"):
-            _wanted.looked_up(full)
+            _wanted.count_lookup(full)
         raise AttributeError(refusal(full), name=name, obj=self)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
@@ -433,7 +433,7 @@ def supplement(module: ModuleType, name: str) -> None:
             return look_up(module, name, short)
         except LookupError:
             if _wanted.TRACES and not short.startswith("__") and not _has_file(module, short):
-                _wanted.looked_up(f"{name}.{short}")
+                _wanted.count_lookup(f"{name}.{short}")
             said = f"module '{module.__name__}' has no attribute '{short}'"
             raise AttributeError(said, name=short, obj=module) from None
 

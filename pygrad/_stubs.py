@@ -130,7 +130,7 @@ def _result_class(op: str) -> str:
 def _overloads(op: _ops.Op, space: str) -> list[str]:
     method = space in ("method", "property")
     found: list[str] = []
-    for words, schema in op.offered(space):
+    for words, schema in op.rows_in(space):
         given = arguments(schema)
         result = _result(op.name, schema)
         out = ""
@@ -208,7 +208,7 @@ def _signature(function: Callable[..., Any]) -> str:
 def _result_classes(space: str) -> list[str]:
     lines = []
     for op in sorted(_ops.TABLE, key=lambda each: each.name):
-        for _, schema in op.offered(space):
+        for _, schema in op.rows_in(space):
             fields = results(schema)
             if len(fields) > 1 and all(name for _, name in fields):
                 lines.append(f"class {_result_class(op.name)}(NamedTuple):")

@@ -74,7 +74,7 @@ def sym_fresh_size(expr: Any) -> Any:
     return expr
 
 
-def _of_float(name: str) -> Any:
+def _float_function(name: str) -> Any:
     compute = getattr(math, name)
 
     def function(a: Any) -> float:
@@ -86,7 +86,7 @@ def _of_float(name: str) -> Any:
 
 
 _FLOATS = "acos asin atan cos cosh log2 sin sinh sqrt tan tanh".split()
-globals().update({f"_sym_{name}": _of_float(name) for name in _FLOATS})
+globals().update({f"_sym_{name}": _float_function(name) for name in _FLOATS})
 sym_sqrt = globals()["_sym_sqrt"]
 
 for _value in [*globals().values()]:  # where users know them

@@ -38,7 +38,7 @@ from ._dtypes import LAYOUTS, Size, device, dtype, layout, sparse_coo, sparse_cs
 from ._hooks import register_tensor_hook, replace_tensor_hooks, tensor_hooks
 from ._index import ELLIPSIS, encode_index
 from ._package import function_like
-from ._uninterrupted import uninterrupted
+from ._uninterrupted import skip_entry_interrupts
 from ._warnings import warn_of_conversion
 
 _released = _boundary.released
@@ -84,14 +84,14 @@ class Tensor(Methods):
             return made
         if args and isinstance(args[0], Tensor):
             _refuse_taken(cls, args[0])
-        out = _of_class(cls, made)
+        out = _move_to_class(cls, made)
         out._b = getattr(made, "_b", None)
-        return _hosted(out)  # type: ignore[no-any-return]
+        return _mark_if_handles_ops(out)  # type: ignore[no-any-return]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """The work is done in __new__, as for PyTorch's legacy constructor."""
 
-    @uninterrupted
+    @skip_entry_interrupts
     def __del__(
         self,
         released: list[int] = _released,
@@ -136,7 +136,7 @@ class Tensor(Methods):
             )
         if cls is not type(data):
             _refuse_taken(cls, data)
-        out = _hosted(_of_class(cls, _C["data"](data)))
+        out = _mark_if_handles_ops(_move_to_class(cls, _C["data"](data)))
         return as_leaf(out) if require_grad else out
 
     def as_subclass(self, cls: type[_T]) -> _T:
@@ -153,7 +153,7 @@ class Tensor(Methods):
             Metres([2., 2.])
         """
         _refuse_taken(cls, self)
-        return _hosted(_seen_as(cls, self))  # type: ignore[no-any-return]
+        return _mark_if_handles_ops(_as_class(cls, self))  # type: ignore[no-any-return]
 
     @classmethod
     def __torch_function__(
@@ -201,7 +201,7 @@ class Tensor(Methods):
             state.off = before
         if type(result) is Tensor and cls is not Tensor and func in kept_as_is():
             return result
-        return _converted(result, cls)
+        return _convert_result(result, cls)
 
     @staticmethod
     def _make_wrapper_subclass(cls: type, size: Any, *args: Any, **options: Any) -> Any:
@@ -862,22 +862,22 @@ class Tensor(Methods):
     __rtruediv__ = __rdiv__
 
     def __rpow__(self, other: Any) -> Tensor:
-        return _reflected("pow", self, other)
+        return _call_reflected("pow", self, other)
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return _reflected("floor_divide", self, other)
+        return _call_reflected("floor_divide", self, other)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return _reflected("remainder", self, other)
+        return _call_reflected("remainder", self, other)
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return _reflected("matmul", self, other)
+        return _call_reflected("matmul", self, other)
 
     def __rlshift__(self, other: Any) -> Tensor:
-        return _reflected("bitwise_left_shift", self, other)
+        return _call_reflected("bitwise_left_shift", self, other)
 
     def __rrshift__(self, other: Any) -> Tensor:
-        return _reflected("bitwise_right_shift", self, other)
+        return _call_reflected("bitwise_right_shift", self, other)
 
     @property
     def real(self) -> Tensor:
@@ -950,7 +950,7 @@ class Tensor(Methods):
 
     def untyped_storage(self) -> Any:
         """The memory behind the tensor, as bytes."""
-        return _above.UntypedStorage.of(self)
+        return _above.UntypedStorage.from_tensor(self)
 
     def storage(self) -> Any:
         """The memory behind the tensor, as numbers."""
@@ -1048,7 +1048,7 @@ def _real_of(value: Any, kind: str) -> Any:
     return value.real
 
 
-def _reflected(op: str, self: Tensor, other: Any) -> Tensor:
+def _call_reflected(op: str, self: Tensor, other: Any) -> Tensor:
     """The op with `other` first; NotImplemented if it does not take such an operand."""
     if kind_of(other) > (K_COMPLEX if op != "matmul" else K_TENSOR):
         return NotImplemented  # type: ignore[no-any-return]
@@ -1097,7 +1097,7 @@ def _look_at(cls: Any) -> None:
         kind_of(object.__new__(cls))
 
 
-def _of_class(cls: type, tensor: Tensor) -> Any:
+def _move_to_class(cls: type, tensor: Tensor) -> Any:
     """Moves a new tensor's handle to an object of another class."""
     out: Any = object.__new__(cls)
     out._h, tensor._h = tensor._h, 0
@@ -1128,18 +1128,18 @@ def answers_for_ops(tensor: Any) -> bool:
     return tensor.__torch_dispatch__ is not Tensor.__torch_dispatch__
 
 
-def _seen_as(cls: type, tensor: Tensor) -> Any:
+def _as_class(cls: type, tensor: Tensor) -> Any:
     """A view of a tensor, of another class; hidden elements stay with the class that has them."""
     _look_at(cls)
     view = _get_items(tensor, _ALL)
     if header.is_hidden(view._h):
         return view
-    out = _of_class(cls, view)
+    out = _move_to_class(cls, view)
     out._b = getattr(view, "_b", tensor)
     return out
 
 
-def _hosted(tensor: Any) -> Any:
+def _mark_if_handles_ops(tensor: Any) -> Any:
     """Marks a new tensor if its class handles ops."""
     if answers_for_ops(tensor):
         _above.host_tensor(tensor)
@@ -1153,14 +1153,14 @@ def kept_as_is() -> frozenset[Any]:
     return frozenset(each.__get__ for each in kept)
 
 
-def _converted(result: Any, cls: type) -> Any:
+def _convert_result(result: Any, cls: type) -> Any:
     """Gives a class to the result's tensors, including those in lists and tuples. The class does
     not handle ops of tensors that it did not make.
     """
     if isinstance(result, Tensor):
-        return result if isinstance(result, cls) else _seen_as(cls, result)
+        return result if isinstance(result, cls) else _as_class(cls, result)
     if isinstance(result, (tuple, list)) and type(result) is not Size:
-        return type(result)([_converted(each, cls) for each in result])
+        return type(result)([_convert_result(each, cls) for each in result])
     return result
 
 

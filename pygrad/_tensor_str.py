@@ -117,13 +117,13 @@ class _Formatter:
         wanted = PRINT_OPTS.sci_mode
         exponents = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
         self.sci_mode = exponents if wanted is None else wanted
-        self.max_width = max(len(self._shown(value)) for value in values)
+        self.max_width = max(len(self._format_number(value)) for value in values)
 
     def width(self) -> int:
         """The number of characters of one element."""
         return self.max_width
 
-    def _shown(self, value: Any) -> str:
+    def _format_number(self, value: Any) -> str:
         digits = PRINT_OPTS.precision
         if self.sci_mode:
             return f"{value:.{digits}e}"
@@ -133,7 +133,7 @@ class _Formatter:
 
     def format(self, value: Any) -> str:
         """The text of a number, with spaces before it up to the width."""
-        shown = self._shown(value) if self.floating_dtype else f"{value}"
+        shown = self._format_number(value) if self.floating_dtype else f"{value}"
         return shown.rjust(self.max_width)
 
 

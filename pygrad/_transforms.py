@@ -84,7 +84,7 @@ class _Frame:
         self.nodes: set[Any] = set()  # nodes of its aliases that are no leaves
         self.aliases: list[Tensor] = []  # whole tensors of the wrapped ones, in order
 
-    def wrapped(self, tensor: Tensor) -> Tensor:
+    def alias_input(self, tensor: Tensor) -> Tensor:
         """Makes the alias of a tensor that the function receives in its place."""
         of = list(levels.stack)
         with _recording(mapped=False):
@@ -123,10 +123,10 @@ def _inside(reverse: bool) -> Iterator[_Frame]:
                 yield frame
         finally:
             levels.transforms.pop()
-            _owned(frame.leaves)
+            _pass_leaves_out(frame.leaves)
 
 
-def _owned(leaves: dict[int, Tensor]) -> None:
+def _pass_leaves_out(leaves: dict[int, Tensor]) -> None:
     """Passes leaves to the enclosing transform: they belong to no graph but their own
     transform's.
     """
@@ -238,11 +238,11 @@ def check_real(name: str, what: str, values: Any) -> None:
             )
 
 
-def _by_frame(tensor: Tensor, frame: _Frame) -> Tensor:
-    return frame.wrapped(tensor)
+def _alias_by_frame(tensor: Tensor, frame: _Frame) -> Tensor:
+    return frame.alias_input(tensor)
 
 
-wrapped: Callable[[Tensor, _Frame], Tensor] = _by_frame
+alias_input: Callable[[Tensor, _Frame], Tensor] = _alias_by_frame
 """Makes the alias of a tensor for a frame. `_functorch.eager_transforms` replaces it."""
 
 
@@ -252,7 +252,7 @@ class _Aliases:
     def __init__(self, tensors: Sequence[Any], frame: _Frame) -> None:
         _check_leaves(tensors)
         self.levels = list(levels.stack)
-        self.inner: list[Tensor] = [wrapped(tensor, frame) for tensor in tensors]
+        self.inner: list[Tensor] = [alias_input(tensor, frame) for tensor in tensors]
         self.leaves, self.own = frame.aliases, frame.leaves
         self.nested = bool(frame.nodes)
 
@@ -347,15 +347,15 @@ def _with_tangent(whole: Tensor, leaf: Tensor) -> Tensor:
     return forward_ad.make_dual(leaf, tangent)
 
 
-def _released(value: Any, outside: bool) -> Any:
+def _drop_graph(value: Any, outside: bool) -> Any:
     """A function's result without the graph that only the transform needed."""
     if outside:
         return value
     leaves, spec = flatten(value)
-    return unflatten([_detached(x) if isinstance(x, Tensor) else x for x in leaves], spec)
+    return unflatten([_detach_primal(x) if isinstance(x, Tensor) else x for x in leaves], spec)
 
 
-def _detached(tensor: Tensor) -> Tensor:
+def _detach_primal(tensor: Tensor) -> Tensor:
     """Without its graph, but with its tangent."""
     if forward_ad.current_level() < 0:
         return unseen(Tensor.detach, tensor)  # type: ignore[no-any-return]
@@ -364,7 +364,7 @@ def _detached(tensor: Tensor) -> Tensor:
     return plain if tangent is None else _dual(plain, unseen(Tensor.detach, tangent))
 
 
-def _selected(args: tuple[Any, ...], argnums: Any) -> tuple[list[int], Any]:
+def _select_args(args: tuple[Any, ...], argnums: Any) -> tuple[list[int], Any]:
     """The places that argnums name, and the arguments there."""
     chosen = _slice_argnums(args, argnums, as_tuple=False)
     return [place % len(args) for place in _as_tuple(argnums)], chosen
@@ -433,8 +433,8 @@ def grad_and_value(func: Function, argnums: argnums_t = 0, has_aux: bool = False
     name = "grad_and_value(f)(*args)"
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        places, chosen = _selected(args, argnums)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        places, chosen = _select_args(args, argnums)
         leaves, spec = flatten(chosen)
         with _inside(reverse=True) as frame:
             aliases = _Aliases(leaves, frame)
@@ -460,10 +460,10 @@ def grad_and_value(func: Function, argnums: argnums_t = 0, has_aux: bool = False
         )
         _check_aux(aux, has_aux)
         keep = outside and bool(get() & GRAD)
-        value = _released((output, aux) if has_aux else output, keep)
-        return _released(unflatten(found, spec), keep), value
+        value = _drop_graph((output, aux) if has_aux else output, keep)
+        return _drop_graph(unflatten(found, spec), keep), value
 
-    return wrapped
+    return wrapper
 
 
 def grad(func: Function, argnums: argnums_t = 0, has_aux: bool = False) -> Function:
@@ -485,11 +485,11 @@ def grad(func: Function, argnums: argnums_t = 0, has_aux: bool = False) -> Funct
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, value = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
-    return wrapped
+    return wrapper
 
 
 class _Product:
@@ -514,17 +514,17 @@ class _Product:
         self.wholes = self.aliases.whole(self.outputs)
         self.outside = self.aliases.recorded_outside(self.wholes)
         keep = self.outside and bool(get() & GRAD)
-        self.output, self.aux = _released(output, keep), _released(aux, keep)
+        self.output, self.aux = _drop_graph(output, keep), _drop_graph(aux, keep)
 
     def leaves_of(self, given: Sequence[Tensor]) -> list[Tensor]:
         """The gradients for one cotangent, the input's leaves in order."""
-        _owned(self.aliases.own)
+        _pass_leaves_out(self.aliases.own)
         with _recording(mapped=False):
             outside = self.outside or any(
                 _whole(g, levels.stack).requires_grad for g in given if isinstance(g, Tensor)
             )
         found = self.aliases.gradients(self.wholes, given, True, outside)
-        return list(_released(found, outside and bool(get() & GRAD)))
+        return list(_drop_graph(found, outside and bool(get() & GRAD)))
 
     def __call__(self, cotangents: Any, retain_graph: Any = None, create_graph: Any = None) -> Any:
         given, spec = flatten(cotangents)
@@ -591,7 +591,7 @@ def _bases(leaves: Sequence[Tensor], first: int, last: int) -> list[Tensor]:
     return found
 
 
-def _arranged(blocks: list[list[Tensor]], outputs: TreeSpec, inputs: TreeSpec) -> Any:
+def _assemble_jacobian(blocks: list[list[Tensor]], outputs: TreeSpec, inputs: TreeSpec) -> Any:
     """A Jacobian: the outputs' tree with, at each leaf, the inputs' tree of blocks."""
     return unflatten([unflatten(row, inputs) for row in blocks], outputs)
 
@@ -623,9 +623,9 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         check_real("jacrev", "inputs", args)
-        places, chosen = _selected(args, argnums)
+        places, chosen = _select_args(args, argnums)
         one = isinstance(argnums, int)
 
         def partial(*primals: Any) -> Any:
@@ -648,10 +648,10 @@ def jacrev(
             [column[k].reshape((*y.shape, *column[k].shape[1:])) for column in columns]
             for k, y in enumerate(product.outputs)
         ]
-        jacobian = _arranged(blocks, product.spec, flatten(chosen)[1])
+        jacobian = _assemble_jacobian(blocks, product.spec, flatten(chosen)[1])
         return (jacobian, product.aux) if has_aux else jacobian
 
-    return wrapped
+    return wrapper
 
 
 def _mapped_leaves(product: _Product, rows: list[Tensor]) -> list[Tensor]:
@@ -716,10 +716,10 @@ class _TangentMap:
     def __init__(self, func: Function, primals: Any, has_aux: bool, name: str) -> None:
         self.product = product = _Product(func, primals, has_aux, name)
         zeros = tuple(_F["zeros_like"](y) for y in product.outputs)
-        self._transposed = _Product(self._pulled, zeros, False, "vjp")
+        self._transposed = _Product(self._pull_back, zeros, False, "vjp")
 
-    def _pulled(self, *cotangents: Tensor) -> list[Tensor]:
-        _owned(self.product.aliases.own)
+    def _pull_back(self, *cotangents: Tensor) -> list[Tensor]:
+        _pass_leaves_out(self.product.aliases.own)
         return self.product.aliases.gradients(self.product.wholes, cotangents, True, True)
 
     def leaves_of(self, tangents: Sequence[Tensor]) -> list[Tensor]:
@@ -735,7 +735,7 @@ def _push_by_reverse(func: Function, primals: Any, tangents: Sequence[Tensor], a
     return values, tangent_map.leaves_of(list(tangents)), spec, product.aux
 
 
-def _pushed(func: Function, primals: Any, tangents: Sequence[Tensor], has_aux: bool) -> Any:
+def _push_forward(func: Function, primals: Any, tangents: Sequence[Tensor], has_aux: bool) -> Any:
     push = _push if forward_ad.current_level() < 0 else _push_by_reverse
     return push(func, primals, tangents, has_aux)
 
@@ -780,7 +780,7 @@ def jvp(
                 raise RuntimeError(
                     f"{name}: Expected {what} to only contain Tensors, got {type(leaf)}"
                 )
-    values, pushed, out_spec, aux = _pushed(func, primals, given, has_aux)
+    values, pushed, out_spec, aux = _push_forward(func, primals, given, has_aux)
     if strict and any(t is None for t in pushed):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
@@ -811,9 +811,9 @@ def jacfwd(
     """
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         check_real("jacfwd", "inputs", args)
-        places, chosen = _selected(args, argnums)
+        places, chosen = _select_args(args, argnums)
         one = isinstance(argnums, int)
         inputs, spec = flatten((chosen,) if one else chosen)
         _check_leaves(inputs)
@@ -840,10 +840,10 @@ def jacfwd(
             ]
             for column in columns
         ]
-        jacobian = _arranged(blocks, out_spec, flatten(chosen)[1])
+        jacobian = _assemble_jacobian(blocks, out_spec, flatten(chosen)[1])
         return (jacobian, map_leaves(lambda x: x[0], beside[0])) if has_aux else jacobian
 
-    return wrapped
+    return wrapper
 
 
 def hessian(func: Function, argnums: argnums_t = 0) -> Function:
@@ -895,7 +895,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 
     def tangents_of(*tangents: Tensor) -> list[Tensor]:
         own = [t.clone() for t in tangents]  # a function may write to its arguments
-        values, pushed, _, _ = _pushed(outputs_of, primals, own, False)
+        values, pushed, _, _ = _push_forward(outputs_of, primals, own, False)
         for k, value in zip(moved, values, strict=False):
             outputs[k] = value
         return [
@@ -924,4 +924,4 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
             found[k] = tangent
         return unflatten(found, out_spec)
 
-    return _released(unflatten(outputs, out_spec), bool(get() & GRAD)), push
+    return _drop_graph(unflatten(outputs, out_spec), bool(get() & GRAD)), push

@@ -124,12 +124,12 @@ def _by_key(tree: Any, context: Context) -> tuple[list[Any], Context]:
     return [(MappingKey(key), child) for key, child in tree.items()], context
 
 
-def _named(values: Iterable[Any], context: Any) -> Any:
+def _make_namedtuple(values: Iterable[Any], context: Any) -> Any:
     return context(*values)
 
 
 def _register_containers() -> None:
-    def of_sequence(kind: Any) -> Node:
+    def sequence_node(kind: Any) -> Node:
         return Node(
             kind,
             lambda d: (list(d), None),
@@ -137,7 +137,7 @@ def _register_containers() -> None:
             lambda d: _by_position(d, None),
         )
 
-    def of_mapping(kind: Any) -> Node:
+    def mapping_node(kind: Any) -> Node:
         return Node(
             kind,
             lambda d: (list(d.values()), list(d)),
@@ -149,12 +149,12 @@ def _register_containers() -> None:
         return [d.default_factory, list(d)]
 
     for node in (
-        of_sequence(tuple),
-        of_sequence(list),
-        of_mapping(dict),
-        of_mapping(OrderedDict),
-        *(of_sequence(kind) for kind in _ops.return_types.values()),
-        of_sequence(tuple)._replace(type=Size),  # mapping one gives a tuple, as in PyTorch
+        sequence_node(tuple),
+        sequence_node(list),
+        mapping_node(dict),
+        mapping_node(OrderedDict),
+        *(sequence_node(kind) for kind in _ops.return_types.values()),
+        sequence_node(tuple)._replace(type=Size),  # mapping one gives a tuple, as in PyTorch
         Node(
             defaultdict,
             lambda d: (list(d.values()), parts_of_default(d)),
@@ -170,7 +170,7 @@ def _register_containers() -> None:
         Node(
             namedtuple,
             lambda d: (list(d), type(d)),
-            _named,
+            _make_namedtuple,
             lambda d: (
                 [(GetAttrKey(f), v) for f, v in zip(d._fields, d, strict=True)],
                 type(d),

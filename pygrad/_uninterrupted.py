@@ -11,7 +11,7 @@ _BEGIN: Final = bytes((opmap["RESUME"], 0))
 _AFTER_YIELD_FROM: Final = bytes((opmap["RESUME"], 2))
 
 
-def uninterrupted(function: _F) -> _F:
+def skip_entry_interrupts(function: _F) -> _F:
     """Marks a function at whose beginning the interpreter shall neither run handlers of signals nor
     let other threads run. The interpreter may do so after calls too, so the function makes none
     where it matters.

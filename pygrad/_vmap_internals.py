@@ -41,7 +41,7 @@ def _vmap(
     """
 
     @functools.wraps(func)
-    def wrapped(*args: Any) -> Any:
+    def wrapper(*args: Any) -> Any:
         nones: list[int] = []
 
         def call(*given: Any) -> Any:
@@ -76,7 +76,7 @@ def _vmap(
         rest = iter(found)
         return tuple(None if i in nones else next(rest) for i in range(len(found) + len(nones)))
 
-    return wrapped
+    return wrapper
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:

@@ -20,13 +20,13 @@ def used(name: str) -> None:
         _counts["called", name] += 1
 
 
-def looked_up(name: str) -> None:
+def count_lookup(name: str) -> None:
     """Counts the lookup of a missing name."""
     if TRACES:
         _counts["not found", name] += 1
 
 
-def refused(error: BaseException) -> None:
+def count_refusal(error: BaseException) -> None:
     """Counts a failed call of an op, perhaps because of an unknown keyword."""
     found = _KEYWORD.match(str(error))
     if found:
@@ -39,7 +39,7 @@ def watch(kind: Any, name: str) -> None:
 
     def get(self: Any, short: str) -> Any:
         if not short.startswith("__") and short not in slots:
-            looked_up(f"{name}.{short}")
+            count_lookup(f"{name}.{short}")
         text = f"'{type(self).__name__}' object has no attribute '{short}'"
         raise AttributeError(text, name=short, obj=self)
 

@@ -206,21 +206,23 @@ def draw_loss(losses: list[list[float]]) -> Image.Image:
     n_epochs, n_steps = len(losses), len(losses[0])
     highest = max(max(epoch) for epoch in losses)
 
-    def at(epoch: float, loss: float) -> tuple[float, float]:
+    def position(epoch: float, loss: float) -> tuple[float, float]:
         x = left + (right - left) * epoch / n_epochs
         return x, bottom - (bottom - top) * loss / highest
 
     for tick in range(5):
         loss = highest * tick / 4
-        draw.line((at(0, loss), at(n_epochs, loss)), fill=GRID)
-        draw.text((left - 8, at(0, loss)[1]), f"{loss:.2f}", fill=INK, anchor="rm")
+        draw.line((position(0, loss), position(n_epochs, loss)), fill=GRID)
+        draw.text((left - 8, position(0, loss)[1]), f"{loss:.2f}", fill=INK, anchor="rm")
     for epoch in range(0, n_epochs + 1, max(1, n_epochs // 6)):
-        x, y = at(epoch, 0)
+        x, y = position(epoch, 0)
         draw.line((x, y, x, y + 4), fill=INK)
         draw.text((x, y + 8), str(epoch), fill=INK, anchor="mt")
-    steps = [at(i / n_steps, loss) for i, loss in enumerate(chain.from_iterable(losses))]
+    steps = [position(i / n_steps, loss) for i, loss in enumerate(chain.from_iterable(losses))]
     draw.line(steps, fill=PALE)
-    draw.line([at(i + 0.5, _mean(epoch)) for i, epoch in enumerate(losses)], fill=INK, width=2)
+    draw.line(
+        [position(i + 0.5, _mean(epoch)) for i, epoch in enumerate(losses)], fill=INK, width=2
+    )
     draw.text(((left + right) / 2, height - 18), "epoch", fill=INK, anchor="mm")
     draw.text((left, 10), "training loss: each step, and each epoch's mean", fill=INK)
     return sheet

@@ -163,22 +163,22 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         )
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = [leaf for leaf in flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
         before = [tensor._version for tensor in given]
         result = func(*args, **kwargs)
         written = [t for t, version in zip(given, before, strict=True) if t._version != version]
 
-        def apart(value: Any) -> Any:
+        def unshare(value: Any) -> Any:
             if not isinstance(value, Tensor):
                 return value
             viewed = remove != "mutations" and all(value is not t for t in given)
             shared = any(_storage(value) == _storage(t) for t in (given if viewed else written))
             return value.clone() if shared else value
 
-        return map_leaves(apart, result)
+        return map_leaves(unshare, result)
 
-    return wrapped
+    return wrapper
 
 
 def _storage(tensor: Tensor) -> int:

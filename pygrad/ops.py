@@ -138,13 +138,16 @@ class OpOverload:
 
     def __reduce__(self) -> Any:
         packet = self.overloadpacket
-        return _found, (packet.namespace, packet.__name__, self._overloadname)
+        return _find_overload, (packet.namespace, packet.__name__, self._overloadname)
 
 
-def _found(namespace: str, name: str, overload: str) -> OpOverload:
+def _find_overload(namespace: str, name: str, overload: str) -> OpOverload:
     packet = getattr(_namespace(namespace), name)
     found: OpOverload = getattr(packet, overload)
     return found
+
+
+_found = _find_overload  # the name in pickles of earlier versions
 
 
 class OpOverloadPacket:
@@ -212,9 +215,9 @@ class OpOverloadPacket:
         if schema and kwargs:
             args, kwargs = _in_order(overload._schema, args, kwargs)
         if schema:
-            args = _of_numbers(name, overload._schema, args)
+            args = _numbers_to_tensors(name, overload._schema, args)
         if name in _backward_ops.FUNCTIONS:
-            found = asked_first(overload, args, kwargs)
+            found = dispatch_unrecorded(overload, args, kwargs)
             if found is not NotImplemented:
                 return found
         special = _BY_OVERLOAD.get(overload.name().partition("::")[2])
@@ -339,7 +342,7 @@ def _takes_numbers(name: str, at: int) -> bool:
     return not parts or any(len(part) > at and "Scalar" in part[at] for part in parts)
 
 
-def _of_numbers(name: str, schema: FunctionSchema, args: Sequence[Any]) -> Sequence[Any]:
+def _numbers_to_tensors(name: str, schema: FunctionSchema, args: Sequence[Any]) -> Sequence[Any]:
     """Converts numbers to tensors where the op's function takes only tensors."""
     return [
         _ops.SPACES["torch"]["scalar_tensor"](each, dtype=_DTYPES[type(each)])
@@ -514,7 +517,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     },
     "_unsafe_view": lambda self, size: self.view(size),
     "is_nonzero": lambda self: bool(self),
-    "lift_fresh": lambda self: lifted(self),
+    "lift_fresh": lambda self: lift_fresh(self),
     "lift": lambda self: self,
     "cross_entropy_loss": _cross_entropy_loss,
     "alias": lambda self: self.view_as(self),
@@ -618,7 +621,7 @@ _OFFERED: Final = ("torch", "method", "nn", *_PREFIX)
 _BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {
     "sum_to_size": lambda self, size: self.sum_to_size(size),
     "_local_scalar_dense": lambda self: self.item(),
-    "lift_fresh": lambda self: lifted(self),
+    "lift_fresh": lambda self: lift_fresh(self),
     "lift_fresh_copy": lambda self: self.clone(),
     "zero_": lambda self: self.zero_(),
     "expand": lambda self, size, *, implicit=False: self.expand(list(size)),
@@ -627,7 +630,7 @@ _BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {
 
 
 @functools.cache
-def _known() -> frozenset[str]:
+def _known_names() -> frozenset[str]:
     names = {_PREFIX.get(k, "") + name for k in _OFFERED for name in _ops.SPACES[k]}
     names |= {called.partition(".")[0] for called in _CALLED}
     return frozenset(names | native_lines().keys() | _COMPOSED.keys() | set(_ELSEWHERE.split()))
@@ -642,7 +645,7 @@ class _Namespace:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         packet = None
         if self.name == "aten":
-            packet = OpOverloadPacket(name) if name in _known() else None
+            packet = OpOverloadPacket(name) if name in _known_names() else None
         elif finder is not None and not name.startswith("__"):
             packet = finder(self.name, name)
         if packet is None:
@@ -664,9 +667,9 @@ def _nobody(*_: Any) -> Any:
     return NotImplemented
 
 
-asked_first: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _nobody
+dispatch_unrecorded: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _nobody
 """Asks a mode or a class about an op that the engine lacks; set by `_dispatch`."""
-lifted: Callable[[Tensor], Tensor] = _itself
+lift_fresh: Callable[[Tensor], Tensor] = _itself
 """Shows modes a new tensor of a program's data; set by `_dispatch`."""
 finder: Callable[[str, str], OpOverloadPacket | None] | None = None
 """Finds a library's op by its name; set by `pygrad.library`."""
@@ -685,7 +688,7 @@ def __getattr__(name: str) -> Any:
 
 
 @functools.cache
-def _named(called: str) -> OpOverload:
+def _overload_named(called: str) -> OpOverload:
     name, _, overload = called.partition(".")
     found: OpOverload = getattr(getattr(aten, name), overload)
     return found
@@ -761,7 +764,9 @@ _CHOSEN: Final[dict[str, Callable[[Sequence[Any]], str]]] = {
 """Ops whose overload depends on the arguments."""
 
 
-def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
+def op_of_call(
+    row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
+) -> OpOverload | None:
     """The op that represents a call to a policy; None for a call that is no op of PyTorch's
     dispatcher.
     """
@@ -772,7 +777,7 @@ def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Op
     if name in _CHOSEN:
         values = (*args, *(v for v in kwargs.values() if isinstance(v, Tensor)))
         base, _, overload = _CHOSEN[name](values).partition(".")
-        return _named(f"{base}{write}.{overload}")
+        return _overload_named(f"{base}{write}.{overload}")
     called = _COMES_TO.get(name, "")
     base = called.partition(".")[0] or name
     overload = called.partition(".")[2] or "default"
@@ -780,7 +785,7 @@ def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Op
         plain, other, by_dim = _OVERLOADS[name]
         second = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
         overload = plain if second is None or not (by_dim or isinstance(second, Tensor)) else other
-    return _named(f"{base}{write}.{overload}")
+    return _overload_named(f"{base}{write}.{overload}")
 
 
 loaded_libraries: Final[set[str]] = set()

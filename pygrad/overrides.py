@@ -151,13 +151,13 @@ def wrap_torch_function(
 
     def wrap(func: Callable[_P, _R]) -> Callable[_P, _R]:
         @functools.wraps(func)
-        def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> Any:
+        def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> Any:
             relevant = dispatcher(*args, **kwargs)
             if has_torch_function(relevant):
-                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+                return handle_torch_function(wrapper, relevant, *args, **kwargs)
             return func(*args, **kwargs)
 
-        return wrapped
+        return wrapper
 
     return wrap
 
@@ -403,7 +403,7 @@ def _takes_tensors(found: Any) -> bool:
     inner = getattr(found, "__func__", found)
     if inner in _FUNCTIONS:
         op, space, _ = _FUNCTIONS[inner]
-        return any("Tensor" in schema.partition(" -> ")[0] for _, schema in op.offered(space))
+        return any("Tensor" in schema.partition(" -> ")[0] for _, schema in op.rows_in(space))
     return inner in overriding.announced
 
 
@@ -512,10 +512,10 @@ def _parameters_of(function: Any) -> inspect.Signature:
     inner = getattr(function, "__func__", function)
     if inner in _FUNCTIONS:
         op, space, name = _FUNCTIONS[inner]
-        words, schema = op.offered(space)[0]
+        words, schema = op.rows_in(space)[0]
         method = space in _ops.METHODS
         has_out = "out" in words and not method and name == op.name
-        found: inspect.Signature = Signature.of(schema, method, has_out, bound=False)
+        found: inspect.Signature = Signature.from_schema(schema, method, has_out, bound=False)
     elif type(function) is overriding.WRAPPER:
         found = inspect.signature(lambda self: None)
     else:

@@ -146,13 +146,13 @@ class _Storage:
         """The elements as another type, in new memory unless that is theirs."""
         if kind is self._element and isinstance(self, TypedStorage):
             return self
-        return _typed(self._view(self._element).to(kind, copy=True))
+        return _typed_storage_of(self._view(self._element).to(kind, copy=True))
 
     def __repr__(self) -> str:
         rows = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
-        return f"{rows}\n[{self._described()} of size {len(self)}]"
+        return f"{rows}\n[{self._description()} of size {len(self)}]"
 
-    def _described(self) -> str:
+    def _description(self) -> str:
         raise NotImplementedError
 
     def __copy__(self) -> Any:
@@ -228,7 +228,7 @@ class UntypedStorage(StorageBase):
         self._holder = _as_lazy(empty, empty).view(uint8)
 
     @classmethod
-    def of(cls, tensor: Tensor) -> UntypedStorage:
+    def from_tensor(cls, tensor: Tensor) -> UntypedStorage:
         """The storage of a tensor: the same object for all its views, as long as it is alive."""
         if _is_batched(tensor):
             raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
@@ -315,7 +315,7 @@ class UntypedStorage(StorageBase):
 
     def clone(self) -> UntypedStorage:
         """A copy of the memory."""
-        return UntypedStorage.of(self._view(uint8).clone())
+        return UntypedStorage.from_tensor(self._view(uint8).clone())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         copies = memo.setdefault("torch", {})  # type: ignore[call-overload]
@@ -333,7 +333,7 @@ class UntypedStorage(StorageBase):
 
     @staticmethod
     def _from_bytes(raw: bytes) -> UntypedStorage:
-        return UntypedStorage.of(from_buffer(raw, (len(raw),), uint8))
+        return UntypedStorage.from_tensor(from_buffer(raw, (len(raw),), uint8))
 
     def copy_(self, src: Any, non_blocking: bool | None = None) -> UntypedStorage:
         """Takes the bytes of another storage of the same size."""
@@ -384,7 +384,9 @@ class UntypedStorage(StorageBase):
 
     def __getitem__(self, index: Any) -> Any:
         found = self._view(uint8)[self._place(index)]
-        return UntypedStorage.of(found.clone()) if isinstance(index, slice) else found.item()
+        return (
+            UntypedStorage.from_tensor(found.clone()) if isinstance(index, slice) else found.item()
+        )
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, int):
@@ -432,7 +434,7 @@ class UntypedStorage(StorageBase):
         if byte_order not in (None, "native", sys.byteorder):
             made.byteswap(dtype)
         if dtype is BY_NAME["bool"]:
-            made.copy_(UntypedStorage.of(made._view(uint8) != 0))
+            made.copy_(UntypedStorage.from_tensor(made._view(uint8) != 0))
         return made
 
     @classmethod
@@ -450,10 +452,10 @@ class UntypedStorage(StorageBase):
             NotImplementedError: `shared`, but not on 64-bit Linux.
         """
         if shared:
-            return cls.of(map_file(filename, nbytes))
+            return cls.from_tensor(map_file(filename, nbytes))
         return cls._from_bytes(read_file(filename, nbytes))
 
-    def _described(self) -> str:
+    def _description(self) -> str:
         return f"{_full_name(self)}(device={self.device})"
 
 
@@ -579,7 +581,7 @@ class TypedStorage(_Storage):
             raise TypeError(_TYPED_FORMS + f"Argument type not recognized: {_shown_type(args[0])}")
         else:
             made = tensor(args[0] if args else [], dtype=kind, device=device)
-        self._untyped_storage = UntypedStorage.of(made)
+        self._untyped_storage = UntypedStorage.from_tensor(made)
 
     @property
     def device(self) -> _device:  # type: ignore[override]
@@ -622,7 +624,7 @@ class TypedStorage(_Storage):
         return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
 
     def __reduce__(self) -> Any:
-        return _wrapped, (self._untyped_storage, self.dtype)
+        return _make_typed_storage, (self._untyped_storage, self.dtype)
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Takes the bytes of another storage of the same size."""
@@ -685,7 +687,7 @@ class TypedStorage(_Storage):
     _nbytes, _size, _element_size = _Storage.nbytes, _Storage.size, element_size
     _data_ptr, _is_shared, _resize_ = _Storage.data_ptr, _Storage.is_shared, resize_
 
-    def _described(self) -> str:
+    def _description(self) -> str:
         return f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
 
 
@@ -713,12 +715,15 @@ def _is_int(value: Any) -> bool:
     return True
 
 
-def _wrapped(untyped: UntypedStorage, kind: dtype) -> TypedStorage:
+def _make_typed_storage(untyped: UntypedStorage, kind: dtype) -> TypedStorage:
     return TypedStorage(wrap_storage=untyped, dtype=kind, _internal=True)
 
 
-def _typed(tensor: Tensor) -> TypedStorage:
-    return _wrapped(UntypedStorage.of(tensor), tensor.dtype)
+_wrapped = _make_typed_storage  # the name in pickles of earlier versions
+
+
+def _typed_storage_of(tensor: Tensor) -> TypedStorage:
+    return _make_typed_storage(UntypedStorage.from_tensor(tensor), tensor.dtype)
 
 
 # ------------------------------------------------------------------ the legacy classes
@@ -754,19 +759,19 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
             raise RuntimeError(forms + _NONE_BESIDE)
         if not isinstance(wrap_storage, UntypedStorage):
             raise TypeError(forms + _must_be_untyped(wrap_storage))
-        return _wrapped(wrap_storage, cls.dtype)
+        return _make_typed_storage(wrap_storage, cls.dtype)
 
     @classmethod
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """A copy of a buffer's elements: see `UntypedStorage.from_buffer`."""
         kwargs["dtype"] = cls.dtype
-        return _wrapped(UntypedStorage.from_buffer(*args, **kwargs), cls.dtype)
+        return _make_typed_storage(UntypedStorage.from_buffer(*args, **kwargs), cls.dtype)
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first elements of a file: see `UntypedStorage.from_file`."""
         untyped = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
-        return _wrapped(untyped, cls.dtype)
+        return _make_typed_storage(untyped, cls.dtype)
 
 
 def _class(kind: str) -> Any:
@@ -836,7 +841,7 @@ def typed_storage(tensor: Tensor, warn: bool = True) -> TypedStorage:
     """The result of ``Tensor.storage()``, with PyTorch's warning the first time."""
     if warn:
         _warn(3)
-    return _typed(tensor)
+    return _typed_storage_of(tensor)
 
 
 def _no_copy(which: str, method: str, doing: str) -> RuntimeError:
@@ -861,7 +866,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     elif _is_batched(tensor) or header.is_sparse(tensor._h):
         made = tensor.detach().clone()
     else:
-        untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
+        untyped = UntypedStorage.from_tensor(tensor).__deepcopy__(memo)
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
         made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())

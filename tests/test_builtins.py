@@ -59,7 +59,7 @@ def test_function_has_a_name_and_is_found_by_it(space: Any, name: str) -> None:
 def test_signature_is_that_of_the_schema() -> None:
     for space, name, op, word in of_the_table():
         found = inspect.signature(getattr(space, name))
-        offered = op.offered(word)
+        offered = op.rows_in(word)
         if len(offered) > 1:
             assert str(found) == "(*args: 'Any', **kwargs: 'Any') -> 'Any'"
             continue

@@ -506,7 +506,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
                 if found is not None:
                     return invoke(row, mode, *found)
             if _wanted.TRACES:
-                _wanted.refused(error)
+                _wanted.count_refusal(error)
             raise error
         finally:
             del error  # its traceback refers to this frame

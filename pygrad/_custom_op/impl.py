@@ -335,7 +335,7 @@ class CustomOp:
         if any(each.alias_info is not None for each in schema.returns):
             refuse("operator that returns views")
         for each in schema.returns:
-            if each.type.shown() not in _RETURNS:
+            if each.type.notation() not in _RETURNS:
                 refuse(f"operator with return not in {list(_RETURNS.values())} (got {each.type})")
 
     def _check_no_autograd(self) -> None:

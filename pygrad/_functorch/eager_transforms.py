@@ -33,17 +33,17 @@ def _wrap_tensor_for_grad(maybe_tensor: Any, level: int) -> Any:
     if isinstance(maybe_tensor, Tensor):
         for frame in reversed(levels.transforms):
             if frame.number == level:
-                return frame.wrapped(maybe_tensor)
+                return frame.alias_input(maybe_tensor)
     return maybe_tensor
 
 
-def _by_name(tensor: Tensor, frame: Any) -> Tensor:
+def _alias_by_name(tensor: Tensor, frame: Any) -> Tensor:
     """Looks `_wrap_tensor_for_grad` up by its name at each call: libraries replace it."""
     found: Tensor = _wrap_tensor_for_grad(tensor, frame.number)
     return found
 
 
-_transforms.wrapped = _by_name
+_transforms.alias_input = _alias_by_name
 
 
 def _wrap_all_tensors(tensor_pytree: Any, level: int) -> Any:

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from .. import _boundary, _ops, _tensor
 from .._boundary import callbacks
-from .._uninterrupted import uninterrupted
+from .._uninterrupted import skip_entry_interrupts
 from . import graph
 from .function import BackwardCFunction
 
@@ -264,7 +264,7 @@ def _hide(_: Any = None) -> None:
     _boundary.before_use.clear()
 
 
-@uninterrupted
+@skip_entry_interrupts
 def _on_collection(phase: str, info: dict[str, int]) -> None:
     if info["generation"] == 2:
         if phase == "start":

@@ -95,7 +95,7 @@ def run_below(entry: Entry, values: Sequence[Any]) -> Any:
 
 
 def _run_below(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    found = _dispatch.handled_by_rule(entry.op, args, kwargs, entry.by_class)
+    found = _dispatch.dispatch_by_rule(entry.op, args, kwargs, entry.by_class)
     return run_kernel(entry, args, kwargs) if found is NotImplemented else found
 
 

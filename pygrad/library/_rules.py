@@ -215,7 +215,7 @@ def _is_functional(schema: FunctionSchema, views: bool) -> bool:
 
 def has_keyword_tensors(schema: FunctionSchema) -> bool:
     """Whether some tensor arguments are keyword-only."""
-    return any(each.kwarg_only and "Tensor" in each.type.shown() for each in schema.arguments)
+    return any(each.kwarg_only and "Tensor" in each.type.notation() for each in schema.arguments)
 
 
 def refuse_keyword_tensors(what: str, schema: FunctionSchema) -> None:

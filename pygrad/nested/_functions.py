@@ -36,7 +36,7 @@ class Known:
 
 
 def _words(op: Any, space: str) -> frozenset[str]:
-    return frozenset().union(*(words for words, _ in op.offered(space)))
+    return frozenset().union(*(words for words, _ in op.rows_in(space)))
 
 
 @functools.cache

@@ -31,7 +31,7 @@ from .._dtypes import (
     uint32,
     uint64,
 )
-from .._float8 import decoded as decoded_float8
+from .._float8 import decode as decode_float8
 from .._host_data import to_bytes
 from .._package import pygrad
 from .._tensor import Tensor
@@ -143,7 +143,7 @@ def _to_tensor(name: str, entry: dict[str, Any]) -> Tensor:
     dtype = _NAMES.get(entry["dtype"])
     if entry["dtype"] in _FLOAT8:
         raw = from_buffer(entry["data"], entry["shape"], uint8)
-        return decoded_float8(raw, _FLOAT8[entry["dtype"]], f"tensor '{name}'")  # type: ignore[no-any-return]
+        return decode_float8(raw, _FLOAT8[entry["dtype"]], f"tensor '{name}'")  # type: ignore[no-any-return]
     if dtype is None:
         raise NotImplementedError(f"load: tensor '{name}' has unsupported dtype {entry['dtype']}")
     return from_buffer(entry["data"], entry["shape"], dtype)

@@ -128,7 +128,7 @@ def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]
     base = _Pickler if module in (None, pickle) else module.Pickler
     kind = type("Pickler", (base,), {"persistent_id": persistent_id})
     file = io.BytesIO()
-    before, reduction.form = reduction.form, _rebuild.reduced
+    before, reduction.form = reduction.form, _rebuild.reduce_for_file
     try:
         kind(file, protocol=protocol).dump(obj)
     finally:

@@ -57,7 +57,7 @@ class _Scope(TorchDispatchMode):
             return get_ident() == thread and not self._asking
 
         def intercept_op(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-            op = ops.told(row, mode, args, kwargs) if is_active() else None
+            op = ops.op_of_call(row, mode, args, kwargs) if is_active() else None
             if op is None:
                 return below(row, mode, args, kwargs)
             at = self._next(op)
