@@ -19,7 +19,7 @@ from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
 from ._dtypes import preserve_format
 from ._functorch._arguments import _as_tuple, _slice_argnums, argnums_t
-from ._functorch.vmap import entered, levels, mapped_or_one_by_one, vmap
+from ._functorch.vmap import enter_level, levels, mapped_or_one_by_one, vmap
 from ._tensor import Tensor
 from ._tree import TreeSpec, flatten, map_leaves, unflatten
 from .autograd import forward_ad
@@ -112,7 +112,7 @@ def _inside(reverse: bool) -> Iterator[_Frame]:
     """Enters a transform: a level that refuses some operations; in `reverse` mode it also refuses
     hooks for saved tensors.
     """
-    with entered(0, "transform") as number:
+    with enter_level(0, "transform") as number:
         frame = _Frame(number, reverse)
         levels.transforms.append(frame)
         try:

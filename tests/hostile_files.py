@@ -162,7 +162,7 @@ def seeds() -> list[bytes]:
     file = io.BytesIO()
     pygrad.save(state, file, _use_new_zipfile_serialization=False)
     compressed = archive(records(save_bytes(state)), compressed=True)
-    plain = pygrad.serialization._safetensors.encoded(model.state_dict())
+    plain = pygrad.serialization._safetensors.encode(model.state_dict())
     return [save_bytes(state), file.getvalue(), compressed, plain]
 
 

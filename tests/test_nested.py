@@ -17,7 +17,7 @@ from sampling import Call, fill_sample, numbers
 
 import pygrad as torch
 from pygrad.autograd import gradcheck, gradgradcheck
-from pygrad.nested._functions import known
+from pygrad.nested._functions import function_info
 from pygrad.nested._internal.nested_tensor import NestedTensor, nested_view_from_values_offsets
 
 F = torch.nn.functional
@@ -235,7 +235,7 @@ def fits_nested(sample: Call) -> bool:
 SWEPT = [
     (entry, sample)
     for entry in entries()
-    if known(entry.function).each and entry.name not in NestedTensor.rules
+    if function_info(entry.function).each and entry.name not in NestedTensor.rules
     if entry.name not in ("empty_like", "detach_")  # what is there by chance; not of a view
     for sample in filter(fits_nested, samples(entry)[:4])
     if entry.name != "where" or len(sample.args) == 3  # else it tells where
@@ -275,7 +275,7 @@ def test_every_op_of_elements_is_done_to_each_entry(
 def test_which_ops_go_element_by_element_is_said_by_the_table() -> None:
     elementwise = [torch.sin, torch.add, torch.Tensor.add_, torch.Tensor.__pow__, torch.where]
     others = [torch.sum, torch.matmul, torch.cumsum, torch.sort, torch.linalg.norm, torch.cat]
-    assert [known(each).each for each in elementwise + others] == [True] * 5 + [False] * 6
+    assert [function_info(each).each for each in elementwise + others] == [True] * 5 + [False] * 6
 
 
 @both_layouts

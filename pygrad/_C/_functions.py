@@ -33,7 +33,7 @@ class _Applied(graph._Recorded):
         return ()
 
 
-def _checked(inputs: tuple[Any, ...], wanted: int) -> tuple[Any, ...]:
+def _check_inputs(inputs: tuple[Any, ...], wanted: int) -> tuple[Any, ...]:
     if len(inputs) != wanted:
         raise TypeError(f"expected {wanted} arguments, got {len(inputs)} instead")
     for i, each in enumerate(inputs):
@@ -68,7 +68,7 @@ class DelayedError(_Applied):
 
     def __call__(self, *inputs: Any) -> Any:
         """Aliases of the tensors; None for None."""
-        given = [each for each in _checked(inputs, self._n) if each is not None]
+        given = [each for each in _check_inputs(inputs, self._n) if each is not None]
         message = _tensor([*self._message.encode(), 0], dtype=uint8)
         made = iter(_C["_delayed_error"](given, message))
         out = tuple(None if each is None else next(made) for each in inputs)
@@ -94,7 +94,7 @@ class UndefinedGrad(_Applied):
 
     def __call__(self, *inputs: Any) -> Any:
         """An alias of the tensor."""
-        return _C["_undefined_grad"](*_checked(inputs, 1))
+        return _C["_undefined_grad"](*_check_inputs(inputs, 1))
 
 
 for _each in (DelayedError, UndefinedGrad):

@@ -18,7 +18,7 @@ from .._function_schema import FunctionSchema, SchemaType, parse_schema
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
 from ..library import get_ctx, infer_schema
-from ..library._arguments import matched
+from ..library._arguments import match_arguments
 from ..library._calls import call_recorded, records
 from ..library._entry import put
 from ..library._kernels import run_below
@@ -358,14 +358,14 @@ class CustomOp:
 
     def _take_autograd(self) -> None:
         entry = entry_of(self._qualname)
-        self._lib.impl(self._opname, self._recorded, "Autograd")
+        self._lib.impl(self._opname, self._call_recorded, "Autograd")
         put(entry, self._lib, "autograd", (self._go_back, self._set_up))
         self._has_autograd = True
 
-    def _recorded(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_recorded(self, *args: Any, **kwargs: Any) -> Any:
         """The op with its gradient."""
         entry = entry_of(self._qualname)
-        values = matched(entry.schema, args, kwargs)
+        values = match_arguments(entry.schema, args, kwargs)
         given = [kind for kind in ("save_for_backward", "backward") if self._has_impl(kind)]
         if len(given) == 2:
             return call_recorded(entry, values)
@@ -442,7 +442,7 @@ class CustomOp:
             refuse(
                 f"expected the output of the backward function to be a dict but got {type(found)}"
             )
-        wanted = {each.name for each in self._schema.arguments if _of_tensors(each.type)}
+        wanted = {each.name for each in self._schema.arguments if _holds_tensors(each.type)}
         if wanted != found.keys():
             refuse(
                 f"expected the returned grad_input dict to have keys {wanted} but got "
@@ -498,8 +498,8 @@ _RETURNS: Final = {
 """Types of results that an op with a gradient may have, and how messages call them."""
 
 
-def _of_tensors(kind: SchemaType) -> bool:
-    return kind.name == "Tensor" if kind.element is None else _of_tensors(kind.element)
+def _holds_tensors(kind: SchemaType) -> bool:
+    return kind.name == "Tensor" if kind.element is None else _holds_tensors(kind.element)
 
 
 def _types_of(value: Any) -> Any:

@@ -81,28 +81,28 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
         batch_size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
         call = Mapped(func, dims, spec, out_dims, randomness, kwargs)
-        if of_entries is not None and any(
+        if map_entries is not None and any(
             isinstance(leaf, Tensor) and leaf.is_nested and dim is not None
             for leaf, dim in zip(leaves, dims, strict=True)
         ):
-            return of_entries(call, batch_size, leaves)
+            return map_entries(call, batch_size, leaves)
         if chunk_size is None:
             return call(batch_size, leaves)
         return call.in_chunks(batch_size, leaves, chunk_size)
 
-    return wrapped
+    return wrapper
 
 
-of_entries: Callable[[Mapped, int, Sequence[Any]], Any] | None = None
+map_entries: Callable[[Mapped, int, Sequence[Any]], Any] | None = None
 """How a function is mapped over nested tensors, once there are any."""
 
 
 @contextmanager
-def entered(batch_size: int, kind: str) -> Iterator[int]:
+def enter_level(batch_size: int, kind: str) -> Iterator[int]:
     """A level in the engine, of `vmap` with a randomness or of another "transform"."""
     number = _C["_vmap_enter"](batch_size, kind)
     switch(1 << (LEVELS + number), True)
@@ -116,7 +116,7 @@ def entered(batch_size: int, kind: str) -> Iterator[int]:
 @contextmanager
 def level(batch_size: int, randomness: str) -> Iterator[int]:
     """A level of vmap: entered in the engine, and left whatever happens."""
-    with entered(batch_size, randomness) as number:
+    with enter_level(batch_size, randomness) as number:
         levels.stack.append((number, batch_size, randomness))
         try:
             yield number
@@ -157,7 +157,7 @@ def _vmap_decrement_nesting() -> int:
 @contextmanager
 def without_draws() -> Iterator[None]:
     """Random ops are refused, as in a level of vmap, but nothing is mapped."""
-    with entered(1, "error"):
+    with enter_level(1, "error"):
         yield
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._functions import is_tensor
 from .._tree import flatten, unflatten
-from .scan import rows_of, stacked
+from .scan import rows_of, stack_trees
 
 __all__ = ["associative_scan"]
 
@@ -53,4 +53,4 @@ def associative_scan(
     rows = [unflatten(row, spec) for row in rows_of(leaves, dim, reverse)]
     for i in range(1, len(rows)):
         rows[i] = combine_fn(rows[i - 1], rows[i])
-    return stacked(rows[::-1] if reverse else rows, dim) if rows else xs
+    return stack_trees(rows[::-1] if reverse else rows, dim) if rows else xs

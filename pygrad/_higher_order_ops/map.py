@@ -7,7 +7,7 @@ from typing import Any
 
 from .._functions import is_tensor
 from .._tree import flatten, unflatten
-from .scan import stacked
+from .scan import stack_trees
 
 __all__ = ["map"]
 
@@ -33,4 +33,4 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
             f"Got shapes {[leaf.shape for leaf in leaves]}."
         )
     rows = zip(*(leaf.unbind(0) for leaf in leaves), strict=True)
-    return stacked([f(unflatten(row, spec), *args) for row in rows], 0)
+    return stack_trees([f(unflatten(row, spec), *args) for row in rows], 0)

@@ -49,7 +49,7 @@ def scan(
     for row in rows_of(leaves, dim, reverse):
         carry, y = combine_fn(carry, unflatten(row, spec))
         made.append(y)
-    return carry, stacked(made[::-1] if reverse else made, 0)
+    return carry, stack_trees(made[::-1] if reverse else made, 0)
 
 
 def rows_of(leaves: Sequence[Any], dim: int, reverse: bool) -> list[tuple[Any, ...]]:
@@ -58,7 +58,7 @@ def rows_of(leaves: Sequence[Any], dim: int, reverse: bool) -> list[tuple[Any, .
     return rows[::-1] if reverse else rows
 
 
-def stacked(made: list[Any], dim: int) -> Any:
+def stack_trees(made: list[Any], dim: int) -> Any:
     """Stacks a list of like trees, leaf by leaf, into one tree."""
     if not made:
         return None

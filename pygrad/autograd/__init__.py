@@ -101,7 +101,7 @@ is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
 is_inference_mode_enabled = _ops.SPACES["torch"]["is_inference_mode_enabled"]
 
 
-def _listed(places: Any) -> tuple[Any, ...]:
+def _to_tuple(places: Any) -> tuple[Any, ...]:
     """One place or several, as a tuple."""
     return (places,) if isinstance(places, (Tensor, GradientEdge)) else tuple(places)
 
@@ -115,7 +115,7 @@ def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
             f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
             "Other Mapping types are not supported."
         )
-    return _listed(inputs)
+    return _to_tuple(inputs)
 
 
 @overridable
@@ -166,9 +166,9 @@ def backward(
             )
         grad_tensors = grad_variables
     differentiate(
-        _listed(tensors),
+        _to_tuple(tensors),
         None if inputs is None else _inputs(inputs, "backward"),
-        grad_tensors if grad_tensors is None else _listed(grad_tensors),
+        grad_tensors if grad_tensors is None else _to_tuple(grad_tensors),
         create_graph if retain_graph is None else retain_graph,
         create_graph,
         allow_unused=True,
@@ -225,9 +225,9 @@ def grad(
             stacklevel=2,
         )
     result = differentiate(
-        _listed(outputs),
+        _to_tuple(outputs),
         _inputs(inputs, "grad"),
-        grad_outputs if grad_outputs is None else _listed(grad_outputs),
+        grad_outputs if grad_outputs is None else _to_tuple(grad_outputs),
         create_graph if retain_graph is None else retain_graph,
         create_graph,
         materialize_grads if allow_unused is None else allow_unused,

@@ -143,13 +143,13 @@ class _Graph:
         self.above: dict[int, list[int]] = {address: [] for address in self.at}
         above = self.above
         for address in self.at:
-            for item in self.owned(address):
+            for item in self.owned_items(address):
                 if item in above:
                     above[item].append(address)
                 elif item < 0:
                     self.holders.setdefault(-item, []).append(address)
 
-    def owned(self, address: int) -> list[int]:
+    def owned_items(self, address: int) -> list[int]:
         """The things that an address owns: references, and objects as negative words."""
         k = self.at[address] + 2
         return self.words[k : self.words.index(0, k)]
@@ -167,7 +167,7 @@ class _Graph:
         }
         waiting = list(found)
         while waiting:
-            for item in self.owned(waiting.pop()):
+            for item in self.owned_items(waiting.pop()):
                 if item in above and item not in found:
                     found.add(item)
                     waiting.append(item)

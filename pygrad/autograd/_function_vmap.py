@@ -30,7 +30,7 @@ class VmapInfo(NamedTuple):
 
 
 @contextmanager
-def _lowered() -> Iterator[VmapInfo]:
+def _leave_level() -> Iterator[VmapInfo]:
     """A scope in which the highest level counts as not entered."""
     number, size, randomness = highest = levels.stack.pop()
     switch(1 << (LEVELS + number), False)
@@ -86,7 +86,7 @@ def _batch_duals(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
     return args, False
 
 
-def _mapped(function: Callable[..., Any], dims: Any, info: VmapInfo) -> Callable[..., Any]:
+def _map_function(function: Callable[..., Any], dims: Any, info: VmapInfo) -> Callable[..., Any]:
     """A function mapped over arguments with these dimensions; returns outputs and their
     dimensions.
     """
@@ -159,9 +159,9 @@ def _by_method(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     number = levels.stack[-1][0]
     values, dims = _unbatch(args, number)
     if all(dim is None for dim in flatten(dims)[0]):
-        with _lowered():
+        with _leave_level():
             return cls.apply(*args, **kwargs)
-    with _lowered() as info:
+    with _leave_level() as info:
         result = cls.vmap(info, dims, *values, **kwargs)
     wanted = (
         "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
@@ -221,7 +221,9 @@ class _Ctx:
         getattr(vars(self)["_real"], method)(*values)
 
 
-def _fitted(grad: Any, found: int | None, wanted: int | None, size: int, shape: Any = None) -> Any:
+def _fit_gradient(
+    grad: Any, found: int | None, wanted: int | None, size: int, shape: Any = None
+) -> Any:
     """A gradient (or tangent) batched where its input is: summed over the batch for an input that
     has none, and brought to the shape of the input's slices.
     """
@@ -247,20 +249,20 @@ def _fit_all(
 ) -> tuple[Any, ...]:
     grads, found, wanted = _as_tuple(grads), _as_tuple(found), _as_tuple(wanted)
     each = zip(grads, found, wanted, shapes or [None] * len(grads), strict=False)
-    return tuple(_fitted(g, f, w, size, shape) for g, f, w, shape in each)
+    return tuple(_fit_gradient(g, f, w, size, shape) for g, f, w, shape in each)
 
 
 def _shapes(values: Sequence[Any]) -> list[Any]:
     return [value.shape if isinstance(value, Tensor) else None for value in values]
 
 
-def _generated(
+def _generate_function(
     base: Any, cls: Any, in_dims: tuple[Any, ...], info: VmapInfo, separate: bool
 ) -> Any:
     """The Function of a batch. Its last output is no tensor but the dimensions of the others."""
 
     def forward(*args: Any) -> Any:
-        outputs, dims = _mapped(cls.forward, in_dims, info)(*args)
+        outputs, dims = _map_function(cls.forward, in_dims, info)(*args)
         return (*_as_tuple(outputs), (isinstance(outputs, tuple), dims))
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -270,7 +272,7 @@ def _generated(
         def inner(inputs: Any, outputs: Any) -> None:
             prepare(ctx, inputs, lambda seen: cls.setup_context(seen, inputs, outputs))
 
-        _mapped(inner, (in_dims, dims), info)(inputs, whole)
+        _map_function(inner, (in_dims, dims), info)(inputs, whole)
         # A Function inherits nothing from another: each level has attributes of its own.
         getattr(ctx, _key)["out_dims"] = _as_tuple(dims)
 
@@ -278,7 +280,7 @@ def _generated(
         def inner(*inputs: Any) -> Any:
             return prepare(ctx, inputs, lambda seen: cls.forward(seen, *inputs))
 
-        outputs, dims = _mapped(inner, in_dims, info)(*args)
+        outputs, dims = _map_function(inner, in_dims, info)(*args)
         getattr(ctx, _key)["out_dims"] = _as_tuple(dims)
         return (*_as_tuple(outputs), (isinstance(outputs, tuple), dims))
 
@@ -298,7 +300,9 @@ def _generated(
         def inner(saved: Any, values: Any) -> Any:
             return method(_Ctx(ctx, saved=saved), *values)
 
-        return _mapped(inner, (saved_dims, given_dims), info)(tuple(ctx.saved_tensors), values)
+        return _map_function(inner, (saved_dims, given_dims), info)(
+            tuple(ctx.saved_tensors), values
+        )
 
     def backward(ctx: Any, *grads: Any) -> Any:
         known = getattr(ctx, _key)
@@ -327,7 +331,7 @@ def _generated(
 def _by_generated_rule(base: Any, cls: Any, args: tuple[Any, ...], separate: bool = True) -> Any:
     number = levels.stack[-1][0]
     values, dims = _unbatch(args, number)
-    with _lowered() as info:
-        outputs = _generated(base, cls, dims, info, separate).apply(*values)
+    with _leave_level() as info:
+        outputs = _generate_function(base, cls, dims, info, separate).apply(*values)
     several, out_dims = outputs[-1]
     return _batch(outputs[:-1] if several else outputs[0], out_dims, number)

@@ -52,7 +52,7 @@ def rev_view_func(view: Any, new_view: Any) -> Any:
     if base is None:
         return None
     like = _plain(base)
-    made = _placed(_of_type(_plain(new_view), like), like)
+    made = _restride_like(_view_as_type(_plain(new_view), like), like)
     return base._over_again(made) if base.is_nested else made
 
 
@@ -65,12 +65,12 @@ def _geometry(x: Any) -> Any:
     return x.shape, x.stride(), x.storage_offset(), x.is_complex()
 
 
-def _placed(x: Tensor, like: Tensor) -> Tensor:
+def _restride_like(x: Tensor, like: Tensor) -> Tensor:
     """A view of the elements that another tensor has of its storage."""
     return x.as_strided(like.shape, like.stride(), like.storage_offset())
 
 
-def _of_type(x: Tensor, like: Tensor) -> Tensor:
+def _view_as_type(x: Tensor, like: Tensor) -> Tensor:
     """A view of all that a storage has as numbers of another kind: complex, or their parts."""
     if x.is_complex() == like.is_complex():
         return x
@@ -83,7 +83,7 @@ def _of_type(x: Tensor, like: Tensor) -> Tensor:
 # ------------------------------------------------------------------ op by op
 
 
-def _signed(n: int) -> int:
+def _to_signed(n: int) -> int:
     """Converts a number that is shown unsigned to its signed value."""
     return n - (1 << 64) if n >> 63 else n
 
@@ -97,10 +97,10 @@ class _Step:
 
     def number(self, name: str) -> int:
         """The number that the node saved under a name."""
-        return _signed(getattr(self._node, f"_saved_{name}"))
+        return _to_signed(getattr(self._node, f"_saved_{name}"))
 
     def numbers(self, name: str) -> list[int]:
-        return [_signed(n) for n in getattr(self._node, f"_saved_{name}")]
+        return [_to_signed(n) for n in getattr(self._node, f"_saved_{name}")]
 
     def symbolic(self, name: str) -> Any:
         """Like `number`, where PyTorch has a symbolic number, which a visitor may change."""
@@ -111,15 +111,15 @@ class _Step:
         return [self._visit(n) for n in self._node._input_metadata[0].shape]
 
 
-def _strided(x: Tensor, s: _Step) -> Tensor:
+def _replay_as_strided(x: Tensor, s: _Step) -> Tensor:
     sizes, strides = ([s._visit(n) for n in s.numbers(name)] for name in ("size", "stride"))
     offset = s._node._saved_storage_offset
-    return x.as_strided(sizes, strides, None if offset is None else s._visit(_signed(offset)))
+    return x.as_strided(sizes, strides, None if offset is None else s._visit(_to_signed(offset)))
 
 
 _STEPS: Final[dict[str, Callable[[Tensor, _Step], Any]]] = {
     "SelectBackward0": lambda x, s: x.select(s.number("dim"), s.symbolic("index")),
-    "SliceBackward0": lambda x, s: _sliced(x, s),
+    "SliceBackward0": lambda x, s: _replay_slice(x, s),
     "PermuteBackward0": lambda x, s: x.permute(s.numbers("dims")),
     "TransposeBackward0": lambda x, s: x.transpose(s.number("dim0"), s.number("dim1")),
     "TBackward0": lambda x, s: x.t(),
@@ -132,14 +132,14 @@ _STEPS: Final[dict[str, Callable[[Tensor, _Step], Any]]] = {
     "UnsqueezeBackward0": lambda x, s: x.unsqueeze(s.number("dim")),
     "DiagonalBackward0": lambda x, s: x.diagonal(*map(s.number, ("offset", "dim1", "dim2"))),
     "UnfoldBackward0": lambda x, s: x.unfold(*map(s.number, ("dimension", "size", "step"))),
-    "AsStridedBackward0": _strided,
+    "AsStridedBackward0": _replay_as_strided,
     "ViewAsRealBackward0": lambda x, s: _F["view_as_real"](x),
     "ViewAsComplexBackward0": lambda x, s: _F["view_as_complex"](x),
 }
 """Replays of ops by the names of their nodes."""
 
 
-def _sliced(x: Tensor, s: _Step) -> Any:
+def _replay_slice(x: Tensor, s: _Step) -> Any:
     dim = s.number("dim") % max(x.dim(), 1)
     part = slice(s.symbolic("start"), s.symbolic("end"), s.symbolic("step"))
     return x[(*(slice(None),) * dim, part)]
@@ -165,7 +165,7 @@ def _again(view: Any, base: Tensor, visit: _Visit, visit_tensor: _Visit) -> Tens
         node = node.next_functions[0][0]
     like = _plain(view)
     if not chain or not all(map(_is_told, chain)):
-        return _placed(_of_type(base, like), like)
+        return _restride_like(_view_as_type(base, like), like)
     x: Any = base
     for each in reversed(chain):
         x = _STEPS[each.name()](x, _Step(each, visit))
@@ -181,6 +181,6 @@ def slice_inverse(
     step: int = 1,
 ) -> Tensor:
     """Inverse of a slice: a view of `src` with the sizes, strides and offset of `self`."""
-    made = _placed(self, src)
+    made = _restride_like(self, src)
     made.__dict__[_SOURCE] = (src, dim, start, end, step)
     return made

@@ -99,7 +99,7 @@ def _run(step: list[int]) -> Any:
     return results, *callbacks.encode(results)
 
 
-def _nested(ident: int, handles: list[int], _: int) -> list[int]:
+def _run_nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function inside another node, when the engine calls for it."""
     grads = callbacks.lend(handles)
     given = callbacks.get_object(ident).apply(*grads)
@@ -109,4 +109,4 @@ def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     return callbacks.answer(results)
 
 
-callbacks.runners[_boundary.FUNCTION] = _nested
+callbacks.runners[_boundary.FUNCTION] = _run_nested

@@ -454,7 +454,7 @@ def _name_type(kind: Any) -> int:
 _NOTHING: Sequence[int] = ()
 
 
-def _marked(ctx: Any, attribute: str, marked: Any) -> tuple[Sequence[int], str]:
+def _take_marked_tensors(ctx: Any, attribute: str, marked: Any) -> tuple[Sequence[int], str]:
     """Removes an attribute of ctx and encodes its tensors for the engine."""
     if not isinstance(marked, tuple):
         raise RuntimeError(
@@ -475,14 +475,14 @@ def _finish(
     saves = constant = dirty = _NOTHING
     odd = ""
     if alive[0] is not None:
-        saves, odd = _marked(ctx, "to_save", alive[0])
+        saves, odd = _take_marked_tensors(ctx, "to_save", alive[0])
         if graph.checked:
             for tensor in filter(_is_tensor, alive[0]):
                 calls.remember(tensor)
     if alive[1] is not None:
-        constant, _ = _marked(ctx, "non_differentiable", alive[1])
+        constant, _ = _take_marked_tensors(ctx, "non_differentiable", alive[1])
     if alive[2] is not None:
-        dirty, _ = _marked(ctx, "dirty_tensors", alive[2])
+        dirty, _ = _take_marked_tensors(ctx, "dirty_tensors", alive[2])
     given = [o._h if isinstance(o, Tensor) else 0 for o in outputs]
     counts = len(inputs), len(given), len(dirty), len(constant), len(saves)
     flags = separate, 2 if ctx._materialize and not ctx._materialize_constant else ctx._materialize
@@ -601,19 +601,19 @@ def _nested_map(
     dicts too.
     """
 
-    def mapped(obj: Any) -> Any:
+    def map_nested(obj: Any) -> Any:
         if condition(obj):
             return fn(obj)
         if obj is None:
             return None
         if isinstance(obj, (list, tuple)):
-            items = [mapped(item) for item in obj]
+            items = [map_nested(item) for item in obj]
             return type(obj)(*items) if hasattr(obj, "_fields") else type(obj)(items)
         if isinstance(obj, dict):
-            return {key: mapped(item) for key, item in obj.items()}
+            return {key: map_nested(item) for key, item in obj.items()}
         raise _cannot_nest(obj, condition_msg)
 
-    return mapped
+    return map_nested
 
 
 def _iter_filter(
@@ -626,35 +626,35 @@ def _iter_filter(
     dicts.
     """
 
-    def found(obj: Any) -> Iterator[Any]:
+    def iterate(obj: Any) -> Iterator[Any]:
         if conversion is not None:
             obj = conversion(obj)
         if condition(obj):
             yield obj
         elif isinstance(obj, (list, tuple)):
             for item in obj:
-                yield from found(item)
+                yield from iterate(item)
         elif isinstance(obj, dict):
             for item in obj.values():
-                yield from found(item)
+                yield from iterate(item)
         elif obj is not None:
             if not allow_unknown:
                 raise _cannot_nest(obj, condition_msg)
             yield obj
 
-    return found
+    return iterate
 
 
 def _unflatten(input: Any, proto: Any) -> Any:
     """The items of a sequence, in the structure of `proto`."""
     rest = iter(input)
 
-    def shaped(part: Any) -> Any:
+    def fill(part: Any) -> Any:
         if not isinstance(part, (list, tuple)):
             return next(rest)
-        return type(part)([None if item is None else shaped(item) for item in part])
+        return type(part)([None if item is None else fill(item) for item in part])
 
-    return shaped(proto)
+    return fill(proto)
 
 
 def _is_tensor(value: Any) -> bool:

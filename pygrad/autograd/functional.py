@@ -95,7 +95,7 @@ def _derivative(
     outputs, many = _tuple_of(output, _OUTPUTS, name), isinstance(output, tuple)
     late = vector()
     recorded = [y for y in outputs if y.requires_grad]
-    found = graph._logged(recorded, lambda: walk(ask(_find_derivative, many, outputs, late)))
+    found = graph._run_logged(recorded, lambda: walk(ask(_find_derivative, many, outputs, late)))
     return output, found
 
 

@@ -67,7 +67,7 @@ def _tensors(values: Iterable[Any]) -> list[Any]:
 
 
 @contextmanager
-def _known(function: Callable[..., Any] | None) -> Iterator[int]:
+def _keep_function(function: Callable[..., Any] | None) -> Iterator[int]:
     """Gives a function a number in the engine for the scope; 0 for None."""
     ident = 0 if function is None else callbacks.keep_object(function)
     try:
@@ -112,7 +112,11 @@ def _check(
 
 def _verdict(func: Any, batched: Any, batched_forward: Any, *options: Any) -> str | None:
     try:
-        with _known(func) as ident, _known(batched) as check, _known(batched_forward) as forward:
+        with (
+            _keep_function(func) as ident,
+            _keep_function(batched) as check,
+            _keep_function(batched_forward) as forward,
+        ):
             verdict: str | None = _C["_gradcheck"](ident, *options, check, forward)
             return verdict
     except RuntimeError as error:
@@ -354,7 +358,7 @@ def gradgradcheck(
 # ------------------------------------------------------------------ the old entry points
 
 
-def _deprecated(name: str) -> None:
+def _warn_deprecated(name: str) -> None:
     warnings.warn(
         f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are "
         "deprecating it and it will be removed in a future version of PyTorch. If you have a "
@@ -394,7 +398,7 @@ def _numerical(
     fn: Any, inputs: Any, outputs: Any, x: Any, eps: float, is_forward_ad: bool = False
 ) -> tuple[Any, ...]:
     points = _as_tuple(inputs)
-    with _known(_caller(fn, points)) as ident:
+    with _keep_function(_caller(fn, points)) as ident:
         found = _C["_numerical_jacobian"](
             ident, _tensors(points), _tensors(outputs), x, eps, is_forward_ad
         )
@@ -428,7 +432,7 @@ def get_numerical_jacobian(
         >>> get_numerical_jacobian(lambda xs: 3 * xs[0], (x,))
         (tensor([[3.0000]], dtype=torch.float64),)
     """
-    _deprecated("get_numerical_jacobian")
+    _warn_deprecated("get_numerical_jacobian")
     _demand_one("get_numerical_jacobian", grad_out)
     outputs = _as_tuple(fn(_as_tuple(inputs)))
     _demand_real("get_numerical_jacobian", outputs)
@@ -493,7 +497,7 @@ def get_analytical_jacobian(
         >>> get_analytical_jacobian((x,), 3 * x)
         ((tensor([[3.]]),), True, True, True)
     """
-    _deprecated("get_analytical_jacobian")
+    _warn_deprecated("get_analytical_jacobian")
     _demand_one("get_analytical_jacobian", grad_out)
     _demand_real("get_analytical_jacobian", (output,))
     wanted = list(_tensors_in(inputs))

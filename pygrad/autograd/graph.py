@@ -267,14 +267,14 @@ class SavedTensor:
         finally:
             drop_object(pair)
 
-    def _packed(self) -> Any:
+    def _packed_values(self) -> Any:
         """The pack hook's result with the unpack hook; None without hooks."""
         return get_object(_C["_node_packed"](self._node._address, self._slot))
 
     @property
     def data(self) -> Any:
         """The stored value: a tensor without history, or the pack hook's result."""
-        packed = self._packed()
+        packed = self._packed_values()
         if packed is not None:
             return packed[0]
         return _C["_node_saved_data"](self._node._address, self._slot)
@@ -282,7 +282,7 @@ class SavedTensor:
     @property
     def unpack_hook(self) -> Any:
         """The unpack hook, or None."""
-        packed = self._packed()
+        packed = self._packed_values()
         return None if packed is None else packed[1]
 
     def unpack(self) -> Any:
@@ -322,7 +322,7 @@ def _raw_saved_from(node: Node, slot: int) -> tuple[SavedTensor, ...]:
     return tuple(_raw_saved(node, k) for k in range(slot, _C["_node_saves"](node._address)))
 
 
-def _saved(node: Node, kind: str, place: int) -> Any:
+def _saved_field(node: Node, kind: str, place: int) -> Any:
     """A saved value of a node, by kind and place: op_node_fields in autograd_services.c. Integers
     are shown unsigned, as in PyTorch.
     """
@@ -364,7 +364,7 @@ def _members(fields: str) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for field, kind, place in re.findall(r"(\w+):(.)(\d+)", fields):
         at = int(place)
-        members["_saved_" + field] = property(functools.partial(_saved, kind=kind, place=at))
+        members["_saved_" + field] = property(functools.partial(_saved_field, kind=kind, place=at))
         if kind in _RAW:
             members["_raw_saved_" + field] = property(functools.partial(_RAW[kind], slot=at))
     return members
@@ -658,7 +658,7 @@ def _register_logging_hooks_on_whole_graph(t_outputs: Sequence[Any]) -> Callable
     return unregister_hooks
 
 
-def _logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
+def _run_logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
     """Returns ``run()``; meanwhile logs every node of the graph if debug logging is on."""
     if not log.isEnabledFor(logging.DEBUG):
         return run()

@@ -111,16 +111,16 @@ def _warn_of_device(name: str | None, use_cuda: bool) -> None:
         warnings.warn(f"The {name} is not a valid device option.", stacklevel=3)
 
 
-def _of_events(
+def _event_list_report(
     report: Callable[Concatenate[EventList, _P], _T],
 ) -> Callable[Concatenate[profile, _P], _T]:
     """A report of an EventList as a method of a profile."""
 
     @functools.wraps(report)
-    def of_profile(self: profile, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def wrapper(self: profile, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return report(self.function_events, *args, **kwargs)
 
-    return of_profile
+    return wrapper
 
 
 class profile:
@@ -276,8 +276,8 @@ class profile:
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
-    table = _of_events(EventList.table)
-    total_average = _of_events(EventList.total_average)
+    table = _event_list_report(EventList.table)
+    total_average = _event_list_report(EventList.total_average)
 
     def export_chrome_trace(
         self,
@@ -399,11 +399,11 @@ class record_function:
 
     def __call__(self, function: _F) -> _F:
         @functools.wraps(function)
-        def recorded(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             with record_function(self.name, self.args):
                 return function(*args, **kwargs)
 
-        return recorded  # type: ignore[return-value]
+        return wrapper  # type: ignore[return-value]
 
 
 @builtin

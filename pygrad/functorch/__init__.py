@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-def _deprecated(name: str, instead: str) -> None:
+def _warn_deprecated(name: str, instead: str) -> None:
     warnings.warn(
         f"We've integrated functorch into PyTorch. As the final step of the integration, "
         f"`functorch.{name}` is deprecated as of PyTorch 2.0 and will be deleted in a future "
@@ -98,7 +98,9 @@ class FunctionalModule(Module):
         return _functional_call(self.stateless_model, given, args, kwargs)
 
 
-def _taken(model: Module, detached: bool) -> tuple[Module, list[str], tuple[Tensor, ...]]:
+def _extract_parameters(
+    model: Module, detached: bool
+) -> tuple[Module, list[str], tuple[Tensor, ...]]:
     inner = copy.deepcopy(model)
     named = dict(inner.named_parameters())
     params: tuple[Tensor, ...] = tuple(named.values())
@@ -117,13 +119,13 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
     Raises:
         RuntimeError: the module has buffers.
     """
-    _deprecated("make_functional", "torch.func.functional_call")
+    _warn_deprecated("make_functional", "torch.func.functional_call")
     if list(model.buffers()):
         raise RuntimeError(
             "make_functional(model): `model` has buffers. Please use "
             "make_functional_with_buffers(model) instead."
         )
-    inner, names, params = _taken(model, disable_autograd_tracking)
+    inner, names, params = _extract_parameters(model, disable_autograd_tracking)
     return FunctionalModule(inner, names), params
 
 
@@ -140,8 +142,8 @@ def make_functional_with_buffers(
         >>> len(params), len(buffers), tuple(function(params, buffers, pygrad.ones(3, 2)).shape)
         (2, 3, (3, 2))
     """
-    _deprecated("make_functional_with_buffers", "torch.func.functional_call")
-    inner, names, params = _taken(model, disable_autograd_tracking)
+    _warn_deprecated("make_functional_with_buffers", "torch.func.functional_call")
+    inner, names, params = _extract_parameters(model, disable_autograd_tracking)
     buffers = dict(inner.named_buffers())
     return FunctionalModuleWithBuffers(inner, names, list(buffers)), params, tuple(buffers.values())
 
@@ -152,7 +154,7 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Any, Any, Any]
     Raises:
         RuntimeError: no modules, in different modes or of different classes.
     """
-    _deprecated("combine_state_for_ensemble", "torch.func.stack_module_state")
+    _warn_deprecated("combine_state_for_ensemble", "torch.func.stack_module_state")
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if not (all(m.training for m in models) or not any(m.training for m in models)):
@@ -166,8 +168,8 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Any, Any, Any]
     with warnings.catch_warnings(action="ignore"):
         made = [make_functional_with_buffers(m) for m in models]
 
-    def stacked(part: int) -> tuple[Tensor, ...]:
+    def stack_part(part: int) -> tuple[Tensor, ...]:
         columns = zip(*(row[part] for row in made), strict=True)
         return tuple(_ops.SPACES["torch"]["stack"](list(each)).detach() for each in columns)
 
-    return made[0][0], tuple(each.requires_grad_() for each in stacked(1)), stacked(2)
+    return made[0][0], tuple(each.requires_grad_() for each in stack_part(1)), stack_part(2)

@@ -136,7 +136,9 @@ def _value(kind: SchemaType, value: Any) -> Any:
 # ------------------------------------------------------------------ places
 
 
-def matched(schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+def match_arguments(
+    schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]
+) -> list[Any]:
     """All arguments in the order of a schema, each of its type.
 
     Raises: RuntimeError: they do not fit; the message is PyTorch's.
@@ -204,7 +206,7 @@ def _is_wrapped(schema: FunctionSchema, argument: Argument, value: Any) -> bool:
     )
 
 
-def resolved(
+def resolve_overload(
     schemas: dict[str, FunctionSchema], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[str, list[Any]]:
     """The first of an op's overloads that takes some arguments, and these in its order.
@@ -214,7 +216,7 @@ def resolved(
     reasons = []
     for overload in sorted(schemas, key=_turn):
         try:
-            return overload, matched(schemas[overload], args, kwargs)
+            return overload, match_arguments(schemas[overload], args, kwargs)
         except RuntimeError as error:
             reasons.append(str(error))
     if len(reasons) == 1:

@@ -16,7 +16,7 @@ from .._tree import flatten, map_leaves, unflatten
 from ..amp._state import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast
 from ..autograd import Function
-from ._arguments import as_told, matched, split
+from ._arguments import as_told, match_arguments, split
 from ._entry import Entry
 from ._kernels import run_below
 
@@ -32,7 +32,7 @@ _here = _OfThread()
 
 def call(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Calls an op of a library."""
-    return run(entry, matched(entry.schema, args, kwargs))
+    return run(entry, match_arguments(entry.schema, args, kwargs))
 
 
 def _in_vmap() -> bool:
@@ -62,7 +62,7 @@ def run(entry: Entry, values: list[Any]) -> Any:
     if _here.below or not (mapped or records(values)):
         return run_below(entry, values)
     if entry.autograd is None and entry.vmap is None and not entry.is_custom:
-        return _unregistered(entry, values)
+        return _call_unregistered(entry, values)
     return call_recorded(entry, values)
 
 
@@ -87,7 +87,7 @@ def set_fallback_mode(mode: str) -> None:
     _fallback[0] = mode
 
 
-def _unregistered(entry: Entry, values: list[Any]) -> Any:
+def _call_unregistered(entry: Entry, values: list[Any]) -> Any:
     """Calls an op without a rule for autograd: the ops that its function runs are recorded, and a
     backward through a result warns, even if nothing was recorded.
     """
@@ -99,7 +99,7 @@ def _unregistered(entry: Entry, values: list[Any]) -> Any:
     def warn(*_: Any) -> None:
         warnings.warn(_NO_AUTOGRAD.format(entry.qualname), stacklevel=2)
 
-    def watched(result: Any) -> Any:
+    def warn_on_backward(result: Any) -> Any:
         if not isinstance(result, Tensor) or any(result is each for each in given):
             return result
         if not (result.is_floating_point() or result.is_complex()):
@@ -109,7 +109,7 @@ def _unregistered(entry: Entry, values: list[Any]) -> Any:
         result.register_hook(warn)
         return result
 
-    return map_leaves(watched, made)
+    return map_leaves(warn_on_backward, made)
 
 
 class _NotImplementedHere(Function):
@@ -217,7 +217,7 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
         tree, n = ctx._library
         shaped = unflatten(list(grads), tree.made)
         found = backward(ctx, *(shaped if len(entry.schema.returns) > 1 else (shaped,)))
-        return None, *_fitted(entry, found, tree, n)
+        return None, *_flatten_gradients(entry, found, tree, n)
 
     def map_over(info: Any, in_dims: Any, tree: _Tree, *leaves: Any) -> Any:
         args, kwargs = as_told(entry.schema, unflatten(list(leaves), tree.given))
@@ -257,7 +257,7 @@ def _node_name(entry: Entry) -> str:
     return f"GeneratedBackwardFor_{entry.ns}_{entry.name}_{entry.overload}Backward"
 
 
-def _fitted(entry: Entry, found: Any, tree: _Tree, n_leaves: int) -> list[Any]:
+def _flatten_gradients(entry: Entry, found: Any, tree: _Tree, n_leaves: int) -> list[Any]:
     """Gradients of arguments, spread over the leaves of the arguments' tree. Arguments at their
     schema's default need none.
     """

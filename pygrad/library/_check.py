@@ -11,7 +11,7 @@ from .._dispatch import tensors_in
 from .._function_schema import Argument
 from .._tensor import Tensor
 from .._tree import map_leaves
-from ._arguments import by_argument, matched, split
+from ._arguments import by_argument, match_arguments, split
 from ._calls import fallback_mode, set_fallback_mode
 from ._kernels import COMPOSITES, run_fake
 from ._registry import entry_of, has_kernel, is_native
@@ -21,7 +21,7 @@ class OpCheckError(Exception):
     """An op does not conform to its schema or rules."""
 
 
-def _copied(values: Any) -> Any:
+def _copy_tensors(values: Any) -> Any:
     def copy(value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
@@ -48,7 +48,7 @@ def _check_schema(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     for each in tensors_in([*args, *kwargs.values()]):
         each.requires_grad_(False)
     given = by_argument(schema, args, kwargs)
-    before = {argument: _copied(value) for argument, value in given.items()}
+    before = {argument: _copy_tensors(value) for argument, value in given.items()}
     made = op(*args, **kwargs)
     results = list(made) if isinstance(made, tuple) and len(schema.returns) > 1 else [made]
     for argument, value in given.items():
@@ -112,8 +112,8 @@ def _check_fake(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
     if is_native(op.name()):
         return
     entry = entry_of(op.name())
-    values = matched(entry.schema, args, kwargs)
-    fakes = [tensors_in([_faked(op, entry, values, more)]) for more in (0, 1)]
+    values = match_arguments(entry.schema, args, kwargs)
+    fakes = [tensors_in([_call_fake(op, entry, values, more)]) for more in (0, 1)]
     made = tensors_in([op(*args, **kwargs)])
     what = f"When comparing the output of {op} on FakeTensor and concrete Tensors, found mismatch"
     if len(fakes[0]) != len(made):
@@ -133,7 +133,7 @@ def _check_fake(op: Any, args: Any, kwargs: dict[str, Any]) -> None:
             )
 
 
-def _faked(op: Any, entry: Any, values: list[Any], more: int) -> Any:
+def _call_fake(op: Any, entry: Any, values: list[Any], more: int) -> Any:
     def without_elements(value: Any) -> Any:
         return value.detach().to("meta") if isinstance(value, Tensor) else value
 
@@ -222,7 +222,7 @@ def opcheck(
             raise NotImplementedError(f"torch.library.opcheck: {test} needs torch.compile")
         try:
             if not abstract:
-                _CHECKS[test](op, *_copied((tuple(args), kwargs)))
+                _CHECKS[test](op, *_copy_tensors((tuple(args), kwargs)))
         except Exception as error:
             if raise_exception:
                 raise OpCheckError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _dispatch, ops
 from .._C._dispatch_keys import KEYS, DispatchKeySet
-from ._arguments import matched, split
+from ._arguments import match_arguments, split
 from ._calls import below_autograd
 from ._registry import entry_of, is_native
 
@@ -72,7 +72,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> SafeKernelFunction:
             function = entry.kernels[key]
 
             def run(*args: Any, **kwargs: Any) -> Any:
-                given, named = split(entry.schema, matched(entry.schema, args, kwargs))
+                given, named = split(entry.schema, match_arguments(entry.schema, args, kwargs))
                 return function(*given, **named)
 
             return SafeKernelFunction(op, run)

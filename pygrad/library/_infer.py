@@ -99,7 +99,7 @@ SUPPORTED_PARAM_TYPES: Final[dict[Any, str]] = dict(_types())
 """The types of PyTorch's that an argument may have, and how a schema calls them."""
 
 
-def _returned(kind: Any) -> str:
+def _return_type(kind: Any) -> str:
     """The name that a schema has for the type of a result.
 
     Raises: ValueError: no schema has it.
@@ -112,14 +112,14 @@ def _returned(kind: Any) -> str:
             raise ValueError(
                 f"infer_schema(func): Return has unsupported type {kind}: its length must be known."
             )
-        return f"({', '.join(_one_returned(each) for each in args)})"
-    return _one_returned(kind)
+        return f"({', '.join(_one_return_type(each) for each in args)})"
+    return _one_return_type(kind)
 
 
 _RETURNED: Final = ("Tensor", "SymInt", "float", "bool", "Scalar", "Tensor[]")
 
 
-def _one_returned(kind: Any) -> str:
+def _one_return_type(kind: Any) -> str:
     name = _name(kind)
     if name in _RETURNED:
         return name
@@ -128,7 +128,7 @@ def _one_returned(kind: Any) -> str:
     )
 
 
-def _shown(default: Any, name: str) -> str:
+def _format_default(default: Any, name: str) -> str:
     if default is None or isinstance(default, (bool, int, float)):
         return str(default)
     if isinstance(default, (str, device)):
@@ -221,7 +221,7 @@ def infer_schema(
                 )
             shown = f"Tensor(a{i}!){shown.removeprefix('Tensor')}"
         if parameter.default is not inspect.Parameter.empty:
-            parts.append(f"{shown} {name}={_shown(parameter.default, name)}")
+            parts.append(f"{shown} {name}={_format_default(parameter.default, name)}")
         else:
             parts.append(f"{shown} {name}")
     if written != "unknown" and not set(written) <= seen:
@@ -236,4 +236,4 @@ def infer_schema(
             "infer_schema(func): No return type annotation was provided. Please add one. Got func "
             f"with signature {signature})"
         )
-    return f"{op_name or ''}({', '.join(parts)}) -> {_returned(found)}"
+    return f"{op_name or ''}({', '.join(parts)}) -> {_return_type(found)}"

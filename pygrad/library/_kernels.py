@@ -112,7 +112,7 @@ def run_kernel(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
         return _run_on_meta(entry, args, kwargs)
     for key in _RUNS:
         if key in kernels and key not in entry.disabled:
-            return _checked(entry, kernels[key], tensors, args, kwargs)
+            return _call_checked_kernel(entry, kernels[key], tensors, args, kwargs)
     if entry.refusal is not None:
         raise NotImplementedError(entry.refusal("CPU" if tensors else "Undefined"))
     raise NotImplementedError(
@@ -138,7 +138,7 @@ _RUNS: Final = ("CPU", *COMPOSITES)
 """The keys of functions for tensors with elements."""
 
 
-def _checked(
+def _call_checked_kernel(
     entry: Entry,
     kernel: Callable[..., Any],
     tensors: Sequence[Tensor],

@@ -17,7 +17,7 @@ from .._function_schema import (
     parse_schema,
 )
 from .._warnings import once
-from ._arguments import resolved
+from ._arguments import resolve_overload
 from ._calls import call, run
 from ._entry import Entry
 from ._kernels import COMPOSITES
@@ -64,7 +64,7 @@ class _Packet(ops.OpOverloadPacket):
     def _run_any(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         entries = self._entries()
         schemas = {name: entry.schema for name, entry in entries.items()}
-        overload, values = resolved(schemas, args, kwargs)
+        overload, values = resolve_overload(schemas, args, kwargs)
         return run(entries[overload], values)
 
 
@@ -186,7 +186,7 @@ def resolve_packet(name: str, *args: Any, **kwargs: Any) -> str:
     ns, _, short = name.partition("::")
     packet = getattr(getattr(ops, ns), short, None)
     schemas = {each: packet._schema_of(each) for each in packet.overloads()} if packet else {}
-    return resolved(schemas, args, kwargs)[0]
+    return resolve_overload(schemas, args, kwargs)[0]
 
 
 @builtin

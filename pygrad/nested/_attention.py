@@ -6,10 +6,10 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
-from ._class import Nested, packed, rule
+from ._class import Nested, packed_tensor, rule
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
-from ._jagged_shapes import nested, transpose
+from ._jagged_shapes import jagged_like, transpose
 from ._strided import RULES as STRIDED
 from ._strided import StridedNestedTensor, each
 
@@ -49,8 +49,8 @@ def jagged_attention(
     if query._parts.lengths is not None:
         raise RuntimeError("scaled_dot_product_attention: the query must not have holes")
     flat = transpose(query, 1, 2)
-    values = _F["cat"](made) if made else packed(flat).new_zeros(packed(flat).shape)
-    return transpose(nested(values, flat), 1, 2)
+    values = _F["cat"](made) if made else packed_tensor(flat).new_zeros(packed_tensor(flat).shape)
+    return transpose(jagged_like(values, flat), 1, 2)
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, *how: Any) -> Tensor:

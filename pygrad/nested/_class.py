@@ -58,7 +58,7 @@ class Nested(Tensor):
 
     def _dressing(self) -> Callable[[Any], Any]:
         """A function that wraps a packed tensor as nested with these entries."""
-        return functools.partial(_dressed, type(self), self._parts)
+        return functools.partial(_wrap_packed, type(self), self._parts)
 
     def _over_again(self, tensor: Tensor) -> Any:
         """A view of another packed tensor with this tensor's entries."""
@@ -133,11 +133,11 @@ class Nested(Tensor):
         """Calls ``hook(grad)`` with the nested gradient when it is complete."""
         parts, kind = self._parts, type(self)
 
-        def of_packed(grad: Any) -> Any:
+        def call_hook(grad: Any) -> Any:
             return hook(over(kind, grad, parts) if type(grad) is Tensor else grad)
 
         with DisableTorchFunctionSubclass():
-            return Tensor.register_hook(self, of_packed)
+            return Tensor.register_hook(self, call_hook)
 
     # ------------------------------------------------------------ the path of every op
 
@@ -147,7 +147,7 @@ class Nested(Tensor):
         kwargs = kwargs or {}
         if isinstance(func, ops.OpOverload):  # handled as the function that it runs
             return func.overloadpacket._run(func, args, kwargs)
-        what = _functions.known(func)
+        what = _functions.function_info(func)
         self = first_among(args, kwargs)
         found = self.rules.get(what.name)
         if found is not None:
@@ -213,7 +213,7 @@ def rule(table: Rules, names: str) -> Callable[[F], F]:
 # ------------------------------------------------------------------ packed tensors
 
 
-def packed(x: Nested) -> Tensor:
+def packed_tensor(x: Nested) -> Tensor:
     """The packed tensor as a plain one: a view, with the history."""
     with DisableTorchFunctionSubclass():
         return x.as_subclass(Tensor)
@@ -244,7 +244,7 @@ def twin(tensor: Tensor, like: Nested) -> Any:
     return out
 
 
-def _dressed(kind: type[Any], parts: Any, tensor: Any) -> Any:
+def _wrap_packed(kind: type[Any], parts: Any, tensor: Any) -> Any:
     """Wraps a packed tensor from the engine as nested; returns None and others unchanged."""
     return made_of(kind, tensor, parts) if type(tensor) is Tensor else tensor
 
@@ -270,13 +270,13 @@ def each_element(
         found = func(*given, **named)
     if args and found is given[0]:
         return args[0] if found is mine else found
-    return _rewrapped(found, mine, name)
+    return _rewrap(found, mine, name)
 
 
-def _rewrapped(found: Any, like: Nested, name: str) -> Any:
+def _rewrap(found: Any, like: Nested, name: str) -> Any:
     """Wraps an op's packed results as nested tensors like `like`."""
     if isinstance(found, tuple):
-        return type(found)([_rewrapped(each, like, name) for each in found])
+        return type(found)([_rewrap(each, like, name) for each in found])
     if type(found) is not Tensor:
         return found
     if not like._may_be_of(found.shape):

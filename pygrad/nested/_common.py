@@ -10,11 +10,11 @@ from .._boundary import overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._dtypes import channels_last, channels_last_3d, contiguous_format, preserve_format
 from .._tensor import Tensor
-from ..autograd import _inputs, _listed
+from ..autograd import _inputs, _to_tuple
 from ..autograd import backward as _backward
 from ..autograd import grad as _grad
 from ..autograd.graph import GradientEdge
-from ._class import Nested, each_element, fits, made_of, not_there, over, packed, rule, twin
+from ._class import Nested, each_element, fits, made_of, not_there, over, packed_tensor, rule, twin
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
 from ._jagged_shapes import without_holes
@@ -51,7 +51,7 @@ def contiguous(input: Any, memory_format: Any = contiguous_format) -> Any:
     if isinstance(input, StridedNestedTensor):
         return in_order(input)
     whole = without_holes(input)
-    values = packed(whole).contiguous()
+    values = packed_tensor(whole).contiguous()
     return over(NestedTensor, values, whole._parts)
 
 
@@ -113,11 +113,11 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
     if not isinstance(src, NestedTensor):
         raise RuntimeError("copy_ to a nested tensor is from one of the same sizes")
     mine, other = input._parts, src._parts
-    values = packed(src)
+    values = packed_tensor(src)
     same = mine.same(other) or [n for _, n in mine._looked_at()] == [
         n for _, n in other._looked_at()
     ]
-    if not same or mine.ragged != other.ragged or values.shape != packed(input).shape:
+    if not same or mine.ragged != other.ragged or values.shape != packed_tensor(input).shape:
         raise RuntimeError(
             "copy_ only supports Nested Tensors that have same size and the same offset tensor."
         )
@@ -142,7 +142,7 @@ _REFLECTED = {
 }
 
 
-def _reflected(name: str, op: str) -> None:
+def _define_reflected(name: str, op: str) -> None:
     @both(name)
     def function(input: Any, other: Any) -> Any:
         return _F[op](other, input)
@@ -151,7 +151,7 @@ def _reflected(name: str, op: str) -> None:
 
 
 for _name, _op in _REFLECTED.items():
-    _reflected(_name, _op)
+    _define_reflected(_name, _op)
 
 
 @both("__setitem__ _setitem")
@@ -223,7 +223,7 @@ def item(input: Any) -> Any:
     """The single element."""
     if input.numel() != 1:
         raise RuntimeError(f"a Tensor with {input.numel()} elements cannot be converted to Scalar")
-    return packed(input.contiguous()).reshape(()).item()
+    return packed_tensor(input.contiguous()).reshape(()).item()
 
 
 @both("tolist")
@@ -274,14 +274,14 @@ def _sizes(x: Any) -> Any:
 
 def _gradients(outputs: Sequence[Any], given: Any) -> Any:
     """The gradients of several outputs, checked."""
-    listed = [None] * len(outputs) if given is None else list(_listed(given))
+    listed = [None] * len(outputs) if given is None else list(_to_tuple(given))
     if len(listed) != len(outputs):
         return given  # the engine refuses it
     found = [_packed_gradient(i, *each) for i, each in enumerate(zip(outputs, listed, strict=True))]
     return None if given is None else found
 
 
-def _behind(function: Any) -> Any:
+def _ungated(function: Any) -> Any:
     return overriding.ungated_function(function) or function
 
 
@@ -296,9 +296,9 @@ def backward(
 ) -> None:
     """The backward of nested outputs, with nested gradients."""
     if grad_variables is None:
-        grad_tensors = _gradients(_listed(tensors), grad_tensors)
+        grad_tensors = _gradients(_to_tuple(tensors), grad_tensors)
     with DisableTorchFunctionSubclass():
-        _behind(_backward)(
+        _ungated(_backward)(
             tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs
         )
 
@@ -321,9 +321,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **opti
     batched = options.get("is_grads_batched", args[4] if len(args) > 4 else False)
     if batched:
         raise NotImplementedError("is_grads_batched is not implemented for nested tensors")
-    grad_outputs = _gradients(_listed(outputs), grad_outputs)
+    grad_outputs = _gradients(_to_tuple(outputs), grad_outputs)
     with DisableTorchFunctionSubclass():
-        found = _behind(_grad)(outputs, inputs, grad_outputs, *args, **options)
+        found = _ungated(_grad)(outputs, inputs, grad_outputs, *args, **options)
     by = _inputs(inputs, "grad")
     results = found.values() if type(found) is dict else found
     wrapped = [

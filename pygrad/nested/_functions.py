@@ -40,7 +40,7 @@ def _words(op: Any, space: str) -> frozenset[str]:
 
 
 @functools.cache
-def _of_table() -> dict[Any, Known]:
+def _table_functions() -> dict[Any, Known]:
     """The facts by unbound function."""
     known, by_name = {}, {op.name: op for op in _ops.TABLE}
     for op in _ops.TABLE:
@@ -65,10 +65,10 @@ def _getters() -> dict[int, str]:
     return {id(each): name for name, each in vars(Tensor).items() if isinstance(each, property)}
 
 
-def known(function: Any) -> Known:
+def function_info(function: Any) -> Known:
     """The facts about a function that ``__torch_function__`` receives."""
     inner = getattr(function, "__func__", function)
-    found = _of_table().get(inner)
+    found = _table_functions().get(inner)
     if found is not None:
         return found
     owner = getattr(function, "__self__", None)

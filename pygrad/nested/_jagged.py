@@ -53,7 +53,7 @@ class Jagged:
         """Whether the parts have the same ragged size, at the same dimension."""
         return self.ragged == other.ragged and self.size == other.size
 
-    def at(self, ragged: int) -> Jagged:
+    def with_ragged(self, ragged: int) -> Jagged:
         """The parts with another ragged dimension."""
         if ragged == self.ragged:
             return self

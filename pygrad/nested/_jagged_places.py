@@ -10,10 +10,10 @@ from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._creation import tensor
 from .._dtypes import bool_, int64
 from .._tensor import Tensor
-from ._class import made_of, packed, rule
+from ._class import made_of, packed_tensor, rule
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged import Jagged
-from ._jagged_shapes import nested
+from ._jagged_shapes import jagged_like
 
 _F = _ops.SPACES["torch"]
 
@@ -32,10 +32,10 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
         raise RuntimeError("masked_select only support 2-D selections currently")
     if mask.dtype is not bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    chosen, offsets = packed(mask), input._parts.offsets
+    chosen, offsets = packed_tensor(mask), input._parts.offsets
     input._parts.spans(len(chosen), "masked_select")
     ends = _F["cat"]([chosen.new_zeros(1, dtype=int64), chosen.cumsum(0)])
-    values = packed(input).masked_select(chosen)
+    values = packed_tensor(input).masked_select(chosen)
     return made_of(NestedTensor, values, Jagged(ends[offsets].detach()))
 
 
@@ -47,7 +47,7 @@ def _rows(input: NestedTensor, indices: Sequence[Any], op: str) -> tuple[Any, ..
     parts = input._parts
     if parts.ragged != 1 or parts.lengths is not None:
         raise RuntimeError(f"{op}(): only works on contiguous nested tensors")
-    spans = parts.spans(packed(input).shape[0], op)
+    spans = parts.spans(packed_tensor(input).shape[0], op)
     if len(indices) == 1 and indices[0].dtype is not bool_:
         chosen = [spans[i] for i in indices[0].tolist()]
         places = [place for start, n in chosen for place in range(start, start + n)]
@@ -70,7 +70,7 @@ def index_put(
 ) -> Any:
     """A copy with other elements at places indexed by entry and place."""
     rows = _rows(input, indices, "index_put")
-    return nested(packed(input).index_put(rows, values, accumulate), input)
+    return jagged_like(packed_tensor(input).index_put(rows, values, accumulate), input)
 
 
 @rule(RULES, "index_put_")

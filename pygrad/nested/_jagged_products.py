@@ -8,9 +8,9 @@ from typing import Any
 from .. import _ops
 from .._package import submodule
 from .._tensor import Tensor
-from ._class import packed, rule
+from ._class import packed_tensor, rule
 from ._internal.nested_tensor import RULES, NestedTensor
-from ._jagged_shapes import nested
+from ._jagged_shapes import jagged_like
 
 _F, _NN = _ops.SPACES["torch"], _ops.SPACES["nn"]
 
@@ -20,7 +20,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """The product with a matrix that is not nested."""
     if not isinstance(input, NestedTensor) or input._parts.ragged == input.dim() - 1:
         raise ValueError("NestedTensor linear: expected input to be a jagged layout NestedTensor")
-    return nested(_NN["linear"](packed(input), weight, bias), input)
+    return jagged_like(_NN["linear"](packed_tensor(input), weight, bias), input)
 
 
 @rule(RULES, "matmul __matmul__ bmm")
@@ -33,7 +33,11 @@ def matmul(input: Any, other: Any = None, *, mat2: Any = None, out: Any = None) 
         raise NotImplementedError("aten.matmul: out= is not implemented for nested tensors")
     found = None
     if isinstance(input, NestedTensor):
-        found = _of_two(input, other) if isinstance(other, NestedTensor) else _by(input, other)
+        found = (
+            _matmul_jagged(input, other)
+            if isinstance(other, NestedTensor)
+            else _matmul_dense(input, other)
+        )
     elif isinstance(other, NestedTensor):
         found = _from_left(input, other)
     if found is None:
@@ -44,22 +48,22 @@ def matmul(input: Any, other: Any = None, *, mat2: Any = None, out: Any = None) 
     return found
 
 
-def _by(a: NestedTensor, b: Tensor) -> Any:
+def _matmul_dense(a: NestedTensor, b: Tensor) -> Any:
     """The product with a matrix, or with one for each entry."""
     ragged, n = a._parts.ragged, a.dim()
     if b.dim() == 2 and ragged != n - 1:
-        return nested(_F["matmul"](packed(a), b), a)
+        return jagged_like(_F["matmul"](packed_tensor(a), b), a)
     if b.dim() != n or b.shape[0] != a._parts.batch or ragged == n - 1:
         return None
     made = [x @ y for x, y in zip(a._entries("matmul"), b.unbind(0), strict=True)]
-    return _joined(made, a)
+    return _join_entries(made, a)
 
 
-def _joined(made: Sequence[Tensor], like: NestedTensor) -> Any:
+def _join_entries(made: Sequence[Tensor], like: NestedTensor) -> Any:
     at = like._parts.ragged - 1
     if like._parts.lengths is not None:
         raise RuntimeError("matmul(): not supported for nested tensors with holes")
-    return nested(_F["cat"](list(made), at), like)
+    return jagged_like(_F["cat"](list(made), at), like)
 
 
 def _from_left(a: Tensor, b: NestedTensor) -> Any:
@@ -70,14 +74,14 @@ def _from_left(a: Tensor, b: NestedTensor) -> Any:
     if b._parts.ragged != n - 1:
         return None
     if a.dim() == 2:
-        return nested(_F["matmul"](a, packed(b)), b)
+        return jagged_like(_F["matmul"](a, packed_tensor(b)), b)
     if a.dim() != n or a.shape[0] != b._parts.batch:
         return None
     made = [x @ y for x, y in zip(a.unbind(0), b._entries("matmul"), strict=True)]
-    return _joined(made, b)
+    return _join_entries(made, b)
 
 
-def _of_two(a: NestedTensor, b: NestedTensor) -> Any:
+def _matmul_jagged(a: NestedTensor, b: NestedTensor) -> Any:
     n = a.dim()
     if b.dim() != n or a._parts.size != b._parts.size:
         return None
@@ -85,18 +89,18 @@ def _of_two(a: NestedTensor, b: NestedTensor) -> Any:
         pairs = zip(a._entries("matmul"), b._entries("matmul"), strict=True)
         return _F["stack"]([x @ y for x, y in pairs])
     if a._parts.ragged == b._parts.ragged < n - 2:
-        return nested(_F["matmul"](packed(a), packed(b)), a)
+        return jagged_like(_F["matmul"](packed_tensor(a), packed_tensor(b)), a)
     return None
 
 
 # ------------------------------------------------------------------ normalisations
 
 
-def _normalised(op: str, input: NestedTensor, shape: Sequence[int]) -> Tensor:
+def _packed_for_norm(op: str, input: NestedTensor, shape: Sequence[int]) -> Tensor:
     first = input.dim() - len(shape)
     if first <= input._parts.ragged:
         raise RuntimeError(f"{op}(): normalizing over ragged dim not supported for nested tensors")
-    return packed(input)
+    return packed_tensor(input)
 
 
 @rule(RULES, "layer_norm")
@@ -110,8 +114,8 @@ def layer_norm(
     **__: Any,
 ) -> Any:
     """The layer norm over dimensions behind the ragged one."""
-    values = _normalised("layer_norm", input, normalized_shape)
-    return nested(_NN["layer_norm"](values, normalized_shape, weight, bias, eps), input)
+    values = _packed_for_norm("layer_norm", input, normalized_shape)
+    return jagged_like(_NN["layer_norm"](values, normalized_shape, weight, bias, eps), input)
 
 
 @rule(RULES, "rms_norm")
@@ -119,8 +123,8 @@ def rms_norm(
     input: NestedTensor, normalized_shape: Sequence[int], weight: Any = None, eps: Any = None
 ) -> Any:
     """The norm by root mean squares over dimensions behind the ragged one."""
-    values = _normalised("rms_norm", input, normalized_shape)
-    return nested(_NN["rms_norm"](values, normalized_shape, weight, eps), input)
+    values = _packed_for_norm("rms_norm", input, normalized_shape)
+    return jagged_like(_NN["rms_norm"](values, normalized_shape, weight, eps), input)
 
 
 # ------------------------------------------------------------------ lookups
@@ -130,9 +134,9 @@ def rms_norm(
 def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> Any:
     """The rows that a tensor of numbers names; `torch.embedding` has the weight first."""
     if isinstance(weight, NestedTensor):
-        return nested(_F["embedding"](input, packed(weight), *args, **options), weight)
-    rows = submodule("nn.functional").embedding(packed(input), weight, *args, **options)
-    return nested(rows, input)
+        return jagged_like(_F["embedding"](input, packed_tensor(weight), *args, **options), weight)
+    rows = submodule("nn.functional").embedding(packed_tensor(input), weight, *args, **options)
+    return jagged_like(rows, input)
 
 
 @rule(RULES, "embedding_bag")
@@ -147,18 +151,18 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, *args: Any, **op
                 f"embedding_bag: If per_sample_weights ({weights.shape}) is not None, then it must "
                 f"have the same shape as the input ({input.shape})"
             )
-        options["per_sample_weights"] = packed(weights)
+        options["per_sample_weights"] = packed_tensor(weights)
     options.pop("include_last_offset", None)
     begins = input._parts.offsets[:-1]
-    input._parts.spans(len(packed(input)), "embedding_bag")
+    input._parts.spans(len(packed_tensor(input)), "embedding_bag")
     bag = submodule("nn.functional").embedding_bag
-    return bag(packed(input), weight, begins, *args, **options)
+    return bag(packed_tensor(input), weight, begins, *args, **options)
 
 
 @rule(RULES, "one_hot")
 def one_hot(input: NestedTensor, num_classes: int = -1) -> Any:
     """One-hot vectors of the numbers, along a new last dimension."""
-    return nested(_NN["one_hot"](packed(input), num_classes), input)
+    return jagged_like(_NN["one_hot"](packed_tensor(input), num_classes), input)
 
 
 @rule(RULES, "conv1d")

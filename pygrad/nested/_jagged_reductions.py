@@ -9,9 +9,9 @@ from typing import Any
 from .. import _ops
 from .._dtypes import iinfo
 from .._tensor import Tensor
-from ._class import each_element, packed, rule
+from ._class import each_element, packed_tensor, rule
 from ._internal.nested_tensor import RULES, NestedTensor
-from ._jagged_shapes import nested, without_holes
+from ._jagged_shapes import jagged_like, without_holes
 from ._padded import jagged_of_padded, jagged_padded
 
 _M, _F = _ops.SPACES["method"], _ops.SPACES["torch"]
@@ -45,17 +45,17 @@ _PADDINGS: dict[str, Callable[[Tensor], Any]] = {
 """The neutral padding of each reduction."""
 
 
-def _reduced(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -> Any:
+def _reduce(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -> Any:
     """A reduction over some dimensions.
 
     Raises: RuntimeError: these dimensions cannot be reduced together.
     """
     method = _M[op]
-    dims = [] if dim is None else sorted({x._dim(d) for d in _listed(dim)})
+    dims = [] if dim is None else sorted({x._dim(d) for d in _to_list(dim)})
     ragged, n = x._parts.ragged, x.dim()
     inner = [d for d in dims if d not in (0, ragged)]
     if not dims or len(dims) == n:
-        found = method(packed(without_holes(x)), **options)
+        found = method(packed_tensor(without_holes(x)), **options)
         return found.reshape((1,) * n) if keepdim and dims else found
     if 0 in dims:
         if ragged not in dims:
@@ -64,7 +64,7 @@ def _reduced(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) 
                 "supported for nested tensors"
             )
         over = [d - 1 for d in dims if d]
-        found = method(packed(without_holes(x)), _as_given(dim, over), keepdim, **options)
+        found = method(packed_tensor(without_holes(x)), _as_given(dim, over), keepdim, **options)
         return found.unsqueeze(0) if keepdim else found
     if ragged in dims:
         if inner:
@@ -78,11 +78,11 @@ def _reduced(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) 
                 "nested tensors"
             )
         return _along_ragged(op, x, dim, keepdim, options)
-    found = method(packed(x), _as_given(dim, [d - 1 for d in inner]), keepdim, **options)
+    found = method(packed_tensor(x), _as_given(dim, [d - 1 for d in inner]), keepdim, **options)
     moved = ragged if keepdim else ragged - sum(d < ragged for d in inner)
     if isinstance(found, tuple):
-        return type(found)([nested(each, x, moved) for each in found])
-    return nested(found, x, moved)
+        return type(found)([jagged_like(each, x, moved) for each in found])
+    return jagged_like(found, x, moved)
 
 
 def _along_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: Any) -> Any:
@@ -91,7 +91,7 @@ def _along_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: An
             f"{op}(): reducing across the ragged dimension is not supported for non-contiguous "
             "nested tensors with holes"
         )
-    at, values = x._parts.ragged, packed(x)
+    at, values = x._parts.ragged, packed_tensor(x)
     padded = jagged_padded(x, _PADDINGS[op](values), None, op)
     if op != "mean":
         return _M[op](padded, _as_given(dim, [at]), keepdim, **options)
@@ -101,7 +101,7 @@ def _along_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: An
     return total / lengths
 
 
-def _listed(dim: Any) -> list[int]:
+def _to_list(dim: Any) -> list[int]:
     return list(dim) if isinstance(dim, (list, tuple)) else [dim]
 
 
@@ -111,33 +111,33 @@ def _as_given(dim: Any, dims: list[int]) -> Any:
 
 
 @rule(RULES, "sum")
-def summed(
+def sum_rule(
     input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The sum over dimensions."""
-    return _reduced("sum", input, dim, keepdim, dtype=dtype)
+    return _reduce("sum", input, dim, keepdim, dtype=dtype)
 
 
 @rule(RULES, "mean")
-def averaged(
+def mean_rule(
     input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The mean over dimensions; over the ragged one each entry is divided by its own length."""
-    return _reduced("mean", input, dim, keepdim, dtype=dtype)
+    return _reduce("mean", input, dim, keepdim, dtype=dtype)
 
 
 @rule(RULES, "prod")
-def multiplied(
+def prod_rule(
     input: NestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The product over one dimension, or of all elements."""
-    return _reduced("prod", input, dim, keepdim, dtype=dtype)
+    return _reduce("prod", input, dim, keepdim, dtype=dtype)
 
 
 def _plain(op: str) -> None:
     @rule(RULES, op)
     def function(input: NestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
-        return _reduced(op, input, dim, keepdim)
+        return _reduce(op, input, dim, keepdim)
 
     function.__name__ = op
 
@@ -153,7 +153,7 @@ def _extreme(op: str, of_two: str) -> None:
         if other is not None:
             first = input if isinstance(input, NestedTensor) else other
             return each_element(first, of_two, _F[of_two], (input, other), {})
-        return _reduced(op, input, dim, keepdim)
+        return _reduce(op, input, dim, keepdim)
 
     function.__name__ = op
 
@@ -177,14 +177,14 @@ def softmax(
             "softmax(): not supported when reducing across the batch dimension for NestedTensor"
         )
     if at != input._parts.ragged:
-        return nested(_M["softmax"](packed(input), at - 1, dtype), input)
+        return jagged_like(_M["softmax"](packed_tensor(input), at - 1, dtype), input)
     if input._parts.lengths is not None:
         raise RuntimeError(
             "softmax(): not supported where lengths is not None and reducing across the ragged "
             "dimension for NestedTensor"
         )
     padded = jagged_padded(input, float("-inf"), None, "softmax")
-    total = packed(input).shape[at - 1]
+    total = packed_tensor(input).shape[at - 1]
     return jagged_of_padded(_M["softmax"](padded, at, dtype), input._parts, total, "softmax")
 
 
@@ -200,4 +200,4 @@ def log_softmax(
             raise RuntimeError(
                 f"log_softmax(): not supported when reducing {where} dimension for NestedTensor"
             )
-    return nested(_M["log_softmax"](packed(input), at - 1, dtype), input)
+    return jagged_like(_M["log_softmax"](packed_tensor(input), at - 1, dtype), input)

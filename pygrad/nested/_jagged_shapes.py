@@ -11,7 +11,7 @@ from typing import Any
 from .. import _ops
 from .._dtypes import int64
 from .._tensor import Tensor
-from ._class import made_of, not_there, over, packed, rule
+from ._class import made_of, not_there, over, packed_tensor, rule
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged import Jagged
 from ._sizes import SymInt
@@ -19,9 +19,9 @@ from ._sizes import SymInt
 _F = _ops.SPACES["torch"]
 
 
-def nested(values: Tensor, like: NestedTensor, ragged: int | None = None) -> Any:
+def jagged_like(values: Tensor, like: NestedTensor, ragged: int | None = None) -> Any:
     """A jagged tensor in the place of values that were just made, with the offsets of another."""
-    return made_of(NestedTensor, values, like._parts.at(ragged or like._parts.ragged))
+    return made_of(NestedTensor, values, like._parts.with_ragged(ragged or like._parts.ragged))
 
 
 def _numbers(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ def without_holes(x: NestedTensor) -> Any:
         return x
     at, parts = x._parts.ragged - 1, x._parts
     entries = x._entries("contiguous")
-    values = _F["cat"](entries, at) if entries else packed(x).narrow(at, 0, 0)
+    values = _F["cat"](entries, at) if entries else packed_tensor(x).narrow(at, 0, 0)
     first = parts.lengths.new_zeros(1) if parts.lengths is not None else None
     offsets = _F["cat"]([first, parts.lengths.cumsum(0)]).to(int64)  # type: ignore[union-attr]
     return made_of(
@@ -100,13 +100,13 @@ def select(input: NestedTensor, dim: int, index: int) -> Any:
     """An entry; or one place of a dimension that is not ragged, for each entry."""
     at = input._dim(dim)
     if at == 0:
-        values, along = packed(input), input._parts.ragged - 1
+        values, along = packed_tensor(input), input._parts.ragged - 1
         start, length = tuple(input._parts.spans(values.shape[along], "select"))[index]
         return values.narrow(along, start, length)
     if at == input._parts.ragged:
         raise RuntimeError("select(): not supported for NestedTensor on ragged dim")
     ragged = input._parts.ragged
-    return nested(packed(input).select(at - 1, index), input, ragged - (at < ragged))
+    return jagged_like(packed_tensor(input).select(at - 1, index), input, ragged - (at < ragged))
 
 
 @rule(RULES, "__getitem__ _getitem")
@@ -124,7 +124,7 @@ def getitem(input: NestedTensor, index: Any) -> Any:
         elif isinstance(each, (bool, list, Tensor)):
             raise not_there("index.Tensor", input)
         elif isinstance(each, slice):
-            x, at = _sliced(x, at, each), at + 1
+            x, at = _slice_dim(x, at, each), at + 1
         else:
             x = x.select(at, each)
             if not isinstance(x, NestedTensor):
@@ -132,10 +132,10 @@ def getitem(input: NestedTensor, index: Any) -> Any:
     return x
 
 
-def _sliced(x: NestedTensor, dim: int, part: slice) -> Any:
+def _slice_dim(x: NestedTensor, dim: int, part: slice) -> Any:
     at = x._inner(dim, "slice")
     whole = (slice(None),) * at
-    return nested(packed(x)[(*whole, part)], x)
+    return jagged_like(packed_tensor(x)[(*whole, part)], x)
 
 
 # ------------------------------------------------------------------ order of dimensions
@@ -149,11 +149,11 @@ def transpose(input: NestedTensor, dim0: int, dim1: int) -> Any:
         raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
     ragged = input._parts.ragged
     moved = {a: b, b: a}.get(ragged, ragged)
-    return nested(packed(input).transpose(a - 1, b - 1), input, moved)
+    return jagged_like(packed_tensor(input).transpose(a - 1, b - 1), input, moved)
 
 
 @rule(RULES, "mT adjoint mH")
-def turned(input: NestedTensor) -> Any:
+def matrix_transpose(input: NestedTensor) -> Any:
     """The last two dimensions in each other's place."""
     return transpose(input, -2, -1)
 
@@ -172,8 +172,8 @@ def permute(input: NestedTensor, *dims: Any) -> Any:
         raise RuntimeError("permute(): the dimensions are not those of the tensor, each once")
     if order[0] != 0:
         raise ValueError("Permute is not supported on the batch dimension for jagged NT")
-    values = packed(input).permute([d - 1 for d in order[1:]])
-    return nested(values, input, order.index(input._parts.ragged))
+    values = packed_tensor(input).permute([d - 1 for d in order[1:]])
+    return jagged_like(values, input, order.index(input._parts.ragged))
 
 
 @rule(RULES, "movedim moveaxis")
@@ -198,7 +198,7 @@ def unsqueeze(input: NestedTensor, dim: int) -> Any:
     if at == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
     ragged = input._parts.ragged
-    return nested(packed(input).unsqueeze(at - 1), input, ragged + (at <= ragged))
+    return jagged_like(packed_tensor(input).unsqueeze(at - 1), input, ragged + (at <= ragged))
 
 
 @rule(RULES, "squeeze")
@@ -207,9 +207,9 @@ def squeeze(input: NestedTensor, dim: Any = None) -> Any:
     if not isinstance(dim, int):
         raise not_there("squeeze.default", input)
     at, ragged = input._inner(dim, "squeeze"), input._parts.ragged
-    if packed(input).shape[at] != 1:
-        return over(NestedTensor, packed(input), input._parts)
-    return nested(packed(input).squeeze(at), input, ragged - (at + 1 < ragged))
+    if packed_tensor(input).shape[at] != 1:
+        return over(NestedTensor, packed_tensor(input), input._parts)
+    return jagged_like(packed_tensor(input).squeeze(at), input, ragged - (at + 1 < ragged))
 
 
 @rule(RULES, "view reshape view_as reshape_as")
@@ -220,7 +220,7 @@ def view(input: NestedTensor, *shape: Any) -> Any:
     shape = _shape_given("view", shape, input)
     sizes = list(_numbers(shape))
     refused = RuntimeError(f"view(): cannot view shape {input._size} as {sizes}")
-    values, parts = packed(input), input._parts
+    values, parts = packed_tensor(input), input._parts
     mine, before = input._size, math.prod(input._size[1 : parts.ragged])
     if len(sizes) < 2 or sizes[0] not in (parts.batch, -1):
         raise refused
@@ -238,7 +238,7 @@ def view(input: NestedTensor, *shape: Any) -> Any:
     found = values.view(inner)
     if math.prod(found.shape[: at - 1]) != before or mine[0] != parts.batch:
         raise refused
-    return nested(found, input, at)
+    return jagged_like(found, input, at)
 
 
 def _place_of(sizes: Sequence[Any], before: int) -> int | None:
@@ -264,12 +264,12 @@ def expand(input: Any, *shape: Any) -> Any:
     if sizes[parts.ragged] not in (parts.size, -1):
         raise RuntimeError(f"expand(): cannot expand shape {input._size} -> {tuple(sizes)}")
     inner = [-1 if i == parts.ragged else size for i, size in enumerate(sizes)][1:]
-    return nested(packed(input).expand(inner), input)
+    return jagged_like(packed_tensor(input).expand(inner), input)
 
 
 def _as_wide_as(dense: Tensor, like: Any) -> Any:
     wide = like._beside_values("expand_as", dense) if dense.dim() else dense
-    return nested(_F["broadcast_to"](wide, packed(like).shape), like)
+    return jagged_like(_F["broadcast_to"](wide, packed_tensor(like).shape), like)
 
 
 @rule(RULES, "flatten")
@@ -284,7 +284,7 @@ def flatten(input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     if first <= ragged <= last and first != last:
         raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
     moved = ragged - (last - first) if last < ragged else ragged
-    return nested(packed(input).flatten(first - 1, last - 1), input, moved)
+    return jagged_like(packed_tensor(input).flatten(first - 1, last - 1), input, moved)
 
 
 @rule(RULES, "unflatten")
@@ -292,7 +292,7 @@ def unflatten(input: NestedTensor, dim: int, sizes: Sequence[int]) -> Any:
     """Splits one dimension into several."""
     at, ragged = input._inner(dim, "unflatten"), input._parts.ragged
     moved = ragged + len(sizes) - 1 if at + 1 < ragged else ragged
-    return nested(packed(input).unflatten(at, list(sizes)), input, moved)
+    return jagged_like(packed_tensor(input).unflatten(at, list(sizes)), input, moved)
 
 
 # ------------------------------------------------------------------ parts and several
@@ -302,7 +302,7 @@ def unflatten(input: NestedTensor, dim: int, sizes: Sequence[int]) -> Any:
 def narrow(input: NestedTensor, dim: int, start: Any, length: int) -> Any:
     """A part of a dimension: a view."""
     at = input._inner(dim, "narrow")
-    return nested(packed(input).narrow(at, start, length), input)
+    return jagged_like(packed_tensor(input).narrow(at, start, length), input)
 
 
 @split_rule(RULES)
@@ -310,7 +310,7 @@ def split(input: NestedTensor, split_size: Any, dim: int) -> tuple[Any, ...]:
     """Parts of `split_size` places each."""
     op = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = input._inner(dim, op)
-    return tuple(nested(each, input) for each in packed(input).split(split_size, at))
+    return tuple(jagged_like(each, input) for each in packed_tensor(input).split(split_size, at))
 
 
 @rule(RULES, "chunk")
@@ -319,8 +319,8 @@ def chunk(input: NestedTensor, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     at = input._dim(dim)
     if at:
         inner = input._inner(dim, "chunk")
-        return tuple(nested(each, input) for each in packed(input).chunk(chunks, inner))
-    values, parts = packed(input), input._parts
+        return tuple(jagged_like(each, input) for each in packed_tensor(input).chunk(chunks, inner))
+    values, parts = packed_tensor(input), input._parts
     if parts.lengths is not None:
         raise RuntimeError("chunk(): not supported for nested tensors with holes")
     spans, along = parts.spans(values.shape[parts.ragged - 1], "chunk"), parts.ragged - 1
@@ -339,7 +339,7 @@ def chunk(input: NestedTensor, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 @rule(RULES, "cat concat concatenate")
 def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
     """Concatenates jagged tensors with the same offsets."""
-    return _joined("cat", tensors, dim, out)
+    return _concatenate("cat", tensors, dim, out)
 
 
 @rule(RULES, "stack")
@@ -351,15 +351,15 @@ def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
     if at == 0:
         raise RuntimeError("stack(): not supported for NestedTensor on dim=0")
     ragged = first._parts.ragged
-    values = _F["stack"]([packed(t) for t in tensors], at - 1)
-    return nested(values, first, ragged + (at <= ragged))
+    values = _F["stack"]([packed_tensor(t) for t in tensors], at - 1)
+    return jagged_like(values, first, ragged + (at <= ragged))
 
 
-def _joined(op: str, tensors: Sequence[Any], dim: int, out: Any) -> Any:
+def _concatenate(op: str, tensors: Sequence[Any], dim: int, out: Any) -> Any:
     first = _like_each_other(op, tensors, out)
     at = first._inner(dim, op)
     wide = [t if isinstance(t, NestedTensor) else _as_wide_as(t, first) for t in tensors]
-    return nested(_F["cat"]([packed(t) for t in wide], at), first)
+    return jagged_like(_F["cat"]([packed_tensor(t) for t in wide], at), first)
 
 
 def _like_each_other(op: str, tensors: Sequence[Any], out: Any) -> Any:

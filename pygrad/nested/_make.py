@@ -19,12 +19,12 @@ from ._internal.nested_tensor import (
     nested_view_from_values_offsets,
     nested_view_from_values_offsets_lengths,
 )
-from ._strided import Strided, of_entries, over_buffer, rebuilt
+from ._strided import Strided, nested_of_entries, over_buffer, rebuilt
 
 _F = _ops.SPACES["torch"]
 
 
-def _unsupported(kind: Any) -> RuntimeError:
+def _layout_error(kind: Any) -> RuntimeError:
     return RuntimeError(f"Specified layout is unsupported for nested tensors: {kind}")
 
 
@@ -69,7 +69,7 @@ def nested_tensor(
         with no_grad():
             made = jagged_from_list(entries, None, dtype, device)[0].detach()
     else:
-        raise _unsupported(layout)
+        raise _layout_error(layout)
     if requires_grad and not made.dtype._inexact:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return made.requires_grad_(requires_grad)
@@ -105,7 +105,7 @@ def _nested_tensor_from_tensor_list(
         return over_buffer(_F["empty"](0, dtype=dtype), Strided.in_order([], 0))
     kind = entries[0].dtype if dtype is None else dtype
     entries = [each if each.dtype is kind else each.to(kind) for each in entries]
-    return of_entries(entries, entries[0].dim())
+    return nested_of_entries(entries, entries[0].dim())
 
 
 def as_nested_tensor(
@@ -154,7 +154,7 @@ def as_nested_tensor(
         buffer = given.reshape(-1).to(device=device, dtype=dtype)
         return over_buffer(buffer, Strided.in_order([tuple(given.shape[1:])] * given.shape[0]))
     if layout is not jagged:
-        raise _unsupported(layout)
+        raise _layout_error(layout)
     if not one:
         return jagged_from_list(given, None, dtype, device)[0]
     batch, length = given.shape[:2]
@@ -235,7 +235,7 @@ def narrow(
             raise RuntimeError("start and length must be integers for the strided layout NT impl")
         return as_nested_tensor(tensor.unbind()).narrow(dim, start, length)
     if layout is not jagged:
-        raise _unsupported(layout)
+        raise _layout_error(layout)
     if dim != 1:
         raise RuntimeError("jagged layout only supports dim=1")
     starts, lengths = (
@@ -298,7 +298,7 @@ def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -
     lengths = mask.sum(1).tolist()
     if mask_check and not _nested_tensor_from_mask_left_aligned(t, mask):
         raise RuntimeError("Mask must be left-aligned without gaps")
-    return of_entries([t[i, :n] for i, n in enumerate(lengths)], t.dim() - 1)
+    return nested_of_entries([t[i, :n] for i, n in enumerate(lengths)], t.dim() - 1)
 
 
 def _nested_tensor_from_mask_left_aligned(t: Tensor, mask: Tensor) -> bool:
@@ -315,10 +315,10 @@ def _nested_from_padded(
         padded = padded.permute(0, 2, 1, 3)
         rows = [(b, a, *rest) for a, b, *rest in cpu_nested_shape_example.tolist()]
         entries = [padded[i][tuple(slice(n) for n in row)] for i, row in enumerate(rows)]
-        return of_entries([e.transpose(0, 1).flatten(1) for e in entries])
+        return nested_of_entries([e.transpose(0, 1).flatten(1) for e in entries])
     rows = [tuple(row) for row in cpu_nested_shape_example.tolist()]
     entries = [padded[i][tuple(slice(n) for n in row)] for i, row in enumerate(rows)]
-    return of_entries(entries, padded.dim() - 1)
+    return nested_of_entries(entries, padded.dim() - 1)
 
 
 def _nested_from_padded_and_nested_example(padded: Tensor, nt_example: Any) -> Any:

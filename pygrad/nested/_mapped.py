@@ -11,7 +11,7 @@ from .._tensor import Tensor
 from .._tree import flatten, spread, unflatten
 from ..random import get_rng_state, set_rng_state
 from ._class import Nested
-from ._strided import of_entries
+from ._strided import nested_of_entries
 
 
 def _column(leaf: Any, dim: int | None, size: int) -> Sequence[Any]:
@@ -33,7 +33,7 @@ def _drawing(randomness: str, state: Any) -> Iterator[None]:
     yield
 
 
-def _joined(name: str, values: Sequence[Any], dim: Any) -> Any:
+def _join_outputs(name: str, values: Sequence[Any], dim: Any) -> Any:
     """An output of all calls.
 
     Raises: RuntimeError, ValueError: it is no tensor, or its entries are to go elsewhere.
@@ -49,10 +49,10 @@ def _joined(name: str, values: Sequence[Any], dim: Any) -> Any:
         raise RuntimeError("a function that is mapped over nested tensors returned one")
     if dim:
         raise RuntimeError(f"Nested tensors can only be vmapped over dim=0, but got dim={dim}")
-    return of_entries(values)
+    return nested_of_entries(values)
 
 
-def _of_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
+def _map_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
     if maps.levels.stack:
         raise RuntimeError("Only one level of vmap is supported when vmapping over nested tensors")
     columns = [_column(*each, size) for each in zip(leaves, call.dims, strict=True)]
@@ -72,8 +72,8 @@ def _of_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
             f"structure of `outputs`. out_dims has structure {flatten(call.out_dims)[1]} but "
             f"outputs has structure {spec}."
         )
-    made = [_joined(name, v, d) for v, d in zip(zip(*found, strict=True), dims, strict=True)]
+    made = [_join_outputs(name, v, d) for v, d in zip(zip(*found, strict=True), dims, strict=True)]
     return unflatten(made, spec)
 
 
-maps.of_entries = _of_entries
+maps.map_entries = _map_entries

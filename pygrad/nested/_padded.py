@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
-from ._class import Nested, made_of, packed
+from ._class import Nested, made_of, packed_tensor
 from ._internal.nested_tensor import NestedTensor
 from ._jagged import Jagged
 from ._jagged_shapes import without_holes
@@ -57,7 +57,7 @@ def _strided_padded(x: StridedNestedTensor, padding: float, size: Sequence[int] 
     sizes, rank = x._parts.sizes, x._parts.rank
     refuse_otherwise(x, "for now to_padded_tensor only supports contiguous nested tensor")
     if not sizes:
-        return packed(x).clone()
+        return packed_tensor(x).clone()
     if not any(map(math.prod, sizes)):
         raise RuntimeError(
             "to_padded_tensor: at least one constituent tensor should have non-zero numel"
@@ -77,15 +77,17 @@ def _strided_padded(x: StridedNestedTensor, padding: float, size: Sequence[int] 
         least = list(size)
     if not rank:
         flat = _F["stack"](x._entries("unbind"))
-        return _widened(flat, [least[0] - len(sizes)], padding)
+        return _pad_entry(flat, [least[0] - len(sizes)], padding)
     widened = [
-        _widened(entry, [room - n for room, n in zip(least[1:], entry.shape, strict=True)], padding)
+        _pad_entry(
+            entry, [room - n for room, n in zip(least[1:], entry.shape, strict=True)], padding
+        )
         for entry in x._entries("to_padded_tensor")
     ]
-    return _widened(_F["stack"](widened), [least[0] - len(sizes), *[0] * rank], padding)
+    return _pad_entry(_F["stack"](widened), [least[0] - len(sizes), *[0] * rank], padding)
 
 
-def _widened(entry: Tensor, more: Sequence[int], padding: float) -> Tensor:
+def _pad_entry(entry: Tensor, more: Sequence[int], padding: float) -> Tensor:
     """Pads each dimension at its end by `more` elements."""
     if not any(more):
         return entry
@@ -97,7 +99,7 @@ def jagged_padded(
     x: NestedTensor, padding: Any, size: Sequence[int] | None = None, op: str = "to_padded_tensor"
 ) -> Tensor:
     """Like `to_padded_tensor`, for a jagged tensor; only the ragged dimension of `size` matters."""
-    values, parts = packed(x), x._parts
+    values, parts = packed_tensor(x), x._parts
     at = parts.ragged - 1
     entries, within = parts.places(values.shape[at], op)
     most = parts.longest()

@@ -16,7 +16,7 @@ from .._dtypes import Size, int64, strided
 from .._host_data import contiguous_strides
 from .._rebuild import _rebuild_nested_tensor
 from .._tensor import Tensor
-from ._class import Nested, Rules, made_of, over, packed
+from ._class import Nested, Rules, made_of, over, packed_tensor
 
 RULES: Rules = {}
 _F = _ops.SPACES["torch"]
@@ -160,23 +160,23 @@ class StridedNestedTensor(Nested):
 
     def values(self) -> Tensor:
         """The buffer: a view."""
-        return packed(self)
+        return packed_tensor(self)
 
     def __repr__(self) -> str:  # type: ignore[override]
-        entries = ",\n".join(_indented(repr(each)) for each in self._shown())
+        entries = ",\n".join(_indent(repr(each)) for each in self._entries_to_print())
         text = f"nested_tensor([\n{entries}\n]"
         if self.grad_fn is not None:
             return f"{text}, grad_fn=<{self.grad_fn.name()}>)"
         return f"{text}, requires_grad=True)" if self.requires_grad else f"{text})"
 
-    def _shown(self) -> list[Tensor]:
-        entries = entries_of(packed(self).detach(), self._parts)
+    def _entries_to_print(self) -> list[Tensor]:
+        entries = entries_of(packed_tensor(self).detach(), self._parts)
         return [each.requires_grad_() for each in entries] if self.requires_grad else entries
 
     # ------------------------------------------------------------ copies, files
 
     def __copy__(self) -> StridedNestedTensor:
-        made = over(type(self), packed(self).detach(), self._parts)
+        made = over(type(self), packed_tensor(self).detach(), self._parts)
         return made.requires_grad_(self.requires_grad)  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StridedNestedTensor:
@@ -187,15 +187,15 @@ class StridedNestedTensor(Nested):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment."
             )
-        made = over(type(self), packed(self).detach().clone(), self._parts)
+        made = over(type(self), packed_tensor(self).detach().clone(), self._parts)
         memo[id(self)] = made.requires_grad_(self.requires_grad)
         if self.grad is not None:
-            made.grad = over(type(made), packed(self.grad).clone(), self.grad._parts)
+            made.grad = over(type(made), packed_tensor(self.grad).clone(), self.grad._parts)
         return made  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         parts = (
-            packed(self).detach().requires_grad_(self.requires_grad),
+            packed_tensor(self).detach().requires_grad_(self.requires_grad),
             self._nested_tensor_size(),
             self._nested_tensor_strides(),
             self._nested_tensor_storage_offsets(),
@@ -205,7 +205,7 @@ class StridedNestedTensor(Nested):
     # ------------------------------------------------------------ operands
 
     def _entries(self, op: str) -> list[Tensor]:
-        return entries_of(packed(self), self._parts)
+        return entries_of(packed_tensor(self), self._parts)
 
     def _operand(self, name: str, others: Sequence[Any], alone: bool) -> Nested:
         if self.is_contiguous() or name == "detach":
@@ -219,7 +219,7 @@ class StridedNestedTensor(Nested):
             same = all(self._parts.strides == o._parts.strides for o in nested)
             what = "offsets" if same else "strides"
             raise RuntimeError(f"{name} requires {what} to match when given NestedTensors")
-        return of_entries(self._entries(name), self._parts.rank)  # type: ignore[no-any-return]
+        return nested_of_entries(self._entries(name), self._parts.rank)  # type: ignore[no-any-return]
 
     def _fit(self, name: str, value: Any, is_self: bool = False) -> Any:
         if not isinstance(value, Tensor):
@@ -240,7 +240,7 @@ class StridedNestedTensor(Nested):
         )
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
@@ -253,7 +253,7 @@ def entries_of(buffer: Tensor, parts: Strided, apart: bool = False) -> list[Tens
     return [buffer.as_strided(size, stride, start) for size, stride, start in rows]
 
 
-def of_entries(entries: Sequence[Tensor], rank: int | None = None) -> Any:
+def nested_of_entries(entries: Sequence[Tensor], rank: int | None = None) -> Any:
     """A nested tensor of copies of its entries, with their history."""
     sizes = [tuple(each.shape) for each in entries]
     buffer = _F["cat"]([each.reshape(-1) for each in entries])
@@ -273,7 +273,7 @@ def refuse_otherwise(x: Any, words: str) -> None:
 
 def in_order(x: Any) -> Any:
     """The entries contiguous and consecutive: `x` itself if they are so already."""
-    return x if x.is_contiguous() else of_entries(x._entries("contiguous"), x._parts.rank)
+    return x if x.is_contiguous() else nested_of_entries(x._entries("contiguous"), x._parts.rank)
 
 
 def laid_like(x: Any, like: Any) -> Any:
@@ -281,7 +281,7 @@ def laid_like(x: Any, like: Any) -> Any:
     if x._parts.lies_like(like._parts):
         return x
     other = like._parts
-    buffer = packed(x).new_zeros(packed(like).shape)
+    buffer = packed_tensor(x).new_zeros(packed_tensor(like).shape)
     for place, entry in zip(entries_of(buffer, other, True), x._entries("copy_"), strict=True):
         place.copy_(entry)
     return made_of(StridedNestedTensor, buffer, other)
@@ -291,7 +291,7 @@ def each(function: Callable[..., Tensor], x: Any, *others: Any) -> Any:
     """Applies a function to each entry, or to the corresponding entries of several tensors."""
     lists = [t._entries("unbind") for t in (x, *others)]
     made = [function(*entry) for entry in zip(*lists, strict=True)]
-    return of_entries(made, made[0].dim() if made else x._parts.rank) if made else x.clone()
+    return nested_of_entries(made, made[0].dim() if made else x._parts.rank) if made else x.clone()
 
 
 def rebuilt(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> Any:

@@ -10,7 +10,7 @@ from .. import _ops
 from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._tensor import Tensor
 from ..autograd.function import Function
-from ._class import not_there, packed, rule
+from ._class import not_there, packed_tensor, rule
 from ._strided import (
     RULES,
     Strided,
@@ -55,10 +55,10 @@ def _rows(size: Sequence[int]) -> int:
 
 
 @rule(RULES, "sum")
-def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def sum_rule(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum of all elements, or of each entry over the last dimension, which stays as 1."""
     if dim is None:
-        return _M["sum"](packed(in_order(input)), dtype=dtype)
+        return _M["sum"](packed_tensor(in_order(input)), dtype=dtype)
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
     if len(dims) != 1:
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
@@ -74,9 +74,9 @@ def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         input, "NestedTensor does not support reductions when the input is noncontiguous for now."
     )
     if dtype is not None:
-        return summed(input.to(dtype), dim, keepdim)
+        return sum_rule(input.to(dtype), dim, keepdim)
     sizes = [(*size[:-1], 1) for size in input._parts.sizes]
-    buffer = SumOfLast.apply(packed(input), input._parts)
+    buffer = SumOfLast.apply(packed_tensor(input), input._parts)
     return over_buffer(buffer, Strided.in_order(sizes, input._parts.rank))
 
 
@@ -97,7 +97,7 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
         )
     refuse_otherwise(input, "NestedTensor must be contiguous to get buffer.")
     with DisableTorchFunctionSubclass():
-        Tensor.copy_(input, packed(in_order(src)))
+        Tensor.copy_(input, packed_tensor(in_order(src)))
     return input
 
 
@@ -119,7 +119,7 @@ def fill_(input: Any, value: Any) -> Any:
 def all_of(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all elements are true, or all along a dimension of each entry."""
     if dim is None:
-        return packed(in_order(input)).all()
+        return packed_tensor(in_order(input)).all()
     at = input._dim(dim)
     if at == 0:
         raise not_there("all.dim", input)
@@ -205,7 +205,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             f"and weight.size(1) = {weight.shape[-1]}"
         )
     whole = in_order(input)
-    rows = _NN["linear"](packed(whole).view(-1, last), weight, bias)
+    rows = _NN["linear"](packed_tensor(whole).view(-1, last), weight, bias)
     sizes = [(*size[:-1], rows.shape[1]) for size in input._parts.sizes]
     return over_buffer(rows.reshape(-1), Strided.in_order(sizes, input._parts.rank))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
-from ._class import not_there, packed, rule
+from ._class import not_there, packed_tensor, rule
 from ._jagged_shapes import _numbers, _shape_given, split_rule
 from ._strided import (
     RULES,
@@ -19,7 +19,7 @@ from ._strided import (
     each,
     entries_of,
     in_order,
-    of_entries,
+    nested_of_entries,
     over_buffer,
     refuse_otherwise,
 )
@@ -30,7 +30,7 @@ _ASK = "if you need this feature, please open an issue on github describing your
 
 def _with(x: StridedNestedTensor, parts: Strided) -> Any:
     """A tensor over the same buffer with other sizes and strides."""
-    return over_buffer(packed(x), parts)
+    return over_buffer(packed_tensor(x), parts)
 
 
 def _over(x: StridedNestedTensor, change: Callable[[Sizes, Sizes, int], Any], rank: int) -> Any:
@@ -65,7 +65,7 @@ def select(input: StridedNestedTensor, dim: int, index: int) -> Any:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {batch}")
         n = index % batch
         one = Strided([parts.sizes[n]], [parts.strides[n]], [parts.offsets[n]], parts.rank)
-        return entries_of(packed(input), one, True)[0]
+        return entries_of(packed_tensor(input), one, True)[0]
 
     def change(size: Sizes, stride: Sizes, start: int) -> Any:
         if not -size[at - 1] <= index < size[at - 1]:
@@ -103,19 +103,17 @@ def transpose(input: StridedNestedTensor, dim0: int, dim1: int) -> Any:
     if a != b and 0 in (a, b):
         raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
 
-    def swapped(row: Sizes) -> Sizes:
+    def swap(row: Sizes) -> Sizes:
         found = list(row)
         if a:
             found[a - 1], found[b - 1] = row[b - 1], row[a - 1]
         return tuple(found)
 
-    return _over(
-        input, lambda size, stride, at: (swapped(size), swapped(stride), at), input.dim() - 1
-    )
+    return _over(input, lambda size, stride, at: (swap(size), swap(stride), at), input.dim() - 1)
 
 
 @rule(RULES, "mT adjoint mH")
-def turned(input: StridedNestedTensor) -> Any:
+def matrix_transpose(input: StridedNestedTensor) -> Any:
     """The last two dimensions in each other's place."""
     return transpose(input, -2, -1)
 
@@ -175,7 +173,7 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
     return _over(input, change, input._parts.rank - 1)
 
 
-def _resized(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Sizes]:
+def _resolve_sizes(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Sizes]:
     """The new sizes of each entry; -1 keeps an entry's size in that dimension.
 
     Raises: RuntimeError: the number of elements differs.
@@ -210,8 +208,8 @@ def _resized(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Size
 def view(input: StridedNestedTensor, *shape: Any) -> Any:
     """The entries in other sizes, over the same buffer."""
     sizes = _numbers(_shape_given("view", shape, input))
-    made = _resized(input, sizes, "view")
-    entries = entries_of(packed(input).detach(), input._parts)
+    made = _resolve_sizes(input, sizes, "view")
+    entries = entries_of(packed_tensor(input).detach(), input._parts)
     views = [entry.view(size) for entry, size in zip(entries, made, strict=True)]
     strides = [view.stride() for view in views]
     return _with(input, Strided(made, strides, input._parts.offsets, len(sizes) - 1))
@@ -221,7 +219,7 @@ def view(input: StridedNestedTensor, *shape: Any) -> Any:
 def reshape(input: StridedNestedTensor, *shape: Any) -> Any:
     """Like `view`, or a copy if the entries are not in order."""
     sizes = _numbers(_shape_given("reshape", shape, input))
-    made = _resized(input, sizes, "reshape")
+    made = _resolve_sizes(input, sizes, "reshape")
     whole = in_order(input)
     return _with(whole, Strided.in_order(made, len(sizes) - 1))
 
@@ -309,7 +307,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
         raise RuntimeError("cat: expected all tensors to have the same number of dimensions")
     if at == 0:
         entries = [entry for t in tensors for entry in t._entries("cat")]
-        return of_entries(entries, first._parts.rank) if entries else first.clone()
+        return nested_of_entries(entries, first._parts.rank) if entries else first.clone()
     if any(len(t._parts.sizes) != len(first._parts.sizes) for t in tensors):
         raise RuntimeError("cat: expected all nested tensors to have as many entries")
     return each(lambda *entry: _F["cat"](list(entry), at - 1), first, *tensors[1:])

@@ -25,7 +25,7 @@ from .._warnings import once
 from ..utils.serialization import config
 from . import _legacy, _safetensors
 from ._archive import MAGIC, ArchiveReader
-from ._globals import SAFE, StorageType, add_safe_globals, added, clear_safe_globals
+from ._globals import SAFE, StorageType, add_safe_globals, allowed_globals, clear_safe_globals
 from ._globals import get_safe_globals as get_safe_globals
 from ._globals import safe_globals as safe_globals
 from ._locations import MAP_LOCATION as MAP_LOCATION
@@ -158,13 +158,13 @@ def save(
         )
     _check_dill(pickle_module)
     if _is_safetensors(f):
-        _write(f, _safetensors.encoded(obj))
+        _write(f, _safetensors.encode(obj))
     elif not _use_new_zipfile_serialization:
         if local.skip_data:
             raise RuntimeError(
                 "Cannot use skip_data=True with _use_new_zipfile_serialization=False"
             )
-        _write(f, _legacy.encoded(obj, pickle_module, pickle_protocol))
+        _write(f, _legacy.encode(obj, pickle_module, pickle_protocol))
     else:
         with contextlib.ExitStack() as opened:
             write_archive(
@@ -272,7 +272,7 @@ def load(
         start = _peek(file, 9)
         if _is_safetensors(f) or _safetensors.looks_like_one(start):
             _refuse_other_places(map_location)
-            return _safetensors.decoded(file.read())
+            return _safetensors.decode(file.read())
         if not safely and once("unpickling"):
             warnings.warn(
                 "load(weights_only=False) runs whatever code the file names. Do so only with files "
@@ -290,7 +290,7 @@ def load(
         except pickle.UnpicklingError as error:
             if module is not None:
                 raise
-            raise pickle.UnpicklingError(_explained(str(error))) from None
+            raise pickle.UnpicklingError(_explain_failure(str(error))) from None
 
 
 def _decide(weights_only: bool | None, pickle_module: Any) -> bool:
@@ -384,7 +384,7 @@ def _refuse_script(archive: ArchiveReader, safely: bool) -> None:
     raise NotImplementedError("load: TorchScript archives are not supported: save a state_dict()")
 
 
-def _explained(message: str) -> str:
+def _explain_failure(message: str) -> str:
     """PyTorch's error text for a failed load of weights, around the message."""
     if re.search(r"GLOBAL (\S+) was not an allowed global by default.", message):
         text = (
@@ -433,7 +433,7 @@ def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
                 named[f"{IMPORT_MAPPING.get(module, module)}.{name}"] = None
     except ValueError as error:
         raise pickle.UnpicklingError(f"the pickle is damaged: {error}") from None
-    safe = {*SAFE, *added()}
+    safe = {*SAFE, *allowed_globals()}
     return [name for name in named if name not in safe]
 
 

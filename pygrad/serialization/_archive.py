@@ -23,7 +23,7 @@ _DAMAGED: Final = (
 )
 
 
-def _damaged(message: str) -> RuntimeError:
+def _damage_error(message: str) -> RuntimeError:
     return RuntimeError(f"PytorchStreamReader failed {message}.{_DAMAGED}")
 
 
@@ -43,11 +43,11 @@ class ArchiveReader:
         try:
             entries = zipfile.ZipFile(file).infolist()
         except (zipfile.BadZipFile, ValueError, LookupError, EOFError, OverflowError):
-            raise _damaged("reading zip archive: failed finding central directory") from None
+            raise _damage_error("reading zip archive: failed finding central directory") from None
         except (struct.error, NotImplementedError, MemoryError, OSError) as error:
-            raise _damaged(f"reading zip archive: {error}") from None
+            raise _damage_error(f"reading zip archive: {error}") from None
         if not entries:
-            raise _damaged("reading zip archive: there are no records")
+            raise _damage_error("reading zip archive: there are no records")
         folder, slash, _ = entries[0].filename.partition("/")
         if not slash:
             raise RuntimeError(f"file in archive is not in a subdirectory: {folder}")
@@ -67,16 +67,18 @@ class ArchiveReader:
         end = 0
         for entry in sorted(entries, key=lambda entry: entry.header_offset):
             if entry.header_offset < end:
-                raise _damaged(f"reading zip archive: {entry.filename} overlaps another record")
+                raise _damage_error(
+                    f"reading zip archive: {entry.filename} overlaps another record"
+                )
             self._file.seek(max(entry.header_offset, 0))
             header = self._file.read(30)
             if len(header) != 30 or not header.startswith(MAGIC):
-                raise _damaged("reading zip archive: invalid header or archive is corrupted")
+                raise _damage_error("reading zip archive: invalid header or archive is corrupted")
             name, extra = struct.unpack("<HH", header[26:])
             starts[entry.filename] = start = entry.header_offset + 30 + name + extra
             end = start + entry.compress_size
             if end > self._size:
-                raise _damaged(f"reading file {entry.filename}: it ends beyond the archive")
+                raise _damage_error(f"reading file {entry.filename}: it ends beyond the archive")
         return starts
 
     def _check_version(self) -> None:
@@ -110,7 +112,7 @@ class ArchiveReader:
     def _entry(self, name: str) -> zipfile.ZipInfo:
         entry = self._entries.get(name)
         if entry is None:
-            raise _damaged(f"locating file {name}: file not found")
+            raise _damage_error(f"locating file {name}: file not found")
         return entry
 
     def names(self) -> list[str]:
@@ -142,17 +144,17 @@ class ArchiveReader:
         if entry.compress_type == zipfile.ZIP_DEFLATED:
             self._left -= entry.file_size
             if self._left < 0:
-                raise _damaged(f"reading file {name}: compressed records are too large")
+                raise _damage_error(f"reading file {name}: compressed records are too large")
             try:
                 raw = zlib.decompressobj(-15).decompress(raw, entry.file_size + 1)
             except zlib.error:
-                raise _damaged(f"reading file {name}: decompression failed") from None
+                raise _damage_error(f"reading file {name}: decompression failed") from None
         elif entry.compress_type != zipfile.ZIP_STORED:
-            raise _damaged(f"reading file {name}: unsupported compression method")
+            raise _damage_error(f"reading file {name}: unsupported compression method")
         if len(raw) != entry.file_size:
-            raise _damaged(f"reading file {name}: unexpected decompressed size")
+            raise _damage_error(f"reading file {name}: unexpected decompressed size")
         if entry.CRC and zlib.crc32(raw) != entry.CRC:  # zero: it was not computed
-            raise _damaged(f"reading file {name}: CRC-32 check failed")
+            raise _damage_error(f"reading file {name}: CRC-32 check failed")
         return raw
 
 

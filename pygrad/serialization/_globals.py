@@ -298,7 +298,7 @@ def _counter(counts: Any = ()) -> Counter[Any]:
     return Counter(counts or {})
 
 
-def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
+def _make_ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
     made: OrderedDict[Any, Any] = OrderedDict()
     keys = Keys()
     for key, value in pairs:
@@ -352,7 +352,7 @@ def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         "builtins.complex": complex,
     }
     calls: dict[int, Callable[..., Any]] = {
-        id(OrderedDict): _ordered,
+        id(OrderedDict): _make_ordered_dict,
         id(Counter): _counter,
         id(Parameter): _parameter,
         id(_layout): _layout,
@@ -450,7 +450,7 @@ class safe_globals:
         _safe[:] = self._before
 
 
-def added() -> dict[str, Any]:
+def allowed_globals() -> dict[str, Any]:
     """The globals that the user has allowed, by their names in files.
 
     Raises:

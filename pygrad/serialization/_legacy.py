@@ -13,9 +13,9 @@ from .._dtypes import uint8
 from ..storage import TypedStorage, UntypedStorage
 from ._locations import restorer
 from ._options import local
-from ._reading import kind_and_size, text_of, typed, unpickler
-from ._unpickler import length_left, shown
-from ._writing import Storages, data_of, pickled
+from ._reading import kind_and_size, make_typed_storage, text_of, unpickler
+from ._unpickler import format_value, length_left
+from ._writing import Storages, data_of, pickle_object
 
 MAGIC_NUMBER: Final = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION: Final = 1001
@@ -27,16 +27,16 @@ _SYSTEM: Final = {
 _COUNT: Final = struct.Struct("<q")
 
 
-def encoded(obj: Any, module: Any, protocol: int) -> bytes:
+def encode(obj: Any, module: Any, protocol: int) -> bytes:
     """Serializes an object in the legacy format."""
     storages = Storages(str)
 
-    def named(each: Any) -> Any:
-        name = storages.named(each)
+    def persistent_id(each: Any) -> Any:
+        name = storages.persistent_id(each)
         return None if name is None else (*name, None)
 
     dump = (module or pickle).dumps
-    text = pickled(obj, module, protocol, named)
+    text = pickle_object(obj, module, protocol, persistent_id)
     keys = sorted(storages.found)
     parts = [dump(each, protocol) for each in (MAGIC_NUMBER, PROTOCOL_VERSION, _SYSTEM)]
     parts += [text, dump(keys, protocol)]
@@ -72,7 +72,7 @@ class _Awaited:
                 )
             self._most -= size
             storage = UntypedStorage._from_bytes(bytes(size))
-            self.made[key] = typed(self._restore(storage, text_of(location)), kind)
+            self.made[key] = make_typed_storage(self._restore(storage, text_of(location)), kind)
         if view is not None:  # a view of another storage, from releases before 0.4
             raise NotImplementedError("load: a storage within another is not supported")
         return self.made[key]
@@ -108,7 +108,7 @@ def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = unpickler(file, module, None, options).load()
     if type(version) is not int or version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {shown(version)}")
+        raise RuntimeError(f"Invalid protocol version: {format_value(version)}")
     unpickler(file, module, None, options).load()  # information on the machine that wrote the file
     storages = _Awaited(file, map_location)
     with _rebuild.before_the_bytes() as checks:

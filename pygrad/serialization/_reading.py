@@ -68,7 +68,7 @@ def text_of(value: Any) -> str:
     return value
 
 
-def typed(storage: Any, kind: Any) -> TypedStorage:
+def make_typed_storage(storage: Any, kind: Any) -> TypedStorage:
     """A typed storage over bytes; raises PyTorch's error for any other object."""
     return TypedStorage(wrap_storage=storage, dtype=kind, _internal=True)
 
@@ -121,12 +121,12 @@ class _Records:
                 "elements * 1 bytes/element) for dtype Byte"
             )
         if self._nowhere:
-            return typed(UntypedStorage(size, device="meta"), kind)
+            return make_typed_storage(UntypedStorage(size, device="meta"), kind)
         raw = bytes(size) if local.skip_data else self._archive.read(name)
         storage = UntypedStorage._from_bytes(raw)
         if self._turned:
             storage.byteswap(kind)
-        return typed(self._restore(storage, location), kind)
+        return make_typed_storage(self._restore(storage, location), kind)
 
 
 def _byte_order(archive: ArchiveReader) -> str:

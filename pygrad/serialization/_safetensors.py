@@ -46,7 +46,7 @@ _LENGTH_BYTES = 8
 _MAX_HEADER_BYTES = 100_000_000
 
 
-def encoded(obj: Any) -> bytes:
+def encode(obj: Any) -> bytes:
     """Serializes an object as a safetensors file.
 
     Raises:
@@ -58,7 +58,7 @@ def encoded(obj: Any) -> bytes:
     return _encode(writer.tensors, {"format": "pt", _OUTLINE: text})
 
 
-def decoded(data: bytes) -> Any:
+def decode(data: bytes) -> Any:
     """Reads the object in a safetensors file.
 
     Raises:

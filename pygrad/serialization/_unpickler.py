@@ -22,7 +22,17 @@ from .. import _rebuild
 from .._float8 import FORMS
 from .._tensor import Tensor
 from ..nn.parameter import Parameter
-from ._globals import CALLS, READING, SAFE, TAKING_TENSORS, Keys, added, find, tensors_among, weight
+from ._globals import (
+    CALLS,
+    READING,
+    SAFE,
+    TAKING_TENSORS,
+    Keys,
+    allowed_globals,
+    find,
+    tensors_among,
+    weight,
+)
 
 _BLOCKED: Final = ("sys", "os", "posix", "nt")
 _LONGEST_NAME: Final = 1 << 16
@@ -63,7 +73,7 @@ class Unpickler:
         self._keys = Keys()
         self._encoding = encoding
         self._persistent_load = persistent_load
-        self._added = added()
+        self._added = allowed_globals()
         self._own = {id(value) for value in self._added.values()}
         self._stack: list[Any] = []
         self._outer: list[list[Any]] = []
@@ -246,13 +256,13 @@ class Unpickler:
             return function(*self._arguments(args))
         if function is _rebuild._rebuild_from_type_v2:
             self._count(weight(args, self._left))
-            return self._guarded(self._rebuild, args)
+            return self._call_guarded(self._rebuild, args)
         if id(function) not in CALLS:
             raise UnpicklingError(
-                f"Trying to call reduce for unrecognized function {shown(function)}"
+                f"Trying to call reduce for unrecognized function {format_value(function)}"
             )
         self._weigh(function, args)
-        return self._guarded(CALLS[id(function)], args)
+        return self._call_guarded(CALLS[id(function)], args)
 
     def _arguments(self, args: Any) -> tuple[Any, ...]:
         if not isinstance(args, tuple):
@@ -271,9 +281,9 @@ class Unpickler:
             self._count(_STEPS_AN_ELEMENT * sum(each.numel() for each in tensors_among(args)))
         elif id(function) not in TAKING_TENSORS:
             for _ in tensors_among(args):
-                raise UnpicklingError(f"{shown(function)} takes no tensors")
+                raise UnpicklingError(f"{format_value(function)} takes no tensors")
 
-    def _guarded(self, function: Callable[..., Any], args: Any) -> Any:
+    def _call_guarded(self, function: Callable[..., Any], args: Any) -> Any:
         try:
             return function(*self._arguments(args))
         except _DAMAGE as error:
@@ -302,23 +312,23 @@ class Unpickler:
         else:
             raise UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted via "
-                f"`add_safe_globals` but got {shown(kind)}"
+                f"`add_safe_globals` but got {format_value(kind)}"
             )
 
     def _build(self) -> None:
         state, made = self._pop(), self._top()
         self._count(weight(state, self._left))
         if type(made) in (OrderedDict, Counter):
-            self._guarded(_rebuild._set_obj_state, (made, state))
+            self._call_guarded(_rebuild._set_obj_state, (made, state))
         elif type(made) in (Tensor, Parameter):
-            self._guarded(_restore, (made, state))
+            self._call_guarded(_restore, (made, state))
         elif type(made) is _rebuild._DimRange:
             made.__setstate__(state)
         elif id(type(made)) in self._own:
             if hasattr(made, "__setstate__"):
                 made.__setstate__(state)
             else:
-                self._guarded(_rebuild._set_obj_state, (made, state))
+                self._call_guarded(_rebuild._set_obj_state, (made, state))
         else:
             raise UnpicklingError(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
@@ -346,7 +356,7 @@ def length_left(file: IO[bytes]) -> int:
     return end - at
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Formats a value for an error; values of unlimited size or depth appear as their type."""
     if isinstance(value, (str, int, float)) or callable(value):
         return f"{value!s:.200}"

@@ -38,7 +38,7 @@ class Storages:
         self._keys: dict[int, str] = {}
         self.found: dict[str, tuple[UntypedStorage, dtype]] = {}
 
-    def named(self, obj: Any) -> tuple[Any, ...] | None:
+    def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
         """The persistent id of a storage; None for any other object."""
         if isinstance(obj, TypedStorage):
             storage, kind = obj.untyped(), obj.dtype
@@ -116,7 +116,7 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
     dispatch[layout] = save_layout
 
 
-def pickled(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]) -> bytes:
+def pickle_object(obj: Any, module: Any, protocol: int, storages: Callable[[Any], Any]) -> bytes:
     """Pickles an object; `storages` returns the persistent ids of storages."""
 
     def persistent_id(_: Any, each: Any) -> Any:
@@ -160,7 +160,7 @@ def write_archive(
         mark: whether to record the byte order.
     """
     storages = Storages(str)
-    text = pickled(obj, module, protocol, storages.named)
+    text = pickle_object(obj, module, protocol, storages.persistent_id)
     archive = ArchiveWriter(open_for_writing(), folder)
     archive.record("data.pkl", text)
     archive.record(".format_version", b"1")

@@ -40,9 +40,9 @@ def chunk_vmap(
         raise ValueError(f"chunk_vmap: chunks should be at least 1. (got {chunks})")
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         size = _process_batched_inputs(in_dims, args, func)[0]
         step = max(-(-size // chunks), 1)
         return vmap(func, in_dims, out_dims, randomness, chunk_size=step)(*args, **kwargs)
 
-    return wrapped
+    return wrapper

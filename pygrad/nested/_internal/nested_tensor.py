@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from ..._boundary import attributes
 from ..._dtypes import Size, int64, jagged
 from ..._tensor import Tensor
-from .._class import Nested, Rules, over, packed
+from .._class import Nested, Rules, over, packed_tensor
 from .._jagged import Jagged
 from .._sizes import SymInt, shape_of, size_said_by
 
@@ -67,7 +67,7 @@ class NestedTensor(Nested):
 
     def values(self) -> Tensor:
         """The entries, one after the other: a view."""
-        return packed(self)
+        return packed_tensor(self)
 
     def offsets(self) -> Tensor:
         """The begin of each entry, and the end of the last."""
@@ -79,7 +79,7 @@ class NestedTensor(Nested):
 
     @property
     def _values(self) -> Tensor:  # type: ignore[override]
-        return packed(self).detach()
+        return packed_tensor(self).detach()
 
     _offsets = property(offsets)
     _lengths = property(lengths)
@@ -157,7 +157,7 @@ class NestedTensor(Nested):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the values are contiguous and there are no gaps between the entries."""
-        return self._parts.lengths is None and packed(self).is_contiguous()
+        return self._parts.lengths is None and packed_tensor(self).is_contiguous()
 
     def _is_contiguous_or_false(self) -> bool:
         return self.is_contiguous()
@@ -215,16 +215,16 @@ class NestedTensor(Nested):
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
         parts = self._parts
-        made = over(type(self), packed(self).detach().clone(), parts)
+        made = over(type(self), packed_tensor(self).detach().clone(), parts)
         memo[id(self)] = made.requires_grad_(self.requires_grad)
         if self.grad is not None:
-            made.grad = over(type(made), packed(self.grad).clone(), made._parts)
+            made.grad = over(type(made), packed_tensor(self.grad).clone(), made._parts)
         return made  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         parts = self._parts
         known = {
-            key: _stored(n)
+            key: _store_val_in_tensor(n)
             for key, n in (("max_seqlen", parts.most), ("min_seqlen", parts.least))
             if n is not None
         }
@@ -249,7 +249,7 @@ class NestedTensor(Nested):
         return len(shape) == len(mine) and shape[at] == mine[at]
 
     def _entries(self, op: str) -> list[Tensor]:
-        values, at = packed(self), self._parts.ragged - 1
+        values, at = packed_tensor(self), self._parts.ragged - 1
         spans = self._parts.spans(values.shape[at], op)
         if self._parts.lengths is None:
             return list(values.split([n for _, n in spans], at))
@@ -305,7 +305,7 @@ def _unfit(name: str, self: NestedTensor, other: Any) -> RuntimeError:
     )
 
 
-def _stored(n: int) -> Tensor:
+def _store_val_in_tensor(n: int) -> Tensor:
     """A number as files have it: the size of a tensor without elements."""
     from ..._creation import tensor
 

@@ -33,7 +33,7 @@ class _Saved:
         self.values = _ops.C["_snapshot"](tensor)
         self.version = tensor._version
 
-    def mutated(self) -> bool:
+    def is_mutated(self) -> bool:
         """Whether the tensor was written to since."""
         return bool(self.tensor._version != self.version)
 
@@ -58,14 +58,14 @@ class _AllowMutationOnSavedContext:
         """The old values of saved tensors that were written to."""
         _boundary.drain_if_idle()  # frees handles of dead graphs
         saved = self._saved.items()
-        return WeakKeyDictionary({handle: s.values for handle, s in saved if s.mutated()})
+        return WeakKeyDictionary({handle: s.values for handle, s in saved if s.is_mutated()})
 
     @property
     def original(self) -> WeakKeyDictionary[_Handle, Any]:
         """The saved tensors that were not written to."""
         _boundary.drain_if_idle()
         saved = self._saved.items()
-        return WeakKeyDictionary({handle: s.tensor for handle, s in saved if not s.mutated()})
+        return WeakKeyDictionary({handle: s.tensor for handle, s in saved if not s.is_mutated()})
 
     def clear(self) -> None:
         """Forgets all saved tensors; their graph cannot be used afterwards."""
