@@ -15,19 +15,19 @@ from ._package import submodule
 
 if TYPE_CHECKING:
     from ._creation import data_as_tensor as data_as_tensor
-    from ._creation import made_of as made_of
     from ._creation import tensor as tensor
+    from ._creation import tensor_from_data as tensor_from_data
+    from ._dispatch import call_below_modes as call_below_modes
     from ._dispatch import host_tensor as host_tensor
     from ._dispatch import make_wrapper as make_wrapper
-    from ._dispatch import run_unasked as run_unasked
     from ._functions import is_storage as is_storage
     from ._functions import lu as lu
     from ._host_data import apply_ as apply_
     from ._host_data import dim_order as dim_order
-    from ._host_data import lent_again as lent_again
+    from ._host_data import find_exported_tensor as find_exported_tensor
+    from ._host_data import find_lent_tensor as find_lent_tensor
     from ._host_data import map_ as map_
     from ._host_data import reduce_tensor as reduce_tensor
-    from ._host_data import shared_again as shared_again
     from ._host_data import to_dlpack as to_dlpack
     from ._host_data import to_numpy as to_numpy
     from ._host_data import tolist as tolist
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 PLACES: Final = {
     name: module
     for module, names in {
-        "_dispatch": "host_tensor make_wrapper run_unasked",
-        "_creation": "data_as_tensor made_of tensor",
+        "_dispatch": "host_tensor make_wrapper call_below_modes",
+        "_creation": "data_as_tensor tensor_from_data tensor",
         "_functions": "is_storage lu",
-        "_host_data": "apply_ dim_order lent_again map_ reduce_tensor shared_again to_dlpack "
-        "to_numpy tolist",
+        "_host_data": "apply_ dim_order find_exported_tensor find_lent_tensor map_ reduce_tensor "
+        "to_dlpack to_numpy tolist",
         "_legacy": "dtype_named legacy_name legacy_tensor",
         "_transforms": "show",
         "autograd": "backward",

@@ -58,7 +58,7 @@ def _vjp_of_one(function: Callable[[Tensor], Any], x: Tensor, g: Tensor) -> Tens
     return found
 
 
-def _by_forward(name: str, *order: str) -> Callable[..., Tensor]:
+def _first_argument_gradient(name: str, *order: str) -> Callable[..., Tensor]:
     """The gradient of a function of torch.nn.functional by its first argument. `order` names the
     function's other arguments, which follow the gradient and the first argument in the call.
     """
@@ -265,18 +265,18 @@ def _batch_norm_backward(
     shape = [1, -1] + [1] * (input.dim() - 2)
     dims = [0, *range(2, input.dim())]
 
-    def by_channel(t: Any) -> Any:
+    def view_by_channel(t: Any) -> Any:
         return None if t is None else t.view(shape)
 
     if train:
-        mean, rstd = by_channel(save_mean), by_channel(save_invstd)
+        mean, rstd = view_by_channel(save_mean), view_by_channel(save_invstd)
         of_input, normalized = _normalized_backward(
-            grad_out, input, by_channel(weight), mean, rstd, dims
+            grad_out, input, view_by_channel(weight), mean, rstd, dims
         )
     else:
-        rstd = (by_channel(running_var) + eps).rsqrt()
-        normalized = (input - by_channel(running_mean)) * rstd
-        of_input = grad_out * (rstd if weight is None else rstd * by_channel(weight))
+        rstd = (view_by_channel(running_var) + eps).rsqrt()
+        normalized = (input - view_by_channel(running_mean)) * rstd
+        of_input = grad_out * (rstd if weight is None else rstd * view_by_channel(weight))
     return _gradients_by_mask(
         output_mask,
         lambda: of_input,
@@ -352,7 +352,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "adaptive_max_pool2d_backward": functools.partial(_adaptive_max_pool_backward, 2),
     "adaptive_max_pool3d_backward": functools.partial(_adaptive_max_pool_backward, 3),
     **{
-        f"avg_pool{nd}d_backward": _by_forward(
+        f"avg_pool{nd}d_backward": _first_argument_gradient(
             f"avg_pool{nd}d",
             *"kernel_size stride padding ceil_mode count_include_pad divisor_override".split(),
         )

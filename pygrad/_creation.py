@@ -247,14 +247,14 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
                 refuse_foreign(item)
     kind = kind or _default_dtype()
     if not kind._format:
-        return _by_way_of_double(shape, flat, kind)
+        return _tensor_via_double(shape, flat, kind)
     out, at = empty_for_host(shape, kind)
     if flat:
         write_at(at, _pack(flat, kind).tobytes())
     return out
 
 
-def _by_way_of_double(shape: Sequence[int], flat: Sequence[Any], kind: dtype) -> Tensor:
+def _tensor_via_double(shape: Sequence[int], flat: Sequence[Any], kind: dtype) -> Tensor:
     """Makes a tensor of a half or complex dtype, for which the host has no arrays."""
     if not kind.is_complex:
         wide, at = empty_for_host(shape, float64)
@@ -278,7 +278,7 @@ def _from_float(value: float, kind: dtype | None) -> Tensor:
     """A tensor of one float, the most frequent case, by the shortest way."""
     out, at = empty_for_host((), kind)
     if not out.dtype._format:
-        return _by_way_of_double((), [value], out.dtype)
+        return _tensor_via_double((), [value], out.dtype)
     if out.dtype is float64:
         write_double(at, value)
     else:
@@ -377,7 +377,7 @@ def _tensor_from_array(ndarray: Any, shares: bool, read_only: bool = False) -> T
 
     kind = _numpy_dtype(ndarray.dtype)
     if ndarray.base is not None:
-        shared = _above.shared_again(ndarray, kind)
+        shared = _above.find_exported_tensor(ndarray, kind)
         if shared is not None:
             return shared
     if any(stride < 0 for stride in ndarray.strides):
@@ -447,10 +447,12 @@ def tensor(
         tensor([[1, 2],
                 [3, 4]])
     """
-    return made_of(data, dtype, device, requires_grad, "torch.tensor")
+    return tensor_from_data(data, dtype, device, requires_grad, "torch.tensor")
 
 
-def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str) -> Tensor:
+def tensor_from_data(
+    data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
+) -> Tensor:
     """Makes a tensor for `tensor` and ``Tensor.new_tensor``; a warning names `caller`."""
     device = _resolve_device(device)
     kind = _as_dtype(dtype)
@@ -585,7 +587,7 @@ def asarray(
         tensor([1, 2], dtype=torch.int8)
     """
     kind = _as_dtype(dtype)
-    found = _with_memory(obj, kind, copy)
+    found = _tensor_over_memory(obj, kind, copy)
     if copy is False:
         if found is None:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
@@ -605,7 +607,7 @@ def asarray(
     return out.requires_grad_(requires_grad) if out.is_leaf else out.detach()
 
 
-def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | None:
+def _tensor_over_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | None:
     """The argument of `asarray` as a tensor; None for a sequence or a number."""
     if isinstance(obj, Tensor):
         return obj
@@ -674,7 +676,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
                 "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
                 "consumed only once, so you might have already constructed a tensor from it once."
             ) from None
-    shared = _above.lent_again(array, _numpy_dtype(array.dtype))
+    shared = _above.find_lent_tensor(array, _numpy_dtype(array.dtype))
     if shared is None:
         if copy is False:
             raise NotImplementedError("from_dlpack: copy=False of memory that is not pygrad's")

@@ -137,7 +137,7 @@ def supplement(module: ModuleType) -> None:
                 _stand_ins.supplement(sys.modules[name], torch_name(name))
 
 
-def missing(module: str, name: str) -> Exception:
+def missing_name_error(module: str, name: str) -> Exception:
     """The error to raise where a module of the dialect lacks a name."""
     if not name.startswith("__"):
         _wanted.count_lookup(f"{module}.{name}")
@@ -174,7 +174,7 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             try:
                 return _stand_ins.look_up(here, here.__name__, name)
             except LookupError:
-                raise missing(here.__name__, name) from None
+                raise missing_name_error(here.__name__, name) from None
         if isinstance(found, ModuleType) and found.__name__ == f"{original.__name__}.{name}":
             return _import_module(f"{package}.{name}")
         if isinstance(found, type) and is_installed():

@@ -144,7 +144,7 @@ class disabled:
     __del__ = _end
 
 
-def run_unasked(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call_below_modes(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Calls an op below all classes and modes."""
     _here.disabled += 1
     try:
@@ -913,7 +913,7 @@ def _row(row: int) -> tuple[str, tuple[str, ...], dict[str, str]] | None:
             parts = [part.partition("=") for part in inside.split(", ") if part != "*"]
             names = tuple(part.split(" ")[-1] for part, _, _ in parts)
             absent = {part.split(" ")[-1]: text for part, _, text in parts if text}
-            return ops.in_its_space(op), names, absent
+            return ops.name_in_aten(op), names, absent
     return None
 
 
@@ -998,7 +998,7 @@ def _requested_call(
     if special is not None:
         return special(values)
     several = not _gives_one(words)
-    also = ops.in_its_space(name) if row < 0 else base
+    also = ops.name_in_aten(name) if row < 0 else base
     for called in dict.fromkeys((name + write, base + write, also + write)):
         fit = (
             fit_overload(called, named, values, out, absent, several)

@@ -199,13 +199,13 @@ def to_dlpack(tensor: Tensor, **options: Any) -> Any:
     return array.__dlpack__(**options)
 
 
-def lent_again(array: Any, kind: dtype) -> Tensor | None:
+def find_lent_tensor(array: Any, kind: dtype) -> Tensor | None:
     """The tensor over the memory of an array made of a capsule from `to_dlpack`, or None."""
     owner = _lent.get(array.__array_interface__["data"][0])
     return None if owner is None else _tensor_over_export(array, kind, owner)
 
 
-def shared_again(array: Any, kind: dtype) -> Tensor | None:
+def find_exported_tensor(array: Any, kind: dtype) -> Tensor | None:
     """The tensor over the memory of an array that came from `to_numpy`, or None."""
     return _tensor_over_export(array, kind, _owner(array))
 

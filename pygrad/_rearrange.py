@@ -97,7 +97,7 @@ def _parse_side(side: str) -> list[Group]:
     return groups
 
 
-def _in_brackets(side: str) -> bool:
+def _is_ellipsis_in_brackets(side: str) -> bool:
     before = side.partition("...")[0]
     return before != side and before.count("(") > before.count(")")
 
@@ -107,7 +107,7 @@ def _sides(pattern: str, sizes: dict[str, int]) -> tuple[list[Group], list[Group
     if len(parts) != 2:
         raise ValueError("Pattern must contain a single '->' separator")
     left, right = map(_parse_side, parts)
-    if _in_brackets(parts[0]):
+    if _is_ellipsis_in_brackets(parts[0]):
         raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
     names, wanted = ({name for group in side for name in group} for side in (left, right))
     if _DOTS in wanted - names:

@@ -49,7 +49,7 @@ def _tensor_over_storage(storage: Any, kind: dtype, offset: int, size: Any, stri
     return made
 
 
-def _with_bits(tensor: Tensor, metadata: Any) -> Tensor:
+def _set_lazy_bits(tensor: Tensor, metadata: Any) -> Tensor:
     """Marks the tensor's elements as lazily conjugated or negated, as recorded in the file."""
     if not metadata:
         return tensor
@@ -81,7 +81,7 @@ def _rebuild_tensor_v2(
     backward_hooks: Any,
     metadata: Any = None,
 ) -> Tensor:
-    made = _with_bits(_rebuild_tensor(storage, storage_offset, size, stride), metadata)
+    made = _set_lazy_bits(_rebuild_tensor(storage, storage_offset, size, stride), metadata)
     made.requires_grad = requires_grad
     return _with_hooks(made, backward_hooks)
 
@@ -114,7 +114,7 @@ def _rebuild_tensor_v3(
         made = _decode_storage(storage, dtype.name).as_strided(size, stride, storage_offset)
     else:
         made = _tensor_over_storage(storage, dtype, storage_offset, size, stride)
-    made = _with_bits(made, metadata)
+    made = _set_lazy_bits(made, metadata)
     made.requires_grad = requires_grad
     return _with_hooks(made, backward_hooks)
 
@@ -134,7 +134,7 @@ _unfilled: ContextVar[list[Callable[[], Tensor]] | None] = ContextVar("unfilled"
 
 
 @contextmanager
-def before_the_bytes() -> Iterator[list[Callable[[], Tensor]]]:
+def defer_place_checks() -> Iterator[list[Callable[[], Tensor]]]:
     """A scope in which storages have no bytes yet, so that places in sparse tensors mean nothing.
 
     Yields a list of functions to call when the bytes are there: each raises if the places are wrong

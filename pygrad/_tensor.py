@@ -83,7 +83,7 @@ class Tensor(Methods):
         if cls is Tensor:
             return made
         if args and isinstance(args[0], Tensor):
-            _refuse_taken(cls, args[0])
+            _check_not_taken(cls, args[0])
         out = _move_to_class(cls, made)
         out._b = getattr(made, "_b", None)
         return _mark_if_handles_ops(out)  # type: ignore[no-any-return]
@@ -127,7 +127,7 @@ class Tensor(Methods):
             TypeError: no class of tensors, or no tensor.
         """
         if KINDS.get(cls) not in _KINDS_OF_TENSORS:
-            _look_at(cls)
+            _register_class(cls)
         if not isinstance(data, Tensor):
             refuse_foreign(data)
             raise TypeError(
@@ -135,7 +135,7 @@ class Tensor(Methods):
                 f"{type(data).__name__}"
             )
         if cls is not type(data):
-            _refuse_taken(cls, data)
+            _check_not_taken(cls, data)
         out = _mark_if_handles_ops(_move_to_class(cls, _C["data"](data)))
         return as_leaf(out) if require_grad else out
 
@@ -152,7 +152,7 @@ class Tensor(Methods):
             >>> pygrad.ones(2).as_subclass(Metres) * 2
             Metres([2., 2.])
         """
-        _refuse_taken(cls, self)
+        _check_not_taken(cls, self)
         return _mark_if_handles_ops(_as_class(cls, self))  # type: ignore[no-any-return]
 
     @classmethod
@@ -199,7 +199,7 @@ class Tensor(Methods):
             result = func(*args, **(kwargs or {}))
         finally:
             state.off = before
-        if type(result) is Tensor and cls is not Tensor and func in kept_as_is():
+        if type(result) is Tensor and cls is not Tensor and func in class_keeping_getters():
             return result
         return _convert_result(result, cls)
 
@@ -221,7 +221,7 @@ class Tensor(Methods):
         """A subclass overrides this to handle ops on its tensors below autograd. The base's method
         runs the op itself: no class and no mode is asked.
         """
-        return _above.run_unasked(func, args, kwargs or {})
+        return _above.call_below_modes(func, args, kwargs or {})
 
     # ------------------------------------------------------------ description
 
@@ -910,7 +910,9 @@ class Tensor(Methods):
         **_: Any,
     ) -> Tensor:
         """A tensor from Python data with this one's dtype."""
-        return _above.made_of(data, dtype or self.dtype, device, requires_grad, "tensor.new_tensor")
+        return _above.tensor_from_data(
+            data, dtype or self.dtype, device, requires_grad, "tensor.new_tensor"
+        )
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy name of the type, such as 'torch.FloatTensor', or a cast to a type."""
@@ -1080,7 +1082,7 @@ def as_leaf(tensor: Any) -> Any:
 _KINDS_OF_TENSORS: Final = (K_TENSOR, K_OVERRIDING)
 
 
-def _look_at(cls: Any) -> None:
+def _register_class(cls: Any) -> None:
     """Registers a class of tensors.
 
     Raises:
@@ -1104,7 +1106,7 @@ def _move_to_class(cls: type, tensor: Tensor) -> Any:
     return out
 
 
-def _refuse_taken(cls: type, tensor: Any) -> None:
+def _check_not_taken(cls: type, tensor: Any) -> None:
     """Raises RuntimeError if the tensor's own class handles its ops by __torch_dispatch__."""
     if header.is_hidden(tensor._h) and answers_for_ops(tensor):
         kind = type(tensor.detach())
@@ -1130,7 +1132,7 @@ def answers_for_ops(tensor: Any) -> bool:
 
 def _as_class(cls: type, tensor: Tensor) -> Any:
     """A view of a tensor, of another class; hidden elements stay with the class that has them."""
-    _look_at(cls)
+    _register_class(cls)
     view = _get_items(tensor, _ALL)
     if header.is_hidden(view._h):
         return view
@@ -1147,7 +1149,7 @@ def _mark_if_handles_ops(tensor: Any) -> Any:
 
 
 @functools.cache
-def kept_as_is() -> frozenset[Any]:
+def class_keeping_getters() -> frozenset[Any]:
     """Getters that return an existing tensor: its class stays."""
     kept = (vars(Tensor)[name] for name in ("_base", "grad", "_grad"))
     return frozenset(each.__get__ for each in kept)
@@ -1358,4 +1360,4 @@ def _put_gates() -> None:
                 done.add(found)
 
 
-overriding.when_armed(_put_gates)
+overriding.run_when_armed(_put_gates)

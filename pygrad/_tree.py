@@ -116,11 +116,11 @@ def node_type(tree: Any) -> Any:
     return kind if plain or not is_namedtuple_class(kind) else namedtuple
 
 
-def _by_position(children: Iterable[Any], context: Context) -> tuple[list[Any], Context]:
+def _children_by_position(children: Iterable[Any], context: Context) -> tuple[list[Any], Context]:
     return [(SequenceKey(i), child) for i, child in enumerate(children)], context
 
 
-def _by_key(tree: Any, context: Context) -> tuple[list[Any], Context]:
+def _children_by_key(tree: Any, context: Context) -> tuple[list[Any], Context]:
     return [(MappingKey(key), child) for key, child in tree.items()], context
 
 
@@ -134,7 +134,7 @@ def _register_containers() -> None:
             kind,
             lambda d: (list(d), None),
             lambda values, context: kind(values),
-            lambda d: _by_position(d, None),
+            lambda d: _children_by_position(d, None),
         )
 
     def mapping_node(kind: Any) -> Node:
@@ -142,7 +142,7 @@ def _register_containers() -> None:
             kind,
             lambda d: (list(d.values()), list(d)),
             lambda values, context: kind(zip(context, values, strict=True)),
-            lambda d: _by_key(d, list(d)),
+            lambda d: _children_by_key(d, list(d)),
         )
 
     def parts_of_default(d: Any) -> Context:
@@ -159,13 +159,13 @@ def _register_containers() -> None:
             defaultdict,
             lambda d: (list(d.values()), parts_of_default(d)),
             lambda values, context: defaultdict(context[0], zip(context[1], values, strict=True)),
-            lambda d: _by_key(d, parts_of_default(d)),
+            lambda d: _children_by_key(d, parts_of_default(d)),
         ),
         Node(
             deque,
             lambda d: (list(d), d.maxlen),
             lambda values, context: deque(values, maxlen=context),
-            lambda d: _by_position(d, d.maxlen),
+            lambda d: _children_by_position(d, d.maxlen),
         ),
         Node(
             namedtuple,

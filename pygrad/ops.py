@@ -213,7 +213,7 @@ class OpOverloadPacket:
     def _run(self, overload: OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         name, schema = self.__name__, native_lines().get(self.__name__)
         if schema and kwargs:
-            args, kwargs = _in_order(overload._schema, args, kwargs)
+            args, kwargs = _order_arguments(overload._schema, args, kwargs)
         if schema:
             args = _numbers_to_tensors(name, overload._schema, args)
         if name in _backward_ops.FUNCTIONS:
@@ -314,7 +314,7 @@ def overload(name: str, overload_name: str) -> OpOverload:
     return found
 
 
-def _in_order(
+def _order_arguments(
     schema: FunctionSchema, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Moves keywords of positional arguments into their places, as rows may name them otherwise."""
@@ -401,11 +401,11 @@ def is_callable(name: str) -> bool:
     return _function_of(name).__name__ != "_absent"
 
 
-def _index_by(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+def _index_some(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return self[tuple(slice(None) if each is None else each for each in indices)]
 
 
-def _softmax_by(name: str) -> Callable[..., Any]:
+def _make_softmax(name: str) -> Callable[..., Any]:
     def function(self: Tensor, dim: int, half_to_float: bool) -> Any:
         if half_to_float:
             raise RuntimeError("softmax with half to float conversion is not supported on CPU")
@@ -501,7 +501,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
             "_upsample_bicubic2d_aa",
         )
     },
-    "index": _index_by,
+    "index": _index_some,
     "elu": _elu,
     "_conj": lambda self: self.conj(),
     "slice_inverse": slice_inverse,
@@ -522,8 +522,8 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "cross_entropy_loss": _cross_entropy_loss,
     "alias": lambda self: self.view_as(self),
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
-    "_softmax": _softmax_by("softmax"),
-    "_log_softmax": _softmax_by("log_softmax"),
+    "_softmax": _make_softmax("softmax"),
+    "_log_softmax": _make_softmax("log_softmax"),
     "_adaptive_avg_pool2d": _ops.SPACES["nn"]["adaptive_avg_pool2d"],
     "convolution": _backward_ops.convolution,
     "unique_dim": lambda self, dim, sorted=True, return_inverse=False, return_counts=False: (
@@ -696,10 +696,10 @@ def _overload_named(called: str) -> OpOverload:
 
 def _name_of(op: _ops.Op) -> str:
     """The op's name in aten, with a prefix for ops only in `linalg` or `special`."""
-    return op.name if op.name in _COMES_TO else in_its_space(op)
+    return op.name if op.name in _COMES_TO else name_in_aten(op)
 
 
-def in_its_space(op: _ops.Op | str) -> str:
+def name_in_aten(op: _ops.Op | str) -> str:
     """The name in aten of an op of `linalg`, `special` or `fft`; a name given as text means
     theirs.
     """

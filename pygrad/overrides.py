@@ -32,7 +32,7 @@ from ._boundary.overriding import state as _state
 from ._builtins import builtin
 from ._package import pygrad, submodule
 from ._schema import Signature
-from ._tensor import Tensor, is_asked, kept_as_is
+from ._tensor import Tensor, class_keeping_getters, is_asked
 
 __all__ = [
     "enable_reentrant_dispatch",
@@ -95,7 +95,7 @@ def _get_overloaded_args(
     """The values that are asked, in the order in which they are."""
     if _state.off != overriding.ENABLED:
         return []
-    return overriding.found_among(relevant_args, get_type_fn or type)
+    return overriding.shallow_overloaded_values(relevant_args, get_type_fn or type)
 
 
 def handle_torch_function(
@@ -478,7 +478,7 @@ def get_default_nowrap_functions() -> set[Any]:
         >>> torch.Tensor.grad.__get__ in torch.overrides.get_default_nowrap_functions()
         True
     """
-    return set(kept_as_is())
+    return set(class_keeping_getters())
 
 
 @functools.cache

@@ -225,7 +225,7 @@ class UntypedStorage(StorageBase):
 
     def _adopt(self, tensor: Tensor) -> None:
         empty = _C["data"](tensor).as_strided((0,), (1,), 0)
-        self._holder = _as_lazy(empty, empty).view(uint8)
+        self._holder = _copy_lazy_bits(empty, empty).view(uint8)
 
     @classmethod
     def from_tensor(cls, tensor: Tensor) -> UntypedStorage:
@@ -459,7 +459,7 @@ class UntypedStorage(StorageBase):
         return f"{_full_name(self)}(device={self.device})"
 
 
-def _as_lazy(tensor: Tensor, other: Tensor) -> Tensor:
+def _copy_lazy_bits(tensor: Tensor, other: Tensor) -> Tensor:
     """The tensor, turned by a view once for each bit, conjugate and negative, that another has."""
     if other.is_conj():
         tensor = tensor.conj()
@@ -869,7 +869,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         untyped = UntypedStorage.from_tensor(tensor).__deepcopy__(memo)
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype, device=untyped.device).set_(untyped, *geometry)
-        made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())
+        made = _C["data"](_copy_lazy_bits(made, tensor).resolve_conj().resolve_neg())
         if kind is not Tensor and type(tensor.new_empty([])) is not kind:
             raise _no_copy("non-wrapper", "new_empty()", "that function")
     if kind is not Tensor and not hidden:

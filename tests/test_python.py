@@ -382,12 +382,12 @@ def test_threads_and_finalizers_in_the_middle_of_a_call() -> None:
 def test_finalizer_may_call_while_the_engine_changes_hands(monkeypatch: Any) -> None:
     x, seen = pygrad.ones(2), []
 
-    def turn_to(ident: int, turn_to: Any = _boundary.ownership._turn_to) -> None:
+    def turn_to(ident: int, turn_to: Any = _boundary.ownership._give_turn) -> None:
         monkeypatch.undo()
         seen.append((x + 1).sum().item())  # as one does that a garbage collection runs here
         turn_to(ident)
 
-    monkeypatch.setattr(_boundary.ownership, "_turn_to", turn_to)
+    monkeypatch.setattr(_boundary.ownership, "_give_turn", turn_to)
     worker = threading.Thread(target=lambda: seen.append((x * 2).sum().item()), daemon=True)
     worker.start()
     worker.join(20)

@@ -153,7 +153,7 @@ def _plan(key: tuple[Any, ...], args: Sequence[Any], kwargs: dict[str, Any]) -> 
     return made
 
 
-def _laid_out(value: Any) -> tuple[int, int, bytes]:
+def _pack_value(value: Any) -> tuple[int, int, bytes]:
     """Tag, slot and bytes of a text, an index or a short list of tensors or ints.
 
     Raises: struct.error: of anything else.
@@ -216,7 +216,7 @@ def invoke(
             dead = n_dead = 0
             try:
                 if (i := plan.apart) >= 0:
-                    tag, slots[i], raw = _laid_out(slots[i])
+                    tag, slots[i], raw = _pack_value(slots[i])
                     tags |= tag << (4 * i)
                     _memory[_DATA : _DATA + len(raw)] = raw
                 if _released:
@@ -346,10 +346,10 @@ def _cross(
     if data:
         _memory[_DATA : _DATA + len(data)] = data
     _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
-    return _cross_with(_call, row, args, kwargs)
+    return _cross_frame(_call, row, args, kwargs)
 
 
-def _cross_with(
+def _cross_frame(
     call: Callable[[], None],
     row: int,
     args: Sequence[Any],
@@ -386,7 +386,7 @@ def _cross_with(
 def _cross_again(row: int, args: Sequence[Any], kwargs: dict[str, Any], mode: int) -> Any:
     """Makes the call of the frame, which the engine has found too long, while other threads run."""
     _memory[_CALL_MODE] |= e.LONG
-    return _cross_with(_call_long, row, args, kwargs, mode)
+    return _cross_frame(_call_long, row, args, kwargs, mode)
 
 
 _META, _NUMEL, _NOTED = e.layout["meta"], e.layout["numel"], e.layout["noted"]
@@ -404,7 +404,7 @@ def _gather_varargs(args: Sequence[Any]) -> Sequence[Any]:
     return (*args[:n], tuple(args[n:]))
 
 
-def _out_or(result: Tensor, kwargs: dict[str, Any]) -> Tensor:
+def _substitute_out(result: Tensor, kwargs: dict[str, Any]) -> Tensor:
     """The caller's own object if the result is the tensor passed as out=."""
     out = kwargs.get("out")
     if out is not None and getattr(out, "_h", 0) == result._h:
@@ -518,7 +518,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
             e.released.append(r)
             result = args[0]
         else:
-            result = _out_or(remembered_object(wrap(r)) if pending else wrap(r), kwargs)
+            result = _substitute_out(remembered_object(wrap(r)) if pending else wrap(r), kwargs)
     else:
         result = _read_result(row, kwargs)
         if type(result) is tuple:
@@ -683,17 +683,19 @@ def keep_arguments(keeps: bool) -> None:
     engine asks a mode for each op.
     """
     global _last_way
-    _last_way = _remembering if keeps else call_op
+    _last_way = _call_remembering if keeps else call_op
     _direct()
 
 
 def _direct() -> None:
     """Sets the route of calls: first to modes, then to an interceptor, then to the engine."""
-    way = _asking if overriding.modes_anywhere else _call_watched if _watchers else _last_way
+    way = (
+        _call_with_modes if overriding.modes_anywhere else _call_watched if _watchers else _last_way
+    )
     _tell(invoke=way, _mine=e.mine if way is call_op else _never)
 
 
-def _asking(
+def _call_with_modes(
     row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
 ) -> Any:
     if function is not None and overriding.has_modes():
@@ -710,7 +712,7 @@ def _call_watched(
     return _watchers[-1](row, mode, args, kwargs)
 
 
-def _remembering(
+def _call_remembering(
     row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
 ) -> Any:
     """`call_op`, for when the engine passes arguments back: remembers their objects first."""

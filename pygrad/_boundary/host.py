@@ -1,10 +1,10 @@
 """The host: the engine's binary in a wasmtime store, and the interface of a host.
 
 Another host would offer the same: `call`, `call2` and their `_long` forms, which let other threads
-run; the parameters' `slots` and the results in them; `trap_slot`; `asking` for exports of one
-number or none; memory to read and write, as `memory`, `words`, `ints`, `unsigned` and `doubles`,
-which see it grow; `text_at`; `base_address` for views of NumPy's; and when the engine calls back,
-it resumes one of `idle`.
+run; the parameters' `slots` and the results in them; `trap_slot`; `scalar_export` for exports of
+one number or none; memory to read and write, as `memory`, `words`, `ints`, `unsigned` and
+`doubles`, which see it grow; `text_at`; `base_address` for views of NumPy's; and when the engine
+calls back, it resumes one of `idle`.
 
 A call goes through `wasmtime_func_call_unchecked` by `ctypes.PyDLL`: about a microsecond, where
 wasmtime's own `Func.__call__` takes fifty. The signatures it would check were checked once, at
@@ -237,13 +237,13 @@ def _public_call(name: str, n_parameters: int) -> Callable[[], None]:
 
 _aside = (_bindings.wasmtime_val_raw_t * 1)()
 _answer: Final = memoryview(_aside).cast("B").cast("I")
-"""The slot of `asking`, apart from the slots, which may hold a result to be read."""
+"""The slot of `scalar_export`, apart from the slots, which may hold a result to be read."""
 
 
 _public_only: Final = os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1"
 
 
-def asking(name: str) -> Callable[..., int]:
+def scalar_export(name: str) -> Callable[..., int]:
     """An export with one parameter or none, as a function."""
     if _public_only:
         return functools.partial(_public[name], _store)
@@ -281,10 +281,10 @@ _frame: int = 0
 
 def _read_layout() -> None:
     global _frame
-    ask_layout = asking("pg_layout")
+    ask_layout = scalar_export("pg_layout")
     if (abi := ask_layout(0)) != ABI:
         raise ImportError(f"pygrad: the engine speaks version {abi}, this package version {ABI}")
-    for k, name in enumerate(text_at(asking("pg_layout_names")()).split()):
+    for k, name in enumerate(text_at(scalar_export("pg_layout_names")()).split()):
         layout[name] = ask_layout(k)
     _frame = _public["pg_frame"](_store)
 

@@ -130,7 +130,7 @@ def is_overriding(value: Any) -> bool:
     return kind_of(value) == K_OVERRIDING
 
 
-def found_in(values: Iterable[Any]) -> list[Any]:
+def overloaded_values(values: Iterable[Any]) -> list[Any]:
     """The values to ask, out of `values` and the lists among them: one a type, from left to right,
     subclasses before their bases.
     """
@@ -152,9 +152,11 @@ def found_in(values: Iterable[Any]) -> list[Any]:
     return found
 
 
-def found_among(values: Iterable[Any], kind_of: Callable[[Any], type] = type) -> list[Any]:
-    """Like `found_in`, for functions written in Python: looks at the values alone, and includes
-    plain tensors, which have a ``__torch_function__`` too.
+def shallow_overloaded_values(
+    values: Iterable[Any], kind_of: Callable[[Any], type] = type
+) -> list[Any]:
+    """Like `overloaded_values`, for functions written in Python: looks at the values alone, and
+    includes plain tensors, which have a ``__torch_function__`` too.
     """
     found: list[Any] = []
     for value in values:
@@ -179,10 +181,10 @@ def asks(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[bool, Sequence[An
 
 
 def overloaded_args(args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
-    """`found_in` the arguments of a call; empty if this thread has switched types off."""
+    """The `overloaded_values` of a call; empty if this thread has switched types off."""
     if state.off != ENABLED:
         return []
-    return found_in((*args, *kwargs.values()) if kwargs else args)
+    return overloaded_values((*args, *kwargs.values()) if kwargs else args)
 
 
 # ------------------------------------------------------------------ functions for handlers
@@ -380,7 +382,9 @@ def _call_overrides(what: _Public, found: Sequence[Any], args: Sequence[Any], kw
         if result is NotImplemented:
             raise _dispatch_failed(what.name, found)
         return result
-    among = found_among(_flat((*args, *kwargs.values()))) if state.off == ENABLED else []
+    among = (
+        shallow_overloaded_values(_flat((*args, *kwargs.values()))) if state.off == ENABLED else []
+    )
     types = tuple(map(type, among))
     if not found:
         among = []  # for modes alone
@@ -445,7 +449,7 @@ def overridable(function: F) -> F:
     same function.
     """
     announced.add(function)
-    when_armed(functools.partial(put_gate, function))
+    run_when_armed(functools.partial(put_gate, function))
     return function
 
 
@@ -453,11 +457,11 @@ def overridable_factory(function: F) -> F:
     """Like `overridable`, for a function that makes tensors: only modes are asked, and overrides
     are off within it.
     """
-    when_armed(functools.partial(put_gate, function, creates=True))
+    run_when_armed(functools.partial(put_gate, function, creates=True))
     return function
 
 
-def when_armed(run: Callable[[], None]) -> None:
+def run_when_armed(run: Callable[[], None]) -> None:
     """Calls a function when the first overriding type or mode appears, or now if it has."""
     if _armed:
         run()

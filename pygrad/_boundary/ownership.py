@@ -100,7 +100,7 @@ mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
 _turn.acquire()
 
 
-def _turn_to(ident: int, turn: Any = _turn) -> None:
+def _give_turn(ident: int, turn: Any = _turn) -> None:
     """Gives the turn to a thread that has the engine; or, as any thread may, to nobody: 0.
 
     Another thread, or a signal handler, that runs between the two calls may give the turn too;
@@ -182,7 +182,7 @@ def _take(token: Any, wait: bool = True) -> _Before | None:
                     lock.user, lock.held, lock.free = me, token, None
                     break
             elif lock.user == me:
-                if _left_behind(lock.held):
+                if _free_if_abandoned(lock.held):
                     continue
                 held, free = lock.held, lock.free
                 lock.held, lock.free = token, None
@@ -207,7 +207,7 @@ def _take(token: Any, wait: bool = True) -> _Before | None:
         lock.key = object()
         on_new_owner()
     if not mine():
-        _turn_to(me)
+        _give_turn(me)
     while before_use:
         before_use[-1]()
     return held, free, saved
@@ -220,7 +220,7 @@ def _wait(waiter: _Waiter) -> None:
     if waiter not in lock.waiting:
         lock.waiting.append(waiter)
     if lock.turn:
-        _turn_to(0)
+        _give_turn(0)
     waiter.looks += 1
     if lock.held is None and lock.free is not None:
         waiter.passed += 1
@@ -229,7 +229,7 @@ def _wait(waiter: _Waiter) -> None:
             lock.waiting.clear()  # threads that still wait queue again
         _wake_first()
     elif waiter.looks > 8:
-        _left_behind(lock.held)
+        _free_if_abandoned(lock.held)
     waiter.alarm.acquire(timeout=min(_LATER, waiter.looks * _SOON))
 
 
@@ -242,10 +242,10 @@ def _wake_first() -> None:
 
 def let_pass() -> None:
     """Takes the turn from its owner, so that the owner's next call finds the queue."""
-    _turn_to(0)
+    _give_turn(0)
 
 
-def _passing(call: Callable[..., None]) -> Callable[..., None]:
+def _yielding_call(call: Callable[..., None]) -> Callable[..., None]:
     """A call during which other threads run; waiting threads get the engine next."""
 
     def call_and_pass(*places: Any) -> None:
@@ -258,10 +258,10 @@ def _passing(call: Callable[..., None]) -> Callable[..., None]:
     return call_and_pass
 
 
-call_long, call2_long = _passing(host.call_long), _passing(host.call2_long)
+call_long, call2_long = _yielding_call(host.call_long), _yielding_call(host.call2_long)
 
 
-def _left_behind(token: Any) -> bool:
+def _free_if_abandoned(token: Any) -> bool:
     """Frees the engine if nothing running holds it any more: an exception prevented the release.
 
     Returns: whether the engine was freed.
@@ -348,5 +348,5 @@ def trap_error() -> _errors.EngineError:
     """The error for the call that broke the engine, and for all later calls."""
     if host.unusable is None:
         host.unusable = host.reason_of_trap()
-    _turn_to(0)  # makes every call go through `_take`, which refuses
+    _give_turn(0)  # makes every call go through `_take`, which refuses
     return _errors.EngineError(f"pygrad: the engine is unusable: {host.unusable}")

@@ -22,10 +22,10 @@ from .frame import (
     N_WARNINGS,
     RELEASE_WORD,
 )
-from .host import asking, count_live, ints, memory, text_at, trap_slot, unsigned, words
+from .host import count_live, ints, memory, scalar_export, text_at, trap_slot, unsigned, words
 from .ownership import _IN_USE, holding, lock
 
-_next_warning, _release = asking("pg_warning"), asking("pg_release")
+_next_warning, _release = scalar_export("pg_warning"), scalar_export("pg_release")
 queued_warnings: Final[list[str]] = []
 """What callbacks have to warn of: raised when the crossing ends, with the engine's own."""
 kept: Final[list[Any]] = []

@@ -44,7 +44,7 @@ def _pair(
     with_int = _head(row, mode, TENSOR, INT)
     with_float = _head(row, mode, TENSOR, FLOAT)
 
-    def with_number(self: Any, other: Any) -> Any:
+    def call_with_number(self: Any, other: Any) -> Any:
         kind = type(other)
         if kind is not float and (kind is not int or not -_FRESH < other < _FRESH):
             return otherwise(self, other)
@@ -81,7 +81,7 @@ def _pair(
         if type(self) is not _tensor_type and _get_kind(type(self)) != K_TENSOR:
             return otherwise(self, other)
         if type(other) is not _tensor_type and _get_kind(type(other)) != K_TENSOR:
-            return with_number(self, other)
+            return call_with_number(self, other)
         if (key := _lock.free) and _mine() and _lock.free is key:
             _lock.free = None
             try:
@@ -110,8 +110,8 @@ def _pair(
     (itself,) = part_of or (call_binary,)
     otherwise = partial(operate, row, mode, itself, numbers)
     if not numbers:
-        with_number = otherwise
-    return call_binary, with_number
+        call_with_number = otherwise
+    return call_binary, call_with_number
 
 
 def function(row: int, mode: int, bound: bool = False, private: bool = False) -> Callable[..., Any]:
@@ -121,15 +121,15 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
     """
     head = _head(row, mode, TENSOR)
     with_tensor: Callable[[Any, Any], Any]
-    with_number: Callable[[Any, Any], Any]
+    call_with_number: Callable[[Any, Any], Any]
 
     # Few functions ever get a second operand: the first such call makes the functions for it.
     def first(self: Any, other: Any) -> Any:
-        nonlocal with_tensor, with_number
-        with_tensor, with_number = _pair(row, mode, True, itself)
+        nonlocal with_tensor, call_with_number
+        with_tensor, call_with_number = _pair(row, mode, True, itself)
         return with_tensor(self, other)
 
-    with_tensor = with_number = first
+    with_tensor = call_with_number = first
 
     def call(*args: Any, **kwargs: Any) -> Any:
         n = len(args)
@@ -138,7 +138,7 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
         if n == 2:
             kind = type(args[1])
             if kind is float or kind is int:
-                return with_number(*args)
+                return call_with_number(*args)
             if kind is _tensor_type:
                 return with_tensor(*args)
             return invoke(row, mode, args, kwargs, itself)
@@ -178,7 +178,7 @@ def function(row: int, mode: int, bound: bool = False, private: bool = False) ->
         if n == 2:
             kind = type(args[1])
             if kind is float or kind is int:
-                return with_number(*args)
+                return call_with_number(*args)
             if kind is _tensor_type:
                 return with_tensor(*args)
             return invoke(row, mode, args, kwargs, itself)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from .frame import DATA
-from .host import asking, intern_name, memory, text_at
+from .host import intern_name, memory, scalar_export, text_at
 from .ownership import holding
 
-_ask_row, _ask_status_name = asking("pg_describe"), asking("pg_status_name")
+_ask_row, _ask_status_name = scalar_export("pg_describe"), scalar_export("pg_status_name")
 
 
 def intern(name: str) -> int:

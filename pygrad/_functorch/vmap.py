@@ -155,7 +155,7 @@ def _vmap_decrement_nesting() -> int:
 
 
 @contextmanager
-def without_draws() -> Iterator[None]:
+def refuse_draws() -> Iterator[None]:
     """Random ops are refused, as in a level of vmap, but nothing is mapped."""
     with enter_level(1, "error"):
         yield
@@ -433,7 +433,7 @@ def mapped_or_one_by_one(
     for row in zip(*tangents, strict=True):
         if state is not None:
             set_rng_state(state)
-        with without_draws() if randomness == "error" else nullcontext():
+        with refuse_draws() if randomness == "error" else nullcontext():
             column, spec = tree_flatten(push(*row))
         columns.append(column)
     assert spec is not None

@@ -65,7 +65,7 @@ def _ignore(_: Any) -> None:
     """
 
 
-def _leads_on(thing: Any, depth: int = 3) -> bool:
+def _may_reach_tensor(thing: Any, depth: int = 3) -> bool:
     """Whether a tensor or node may be reached from an object, other than through the globals of a
     module: not from a function without a closure, nor from numbers.
     """
@@ -77,13 +77,13 @@ def _leads_on(thing: Any, depth: int = 3) -> bool:
     if not depth:
         return True
     if issubclass(kind, (tuple, list)):
-        return any(_leads_on(item, depth - 1) for item in thing)
+        return any(_may_reach_tensor(item, depth - 1) for item in thing)
     if kind is dict:
-        return any(_leads_on(item, depth - 1) for item in list(thing.values()))
+        return any(_may_reach_tensor(item, depth - 1) for item in list(thing.values()))
     if issubclass(kind, BackwardCFunction):
         if "<locals>" in thing._forward_cls.__qualname__:
             return True  # a class with closures
-        return any(_leads_on(item, depth - 1) for item in list(vars(thing).values()))
+        return any(_may_reach_tensor(item, depth - 1) for item in list(vars(thing).values()))
     return True
 
 
@@ -222,7 +222,7 @@ def _show() -> None:
     begun = time.monotonic()
     if begun < _rest_until:
         return
-    wanted = {ident for ident, thing in list(callbacks.objects.items()) if _leads_on(thing)}
+    wanted = {ident for ident, thing in list(callbacks.objects.items()) if _may_reach_tensor(thing)}
     if not wanted or not _boundary.drain_if_idle():
         return
     _canaries.append(weakref.ref(_Canary(), _hide))

@@ -121,7 +121,7 @@ def apply(
         if not mapped:
             return plainly(cls, args, separate)
     if levels.stack and levels.plain and not kwargs:
-        return _by_generated_rule(base, cls, args, separate)
+        return _apply_generated_rule(base, cls, args, separate)
     if not separate:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -143,19 +143,19 @@ def apply(
             f"overridden vmap staticmethod to avoid ambiguity. {_SEE}"
         )
     if cls.generate_vmap_rule:
-        return _by_generated_rule(base, cls, args)
+        return _apply_generated_rule(base, cls, args)
     if not overridden:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please "
             f"override and implement the vmap staticmethod or set generate_vmap_rule=True. {_SEE}"
         )
-    return _by_method(cls, args, kwargs)
+    return _apply_vmap_method(cls, args, kwargs)
 
 
 # ------------------------------------------------------------------ the vmap method
 
 
-def _by_method(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _apply_vmap_method(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     number = levels.stack[-1][0]
     values, dims = _unbatch(args, number)
     if all(dim is None for dim in flatten(dims)[0]):
@@ -291,7 +291,7 @@ def _generate_function(
         setattr(ctx, _key, {"saved": vars(seen)["_dims"], "shapes": _shapes(inputs)})
         return made
 
-    def through(method: Any, ctx: Any, saved_dims: Any, values: Any, dims: Any) -> Any:
+    def map_method(method: Any, ctx: Any, saved_dims: Any, values: Any, dims: Any) -> Any:
         """Maps a method of `cls` over the tensors saved by its forward and one value for each
         dim.
         """
@@ -307,13 +307,13 @@ def _generate_function(
     def backward(ctx: Any, *grads: Any) -> Any:
         known = getattr(ctx, _key)
         out_dims, saved_dims = known["out_dims"], known["saved"].get("save_for_backward", ())
-        found, dims = through(gradients, ctx, saved_dims, grads[: len(out_dims)], out_dims)
+        found, dims = map_method(gradients, ctx, saved_dims, grads[: len(out_dims)], out_dims)
         return _fit_all(found, dims, in_dims, info.batch_size, known["shapes"])
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
         known = getattr(ctx, _key)
         saved_dims = known["saved"].get("save_for_forward", ())
-        found, dims = through(cls.jvp, ctx, saved_dims, tangents, in_dims)
+        found, dims = map_method(cls.jvp, ctx, saved_dims, tangents, in_dims)
         return (*_fit_all(found, dims, known["out_dims"], info.batch_size), None)
 
     gradients = cls.backward if cls.vjp is base.vjp else cls.vjp
@@ -328,7 +328,7 @@ def _generate_function(
     return made
 
 
-def _by_generated_rule(base: Any, cls: Any, args: tuple[Any, ...], separate: bool = True) -> Any:
+def _apply_generated_rule(base: Any, cls: Any, args: tuple[Any, ...], separate: bool = True) -> Any:
     number = levels.stack[-1][0]
     values, dims = _unbatch(args, number)
     with _leave_level() as info:

@@ -145,7 +145,7 @@ def _replay_slice(x: Tensor, s: _Step) -> Any:
     return x[(*(slice(None),) * dim, part)]
 
 
-def _is_told(node: Any) -> bool:
+def _has_arguments(node: Any) -> bool:
     """Whether a node has its op's arguments."""
     name = node.name()
     return name in _STEPS and (
@@ -164,7 +164,7 @@ def _again(view: Any, base: Tensor, visit: _Visit, visit_tensor: _Visit) -> Tens
         chain.append(node)
         node = node.next_functions[0][0]
     like = _plain(view)
-    if not chain or not all(map(_is_told, chain)):
+    if not chain or not all(map(_has_arguments, chain)):
         return _restride_like(_view_as_type(base, like), like)
     x: Any = base
     for each in reversed(chain):

@@ -349,7 +349,7 @@ def begin_async(name: str, tensors: Iterable[Tensor]) -> Callable[[], None]:
         A function that ends the range. Without a running profile it does nothing.
     """
     if _running is None:
-        return _nothing
+        return _do_nothing
     event = _C["_profile_begin_async"](name, list(tensors))
     return functools.partial(_end_async, _running, event)
 
@@ -359,7 +359,7 @@ def _end_async(of: profile, event: int) -> None:
         _C["_profile_end"](event)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 

@@ -260,7 +260,9 @@ def _default_of(argument: Argument) -> Any:
     return _value(argument.type, argument.default_value)
 
 
-def as_told(schema: FunctionSchema, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+def split_without_defaults(
+    schema: FunctionSchema, values: Sequence[Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """Like `split`, without trailing values that equal the schema's defaults: an op's functions may
     have defaults of their own, as in PyTorch.
     """

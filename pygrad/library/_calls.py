@@ -16,7 +16,7 @@ from .._tree import flatten, map_leaves, unflatten
 from ..amp._state import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast
 from ..autograd import Function
-from ._arguments import as_told, match_arguments, split
+from ._arguments import match_arguments, split, split_without_defaults
 from ._entry import Entry
 from ._kernels import run_below
 
@@ -39,7 +39,7 @@ def _in_vmap() -> bool:
     return bool(modes.get() >> (modes.LEVELS + 1))
 
 
-def _above_autograd(kernels: dict[str, Callable[..., Any]]) -> Callable[..., Any] | None:
+def _autograd_kernel(kernels: dict[str, Callable[..., Any]]) -> Callable[..., Any] | None:
     """The function that computes an op with its gradient: one for autograd, or a composition."""
     own = kernels.get("Autograd") or kernels.get("AutogradCPU")
     if own is not None:
@@ -54,9 +54,9 @@ def run(entry: Entry, values: list[Any]) -> Any:
     if entry.autocast is not None and is_autocast_enabled("cpu"):
         with autocast("cpu", enabled=False):
             return run(entry, [_cast(value, "cpu", entry.autocast) for value in values])
-    whole = _above_autograd(entry.kernels)
+    whole = _autograd_kernel(entry.kernels)
     if whole is not None:
-        args, kwargs = as_told(entry.schema, values)
+        args, kwargs = split_without_defaults(entry.schema, values)
         return whole(*args, **kwargs)
     mapped = (entry.vmap is not None or entry.is_custom) and _in_vmap()
     if _here.below or not (mapped or records(values)):
@@ -178,7 +178,7 @@ class _Tree:
 def call_recorded(entry: Entry, values: list[Any]) -> Any:
     """Calls an op with all its arguments as a function of autograd."""
     leaves, spec = flatten(values)
-    tree = _Tree(spec, len(as_told(entry.schema, values)[0]))
+    tree = _Tree(spec, len(split_without_defaults(entry.schema, values)[0]))
     found = _function_for(entry).apply(tree, *leaves)
     return unflatten(list(found) if isinstance(found, tuple) else [found], tree.made)
 
@@ -220,7 +220,7 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
         return None, *_flatten_gradients(entry, found, tree, n)
 
     def map_over(info: Any, in_dims: Any, tree: _Tree, *leaves: Any) -> Any:
-        args, kwargs = as_told(entry.schema, unflatten(list(leaves), tree.given))
+        args, kwargs = split_without_defaults(entry.schema, unflatten(list(leaves), tree.given))
         places, _ = split(entry.schema, unflatten(list(in_dims[1:]), tree.given))
         found, out_dims = vmap(info, tuple(places[: len(args)]), *args, **kwargs)
         made, tree.made = flatten(found)

@@ -12,7 +12,7 @@ from .. import _dispatch
 from .._dispatch import tensors_in
 from .._tensor import Tensor
 from ..autograd.graph import increment_version
-from ._arguments import as_told, by_argument
+from ._arguments import by_argument, split_without_defaults
 from ._entry import Entry
 
 
@@ -88,7 +88,7 @@ arguments and the function that runs it."""
 
 def run_below(entry: Entry, values: Sequence[Any]) -> Any:
     """Modes and tensors' classes are asked, else the op's function runs."""
-    args, kwargs = as_told(entry.schema, values)
+    args, kwargs = split_without_defaults(entry.schema, values)
     if watchers:
         return watchers[-1](entry.op, args, kwargs, lambda: _run_below(entry, args, kwargs))
     return _run_below(entry, args, kwargs)

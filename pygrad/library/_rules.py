@@ -59,7 +59,7 @@ def _entry(op: Any, what: str) -> Entry:
     return entry_to_add_to(op)
 
 
-def _kept_by(entry: Entry, lib: Any) -> Any:
+def _owner_library(entry: Entry, lib: Any) -> Any:
     """The library whose end removes a rule; None for an op made by `custom_op`."""
     return None if entry.is_custom else lib
 
@@ -131,7 +131,7 @@ def register_fake(
             "operator decompose, and ensure that we have meta kernels for the base ops that it "
             "decomposes into."
         )
-    return decorator(lambda fn: put(entry, _kept_by(entry, lib), "fake", fn), func)
+    return decorator(lambda fn: put(entry, _owner_library(entry, lib), "fake", fn), func)
 
 
 def _refuse_second_fake(entry: Entry) -> None:
@@ -198,7 +198,7 @@ def register_autograd(
             "formula for that."
         )
     refuse_keyword_tensors("register_autograd", entry.schema)
-    put(entry, _kept_by(entry, lib), "autograd", (backward, setup_context))
+    put(entry, _owner_library(entry, lib), "autograd", (backward, setup_context))
 
 
 def _is_functional(schema: FunctionSchema, views: bool) -> bool:
@@ -234,7 +234,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     """
     entry = _entry(op, "register_vmap")
     refuse_keyword_tensors("register_vmap", entry.schema)
-    return decorator(lambda fn: put(entry, _kept_by(entry, lib), "vmap", fn), func)
+    return decorator(lambda fn: put(entry, _owner_library(entry, lib), "vmap", fn), func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
@@ -246,7 +246,7 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
     if not is_autocast_available(device(device_type).type):
         raise ValueError(f"Device type '{device_type}' does not support autocast.")
     if device_type == "cpu":
-        put(entry, _kept_by(entry, lib), "autocast", cast_inputs)
+        put(entry, _owner_library(entry, lib), "autocast", cast_inputs)
 
 
 def register_torch_dispatch(
@@ -270,6 +270,6 @@ def register_torch_dispatch(
                 f"{torch_dispatch_class} already has a `__torch_dispatch__` rule registered for "
                 f"{entry.qualname}"
             )
-        put(entry, _kept_by(entry, lib), "by_class", fn, torch_dispatch_class)
+        put(entry, _owner_library(entry, lib), "by_class", fn, torch_dispatch_class)
 
     return decorator(add, func)

@@ -62,7 +62,7 @@ class Nested(Tensor):
 
     def _over_again(self, tensor: Tensor) -> Any:
         """A view of another packed tensor with this tensor's entries."""
-        return over(type(self), tensor, self._parts)
+        return view_as_nested(type(self), tensor, self._parts)
 
     # ------------------------------------------------------------ description
 
@@ -134,7 +134,7 @@ class Nested(Tensor):
         parts, kind = self._parts, type(self)
 
         def call_hook(grad: Any) -> Any:
-            return hook(over(kind, grad, parts) if type(grad) is Tensor else grad)
+            return hook(view_as_nested(kind, grad, parts) if type(grad) is Tensor else grad)
 
         with DisableTorchFunctionSubclass():
             return Tensor.register_hook(self, call_hook)
@@ -148,7 +148,7 @@ class Nested(Tensor):
         if isinstance(func, ops.OpOverload):  # handled as the function that it runs
             return func.overloadpacket._run(func, args, kwargs)
         what = _functions.function_info(func)
-        self = first_among(args, kwargs)
+        self = first_nested(args, kwargs)
         found = self.rules.get(what.name)
         if found is not None:
             return found(*args, **kwargs)
@@ -180,7 +180,7 @@ _REFUSED: Final = frozenset(
 """Methods written in Python that would read the packed tensor as a plain one."""
 
 
-def first_among(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def first_nested(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The first nested tensor among arguments, also in lists; there must be one."""
     for each in (*args, *kwargs.values()):
         if isinstance(each, Nested):
@@ -219,7 +219,7 @@ def packed_tensor(x: Nested) -> Tensor:
         return x.as_subclass(Tensor)
 
 
-def over(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
+def view_as_nested(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
     """A nested tensor over another owner's tensor: a view of it."""
     with DisableTorchFunctionSubclass():
         made: Any = tensor.as_subclass(kind)
@@ -227,7 +227,7 @@ def over(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
     return made
 
 
-def made_of(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
+def wrap_as_nested(kind: type[Any], tensor: Tensor, parts: Any) -> Any:
     """A nested tensor that takes over a new packed tensor."""
     out: Any = object.__new__(kind)
     out._h, tensor._h = tensor._h, 0
@@ -246,7 +246,7 @@ def twin(tensor: Tensor, like: Nested) -> Any:
 
 def _wrap_packed(kind: type[Any], parts: Any, tensor: Any) -> Any:
     """Wraps a packed tensor from the engine as nested; returns None and others unchanged."""
-    return made_of(kind, tensor, parts) if type(tensor) is Tensor else tensor
+    return wrap_as_nested(kind, tensor, parts) if type(tensor) is Tensor else tensor
 
 
 def fits(value: Tensor, like: Nested) -> bool:
@@ -283,4 +283,4 @@ def _rewrap(found: Any, like: Nested, name: str) -> Any:
         raise not_there(name, like)
     if found.is_meta:
         raise NotImplementedError("pygrad: nested tensors are not made on the device meta")
-    return made_of(type(like), found, like._parts)
+    return wrap_as_nested(type(like), found, like._parts)

@@ -14,12 +14,22 @@ from ..autograd import _inputs, _to_tuple
 from ..autograd import backward as _backward
 from ..autograd import grad as _grad
 from ..autograd.graph import GradientEdge
-from ._class import Nested, each_element, fits, made_of, not_there, over, packed_tensor, rule, twin
+from ._class import (
+    Nested,
+    each_element,
+    fits,
+    not_there,
+    packed_tensor,
+    rule,
+    twin,
+    view_as_nested,
+    wrap_as_nested,
+)
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
-from ._jagged_shapes import without_holes
+from ._jagged_shapes import close_gaps
 from ._strided import RULES as STRIDED
-from ._strided import StridedNestedTensor, in_order, laid_like
+from ._strided import StridedNestedTensor, copy_to_layout, to_consecutive
 
 
 def both(names: str) -> Callable[[Any], Any]:
@@ -49,10 +59,10 @@ def contiguous(input: Any, memory_format: Any = contiguous_format) -> Any:
     if input.is_contiguous():
         return input
     if isinstance(input, StridedNestedTensor):
-        return in_order(input)
-    whole = without_holes(input)
+        return to_consecutive(input)
+    whole = close_gaps(input)
     values = packed_tensor(whole).contiguous()
-    return over(NestedTensor, values, whole._parts)
+    return view_as_nested(NestedTensor, values, whole._parts)
 
 
 @both("clone")
@@ -65,7 +75,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
             "Nested tensor clone supports Preserve and Contiguous memory formats, called clone "
             f"with memory format: {_FORMATS.get(memory_format, memory_format)}"
         )
-    return made_of(type(input), packed_clone(input), input._parts)
+    return wrap_as_nested(type(input), packed_clone(input), input._parts)
 
 
 def packed_clone(x: Nested) -> Tensor:
@@ -78,7 +88,7 @@ def packed_clone(x: Nested) -> Tensor:
 def data(input: Any) -> Any:
     """The elements without history."""
     with DisableTorchFunctionSubclass():
-        return made_of(type(input), Tensor.data.__get__(input), input._parts)
+        return wrap_as_nested(type(input), Tensor.data.__get__(input), input._parts)
 
 
 @both("names")
@@ -265,7 +275,7 @@ def _packed_gradient(at: int, output: Any, grad: Any) -> Any:
             f"Mismatch in shape: grad_output[{at}] has a shape of {shapes[0]} and output[{at}] has "
             f"a shape of {shapes[1]}."
         )
-    return laid_like(grad, output) if isinstance(grad, StridedNestedTensor) else grad
+    return copy_to_layout(grad, output) if isinstance(grad, StridedNestedTensor) else grad
 
 
 def _sizes(x: Any) -> Any:
@@ -281,7 +291,7 @@ def _gradients(outputs: Sequence[Any], given: Any) -> Any:
     return None if given is None else found
 
 
-def _ungated(function: Any) -> Any:
+def _ungated_function(function: Any) -> Any:
     return overriding.ungated_function(function) or function
 
 
@@ -298,7 +308,7 @@ def backward(
     if grad_variables is None:
         grad_tensors = _gradients(_to_tuple(tensors), grad_tensors)
     with DisableTorchFunctionSubclass():
-        _ungated(_backward)(
+        _ungated_function(_backward)(
             tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs
         )
 
@@ -323,7 +333,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, *args: Any, **opti
         raise NotImplementedError("is_grads_batched is not implemented for nested tensors")
     grad_outputs = _gradients(_to_tuple(outputs), grad_outputs)
     with DisableTorchFunctionSubclass():
-        found = _ungated(_grad)(outputs, inputs, grad_outputs, *args, **options)
+        found = _ungated_function(_grad)(outputs, inputs, grad_outputs, *args, **options)
     by = _inputs(inputs, "grad")
     results = found.values() if type(found) is dict else found
     wrapped = [

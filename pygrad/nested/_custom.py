@@ -49,7 +49,7 @@ def _kind_of(kind: Any) -> type[Any]:
     return type(kind.__name__, (_OfNested, kind), {"__module__": kind.__module__})
 
 
-def _on_outputs(ctx: Any, outputs: tuple[Any, ...], saved: Any) -> None:
+def _note_outputs(ctx: Any, outputs: tuple[Any, ...], saved: Any) -> None:
     saved = saved if isinstance(saved, tuple) else ()
     if not any(isinstance(each, Nested) for each in (*outputs, *saved)):
         return
@@ -59,4 +59,4 @@ def _on_outputs(ctx: Any, outputs: tuple[Any, ...], saved: Any) -> None:
     ctx.__class__ = _kind_of(kind)
 
 
-function.on_outputs = _on_outputs
+function.on_outputs = _note_outputs

@@ -7,7 +7,7 @@ from typing import Any
 from .. import _ops
 from .._dtypes import int64
 from .._tensor import Tensor
-from ._sizes import SymInt, size_said_by
+from ._sizes import SymInt, ragged_size_of
 
 _F = _ops.SPACES["torch"]
 
@@ -47,7 +47,7 @@ class Jagged:
     @property
     def size(self) -> SymInt:
         """The ragged size."""
-        return size_said_by(self.offsets if self.lengths is None else self.lengths)
+        return ragged_size_of(self.offsets if self.lengths is None else self.lengths)
 
     def same(self, other: Jagged) -> bool:
         """Whether the parts have the same ragged size, at the same dimension."""

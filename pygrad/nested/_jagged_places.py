@@ -10,7 +10,7 @@ from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._creation import tensor
 from .._dtypes import bool_, int64
 from .._tensor import Tensor
-from ._class import made_of, packed_tensor, rule
+from ._class import packed_tensor, rule, wrap_as_nested
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged import Jagged
 from ._jagged_shapes import jagged_like
@@ -36,7 +36,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     input._parts.spans(len(chosen), "masked_select")
     ends = _F["cat"]([chosen.new_zeros(1, dtype=int64), chosen.cumsum(0)])
     values = packed_tensor(input).masked_select(chosen)
-    return made_of(NestedTensor, values, Jagged(ends[offsets].detach()))
+    return wrap_as_nested(NestedTensor, values, Jagged(ends[offsets].detach()))
 
 
 def _rows(input: NestedTensor, indices: Sequence[Any], op: str) -> tuple[Any, ...]:

@@ -39,7 +39,7 @@ def matmul(input: Any, other: Any = None, *, mat2: Any = None, out: Any = None) 
             else _matmul_dense(input, other)
         )
     elif isinstance(other, NestedTensor):
-        found = _from_left(input, other)
+        found = _matmul_from_left(input, other)
     if found is None:
         shapes = getattr(input, "_size", None) or input.shape, other.shape
         raise RuntimeError(
@@ -66,7 +66,7 @@ def _join_entries(made: Sequence[Tensor], like: NestedTensor) -> Any:
     return jagged_like(_F["cat"](list(made), at), like)
 
 
-def _from_left(a: Tensor, b: NestedTensor) -> Any:
+def _matmul_from_left(a: Tensor, b: NestedTensor) -> Any:
     """The product of a matrix, or one for each entry, and entries whose last dimension is
     ragged.
     """

@@ -11,7 +11,7 @@ from .._dtypes import iinfo
 from .._tensor import Tensor
 from ._class import each_element, packed_tensor, rule
 from ._internal.nested_tensor import RULES, NestedTensor
-from ._jagged_shapes import jagged_like, without_holes
+from ._jagged_shapes import close_gaps, jagged_like
 from ._padded import jagged_of_padded, jagged_padded
 
 _M, _F = _ops.SPACES["method"], _ops.SPACES["torch"]
@@ -55,7 +55,7 @@ def _reduce(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -
     ragged, n = x._parts.ragged, x.dim()
     inner = [d for d in dims if d not in (0, ragged)]
     if not dims or len(dims) == n:
-        found = method(packed_tensor(without_holes(x)), **options)
+        found = method(packed_tensor(close_gaps(x)), **options)
         return found.reshape((1,) * n) if keepdim and dims else found
     if 0 in dims:
         if ragged not in dims:
@@ -64,7 +64,9 @@ def _reduce(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -
                 "supported for nested tensors"
             )
         over = [d - 1 for d in dims if d]
-        found = method(packed_tensor(without_holes(x)), _as_given(dim, over), keepdim, **options)
+        found = method(
+            packed_tensor(close_gaps(x)), _restore_dim_form(dim, over), keepdim, **options
+        )
         return found.unsqueeze(0) if keepdim else found
     if ragged in dims:
         if inner:
@@ -77,15 +79,17 @@ def _reduce(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -
                 f"{op}(): reducing along a ragged and non-batch dimension is not supported for "
                 "nested tensors"
             )
-        return _along_ragged(op, x, dim, keepdim, options)
-    found = method(packed_tensor(x), _as_given(dim, [d - 1 for d in inner]), keepdim, **options)
+        return _reduce_ragged(op, x, dim, keepdim, options)
+    found = method(
+        packed_tensor(x), _restore_dim_form(dim, [d - 1 for d in inner]), keepdim, **options
+    )
     moved = ragged if keepdim else ragged - sum(d < ragged for d in inner)
     if isinstance(found, tuple):
         return type(found)([jagged_like(each, x, moved) for each in found])
     return jagged_like(found, x, moved)
 
 
-def _along_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: Any) -> Any:
+def _reduce_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: Any) -> Any:
     if x._parts.lengths is not None:
         raise RuntimeError(
             f"{op}(): reducing across the ragged dimension is not supported for non-contiguous "
@@ -94,7 +98,7 @@ def _along_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: An
     at, values = x._parts.ragged, packed_tensor(x)
     padded = jagged_padded(x, _PADDINGS[op](values), None, op)
     if op != "mean":
-        return _M[op](padded, _as_given(dim, [at]), keepdim, **options)
+        return _M[op](padded, _restore_dim_form(dim, [at]), keepdim, **options)
     total = _M["sum"](padded, [at], keepdim, **options)
     starts = x._parts.offsets
     lengths = starts.diff().reshape(-1, *(1,) * (total.dim() - 1))
@@ -105,7 +109,7 @@ def _to_list(dim: Any) -> list[int]:
     return list(dim) if isinstance(dim, (list, tuple)) else [dim]
 
 
-def _as_given(dim: Any, dims: list[int]) -> Any:
+def _restore_dim_form(dim: Any, dims: list[int]) -> Any:
     """Dimensions in the form in which they came: a number, or several."""
     return dims if isinstance(dim, (list, tuple)) or len(dims) != 1 else dims[0]
 

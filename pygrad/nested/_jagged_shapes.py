@@ -11,7 +11,7 @@ from typing import Any
 from .. import _ops
 from .._dtypes import int64
 from .._tensor import Tensor
-from ._class import made_of, not_there, over, packed_tensor, rule
+from ._class import not_there, packed_tensor, rule, view_as_nested, wrap_as_nested
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged import Jagged
 from ._sizes import SymInt
@@ -21,7 +21,9 @@ _F = _ops.SPACES["torch"]
 
 def jagged_like(values: Tensor, like: NestedTensor, ragged: int | None = None) -> Any:
     """A jagged tensor in the place of values that were just made, with the offsets of another."""
-    return made_of(NestedTensor, values, like._parts.with_ragged(ragged or like._parts.ragged))
+    return wrap_as_nested(
+        NestedTensor, values, like._parts.with_ragged(ragged or like._parts.ragged)
+    )
 
 
 def _numbers(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -30,7 +32,7 @@ def _numbers(given: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(given[0]) if one else tuple(given)
 
 
-def _shape_given(op: str, shape: Sequence[Any], x: Any) -> tuple[Any, ...]:
+def _parse_shape(op: str, shape: Sequence[Any], x: Any) -> tuple[Any, ...]:
     """The sizes given to an op, also as another tensor.
 
     Raises: TypeError: there are no sizes. NotImplementedError: a dtype is given.
@@ -70,7 +72,7 @@ def split_rule(table: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return put
 
 
-def without_holes(x: NestedTensor) -> Any:
+def close_gaps(x: NestedTensor) -> Any:
     """The entries without gaps between them."""
     if x._parts.lengths is None:
         return x
@@ -79,7 +81,7 @@ def without_holes(x: NestedTensor) -> Any:
     values = _F["cat"](entries, at) if entries else packed_tensor(x).narrow(at, 0, 0)
     first = parts.lengths.new_zeros(1) if parts.lengths is not None else None
     offsets = _F["cat"]([first, parts.lengths.cumsum(0)]).to(int64)  # type: ignore[union-attr]
-    return made_of(
+    return wrap_as_nested(
         NestedTensor, values, Jagged(offsets, None, parts.ragged, parts.least, parts.most)
     )
 
@@ -208,7 +210,7 @@ def squeeze(input: NestedTensor, dim: Any = None) -> Any:
         raise not_there("squeeze.default", input)
     at, ragged = input._inner(dim, "squeeze"), input._parts.ragged
     if packed_tensor(input).shape[at] != 1:
-        return over(NestedTensor, packed_tensor(input), input._parts)
+        return view_as_nested(NestedTensor, packed_tensor(input), input._parts)
     return jagged_like(packed_tensor(input).squeeze(at), input, ragged - (at + 1 < ragged))
 
 
@@ -217,7 +219,7 @@ def view(input: NestedTensor, *shape: Any) -> Any:
     """The entries in other sizes. The batch size stays; the ragged size is named by itself or
     -1.
     """
-    shape = _shape_given("view", shape, input)
+    shape = _parse_shape("view", shape, input)
     sizes = list(_numbers(shape))
     refused = RuntimeError(f"view(): cannot view shape {input._size} as {sizes}")
     values, parts = packed_tensor(input), input._parts
@@ -255,8 +257,8 @@ def _place_of(sizes: Sequence[Any], before: int) -> int | None:
 def expand(input: Any, *shape: Any) -> Any:
     """Dimensions of size 1 in other sizes: a view."""
     if not isinstance(input, NestedTensor):
-        return _as_wide_as(input, shape[0])
-    shape = _shape_given("expand", shape, input)
+        return _broadcast_like(input, shape[0])
+    shape = _parse_shape("expand", shape, input)
     sizes = list(_numbers(shape))
     parts, n = input._parts, input.dim()
     if len(sizes) != n or sizes[0] not in (parts.batch, -1):
@@ -267,7 +269,7 @@ def expand(input: Any, *shape: Any) -> Any:
     return jagged_like(packed_tensor(input).expand(inner), input)
 
 
-def _as_wide_as(dense: Tensor, like: Any) -> Any:
+def _broadcast_like(dense: Tensor, like: Any) -> Any:
     wide = like._beside_values("expand_as", dense) if dense.dim() else dense
     return jagged_like(_F["broadcast_to"](wide, packed_tensor(like).shape), like)
 
@@ -332,7 +334,7 @@ def chunk(input: NestedTensor, chunks: int, dim: int = 0) -> tuple[Any, ...]:
         mine = spans[first : first + step]
         offsets = parts.offsets[first : first + len(mine) + 1] - mine[0][0]
         rows = values.narrow(along, mine[0][0], sum(n for _, n in mine))
-        found.append(made_of(NestedTensor, rows, Jagged(offsets, None, parts.ragged)))
+        found.append(wrap_as_nested(NestedTensor, rows, Jagged(offsets, None, parts.ragged)))
     return tuple(found)
 
 
@@ -358,7 +360,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
 def _concatenate(op: str, tensors: Sequence[Any], dim: int, out: Any) -> Any:
     first = _like_each_other(op, tensors, out)
     at = first._inner(dim, op)
-    wide = [t if isinstance(t, NestedTensor) else _as_wide_as(t, first) for t in tensors]
+    wide = [t if isinstance(t, NestedTensor) else _broadcast_like(t, first) for t in tensors]
     return jagged_like(_F["cat"]([packed_tensor(t) for t in wide], at), first)
 
 

@@ -19,7 +19,7 @@ from ._internal.nested_tensor import (
     nested_view_from_values_offsets,
     nested_view_from_values_offsets_lengths,
 )
-from ._strided import Strided, nested_of_entries, over_buffer, rebuilt
+from ._strided import Strided, nested_of_entries, nested_over_buffer, rebuild_strided
 
 _F = _ops.SPACES["torch"]
 
@@ -102,7 +102,7 @@ def _nested_tensor_from_tensor_list(
     if device is not None and str(device).startswith("meta"):
         raise NotImplementedError("pygrad: nested tensors are not made on the device meta")
     if not entries:
-        return over_buffer(_F["empty"](0, dtype=dtype), Strided.in_order([], 0))
+        return nested_over_buffer(_F["empty"](0, dtype=dtype), Strided.in_order([], 0))
     kind = entries[0].dtype if dtype is None else dtype
     entries = [each if each.dtype is kind else each.to(kind) for each in entries]
     return nested_of_entries(entries, entries[0].dim())
@@ -152,7 +152,9 @@ def as_nested_tensor(
         if not one:
             return _nested_tensor_from_tensor_list(given, dtype, None, device)
         buffer = given.reshape(-1).to(device=device, dtype=dtype)
-        return over_buffer(buffer, Strided.in_order([tuple(given.shape[1:])] * given.shape[0]))
+        return nested_over_buffer(
+            buffer, Strided.in_order([tuple(given.shape[1:])] * given.shape[0])
+        )
     if layout is not jagged:
         raise _layout_error(layout)
     if not one:
@@ -330,7 +332,7 @@ def _nested_view_from_buffer(
     self: Tensor, nested_size: Tensor, nested_strides: Tensor, offsets: Tensor
 ) -> Any:
     """A strided nested tensor over a buffer: a view of it."""
-    return rebuilt(self, nested_size, nested_strides, offsets)
+    return rebuild_strided(self, nested_size, nested_strides, offsets)
 
 
 def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Tensor, Tensor]:

@@ -22,10 +22,10 @@ def _column(leaf: Any, dim: int | None, size: int) -> Sequence[Any]:
 
 
 @contextmanager
-def _drawing(randomness: str, state: Any) -> Iterator[None]:
+def _set_random_state(randomness: str, state: Any) -> Iterator[None]:
     """Sets the random numbers of a call: none allowed, its own, or the same for all calls."""
     if randomness == "error":
-        with maps.without_draws():
+        with maps.refuse_draws():
             yield
         return
     if randomness == "same":
@@ -60,7 +60,7 @@ def _map_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
     found: list[list[Any]] = []
     spec: Any = None
     for i in range(size):
-        with _drawing(call.randomness, state):
+        with _set_random_state(call.randomness, state):
             inputs = unflatten([column[i] for column in columns], call.spec)
             outputs, spec = flatten(call.func(*inputs, **call.kwargs))
             found.append(outputs)

@@ -8,10 +8,10 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
-from ._class import Nested, made_of, packed_tensor
+from ._class import Nested, packed_tensor, wrap_as_nested
 from ._internal.nested_tensor import NestedTensor
 from ._jagged import Jagged
-from ._jagged_shapes import without_holes
+from ._jagged_shapes import close_gaps
 from ._strided import StridedNestedTensor, refuse_otherwise
 
 _F = _ops.SPACES["torch"]
@@ -41,7 +41,7 @@ def to_padded_tensor(
                 [3., 0.]])
     """
     if isinstance(input, NestedTensor):
-        made = jagged_padded(without_holes(input), padding, output_size)
+        made = jagged_padded(close_gaps(input), padding, output_size)
     elif isinstance(input, StridedNestedTensor):
         made = _strided_padded(input, padding, output_size)
     else:
@@ -120,7 +120,7 @@ def jagged_of_padded(padded: Tensor, parts: Jagged, total: int, op: str) -> Any:
     at = parts.ragged - 1
     entries, within = parts.places(total, op)
     values = padded.movedim(parts.ragged, 1)[entries, within].movedim(0, at)
-    return made_of(NestedTensor, values.contiguous() if at else values, parts)
+    return wrap_as_nested(NestedTensor, values.contiguous() if at else values, parts)
 
 
 Nested.to_padded_tensor = to_padded_tensor  # type: ignore[attr-defined]

@@ -83,7 +83,7 @@ _sizes: Final[dict[int, tuple[Any, SymInt]]] = {}
 """The ragged sizes, by the id of the tensor of offsets or lengths, with a weak reference to it."""
 
 
-def size_said_by(source: Any) -> SymInt:
+def ragged_size_of(source: Any) -> SymInt:
     """The ragged size of tensors with these offsets or lengths: one object for each `source`."""
     ident = id(source)
     found = _sizes.get(ident)

@@ -16,7 +16,7 @@ from .._dtypes import Size, int64, strided
 from .._host_data import contiguous_strides
 from .._rebuild import _rebuild_nested_tensor
 from .._tensor import Tensor
-from ._class import Nested, Rules, made_of, over, packed_tensor
+from ._class import Nested, Rules, packed_tensor, view_as_nested, wrap_as_nested
 
 RULES: Rules = {}
 _F = _ops.SPACES["torch"]
@@ -176,7 +176,7 @@ class StridedNestedTensor(Nested):
     # ------------------------------------------------------------ copies, files
 
     def __copy__(self) -> StridedNestedTensor:
-        made = over(type(self), packed_tensor(self).detach(), self._parts)
+        made = view_as_nested(type(self), packed_tensor(self).detach(), self._parts)
         return made.requires_grad_(self.requires_grad)  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StridedNestedTensor:
@@ -187,10 +187,12 @@ class StridedNestedTensor(Nested):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment."
             )
-        made = over(type(self), packed_tensor(self).detach().clone(), self._parts)
+        made = view_as_nested(type(self), packed_tensor(self).detach().clone(), self._parts)
         memo[id(self)] = made.requires_grad_(self.requires_grad)
         if self.grad is not None:
-            made.grad = over(type(made), packed_tensor(self.grad).clone(), self.grad._parts)
+            made.grad = view_as_nested(
+                type(made), packed_tensor(self.grad).clone(), self.grad._parts
+            )
         return made  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -230,7 +232,7 @@ class StridedNestedTensor(Nested):
                     f"{name.removesuffix('_')} does not support broadcasting when given a "
                     "NestedTensor"
                 )
-            return value if self._parts.lies_like(value._parts) else in_order(value)
+            return value if self._parts.lies_like(value._parts) else to_consecutive(value)
         if value.dim() == 0:
             return value
         kinds = ("non-nested", "nested") if is_self else ("nested", "non-nested")
@@ -257,12 +259,12 @@ def nested_of_entries(entries: Sequence[Tensor], rank: int | None = None) -> Any
     """A nested tensor of copies of its entries, with their history."""
     sizes = [tuple(each.shape) for each in entries]
     buffer = _F["cat"]([each.reshape(-1) for each in entries])
-    return made_of(StridedNestedTensor, buffer, Strided.in_order(sizes, rank))
+    return wrap_as_nested(StridedNestedTensor, buffer, Strided.in_order(sizes, rank))
 
 
-def over_buffer(buffer: Tensor, parts: Strided) -> Any:
+def nested_over_buffer(buffer: Tensor, parts: Strided) -> Any:
     """A nested tensor over a buffer: a view of it."""
-    return over(StridedNestedTensor, buffer, parts)
+    return view_as_nested(StridedNestedTensor, buffer, parts)
 
 
 def refuse_otherwise(x: Any, words: str) -> None:
@@ -271,12 +273,12 @@ def refuse_otherwise(x: Any, words: str) -> None:
         raise RuntimeError(words)
 
 
-def in_order(x: Any) -> Any:
+def to_consecutive(x: Any) -> Any:
     """The entries contiguous and consecutive: `x` itself if they are so already."""
     return x if x.is_contiguous() else nested_of_entries(x._entries("contiguous"), x._parts.rank)
 
 
-def laid_like(x: Any, like: Any) -> Any:
+def copy_to_layout(x: Any, like: Any) -> Any:
     """The entries in a buffer with another tensor's layout."""
     if x._parts.lies_like(like._parts):
         return x
@@ -284,7 +286,7 @@ def laid_like(x: Any, like: Any) -> Any:
     buffer = packed_tensor(x).new_zeros(packed_tensor(like).shape)
     for place, entry in zip(entries_of(buffer, other, True), x._entries("copy_"), strict=True):
         place.copy_(entry)
-    return made_of(StridedNestedTensor, buffer, other)
+    return wrap_as_nested(StridedNestedTensor, buffer, other)
 
 
 def each(function: Callable[..., Tensor], x: Any, *others: Any) -> Any:
@@ -294,7 +296,7 @@ def each(function: Callable[..., Tensor], x: Any, *others: Any) -> Any:
     return nested_of_entries(made, made[0].dim() if made else x._parts.rank) if made else x.clone()
 
 
-def rebuilt(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> Any:
+def rebuild_strided(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> Any:
     """A nested tensor from its parts in a file or in `torch._nested_view_from_buffer`.
 
     Raises: RuntimeError: an entry is outside the buffer.
@@ -309,7 +311,7 @@ def rebuilt(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> 
         sizes.shape[1] if sizes.dim() == 2 else 0,
     )
     check(parts, buffer.shape[0])
-    return over_buffer(buffer, parts)
+    return nested_over_buffer(buffer, parts)
 
 
 def check(parts: Strided, room: int) -> None:

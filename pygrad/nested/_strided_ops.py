@@ -17,9 +17,9 @@ from ._strided import (
     StridedNestedTensor,
     each,
     entries_of,
-    in_order,
-    over_buffer,
+    nested_over_buffer,
     refuse_otherwise,
+    to_consecutive,
 )
 
 _F, _NN, _M = _ops.SPACES["torch"], _ops.SPACES["nn"], _ops.SPACES["method"]
@@ -58,7 +58,7 @@ def _rows(size: Sequence[int]) -> int:
 def sum_rule(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum of all elements, or of each entry over the last dimension, which stays as 1."""
     if dim is None:
-        return _M["sum"](packed_tensor(in_order(input)), dtype=dtype)
+        return _M["sum"](packed_tensor(to_consecutive(input)), dtype=dtype)
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
     if len(dims) != 1:
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
@@ -77,7 +77,7 @@ def sum_rule(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any =
         return sum_rule(input.to(dtype), dim, keepdim)
     sizes = [(*size[:-1], 1) for size in input._parts.sizes]
     buffer = SumOfLast.apply(packed_tensor(input), input._parts)
-    return over_buffer(buffer, Strided.in_order(sizes, input._parts.rank))
+    return nested_over_buffer(buffer, Strided.in_order(sizes, input._parts.rank))
 
 
 @rule(RULES, "max min")
@@ -97,7 +97,7 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
         )
     refuse_otherwise(input, "NestedTensor must be contiguous to get buffer.")
     with DisableTorchFunctionSubclass():
-        Tensor.copy_(input, packed_tensor(in_order(src)))
+        Tensor.copy_(input, packed_tensor(to_consecutive(src)))
     return input
 
 
@@ -119,7 +119,7 @@ def fill_(input: Any, value: Any) -> Any:
 def all_of(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all elements are true, or all along a dimension of each entry."""
     if dim is None:
-        return packed_tensor(in_order(input)).all()
+        return packed_tensor(to_consecutive(input)).all()
     at = input._dim(dim)
     if at == 0:
         raise not_there("all.dim", input)
@@ -204,10 +204,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             f"(a nested tensor) 'last_dim' to equal 'weight.size(1), but got: last_dim = {last}, "
             f"and weight.size(1) = {weight.shape[-1]}"
         )
-    whole = in_order(input)
+    whole = to_consecutive(input)
     rows = _NN["linear"](packed_tensor(whole).view(-1, last), weight, bias)
     sizes = [(*size[:-1], rows.shape[1]) for size in input._parts.sizes]
-    return over_buffer(rows.reshape(-1), Strided.in_order(sizes, input._parts.rank))
+    return nested_over_buffer(rows.reshape(-1), Strided.in_order(sizes, input._parts.rank))
 
 
 @rule(RULES, "embedding")
@@ -283,11 +283,11 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     for x, which in ((input, "batch1"), (mat2, "batch2")):
         if x.dim() != 3:
             raise RuntimeError(f"{which} must be a 3D tensor")
-    a, b = (x if isinstance(x, StridedNestedTensor) else over_rows(x) for x in (input, mat2))
+    a, b = (x if isinstance(x, StridedNestedTensor) else nested_of_rows(x) for x in (input, mat2))
     return _product("bmm", a, b)
 
 
-def over_rows(dense: Tensor) -> Any:
+def nested_of_rows(dense: Tensor) -> Any:
     """A tensor as a nested tensor of its rows."""
     parts = Strided.in_order([tuple(dense.shape[1:])] * dense.shape[0], dense.dim() - 1)
-    return over_buffer(dense.reshape(-1), parts)
+    return nested_over_buffer(dense.reshape(-1), parts)

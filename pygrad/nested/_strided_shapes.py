@@ -10,7 +10,7 @@ from typing import Any
 from .. import _ops
 from .._tensor import Tensor
 from ._class import not_there, packed_tensor, rule
-from ._jagged_shapes import _numbers, _shape_given, split_rule
+from ._jagged_shapes import _numbers, _parse_shape, split_rule
 from ._strided import (
     RULES,
     Sizes,
@@ -18,27 +18,29 @@ from ._strided import (
     StridedNestedTensor,
     each,
     entries_of,
-    in_order,
     nested_of_entries,
-    over_buffer,
+    nested_over_buffer,
     refuse_otherwise,
+    to_consecutive,
 )
 
 _F = _ops.SPACES["torch"]
 _ASK = "if you need this feature, please open an issue on github describing your use case."
 
 
-def _with(x: StridedNestedTensor, parts: Strided) -> Any:
+def _with_parts(x: StridedNestedTensor, parts: Strided) -> Any:
     """A tensor over the same buffer with other sizes and strides."""
-    return over_buffer(packed_tensor(x), parts)
+    return nested_over_buffer(packed_tensor(x), parts)
 
 
-def _over(x: StridedNestedTensor, change: Callable[[Sizes, Sizes, int], Any], rank: int) -> Any:
+def _change_geometry(
+    x: StridedNestedTensor, change: Callable[[Sizes, Sizes, int], Any], rank: int
+) -> Any:
     """The entries with other sizes, strides and beginnings over the same buffer."""
     rows = zip(x._parts.sizes, x._parts.strides, x._parts.offsets, strict=True)
     changed = [change(*row) for row in rows]
     sizes, strides, offsets = ([row[i] for row in changed] for i in range(3))
-    return _with(x, Strided(sizes, strides, offsets, rank))
+    return _with_parts(x, Strided(sizes, strides, offsets, rank))
 
 
 # ------------------------------------------------------------------ entries
@@ -76,7 +78,7 @@ def select(input: StridedNestedTensor, dim: int, index: int) -> Any:
         begin = start + index % size[at - 1] * stride[at - 1]
         return _less(size, at - 1), _less(stride, at - 1), begin
 
-    return _over(input, change, parts.rank - 1)
+    return _change_geometry(input, change, parts.rank - 1)
 
 
 def _less(row: Sizes, at: int) -> Sizes:
@@ -109,7 +111,9 @@ def transpose(input: StridedNestedTensor, dim0: int, dim1: int) -> Any:
             found[a - 1], found[b - 1] = row[b - 1], row[a - 1]
         return tuple(found)
 
-    return _over(input, lambda size, stride, at: (swap(size), swap(stride), at), input.dim() - 1)
+    return _change_geometry(
+        input, lambda size, stride, at: (swap(size), swap(stride), at), input.dim() - 1
+    )
 
 
 @rule(RULES, "mT adjoint mH")
@@ -137,7 +141,7 @@ def unsqueeze(input: StridedNestedTensor, dim: int) -> Any:
         widened = (*size[: at - 1], 1, *size[at - 1 :])
         return widened, (*stride[: at - 1], step, *stride[at - 1 :]), start
 
-    return _over(input, change, n)
+    return _change_geometry(input, change, n)
 
 
 @rule(RULES, "squeeze")
@@ -159,7 +163,7 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
             f"{_ASK}"
         )
     if input._parts.regular(at - 1) != 1:
-        return _with(input, input._parts)
+        return _with_parts(input, input._parts)
     if input._parts.rank == 1:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeezing a nested tensor of singleton tensors is not "
@@ -170,7 +174,7 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> Any:
     def change(size: Sizes, stride: Sizes, start: int) -> Any:
         return _less(size, at - 1), _less(stride, at - 1), start
 
-    return _over(input, change, input._parts.rank - 1)
+    return _change_geometry(input, change, input._parts.rank - 1)
 
 
 def _resolve_sizes(x: StridedNestedTensor, shape: Sequence[int], op: str) -> list[Sizes]:
@@ -207,21 +211,21 @@ def _resolve_sizes(x: StridedNestedTensor, shape: Sequence[int], op: str) -> lis
 @rule(RULES, "view")
 def view(input: StridedNestedTensor, *shape: Any) -> Any:
     """The entries in other sizes, over the same buffer."""
-    sizes = _numbers(_shape_given("view", shape, input))
+    sizes = _numbers(_parse_shape("view", shape, input))
     made = _resolve_sizes(input, sizes, "view")
     entries = entries_of(packed_tensor(input).detach(), input._parts)
     views = [entry.view(size) for entry, size in zip(entries, made, strict=True)]
     strides = [view.stride() for view in views]
-    return _with(input, Strided(made, strides, input._parts.offsets, len(sizes) - 1))
+    return _with_parts(input, Strided(made, strides, input._parts.offsets, len(sizes) - 1))
 
 
 @rule(RULES, "reshape")
 def reshape(input: StridedNestedTensor, *shape: Any) -> Any:
     """Like `view`, or a copy if the entries are not in order."""
-    sizes = _numbers(_shape_given("reshape", shape, input))
+    sizes = _numbers(_parse_shape("reshape", shape, input))
     made = _resolve_sizes(input, sizes, "reshape")
-    whole = in_order(input)
-    return _with(whole, Strided.in_order(made, len(sizes) - 1))
+    whole = to_consecutive(input)
+    return _with_parts(whole, Strided.in_order(made, len(sizes) - 1))
 
 
 # ------------------------------------------------------------------ parts and several
@@ -244,7 +248,7 @@ def _columns(x: StridedNestedTensor, start: int, length: int) -> Any:
     def change(size: Sizes, stride: Sizes, at: int) -> Any:
         return (*size[:-1], length), stride, at + start * stride[-1]
 
-    return _over(x, change, x._parts.rank)
+    return _change_geometry(x, change, x._parts.rank)
 
 
 @rule(RULES, "chunk")
@@ -289,7 +293,7 @@ def narrow(input: StridedNestedTensor, dim: int, start: int, length: int) -> Any
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
     rows, parts = slice(begin, begin + length), input._parts
     kept = Strided(parts.sizes[rows], parts.strides[rows], parts.offsets[rows], parts.rank)
-    return _with(input, kept)
+    return _with_parts(input, kept)
 
 
 @rule(RULES, "cat concat concatenate")

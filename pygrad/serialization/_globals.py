@@ -313,7 +313,7 @@ def _parameter(data: Any = None, requires_grad: bool = True) -> Parameter:
     return Parameter(data, requires_grad)
 
 
-def _nothing_of(kind: Any) -> Callable[[], Any]:
+def _empty_constructor(kind: Any) -> Callable[[], Any]:
     """A constructor without arguments, since files need not choose sizes or data."""
     return lambda: kind()
 
@@ -326,7 +326,7 @@ _REBUILDS: Final = (
 )
 
 
-def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
+def _make_allow_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
     """The globals that files of weights may name, and a function to call for each callable one.
 
     These functions check their arguments, so that a file cannot demand more memory or work than its
@@ -357,7 +357,7 @@ def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         id(Parameter): _parameter,
         id(_layout): _layout,
         id(Size): Size,
-        id(Tensor): _nothing_of(Tensor),
+        id(Tensor): _empty_constructor(Tensor),
         id(_rebuild._rebuild_njt): _rebuild._rebuild_njt,
         id(_rebuild._DimRange): _rebuild._DimRange,
         id(device): device,
@@ -373,14 +373,14 @@ def _closed_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         legacy = getattr(pygrad, f"{kind.legacy}Tensor", None)
         if legacy is not None:
             names[f"torch.{kind.legacy}Tensor"] = legacy
-            calls[id(legacy)] = _nothing_of(legacy)
+            calls[id(legacy)] = _empty_constructor(legacy)
     for name in _REBUILDS.split():
         function = names[f"torch._utils.{name}"] = getattr(_rebuild, name)
         calls[id(function)] = function
     return names, calls
 
 
-SAFE, CALLS = _closed_list()
+SAFE, CALLS = _make_allow_list()
 TAKING_TENSORS: Final = {
     id(Parameter),
     *(

@@ -111,7 +111,7 @@ def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any
         raise RuntimeError(f"Invalid protocol version: {format_value(version)}")
     unpickler(file, module, None, options).load()  # information on the machine that wrote the file
     storages = _Awaited(file, map_location)
-    with _rebuild.before_the_bytes() as checks:
+    with _rebuild.defer_place_checks() as checks:
         made = unpickler(file, module, storages.load, options).load()
     keys = unpickler(file, module, None, options).load()
     if not isinstance(keys, list):

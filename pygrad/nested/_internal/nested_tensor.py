@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from ..._boundary import attributes
 from ..._dtypes import Size, int64, jagged
 from ..._tensor import Tensor
-from .._class import Nested, Rules, over, packed_tensor
+from .._class import Nested, Rules, packed_tensor, view_as_nested
 from .._jagged import Jagged
-from .._sizes import SymInt, shape_of, size_said_by
+from .._sizes import SymInt, ragged_size_of, shape_of
 
 RULES: Rules = {}
 
@@ -57,7 +57,7 @@ class NestedTensor(Nested):
         for name, key in (("least", "min_seqlen"), ("most", "max_seqlen")):
             if known.get(key) is not None:
                 setattr(parts, name, known[key].shape[0])
-        made = over(cls, values.detach(), parts)
+        made = view_as_nested(cls, values.detach(), parts)
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -202,7 +202,8 @@ class NestedTensor(Nested):
     # ------------------------------------------------------------ copies, files
 
     def __copy__(self) -> NestedTensor:
-        return over(type(self), self.detach(), self._parts).requires_grad_(self.requires_grad)  # type: ignore[no-any-return]
+        made: NestedTensor = view_as_nested(type(self), self.detach(), self._parts)
+        return made.requires_grad_(self.requires_grad)  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NestedTensor:
         if id(self) in memo:
@@ -215,10 +216,10 @@ class NestedTensor(Nested):
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
         parts = self._parts
-        made = over(type(self), packed_tensor(self).detach().clone(), parts)
+        made = view_as_nested(type(self), packed_tensor(self).detach().clone(), parts)
         memo[id(self)] = made.requires_grad_(self.requires_grad)
         if self.grad is not None:
-            made.grad = over(type(made), packed_tensor(self.grad).clone(), made._parts)
+            made.grad = view_as_nested(type(made), packed_tensor(self.grad).clone(), made._parts)
         return made  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -356,7 +357,7 @@ def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> Any:
 
 def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> SymInt:
     """The ragged size that belongs to offsets or lengths."""
-    return size_said_by(tensor) * coeff
+    return ragged_size_of(tensor) * coeff
 
 
 def nested_view_from_values_offsets(
@@ -383,7 +384,7 @@ def nested_view_from_values_offsets_lengths(
     """Like `nested_view_from_values_offsets`, for entries with gaps between them."""
     parts = _parts_of(values, offsets, lengths, ragged_idx)
     parts.least, parts.most = min_seqlen, max_seqlen
-    return over(NestedTensor, values, parts)  # type: ignore[no-any-return]
+    return view_as_nested(NestedTensor, values, parts)  # type: ignore[no-any-return]
 
 
 def jagged_from_list(
@@ -429,7 +430,7 @@ def jagged_from_list(
         ends = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
         offsets = tensor(ends, dtype=int64, device=values.device)
     parts = Jagged(offsets, None, at + 1, min(lengths), max(lengths))
-    return over(NestedTensor, values, parts), offsets
+    return view_as_nested(NestedTensor, values, parts), offsets
 
 
 def jagged_from_tensor_and_lengths(
