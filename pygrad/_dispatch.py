@@ -179,7 +179,7 @@ def put_kernel(name: str, device: str, function: Callable[..., Any]) -> Callable
             del kernels[name]
         if not kernels:
             # existing threads drop the mode at their next change of modes
-            modes.begin_without(_MODE)
+            modes.clear_for_new_threads(_MODE)
             _ask(_here.modes)
             _keep_arguments()
 

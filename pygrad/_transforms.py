@@ -261,7 +261,7 @@ class _Aliases:
         with _recording(mapped=False):
             return [_whole(output, self.levels) for output in outputs]
 
-    def recorded_outside(self, wholes: Sequence[Tensor]) -> bool:
+    def is_recorded_outside(self, wholes: Sequence[Tensor]) -> bool:
         """Whether outputs depend on tensors that require grad outside the transform."""
         found = map(_leaf_of, _graph_of(wholes))
         return self.nested or any(leaf is not None and leaf not in self.own for leaf in found)
@@ -454,7 +454,7 @@ def grad_and_value(func: Function, argnums: argnums_t = 0, has_aux: bool = False
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"{output.dtype}"
             )
-        outside = aliases.recorded_outside(wholes)
+        outside = aliases.is_recorded_outside(wholes)
         found = aliases.gradients(
             wholes, [_F["ones_like"](output, memory_format=preserve_format)], False, outside
         )
@@ -512,7 +512,7 @@ class _Product:
                 )
         _check_aux(aux, has_aux)
         self.wholes = self.aliases.whole(self.outputs)
-        self.outside = self.aliases.recorded_outside(self.wholes)
+        self.outside = self.aliases.is_recorded_outside(self.wholes)
         keep = self.outside and bool(get() & GRAD)
         self.output, self.aux = _drop_graph(output, keep), _drop_graph(aux, keep)
 

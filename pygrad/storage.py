@@ -615,12 +615,12 @@ class TypedStorage(_Storage):
 
     def clone(self) -> TypedStorage:
         """A copy of the memory."""
-        return self._over(self._untyped_storage.clone())
+        return self._wrap_bytes(self._untyped_storage.clone())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
-        return self._over(self._untyped_storage.__deepcopy__(memo))
+        return self._wrap_bytes(self._untyped_storage.__deepcopy__(memo))
 
-    def _over(self, untyped: UntypedStorage) -> TypedStorage:
+    def _wrap_bytes(self, untyped: UntypedStorage) -> TypedStorage:
         return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
 
     def __reduce__(self) -> Any:

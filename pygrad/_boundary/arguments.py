@@ -169,12 +169,12 @@ class Blob:
         if len(raw) & 7:
             raw += bytes(-len(raw) & 7)
         if at + len(raw) > DATA + DATA_BYTES:
-            return self._add_apart(raw)
+            return self._add_block(raw)
         self.at = at + len(raw)
         self.parts.append(raw)
         return at
 
-    def _add_apart(self, raw: bytes) -> int:
+    def _add_block(self, raw: bytes) -> int:
         block, at = make_block(len(raw))  # type: ignore[misc]
         memory[at : at + len(raw)] = raw
         self.apart.append(block)

@@ -220,7 +220,7 @@ def take_back(
             if others and (each.__weakref__ is None or each.__dict__):
                 keep_face(each)
         elif each.__dict__:
-            _put_aside(each, release)
+            _keep_attributes(each, release)
         elif each.__weakref__ is None and type(each) is _tensor_type:
             handle, each._h = each._h, _NOTHING
             each._b = each._g = None
@@ -259,7 +259,7 @@ def is_noted(ident: int) -> bool:
     return ident in objects or ident in shown
 
 
-def _put_aside(tensor: Any, release: Callable[[int], None]) -> None:
+def _keep_attributes(tensor: Any, release: Callable[[int], None]) -> None:
     """Keeps the attributes of a dying object if the engine still has its tensor."""
     keep_face(tensor)
     handle = tensor._h
@@ -296,7 +296,7 @@ class _Face:
             if type(each) is MemberDescriptorType and _is_set(each, tensor)
         ]
 
-    def put_on(self, tensor: Any) -> Any:
+    def revive_over(self, tensor: Any) -> Any:
         """Makes an object with the kept class and fields over the same tensor."""
         made = _new(self.kind)
         made._h, tensor._h = tensor._h, 0
@@ -348,7 +348,7 @@ def _revive(tensor: Any) -> Any:
     ident = _ints[(tensor._h + _NOTED) >> 2]
     notes = get_object(ident)
     if type(notes) is _Face:
-        tensor = notes.put_on(tensor)
+        tensor = notes.revive_over(tensor)
         objects[ident] = ()
     elif notes:
         tensor.__dict__ = notes
@@ -427,7 +427,7 @@ def _run_hook(ident: int, handle: int) -> int:
                     if len(_known_refs) > calls._many:
                         calls._forget_the_dead()
             elif gradient.__dict__:
-                _put_aside(gradient, _release)
+                _keep_attributes(gradient, _release)
             elif gradient.__weakref__ is None and type(gradient) is _tensor_type:
                 gradient._h = _NOTHING
                 gradient._b = gradient._g = None
@@ -453,7 +453,7 @@ def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
     result = None if hook is None else hook(*tensors)
     leaf = tensors.pop()
     if getrefcount(leaf) == _ALONE and leaf.__dict__:
-        _put_aside(leaf, _release)
+        _keep_attributes(leaf, _release)
     return [] if result is None else answer([result])
 
 

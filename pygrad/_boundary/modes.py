@@ -139,7 +139,7 @@ def switch_on_everywhere(bit: int) -> None:
         word[0] |= bit
 
 
-def begin_without(bit: int) -> None:
+def clear_for_new_threads(bit: int) -> None:
     """Clears the bit for threads that start later."""
     _first[0] &= ~bit
 

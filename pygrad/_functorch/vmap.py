@@ -92,7 +92,7 @@ def vmap(
             return map_entries(call, batch_size, leaves)
         if chunk_size is None:
             return call(batch_size, leaves)
-        return call.in_chunks(batch_size, leaves, chunk_size)
+        return call.call_in_chunks(batch_size, leaves, chunk_size)
 
     return wrapper
 
@@ -190,7 +190,7 @@ class Mapped:
             finally:
                 levels.given.pop(number, None)
 
-    def in_chunks(self, batch_size: int, leaves: Sequence[Any], size: int) -> Any:
+    def call_in_chunks(self, batch_size: int, leaves: Sequence[Any], size: int) -> Any:
         """The calls on parts of the batch, their outputs joined."""
         ends = tuple(accumulate(_chunk_sizes(batch_size, size)))
         columns = [

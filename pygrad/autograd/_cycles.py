@@ -173,7 +173,7 @@ class _Graph:
                     waiting.append(item)
         return found
 
-    def all_above(self, addresses: Iterable[int]) -> set[int]:
+    def ancestors(self, addresses: Iterable[int]) -> set[int]:
         """The addresses and all that reach one of them."""
         found = set(addresses)
         waiting = list(found)
@@ -197,7 +197,7 @@ def _hold(faces: dict[int, list[Any]], wanted: set[int]) -> bool:
         for word, holders in graph.holders.items()
         if word & _ID in wanted and len(holders) == (word >> 32 or 1) and alive.isdisjoint(holders)
     }
-    reaching = graph.all_above(at for holders in held.values() for at in holders)
+    reaching = graph.ancestors(at for holders in held.values() for at in holders)
     links: dict[int, list[Any]] = {at: [] for at in reaching}
     for at, link in links.items():
         for above in graph.above[at]:

@@ -38,7 +38,7 @@ def view_func(
     if base is None or not (unsafe or _geometry(base) == _geometry(new_base)):
         return None
     made = _again(view, _plain(new_base), symint_visitor_fn, tensor_visitor_fn)
-    return view._over_again(made) if view.is_nested else made
+    return view._view_with_entries(made) if view.is_nested else made
 
 
 def rev_view_func(view: Any, new_view: Any) -> Any:
@@ -53,7 +53,7 @@ def rev_view_func(view: Any, new_view: Any) -> Any:
         return None
     like = _plain(base)
     made = _restride_like(_view_as_type(_plain(new_view), like), like)
-    return base._over_again(made) if base.is_nested else made
+    return base._view_with_entries(made) if base.is_nested else made
 
 
 def _plain(x: Any) -> Any:

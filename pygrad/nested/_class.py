@@ -48,7 +48,7 @@ class Nested(Tensor):
         """
         return self
 
-    def _may_be_of(self, shape: Sequence[int]) -> bool:
+    def _fits_shape(self, shape: Sequence[int]) -> bool:
         """Whether a packed tensor of the same entries may have this shape."""
         return shape == attributes.shape(self)
 
@@ -56,11 +56,11 @@ class Nested(Tensor):
         """The entries, each a view."""
         raise NotImplementedError
 
-    def _dressing(self) -> Callable[[Any], Any]:
+    def _packed_wrapper(self) -> Callable[[Any], Any]:
         """A function that wraps a packed tensor as nested with these entries."""
         return functools.partial(_wrap_packed, type(self), self._parts)
 
-    def _over_again(self, tensor: Tensor) -> Any:
+    def _view_with_entries(self, tensor: Tensor) -> Any:
         """A view of another packed tensor with this tensor's entries."""
         return view_as_nested(type(self), tensor, self._parts)
 
@@ -279,7 +279,7 @@ def _rewrap(found: Any, like: Nested, name: str) -> Any:
         return type(found)([_rewrap(each, like, name) for each in found])
     if type(found) is not Tensor:
         return found
-    if not like._may_be_of(found.shape):
+    if not like._fits_shape(found.shape):
         raise not_there(name, like)
     if found.is_meta:
         raise NotImplementedError("pygrad: nested tensors are not made on the device meta")

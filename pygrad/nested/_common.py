@@ -124,8 +124,8 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
         raise RuntimeError("copy_ to a nested tensor is from one of the same sizes")
     mine, other = input._parts, src._parts
     values = packed_tensor(src)
-    same = mine.same(other) or [n for _, n in mine._looked_at()] == [
-        n for _, n in other._looked_at()
+    same = mine.same(other) or [n for _, n in mine._read_spans()] == [
+        n for _, n in other._read_spans()
     ]
     if not same or mine.ragged != other.ragged or values.shape != packed_tensor(input).shape:
         raise RuntimeError(

@@ -11,22 +11,22 @@ from typing import Any
 from ..autograd import function
 from ._class import Nested
 
-_Dressing = Callable[[Any], Any]
+_Wrapper = Callable[[Any], Any]
 
 
 def _itself(value: Any) -> Any:
     return value
 
 
-def _dressing(value: Any) -> _Dressing:
-    return value._dressing() if isinstance(value, Nested) else _itself
+def _packed_wrapper(value: Any) -> _Wrapper:
+    return value._packed_wrapper() if isinstance(value, Nested) else _itself
 
 
 class _OfNested(function.BackwardCFunction):
     """The ctx, and node, of a function with nested outputs or saved tensors."""
 
-    _of_outputs: Sequence[_Dressing]
-    _of_saved: Sequence[_Dressing]
+    _of_outputs: Sequence[_Wrapper]
+    _of_saved: Sequence[_Wrapper]
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -53,8 +53,8 @@ def _note_outputs(ctx: Any, outputs: tuple[Any, ...], saved: Any) -> None:
     saved = saved if isinstance(saved, tuple) else ()
     if not any(isinstance(each, Nested) for each in (*outputs, *saved)):
         return
-    ctx._of_outputs = tuple(map(_dressing, outputs))
-    ctx._of_saved = tuple(map(_dressing, saved))
+    ctx._of_outputs = tuple(map(_packed_wrapper, outputs))
+    ctx._of_saved = tuple(map(_packed_wrapper, saved))
     kind: Any = type(ctx)
     ctx.__class__ = _kind_of(kind)
 

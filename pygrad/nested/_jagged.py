@@ -66,7 +66,7 @@ class Jagged:
 
         Raises: RuntimeError: an entry exceeds the `total` rows.
         """
-        known = self._looked_at()
+        known = self._read_spans()
         lengths = [length for _, length in known]
         if self.lengths is None and min(lengths, default=0) >= 0 and sum(lengths) != total:
             raise RuntimeError(
@@ -79,7 +79,7 @@ class Jagged:
             )
         return known
 
-    def _looked_at(self) -> list[tuple[int, int]]:
+    def _read_spans(self) -> list[tuple[int, int]]:
         """The numbers in offsets and lengths, read again if these were written to."""
         lengths = self.lengths
         versions = self.offsets._version, None if lengths is None else lengths._version
@@ -99,11 +99,11 @@ class Jagged:
 
     def longest(self) -> int:
         """The length of the longest entry, whatever `most` is."""
-        return max((n for _, n in self._looked_at()), default=0)
+        return max((n for _, n in self._read_spans()), default=0)
 
     def shortest(self) -> int:
         """The length of the shortest entry, whatever `least` is."""
-        return min((n for _, n in self._looked_at()), default=0)
+        return min((n for _, n in self._read_spans()), default=0)
 
     def places(self, total: int, op: str) -> tuple[Tensor, Tensor]:
         """The entry of each row of the values, and the row's place in the entry.

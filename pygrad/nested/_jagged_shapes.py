@@ -270,7 +270,7 @@ def expand(input: Any, *shape: Any) -> Any:
 
 
 def _broadcast_like(dense: Tensor, like: Any) -> Any:
-    wide = like._beside_values("expand_as", dense) if dense.dim() else dense
+    wide = like._expand_to_values("expand_as", dense) if dense.dim() else dense
     return jagged_like(_F["broadcast_to"](wide, packed_tensor(like).shape), like)
 
 

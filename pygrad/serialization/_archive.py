@@ -56,12 +56,12 @@ class ArchiveReader:
             for entry in entries
             if entry.filename.startswith(folder + "/")
         }
-        self._starts = self._checked_starts(entries)
+        self._starts = self._check_records(entries)
         self._unpacked = sum(entry.file_size for entry in entries)
         self._left = max(_LARGEST_PLAIN, _LARGEST_BLOW_UP * self._size)
         self._check_version()
 
-    def _checked_starts(self, entries: list[zipfile.ZipInfo]) -> dict[str, int]:
+    def _check_records(self, entries: list[zipfile.ZipInfo]) -> dict[str, int]:
         """Checks the records; returns the offset of each record's data by name."""
         starts: dict[str, int] = {}
         end = 0

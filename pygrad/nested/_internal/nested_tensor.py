@@ -153,7 +153,7 @@ class NestedTensor(Nested):
         if parts.lengths is None:
             return n
         rows = attributes.shape(self)[parts.ragged - 1]
-        return n // rows * sum(length for _, length in parts._looked_at()) if rows else 0
+        return n // rows * sum(length for _, length in parts._read_spans()) if rows else 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the values are contiguous and there are no gaps between the entries."""
@@ -245,7 +245,7 @@ class NestedTensor(Nested):
 
     # ------------------------------------------------------------ operands beside the values
 
-    def _may_be_of(self, shape: Sequence[int]) -> bool:
+    def _fits_shape(self, shape: Sequence[int]) -> bool:
         mine, at = attributes.shape(self), self._parts.ragged - 1
         return len(shape) == len(mine) and shape[at] == mine[at]
 
@@ -258,21 +258,21 @@ class NestedTensor(Nested):
 
     def _fit(self, name: str, value: Any, is_self: bool = False) -> Any:
         if isinstance(value, Nested):
-            if type(value) is not type(self) or not self._stands_beside(value):
+            if type(value) is not type(self) or not self._broadcasts_with(value):
                 raise _unfit(name, self, value)
             return value
         if not isinstance(value, Tensor) or value.dim() == 0:
             return value
-        return self._beside_values(name, value)
+        return self._expand_to_values(name, value)
 
-    def _stands_beside(self, other: Any) -> bool:
+    def _broadcasts_with(self, other: Any) -> bool:
         """Whether the other tensor's sizes equal these, or broadcast with them."""
         if not self._parts.same(other._parts) or self.dim() != other.dim():
             return False
         pairs = zip(self.shape, other.shape, strict=True)
         return all(a == b or 1 in (a, b) for a, b in pairs)
 
-    def _beside_values(self, name: str, dense: Tensor) -> Tensor:
+    def _expand_to_values(self, name: str, dense: Tensor) -> Tensor:
         """Expands a dense tensor to the rows of the values: row r gets the element of r's entry and
         place.
         """
