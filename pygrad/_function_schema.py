@@ -252,7 +252,7 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _closing(text: str, at: int) -> int:
+def _find_closing(text: str, at: int) -> int:
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "(") - (text[i] == ")")
@@ -357,7 +357,7 @@ def parse_schema(text: str) -> FunctionSchema:
     head = _NAME.match(text)
     if not head:
         raise RuntimeError(f"expected a schema like 'name(Tensor x) -> Tensor', but found {text!r}")
-    end = _closing(text, head.end() - 1)
+    end = _find_closing(text, head.end() - 1)
     arguments, only = [], False
     for part in _split(text[head.end() : end]):
         if part == "*":
@@ -369,7 +369,7 @@ def parse_schema(text: str) -> FunctionSchema:
         raise RuntimeError(f"expected '->' and what is returned in schema: {text!r}")
     after = arrow[2:].strip()
     many = after.startswith("(")
-    parts = _split(after[1 : _closing(after, 0)] if many else after)
+    parts = _split(after[1 : _find_closing(after, 0)] if many else after)
     returns = [_argument(part, False, True) for part in parts]
     return FunctionSchema(head.group(1), head.group(2) or "", arguments, returns, many)
 

@@ -1061,7 +1061,7 @@ def drop_grads(tensors: Iterable[Tensor]) -> None:
     """Like `_drop_grad` for many tensors, taking the engine once."""
     tensors = list(tensors)
     try:
-        _boundary.holding(_take_grads, tensors)
+        _boundary.call_with_lock(_take_grads, tensors)
     except ValueError:  # one is uninitialized and has no gradient
         drop_grads([tensor for tensor in tensors if tensor._has_grad()])
 

@@ -36,7 +36,7 @@ Function: TypeAlias = Callable[..., Any]
 
 
 @contextmanager
-def _recording(mapped: bool = True, grad: int = GRAD) -> Iterator[None]:
+def _record_calls(mapped: bool = True, grad: int = GRAD) -> Iterator[None]:
     """Calls are recorded; where not `mapped`, they see whole batches and not slices."""
     ident, word, was = here()
     try:
@@ -87,7 +87,7 @@ class _Frame:
     def alias_input(self, tensor: Tensor) -> Tensor:
         """Makes the alias of a tensor that the function receives in its place."""
         of = list(levels.stack)
-        with _recording(mapped=False):
+        with _record_calls(mapped=False):
             whole = _whole(tensor, of)
             leaf = _alias(whole)
             inner = _with_tangent(whole, leaf)
@@ -161,11 +161,11 @@ _HOOKS = (
 # ------------------------------------------------------------------ text
 
 
-def _wrapping(tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
+def _wrapper_levels(tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
     """The levels of transforms around a tensor, from the highest: for each the text that shows the
     level, and the tensor without it.
     """
-    with _recording(mapped=False, grad=0):
+    with _record_calls(mapped=False, grad=0):
         peeled = {}
         whole = tensor
         while number := _C["_vmap_level"](whole):
@@ -183,9 +183,9 @@ def _wrapping(tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
 
 def show(tensor: Tensor) -> str:
     """How a tensor prints inside transforms."""
-    layers = list(_wrapping(tensor))
+    layers = list(_wrapper_levels(tensor))
     inner = layers[-1][1] if layers else tensor
-    with _recording(mapped=False):
+    with _record_calls(mapped=False):
         if any(head.startswith("Grad") for head, _ in layers):
             inner = forward_ad.unpack_dual(inner).primal.detach()
         text = str(_C["_repr"](inner, "tensor"))
@@ -215,7 +215,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): argument must be Tensor, not {type(tensor).__name__}")
-    found = [each for _, each in _wrapping(tensor)]
+    found = [each for _, each in _wrapper_levels(tensor)]
     return (found[-1] if recurse else found[0]).detach() if found else tensor
 
 
@@ -258,7 +258,7 @@ class _Aliases:
 
     def whole(self, outputs: Sequence[Tensor]) -> list[Tensor]:
         """All slices of each output."""
-        with _recording(mapped=False):
+        with _record_calls(mapped=False):
             return [_whole(output, self.levels) for output in outputs]
 
     def is_recorded_outside(self, wholes: Sequence[Tensor]) -> bool:
@@ -274,7 +274,7 @@ class _Aliases:
         """
         later = _batched_at(given, [each for each in levels.stack if each not in self.levels])
         sizes = [size for _, size, _ in later]
-        with _recording(mapped=False):
+        with _record_calls(mapped=False):
             fronts = [_whole(_whole(g, self.levels), later) for g in given]
             if not later:
                 found = self.product(wholes, fronts, keep, record)
@@ -376,7 +376,7 @@ def _call_with(
     given = list(args)
     for place, value in zip(places, (chosen,) if one else chosen, strict=True):
         given[place] = value
-    with _recording():
+    with _record_calls():
         return func(*given, **kwargs)
 
 
@@ -499,7 +499,7 @@ class _Product:
         leaves, self.primals = flatten(primals)
         with _inside(reverse=True) as frame:
             self.aliases = _Aliases(leaves, frame)
-            with _recording():
+            with _record_calls():
                 made = func(*unflatten(self.aliases.inner, self.primals))
         output, aux = _with_aux(name, made, has_aux)
         self.outputs, self.spec = flatten(output)
@@ -519,7 +519,7 @@ class _Product:
     def leaves_of(self, given: Sequence[Tensor]) -> list[Tensor]:
         """The gradients for one cotangent, the input's leaves in order."""
         _pass_leaves_out(self.aliases.own)
-        with _recording(mapped=False):
+        with _record_calls(mapped=False):
             outside = self.outside or any(
                 _whole(g, levels.stack).requires_grad for g in given if isinstance(g, Tensor)
             )
@@ -671,7 +671,7 @@ def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
     own = _batched_at([primal, tangent], levels.stack)
     if not own:
         return forward_ad.make_dual(primal, tangent)
-    with _recording(mapped=False, grad=get() & GRAD):
+    with _record_calls(mapped=False, grad=get() & GRAD):
         whole = _whole(primal, own)
         if own != _batched_at([primal], levels.stack):
             whole = whole.contiguous()
@@ -684,7 +684,7 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
     own = _batched_at([tensor], levels.stack)
     if not own:
         return forward_ad.unpack_dual(tensor)
-    with _recording(mapped=False, grad=get() & GRAD):
+    with _record_calls(mapped=False, grad=get() & GRAD):
         primal, tangent = forward_ad.unpack_dual(_whole(tensor, own))
     return _slices(primal, own), None if tangent is None else _slices(tangent, own)
 

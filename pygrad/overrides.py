@@ -495,11 +495,11 @@ def get_testing_overrides() -> dict[Any, Callable[..., int]]:
     made = {}
     for functions in get_overridable_functions().values():
         for function in functions:
-            made[function] = _testing(_parameters_of(function))
+            made[function] = _testing_override(_parameters_of(function))
     return made
 
 
-def _testing(signature: inspect.Signature) -> Callable[..., int]:
+def _testing_override(signature: inspect.Signature) -> Callable[..., int]:
     def override(*args: Any, **kwargs: Any) -> int:
         return -1
 

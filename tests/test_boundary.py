@@ -16,7 +16,7 @@ from pygrad._dtypes import BY_CODE
 
 INSTRUCTIONS = {
     "call_binary": 179,
-    "with_number": 190,
+    "call_with_number": 190,
     "call": 205,
     "call_bound": 205,
     "call_indexed": 185,

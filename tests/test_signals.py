@@ -200,7 +200,7 @@ def test_handler_that_uses_the_engine_while_a_turn_changes_is_not_waited_for() -
             assert not ownership.mine()  # who owns it already would wait for ever
             ownership._turn._acquire_restore(state)  # type: ignore[attr-defined]
 
-    ownership.holding(ownership._give_turn, threading.get_ident(), Turn())
+    ownership.call_with_lock(ownership._give_turn, threading.get_ident(), Turn())
     assert ownership.mine()
 
 

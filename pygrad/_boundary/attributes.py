@@ -21,7 +21,7 @@ from .constants import (
 )
 from .header import floats, release_grad_at
 from .host import doubles, ints, layout, memory, unsigned, words
-from .ownership import holding
+from .ownership import call_with_lock
 from .shapes import function
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def drop_grad(self: Tensor) -> None:
     if meta:
         at = (meta + _GRAD) >> 2
         if unsigned[at]:
-            holding(release_grad_at, at)
+            call_with_lock(release_grad_at, at)
 
 
 _items_told = False

@@ -302,7 +302,7 @@ def _invoke_any(
     head = _header(row, len(args), len(names), mode)
     parts = blob.parts if blob is not None else None
     frame = head, tags, slots, names, b"".join(parts) if parts else b""
-    return e.holding(_cross, frame, row, args, kwargs)
+    return e.call_with_lock(_cross, frame, row, args, kwargs)
 
 
 _state, _ENABLED = overriding.state, overriding.ENABLED
@@ -486,7 +486,7 @@ def share(handle: int) -> Tensor:
 
 def retain(handles: Sequence[int]) -> None:
     """Counts one more reference to each tensor of `handles`, without a call; 0 is skipped."""
-    e.holding(_retain, handles)
+    e.call_with_lock(_retain, handles)
 
 
 def _retain(handles: Sequence[int]) -> None:

@@ -52,7 +52,7 @@ def on_poll() -> None:
     """
 
 
-def _hosting() -> Generator[int, Any, None]:
+def _host_calls() -> Generator[int, Any, None]:
     """Runs a callback for the engine each time it is resumed; the engine's frame names it. An
     exception waits in `_host_error` until the crossing ends, and ends the generator.
 
@@ -122,7 +122,7 @@ are made.
 
 def _make_host() -> None:
     """Adds a generator to the pool of waiting ones."""
-    made = _hosting()
+    made = _host_calls()
     next(made)
     made.send(made)
 

@@ -75,14 +75,16 @@ def command(row: int) -> Callable[[Any], Any]:
     def run_command(self: Any) -> Any:
         call2 = _call2 if ints[work] <= _SHORT_WORK else _call2_long
         if (key := _lock.free) and _mine() and _lock.free is key:
-            _lock.free = None  # `holding`, with fewer frames: hooks may run backwards of their own
+            _lock.free = (
+                None  # `call_with_lock`, with fewer frames: hooks may run backwards of their own
+            )
             try:
                 write(self)
                 call2(*_call2_places)
                 return read(self)
             finally:
                 _lock.free = key
-        return e.holding(cross, self, call2)
+        return e.call_with_lock(cross, self, call2)
 
     return run_command
 
@@ -131,7 +133,7 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
         else:
             pack = WORDS[n]
         call2 = _call2_long if long and ints[work] > _SHORT_WORK else _call2
-        return e.holding(cross, what, values, pack, call2)
+        return e.call_with_lock(cross, what, values, pack, call2)
 
     return resume
 
@@ -183,6 +185,6 @@ def gradient(row: int) -> Callable[..., Any]:
             at += 8 * len(items)
         slots += (0, retain, create, accumulate, unused, zeros, rows)
         call = _call if ints[work] <= _SHORT_WORK else _call_long
-        return e.holding(cross, words, slots, call)
+        return e.call_with_lock(cross, words, slots, call)
 
     return run_gradient

@@ -27,7 +27,7 @@ from .constants import ONE_THREAD as ONE_THREAD
 from .constants import VIEW_REPLAY as VIEW_REPLAY
 from .frame import MODES, THREAD
 from .host import ints as _ints
-from .ownership import farewell, holding
+from .ownership import call_with_lock, farewell
 
 _first: Final = [GRAD]
 """The modes that a thread begins with."""
@@ -84,7 +84,7 @@ ownership.on_new_owner = _swap
 
 
 def _own_frame() -> None:
-    holding(get_ident)
+    call_with_lock(get_ident)
 
 
 def here() -> tuple[int, list[int], int]:

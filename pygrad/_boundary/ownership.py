@@ -40,8 +40,8 @@ class _Lock:
             calls are quick; or False, with which they are slow.
         key: an object that each new owner makes, so that a thread sees whether it has been the
             owner all the time since it looked.
-        held: the object that keeps other threads out beyond a short call: a frame of `holding`, or
-            the generator that runs a callback; else None.
+        held: the object that keeps other threads out beyond a short call: a frame of
+            `call_with_lock`, or the generator that runs a callback; else None.
         user: the thread that holds the lock, or held it last.
         ident: the thread whose modes are in the engine's frame.
         turn: the thread whose short calls are quick, 0 for none; None while that changes.
@@ -122,8 +122,8 @@ before_use: Final[list[Callable[[], None]]] = []
 """Functions to call before the engine is used again; each removes itself when it is done."""
 
 _Before = tuple[Any, Any, tuple[bytes, bytes] | None]
-"""The state that `holding` restores: `held`, `free`, and the frame that this thread was writing if
-a finalizer or a signal handler interrupted it.
+"""The state that `call_with_lock` restores: `held`, `free`, and the frame that this thread was
+writing if a finalizer or a signal handler interrupted it.
 """
 _IN_USE: Final = object()
 _FORK: Final = object()
@@ -136,7 +136,7 @@ the queue, which may have ended.
 """
 
 
-def holding(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
+def call_with_lock(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
     """Calls a function with the engine taken for this thread, once the present user is done.
 
     Args:

@@ -83,13 +83,13 @@ class Prepared:
         """Calls the op."""
         call2 = e.call2_long if self._long else _call2
         if (key := _lock.free) and _mine() and _lock.free is key:
-            _lock.free = None  # `holding`, with a frame less
+            _lock.free = None  # `call_with_lock`, with a frame less
             try:
                 self._cross(call2)
             finally:
                 _lock.free = key
         else:
-            e.holding(self._cross, call2)
+            e.call_with_lock(self._cross, call2)
 
     def _cross(self, call2: Callable[..., None]) -> None:
         _slot[0] = _HEAD

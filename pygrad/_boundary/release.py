@@ -23,7 +23,7 @@ from .frame import (
     RELEASE_WORD,
 )
 from .host import count_live, ints, memory, scalar_export, text_at, trap_slot, unsigned, words
-from .ownership import _IN_USE, holding, lock
+from .ownership import _IN_USE, call_with_lock, lock
 
 _next_warning, _release = scalar_export("pg_warning"), scalar_export("pg_release")
 queued_warnings: Final[list[str]] = []
@@ -61,7 +61,7 @@ def drain() -> None:
     """Releases every handle whose object is gone, without waiting for the next call."""
     if lock.free is not None:
         kept.clear()
-    holding(_release_all)
+    call_with_lock(_release_all)
 
 
 def _release_all() -> None:
@@ -81,7 +81,7 @@ def drain_if_idle() -> bool:
         return False
     if lock.held is None:  # else a callback may be about to return what is kept
         kept.clear()
-    return holding(_release_all, wait=False) is not _IN_USE
+    return call_with_lock(_release_all, wait=False) is not _IN_USE
 
 
 def drain_if_last(address: int) -> None:
@@ -107,7 +107,7 @@ process.hear(process.at_exit, _at_exit)
 def live_count() -> int:
     """Live tensors and nodes of the engine."""
     drain()
-    return holding(count_live)  # type: ignore[no-any-return]
+    return call_with_lock(count_live)  # type: ignore[no-any-return]
 
 
 def forget_dropped() -> None:
@@ -151,7 +151,7 @@ def collect_pending(beside_an_error: bool = False) -> None:
         forget_dropped()
         texts = _take_warnings() if ints[N_WARNINGS] or queued_warnings else []
     else:
-        texts = holding(_take_warnings)
+        texts = call_with_lock(_take_warnings)
     for text in texts:
         try:
             warnings.warn(text, UserWarning, stacklevel=user_level())

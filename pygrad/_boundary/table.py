@@ -6,7 +6,7 @@ from typing import Final
 
 from .frame import DATA
 from .host import intern_name, memory, scalar_export, text_at
-from .ownership import holding
+from .ownership import call_with_lock
 
 _ask_row, _ask_status_name = scalar_export("pg_describe"), scalar_export("pg_status_name")
 
@@ -15,7 +15,7 @@ def intern(name: str) -> int:
     """The engine's id for a keyword. The engine reads 256 bytes, more than any keyword of the table
     has.
     """
-    return int(holding(_intern, name[:256].encode() + b"\0"))
+    return int(call_with_lock(_intern, name[:256].encode() + b"\0"))
 
 
 def _intern(raw: bytes) -> int:

@@ -310,7 +310,7 @@ def _call_with_engine(run: Callable[..., None], *args: Any) -> None:
     if threading.active_count() == 1:
         run(*args)
     else:
-        _boundary.holding(run, *args)
+        _boundary.call_with_lock(run, *args)
 
 
 def _tell_futures() -> None:
