@@ -489,8 +489,8 @@ def _as_dtype(kind: Any) -> dtype | None:
 
 
 def _resolve_device(value: Any) -> device | None:
-    """The device that is named, or the default one; None if tensors come to be there anyway. The
-    engine's error for one that there is not.
+    """The named device, or the default one; None if new tensors are made there anyway. A device
+    that does not exist raises the engine's error.
     """
     if value is not None and str(value) != "cpu":
         return _ops.SPACES["torch"]["empty"](0, device=value).device  # type: ignore[no-any-return]

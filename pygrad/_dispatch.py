@@ -69,7 +69,7 @@ def _keep_arguments() -> None:
 
 
 def _lift_fresh(tensor: Any) -> Any:
-    """A new tensor of a program's data, after this thread's modes have seen it."""
+    """Passes a new tensor of a program's data to this thread's modes."""
     found = dispatch_call(ops.aten.lift_fresh.default, (tensor,), {}) if _here.modes else tensor
     return tensor if found is NotImplemented else found
 
@@ -344,9 +344,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _convert(argument: Argument, value: Any, of_row: bool = True) -> Any:
-    """A value as an argument takes it; C knows no None for a number, nor a number for a list.
+    """Converts a value to an argument's type; C has no None for a number, nor a number for a list.
 
-    Raises: _Misfit: it does not.
+    Raises: _Misfit: the value does not fit.
     """
     kind, optional = argument.type, False
     if kind.kind_ == "OptionalType":
@@ -435,7 +435,7 @@ def _bind(
     given: Sequence[Any],
     absent: dict[str, str],
 ) -> Any:
-    """Arguments after a schema, of values in order, or by the names of a row where it has them.
+    """Binds values to a schema's arguments: in order, or by a row's names where it has them.
 
     Raises: _Misfit: they do not fit.
     """

@@ -170,7 +170,10 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
 
 
 def _resolve_lazy(tensor: Tensor, force: bool) -> Tensor:
-    """A lazy tensor computed, if that is asked for."""
+    """Computes a lazy tensor.
+
+    Raises: RuntimeError: `force` is False.
+    """
     for bit, method in (("conjugate", "conj"), ("negative", "neg")):
         if getattr(tensor, f"is_{method}")() and not force:
             raise RuntimeError(

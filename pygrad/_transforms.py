@@ -82,7 +82,7 @@ class _Frame:
         # no other tensor gets such a handle.
         self.leaves: dict[int, Tensor] = {}
         self.nodes: set[Any] = set()  # nodes of its aliases that are no leaves
-        self.aliases: list[Tensor] = []  # whole tensors of the wrapped ones, in order
+        self.aliases: list[Tensor] = []  # aliases of the inputs, in order
 
     def alias_input(self, tensor: Tensor) -> Tensor:
         """Makes the alias of a tensor that the function receives in its place."""
@@ -356,7 +356,7 @@ def _drop_graph(value: Any, outside: bool) -> Any:
 
 
 def _detach_primal(tensor: Tensor) -> Tensor:
-    """Without its graph, but with its tangent."""
+    """The tensor without its graph, but with its tangent."""
     if forward_ad.current_level() < 0:
         return unseen(Tensor.detach, tensor)  # type: ignore[no-any-return]
     tangent = _parts(tensor)[1]

@@ -460,7 +460,7 @@ class UntypedStorage(StorageBase):
 
 
 def _copy_lazy_bits(tensor: Tensor, other: Tensor) -> Tensor:
-    """The tensor, turned by a view once for each bit, conjugate and negative, that another has."""
+    """The tensor through a lazy view for each bit, conjugate and negative, that another has."""
     if other.is_conj():
         tensor = tensor.conj()
     return tensor._neg_view() if other.is_neg() else tensor

@@ -66,12 +66,12 @@ def _geometry(x: Any) -> Any:
 
 
 def _restride_like(x: Tensor, like: Tensor) -> Tensor:
-    """A view of the elements that another tensor has of its storage."""
+    """A view of x with another tensor's sizes, strides and offset."""
     return x.as_strided(like.shape, like.stride(), like.storage_offset())
 
 
 def _view_as_type(x: Tensor, like: Tensor) -> Tensor:
-    """A view of all that a storage has as numbers of another kind: complex, or their parts."""
+    """A view of the whole storage as complex numbers, or as their parts, whichever `like` has."""
     if x.is_complex() == like.is_complex():
         return x
     if x.is_complex():
