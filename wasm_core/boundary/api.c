@@ -254,7 +254,7 @@ static void run_call(Call *call) {
       [EFFORT_region] = 3,      [EFFORT_picks] = 3, [EFFORT_product] = 1,
       [EFFORT_convolution] = 1, [EFFORT_cubic] = 3, [EFFORT_walk] = 3};
   const Row *row = call->row;
-  poll_weigh(works[row->effort]);
+  poll_weight = works[row->effort];
   bool recorded = profiling && (row->name[0] == '_' ? row_has(row, EVENT) : !row_has(row, SILENT));
   (recorded ? run_profiled : run_row)(call);
 }

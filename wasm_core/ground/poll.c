@@ -5,22 +5,20 @@
 
 enum { TEN_MILLISECONDS = 10 << 20, LONGEST = 1 << 15 };
 
-int64_t poll_left = TEN_MILLISECONDS, poll_element = 1, poll_stretch = LONGEST,
-        poll_longest = LONGEST;
+int64_t poll_left = TEN_MILLISECONDS;
 static int64_t poll_every = TEN_MILLISECONDS;
-int32_t polls_running;
+int32_t poll_weight, poll_longest = LONGEST, polls_running;
 bool (*poll_host)(void);
 
 bool poll_now(void) {
   if (failed()) return true; /* poll_left stays below 0, so the loops around this one stop too */
-  const int64_t element = poll_element, stretch = poll_stretch;
+  const int32_t weight = poll_weight;
   polls_running++;
   poll_left = poll_every;
   if (poll_host && !poll_host()) fail(ERR_HOST, "a poll of the host raised");
   polls_running--;
   poll_left = failed() ? -1 : poll_every;
-  poll_element = element;
-  poll_stretch = stretch;
+  poll_weight = weight;
   return failed();
 }
 

@@ -86,8 +86,9 @@ void iter_build(Iter *it, int n, Tensor *const *t) {
 static NOINLINE void run_stretches(int n, char *const *from, const int64_t *strides, int64_t count,
                                    Loop *loop, const void *ctx) {
   char *p[ITER_MAX];
+  const int64_t stretch = poll_stretch();
   for (int64_t at = 0, m; at < count; at += m) {
-    m = count - at < 2 * poll_stretch ? count - at : poll_stretch;
+    m = count - at < 2 * stretch ? count - at : stretch;
     if (poll_stops_elements(m)) return;
     for (int k = 0; k < n; k++) p[k] = from[k] + at * strides[k];
     loop(p, strides, m, ctx);
@@ -97,7 +98,7 @@ static NOINLINE void run_stretches(int n, char *const *from, const int64_t *stri
 /* Runs a loop over n operands; false if a poll stopped it. */
 static inline bool run_loop(int n, char **p, const int64_t *strides, int64_t count, Loop *loop,
                             const void *ctx) {
-  if (count < 2 * poll_stretch) {
+  if (count < 2 * POLL_LEAST || count < 2 * poll_stretch()) {
     if (poll_stops_elements(count)) return false;
     loop(p, strides, count, ctx);
     return true;

@@ -223,8 +223,9 @@ typedef struct {
 static NOINLINE void run_stretches(Flat *loop, const double *k, int n_p, char *const *p,
                                    size_t bytes_out, size_t bytes, size_t n, LoopScratch *scratch) {
   char *q[ITER_MAX];
+  const size_t stretch = (size_t)poll_stretch();
   for (size_t at = 0, m; at < n; at += m) {
-    m = n - at < (size_t)poll_stretch ? n - at : (size_t)poll_stretch;
+    m = n - at < stretch ? n - at : stretch;
     if (poll_stops_elements((int64_t)m)) return;
     for (int i = 0; i < n_p; i++) q[i] = p[i] + at * (i ? bytes : bytes_out);
     loop(q, m, k, scratch);
@@ -237,7 +238,7 @@ static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *
                      size_t bytes_out, size_t bytes, size_t n) {
   size_t whole = by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
   LoopScratch scratch;
-  if (whole > (size_t)poll_stretch)
+  if (whole > POLL_LEAST && whole > (size_t)poll_stretch())
     run_stretches(loop, k, n_p, p, bytes_out, bytes, whole, &scratch);
   else if (whole) loop(p, whole, k, &scratch);
   if (!rest) return;
