@@ -82,7 +82,7 @@ static bool one_element(const Arg *a, const Value *v) {
 }
 static bool is_int(const Arg *a, const Value *v) {
   return v->tag == TAG_INT ||
-         ((zero_dim(v) || one_element(a, v)) && !dtype_is_inexact((DType)v->t->dtype));
+         ((zero_dim(v) || one_element(a, v)) && !dtype_is_inexact(tensor_dtype(v->t)));
 }
 
 static bool fits(const Arg *a, const Value *v) {
@@ -214,7 +214,7 @@ static Value tensors_as_ints(Value v) {
   int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
   for (int i = 0; ints && i < v.n; i++) {
     const Tensor *t = (const Tensor *)(uintptr_t)handles[i];
-    if (t && (t->numel != 1 || !shows_number(t) || dtype_is_inexact((DType)t->dtype))) return v;
+    if (t && (t->numel != 1 || !shows_number(t) || dtype_is_inexact(tensor_dtype(t)))) return v;
     ints[i] = t ? tensor_get_i(t, 0) : INT64_MIN;
   }
   return ints ? (Value){.tag = TAG_INTS, .n = v.n, .p = ints} : v;

@@ -52,7 +52,7 @@ static void canonicalise(Tensor *t) {
                                         [DT_F16] = canonical_f16,
                                         [DT_BF16] = canonical_bf16};
   if (blocked(t)) return;
-  if (dtype_is_complex((DType)t->dtype))
+  if (dtype_is_complex(tensor_dtype(t)))
     t = WITHOUT_GRAD(t_view_as_real(t->flags & FLAG_CONJ ? t_conj(t) : t));
   Loop *loop = t ? loops[t->dtype] : NULL;
   if (loop) iterate(1, &t, loop, NULL);
@@ -64,7 +64,7 @@ static bool check_elements(const Tensor *t) {
 
 Tensor *op_elements(Tensor *t) {
   if (!check_elements(t)) return NULL;
-  const DType dtype = (DType)t->dtype;
+  const DType dtype = tensor_dtype(t);
   bool copied = dtype_is_inexact(dtype) || dtype == DT_BOOL || t->flags & FLAGS_LAZY;
   Tensor *y = WITHOUT_GRAD(copied ? t_clone_format(t, FORMAT_CONTIGUOUS) : t_contiguous(t));
   canonicalise(y);

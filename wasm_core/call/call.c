@@ -368,8 +368,8 @@ void ret_item(Call *c, const Tensor *t) {
          (long long)t->numel);
     return;
   }
-  if (dtype_is_complex((DType)t->dtype)) ret_complex(c, tensor_get_c(t, 0));
-  else if (dtype_is_float((DType)t->dtype)) ret_float(c, tensor_get_f(t, 0));
+  if (dtype_is_complex(tensor_dtype(t))) ret_complex(c, tensor_get_c(t, 0));
+  else if (dtype_is_float(tensor_dtype(t))) ret_float(c, tensor_get_f(t, 0));
   else if (t->dtype == DT_BOOL) ret_bool(c, tensor_get_i(t, 0) != 0);
   else ret_int(c, tensor_get_i(t, 0));
 }

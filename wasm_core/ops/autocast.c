@@ -46,7 +46,7 @@ static Tensor *kept_cast(Tensor *t, DType to) {
 
 /* Host numbers, float64 and batched tensors are never cast. */
 static bool may_be_cast(const Tensor *t) {
-  return t && dtype_is_float((DType)t->dtype) && t->dtype != DT_F64 && !is_wrapped(t) &&
+  return t && dtype_is_float(tensor_dtype(t)) && t->dtype != DT_F64 && !is_wrapped(t) &&
          !(t->flags & FLAG_BATCHED);
 }
 

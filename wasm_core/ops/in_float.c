@@ -20,7 +20,7 @@ static Tensor *stand_in(Tensor *x) {
 Tensor **gradients_in_float(int n, Tensor **g) {
   Tensor **wide = scratch_array(n ? n : 1, sizeof *wide);
   for (int i = 0; wide && i < n; i++)
-    wide[i] = g[i] && dtype_is_half((DType)g[i]->dtype) ? stand_in(g[i]) : g[i];
+    wide[i] = g[i] && dtype_is_half(tensor_dtype(g[i])) ? stand_in(g[i]) : g[i];
   return wide ? wide : g;
 }
 
@@ -28,7 +28,7 @@ Tensor **gradients_in_float(int n, Tensor **g) {
 
 /* Whether t takes part in the choice of a type. Numbers of the host and integers do not. */
 static bool decides(const Tensor *t) {
-  return t && dtype_is_inexact((DType)t->dtype) && !is_wrapped(t);
+  return t && dtype_is_inexact(tensor_dtype(t)) && !is_wrapped(t);
 }
 
 /* The common type of all tensors that decide, else DT_NONE. */
@@ -39,8 +39,8 @@ static DType common_type(int n, Place *p) {
     for (int k = 0; k < count; k++) {
       const Tensor *t = p[i].one ? p[i].one : p[i].list.v[k];
       if (!decides(t)) continue;
-      if ((d != DT_NONE && d != (DType)t->dtype) || t->flags & FLAG_BATCHED) return DT_NONE;
-      d = (DType)t->dtype;
+      if ((d != DT_NONE && d != tensor_dtype(t)) || t->flags & FLAG_BATCHED) return DT_NONE;
+      d = tensor_dtype(t);
     }
   }
   return d;
@@ -97,8 +97,8 @@ bool made_in_float(InFloat *f, DType *dtype) {
 }
 
 bool in_float_as(InFloat *f, Tensor **x, DType *dtype) {
-  *f = (InFloat){.half = *dtype != DT_NONE ? *dtype : (DType)(*x)->dtype};
-  if (failed() || (*x)->flags & FLAG_BATCHED || dtype_is_complex((DType)(*x)->dtype)) return false;
+  *f = (InFloat){.half = *dtype != DT_NONE ? *dtype : tensor_dtype((*x))};
+  if (failed() || (*x)->flags & FLAG_BATCHED || dtype_is_complex(tensor_dtype((*x)))) return false;
   Tensor *y = *x;
   if (y->dtype != f->half) {
     y = cast_plain(y, f->half);

@@ -22,7 +22,7 @@ typedef struct {
   Tensor *was[IN_FLOAT_MAX], *is[IN_FLOAT_MAX]; /* tensors, and their writable stand-ins */
 } InFloat;
 
-INLINE bool is_half(const Tensor *t) { return t && dtype_is_half((DType)t->dtype); }
+INLINE bool is_half(const Tensor *t) { return t && dtype_is_half(tensor_dtype(t)); }
 INLINE bool any_is_half(Tensors list) {
   bool any = false;
   for (int i = 0; i < list.n; i++) any |= is_half(list.v[i]);
@@ -33,7 +33,7 @@ INLINE bool any_is_half(Tensors list) {
 
 /* Whether the kernel refuses t, which has elements of a half type; sets the error then. */
 static inline bool refuses_half(const Tensor *t, const char *kernel) {
-  return t && t->numel && dtype_is_half((DType)t->dtype) && !no_kernel(kernel, (DType)t->dtype);
+  return t && t->numel && dtype_is_half(tensor_dtype(t)) && !no_kernel(kernel, tensor_dtype(t));
 }
 
 /* Replaces the tensors; false, with nothing done, if they are not of one half type. */
@@ -79,15 +79,14 @@ Tensor **gradients_in_float(int n, Tensor **g);
   if (__builtin_expect(dtype_is_half(dtype), 0) && made_in_float(&float_, &(dtype))) \
   return narrow_result(&float_, call)
 /* For a function of x with a dtype for the result, to which x is cast first. */
-#define IN_FLOAT_AS(dtype, call, x)                                                            \
-  InFloat float_;                                                                              \
-  if (__builtin_expect((x) && dtype_is_half((dtype) == DT_NONE ? (DType)(x)->dtype : (dtype)), \
-                       0)) {                                                                   \
-    Tensor *x_ = (x);                                                                          \
-    DType dtype_ = (dtype);                                                                    \
-    bool begun_ = in_float_as(&float_, &x_, &dtype_);                                          \
-    (x) = x_, (dtype) = dtype_;                                                                \
-    if (begun_) return narrow_result(&float_, call);                                           \
+#define IN_FLOAT_AS(dtype, call, x)                                                                \
+  InFloat float_;                                                                                  \
+  if (__builtin_expect((x) && dtype_is_half((dtype) == DT_NONE ? tensor_dtype(x) : (dtype)), 0)) { \
+    Tensor *x_ = (x);                                                                              \
+    DType dtype_ = (dtype);                                                                        \
+    bool begun_ = in_float_as(&float_, &x_, &dtype_);                                              \
+    (x) = x_, (dtype) = dtype_;                                                                    \
+    if (begun_) return narrow_result(&float_, call);                                               \
   }
 
 #endif

@@ -33,7 +33,7 @@ static bool check_result(const Call *c, const Tensor *self, const Tensor *r) {
          shape_text(self), shape_text(r));
     return false;
   }
-  if (!dtype_can_cast((DType)r->dtype, (DType)self->dtype)) {
+  if (!dtype_can_cast(tensor_dtype(r), tensor_dtype(self))) {
     fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
          dtype_info[r->dtype].legacy, dtype_info[self->dtype].legacy);
     return false;
@@ -74,7 +74,7 @@ static bool move_sparse(Tensor *self, Tensor *r) {
     return fail(ERR_RUNTIME, "a result of layout %s cannot be written to a tensor of layout %s",
                 layout_text(r), layout_text(self)),
            false;
-  if (r->dtype != self->dtype) r = WITHOUT_GRAD(t_to(r, (DType)self->dtype));
+  if (r->dtype != self->dtype) r = WITHOUT_GRAD(t_to(r, tensor_dtype(self)));
   if (!r || !tensor_set_parts(self, *r->meta->sparse)) return false;
   tensor_bump_version(self);
   return true;
@@ -83,7 +83,7 @@ static bool move_sparse(Tensor *self, Tensor *r) {
 /* Makes self hold what r holds; an element-wise op may have written it there already. */
 static bool move_result(Tensor *self, Tensor *r) {
   if (is_sparse(r) && !is_sparse(self)) {
-    r = WITHOUT_GRAD(t_to_dense(r, (DType)self->dtype, true));
+    r = WITHOUT_GRAD(t_to_dense(r, tensor_dtype(self), true));
     if (!r) return false;
   }
   if (is_sparse(self) || is_sparse(r)) return move_sparse(self, r);
@@ -219,7 +219,7 @@ static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
   if (kind) fail(ERR_RUNTIME, texts[kind], kind <= OUT_NO_NUMBERS ? c->row->name : wanted, found);
   else
     fail(ERR_RUNTIME, "Expected out tensor to have dtype %s, but got %s instead",
-         dtype_c_name((DType)r->dtype), dtype_c_name((DType)out->dtype));
+         dtype_c_name(tensor_dtype(r)), dtype_c_name(tensor_dtype(out)));
 }
 
 /* Whether an element-wise op has made real numbers of complex ones. Then out= may be complex, or of
@@ -227,7 +227,7 @@ static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
 static bool is_part_of_complex(const Call *c, const Tensor *r) {
   const Tensor *x = row_has(c->row, DIRECT) && c->n_args && c->v[0].tag == TAG_TENSOR ? c->v[0].t
                                                                                       : NULL;
-  return x && r && dtype_is_complex((DType)x->dtype) && !dtype_is_complex((DType)r->dtype);
+  return x && r && dtype_is_complex(tensor_dtype(x)) && !dtype_is_complex(tensor_dtype(r));
 }
 
 static bool put_out(const Call *c, Tensor *out, Tensor *r) {
@@ -242,14 +242,14 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   bool mask = out->dtype == DT_U8 && c->row->wrong_out == OUT_BOOL_ONLY;
   bool exact = row_has(c->row, OUT_EXACT) && !mask;
   if (exact && is_part_of_complex(c, r)) {
-    exact = dtype_is_complex((DType)out->dtype);
-    if (exact && !(r = cast_plain(r, (DType)c->v[0].t->dtype))) return false;
+    exact = dtype_is_complex(tensor_dtype(out));
+    if (exact && !(r = cast_plain(r, tensor_dtype(c->v[0].t)))) return false;
   }
   if (r->dtype != out->dtype && exact) {
     fail_exact(c, out, r);
     return false;
   }
-  if (!dtype_can_cast((DType)r->dtype, (DType)out->dtype)) {
+  if (!dtype_can_cast(tensor_dtype(r), tensor_dtype(out))) {
     fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
          dtype_info[r->dtype].legacy, dtype_info[out->dtype].legacy);
     return false;
@@ -355,7 +355,7 @@ static NOINLINE void refuse_complex(const Call *c, DType d) {
 /* Whether an argument is complex; sets the row's error if so. */
 static bool refuses_complex(const Call *c) {
   for (const Value *v = c->v; v < c->v + c->n_args; v++) {
-    DType d = v->tag == TAG_TENSOR  ? (DType)v->t->dtype
+    DType d = v->tag == TAG_TENSOR  ? tensor_dtype(v->t)
               : v->tag == TAG_DTYPE ? (DType)v->i
                                     : DT_BOOL;
     if (d == DT_NONE || !dtype_is_complex(d)) continue;
@@ -366,7 +366,7 @@ static bool refuses_complex(const Call *c) {
 }
 
 static ScalarKind kind_of(const Value *v) {
-  DType d = v->tag == TAG_TENSOR ? (DType)v->t->dtype : DT_I64;
+  DType d = v->tag == TAG_TENSOR ? tensor_dtype(v->t) : DT_I64;
   return v->tag == TAG_COMPLEX || dtype_is_complex(d) ? SCALAR_COMPLEX
          : v->tag == TAG_FLOAT || dtype_is_float(d)   ? SCALAR_FLOAT
          : v->tag == TAG_BOOL || d == DT_BOOL         ? SCALAR_BOOL

@@ -282,12 +282,12 @@ static void put_values(Job *job, int64_t indent) {
     return;
   }
   job->summarize = (double)job->tensor->numel > job->options->threshold;
-  job->format = (Format){.dtype = dtype_real((DType)job->tensor->dtype),
+  job->format = (Format){.dtype = dtype_real(tensor_dtype(job->tensor)),
                          .precision = job->options->precision,
                          .width = 1,
                          .whole = true};
   job->imaginary = job->format;
-  job->complex = dtype_is_complex((DType)job->tensor->dtype);
+  job->complex = dtype_is_complex(tensor_dtype(job->tensor));
   survey(job, 0, 0);
   settle(&job->format, job->options->sci_mode);
   settle(&job->imaginary, job->options->sci_mode);
@@ -319,7 +319,7 @@ static bool shows_size(const Job *job) {
  * others (float16 too), int64 and bool, which are not shown; an empty tensor has no literals. */
 static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
-  const DType dtype = (DType)t->dtype;
+  const DType dtype = tensor_dtype(t);
   const DType complex = dtype_default() == DT_F64 ? DT_C128 : DT_C64;
   return dtype != dtype_default() && ((t->numel == 0 && !is_sparse(t)) || tensor_absent(t) ||
                                       (dtype != complex && dtype != DT_I64 && dtype != DT_BOOL));

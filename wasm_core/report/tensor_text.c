@@ -42,7 +42,7 @@ static const char *part_text(double v) {
 
 /* The text of t.item() in Python. */
 static const char *item_text(const Tensor *t) {
-  if (!dtype_is_complex((DType)t->dtype)) return number_text(tensor_get_f(t, 0));
+  if (!dtype_is_complex(tensor_dtype(t))) return number_text(tensor_get_f(t, 0));
   complex_f64 z = tensor_get_c(t, 0);
   double re = __real__ z, im = __imag__ z;
   if (re == 0 && !signbit(re)) return textf("%sj", part_text(im));

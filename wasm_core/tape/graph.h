@@ -138,6 +138,7 @@ typedef struct {
   int64_t near[4]; /* the sizes, up to rank 4 */
   int64_t *far;    /* the sizes of higher ranks */
 } OutputMeta;
+static inline DType output_dtype(const OutputMeta *m) { return (DType)m->dtype; }
 static inline const int64_t *output_sizes(const OutputMeta *m) {
   return m->ndim <= 4 ? m->near : m->far;
 }

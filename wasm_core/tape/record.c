@@ -66,7 +66,7 @@ bool node_describe(Node *n, int k, const Tensor *y, bool defined) {
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr) {
   if (!n) return y;
   if (n->unpacked_inputs) saves_pack(n);
-  bool fits = y && !failed() && dtype_is_inexact((DType)y->dtype) && grow_outputs(n, output_nr + 1);
+  bool fits = y && !failed() && dtype_is_inexact(tensor_dtype(y)) && grow_outputs(n, output_nr + 1);
   if (fits) fits = node_describe_output(n, output_nr, y);
   if (!fits) {
     if (output_nr == 0) node_drop(n);

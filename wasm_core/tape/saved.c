@@ -530,14 +530,14 @@ INLINE Tensor *as_kept(Node *n, int slot) {
 }
 
 INLINE Tensor *wide_form(const Node *n, int slot, Tensor *v) {
-  return v && n->saves[slot].widened && dtype_is_half((DType)v->dtype) ? widened(v) : v;
+  return v && n->saves[slot].widened && dtype_is_half(tensor_dtype(v)) ? widened(v) : v;
 }
 
 Tensor *saved_plain(Node *n, int slot) { return wide_form(n, slot, as_kept(n, slot)); }
 
 Tensor *saved_tensor(Node *n, int slot) {
   Tensor *v = wide_form(n, slot, as_kept(n, slot));
-  return v && dtype_is_complex((DType)v->dtype) ? conjugate(v) : v;
+  return v && dtype_is_complex(tensor_dtype(v)) ? conjugate(v) : v;
 }
 
 bool saves_ready(Node *n) {

@@ -8,8 +8,8 @@
  * real view of complex numbers, LENS_COMPLEX for the reverse. */
 enum { LENS_REAL = 1, LENS_COMPLEX = 2 };
 static inline int lens_of(const Tensor *base, const Tensor *v) {
-  bool of_complex = dtype_is_complex((DType)base->dtype),
-       complex = dtype_is_complex((DType)v->dtype);
+  bool of_complex = dtype_is_complex(tensor_dtype(base)),
+       complex = dtype_is_complex(tensor_dtype(v));
   return ((base->flags ^ v->flags) & FLAGS_LAZY) | (of_complex && !complex ? LENS_REAL : 0) |
          (complex && !of_complex ? LENS_COMPLEX : 0);
 }

@@ -112,8 +112,8 @@ bool tensor_readable(const Tensor *t) {
 
 complex_f64 tensor_get_c(const Tensor *t, int64_t k) {
   if (!tensor_readable(t)) return complex_of(0, 0);
-  complex_f64 v = element_load_c(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype),
-                                 (DType)t->dtype);
+  complex_f64 v = element_load_c(tensor_bytes(t) + k * dtype_bytes(tensor_dtype(t)),
+                                 tensor_dtype(t));
   if (t->flags & FLAG_CONJ) v = complex_conj_f64(v);
   if (t->flags & FLAG_NEG) v = -v;
   return v;
@@ -121,25 +121,25 @@ complex_f64 tensor_get_c(const Tensor *t, int64_t k) {
 
 double tensor_get_f(const Tensor *t, int64_t k) {
   if (!tensor_readable(t)) return 0;
-  double v = element_load_f(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+  double v = element_load_f(tensor_bytes(t) + k * dtype_bytes(tensor_dtype(t)), tensor_dtype(t));
   return t->flags & FLAG_NEG ? -v : v;
 }
 
 int64_t tensor_get_i(const Tensor *t, int64_t k) {
   if (!tensor_readable(t)) return 0;
-  int64_t v = element_load_i(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+  int64_t v = element_load_i(tensor_bytes(t) + k * dtype_bytes(tensor_dtype(t)), tensor_dtype(t));
   return t->flags & FLAG_NEG ? (int64_t)(0 - (uint64_t)v) : v;
 }
 
 void tensor_set_f(Tensor *t, int64_t k, double v) {
   if (tensor_absent(t)) return;
-  element_store_f(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype,
+  element_store_f(tensor_bytes(t) + k * dtype_bytes(tensor_dtype(t)), tensor_dtype(t),
                   t->flags & FLAG_NEG ? -v : v);
 }
 
 void tensor_set_i(Tensor *t, int64_t k, int64_t v) {
   if (tensor_absent(t)) return;
-  element_store_i(tensor_bytes(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype,
+  element_store_i(tensor_bytes(t) + k * dtype_bytes(tensor_dtype(t)), tensor_dtype(t),
                   t->flags & FLAG_NEG ? (int64_t)(0 - (uint64_t)v) : v);
 }
 
@@ -191,7 +191,7 @@ static bool fits_i(int64_t v, DType d) {
 
 static bool fits(const Tensor *number, DType d) {
   if (tensor_absent(number)) return true;
-  DType from = (DType)number->dtype;
+  DType from = tensor_dtype(number);
   if (from == DT_BOOL) return true;
   if (dtype_is_complex(from)) {
     complex_f64 v = tensor_get_c(number, 0);

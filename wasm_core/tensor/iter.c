@@ -4,7 +4,7 @@
 #include "ground/poll.h"
 
 static void take_operand(Iter *it, int k, const Tensor *t, int ndim) {
-  int64_t size = dtype_bytes((DType)t->dtype);
+  int64_t size = dtype_bytes(tensor_dtype(t));
   it->data[k] = tensor_data(t);
   int pad = ndim - t->ndim;
   for (int i = 0; i < ndim; i++)
@@ -140,7 +140,7 @@ static bool run_flat(int n, Tensor *const *t, Loop *loop, const void *ctx) {
   for (int k = 0; k < n; k++) {
     if (!tensor_same_shape(t[0], t[k]) || !tensor_is_contiguous(t[k])) return false;
     p[k] = tensor_data(t[k]);
-    strides[k] = dtype_bytes((DType)t[k]->dtype);
+    strides[k] = dtype_bytes(tensor_dtype(t[k]));
   }
   if (t[0]->numel && !any_absent(n, t)) run_loop(n, p, strides, t[0]->numel, loop, ctx);
   return true;

@@ -185,7 +185,7 @@ static bool storage_move(Storage *s, bool copy) {
 /* The addresses of t's elements. The smallest stride that leaves a gap is the period of the reach,
  * if the larger strides are multiples of it. */
 static Reach reach_of(const Tensor *t) {
-  const int64_t width = dtype_bytes((DType)t->dtype);
+  const int64_t width = dtype_bytes(tensor_dtype(t));
   uintptr_t from = (uintptr_t)tensor_memory(t);
   if (tensor_is_contiguous(t))
     return (Reach){from, from + (uintptr_t)(t->numel * width), t->numel * width, 0};
@@ -393,7 +393,7 @@ bool tensor_set_parts(Tensor *x, Sparse parts) {
 
 Tensor *tensor_sparse(int ndim, const int64_t *sizes, Sparse parts) {
   static const int64_t no_strides[MAX_DIM];
-  Tensor *x = failed() || !parts.values ? NULL : tensor_none_of((DType)parts.values->dtype);
+  Tensor *x = failed() || !parts.values ? NULL : tensor_none_of(tensor_dtype(parts.values));
   return rank_fits(ndim) && x && tensor_set_geometry(x, ndim, sizes, no_strides, 0) &&
                  tensor_set_parts(x, parts)
              ? x
@@ -626,7 +626,7 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
                      int64_t offset) {
   if (failed() || !t) return NULL;
   t->storage->refs++;
-  Tensor *v = tensor_bare(ndim, (DType)t->dtype, t->storage);
+  Tensor *v = tensor_bare(ndim, tensor_dtype(t), t->storage);
   int64_t numel = v ? sizes_numel(ndim, sizes) : -1;
   if (numel < 0) return NULL;
   for (int i = 0; i < ndim; i++) {
@@ -686,7 +686,7 @@ Tensor *tensor_snapshot(Tensor *t) {
   Bytes *b = t->storage->bytes;
   if (b->form & FORM_ABSENT) b->refs++;
   else b = bytes_for(t);
-  Tensor *v = tensor_bare(t->ndim, (DType)t->dtype, storage_new(b));
+  Tensor *v = tensor_bare(t->ndim, tensor_dtype(t), storage_new(b));
   if (!v) return NULL;
   memcpy(v->sizes, t->sizes, (size_t)t->ndim * sizeof(int64_t));
   memcpy(v->strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
@@ -825,7 +825,7 @@ bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes) {
   if (failed() || numel < 0) return false;
   sizes_contiguous_strides(ndim, sizes, strides);
   if (__builtin_add_overflow(numel, t->offset, &end) ||
-      __builtin_mul_overflow(end, dtype_bytes((DType)t->dtype), &end)) {
+      __builtin_mul_overflow(end, dtype_bytes(tensor_dtype(t)), &end)) {
     fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
     return false;
   }
@@ -861,7 +861,7 @@ bool tensor_is_dense(const Tensor *t) {
 }
 
 bool tensor_covers_storage(const Tensor *t) {
-  return t->offset == 0 && t->numel * dtype_bytes((DType)t->dtype) == t->storage->bytes->n_bytes &&
+  return t->offset == 0 && t->numel * dtype_bytes(tensor_dtype(t)) == t->storage->bytes->n_bytes &&
          tensor_is_dense(t);
 }
 

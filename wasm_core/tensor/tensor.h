@@ -178,7 +178,7 @@ extern HiddenReads hidden_reads;
 void unusual_read(const Tensor *t);
 /* The address of the elements, unchecked: for new tensors, or while no tensor is unusual. */
 static inline char *tensor_memory(const Tensor *t) {
-  return t->storage->bytes->data + t->offset * dtype_bytes((DType)t->dtype);
+  return t->storage->bytes->data + t->offset * dtype_bytes(tensor_dtype(t));
 }
 /* The elements of t, which is not lazy. */
 static inline char *tensor_data(const Tensor *t) {

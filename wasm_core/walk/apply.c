@@ -34,11 +34,11 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
     g = t_sum_to(g, m->ndim, sizes);
   }
   if (g && (g->form & FORM_ABSENT) != m->form && g->ndim) return elsewhere(n, index, g);
-  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype)) {
+  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact(output_dtype(m))) {
     Tensor *narrow = narrow_form(g);
     if (narrow && narrow->dtype == m->dtype) return narrow;
-    bool cut = dtype_is_complex((DType)g->dtype) && !dtype_is_complex((DType)m->dtype);
-    g = t_to(cut ? t_real(g) : g, (DType)m->dtype);
+    bool cut = dtype_is_complex(tensor_dtype(g)) && !dtype_is_complex(output_dtype(m));
+    g = t_to(cut ? t_real(g) : g, output_dtype(m));
   }
   return g;
 }
@@ -52,7 +52,7 @@ static bool still_fit(Node *n, Tensor *const *g) {
   for (int i = 0; i < n->n_outputs; i++) {
     const OutputMeta *m = &n->outputs[i];
     if (!g[i] || !m->defined) continue;
-    bool typed = m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype);
+    bool typed = m->dtype != DT_NONE && dtype_is_inexact(output_dtype(m));
     if (sizes_equal(g[i]->ndim, g[i]->sizes, m->ndim, output_sizes(m)) &&
         (!typed || g[i]->dtype == m->dtype))
       continue;
@@ -107,7 +107,7 @@ static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
   Geometry geo = geometry_load(n->numbers);
   Ints sizes = {geo.ndim, geo.sizes}, strides = {geo.ndim, geo.strides};
   if (geo.lens) {
-    Tensor *whole = g[0] ? base_like(&geo, seen_through(geo.lens, (DType)g[0]->dtype)) : NULL;
+    Tensor *whole = g[0] ? base_like(&geo, seen_through(geo.lens, tensor_dtype(g[0]))) : NULL;
     t_copy_(slice_of(&geo, whole), g[0], true);
     gi[0] = whole;
     return;
@@ -126,7 +126,7 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
     return;
   }
   Geometry geo = geometry_load(n->numbers);
-  Tensor *result = g[0] ? base_like(&geo, (DType)g[0]->dtype) : NULL;
+  Tensor *result = g[0] ? base_like(&geo, tensor_dtype(g[0])) : NULL;
   t_copy_(result, g[0], true);
   Tensor *slice = slice_of(&geo, result), *inner_gi[64] = {NULL};
   Tensor *inner_g[1] = {t_clone(slice)};

@@ -128,7 +128,7 @@ static int batch_of(const GraphWalk *w, int n_roots) {
            sizes_text(ndim, sizes));
       return 0;
     }
-    if (!walk_check_kind(i, (DType)(root ? root->dtype : m->dtype), given)) return 0;
+    if (!walk_check_kind(i, root ? tensor_dtype(root) : output_dtype(m), given)) return 0;
     found[n++] = given->sizes[0];
   }
   for (int i = 1; i < n; i++)
@@ -256,7 +256,7 @@ Tensor *op_requires_grad_(Tensor *t, bool on) {
     return fail(ERR_RUNTIME, "you can only change requires_grad flags of leaf variables. If you "
                              "want to use a computed variable in a subgraph that doesn't require "
                              "differentiation use var_no_grad = var.detach().");
-  if (on && !dtype_is_inexact((DType)t->dtype))
+  if (on && !dtype_is_inexact(tensor_dtype(t)))
     return fail(ERR_RUNTIME, "only Tensors of floating point dtype can require gradients");
   if (on && t->flags & FLAG_INFERENCE && !inference_mode)
     return fail(
@@ -276,7 +276,7 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
     return fail(ERR_RUNTIME, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
                              "`tensor` have incompatible tensor type.");
   if (is_sparse(t) && !tensor_set_parts(t, *from->meta->sparse)) return NULL;
-  if (tensor_requires_grad(t) && !dtype_is_inexact((DType)from->dtype))
+  if (tensor_requires_grad(t) && !dtype_is_inexact(tensor_dtype(from)))
     return fail(
         ERR_RUNTIME,
         "data set to a tensor that requires gradients must be floating point or complex dtype");
@@ -305,7 +305,7 @@ Tensor *op_set_grad(Tensor *t, Tensor *g) {
                   "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or "
                   "None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
                   "tensor and its gradient may break downstream systems that assume they match.",
-                  dtype_c_name((DType)g->dtype), dtype_info[wanted].legacy);
+                  dtype_c_name(tensor_dtype(g)), dtype_info[wanted].legacy);
     if (tensor_absent(g) != tensor_absent(t))
       return fail(
           ERR_RUNTIME,
@@ -351,7 +351,7 @@ void op_set_grad_dtype(Call *c) {
          "Cannot set grad_dtype to '%s' because there is already a gradient with dtype '%s'. "
          "Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
          "grad_dtype matches the existing gradient's dtype.",
-         dtype_info[d].legacy, dtype_c_name((DType)m->grad->dtype));
+         dtype_info[d].legacy, dtype_c_name(tensor_dtype(m->grad)));
     return;
   }
   m->grad_dtype = (uint8_t)(d + 1);

@@ -193,7 +193,7 @@ static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input)
 
 static Tensor *finish_output(Finish *f, Tensor *y, int k) {
   bool is_input = is_among(&f->inputs, y), modified = is_among(&f->dirty, y);
-  bool differentiable = f->n && dtype_is_inexact((DType)y->dtype) && !is_among(&f->constant, y);
+  bool differentiable = f->n && dtype_is_inexact(tensor_dtype(y)) && !is_among(&f->constant, y);
   if (f->n && !node_describe(f->n, k, y, differentiable)) return NULL;
   f->n_differentiable += differentiable;
   if (!differentiable) y = constant_output(f, y, is_input, modified);
@@ -298,7 +298,7 @@ bool custom_gradients(const Node *n, Tensor *const *grads, Tensor **out) {
     out[i] = grads[i];
     int64_t zeros = n->numbers[CUSTOM_MATERIALIZE].i;
     if (!grads[i] && m->described && (zeros == 1 || (zeros && m->defined)))
-      out[i] = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype));
+      out[i] = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), output_dtype(m)));
   }
   return !failed();
 }
@@ -341,7 +341,7 @@ void op_custom_tangents(Call *c) {
   Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
   for (int i = 0; out && i < in.n; i++) {
     out[i] = forward_noted(in.v[i]);
-    if (!out[i] && in.v[i] && arg_bool(c, 1) && dtype_is_inexact((DType)in.v[i]->dtype))
+    if (!out[i] && in.v[i] && arg_bool(c, 1) && dtype_is_inexact(tensor_dtype(in.v[i])))
       out[i] = t_zeros_like(in.v[i]);
   }
   if (out && !failed()) ret_tensors(c, in.n, out);
@@ -362,7 +362,7 @@ static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
   Tensor *raw = f->outputs.v[place];
   bool dirty = is_among(&f->dirty, raw);
   Tensor *written = dirty && is_among(&f->inputs, raw) ? forward_tangent(raw) : NULL;
-  if (!raw || is_among(&f->constant, raw) || !dtype_is_inexact((DType)y->dtype))
+  if (!raw || is_among(&f->constant, raw) || !dtype_is_inexact(tensor_dtype(y)))
     return !grad ? NULL
                  : fail(ERR_RUNTIME,
                         "Function's jvp returned a gradient at position %d, but  the corresponding "

@@ -235,7 +235,7 @@ static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++) {
     if (!needs(n, i)) continue;
     const OutputMeta *m = &n->edges[i].node->outputs[n->edges[i].input_nr];
-    gi[i] = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype));
+    gi[i] = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), output_dtype(m)));
   }
 }
 static const NodeType Tied = {"AddBackward0", grad_tied, "", false, NULL, NULL};
@@ -271,7 +271,7 @@ static Tensor *gradient_of(Node *n, int input, int output_nr, Tensor *g) {
  * the real part of conj(J^T way) t. */
 static Tensor *part_along(Node *n, int input, int output_nr, Tensor *y, complex_f64 way,
                           Tensor *t) {
-  Tensor *g = t_add(t_zeros_like(y), dtype_is_complex((DType)y->dtype)
+  Tensor *g = t_add(t_zeros_like(y), dtype_is_complex(tensor_dtype(y))
                                          ? tensor_wrapped_c(way)
                                          : tensor_wrapped_f(__real__ way));
   return t_real(t_mul(t_conj(gradient_of(n, input, output_nr, g)), t));
@@ -281,7 +281,7 @@ static Tensor *part_along(Node *n, int input, int output_nr, Tensor *y, complex_
  * the gradient function of an analytic function conjugates it. The tangent masks what the gradient
  * masks. */
 static Tensor *each_element(Node *n, int input, int output_nr, Tensor *y, Tensor *t) {
-  bool is_complex = dtype_is_complex((DType)y->dtype);
+  bool is_complex = dtype_is_complex(tensor_dtype(y));
   if (n->type->each & NODE_PARTS) {
     Tensor *re = part_along(n, input, output_nr, y, complex_of(1.0, 0.0), t);
     return is_complex ? t_complex(re, part_along(n, input, output_nr, y, complex_of(0.0, 1.0), t))
@@ -289,7 +289,7 @@ static Tensor *each_element(Node *n, int input, int output_nr, Tensor *y, Tensor
   }
   bool sums = t->ndim > y->ndim;
   if (!sums && !tensor_same_shape(t, y)) t = t_expand(t, y->ndim, y->sizes);
-  t = t_to(t, (DType)y->dtype);
+  t = t_to(t, tensor_dtype(y));
   Tensor *jt = gradient_of(n, input, output_nr, is_complex ? t_conj_physical(t) : t);
   /* a mean of nothing is no number, nor is its slope */
   if (jt && sums) jt = t->numel ? t_sum_to(jt, y->ndim, y->sizes) : t_mul_f(y, 0);
@@ -302,7 +302,7 @@ static Tensor *sum_over_inputs(Node *n, int output_nr, Tensor *y) {
     Tensor *t = n->tangents->at[i], *jt = t ? each_element(n, i, output_nr, y, t) : NULL;
     if (jt) sum = sum ? t_add(sum, jt) : jt;
   }
-  if (sum && sum->dtype != y->dtype) sum = t_to(sum, (DType)y->dtype);
+  if (sum && sum->dtype != y->dtype) sum = t_to(sum, tensor_dtype(y));
   if (failed()) refuse_tangent();
   return sum;
 }
@@ -310,7 +310,7 @@ static Tensor *sum_over_inputs(Node *n, int output_nr, Tensor *y) {
 /* J t of an op that has a function for it. */
 static Tensor *by_rule(Node *n, int output_nr, Tensor *y) {
   Tensor *jt = node_tangent(n, n->tangents->at, output_nr, y);
-  return jt && jt->dtype != y->dtype ? t_to(jt, (DType)y->dtype) : jt;
+  return jt && jt->dtype != y->dtype ? t_to(jt, tensor_dtype(y)) : jt;
 }
 
 /* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves
@@ -389,16 +389,16 @@ static Tensor *all_at_once(Node *n, int output_nr, Tensor *y, const Slices *s) {
   Tensor *sum = NULL;
   grad_mode = true; /* by ops, since loops broadcast nothing */
   for (int i = 0; i < n->n_edges && !failed(); i++) {
-    Tensor *t = tangent_cast(n->tangents->at[i], (DType)y->dtype);
+    Tensor *t = tangent_cast(n->tangents->at[i], tensor_dtype(y));
     if (!t) continue;
     Tensor *v = t_expand(slices_aligned(t, s->levels, y->ndim), s->n + y->ndim, s->sizes);
-    bool is_complex = dtype_is_complex((DType)y->dtype);
+    bool is_complex = dtype_is_complex(tensor_dtype(y));
     Tensor *jt = gradient_of(n, i, output_nr, is_complex ? t_conj_physical(v) : v);
     if (jt && is_complex) jt = t_conj_physical(jt);
     if (jt) sum = sum ? t_add(sum, jt) : jt;
   }
   if (failed()) refuse_tangent();
-  return tangent_cast(sum, (DType)y->dtype);
+  return tangent_cast(sum, tensor_dtype(y));
 }
 
 static bool at_once(const Node *n, const Tensor *y) {
@@ -616,7 +616,7 @@ static void share(Tensor *from, Tensor *to) {
   Modes was = suspend_modes();
   bool recorded = recording;
   grad_mode = recording = true;
-  Tensor *kept = frozen_copy(tangent_cast(t, (DType)to->dtype)); /* `to` may be a cast of `from`, */
+  Tensor *kept = frozen_copy(tangent_cast(t, tensor_dtype(to))); /* `to` may be a cast of `from`, */
   Dual *d = kept ? dual_new(to) : NULL;
   if (d && tensor_same_shape(kept, to)) put_tangent(to, kept);
   else if (d) keep_tangent(d, kept); /* or have another shape */
@@ -641,7 +641,7 @@ static void write_view(Tensor *self, Tensor *tangent) {
     put_tangent(self, tangent);
     return;
   }
-  put_tangent(base, zeros_as(base, (DType)base->dtype, tangent));
+  put_tangent(base, zeros_as(base, tensor_dtype(base), tangent));
   Tensor *part = dual_of(base) ? same_view(dual_of(base)->tangent, base, self) : NULL;
   put_tangent(self, tangent_write(part, tangent));
 }
@@ -654,7 +654,7 @@ static bool shares_tangent(const Dual *d, const Tensor *tangent) {
  * its storage get them too. */
 static void add_levels(Tensor *t, Tensor *like) {
   Tensor *old = dual_of(t)->tangent, *root = tensor_is_view(old) ? old->meta->base : old;
-  Tensor *grown = tangent_write(zeros_as(root, (DType)root->dtype, like), root);
+  Tensor *grown = tangent_write(zeros_as(root, tensor_dtype(root), like), root);
   tensor_retain(old);
   for (Dual *d = known.next; d != &known; d = d->next) {
     Tensor *tangent = shares_tangent(d, old) ? same_view(grown, root, d->tangent) : NULL;
@@ -674,12 +674,12 @@ static void add_more_levels(Tensor *t, Tensor *like) {
 }
 
 static void write_tangent(Tensor *self, Tensor *tangent) {
-  if (!forward_on || failed() || !dtype_is_inexact((DType)self->dtype)) return;
+  if (!forward_on || failed() || !dtype_is_inexact(tensor_dtype(self))) return;
   Tensor *old = tangent_of(self);
   if (!old && !tangent) return;
   if (old) settle_all(); /* waiting tangents may depend on the old one */
   Modes was = suspend_modes();
-  tangent = tangent_cast(tangent, (DType)self->dtype);
+  tangent = tangent_cast(tangent, tensor_dtype(self));
   if (old && levels_of(tangent) & ~levels_of(old))
     levels_of(old) ? add_more_levels(self, tangent) : add_levels(self, tangent);
   if (old) tangent_write(dual_of(self)->tangent, tangent);
@@ -712,8 +712,8 @@ static bool check_tangent(const Tensor *t, Tensor *tangent) {
 
 /* Casts the tangent of a complex tensor to complex, so that views read the two alike. */
 static Tensor *as_complex_as(const Tensor *t, Tensor *tangent) {
-  DType d = (DType)tangent->dtype;
-  return dtype_is_complex((DType)t->dtype) && !dtype_is_complex(d)
+  DType d = tensor_dtype(tangent);
+  return dtype_is_complex(tensor_dtype(t)) && !dtype_is_complex(d)
              ? tangent_cast(tangent, dtype_complex(d))
              : tangent;
 }
@@ -726,7 +726,7 @@ void forward_set(Tensor *t, Tensor *tangent) {
 }
 
 static bool check_float(const char *name, const Tensor *t) {
-  if (t && !dtype_is_inexact((DType)t->dtype))
+  if (t && !dtype_is_inexact(tensor_dtype(t)))
     fail(ERR_VALUE, "Expected %s to be floating point or complex, but got: torch.%s", name,
          dtype_info[t->dtype].name);
   return !failed();

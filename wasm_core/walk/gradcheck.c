@@ -79,7 +79,7 @@ static Tensor **select_tensors(Tensors t, bool (*asked)(const Tensor *), int *n,
   return found;
 }
 static bool is_tracked(const Tensor *t) { return tensor_requires_grad(t); }
-static bool is_inexact(const Tensor *t) { return dtype_is_inexact((DType)t->dtype); }
+static bool is_inexact(const Tensor *t) { return dtype_is_inexact(tensor_dtype(t)); }
 static Tensor **select_tracked(Tensors t, int *n, int **at) {
   return select_tensors(t, is_tracked, n, at);
 }
@@ -96,7 +96,7 @@ static double number_of(Tensor *t) {
   return t ? tensor_get_f(t, 0) : 0;
 }
 static double largest(Tensor *t) { return t && t->numel ? number_of(t_max(t_abs(t))) : 0; }
-static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
+static bool is_complex(const Tensor *t) { return t && dtype_is_complex(tensor_dtype(t)); }
 /* x times the imaginary unit. */
 static Tensor *times_i(Tensor *x) {
   return x ? t_mul(x, tensor_wrapped_c(complex_of(0.0, 1.0))) : NULL;
@@ -108,7 +108,7 @@ static bool any(Tensor *t) { return t && number_of(t_count_nonzero(t, ALL_DIMS))
 /* Also true after a failure, which callers check. */
 static bool agree(Tensor *a, Tensor *b, double rtol, double atol) {
   if (blocked(a, b)) return true;
-  DType kind = dtype_promote((DType)a->dtype, (DType)b->dtype);
+  DType kind = dtype_promote(tensor_dtype(a), tensor_dtype(b));
   return t_allclose(t_to(a, kind), t_to(b, kind), rtol, atol, false) || failed();
 }
 
@@ -272,7 +272,7 @@ static Tensor **push(Check *k, Tensor **tangents, int plain) {
 }
 
 static Tensor *unit_like(const Tensor *x, int64_t element) {
-  Tensor *t = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *t = tensor_zeros(x->ndim, x->sizes, tensor_dtype(x));
   if (t) tensor_set_f(t, element, 1);
   return t;
 }
@@ -315,7 +315,7 @@ static Tensor *first_at_place(Tensor *at, int64_t n, DType dtype) {
  * not move. */
 static Tensor *direction_of_elements(Tensor *x, Tensor *at, Tensor *u) {
   Tensor *own = t_index_select(u, 0, at);
-  return own ? t_mul(own, first_at_place(at, x->numel, dtype_real((DType)own->dtype))) : NULL;
+  return own ? t_mul(own, first_at_place(at, x->numel, dtype_real(tensor_dtype(own)))) : NULL;
 }
 
 /* The Jacobians by x of the floating outputs (NULL for others), or their products with u: by finite
@@ -326,8 +326,8 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
   Tensor *varied = numeric_form(k, x),
          *at = is_sparse(varied) ? WITHOUT_GRAD(t_sparse_elements(varied)) : NULL;
   for (int i = 0; i < k->outputs.n && !failed(); i++)
-    if (outputs[i] && dtype_is_inexact((DType)outputs[i]->dtype))
-      m[i] = zeros(rows, outputs[i]->numel, (DType)(is_complex(x) ? x : outputs[i])->dtype);
+    if (outputs[i] && dtype_is_inexact(tensor_dtype(outputs[i])))
+      m[i] = zeros(rows, outputs[i]->numel, tensor_dtype((is_complex(x) ? x : outputs[i])));
   for (int i = 0; i < k->n_wanted && !failed(); i++)
     tangents[k->places[i]] = t_zeros_like(k->wanted[i]);
   if (at && !u) rows = at->numel;
@@ -374,7 +374,7 @@ static Tensor **by_backward(int n, Tensor *const *inputs, Tensor *output, Tensor
     for (int i = 0; i < n; i++) {
       Tensor *rows = found[i] ? t_to_dense(found[i], DT_NONE, true) : NULL, *x = inputs[i];
       found[i] = rows ? t_contiguous(t_t(t_reshape(rows, 2, (const int64_t[]){width, x->numel})))
-                      : zeros(x->numel, width, (DType)x->dtype);
+                      : zeros(x->numel, width, tensor_dtype(x));
       if (t && largest(t_sub(first[i], found[i])) > tolerance) *same = false;
     }
     if (!t) first = found;
@@ -436,13 +436,13 @@ static Tensor *direction(const Check *k, int64_t n, DType dtype) {
  * part. */
 static void fill_directions(const Check *k, int n, Tensor *const *like, Tensor **v) {
   for (int i = 0; i < n && !failed(); i++) {
-    DType real = dtype_real((DType)like[i]->dtype);
+    DType real = dtype_real(tensor_dtype(like[i]));
     int64_t n_own = content(like[i])->numel;
     v[i] = direction(k, n_own, real);
     if (is_complex(like[i])) v[i] = t_complex(v[i], direction(k, n_own, real));
     Tensor *at = is_sparse(like[i]) ? t_sparse_elements(like[i]) : NULL;
     if (at && !blocked(v[i])) /* absent elements do not move */
-      v[i] = t_index_add(tensor_zeros(1, &like[i]->numel, (DType)v[i]->dtype), 0, at,
+      v[i] = t_index_add(tensor_zeros(1, &like[i]->numel, tensor_dtype(v[i])), 0, at,
                          t_mul(v[i], first_at_place(at, like[i]->numel, real)), 1);
   }
 }
@@ -543,7 +543,7 @@ static const char *other_layout(Tensor *g, Tensor *x) {
 static bool zeros_grow(Check *k, int n, Tensor *const *outputs, bool masked) {
   Tensor **seeds = list_new(n), **found = list_new(k->n_wanted);
   for (int i = 0; i < n && !failed(); i++)
-    seeds[i] = tensor_zeros(outputs[i]->ndim, outputs[i]->sizes, (DType)outputs[i]->dtype);
+    seeds[i] = tensor_zeros(outputs[i]->ndim, outputs[i]->sizes, tensor_dtype(outputs[i]));
   if (failed() ||
       !walk_backward(n, outputs, seeds, false, false, k->n_wanted, k->wanted, false, true, found))
     return false;
@@ -654,7 +654,7 @@ static Tensor *random_gradient(const Tensor *y, bool spread) {
   memcpy(sizes, y->sizes, y->ndim * sizeof *sizes);
   sizes[y->ndim] = 2;
   spread = spread && y->numel > 1 && y->ndim < MAX_DIM;
-  Tensor *t = random_uniform(tensor_empty(y->ndim + spread, sizes, (DType)y->dtype), -1, 1, 0);
+  Tensor *t = random_uniform(tensor_empty(y->ndim + spread, sizes, tensor_dtype(y)), -1, 1, 0);
   if (spread) t = t_select(t, -1, 1);
   return t ? op_requires_grad_(t, true) : NULL;
 }

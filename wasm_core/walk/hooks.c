@@ -22,7 +22,7 @@ static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
 }
 
 static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
-  const DType d = (DType)g->dtype;
+  const DType d = tensor_dtype(g);
   Tensor *y = WITH_FORM(g->form & FORM_ABSENT,
                         tensor_is_dense(leaf)
                             ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, d)

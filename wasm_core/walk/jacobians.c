@@ -214,7 +214,7 @@ static Tensors units(Tensors like) {
   Tensor *eye = t_eye(total, total, dtype_default());
   Tensors pieces = blank(like.n);
   for (int i = 0; eye && i < like.n; at += like.v[i++]->numel)
-    pieces.v[i] = t_to(t_narrow(eye, 1, at, like.v[i]->numel), (DType)like.v[i]->dtype);
+    pieces.v[i] = t_to(t_narrow(eye, 1, at, like.v[i]->numel), tensor_dtype(like.v[i]));
   return pieces;
 }
 
@@ -225,7 +225,7 @@ static Tensor *shape_jacobian(Tensor *gradients, int n, const int64_t *y, const 
   memcpy(sizes, y, (size_t)n * sizeof *sizes);
   memcpy(sizes + n, x->sizes, x->ndim * sizeof *sizes);
   n += x->ndim;
-  return gradients ? t_reshape(gradients, n, sizes) : tensor_zeros(n, sizes, (DType)x->dtype);
+  return gradients ? t_reshape(gradients, n, sizes) : tensor_zeros(n, sizes, tensor_dtype(x));
 }
 
 /* Splits stacked tangents, one for each unit vector, into Jacobians of each output by each
@@ -344,7 +344,7 @@ static void start_from_zeros(Plan *k) {
   k->start = blank(k->roots.n);
   for (int i = 0; i < k->start.n; i++) {
     Tensor *zeros = k->start.v[i] = t_zeros_like(k->roots.v[i] ? k->roots.v[i] : k->by.v[i]);
-    if (zeros && dtype_is_inexact((DType)zeros->dtype)) zeros->flags |= FLAG_REQUIRES_GRAD;
+    if (zeros && dtype_is_inexact(tensor_dtype(zeros))) zeros->flags |= FLAG_REQUIRES_GRAD;
     else
       fail(ERR_RUNTIME, "Only Tensors of floating point and complex dtype can require gradients");
   }

@@ -55,8 +55,8 @@ bool lies_as(const Tensor *tangent, const Tensor *t) {
   bool same = tensor_same_shape(tangent, t) && !((tangent->flags ^ t->flags) & FLAGS_LAZY) &&
               (tangent->offset == t->offset || !t->numel) &&
               (is_batched(tangent) ||
-               tangent->storage->bytes->n_bytes / dtype_bytes((DType)tangent->dtype) ==
-                   t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype));
+               tangent->storage->bytes->n_bytes / dtype_bytes(tensor_dtype(tangent)) ==
+                   t->storage->bytes->n_bytes / dtype_bytes(tensor_dtype(t)));
   for (int i = 0; same && i < t->ndim; i++)
     same = t->sizes[i] < 2 || tangent->strides[i] == t->strides[i];
   return same;
@@ -84,7 +84,7 @@ Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like) {
   int n = level_count(bits);
   int64_t sizes[MAX_DIM];
   if (bits) memcpy(sizes, all_slices(like)->sizes, (size_t)n * sizeof *sizes);
-  sizes[n] = t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype);
+  sizes[n] = t->storage->bytes->n_bytes / dtype_bytes(tensor_dtype(t));
   if (bits) sizes[n] += sizes[n] % 2; /* for views that show parts as one number */
   z = WITH_FORM(t->storage->bytes->form & FORM_ABSENT, tensor_zeros(n + 1, sizes, dtype));
   if (!z) return NULL;
@@ -95,7 +95,7 @@ Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like) {
 }
 
 Tensor *laid_out_as(Tensor *t, Tensor *tangent) {
-  return tangent_write(zeros_as(t, (DType)tangent->dtype, tangent), tangent);
+  return tangent_write(zeros_as(t, tensor_dtype(tangent), tangent), tangent);
 }
 
 /* Whether each slice begins with a real part, as a view that shows pairs as complex numbers

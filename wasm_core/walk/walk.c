@@ -406,7 +406,7 @@ static bool resume_state(Task *task, State *s, Tensor **gi) {
 /* ------------------------------------------------------------ backward */
 
 bool walk_check_kind(int index, DType dtype, const Tensor *given) {
-  if (given && dtype_is_complex((DType)given->dtype) != dtype_is_complex(dtype))
+  if (given && dtype_is_complex(tensor_dtype(given)) != dtype_is_complex(dtype))
     fail(ERR_RUNTIME,
          "For complex Tensors, both grad_output and output are required to have the same dtype. "
          "Mismatch in dtype: grad_output[%d] has a dtype of torch.%s and output[%d] has a dtype of "
@@ -434,18 +434,18 @@ static bool check_root(int index, int ndim, const int64_t *sizes, DType dtype,
 /* The gradient that a root starts from; one for a single element. */
 static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
   if ((m->defined || !given) &&
-      !check_root(index, m->ndim, output_sizes(m), (DType)m->dtype, given))
+      !check_root(index, m->ndim, output_sizes(m), output_dtype(m), given))
     return NULL;
   return given ? given
-               : WITH_FORM(m->form, tensor_full(m->ndim, output_sizes(m), (DType)m->dtype, 1));
+               : WITH_FORM(m->form, tensor_full(m->ndim, output_sizes(m), output_dtype(m), 1));
 }
 
 bool walk_check_gradients(const GraphWalk *w, int n) {
   for (int i = 0; i < n && !failed(); i++) {
     const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
     if (!t || (!given && !tensor_requires_grad(t))) continue;
-    if (!w->n_rows) check_root(i, t->ndim, t->sizes, (DType)t->dtype, given);
-    else if (!given && t->numel) walk_check_kind(i, (DType)t->dtype, NULL); /* of each element */
+    if (!w->n_rows) check_root(i, t->ndim, t->sizes, tensor_dtype(t), given);
+    else if (!given && t->numel) walk_check_kind(i, tensor_dtype(t), NULL); /* of each element */
   }
   return !failed();
 }
@@ -540,7 +540,7 @@ static Tensor *row_gradient(const Rows *r, int root) {
   const OutputMeta *m = &r->roots[root].node->outputs[r->roots[root].input_nr];
   if (r->seeds)
     return root_gradient(root, m, r->seeds[root] ? t_select(r->seeds[root], 0, r->at) : NULL);
-  Tensor *unit = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype));
+  Tensor *unit = WITH_FORM(m->form, tensor_zeros(m->ndim, output_sizes(m), output_dtype(m)));
   if (unit && r->at < unit->numel) tensor_set_f(unit, r->at, 1);
   return unit;
 }

@@ -16,8 +16,8 @@
 #include "ops/op.h"
 #include "ops/view/copy.h"
 
-static bool is_complex(const Tensor *t) { return dtype_is_complex((DType)t->dtype); }
-static DType real_type(const Tensor *t) { return dtype_real((DType)t->dtype); }
+static bool is_complex(const Tensor *t) { return dtype_is_complex(tensor_dtype(t)); }
+static DType real_type(const Tensor *t) { return dtype_real(tensor_dtype(t)); }
 
 /* ------------------------------------------------------------ the door */
 
@@ -206,7 +206,7 @@ Tensor *t_conj_physical(Tensor *x) {
   Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
   Tensor *turned = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
   if (turned) tensor_set_lazy(turned, (x->flags & FLAGS_LAZY) ^ FLAG_CONJ);
-  Tensor *y = turned ? tensor_empty_like(x, (DType)x->dtype) : NULL;
+  Tensor *y = turned ? tensor_empty_like(x, tensor_dtype(x)) : NULL;
   return set_history(tensor_copy_data(y, turned) ? y : NULL, n);
 }
 
@@ -239,7 +239,7 @@ Tensor *t_view_as_real(Tensor *x) {
 Tensor *t_view_as_complex(Tensor *x) {
   VIEW_ENTERED(t_view_as_complex, "view_as_complex", x);
   if (blocked(x)) return NULL;
-  DType d = dtype_complex((DType)x->dtype);
+  DType d = dtype_complex(tensor_dtype(x));
   if (d == DT_NONE || is_complex(x))
     return fail(ERR_RUNTIME,
                 "view_as_complex is only supported for half, float and double tensors, "
@@ -287,7 +287,7 @@ Tensor *t_through(Tensor *x, int lens) {
   if (blocked(x) || !lens) return failed() ? NULL : x;
   if (lens & LENS_REAL) x = t_view_as_real(x);
   if (lens & LENS_COMPLEX) {
-    int64_t count = x->storage->bytes->n_bytes / dtype_bytes((DType)x->dtype) / 2;
+    int64_t count = x->storage->bytes->n_bytes / dtype_bytes(tensor_dtype(x)) / 2;
     x = t_view_as_complex(t_as_strided(x, 2, (int64_t[]){count, 2}, (int64_t[]){2, 1}, 0));
   }
   if (lens & FLAG_CONJ) x = toggled_view(x, FLAG_CONJ, &ConjBackward0);
@@ -314,7 +314,7 @@ MAKE_LOOP(polar_f64_loop, complex_f64, double, complex_of(a *cos(b), a *sin(b)))
 
 /* Checks that both have one floating type, with PyTorch's errors. */
 static bool check_parts(const char *op, const Tensor *a, const Tensor *b) {
-  if (dtype_complex((DType)a->dtype) == DT_NONE || dtype_complex((DType)b->dtype) == DT_NONE ||
+  if (dtype_complex(tensor_dtype(a)) == DT_NONE || dtype_complex(tensor_dtype(b)) == DT_NONE ||
       is_complex(a) || is_complex(b))
     return fail(ERR_RUNTIME,
                 "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
@@ -333,7 +333,7 @@ static Tensor *made_of(const char *op, const NodeType *type, Flat *f32, Flat *f6
   Node *n = node_new(type, 3, 0, a, b, NULL);
   if (type == &PolarBackward0 || needs(n, 0)) save(n, 0, a);
   if (type == &PolarBackward0 || needs(n, 1)) save(n, 1, b);
-  DType d = (DType)a->dtype, made = dtype_complex(d);
+  DType d = tensor_dtype(a), made = dtype_complex(d);
   Tensor *in[2] = {d == DT_F16 ? cast_plain(a, DT_F32) : a,
                    d == DT_F16 ? cast_plain(b, DT_F32) : b};
   return set_history(run_raw(d == DT_F64 ? f64 : f32, 2, in, made == DT_C32 ? DT_C64 : made), n);
@@ -417,7 +417,7 @@ GRAD_PARTS(SgnBackward0, "self result") {
   gi[0] = t_where(t_eq(r, zero), zero, t_div(t_sub(g[0], t_mul(y, along)), r));
 }
 Tensor *sgn_of_complex(Tensor *x) {
-  Tensor *y = run_and_record(x, &SgnBackward0, 2, sgn_loop, DT_C128, x ? (DType)x->dtype : DT_C128);
+  Tensor *y = run_and_record(x, &SgnBackward0, 2, sgn_loop, DT_C128, x ? tensor_dtype(x) : DT_C128);
   if (y && y->grad_fn && y->grad_fn->type == &SgnBackward0) save_output(y->grad_fn, 1, y);
   return y;
 }

@@ -55,7 +55,7 @@ static Tensor *in_layout(const Call *c, int k, Tensor *t) {
   if (tensor_absent(t)) return needs_elements(c->row->name), NULL;
   if (l == LAYOUT_STRIDED) return t_to_dense(t, DT_NONE, true);
   return c->row->sparse
-             ? t_sparse_zeros(t->ndim, t->sizes, l, (DType)t->dtype)
+             ? t_sparse_zeros(t->ndim, t->sizes, l, tensor_dtype(t))
              : fail(ERR_RUNTIME, "%s(...) is not implemented for sparse layout", c->row->name);
 }
 
@@ -63,7 +63,7 @@ static Tensor *in_layout(const Call *c, int k, Tensor *t) {
 DType option_dtype(const Call *c, int k, DType absent) {
   DType given = arg_dtype(c, k);
   if (c->out.tag != TAG_TENSOR) return given == DT_NONE ? absent : given;
-  DType own = (DType)c->out.t->dtype;
+  DType own = tensor_dtype(c->out.t);
   if (given != DT_NONE && given != own)
     fail(ERR_RUNTIME, "dtype %s does not match dtype of out parameter (%s)",
          dtype_info[given].legacy, dtype_info[own].legacy);
@@ -97,12 +97,12 @@ Tensor *options_end(const Call *c, int k, Tensor *t) {
   unusual_tensors -= form != 0;
   if (blocked(t) || !(t = in_layout(c, k + 1, t))) return NULL;
   if (form && !tensor_absent(t)) /* computed from numbers of the CPU */
-    t = WITH_FORM(form, tensor_empty_like(t, (DType)t->dtype));
+    t = WITH_FORM(form, tensor_empty_like(t, tensor_dtype(t)));
   if (arg_bool(c, k + 3))
     return fail(ERR_RUNTIME, "pin_memory=True requires a CUDA or other accelerator backend; no "
                              "pinned memory allocator is available on this system.");
   if (!arg_bool(c, k + 4)) return t;
-  if (!dtype_is_inexact((DType)t->dtype))
+  if (!dtype_is_inexact(tensor_dtype(t)))
     return fail(ERR_RUNTIME,
                 "Only Tensors of floating point and complex dtype can require gradients");
   t->flags |= FLAG_REQUIRES_GRAD;
@@ -113,7 +113,7 @@ Tensor *options_end(const Call *c, int k, Tensor *t) {
 
 static Tensor *fill_with(Tensor *y, Tensor *value) {
   VIEW_ENTERED(fill_with, "fill_", y, value);
-  if (blocked(y) || blocked(value) || !number_fits(value, (DType)y->dtype)) return NULL;
+  if (blocked(y) || blocked(value) || !number_fits(value, tensor_dtype(y))) return NULL;
   return tensor_fill_data(y, value) ? y : NULL;
 }
 
@@ -131,8 +131,8 @@ Tensor *t_ones(Ints sizes, DType dtype) {
 
 DType scalar_dtype(const Tensor *value) {
   if (!value) return DT_NONE;
-  return dtype_is_complex((DType)value->dtype) ? default_complex()
-         : dtype_is_float((DType)value->dtype) ? dtype_default()
+  return dtype_is_complex(tensor_dtype(value)) ? default_complex()
+         : dtype_is_float(tensor_dtype(value)) ? dtype_default()
          : value->dtype == DT_BOOL             ? DT_BOOL
                                                : DT_I64;
 }
@@ -217,7 +217,7 @@ Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
 
 /* start + i * step for every i: integers exactly, floats computed in double. */
 static void fill_range(Tensor *y, const Tensor *start, const Tensor *step) {
-  DType d = (DType)y->dtype;
+  DType d = tensor_dtype(y);
   if (tensor_absent(y)) return;
   if (dtype_is_float(d)) {
     double from = tensor_get_f(start, 0), by = tensor_get_f(step, 0);
@@ -279,7 +279,7 @@ Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
 DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step) {
   const Tensor *each[3] = {start, end, step};
   for (int i = 0; i < 3; i++)
-    if (each[i] && dtype_is_float((DType)each[i]->dtype)) return dtype_default();
+    if (each[i] && dtype_is_float(tensor_dtype(each[i]))) return dtype_default();
   return DT_I64;
 }
 
@@ -304,8 +304,8 @@ Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
 }
 
 DType between_dtype(const Tensor *start, const Tensor *end) {
-  bool any = (start && dtype_is_complex((DType)start->dtype)) ||
-             (end && dtype_is_complex((DType)end->dtype));
+  bool any = (start && dtype_is_complex(tensor_dtype(start))) ||
+             (end && dtype_is_complex(tensor_dtype(end)));
   return any ? default_complex() : dtype_default();
 }
 
@@ -439,9 +439,9 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
   if (x->ndim != 1) return fail(ERR_RUNTIME, "x must be a one-dimensional tensor.");
   if (columns < 0) return fail(ERR_RUNTIME, "N must be non-negative.");
   if (columns > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "vander: N is too large");
-  if (!dtype_is_inexact((DType)x->dtype)) x = t_to(x, DT_I64);
+  if (!dtype_is_inexact(tensor_dtype(x))) x = t_to(x, DT_I64);
   if (!x || columns == 0)
-    return x ? tensor_empty(2, (int64_t[]){x->sizes[0], 0}, (DType)x->dtype) : NULL;
+    return x ? tensor_empty(2, (int64_t[]){x->sizes[0], 0}, tensor_dtype(x)) : NULL;
   Tensor **powers = scratch_array(columns, sizeof *powers);
   for (int64_t k = 0; powers && k < columns; k++)
     powers[k] = k == 0 ? t_ones_like(x) : k == 1 ? x : t_mul(powers[k - 1], x);
@@ -454,14 +454,14 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char *format_name) {
   SPARSE_GIVES(form < 0           ? NULL
                : form             ? (needs_elements("to"), NULL)
-               : copy             ? t_sparse_to(x, dtype == DT_NONE ? (DType)x->dtype : dtype)
+               : copy             ? t_sparse_to(x, dtype == DT_NONE ? tensor_dtype(x) : dtype)
                : dtype == DT_NONE ? x
                                   : t_to(x, dtype),
                x);
   OP_ENTERED_AS(t_to_options(x, dtype, form, copy, format_name), "to", x, dtype, copy, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x) || form < 0) return NULL;
-  if (dtype == DT_NONE) dtype = (DType)x->dtype;
+  if (dtype == DT_NONE) dtype = tensor_dtype(x);
   if (!copy && dtype == x->dtype && tensor_has_format(x, format) && form == (x->form & FORM_ABSENT))
     return x;
   return t_to_device(x, dtype, form, format);

@@ -16,11 +16,11 @@ enum { PLAIN = 0, CHANNELS = DROP_CHANNELS, ALPHA = DROP_ALPHA };
 /* Bernoulli noise of x's layout; for channels, of sizes (N, C, 1, ...). */
 static Tensor *noise_for(Tensor *x, int kind, double p) {
   int64_t sizes[MAX_DIM];
-  if (!(kind & CHANNELS)) return random_bernoulli(tensor_empty_like(x, (DType)x->dtype), 1 - p, 0);
+  if (!(kind & CHANNELS)) return random_bernoulli(tensor_empty_like(x, tensor_dtype(x)), 1 - p, 0);
   if (x->ndim < 2)
     return fail(ERR_RUNTIME, "Feature dropout requires at least 2 dimensions in the input");
   for (int i = 0; i < x->ndim; i++) sizes[i] = i < 2 ? x->sizes[i] : 1;
-  return random_bernoulli(tensor_empty(x->ndim, sizes, (DType)x->dtype), 1 - p, 0);
+  return random_bernoulli(tensor_empty(x->ndim, sizes, tensor_dtype(x)), 1 - p, 0);
 }
 
 /* x where the noise is 1, alpha' where it is 0, scaled and shifted to x's mean and variance. */
@@ -36,8 +36,8 @@ static Tensor *drop(Tensor *x, double p, bool training, int kind) {
     return fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %s",
                 number_text(p));
   if (p == 0 || !training || x->numel == 0) return x;
-  if (p == 1) return t_mul(x, tensor_number(0, (DType)x->dtype));
-  if (!dtype_is_inexact((DType)x->dtype))
+  if (p == 1) return t_mul(x, tensor_number(0, tensor_dtype(x)));
+  if (!dtype_is_inexact(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s",
                 legacy(x));
   Tensor *noise = noise_for(x, kind, p), *offset;
@@ -141,10 +141,10 @@ void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2])
   }
   if (x->numel == 0) {
     out[0] = x;
-    out[1] = tensor_empty_like(x, (DType)x->dtype);
+    out[1] = tensor_empty_like(x, tensor_dtype(x));
     return;
   }
-  if (on && !dtype_is_float((DType)x->dtype)) {
+  if (on && !dtype_is_float(tensor_dtype(x))) {
     fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", legacy(x));
     return;
   }

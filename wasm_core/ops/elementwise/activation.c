@@ -29,7 +29,7 @@ Tensor *t_celu_checked(Tensor *x, double alpha) {
 Tensor *t_hardtanh_checked(Tensor *x, double min, double max) {
   if (blocked(x)) return NULL;
   if (min > max) return fail(ERR_VALUE, "min_val cannot be greater than max_val");
-  if (dtype_kind((DType)x->dtype) == KIND_INT) {
+  if (dtype_kind(tensor_dtype(x)) == KIND_INT) {
     if (!number_fits_f(min, DT_I64) || !number_fits_f(max, DT_I64)) return NULL;
     min = trunc(min);
     max = trunc(max);
@@ -42,7 +42,7 @@ Tensor *t_hardtanh_checked(Tensor *x, double min, double max) {
 Tensor *t_softshrink_checked(Tensor *x, double lambda) {
   if (blocked(x)) return NULL;
   double most = x->dtype == DT_F32 ? 3.40282346638528859812e38 : 1.79769313486231570815e308;
-  if (dtype_is_float((DType)x->dtype) && !(lambda >= 0 && lambda <= most))
+  if (dtype_is_float(tensor_dtype(x)) && !(lambda >= 0 && lambda <= most))
     return fail(ERR_RUNTIME, "lambda must be in range [0, %g] for input dtype %s, but found %g",
                 most, legacy(x), lambda);
   return t_softshrink(x, lambda, 0, 0);
@@ -80,16 +80,16 @@ GRAD_OF(RreluWithNoiseBackward0, "self noise | lower:float upper:float training:
 /* A factor for each element: 1 where x > 0, else uniform noise, drawn element by element like
  * PyTorch's. */
 static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
-  Tensor *noise = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *noise = tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
   Rng *rng = vmap_may_draw() ? random_generator(0) : NULL;
   x = t_contiguous(x);
   if (blocked(x, noise) || !rng) return NULL;
   if (tensor_absent(noise)) return noise;
   char *at = tensor_data(noise);
-  for (int64_t i = 0; i < x->numel; i++, at += dtype_bytes((DType)x->dtype)) {
+  for (int64_t i = 0; i < x->numel; i++, at += dtype_bytes(tensor_dtype(x))) {
     double r = 1;
     if (tensor_get_f(x, i) <= 0) rng_uniform_f64(rng, &r, 1, lower, upper);
-    element_store_f(at, (DType)x->dtype, r);
+    element_store_f(at, tensor_dtype(x), r);
   }
   return noise;
 }
@@ -177,7 +177,7 @@ Tensor *t_glu(Tensor *x, int64_t dim) {
   WITHOUT_GRAD_BLOCK {
     int64_t half = x->sizes[dim] / 2;
     Tensor *in[2] = {t_narrow(x, dim, 0, half), t_narrow(x, dim, half, half)};
-    y = run(gate, &(Tensors){2, in}, (DType)x->dtype, NULL);
+    y = run(gate, &(Tensors){2, in}, tensor_dtype(x), NULL);
   }
   return set_history(y, n);
 }

@@ -29,10 +29,10 @@ LOOPS_END
 static bool check_alpha(DType d, const Tensor *alpha) {
   if (alpha->dtype == DT_BOOL && d != DT_BOOL)
     return fail(ERR_RUNTIME, "Boolean alpha only supported for Boolean results.");
-  if (dtype_is_complex((DType)alpha->dtype) && !dtype_is_complex(d))
+  if (dtype_is_complex(tensor_dtype(alpha)) && !dtype_is_complex(d))
     return fail(ERR_RUNTIME, "For non-complex input tensors, argument alpha must not be a complex "
                              "number.");
-  if (dtype_is_float((DType)alpha->dtype) && !dtype_is_inexact(d))
+  if (dtype_is_float(tensor_dtype(alpha)) && !dtype_is_inexact(d))
     return fail(ERR_RUNTIME,
                 "For integral input tensors, argument alpha must not be a floating point number.");
   return number_fits(alpha, d);
@@ -77,7 +77,7 @@ typedef struct {
 static Tensor *add_scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha) {
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
-  if (alpha && dtype_is_complex((DType)alpha->dtype)) { /* a node's number is real */
+  if (alpha && dtype_is_complex(tensor_dtype(alpha))) { /* a node's number is real */
     b = t_mul(b, alpha);
     alpha = NULL;
   }
@@ -99,7 +99,7 @@ static NOINLINE Tensor *scaled_sparse(const NodeType *type, Tensor *a, Tensor *b
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
   if (is_sparse(a) && !is_sparse(b)) return t_sparse_add(a, b, d);
-  if (alpha && dtype_is_complex((DType)alpha->dtype)) {
+  if (alpha && dtype_is_complex(tensor_dtype(alpha))) {
     b = t_mul(b, alpha);
     alpha = NULL;
   }
@@ -393,19 +393,19 @@ GRAD_EACH(PowBackward0, "self | exponent:scalar")
  * logarithm's cut. */
 static Tensor *saved_base(Node *n, const Tensor *g) {
   Tensor *a = saved_tensor(n, 0);
-  if (!a || !g || is_wrapped(a) || !dtype_is_complex((DType)g->dtype)) return a;
-  return dtype_is_complex((DType)a->dtype) ? a : t_conj(t_to(a, (DType)g->dtype));
+  if (!a || !g || is_wrapped(a) || !dtype_is_complex(tensor_dtype(g))) return a;
+  return dtype_is_complex(tensor_dtype(a)) ? a : t_conj(t_to(a, tensor_dtype(g)));
 }
 
 /* y = a^b: a' = g b a^(b-1), 0 where b = 0; b' = g y log a, 0 where a = 0 and b >= 0. */
 static Tensor *logarithm(Tensor *a, Tensor *g) {
   if (blocked(a, g)) return NULL;
-  if (is_wrapped(a) && !dtype_is_complex((DType)a->dtype)) {
+  if (is_wrapped(a) && !dtype_is_complex(tensor_dtype(a))) {
     double base = number_f(a);
-    if (!dtype_is_complex((DType)g->dtype)) return tensor_wrapped_f(log(base));
+    if (!dtype_is_complex(tensor_dtype(g))) return tensor_wrapped_f(log(base));
     return tensor_wrapped_c(complex_of(log(fabs(base)), base < 0 ? -MATHS_PI : 0.0));
   }
-  return t_log(dtype_is_inexact((DType)a->dtype) ? a : cast_plain(a, (DType)g->dtype));
+  return t_log(dtype_is_inexact(tensor_dtype(a)) ? a : cast_plain(a, tensor_dtype(g)));
 }
 static Tensor *pow_grad_exponent(Node *n, Tensor *g) {
   Tensor *a = saved_base(n, g), *b = saved_tensor(n, 1), *y = saved_tensor(n, 2);
@@ -446,7 +446,7 @@ static Tensor *pow_of_values(const void *with, Tensor *values) {
 /* Powers of sparse tensors with exponents that keep zeros. */
 static Tensor *pow_sparse(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
-  if (is_sparse(b) || !is_wrapped(b) || dtype_is_complex((DType)b->dtype))
+  if (is_sparse(b) || !is_wrapped(b) || dtype_is_complex(tensor_dtype(b)))
     return refuse_layout("pow", is_sparse(a) ? a : b);
   if (!(number_f(b) > 0))
     return fail(ERR_RUNTIME,
@@ -462,7 +462,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   DType d = common_dtype(a, b);
   if (d == DT_BOOL && is_wrapped(b)) return tensor_get_i(b, 0) ? t_clone(a) : t_ones_like(a);
   if (d == DT_BOOL) return no_kernel("pow", DT_BOOL);
-  if (is_wrapped(b) && !dtype_is_complex((DType)b->dtype)) return pow_number(a, b, d);
+  if (is_wrapped(b) && !dtype_is_complex(tensor_dtype(b))) return pow_number(a, b, d);
   Node *n = is_wrapped(a) ? node_new(&PowBackward2, 3, 0, b, NULL)
                           : node_new(&PowBackward1, 3, 0, a, b, NULL);
   save(n, 0, a);
@@ -488,7 +488,7 @@ static Tensor *wide_power(Tensor *x, DType d) {
 Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
   OP_ENTERED(t_float_power, "float_power", a, b, inplace);
   if (blocked(a, b)) return NULL;
-  bool complex = dtype_is_complex((DType)a->dtype) || dtype_is_complex((DType)b->dtype);
+  bool complex = dtype_is_complex(tensor_dtype(a)) || dtype_is_complex(tensor_dtype(b));
   DType d = complex ? DT_C128 : DT_F64;
   if (inplace && a->dtype != d)
     return fail(ERR_RUNTIME,
@@ -585,8 +585,8 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
                 value->ndim);
   if (mask->dtype != DT_BOOL)
     return fail(ERR_RUNTIME, "masked_fill_ only supports boolean masks, but got mask with dtype %s",
-                dtype_c_name((DType)mask->dtype));
-  DType d = (DType)x->dtype;
+                dtype_c_name(tensor_dtype(mask)));
+  DType d = tensor_dtype(x);
   if (!number_fits(value, d)) return NULL;
   Node *n = is_wrapped(value) ? node_new(&MaskedFillBackward0, 1, 0, x, NULL)
                               : node_new(&MaskedFillBackward1, 1, 0, x, value, NULL);
@@ -728,7 +728,7 @@ static bool same_dtype(const Tensor *a, const Tensor *b, const char *name) {
 static void lerp_vjp(Node *n, Tensor *g, Tensor **gi) {
   Tensor *w = saved_tensor(n, 2);
   if (needs(n, 0))
-    gi[0] = t_mul(g, w && is_wrapped(w) ? dtype_is_complex((DType)w->dtype)
+    gi[0] = t_mul(g, w && is_wrapped(w) ? dtype_is_complex(tensor_dtype(w))
                                               ? tensor_wrapped_c(1 - tensor_get_c(w, 0))
                                               : tensor_wrapped_f(1 - number_f(w))
                                         : t_sub(tensor_wrapped_f(1), w));
@@ -744,7 +744,7 @@ GRAD_EACH(LerpBackward1, "self end weight")
 Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
   OP_ENTERED(t_lerp, "lerp", a, b, w);
   if (blocked(a, b) || !w || !same_dtype(a, b, "end") || !same_dtype(a, w, "weight")) return NULL;
-  DType d = (DType)a->dtype;
+  DType d = tensor_dtype(a);
   bool number = is_wrapped(w);
   if (!dtype_is_inexact(d))
     return no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
@@ -800,7 +800,7 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
 Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   OP_ENTERED(t_addcdiv, "addcdiv", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
-  if (!dtype_is_inexact((DType)b->dtype) && !dtype_is_inexact((DType)c->dtype))
+  if (!dtype_is_inexact(tensor_dtype(b)) && !dtype_is_inexact(tensor_dtype(c)))
     return fail(ERR_RUNTIME,
                 "Integer division with addcdiv is no longer supported, and in a future  release "
                 "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
@@ -827,15 +827,15 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
     return fail(ERR_RUNTIME, "heaviside is not yet implemented for tensors with different dtypes.");
   Tensor *in[2] = {x, values};
   Node *n = node_new(inplace_self == x ? &node_heaviside_ : &node_heaviside, 0, 0, x, values, NULL);
-  return set_history(run(heaviside_loops, &(Tensors){2, in}, (DType)x->dtype, NULL), n);
+  return set_history(run(heaviside_loops, &(Tensors){2, in}, tensor_dtype(x), NULL), n);
 }
 
 Tensor *t_ldexp(Tensor *x, Tensor *other) {
   OP_ENTERED(t_ldexp, "ldexp", x, other);
   if (blocked(x, other)) return NULL;
-  if (dtype_is_float((DType)x->dtype) && other->dtype == DT_BOOL)
+  if (dtype_is_float(tensor_dtype(x)) && other->dtype == DT_BOOL)
     return no_kernel("ldexp_cpu_exp", DT_BOOL);
-  if (dtype_is_complex((DType)x->dtype) || dtype_is_complex((DType)other->dtype))
+  if (dtype_is_complex(tensor_dtype(x)) || dtype_is_complex(tensor_dtype(other)))
     return t_mul(x, t_pow(tensor_wrapped_f(2), other));
   return t_ldexp_of(x, other);
 }
@@ -846,7 +846,7 @@ GRAD(RoundBackward1, "")
 Tensor *t_round(Tensor *x, int64_t decimals) {
   OP_ENTERED(t_round, "round", x, decimals);
   if (blocked(x)) return NULL;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   if (!check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
   Node *n = node_new(&RoundBackward1, 0, 0, x, NULL);
   double scale[3] = {pow(10, decimals < 0 ? -(double)decimals : (double)decimals)};
@@ -876,7 +876,7 @@ void t_frexp(Tensor *x, Tensor **y) {
   OP_ENTERED(t_frexp, "frexp", x, y);
   y[0] = y[1] = NULL;
   if (blocked(x)) return;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   if (!dtype_is_float(d)) {
     fail(ERR_RUNTIME, "torch.frexp() only supports floating-point dtypes");
     return;
@@ -933,7 +933,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
     return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
   if (p < 1) return fail(ERR_RUNTIME, "p has to be greater than or equal to 1");
   /* PyTorch takes this much memory: a huge p is an error */
-  if (!scratch_array(p, (size_t)dtype_bytes((DType)x->dtype))) return NULL;
+  if (!scratch_array(p, (size_t)dtype_bytes(tensor_dtype(x)))) return NULL;
   Node *n = node_new(&MvlgammaBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, p);
@@ -961,10 +961,10 @@ Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool
   SPARSE_GIVES(nan_to_num_sparse(x, (Replaced){nan, posinf, neginf, has_posinf, has_neginf}), x);
   OP_ENTERED(t_nan_to_num, "nan_to_num", x, nan, has_posinf, posinf, has_neginf, neginf);
   if (blocked(x)) return NULL;
-  if (dtype_is_complex((DType)x->dtype))
+  if (dtype_is_complex(tensor_dtype(x)))
     return t_complex(t_nan_to_num(t_real(x), nan, has_posinf, posinf, has_neginf, neginf),
                      t_nan_to_num(t_imag(x), nan, has_posinf, posinf, has_neginf, neginf));
-  if (!dtype_is_float((DType)x->dtype)) return t_clone(x);
+  if (!dtype_is_float(tensor_dtype(x))) return t_clone(x);
   bool narrow = x->dtype != DT_F64;
   double most = x->dtype == DT_F16    ? 65504
                 : x->dtype == DT_BF16 ? 3.38953138925153547590e38

@@ -25,8 +25,8 @@ DType default_complex(void) { return dtype_to_complex(dtype_default()); }
 
 /* The default type of a host number's kind; a number contributes no more. */
 static DType wrapped_dtype(const Tensor *t) {
-  if (dtype_is_complex((DType)t->dtype)) return default_complex();
-  return dtype_is_float((DType)t->dtype) ? dtype_default() : (DType)t->dtype;
+  if (dtype_is_complex(tensor_dtype(t))) return default_complex();
+  return dtype_is_float(tensor_dtype(t)) ? dtype_default() : tensor_dtype(t);
 }
 
 static DType outrank(DType high, DType low) {
@@ -40,11 +40,11 @@ static DType outrank(DType high, DType low) {
 DType result_dtype(int n, Tensor *const *t) {
   if (n == 2 && t[0] && t[1] && t[0]->dtype == t[1]->dtype &&
       !((t[0]->flags | t[1]->flags) & FLAG_WRAPPED))
-    return (DType)t[0]->dtype;
+    return tensor_dtype(t[0]);
   DType dimensioned = DT_NONE, zero_dim = DT_NONE, number = DT_NONE;
   for (int i = 0; i < n; i++) {
     if (!t[i]) continue;
-    DType d = (DType)t[i]->dtype;
+    DType d = tensor_dtype(t[i]);
     if (is_wrapped(t[i])) number = wider(number, wrapped_dtype(t[i]));
     else if (t[i]->ndim == 0) zero_dim = wider(zero_dim, d);
     else dimensioned = wider(dimensioned, d);
@@ -97,11 +97,11 @@ Tensor *cast_plain(Tensor *x, DType dtype) {
   if (!y) return NULL;
   if (x->numel == 1 && !tensor_absent(x) && !tensor_absent(y)) {
     const char *from = tensor_data(x);
-    if (dtype_is_complex((DType)x->dtype))
+    if (dtype_is_complex(tensor_dtype(x)))
       element_store_c(tensor_memory(y), dtype, tensor_get_c(x, 0));
-    else if (dtype_is_float((DType)x->dtype))
-      element_store_f(tensor_memory(y), dtype, element_load_f(from, (DType)x->dtype));
-    else element_store_i(tensor_memory(y), dtype, element_load_i(from, (DType)x->dtype));
+    else if (dtype_is_float(tensor_dtype(x)))
+      element_store_f(tensor_memory(y), dtype, element_load_f(from, tensor_dtype(x)));
+    else element_store_i(tensor_memory(y), dtype, element_load_i(from, tensor_dtype(x)));
   } else if (!tensor_copy_data(y, x)) return NULL;
   if (is_wrapped(x)) y->flags |= FLAG_WRAPPED;
   return y;
@@ -404,7 +404,7 @@ static bool run_simple(Blocks *b, Tensor *const *t) {
     bool one = i && is_one(t[i]);
     if (!one && (!tensor_same_shape(t[0], t[i]) || !tensor_is_contiguous(t[i]))) return false;
     p[i] = tensor_data(t[i]);
-    strides[i] = one ? 0 : dtype_bytes((DType)t[i]->dtype);
+    strides[i] = one ? 0 : dtype_bytes(tensor_dtype(t[i]));
   }
   if (t[0]->numel) run_blocks(p, strides, t[0]->numel, b);
   TOOK(EACH_SIMPLE);
@@ -449,7 +449,7 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
   b.block = BLOCK;
   b.buffers = buffers;
   for (int i = 0; i <= n; i++) {
-    DType memory = (DType)t[i]->dtype, type = i ? inner : outer;
+    DType memory = tensor_dtype(t[i]), type = i ? inner : outer;
     if (type == DT_NONE) type = memory;
     b.side[i] = (Side){i ? cast_loop(type, memory) : cast_loop(memory, type), dtype_bytes(type),
                        type == memory, NULL, 0};
@@ -504,7 +504,7 @@ static DType loop_dtype(const Loops *loops, DType d) {
  * as a d. */
 static void fit_operands(int n, Tensor *const *in, DType d, Tensor **t) {
   for (int i = 0; i < n; i++) {
-    bool widens = in[i] && (dtype_is_inexact(d) || dtype_promote((DType)in[i]->dtype, d) == d);
+    bool widens = in[i] && (dtype_is_inexact(d) || dtype_promote(tensor_dtype(in[i]), d) == d);
     t[i] = widens ? in[i] : cast_plain(in[i], d);
   }
 }
@@ -586,7 +586,7 @@ static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, co
     Node *n = node_new(u->node, 1, 0, x, NULL);
     return set_history(WITHOUT_GRAD(t_sparse_values_each(x, unary_values, &k)), n);
   }
-  Tensor *zero = WITHOUT_GRAD(unary(u, tensor_zeros(0, NULL, (DType)x->dtype), n_params, p));
+  Tensor *zero = WITHOUT_GRAD(unary(u, tensor_zeros(0, NULL, tensor_dtype(x)), n_params, p));
   if (zero && !keeps_zeros(zero)) return refuse_layout(u->name, x);
   if (inplace_self == x && tensor_layout(x) == LAYOUT_SPARSE_COO && !x->meta->sparse->coalesced)
     return fail(ERR_RUNTIME, "%s_ requires coalesced input", u->name);
@@ -611,8 +611,8 @@ static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const dou
   Floats params = {n_params, p};
   OP_ENTERED_AS(unary(u, x, params.n, params.v), u->name, x, params);
   if (blocked(x)) return NULL;
-  if (u->facts.complex && dtype_is_complex((DType)x->dtype)) return u->facts.complex(x);
-  DType d = domain_dtype(u->domain, (DType)x->dtype, u->name, &u->facts);
+  if (u->facts.complex && dtype_is_complex(tensor_dtype(x))) return u->facts.complex(x);
+  DType d = domain_dtype(u->domain, tensor_dtype(x), u->name, &u->facts);
   if (d == DT_NONE) return NULL;
   for (int i = 0; i < n_params; i++)
     if (!number_fits_f(p[i], d)) return NULL;
@@ -645,14 +645,14 @@ static Tensor *t_polygamma_of(Tensor *n, Tensor *x) {
 static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, const double *p) {
   Tensor *in[2] = {g, kept ? kept : g};
   if (blocked(in[0], in[1])) return NULL;
-  DType d = (DType)g->dtype;
+  DType d = tensor_dtype(g);
   TOOK(GRADIENT_FUSED);
   double as_half[3];
   return dtype_is_float(d) ? run(u->grad, &(Tensors){2, in}, d, loop_params(u, d, p, as_half))
                            : NULL;
 }
 
-static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
+static bool is_complex(const Tensor *t) { return t && dtype_is_complex(tensor_dtype(t)); }
 static Tensor *near(Tensor *x) {
   if (is_complex(x)) return x;
   return t_where(t_lt(t_abs(x), tensor_wrapped_f(1e70)), x, tensor_wrapped_f(0));
@@ -929,17 +929,17 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
  * missing ones. */
 static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Tensor *b,
                                     Tensor *y) {
-  if (blocked(g) || !dtype_is_float((DType)g->dtype)) return NULL;
+  if (blocked(g) || !dtype_is_float(tensor_dtype(g))) return NULL;
   Tensor *in[4] = {g, a ? a : g, b ? b : g, y ? y : g};
   TOOK(GRADIENT_FUSED);
-  return run(loops, &(Tensors){4, in}, (DType)g->dtype, NULL);
+  return run(loops, &(Tensors){4, in}, tensor_dtype(g), NULL);
 }
 
 /* Casts an integer operand to the gradient's type, so that functions of it do not get the default
  * type. */
 static Tensor *floating(Tensor *t, Tensor *g) {
-  return t && g && !dtype_is_inexact((DType)t->dtype) && !is_wrapped(t)
-             ? cast_plain(t, (DType)g->dtype)
+  return t && g && !dtype_is_inexact(tensor_dtype(t)) && !is_wrapped(t)
+             ? cast_plain(t, tensor_dtype(g))
              : t;
 }
 
@@ -1021,7 +1021,7 @@ static Tensor *predicate_values(const void *with, Tensor *values) {
 
 static NOINLINE Tensor *predicate_sparse(const Predicate *k, Tensor *x) {
   if (blocked(x)) return NULL;
-  Tensor *zero = predicate_values(k, tensor_zeros(0, NULL, (DType)x->dtype));
+  Tensor *zero = predicate_values(k, tensor_zeros(0, NULL, tensor_dtype(x)));
   if (zero && !keeps_zeros(zero)) return refuse_layout(k->name, x);
   return WITHOUT_GRAD(t_sparse_each(x, predicate_values, k));
 }
@@ -1030,7 +1030,7 @@ static NOINLINE Tensor *predicate(const char *name, Domain domain, const Loops *
   SPARSE_GIVES(predicate_sparse(&(Predicate){name, domain, loops}, x), x);
   OP_ENTERED_AS(predicate(name, domain, loops, x), name, x);
   if (blocked(x)) return NULL;
-  DType d = domain_dtype(domain, (DType)x->dtype, name, NULL);
+  DType d = domain_dtype(domain, tensor_dtype(x), name, NULL);
   return d == DT_NONE ? NULL : run_bool(loops, 1, &x, d);
 }
 

@@ -127,7 +127,7 @@ GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS)
 {
   Table t = saved_table(n);
   if (blocked(g[0], t.indices)) return;
-  Tensor *factors = row_factors(t.indices, t.rows, t.padding, t.by_frequency, (DType)g[0]->dtype);
+  Tensor *factors = row_factors(t.indices, t.rows, t.padding, t.by_frequency, tensor_dtype(g[0]));
   gi[0] = t_embedding(g[0], t.indices, -1, false, false);
   if (factors) gi[0] = t_mul(gi[0], factors);
 }
@@ -157,7 +157,7 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
   if (blocked(g, t.indices)) return NULL;
   Node *n = node_new(&EmbeddingDenseBackwardBackward0, 1, 4, g, NULL);
   save_table(n, t);
-  DType d = (DType)g->dtype;
+  DType d = tensor_dtype(g);
   int64_t width = g->sizes[g->ndim - 1];
   Tensor *y = tensor_zeros(2, (int64_t[]){t.rows, width}, d);
   Tensor *from = tensor_is_contiguous(g) ? g : index_clone_contiguous(g);
@@ -188,7 +188,7 @@ Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool s
   memcpy(sizes, indices->sizes, (size_t)indices->ndim * sizeof *sizes);
   sizes[indices->ndim] = width;
   OutOfBounds bad = {0, false};
-  Tensor *y = tensor_empty(indices->ndim + 1, sizes, (DType)weight->dtype);
+  Tensor *y = tensor_empty(indices->ndim + 1, sizes, tensor_dtype(weight));
   if (places_read_rows(weight, indices, y, &bad))
     return set_history(bad.found ? fail(ERR_INDEX, "index out of range in self") : y, n);
   Tensor *flat = tensor_is_contiguous(indices) ? indices : index_clone_contiguous(indices);
@@ -215,7 +215,7 @@ static double row_norm(const Tensor *w, int64_t row, double p) {
 }
 
 static void scale_row(Tensor *w, int64_t row, double scale) {
-  DType d = (DType)w->dtype;
+  DType d = tensor_dtype(w);
   for (int64_t j = 0; j < w->sizes[1]; j++) {
     char *at = tensor_data(w) + (row * w->strides[0] + j * w->strides[1]) * dtype_bytes(d);
     if (d == DT_F32) *(float *)(void *)at *= (float)scale;
@@ -231,7 +231,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
   if (blocked(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'self' must be 2-D");
   if (!indices_fit(indices, "embedding_renorm_")) return NULL;
-  if (!dtype_is_float((DType)weight->dtype))
+  if (!dtype_is_float(tensor_dtype(weight)))
     return fail(ERR_RUNTIME,
                 "norm(): input dtype should be either floating point or complex. Got %s instead.",
                 legacy(weight));
@@ -308,7 +308,7 @@ typedef struct {
 
 /* Finds the bag of each index. The last bag reaches to the end, even with an extra last offset. */
 static bool assign_bags(Bags *b, const int64_t *offsets) {
-  DType d = (DType)b->weight->dtype;
+  DType d = tensor_dtype(b->weight);
   b->bag = tensor_zeros(1, &b->n, DT_I64);
   b->factors = tensor_zeros(2, (int64_t[]){b->n, 1}, d);
   b->sizes = tensor_zeros(1, &b->n_bags, DT_I64);
@@ -348,7 +348,7 @@ GRAD(EmbeddingBagBackward0,
   Table t = saved_table(n);
   if (blocked(g[0], t.indices)) return;
   if (NUM(3) == BAG_MAX) {
-    Tensor *zeros = tensor_zeros(2, (int64_t[]){t.rows, g[0]->sizes[1]}, (DType)g[0]->dtype);
+    Tensor *zeros = tensor_zeros(2, (int64_t[]){t.rows, g[0]->sizes[1]}, tensor_dtype(g[0]));
     gi[0] = t_scatter_add(zeros, 0, saved_tensor(n, 5),
                           t_masked_fill(g[0], saved_tensor(n, 6), tensor_wrapped_f(0)));
     return;
@@ -363,7 +363,7 @@ GRAD(EmbeddingBagBackward0,
 }
 
 static Tensor *sum_bags(const Bags *b) {
-  DType d = (DType)b->weight->dtype;
+  DType d = tensor_dtype(b->weight);
   int64_t width = b->weight->sizes[1], row_bytes = width * dtype_bytes(d);
   Tensor *y = tensor_zeros(2, (int64_t[]){b->n_bags, width}, d);
   Tensor *w = tensor_is_contiguous(b->weight) ? b->weight : index_clone_contiguous(b->weight);
@@ -384,7 +384,7 @@ static Tensor *sum_bags(const Bags *b) {
 /* The maximum of each bag in each column, the first of equals. `from`: its row; `empty`: true
  * without one. */
 static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
-  DType d = (DType)b->weight->dtype;
+  DType d = tensor_dtype(b->weight);
   int64_t sizes[2] = {b->n_bags, b->weight->sizes[1]}, width = sizes[1];
   Tensor *y = tensor_zeros(2, sizes, d);
   *from = tensor_zeros(2, sizes, DT_I64);
@@ -463,8 +463,8 @@ static bool weights_fit(const Tensor *weight, const Tensor *weights) {
                   "argument #1 'per_sample_weights'; but type torch.%sTensor does not equal "
                   "torch.%sTensor (while checking arguments for embedding_bag)",
                   legacy(weight), legacy(weights));
-  if (dtype_is_float((DType)weight->dtype)) return true;
-  bool modern = weight->dtype == DT_BOOL || dtype_is_complex((DType)weight->dtype);
+  if (dtype_is_float(tensor_dtype(weight))) return true;
+  bool modern = weight->dtype == DT_BOOL || dtype_is_complex(tensor_dtype(weight));
   fail(ERR_RUNTIME,
        "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, "
        "BFloat16, Float, Double; but got %s%s%s instead (while checking arguments for "
@@ -549,7 +549,7 @@ void op_embedding_bag(Call *c) {
   OP_ENTERED(op_embedding_bag, "embedding_bag", c);
   Tensor *input = arg_tensor(c, 0), *weight = arg_tensor(c, 1), *offsets = arg_tensor(c, 2),
          *weights = arg_tensor(c, 8);
-  if (input && weight && weight->dtype == DT_I64 && dtype_is_float((DType)input->dtype)) {
+  if (input && weight && weight->dtype == DT_I64 && dtype_is_float(tensor_dtype(input))) {
     warn_user("Argument order of nn.functional.embedding_bag was changed. Usage "
               "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
               "`embedding_bag(input, weight, ...)`.");

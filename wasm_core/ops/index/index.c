@@ -263,7 +263,7 @@ GRAD(IndexBackward0, "indices* | self_sym_sizes:ints")
 {
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
-  Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
+  Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
   gi[0] = put_fresh(zeros, zeros, saved_indices(n, space), g[0], true);
 }
 
@@ -275,7 +275,7 @@ Tensor *t_index(Tensor *x, Tensors indices) {
   Node *n = node_new(&IndexBackward0, indices.n, 1 + x->ndim, x, NULL);
   save_indices(n, indices);
   if (n) num_list(n, 0, x->ndim, x->sizes);
-  Tensor *y = empty_result(&plan, (DType)x->dtype);
+  Tensor *y = empty_result(&plan, tensor_dtype(x));
   return set_history(places_read(plan.places, y) ? y : NULL, n);
 }
 
@@ -416,7 +416,7 @@ static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Ten
                     "masked_fill_ only supports boolean masks, but got mask with dtype %s",
                     dtype_c_name(DT_U8));
   if (is_wrapped(value) || fills)
-    return index_number(tensor_alias(value, 0, NULL, NULL, value->offset), (DType)x->dtype);
+    return index_number(tensor_alias(value, 0, NULL, NULL, value->offset), tensor_dtype(x));
   if (!sizes_expandable(value->ndim, value->sizes, plan->ndim, plan->sizes))
     return fail(ERR_RUNTIME,
                 "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result "
@@ -474,7 +474,7 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
   if (!accumulate && !check_apart(x, value, false)) return NULL;
   warn_expanded(x);
   Tensor *from = value->storage == x->storage ? index_clone(value) : value;
-  Node *n = dtype_is_inexact((DType)x->dtype) ? put_node(x, indices, value, accumulate) : NULL;
+  Node *n = dtype_is_inexact(tensor_dtype(x)) ? put_node(x, indices, value, accumulate) : NULL;
   if (!put(x, indices, from, accumulate)) {
     node_drop(n);
     return NULL;
@@ -548,7 +548,7 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
 /* dx = 0, with g's elements in order where the mask is true. */
 GRAD(MaskedSelectBackward0, "mask self | -:ints")
 {
-  Tensor *zeros = blocked(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
+  Tensor *zeros = blocked(g[0]) ? NULL : index_zeros(n, 0, tensor_dtype(g[0]));
   gi[0] = t_masked_scatter(zeros, saved_tensor(n, 0), g[0]);
 }
 
@@ -588,7 +588,7 @@ GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:ints")
   Tensor *used = t_masked_select(g[0], mask);
   if (used && used->numel < numel) {
     int64_t rest = numel - used->numel;
-    used = t_cat((Tensors){2, (Tensor *[]){used, tensor_zeros(1, &rest, (DType)used->dtype)}}, 0);
+    used = t_cat((Tensors){2, (Tensor *[]){used, tensor_zeros(1, &rest, tensor_dtype(used))}}, 0);
   }
   gi[1] = t_reshape(used, sizes.n, sizes.v);
 }

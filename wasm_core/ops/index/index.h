@@ -78,7 +78,7 @@ static inline bool is_mask(const Tensor *t) { return t->dtype == DT_BOOL || t->d
 Tensor *index_zeros(Node *n, int k, DType d);
 /* A 0-dim zero of g's dtype. */
 static inline Tensor *index_zero(const Tensor *g) {
-  return failed() || !g ? NULL : tensor_number(0, (DType)g->dtype);
+  return failed() || !g ? NULL : tensor_number(0, tensor_dtype(g));
 }
 
 /* The true elements of `mask` (contiguous bool): their number, and the offsets of the first n under

@@ -84,7 +84,7 @@ static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index,
 GRAD(IndexSelectBackward0, "index | self_sym_sizes:ints dim:int")
 {
   if (failed() || !g[0]) return;
-  Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
+  Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
   gi[0] = index_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved_tensor(n, 0), g[0],
                           1);
 }
@@ -94,7 +94,7 @@ static Tensor *empty_rows(const Tensor *x, int64_t n) {
   int64_t sizes[MAX_DIM];
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[0] = n;
-  return tensor_empty(x->ndim, sizes, (DType)x->dtype);
+  return tensor_empty(x->ndim, sizes, tensor_dtype(x));
 }
 
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
@@ -115,7 +115,7 @@ Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
     fail(ERR_RUNTIME, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld",
          (long long)bad.value, (long long)x->sizes[dim]);
   if (bad.found) fail(ERR_INDEX, "index out of range in self");
-  if (!done) y = p.view ? tensor_empty(p.view->ndim, p.view->sizes, (DType)x->dtype) : NULL;
+  if (!done) y = p.view ? tensor_empty(p.view->ndim, p.view->sizes, tensor_dtype(x)) : NULL;
   return set_history(!failed() && (done || places_read(p, y)) ? y : NULL, n);
 }
 
@@ -166,7 +166,7 @@ GRAD(IndexAddBackward0, "index source | dim:int alpha:scalar source_dim:int")
 
 static Tensor *scale_source(Tensor *source, double alpha) {
   if (alpha == 1) return source;
-  return WITHOUT_GRAD(t_mul(source, tensor_number(alpha, (DType)source->dtype)));
+  return WITHOUT_GRAD(t_mul(source, tensor_number(alpha, tensor_dtype(source))));
 }
 
 static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *source,
@@ -314,7 +314,7 @@ Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value) {
   if (bad.found)
     fail(ERR_INDEX, "index %lld is out of bounds for dimension %lld with size %lld",
          (long long)bad.value, (long long)dim, (long long)to->sizes[dim]);
-  return set_history(places_write(to, p, PUT_SET, index_number(value, (DType)x->dtype)) ? y : NULL,
+  return set_history(places_write(to, p, PUT_SET, index_number(value, tensor_dtype(x))) ? y : NULL,
                      n);
 }
 
@@ -373,7 +373,7 @@ GRAD_AND_TANGENT(GatherBackward0, "index self | -:ints dim:int sparse_grad:bool"
   const Number *last = n->numbers + n->n_numbers - 1;
   if (last->i) gi[0] = gather_sparse_gradient(n, g[0], last[-1].i);
   if (last->i) return;
-  Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
+  Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
   gi[0] = scatter_add_fresh(zeros, zeros, last[-1].i, saved_tensor(n, 0), g[0]);
 }
 TANGENT(GatherBackward0) {
@@ -393,7 +393,7 @@ Tensor *t_gather_as(Tensor *x, int64_t dim, Tensor *index, bool sparse) {
   if (n) num_list(n, 0, x->ndim, x->sizes);
   num_i(n, 1 + x->ndim, dim);
   num_i(n, 2 + x->ndim, sparse);
-  Tensor *y = tensor_empty(index->ndim, index->sizes, (DType)x->dtype);
+  Tensor *y = tensor_empty(index->ndim, index->sizes, tensor_dtype(x));
   if (index->numel == 0) return set_history(y, n);
   OutOfBounds bad = {0, false};
   bool done = places_read_elements(x, dim, index, y, &bad);
@@ -442,7 +442,7 @@ static Tensor *corner(Tensor *src, const Tensor *index) {
 static Tensor *pad_to_sizes(Tensor *part, Ints sizes) {
   int64_t pads[2 * MAX_DIM], one = 1;
   if (blocked(part)) return NULL;
-  if (part->numel == 0) return tensor_zeros(sizes.n, sizes.v, (DType)part->dtype);
+  if (part->numel == 0) return tensor_zeros(sizes.n, sizes.v, tensor_dtype(part));
   if (part->ndim != sizes.n) part = t_reshape(part, sizes.n, &one);
   if (!part || sizes_equal(part->ndim, part->sizes, sizes.n, sizes.v)) return part;
   for (int i = 0, d = sizes.n - 1; d >= 0; i++, d--) {
@@ -502,7 +502,7 @@ Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const
   Node *n = number ? node_new(type, 1, 1, x, NULL) : scatter_node(type, x, src, dim);
   if (!reduce) save(n, 0, index);
   if (number) num_i(n, 0, dim);
-  Tensor *y = index_clone_contiguous(x), *from = number ? index_number(src, (DType)x->dtype) : src;
+  Tensor *y = index_clone_contiguous(x), *from = number ? index_number(src, tensor_dtype(x)) : src;
   return set_history(write_at(y, elements(dim, index), put, from) ? y : NULL, n);
 }
 
@@ -569,13 +569,13 @@ static bool divide_by_counts(Tensor *y, Target to, bool include_self) {
   if (!write_at(counts, to, PUT_ADD, tensor_number(1, DT_I64))) return false;
   if (tensor_absent(y)) return true;
   const int64_t *c = (const int64_t *)(const void *)tensor_data(counts);
-  const int64_t parts = dtype_is_complex((DType)y->dtype) ? 2 : 1;
-  DISPATCH_NUMBER(dtype_real((DType)y->dtype), {
+  const int64_t parts = dtype_is_complex(tensor_dtype(y)) ? 2 : 1;
+  DISPATCH_NUMBER(dtype_real(tensor_dtype(y)), {
     T *v = (T *)(void *)tensor_data(y);
     for (int64_t i = 0; i < y->numel * parts; i++) {
       if (c[i / parts] < 2) continue;
       T k = (T)c[i / parts], q = (T)(v[i] / k);
-      if (!dtype_is_inexact((DType)y->dtype) && (T)(q * k) != v[i] && v[i] < 0) q = (T)(q - 1);
+      if (!dtype_is_inexact(tensor_dtype(y)) && (T)(q * k) != v[i] && v[i] < 0) q = (T)(q - 1);
       v[i] = q;
     }
   })
@@ -585,7 +585,7 @@ static bool divide_by_counts(Tensor *y, Target to, bool include_self) {
 static Tensor *reduce_plain(Tensor *x, Target to, Tensor *src, Reduction r, bool include_self) {
   Tensor *y = index_clone_contiguous(x);
   if (blocked(y, to.index, src)) return NULL;
-  if (!include_self && !write_at(y, to, PUT_SET, identity(r, (DType)x->dtype))) return NULL;
+  if (!include_self && !write_at(y, to, PUT_SET, identity(r, tensor_dtype(x)))) return NULL;
   if (!write_at(y, to, reduction_puts[r], src)) return NULL;
   return r != REDUCE_MEAN || divide_by_counts(y, to, include_self) ? y : NULL;
 }
@@ -648,7 +648,7 @@ static Tensor *zeroed_at(Tensor *x, Target at) {
 
 /* g is shared equally by all elements equal to the result; x takes part only if included. */
 static void extremum_grads(const Reduced *d, Tensor **gi) {
-  DType dtype = d->x ? (DType)d->x->dtype : DT_F32;
+  DType dtype = d->x ? tensor_dtype(d->x) : DT_F32;
   Tensor *x_is = t_to(t_eq(d->x, d->result), dtype);
   if (!d->include_self) x_is = zeroed_at(x_is, d->at);
   Tensor *src_is = t_to(t_eq(d->src, pick(d->result, d->at)), dtype);
@@ -724,7 +724,7 @@ static Tensor *product_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) {
 static Tensor *extremum_tangent(const Reduced *d, Tensor *of_x, Tensor *of_src) {
   Tensor *x_is = t_eq(d->x, d->result), *src_is = t_eq(d->src, pick(d->result, d->at));
   if (blocked(x_is, src_is)) return NULL;
-  DType dtype = (DType)d->x->dtype;
+  DType dtype = tensor_dtype(d->x);
   if (!d->include_self) x_is = t_to(zeroed_at(t_to(x_is, dtype), d->at), DT_BOOL);
   Tensor *count = add_at(t_to(x_is, dtype), d->at, t_to(src_is, dtype));
   of_x = of_x ? zero_unless(x_is, of_x) : t_zeros_like(d->x);

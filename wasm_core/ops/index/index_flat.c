@@ -34,7 +34,7 @@ static Tensor *plain_contiguous(Tensor *x) {
 /* dx = 0, then dx[index] += g for each index in order. */
 GRAD(TakeBackward0, "index self | -:ints")
 {
-  Tensor *zeros = failed() || !g[0] ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
+  Tensor *zeros = failed() || !g[0] ? NULL : index_zeros(n, 0, tensor_dtype(g[0]));
   gi[0] = t_put(zeros, saved_tensor(n, 0), g[0], true);
 }
 
@@ -49,7 +49,7 @@ Tensor *t_take(Tensor *x, Tensor *index) {
   save(n, 1, x);
   save(n, 0, index);
   if (n) num_list(n, 0, x->ndim, x->sizes);
-  Tensor *y = tensor_empty(index->ndim, index->sizes, (DType)x->dtype);
+  Tensor *y = tensor_empty(index->ndim, index->sizes, tensor_dtype(x));
   return set_history(places_read(flat_places(plain_contiguous(x), index), y) ? y : NULL, n);
 }
 
@@ -61,7 +61,7 @@ GRAD_AND_TANGENT(PutBackward0, "index source | accumulate:bool -:ints") {
   if (needs(n, 0))
     gi[0] = n->numbers[0].i
                 ? g[0]
-                : t_put(g[0], index, tensor_zeros(index->ndim, index->sizes, (DType)g[0]->dtype),
+                : t_put(g[0], index, tensor_zeros(index->ndim, index->sizes, tensor_dtype(g[0])),
                         false);
   if (needs(n, 1)) gi[1] = t_reshape(t_take(g[0], index), sizes.n, sizes.v);
 }
@@ -104,7 +104,7 @@ Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate) {
   sizes_contiguous_strides(index->ndim, index->sizes, strides);
   if (from) from = tensor_alias(from, index->ndim, index->sizes, strides, from->offset);
   bool done = places_write(flat, flat_places(flat, index), accumulate ? PUT_ADD : PUT_SET, from);
-  Tensor *y = !done || tensor_is_contiguous(x) ? flat : tensor_empty_like(x, (DType)x->dtype);
+  Tensor *y = !done || tensor_is_contiguous(x) ? flat : tensor_empty_like(x, tensor_dtype(x));
   if (y != flat) done = tensor_copy_data(y, flat);
   return set_history(done ? y : NULL, n);
 }

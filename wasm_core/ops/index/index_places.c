@@ -291,7 +291,7 @@ bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBo
     return false;
   if (tensor_absent(out)) return true;
   const int64_t *at = (const int64_t *)(const void *)tensor_data(index);
-  const int64_t n = index->numel, rows = x->sizes[0], bytes = dtype_bytes((DType)x->dtype);
+  const int64_t n = index->numel, rows = x->sizes[0], bytes = dtype_bytes(tensor_dtype(x));
   const size_t size = n ? (size_t)(out->numel / n * bytes) : 0,
                step = (size_t)(x->strides[0] * bytes);
   const char *from = tensor_data(x);
@@ -320,7 +320,7 @@ bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBo
 bool places_read(Places p, Tensor *out) {
   if (failed() || !p.at || !p.view || !out) return false;
   Iter it;
-  int64_t size = dtype_bytes((DType)out->dtype);
+  int64_t size = dtype_bytes(tensor_dtype(out));
   iter_build(&it, 3, (Tensor *[]){p.at, out, p.view});
   if (!read_rows(&it, size)) iter_run(&it, read_loops[size], NULL);
   return true;
@@ -350,7 +350,7 @@ PICK_LOOP(pick_4, uint32_t)
 PICK_LOOP(pick_8, uint64_t)
 
 bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, OutOfBounds *bad) {
-  const int64_t bytes = out ? dtype_bytes((DType)out->dtype) : 0;
+  const int64_t bytes = out ? dtype_bytes(tensor_dtype(out)) : 0;
   if (blocked(x, index, out) || index->dtype != DT_I64 || (bytes != 4 && bytes != 8)) return false;
   Bounds b = {x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, false, bad};
   Tensor *view = elements_view(x, dim, index);
@@ -361,7 +361,7 @@ bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, Ou
 
 bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
   if (failed() || !p.at || !p.view || !value || !tensor_write_begin(x, false)) return false;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   Loop *loop = put == PUT_SET ? set_loops[dtype_bytes(d)] : write_loops[d][put];
   if (!loop) return no_kernel("scatter_gather_tensor_cpu", d);
   iterate(3, (Tensor *[]){p.at, value, p.view}, loop, NULL);
@@ -423,13 +423,13 @@ void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t
 
 Tensor *index_clone(Tensor *x) {
   if (blocked(x)) return NULL;
-  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  Tensor *y = tensor_empty_like(x, tensor_dtype(x));
   return tensor_copy_data(y, x) ? y : NULL;
 }
 
 Tensor *index_clone_contiguous(Tensor *x) {
   if (blocked(x)) return NULL;
-  Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *y = tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
   return tensor_copy_data(y, x) ? y : NULL;
 }
 

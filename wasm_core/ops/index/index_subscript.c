@@ -117,7 +117,7 @@ static bool apply_truth(Subscript *s, bool truth) {
 }
 
 static bool apply_tensor_item(Subscript *s, Tensor *t, int position) {
-  if (t->ndim > 0 || dtype_is_float((DType)t->dtype))
+  if (t->ndim > 0 || dtype_is_float(tensor_dtype(t)))
     return apply_tensor(s, t, is_mask(t) ? t->ndim : 1);
   if (is_mask(t)) return apply_truth(s, tensor_get_i(t, 0) != 0);
   return apply_int(s, tensor_get_i(t, 0), position);
@@ -213,7 +213,7 @@ static Tensor *strip_ones(Tensor *v, bool always) {
 
 static bool assign(Tensor *dst, Tensor *value) {
   if (blocked(dst)) return false;
-  if (is_wrapped(value)) value = index_number(value, (DType)dst->dtype);
+  if (is_wrapped(value)) value = index_number(value, tensor_dtype(dst));
   if (!value) return false;
   if (!tensor_same_shape(dst, value)) {
     if (value->ndim == 0) return t_fill_(dst, value);

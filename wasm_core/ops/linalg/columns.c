@@ -48,7 +48,7 @@ Tensor *transposed_alias(Tensor *x) {
 
 Tensor *adjoint_alias(Tensor *x) {
   Tensor *y = transposed_alias(x);
-  if (y && dtype_is_complex((DType)y->dtype))
+  if (y && dtype_is_complex(tensor_dtype(y)))
     tensor_set_lazy(y, (y->flags & FLAGS_LAZY) ^ FLAG_CONJ);
   return y;
 }
@@ -94,14 +94,14 @@ bool check_systems(const Tensor *b, const Tensor *a, const char *op) {
 }
 
 bool check_float(const Tensor *x, const char *op) {
-  if (dtype_is_inexact((DType)x->dtype)) return true;
+  if (dtype_is_inexact(tensor_dtype(x))) return true;
   fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op,
        legacy(x));
   return false;
 }
 
 static bool is_precise(const Tensor *x) {
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   return d == DT_F32 || d == DT_F64 || d == DT_C64 || d == DT_C128;
 }
 
@@ -112,7 +112,7 @@ bool check_precise(const Tensor *x, const char *op) {
 }
 
 bool check_factor_kernel(const char *kernel, const Tensor *x) {
-  return is_precise(x) || no_kernel(kernel, (DType)x->dtype);
+  return is_precise(x) || no_kernel(kernel, tensor_dtype(x));
 }
 
 Tensor *identity_columns(const Tensor *like, int64_t n, DType d) {
@@ -161,14 +161,14 @@ Tensor *scale_rows(Tensor *v, Tensor *m) { return t_mul(t_unsqueeze(v, -1), m); 
 Tensor *adjoint_of(Tensor *m) { return t_conj(t_t(m)); }
 Tensor *hermitian_of(Tensor *m) {
   Tensor *y = t_add(t_tril(m, 0), adjoint_of(t_tril(m, -1)));
-  if (blocked(y) || !dtype_is_complex((DType)y->dtype)) return y;
+  if (blocked(y) || !dtype_is_complex(tensor_dtype(y))) return y;
   return t_where(eye_mask(cols_of(y)), t_real(y), y);
 }
 
 bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
   if (!check_float(x, op)) return false;
   if (dtype == DT_NONE) return true;
-  bool complex = dtype_is_complex((DType)x->dtype);
+  bool complex = dtype_is_complex(tensor_dtype(x));
   if (!dtype_is_inexact(dtype)) {
     fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op,
          dtype_info[dtype].legacy);
@@ -176,7 +176,7 @@ bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
     const char *kind = complex ? "complex" : "real";
     fail(ERR_RUNTIME, "%s: dtype should be %s for %s inputs, but got %s", op, kind, kind,
          dtype_info[dtype].legacy);
-  } else if (dtype_promote((DType)x->dtype, dtype) != dtype) {
+  } else if (dtype_promote(tensor_dtype(x), dtype) != dtype) {
     fail(ERR_RUNTIME,
          "%s: the dtype of the input (%s) should be convertible without narrowing to the specified "
          "dtype (%s)",

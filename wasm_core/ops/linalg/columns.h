@@ -19,11 +19,11 @@ static inline int32_t *ints(const Tensor *x) { return (int32_t *)(void *)tensor_
 /* The type in which matrices of type d are decomposed, and the functions for it. */
 static inline DType wide_type(DType d) { return dtype_is_complex(d) ? DT_C128 : DT_F64; }
 static inline const Factorizations *factorizations_of(const Tensor *x) {
-  return dtype_is_complex((DType)x->dtype) ? &factorizations_c128 : &factorizations_f64;
+  return dtype_is_complex(tensor_dtype(x)) ? &factorizations_c128 : &factorizations_f64;
 }
 /* The address of number `count` of x, which has no gaps. */
 static inline void *number_at(const Tensor *x, int64_t count) {
-  return tensor_data(x) + count * dtype_bytes((DType)x->dtype);
+  return tensor_data(x) + count * dtype_bytes(tensor_dtype(x));
 }
 /* Whether matrices of type d are rounded to float after each step, where this matters. */
 static inline bool rounds_to_float(DType d) { return d == DT_F32 || d == DT_C64; }

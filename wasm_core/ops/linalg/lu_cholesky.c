@@ -47,7 +47,7 @@ static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
   if (blocked(a)) return f;
   int64_t m = rows_of(a), n = cols_of(a), batch = batch_of(a), least = least_dim(a);
-  DType d = (DType)a->dtype, wide = wide_type(d);
+  DType d = tensor_dtype(a), wide = wide_type(d);
   const Factorizations *of = factorizations_of(a);
   Tensor *again = NULL;
   f.lu = columns(a, wide);
@@ -122,7 +122,7 @@ Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots) {
       for (int64_t j = 0; k < m && to >= 0 && to < m && j < m; j++)
         exchange(v + k + j * m, v + to + j * m);
     }
-  return t_to(p, (DType)lu->dtype);
+  return t_to(p, tensor_dtype(lu));
 }
 
 static Tensor *block(Tensor *x, int64_t row, int64_t col, int64_t rows, int64_t cols) {
@@ -142,7 +142,7 @@ GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:bool")
   if (!dlu || blocked(lu, pivots)) return;
   int64_t k = least_dim(lu), m = rows_of(lu) - k, c = cols_of(lu) - k;
   Tensor *first = block(lu, 0, 0, k, k), *dfirst = block(dlu, 0, 0, k, k);
-  Tensor *lower = t_add(t_tril(first, -1), t_eye(k, k, (DType)lu->dtype)),
+  Tensor *lower = t_add(t_tril(first, -1), t_eye(k, k, tensor_dtype(lu))),
          *upper = t_triu(first, 0);
   Tensor *low = t_matmul(t_t(lower), t_tril(dfirst, -1)),
          *high = t_matmul(t_triu(dfirst, 0), t_t(upper));
@@ -164,7 +164,7 @@ void t_lu_factor(Tensor *a, Tensor *out[3]) {
   Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);
   num_i(n, 0, true);
   Factors f = factor(a);
-  out[0] = set_history(columns(f.lu, (DType)a->dtype), n);
+  out[0] = set_history(columns(f.lu, tensor_dtype(a)), n);
   out[1] = counted_pivots(f);
   out[2] = f.info;
   if (out[0]) save_output(n, 0, out[0]);
@@ -186,8 +186,8 @@ static void invert(Tensor *a, const char *op, Tensor *out[2]) {
   Node *n = node_new(&LinalgInvExBackward0, 1, 0, a, NULL);
   Factors f = factor(a);
   out[0] = set_history(solve_factored(f,
-                                      identity_columns(a, rows_of(a), wide_type((DType)a->dtype)),
-                                      (DType)a->dtype),
+                                      identity_columns(a, rows_of(a), wide_type(tensor_dtype(a))),
+                                      tensor_dtype(a)),
                        n);
   out[1] = f.info;
   save_output(n, 0, out[0]);
@@ -212,9 +212,9 @@ Tensor *t_inverse(Tensor *a) {
 static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
   /* Like PyTorch, transposes a contiguous real A: this decides which product rounds to zero. */
   Factors f = factor(
-      tensor_is_contiguous(a) && !dtype_is_complex((DType)a->dtype) ? transposed_alias(a) : a);
-  save_factors(node, slot, f, (DType)a->dtype);
-  DType d = (DType)a->dtype, wide = wide_type(d), real = dtype_real(d);
+      tensor_is_contiguous(a) && !dtype_is_complex(tensor_dtype(a)) ? transposed_alias(a) : a);
+  save_factors(node, slot, f, tensor_dtype(a));
+  DType d = tensor_dtype(a), wide = wide_type(d), real = dtype_real(d);
   for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, i == 2 ? DT_F64 : wide);
   if (failed()) return false;
   int64_t n = rows_of(a), batch = batch_of(a);
@@ -288,7 +288,7 @@ static Tensor *cofactor_gradient(Tensor *a, Tensor *g) {
   Tensor *wide = t_unsqueeze(t_unsqueeze(g, -1), -1);
   if (rows_of(a) == 1) return wide;
   const int64_t n = rows_of(a), sizes[] = {n, n};
-  Tensor *sign = tensor_empty(2, sizes, dtype_real((DType)a->dtype));
+  Tensor *sign = tensor_empty(2, sizes, dtype_real(tensor_dtype(a)));
   for (int64_t i = 0; sign && i < n * n; i++) tensor_set_f(sign, i, (i / n + i % n) % 2 ? -1 : 1);
   return t_mul(wide, t_conj(t_mul(minor_determinants(minors_of(a)), sign)));
 }
@@ -307,7 +307,7 @@ static void det_gradient(Node *n, Tensor *g, Tensor **gi, bool exact) {
   }
   if (singular)
     a = t_where(t_unsqueeze(t_unsqueeze(t_eq(y, tensor_wrapped_f(0)), -1), -1),
-                t_eye(rows_of(a), rows_of(a), (DType)a->dtype), a);
+                t_eye(rows_of(a), rows_of(a), tensor_dtype(a)), a);
   gi[0] = solve_adjoint(n, a, diagonal_of(t_mul(g, y), a), true);
 }
 GRAD(LinalgDetBackward0, "A result LU pivots")
@@ -341,12 +341,12 @@ GRAD(LinalgSlogdetBackward0, "A LU pivots sign")
 {
   Tensor *a = saved_tensor(n, 0), *sign = saved_tensor(n, 3), *each = g[1], *out[2];
   if (blocked(a, sign)) return;
-  if (g[0] && dtype_is_complex((DType)sign->dtype)) {
+  if (g[0] && dtype_is_complex(tensor_dtype(sign))) {
     Tensor *turn = t_mul(t_imag(t_mul(sign, g[0])), tensor_wrapped_c(complex_of(0.0, 1.0)));
     each = each ? t_add(each, turn) : turn;
   }
   if (!each) return;
-  each = t_to(each, (DType)a->dtype);
+  each = t_to(each, tensor_dtype(a));
   if (grad_mode) {
     gi[0] = t_solve(t_t(a), diagonal_of(each, a), true);
     return;
@@ -372,7 +372,7 @@ Tensor *t_logdet(Tensor *a) {
   OP_ENTERED(t_logdet, "logdet", a);
   Tensor *r[2];
   t_slogdet(a, "logdet", r);
-  if (r[0] && dtype_is_complex((DType)r[0]->dtype)) return t_add(t_log(r[0]), r[1]);
+  if (r[0] && dtype_is_complex(tensor_dtype(r[0]))) return t_add(t_log(r[0]), r[1]);
   return t_where(t_eq(r[0], tensor_wrapped_f(-1)), tensor_wrapped_f(NAN), r[1]);
 }
 
@@ -454,9 +454,9 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
     if (b && check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") &&
         broadcast_pair(&a, &b)) {
       f = factor(left ? a : transposed_alias(a));
-      save_factors(n, 2, f, (DType)a->dtype);
-      x = solve_factored(f, columns(left ? b : transposed_alias(b), wide_type((DType)a->dtype)),
-                         (DType)a->dtype);
+      save_factors(n, 2, f, tensor_dtype(a));
+      x = solve_factored(f, columns(left ? b : transposed_alias(b), wide_type(tensor_dtype(a))),
+                         tensor_dtype(a));
       if (!left) x = transposed_alias(x);
       if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
     }
@@ -497,7 +497,7 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   const char *op = "linalg.solve_triangular";
   if (blocked(a, b)) return NULL;
   if (a->dtype != b->dtype) {
-    DType d = dtype_promote((DType)a->dtype, (DType)b->dtype);
+    DType d = dtype_promote(tensor_dtype(a), tensor_dtype(b));
     a = t_to(a, d);
     b = t_to(b, d);
   }
@@ -512,10 +512,10 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   num_i(n, 2, unitriangular);
   Tensor *x = NULL;
   if (broadcast_pair(&a, &b)) {
-    DType wide = wide_type((DType)a->dtype);
+    DType wide = wide_type(tensor_dtype(a));
     x = substitute(columns(left ? a : transposed_alias(a), wide),
                    columns(left ? b : transposed_alias(b), wide), upper == left, unitriangular);
-    x = columns(left ? x : transposed_alias(x), (DType)a->dtype);
+    x = columns(left ? x : transposed_alias(x), tensor_dtype(a));
   }
   x = set_history(x, n);
   if (x) save_output(n, 1, x);
@@ -559,9 +559,9 @@ static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op
   Node *n = node_new(type, 1, 1, a, NULL);
   num_i(n, 0, upper);
   /* if upper, factors conj(A) = U^T conj(U), and L is U^T */
-  Tensor *l = columns(upper ? transposed_alias(a) : a, wide_type((DType)a->dtype));
+  Tensor *l = columns(upper ? transposed_alias(a) : a, wide_type(tensor_dtype(a)));
   out[1] = factor_positive(l);
-  out[0] = set_history(columns(upper ? transposed_alias(l) : l, (DType)a->dtype), n);
+  out[0] = set_history(columns(upper ? transposed_alias(l) : l, tensor_dtype(a)), n);
   if (out[0]) save_output(n, 0, out[0]);
   if (op) check_info(out[1], op, not_positive);
 }
@@ -628,10 +628,10 @@ Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
   num_i(n, 0, upper);
   Tensor *x = NULL;
   if (broadcast_pair(&factor, &b)) {
-    DType wide = wide_type((DType)b->dtype);
+    DType wide = wide_type(tensor_dtype(b));
     Tensor *other = adjoint_alias(factor), *lower = upper ? other : factor;
     x = substitute(columns(lower, wide), columns(b, wide), false, false);
-    x = columns(substitute(columns(upper ? factor : other, wide), x, true, false), (DType)b->dtype);
+    x = columns(substitute(columns(upper ? factor : other, wide), x, true, false), tensor_dtype(b));
   }
   x = set_history(x, n);
   if (x) save_output(n, 1, x);

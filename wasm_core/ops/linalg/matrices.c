@@ -339,7 +339,7 @@ Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
 Tensor *t_linalg_vander(Tensor *x, const int64_t *columns) {
   OP_ENTERED(t_linalg_vander, "vander", x, columns);
   if (blocked(x)) return NULL;
-  if (x->dtype == DT_BOOL || dtype_is_half((DType)x->dtype))
+  if (x->dtype == DT_BOOL || dtype_is_half(tensor_dtype(x)))
     return fail(ERR_RUNTIME,
                 "linalg.vander supports floating point, complex, and integer tensors, but got %s",
                 legacy(x));

@@ -69,15 +69,15 @@ GRAD(LinalgQrBackward0, "Q R | mode:text=reduced,complete,r")
 /* Q (columns of `width`; NULL for mode r) and R of a batch. */
 static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
   int64_t m = rows_of(a), n = cols_of(a), k = m < n ? m : n, width = mode == 'c' ? m : k;
-  DType wide = wide_type((DType)a->dtype);
+  DType wide = wide_type(tensor_dtype(a));
   Tensor *w = columns(a, wide), *q = mode == 'r' ? NULL : empty_columns(a, m, width, wide);
   void *taus = scratch_array(k + 1, (size_t)dtype_bytes(wide));
   if (failed()) return;
   for (int64_t b = 0, batch = batch_of(a); b < batch; b++)
     factorizations_of(a)->qr(number_at(w, b * m * n), m, n, q ? number_at(q, b * m * width) : NULL,
                              width, taus);
-  out[0] = q ? columns(q, (DType)a->dtype) : tensor_none_of((DType)a->dtype);
-  out[1] = top_rows(w, mode == 'c' ? m : k, (DType)a->dtype);
+  out[0] = q ? columns(q, tensor_dtype(a)) : tensor_none_of(tensor_dtype(a));
+  out[1] = top_rows(w, mode == 'c' ? m : k, tensor_dtype(a));
 }
 
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
@@ -117,7 +117,7 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
   if (failed()) return;
   int64_t m = rows_of(a), n = cols_of(a), k = least_dim(a);
   Node *node = node_new(&GeqrfBackward0, 0, 0, a, NULL);
-  DType wide = wide_type((DType)a->dtype);
+  DType wide = wide_type(tensor_dtype(a));
   Tensor *w = columns(a, wide), *tau = empty_vectors(a, k, wide);
   for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
     factorizations_of(a)->geqrf(number_at(w, b * m * n), m, n, number_at(tau, b * k));
@@ -162,7 +162,7 @@ GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:bool S_sym_argsize_minus_1:int"
     gi[0] = t_matmul(scale_columns(u, ds), vh);
     return;
   }
-  bool tall = du && m > k, wide = dvh && cols > k, complex = dtype_is_complex((DType)u->dtype);
+  bool tall = du && m > k, wide = dvh && cols > k, complex = dtype_is_complex(tensor_dtype(u));
   if (!du) du = t_zeros_like(u);
   if (!dvh) dvh = t_zeros_like(vh);
   Tensor *square = t_square(s);
@@ -200,7 +200,7 @@ static const char *const not_finite =
 static Tensor *not_finite_info(Tensor *x) {
   Tensor *info = blocked(x) ? NULL : empty_vectors(x, -1, DT_I32);
   if (info && tensor_absent(info)) return info;
-  int64_t each = x ? rows_of(x) * cols_of(x) * dtype_bytes((DType)x->dtype) / 8 : 0;
+  int64_t each = x ? rows_of(x) * cols_of(x) * dtype_bytes(tensor_dtype(x)) / 8 : 0;
   for (int64_t b = 0; info && b < info->numel; b++) {
     int32_t bad = 0;
     for (int64_t i = 0; i < each; i++) bad |= !isfinite(doubles(x)[b * each + i]);
@@ -219,7 +219,7 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
     return;
   }
   int64_t width = full ? m : n;
-  DType type = wide_type((DType)a->dtype);
+  DType type = wide_type(tensor_dtype(a));
   Tensor *w = columns(a, type);
   if (!check_info(not_finite_info(w), "linalg.svd", not_finite)) return;
   out[0] = empty_columns(a, m, width, type);
@@ -246,7 +246,7 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   Node *n = node_new(&LinalgSvdBackward0, 3, 2, a, NULL);
   num_i(n, 1, least_dim(a));
   num_i(n, 0, full);
-  DType d = (DType)a->dtype;
+  DType d = tensor_dtype(a);
   svd_values(a, full, out);
   if (!failed()) {
     out[0] = columns(out[0], d);
@@ -278,7 +278,7 @@ GRAD(LinalgEighBackward0, "eigenvalues eigenvectors")
   if (g[1]) {
     Tensor *e = t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1)),
            *diagonal = eye_mask(cols_of(v)), *x = t_matmul(adjoint_of(v), g[1]);
-    if (x && dtype_is_complex((DType)x->dtype) &&
+    if (x && dtype_is_complex(tensor_dtype(x)) &&
         !check_phases(t_diagonal(x, 0, -2, -1), phases_of_eigenvectors, "linalg_eigh_backward"))
       return;
     x = t_div(x, t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
@@ -298,7 +298,7 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
     fail(ERR_RUNTIME, "Expected UPLO argument to be 'L' or 'U', but got %s", uplo);
     return;
   }
-  DType d = (DType)a->dtype;
+  DType d = tensor_dtype(a);
   if (!check_factor_kernel("linalg_eigh_cpu", a)) return;
   Node *node = node_new(&LinalgEighBackward0, 2, 0, a, NULL);
   vectors = vectors || node;
@@ -359,7 +359,7 @@ GRAD(LinalgEigBackward0, "eigenvalues eigenvectors")
 
 static bool check_eig(const Tensor *a, const char *op) {
   if (!check_square(a, op, "A")) return false;
-  if (!dtype_is_inexact((DType)a->dtype))
+  if (!dtype_is_inexact(tensor_dtype(a)))
     fail(ERR_RUNTIME, "Unknown Complex ScalarType for %s", legacy(a));
   return !failed() && check_factor_kernel("linalg_eig_out_cpu", a);
 }
@@ -370,7 +370,7 @@ static void eig(Tensor *a, const char *op, bool vectors, Tensor *out[2]) {
   if (blocked(a) || !check_eig(a, op)) return;
   Node *node = node_new(&LinalgEigBackward0, 2, 0, a, NULL);
   vectors = vectors || node;
-  DType wide = wide_type((DType)a->dtype), d = dtype_complex(dtype_real((DType)a->dtype));
+  DType wide = wide_type(tensor_dtype(a)), d = dtype_complex(dtype_real(tensor_dtype(a)));
   int64_t n = rows_of(a);
   Tensor *w = columns(a, wide), *bad = not_finite_info(w);
   for (int64_t i = 0; bad && i < bad->numel && !tensor_absent(bad); i++)
@@ -411,7 +411,7 @@ Tensor *t_eigvals(Tensor *a) {
 
 double standard_rtol(const Tensor *a) {
   int64_t most = rows_of(a) > cols_of(a) ? rows_of(a) : cols_of(a);
-  return (rounds_to_float((DType)a->dtype) ? 0x1p-23 : 0x1p-52) * (double)most;
+  return (rounds_to_float(tensor_dtype(a)) ? 0x1p-23 : 0x1p-52) * (double)most;
 }
 
 /* A tolerance with a last dim, on the device of s. */
@@ -423,7 +423,7 @@ static Tensor *tolerance_for(Tensor *t, const Tensor *s) {
 /* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
  * of size 1. */
 Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
-  DType d = dtype_real((DType)a->dtype);
+  DType d = dtype_real(tensor_dtype(a));
   double standard = standard_rtol(a);
   if (!rtol && !atol) rtol = tensor_number(standard, d);
   else if (!rtol)
@@ -464,8 +464,8 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   OP_ENTERED(t_pinv, "pinv", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
-  if (a->ndim < 2 || a->dtype == DT_C32 || !dtype_is_inexact((DType)a->dtype) ||
-      dtype_is_half((DType)a->dtype)) {
+  if (a->ndim < 2 || a->dtype == DT_C32 || !dtype_is_inexact(tensor_dtype(a)) ||
+      dtype_is_half(tensor_dtype(a))) {
     return fail(ERR_RUNTIME,
                 "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, "
                 "double, cfloat or cdouble types",
@@ -474,7 +474,7 @@ Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   Node *n = node_new(&LinalgPinvBackward0, 2, 0, a, NULL);
   save(n, 0, a);
   Tensor *y = WITHOUT_GRAD(a->numel == 0
-                               ? tensor_zeros(a->ndim, transposed_alias(a)->sizes, (DType)a->dtype)
+                               ? tensor_zeros(a->ndim, transposed_alias(a)->sizes, tensor_dtype(a))
                                : pinv_values(whole(a, hermitian), atol, rtol));
   y = set_history(y, n);
   if (y) save_output(n, 1, y);

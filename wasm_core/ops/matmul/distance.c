@@ -109,7 +109,7 @@ static bool pair_of(Pair *p, Tensor *a, Tensor *b) {
 static Tensor *cdist_values(Tensor *a, Tensor *b, double p) {
   Pair pair;
   if (!pair_of(&pair, a, b)) return NULL;
-  DType d = (DType)a->dtype;
+  DType d = tensor_dtype(a);
   int64_t sizes[MAX_DIM], width = dtype_bytes(d), row = pair.cols * width;
   memcpy(sizes, pair.batch, (size_t)pair.n_batch * sizeof *sizes);
   sizes[pair.n_batch] = pair.rows_a;
@@ -135,7 +135,7 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
   if (blocked(g, y) || blocked(a, b) || !pair_of(&pair, a, b)) return NULL;
   if (!tensor_same_shape(g, y) || g->dtype != y->dtype)
     return fail(ERR_RUNTIME, "the gradient of cdist has shape %s", shape_text(g));
-  DType d = (DType)a->dtype;
+  DType d = tensor_dtype(a);
   Tensor *out = tensor_zeros(pair.a->ndim, pair.a->sizes, d);
   if (!out || tensor_absent(out)) return out;
   int64_t width = dtype_bytes(d), row = pair.cols * width;
@@ -203,7 +203,7 @@ static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
                 (Shown)ca, (Shown)cb),
            false;
   for (int i = 0; i < 2; i++)
-    if (!dtype_is_float((DType)each[i]->dtype)) {
+    if (!dtype_is_float(tensor_dtype(each[i]))) {
       fail(ERR_RUNTIME, "cdist only supports floating-point dtypes, X%d got: %s", i + 1,
            dtype_info[each[i]->dtype].legacy);
       return false;
@@ -239,7 +239,7 @@ Tensor *t_cdist(Tensor *a, Tensor *b, double p, const char *mode) {
 
 /* The gradient of both rows of each pair. */
 static Tensor *pdist_gradient(Tensor *g, Tensor *x, Tensor *y, double p) {
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   g = t_contiguous(g);
   x = t_contiguous(x);
   if (blocked(g, x) || !tensor_same_shape(g, y) || g->dtype != d)
@@ -296,11 +296,11 @@ Tensor *t_pdist(Tensor *x, double p) {
   OP_ENTERED(t_pdist, "pdist", x, p);
   if (blocked(x)) return NULL;
   if (x->ndim != 2) return fail(ERR_RUNTIME, "pdist only supports 2D tensors, got: %dD", x->ndim);
-  if (!dtype_is_float((DType)x->dtype))
+  if (!dtype_is_float(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "pdist only supports floating-point dtypes");
   if (x->sizes[0] > 1 && refuses_half(x, "pdist")) return NULL;
   if (!(p >= 0)) return fail(ERR_RUNTIME, "pdist only supports non-negative p values");
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   int64_t n_rows = x->sizes[0], cols = x->sizes[1], width = dtype_bytes(d),
           count = n_rows > 1 ? n_rows * (n_rows - 1) / 2 : 0;
   Node *n = node_new(&PdistBackward0, 2, 1, x, NULL);
@@ -336,7 +336,7 @@ Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
   OP_ENTERED(t_cosine_similarity, "cosine_similarity", a, b, dim, eps);
   if (blocked(a, b)) return NULL;
   /* both are expanded, so neither counts as 0-dim in the promotion */
-  DType d = dtype_promote((DType)a->dtype, (DType)b->dtype);
+  DType d = dtype_promote(tensor_dtype(a), tensor_dtype(b));
   if (!dtype_is_float(d))
     return fail(ERR_RUNTIME, "expected common dtype to be floating point, yet common dtype is %s",
                 dtype_info[d].legacy);

@@ -204,7 +204,7 @@ static bool spread(Tensor *y, Tensor *x, Factor beta) {
   if (blocked(y)) return false;
   if (!sizes_expandable(x->ndim, x->sizes, y->ndim, y->sizes))
     return t_expand(x, y->ndim, y->sizes), false;
-  if (y->numel == 0 || tensor_absent(y) || !reads(beta, (DType)y->dtype)) return true;
+  if (y->numel == 0 || tensor_absent(y) || !reads(beta, tensor_dtype(y))) return true;
   int64_t sizes[3] = {1, 1, 1}, strides[3] = {0, 0, 0};
   for (int i = 1; i <= x->ndim; i++) {
     sizes[3 - i] = x->sizes[x->ndim - i];
@@ -213,7 +213,7 @@ static bool spread(Tensor *y, Tensor *x, Factor beta) {
   Matrices to = matrices_of(y),
            from = {tensor_data(x), 1, strides[0], 1, 1, strides[1], strides[2]};
   if (y->ndim == 1) from.rs = strides[2];
-  spreads[dtype_bytes((DType)y->dtype)](&from, &to);
+  spreads[dtype_bytes(tensor_dtype(y))](&from, &to);
   return true;
 }
 
@@ -234,7 +234,7 @@ static Tensor *checked_gradient(Tensor *g, const Tensor *operand, int ndim) {
   if (blocked(g, operand)) return NULL;
   if (g->ndim != ndim)
     return fail(ERR_RUNTIME, "the gradient of a product has shape %s", shape_text(g));
-  return g->dtype == operand->dtype ? g : t_to(g, (DType)operand->dtype);
+  return g->dtype == operand->dtype ? g : t_to(g, tensor_dtype(operand));
 }
 
 /* alpha g b^T, for g and b of rank 1 (an outer product), 2 or 3. */
@@ -244,7 +244,7 @@ static Tensor *left_gradient(Tensor *g, Tensor *b, const Factor *alpha, bool by_
   if (!grad_mode) {
     int ndim = g->ndim == 1 ? 2 : g->ndim;
     if (b->flags & FLAG_CONJ && !(b = t_resolve_conj(b))) return NULL;
-    Product p = {"mm", (DType)g->dtype, matrices_of(g), transpose_of(matrices_of(b)),
+    Product p = {"mm", tensor_dtype(g), matrices_of(g), transpose_of(matrices_of(b)),
                  .alpha = *alpha};
     return product(&p, ndim, by_columns);
   }
@@ -259,7 +259,7 @@ static Tensor *right_gradient(Tensor *a, Tensor *g, const Factor *alpha, bool by
   if (blocked(a, g)) return NULL;
   if (!grad_mode) {
     if (a->flags & FLAG_CONJ && !(a = t_resolve_conj(a))) return NULL;
-    Product p = {"mm", (DType)g->dtype, transpose_of(matrices_of(a)), matrices_of(g),
+    Product p = {"mm", tensor_dtype(g), transpose_of(matrices_of(a)), matrices_of(g),
                  .alpha = *alpha};
     return product(&p, g->ndim, by_columns);
   }
@@ -419,7 +419,7 @@ typedef struct {
 static Tensor *recorded_product(const Recorded *how, Tensor *a, Tensor *b) {
   Node *n = node_new(how->node, 2, how->n_numbers, a, b, NULL);
   if (n) keep_operands(n, a, b, 0, 0);
-  Product p = {how->op, (DType)a->dtype, matrices_of(a), matrices_of(b), .alpha = one};
+  Product p = {how->op, tensor_dtype(a), matrices_of(a), matrices_of(b), .alpha = one};
   return set_history(product(&p, how->ndim, false), n);
 }
 
@@ -465,7 +465,7 @@ GRAD(VdotBackward0, "self other")
 
 static Tensor *dot_values(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
-  DType d = (DType)a->dtype;
+  DType d = tensor_dtype(a);
   if (!kernels[d]) return no_kernel("dot", d);
   Tensor *y = tensor_empty(0, NULL, d);
   if (!y || tensor_absent(y)) return y;
@@ -501,7 +501,7 @@ Tensor *t_vdot(Tensor *a, Tensor *b) { return recorded_dot(&VdotBackward0, a, b)
 
 static Tensor *add_product(const Recorded *how, Tensor *self, Tensor *a, Tensor *b, Factor beta,
                            Factor alpha) {
-  Product p = {how->op,        (DType)a->dtype, matrices_of(a),
+  Product p = {how->op,        tensor_dtype(a), matrices_of(a),
                matrices_of(b), .alpha = alpha,  .beta = beta};
   int64_t sizes[3] = {p.a.count, p.a.rows, p.b.cols};
   Node *n = node_new(how->node, 2, how->n_numbers, self, a, b, NULL);
@@ -602,10 +602,10 @@ Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) 
   if (n) keep_operands(n, a, b, 1, 3);
   keep_factors(n, alpha, beta);
   num_i(n, 2, a->sizes[0]);
-  Tensor *out = tensor_empty(2, (int64_t[]){a->sizes[1], b->sizes[2]}, (DType)a->dtype);
+  Tensor *out = tensor_empty(2, (int64_t[]){a->sizes[1], b->sizes[2]}, tensor_dtype(a));
   if (!spread(out, self, beta)) return set_history(NULL, n);
   Product p = {"addmm_impl_cpu_",
-               (DType)out->dtype,
+               tensor_dtype(out),
                matrices_of(a),
                matrices_of(b),
                matrices_of(out),
@@ -742,7 +742,7 @@ Tensor *t_matmul(Tensor *a, Tensor *b) {
  * for unusual operands; the composed form then computes or fails. */
 static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   if (w->ndim != 2 || x->ndim < 1 || x->ndim > MAX_DIM || x->dtype != w->dtype ||
-      !dtype_is_float((DType)x->dtype))
+      !dtype_is_float(tensor_dtype(x)))
     return NULL;
   if (x->sizes[x->ndim - 1] != w->sizes[1] || !foldable(x, false)) return NULL;
   if (bias && (bias->ndim != 1 || bias->sizes[0] != w->sizes[0] || bias->dtype != w->dtype))
@@ -751,7 +751,7 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   int last = x->ndim - 1;
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[last] = w->sizes[0];
-  Tensor *y = tensor_empty(x->ndim, sizes, (DType)x->dtype);
+  Tensor *y = tensor_empty(x->ndim, sizes, tensor_dtype(x));
   if (!y || tensor_absent(y)) return y;
   int64_t rows = w->sizes[0] ? y->numel / w->sizes[0] : 0;
   Matrices in = {tensor_data(x),  1, 0, rows, x->sizes[last], last ? x->strides[last - 1] : 0,
@@ -760,10 +760,10 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   TOOK(LINEAR_PLAIN);
   if (bias) {
     Matrices from = {tensor_data(bias), 1, 0, rows, sizes[last], 0, bias->strides[0]};
-    spreads[dtype_bytes((DType)y->dtype)](&from, &out);
+    spreads[dtype_bytes(tensor_dtype(y))](&from, &out);
   }
   const Product p = {
-      "addmm_impl_cpu_",   (DType)x->dtype, in, transpose_of(matrices_of(w)), out, one,
+      "addmm_impl_cpu_",   tensor_dtype(x), in, transpose_of(matrices_of(w)), out, one,
       bias ? one : nothing};
   return multiply(&p) ? y : NULL;
 }

@@ -52,7 +52,7 @@ GRAD(AddrBackward0, "vec1 vec2 | alpha:scalar beta:scalar")
 }
 
 static bool check_addr_number(const Tensor *number, DType d, const char *name) {
-  if (!dtype_is_float(d) && dtype_is_float((DType)number->dtype))
+  if (!dtype_is_float(d) && dtype_is_float(tensor_dtype(number)))
     return fail(ERR_RUNTIME,
                 "For integral input tensors, argument %s must not be a floating point number.",
                 name),
@@ -116,8 +116,8 @@ static bool match_contracted(Tensor **a, Tensor **b, Ints da, Ints db, Ints show
   *size = 1;
   for (int i = 0; i < da.n; i++) {
     int64_t sa = (*a)->sizes[da.v[i]], sb = (*b)->sizes[db.v[i]];
-    if (sb == 1) *a = t_sum(*a, ONE_DIM(da.v[i]), true, (DType)(*a)->dtype);
-    else if (sa == 1) *b = t_sum(*b, ONE_DIM(db.v[i]), true, (DType)(*b)->dtype);
+    if (sb == 1) *a = t_sum(*a, ONE_DIM(da.v[i]), true, tensor_dtype((*a)));
+    else if (sa == 1) *b = t_sum(*b, ONE_DIM(db.v[i]), true, tensor_dtype((*b)));
     else if (sa == sb) *size *= sa;
     else
       fail(ERR_RUNTIME,
@@ -199,7 +199,7 @@ Tensor *t_inner(Tensor *a, Tensor *b) {
 Tensor *t_vecdot(Tensor *a, Tensor *b, int64_t dim) {
   OP_ENTERED(t_vecdot, "vecdot", a, b, dim);
   if (blocked(a, b)) return NULL;
-  if (!dtype_is_inexact((DType)a->dtype))
+  if (!dtype_is_inexact(tensor_dtype(a)))
     return fail(ERR_RUNTIME,
                 "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s",
                 legacy(a));
@@ -323,7 +323,7 @@ static bool check_square(const Tensor *x, const char *op) {
 
 /* Identity matrices in place of x, which gets a zero gradient. */
 static Tensor *identity_like(Tensor *x) {
-  Tensor *y = t_clone(t_contiguous(x)), *eye = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *y = t_clone(t_contiguous(x)), *eye = tensor_zeros(x->ndim, x->sizes, tensor_dtype(x));
   if (!y || !eye) return NULL;
   int64_t n = x->sizes[x->ndim - 1];
   for (int64_t at = 0, i = 0; at < eye->numel && !tensor_absent(eye);

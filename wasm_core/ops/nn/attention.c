@@ -14,14 +14,14 @@ static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask) {
     fail(ERR_RUNTIME,
          "Expected query, key, and value to have the same dtype, but got query.dtype: %s "
          "key.dtype: %s and value.dtype: %s instead.",
-         dtype_c_name((DType)q->dtype), dtype_c_name((DType)k->dtype),
-         dtype_c_name((DType)v->dtype));
+         dtype_c_name(tensor_dtype(q)), dtype_c_name(tensor_dtype(k)),
+         dtype_c_name(tensor_dtype(v)));
   else if (mask && mask->dtype != DT_BOOL && mask->dtype != DT_F32 && mask->dtype != q->dtype)
     fail(ERR_RUNTIME,
          "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
          "attn_mask.dtype: %s and  query.dtype: %s instead.",
-         dtype_c_name((DType)mask->dtype), dtype_c_name((DType)q->dtype));
-  else if (!dtype_is_float((DType)q->dtype))
+         dtype_c_name(tensor_dtype(mask)), dtype_c_name(tensor_dtype(q)));
+  else if (!dtype_is_float(tensor_dtype(q)))
     fail(ERR_RUNTIME, "expected scalar type Float but found %s", legacy(q));
   return !failed();
 }
@@ -100,11 +100,11 @@ Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *
   OP_ENTERED(t_scaled_dot_product_attention, "scaled_dot_product_attention", q, k, v, mask,
              dropout_p, is_causal, scale, enable_gqa);
   if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
-  if (dtype_is_half((DType)q->dtype)) { /* as separate steps, like PyTorch */
+  if (dtype_is_half(tensor_dtype(q))) { /* as separate steps, like PyTorch */
     if (mask && mask->dtype != DT_BOOL) mask = t_to(mask, DT_F32);
     return t_to(t_scaled_dot_product_attention(t_to(q, DT_F32), t_to(k, DT_F32), t_to(v, DT_F32),
                                                mask, dropout_p, is_causal, scale, enable_gqa),
-                (DType)q->dtype);
+                tensor_dtype(q));
   }
   if (enable_gqa && !share_heads(q, &k, &v)) return NULL;
   if (mask && is_causal && !may_mask_causal(q, k, v, mask, dropout_p))

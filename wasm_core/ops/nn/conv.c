@@ -36,20 +36,20 @@ static bool plain_operands(Tensor **a, Tensor **b, Tensor **bias) {
 
 static Tensor *plain_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
   if (!plain_operands(&x, &w, &bias)) return NULL;
-  Tensor *y = empty_of_sizes(c, c->samples, c->out_channels, c->out, (DType)x->dtype);
+  Tensor *y = empty_of_sizes(c, c->samples, c->out_channels, c->out, tensor_dtype(x));
   const char *b = bias ? tensor_data(bias) : NULL;
   if (y && tensor_absent(y)) return y;
-  return y && conv_forward(c, (DType)x->dtype, tensor_data(x), tensor_data(w), b, tensor_data(y))
+  return y && conv_forward(c, tensor_dtype(x), tensor_data(x), tensor_data(w), b, tensor_data(y))
              ? y
              : NULL;
 }
 
 static Tensor *plain_data(const Conv *c, Tensor *g, Tensor *w, Tensor *bias) {
   if (!plain_operands(&g, &w, &bias)) return NULL;
-  Tensor *x = empty_of_sizes(c, c->samples, c->in_channels, c->in, (DType)g->dtype);
+  Tensor *x = empty_of_sizes(c, c->samples, c->in_channels, c->in, tensor_dtype(g));
   const char *b = bias ? tensor_data(bias) : NULL;
   if (x && tensor_absent(x)) return x;
-  return x && conv_data(c, (DType)g->dtype, tensor_data(g), tensor_data(w), b, tensor_data(x))
+  return x && conv_data(c, tensor_dtype(g), tensor_data(g), tensor_data(w), b, tensor_data(x))
              ? x
              : NULL;
 }
@@ -58,9 +58,9 @@ static Tensor *plain_weights(const Conv *c, Tensor *x, Tensor *g) {
   Tensor *none = NULL;
   if (!plain_operands(&x, &g, &none)) return NULL;
   Tensor *w = empty_of_sizes(c, c->out_channels, c->in_channels / c->groups, c->kernel,
-                             (DType)x->dtype);
+                             tensor_dtype(x));
   if (w && tensor_absent(w)) return w;
-  return w && conv_weights(c, (DType)x->dtype, tensor_data(x), tensor_data(g), tensor_data(w))
+  return w && conv_weights(c, tensor_dtype(x), tensor_data(x), tensor_data(g), tensor_data(w))
              ? w
              : NULL;
 }
@@ -171,7 +171,7 @@ static bool check_ranges(const Conv *c) {
 static bool check_bias_type(const Tensor *x, const Tensor *bias) {
   if (bias && bias->dtype != x->dtype)
     fail(ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same",
-         dtype_c_name((DType)x->dtype), dtype_c_name((DType)bias->dtype));
+         dtype_c_name(tensor_dtype(x)), dtype_c_name(tensor_dtype(bias)));
   return !failed();
 }
 
@@ -189,7 +189,7 @@ static bool check_types(Tensor *x, Tensor *w) {
 
 /* Among integers, only int64 has these kernels in PyTorch. */
 static bool check_whole(const Tensor *x, const char *kernel) {
-  return dtype_is_inexact((DType)x->dtype) || x->dtype == DT_I64 ||
+  return dtype_is_inexact(tensor_dtype(x)) || x->dtype == DT_I64 ||
          no_kernel(kernel, tensor_dtype(x));
 }
 
@@ -305,7 +305,7 @@ static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding,
 /* Convolves the types that check_types allows. Small integers wrap around in their own type. */
 static Tensor *convolve_any(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
   IN_FLOAT(convolve_any(c, x, w, bias), x, w, bias);
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   if (dtype_is_complex(d)) { /* by parts */
     Tensor *re = t_real(x), *im = t_imag(x), *w_re = t_real(w), *w_im = t_imag(w);
     Tensor *b_re = bias ? t_real(bias) : NULL, *b_im = bias ? t_imag(bias) : NULL;
@@ -520,9 +520,9 @@ static Tensor *unfold_op(const Conv *c, Tensor *x) {
   int64_t sizes[3] = {c->samples, patch_size(c), volume(c->out)};
   x = t_contiguous(t_detach(x));
   Tensor *y = failed() ? NULL
-                       : tensor_empty(c->unbatched ? 2 : 3, sizes + c->unbatched, (DType)x->dtype);
+                       : tensor_empty(c->unbatched ? 2 : 3, sizes + c->unbatched, tensor_dtype(x));
   if (y && !tensor_absent(y))
-    conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(y), false);
+    conv_patches(c, tensor_dtype(x), tensor_data(x), tensor_data(y), false);
   return set_history(y, n);
 }
 
@@ -535,9 +535,9 @@ static Tensor *fold_op(const Conv *c, Tensor *windows) {
   windows = t_contiguous(t_detach(windows));
   Tensor *x = failed()
                   ? NULL
-                  : tensor_zeros(c->unbatched ? 3 : 4, sizes + c->unbatched, (DType)windows->dtype);
+                  : tensor_zeros(c->unbatched ? 3 : 4, sizes + c->unbatched, tensor_dtype(windows));
   if (x && !tensor_absent(x))
-    conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(windows), true);
+    conv_patches(c, tensor_dtype(x), tensor_data(x), tensor_data(windows), true);
   return set_history(x, n);
 }
 
@@ -581,13 +581,13 @@ static void window_count(Conv *c) {
 }
 
 static bool check_window_dtype(const Tensor *x, const char *op) {
-  return dtype_is_inexact((DType)x->dtype) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
+  return dtype_is_inexact(tensor_dtype(x)) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
 }
 
 /* Bools go through floats: a sum of them is true unless all are false. Complex numbers go by
  * parts. */
 static Tensor *run_window_op(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
-  if (dtype_is_complex((DType)x->dtype)) return t_complex(op(c, t_real(x)), op(c, t_imag(x)));
+  if (dtype_is_complex(tensor_dtype(x))) return t_complex(op(c, t_real(x)), op(c, t_imag(x)));
   return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);
 }
 

@@ -192,7 +192,7 @@ static Tensor *nll_plain(const Picks *p, Tensor *x, Tensor *target, Reduction r,
   x = t_contiguous(x);
   Tensor *values = failed() ? NULL
                             : tensor_empty(x->ndim > 1 ? target->ndim : 0, target->sizes,
-                                           (DType)x->dtype);
+                                           tensor_dtype(x));
   if (!values) return NULL;
   if (tensor_absent(values)) *total = 1;
   else if (x->dtype == DT_F32)
@@ -260,9 +260,9 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
   Picks p;
   if (!picks_of(&p, s->ndim, s->sizes, &target, &weight, s->ignore_index))
     return set_history(NULL, n);
-  if (weight) weight = cast_plain(weight, (DType)g->dtype);
+  if (weight) weight = cast_plain(weight, tensor_dtype(g));
   g = t_contiguous(t_detach(g));
-  Tensor *gx = failed() ? NULL : tensor_zeros(s->ndim, s->sizes, (DType)g->dtype);
+  Tensor *gx = failed() ? NULL : tensor_zeros(s->ndim, s->sizes, tensor_dtype(g));
   if (!gx || tensor_absent(gx)) return set_history(gx, n);
   if (weight) p.weight = tensor_data(weight);
   double scale = s->r == REDUCE_MEAN ? 1 / s->total : 1;
@@ -305,7 +305,7 @@ static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t 
   if (picks_of(&p, x->ndim, x->sizes, &target, &weight, ignore_index))
     y = nll_plain(&p, t_detach(x), target, r, &s.total);
   nll_note(n, &s);
-  if (n) save(n, 3, tensor_number(r == REDUCE_NONE ? 0 : s.total, (DType)x->dtype));
+  if (n) save(n, 3, tensor_number(r == REDUCE_NONE ? 0 : s.total, tensor_dtype(x)));
   return set_history(y, n);
 }
 
@@ -356,7 +356,7 @@ static Tensor *class_weight(Tensor *weight, int ndim, int64_t class_dim) {
 static Tensor *cross_entropy_of_probabilities(Tensor *x, Tensor *target, Tensor *weight,
                                               Reduction r, double smoothing) {
   int64_t dim = x->ndim == 1 ? 0 : 1, classes = x->ndim ? x->sizes[dim] : 1;
-  if (!dtype_is_float((DType)target->dtype))
+  if (!dtype_is_float(tensor_dtype(target)))
     return fail(ERR_RUNTIME,
                 "Expected floating point type for target with class probabilities, got %s",
                 legacy(target));
@@ -560,7 +560,7 @@ LOSS_ROWS(LOSS_NODES)
 static Tensor *loss_loop(const Loops *loops, Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p) {
   Tensor *in[4] = {g, x, t, q};
   if (blocked(g, x) || blocked(t, q)) return NULL;
-  return run(loops, &(Tensors){4, in}, (DType)g->dtype, &p);
+  return run(loops, &(Tensors){4, in}, tensor_dtype(g), &p);
 }
 
 typedef Tensor *TapeGrad(Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p);
@@ -698,7 +698,7 @@ Tensor *t_soft_margin_loss(Tensor *x, Tensor *target, Reduction r) {
   int ndim = x->ndim;
   memcpy(sizes, x->sizes, (size_t)ndim * sizeof *sizes);
   if (!sizes_broadcast(&ndim, sizes, target->ndim, target->sizes)) return NULL;
-  if (!dtype_is_float((DType)x->dtype))
+  if (!dtype_is_float(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s",
                 legacy(x));
   return loss_apply(&loss_soft_margin, x, target, NULL, NULL, r, 0);
@@ -710,7 +710,7 @@ static bool probabilities(Tensor *x) {
   if (tensor_absent(x)) return true;
   const char *at = tensor_data(x);
   bool good = true;
-  DISPATCH_FLOAT((DType)x->dtype, {
+  DISPATCH_FLOAT(tensor_dtype(x), {
     const T *v = (const T *)(const void *)at;
     for (int64_t i = 0; i < x->numel; i++) good = good && v[i] >= 0 && v[i] <= 1;
   })
@@ -761,7 +761,7 @@ Tensor *t_binary_cross_entropy_with_logits(Tensor *x, Tensor *target, Tensor *we
                 shape_text(target), shape_text(x));
   if (!check_constant(op, "weight", weight) || !check_constant(op, "pos_weight", pos_weight))
     return NULL;
-  if (!dtype_is_float((DType)target->dtype) && dtype_is_float((DType)x->dtype))
+  if (!dtype_is_float(tensor_dtype(target)) && dtype_is_float(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
                 legacy(x), legacy(target));
   return loss_apply(&loss_bce_logits, x, target, pos_weight, weight, r, 0);

@@ -19,9 +19,9 @@ static Tensor *hinge(Tensor *x) { return t_clamp_min(x, tensor_wrapped_i(0)); }
 Tensor *t_kl_div(Tensor *x, Tensor *target, Reduction r, bool log_target) {
   OP_ENTERED(t_kl_div, "kl_div", x, target, r, log_target);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
-  if (dtype_is_complex((DType)x->dtype) || dtype_is_complex((DType)target->dtype))
+  if (dtype_is_complex(tensor_dtype(x)) || dtype_is_complex(tensor_dtype(target)))
     return fail(ERR_RUNTIME, "kl_div: Complex inputs not supported.");
-  if (!dtype_is_float((DType)x->dtype) || !dtype_is_float((DType)target->dtype))
+  if (!dtype_is_float(tensor_dtype(x)) || !dtype_is_float(tensor_dtype(target)))
     return fail(ERR_RUNTIME, "kl_div: Integral inputs not supported.");
   Tensor *loss = log_target ? t_mul(t_exp(target), t_sub(target, x))
                             : t_sub(t_xlogy(target, target), t_mul(target, x));
@@ -71,9 +71,9 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
   if (is_wrapped(var)) var = t_full_like(x, tensor_get_f(var, 0));
   var = variance_for(x, var);
   if (blocked(var)) return NULL;
-  if (!dtype_is_float((DType)var->dtype))
+  if (!dtype_is_float(tensor_dtype(var)))
     return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s",
-                dtype_c_name((DType)var->dtype));
+                dtype_c_name(tensor_dtype(var)));
   Tensor *v = t_held_above(var, eps);
   Tensor *loss = t_mul_f(t_add(t_log(v), t_div(t_pow(t_sub(x, target), tensor_wrapped_i(2)), v)),
                          0.5);
@@ -221,7 +221,7 @@ static bool margins_of(Margins *m, Tensor **x, Tensor **target, Tensor **weight,
                        unsigned char **listed) {
   *x = t_contiguous(*x);
   *target = tensor_settled(t_contiguous(*target));
-  if (*weight) *weight = t_contiguous(cast_plain(*weight, (DType)(*x)->dtype));
+  if (*weight) *weight = t_contiguous(cast_plain(*weight, tensor_dtype((*x))));
   if (failed()) return false;
   m->classes = (*x)->ndim ? (*x)->sizes[(*x)->ndim - 1] : 1;
   if (!targets_within(*target, m->classes, m->multi)) return false;
@@ -295,12 +295,12 @@ static Tensor *margins_gradient(Node *n, Tensor *g) {
     ready = margins_of(&m, &rows, &target, &weight, &listed);
     if (n->numbers[0].i == REDUCE_MEAN) scale = 1 / (double)m.rows;
     if (ready && composed)
-      ready = margin_pairs(&m, (DType)x->dtype, m.multi ? 1 : m.classes, &index, &factor, listed);
+      ready = margin_pairs(&m, tensor_dtype(x), m.multi ? 1 : m.classes, &index, &factor, listed);
     else if (ready) {
       g = t_contiguous(g);
-      gx = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+      gx = tensor_zeros(x->ndim, x->sizes, tensor_dtype(x));
       if (gx && g && !tensor_absent(gx))
-        margins_run(&m, (DType)x->dtype, tensor_data(rows), NULL, tensor_data(gx), tensor_data(g),
+        margins_run(&m, tensor_dtype(x), tensor_data(rows), NULL, tensor_data(gx), tensor_data(g),
                     n->numbers[0].i == REDUCE_NONE ? 1 : 0, scale, listed);
     }
   }
@@ -313,14 +313,14 @@ GRAD(MultilabelMarginLossBackward0, "self target is_target | reduction:int")
 
 /* 1 for the classes that are targets of their row, else 0. */
 static Tensor *listed_targets(const Margins *m, Tensor *x) {
-  Tensor *y = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *y = tensor_zeros(x->ndim, x->sizes, tensor_dtype(x));
   char *at = y ? tensor_data(y) : NULL;
-  int64_t width = dtype_bytes((DType)x->dtype);
+  int64_t width = dtype_bytes(tensor_dtype(x));
   for (int64_t r = 0; at && r < m->rows && !tensor_absent(y); r++)
     for (int64_t i = 0; i < m->classes; i++) {
       int64_t t = m->target[r * m->classes + i];
       if (t < 0) break;
-      element_store_f(at + (r * m->classes + t) * width, (DType)x->dtype, 1);
+      element_store_f(at + (r * m->classes + t) * width, tensor_dtype(x), 1);
     }
   return y;
 }
@@ -342,9 +342,9 @@ static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weigh
       y = tensor_empty(x->ndim > 1                ? 1
                        : target->ndim && m->multi ? 1
                                                   : 0,
-                       &m->rows, (DType)x->dtype);
+                       &m->rows, tensor_dtype(x));
     if (y && !tensor_absent(y))
-      margins_run(m, (DType)x->dtype, tensor_data(x), tensor_data(y), NULL, NULL, 0, 1, listed);
+      margins_run(m, tensor_dtype(x), tensor_data(x), tensor_data(y), NULL, NULL, 0, 1, listed);
     if (y && n && !m->multi) save(n, 2, listed_targets(m, x));
     y = loss_reduced(y, r);
   }

@@ -255,7 +255,7 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   g = t_contiguous(g);
   if (blocked(x, g)) return;
   int64_t count = n->numbers[0].i;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   const LayerKernels *kernels = KERNEL_OF(layer_kernels, d, "LayerNormBackwardKernelImpl");
   if (!kernels) return;
   Layer l = layer_of(x, count, weight, NULL, n->numbers[1].f);
@@ -334,7 +334,7 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
     if (weight) weight = t_contiguous(weight);
     if (bias) bias = t_contiguous(bias);
   }
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   for (int i = 0; i < 3 && !failed(); i++) out[i] = tensor_empty(x->ndim, i ? sizes : x->sizes, d);
   if (!failed()) {
     const bool absent = tensor_absent(out[0]);
@@ -509,7 +509,7 @@ ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
          *rstd = saved_tensor(n, training ? BN_RSTD : BN_RUNNING_VAR);
   g = t_contiguous(g);
   if (blocked(x, g, mean) || !rstd) return;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   if (!training) mean = t_contiguous(cast_plain(mean, d));
   Rows s = channel_rows(x, "batch_norm_backward_cpu");
   int64_t count = s.channels ? x->numel / s.channels : 0;
@@ -564,7 +564,7 @@ ONCE static void move_running(Tensor *t, const double *batch, double momentum, d
   Tensor *half = t ? narrow_form(t) : NULL;
   if (half) t = half;
   if (blocked(t) || !tensor_write_begin(t, false)) return;
-  DType d = (DType)t->dtype;
+  DType d = tensor_dtype(t);
   for (int64_t k = 0; k < t->numel; k++) {
     char *at = tensor_data(t) + k * (t->ndim ? t->strides[0] : 0) * dtype_bytes(d);
     element_store_f(at, d,
@@ -600,7 +600,7 @@ ONCE static void batch_statistics(Rows *s, DType d, Tensor *running_mean, Tensor
 }
 
 ONCE static Tensor *batch_values(Rows *s, Tensor *x, Tensor *weight, Tensor *bias, Tensor *rstd) {
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   if (tensor_absent(x)) return tensor_empty(x->ndim, x->sizes, d);
   double *scale = zero_doubles(s->channels), *offset = zero_doubles(s->channels);
   for (int64_t k = 0; !failed() && k < s->channels; k++) {
@@ -658,12 +658,12 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
     Tensor *plain = t_contiguous(x);
     if (!failed()) {
       Rows s = channel_rows(plain, batch_kernel);
-      batch_statistics(&s, (DType)x->dtype, running_mean, running_var, training, momentum, eps,
+      batch_statistics(&s, tensor_dtype(x), running_mean, running_var, training, momentum, eps,
                        out + 1);
       if (!failed()) y = batch_values(&s, plain, weight, bias, out[2]);
     }
   }
-  for (int i = 1; i < 3 && !training && !failed(); i++) out[i] = tensor_none_of((DType)x->dtype);
+  for (int i = 1; i < 3 && !training && !failed(); i++) out[i] = tensor_none_of(tensor_dtype(x));
   save(n, BN_RUNNING_MEAN, running_mean);
   save(n, BN_RUNNING_VAR, running_var);
   save(n, BN_MEAN, out[1]);
@@ -793,7 +793,7 @@ static Rows group_rows(Tensor *x, const char *kernel) {
 }
 
 ONCE static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const numbers[3]) {
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   Tensor *t[3], *y = failed() ? NULL : tensor_empty(x->ndim, x->sizes, d);
   for (int i = 0; i < 3; i++) t[i] = from_doubles(numbers[i], 1, &s->rows, d);
   if (failed()) return NULL;
@@ -808,7 +808,7 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
          *centres = saved_tensor(n, 2), *kept = saved_tensor(n, 3);
   g = t_contiguous(g);
   if (blocked(x, g, centres) || !kept) return;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   Rows s = group_rows(x, "GroupNormBackwardKernelImpl");
   int64_t channels = x->sizes[1], per_group = channels / n->numbers[0].i;
   double *rstd, *sums = zero_doubles(s.rows), *products = zero_doubles(s.rows), *numbers[3];
@@ -877,12 +877,12 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
   double *rstd, *numbers[3];
   Tensor *centre;
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.rows);
-  if (failed() || !group_statistics(&s, (DType)x->dtype, per_group, eps, &centre, &rstd))
+  if (failed() || !group_statistics(&s, tensor_dtype(x), per_group, eps, &centre, &rstd))
     return NULL;
   for (int64_t r = 0; r < s.rows; r += per_group)
     numbers[0][r / per_group] = number_at(centre, r, 0);
-  kept[0] = from_doubles(numbers[0], 2, shape, (DType)x->dtype);
-  kept[1] = from_doubles(rstd, 2, shape, (DType)x->dtype);
+  kept[0] = from_doubles(numbers[0], 2, shape, tensor_dtype(x));
+  kept[1] = from_doubles(rstd, 2, shape, tensor_dtype(x));
   for (int64_t r = 0; r < s.rows; r++) {
     numbers[1][r] = rstd[r / per_group] * number_at(weight, r % channels, 1);
     numbers[2][r] = number_at(bias, r % channels, 0);
@@ -935,7 +935,7 @@ Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   if (!check_normalized(x, shape, "", weight, NULL)) return NULL;
   x = t_contiguous(x);
   if (blocked(x)) return NULL;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   if (!dtype_is_complex(d) && !check_float_kernel("rms_norm", d)) return NULL;
   double small = eps ? *eps : dtype_real(d) == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
   Tensor *mean = t_mean(t_pow(x, tensor_wrapped_i(2)), last_dims(x, shape.n), true, DT_NONE);

@@ -263,7 +263,7 @@ static Tensor *average(const Pool *p, Tensor *x) {
   note_pool(n, p);
   Windows w;
   x = t_contiguous(t_detach(x));
-  Tensor *y = failed() ? NULL : planes_like(p, x, p->out, (DType)x->dtype, false);
+  Tensor *y = failed() ? NULL : planes_like(p, x, p->out, tensor_dtype(x), false);
   if (y && !tensor_absent(y) && windows_make(&w, p))
     kernels[x->dtype].average(p, &w, plane_count(p, x), tensor_data(x), tensor_data(y));
   return set_history(failed() ? NULL : y, n);
@@ -275,7 +275,7 @@ static Tensor *average_back(const Pool *p, Tensor *g) {
   note_pool(n, p);
   Windows w;
   g = t_contiguous(t_detach(g));
-  Tensor *x = failed() ? NULL : planes_like(p, g, p->in, (DType)g->dtype, true);
+  Tensor *x = failed() ? NULL : planes_like(p, g, p->in, tensor_dtype(g), true);
   if (x && !tensor_absent(x) && windows_make(&w, p))
     kernels[g->dtype].spread(p, &w, plane_count(p, g), tensor_data(g), tensor_data(x));
   return set_history(failed() ? NULL : x, n);
@@ -304,7 +304,7 @@ static Tensor *maxima_pick(const Pool *p, Tensor *h, Tensor *index) {
   int lead = index->ndim - (int)p->nd;
   memcpy(sizes, index->sizes, (size_t)lead * sizeof *sizes);
   sizes[lead] = -1;
-  if (index->numel == 0) return tensor_zeros(index->ndim, index->sizes, (DType)h->dtype);
+  if (index->numel == 0) return tensor_zeros(index->ndim, index->sizes, tensor_dtype(h));
   int64_t last = volume(p->in) - 1;
   Tensor *within = t_le(index, tensor_wrapped_i(last)),
          *safe = t_clamp_max(index, tensor_wrapped_i(last));
@@ -334,7 +334,7 @@ static void maxima(const Pool *p, Tensor *x, Tensor *out[2]) {
   Windows w;
   x = t_contiguous(t_detach(x));
   if (!failed()) {
-    out[0] = planes_like(p, x, p->out, (DType)x->dtype, false);
+    out[0] = planes_like(p, x, p->out, tensor_dtype(x), false);
     out[1] = planes_like(p, x, p->out, DT_I64, false);
   }
   if (!failed() && !tensor_absent(out[0]) && windows_make(&w, p))
@@ -352,7 +352,7 @@ static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *index) {
   Windows w;
   g = t_contiguous(t_detach(g));
   index = t_contiguous(index);
-  Tensor *x = failed() ? NULL : planes_like(p, g, p->in, (DType)g->dtype, true);
+  Tensor *x = failed() ? NULL : planes_like(p, g, p->in, tensor_dtype(g), true);
   if (x && !tensor_absent(x) && windows_make(&w, p))
     kernels[g->dtype].back(&w, plane_count(p, g), tensor_data(g),
                            (const int64_t *)(const void *)tensor_data(index), tensor_data(x));
@@ -466,7 +466,7 @@ static bool pool_fit(Pool *p, const Tensor *x) {
 }
 
 static bool check_dtype(const char *op, const Tensor *x, bool integers) {
-  return dtype_is_float((DType)x->dtype) || (integers && x->dtype != DT_BOOL) ||
+  return dtype_is_float(tensor_dtype(x)) || (integers && x->dtype != DT_BOOL) ||
          no_kernel(op, tensor_dtype(x));
 }
 
@@ -483,7 +483,7 @@ void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints 
   if (!pool_lists(&p, op, kernel, stride, padding, dilation) || !check_windows(&p) ||
       !check_space(&p, x) || !pool_fit(&p, x) || !check_dtype(op, x, true))
     return;
-  DType d = (DType)x->dtype;
+  DType d = tensor_dtype(x);
   maxima(&p, dtype_is_float(d) ? x : t_to(x, DT_I64), out);
   if (!dtype_is_float(d)) out[0] = t_to(out[0], d);
 }

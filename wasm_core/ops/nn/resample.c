@@ -217,11 +217,11 @@ static Tensor *resize_dim(const Resize *r, Tensor *x, int d, bool back, bool byt
     sizes[i] = i == dim ? (back ? t.in : t.out) : x->sizes[i];
     if (i != dim) *(i < dim ? &outer : &inner) *= x->sizes[i];
   }
-  Tensor *y = back ? tensor_zeros(x->ndim, sizes, (DType)x->dtype)
-                   : tensor_empty(x->ndim, sizes, (DType)x->dtype);
+  Tensor *y = back ? tensor_zeros(x->ndim, sizes, tensor_dtype(x))
+                   : tensor_empty(x->ndim, sizes, tensor_dtype(x));
   if (!y || tensor_absent(y)) return y;
   char *from = tensor_data(x), *to = tensor_data(y);
-  if (!back && t.n == 1) pick(&t, outer, inner * dtype_bytes((DType)x->dtype), from, to);
+  if (!back && t.n == 1) pick(&t, outer, inner * dtype_bytes(tensor_dtype(x)), from, to);
   else if (x->dtype == DT_F32)
     (back ? transpose_float : apply_float)(&t, outer, inner, (const float *)(const void *)from,
                                            (float *)(void *)to);
@@ -421,7 +421,7 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
          shape_text(x));
   else if (r->antialias && x->dtype != DT_F32 && x->dtype != DT_F64 && x->dtype != DT_U8)
     no_kernel("compute_index_ranges_weights", tensor_dtype(x));
-  else if (!dtype_is_float((DType)x->dtype) &&
+  else if (!dtype_is_float(tensor_dtype(x)) &&
            !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8))
     fail(ERR_NOT_IMPLEMENTED, "\"upsample_%s%s\" not implemented for '%s'", mode,
          r->nd == 2 ? "2d_channels_last" : "", dtype_info[x->dtype].legacy);

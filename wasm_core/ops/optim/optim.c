@@ -106,7 +106,7 @@ static bool check_member(const Lists *l, int list, int k) {
 
 /* Half parameters are computed in float, complex ones are two real numbers each. */
 INLINE DType loop_type(const Tensor *t) {
-  DType d = (DType)t->dtype;
+  DType d = tensor_dtype(t);
   if (d == DT_F32 || d == DT_F64) return d;
   return dtype_is_half(d) ? DT_F32 : dtype_is_complex(d) ? dtype_real(d) : d;
 }
@@ -146,7 +146,7 @@ static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
   int64_t strides[MAX_LISTS];
   for (int i = 0; i < n; i++) {
     at[i] = tensor_memory(t[i]);
-    strides[i] = dtype_bytes((DType)t[i]->dtype);
+    strides[i] = dtype_bytes(tensor_dtype(t[i]));
   }
   TOOK(STEP_FLAT);
   loop(at, strides, t[0]->numel, ctx);
@@ -154,7 +154,7 @@ static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
 
 /* A tensor of the loop's type. If its memory is another, writes to it must be copied back. */
 static Tensor *loop_tensor(Tensor *t) {
-  DType d = (DType)t->dtype;
+  DType d = tensor_dtype(t);
   if (dtype_is_half(d)) return cast_plain(t, DT_F32);
   if (t->flags & FLAGS_LAZY) {
     Tensor *copy = tensor_empty_like(t, d);
@@ -172,7 +172,7 @@ static NOINLINE void run_converted(Tensor *const *to, int n, Loop *loop, const v
   for (int i = 0; i < n; i++)
     if (i != 1 && t[i]->storage != to[i]->storage)
       tensor_copy_data(to[i],
-                       dtype_is_complex((DType)to[i]->dtype) ? t_view_as_complex(t[i]) : t[i]);
+                       dtype_is_complex(tensor_dtype(to[i])) ? t_view_as_complex(t[i]) : t[i]);
   pool_release(mark, NULL);
 }
 
@@ -180,7 +180,7 @@ static void run_loop(const Lists *l, int k, const void *ctx) {
   Tensor *t[MAX_LISTS];
   DType d = loop_type(l->lists[0][k]);
   Loop *loop = l->loops[d];
-  bool fit = d == (DType)l->lists[0][k]->dtype; /* the type of all: see check_member */
+  bool fit = d == tensor_dtype(l->lists[0][k]); /* the type of all: see check_member */
   for (int i = 0; i < l->n_lists; i++) t[i] = l->lists[i][k];
   for (int i = 0; unusual_tensors && i < l->n_lists; i++) fit = fit && !(t[i]->flags & FLAGS_LAZY);
   (fit ? run_on : run_converted)(t, l->n_lists, loop, ctx);
@@ -358,7 +358,7 @@ static bool check_steps(const Lists *l, Tensors steps) {
                 steps.n),
            false;
   for (int i = 0; i < steps.n; i++) {
-    if (!steps.v[i] || steps.v[i]->numel != 1 || !dtype_is_float((DType)steps.v[i]->dtype))
+    if (!steps.v[i] || steps.v[i]->numel != 1 || !dtype_is_float(tensor_dtype(steps.v[i])))
       return fail(ERR_RUNTIME, "%s: state_steps[%d] is not a floating tensor of one element", l->op,
                   i),
              false;
@@ -488,7 +488,7 @@ Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Te
       Tensor *below = t_add(total, tensor_number(1e-6, DT_F64));
       Tensor *one = tensor_number(1, DT_F64);
       Tensor *factor = t_clamp_max(
-          t_div_mode(tensor_number(max_norm, (DType)total->dtype), below, NULL), one);
+          t_div_mode(tensor_number(max_norm, tensor_dtype(total)), below, NULL), one);
       double by = factor ? tensor_get_f(factor, 0) : 0;
       if (add_list(&l, "grads", own) && check_lists(&l) && begin_writes(&l))
         for (int i = 0; i < n; i++) run_loop(&l, i, &by);

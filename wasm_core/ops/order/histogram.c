@@ -53,7 +53,7 @@ static Tensor *even_edges(Tensor *points, int64_t count, Floats range, int d) {
   if (failed() || !check_extent(e, d)) return NULL;
   double room = e.low == e.high ? 0.5 : 0;
   return t_linspace(tensor_wrapped_f(e.low - room), tensor_wrapped_f(e.high + room), count + 1,
-                    (DType)points->dtype);
+                    tensor_dtype(points));
 }
 
 static const char *lower(const Tensor *t) {
@@ -124,8 +124,8 @@ static Tensor *count_points(Tensor *points, int n, Tensor *const *edges, Tensor 
     locate(t_select(points, 1, d), edges[d], &place, &inside);
     pool_keep(mark, 2, (Tensor *[]){place, inside});
   }
-  if (!weight) weight = t_ones((Ints){1, &rows}, (DType)points->dtype);
-  Tensor *found = tensor_zeros(1, &cells, (DType)points->dtype);
+  if (!weight) weight = t_ones((Ints){1, &rows}, tensor_dtype(points));
+  Tensor *found = tensor_zeros(1, &cells, tensor_dtype(points));
   found = t_index_add(found, 0, t_masked_select(place, inside), t_masked_select(weight, inside), 1);
   found = t_unsafe_view(found, n, sizes);
   return density ? density_of(found, n, edges) : found;

@@ -118,7 +118,7 @@ static Tensor *take_slices(const Slices *s, const uint32_t *first, int64_t group
  * dim 0; `like` gives the shape of the groups. */
 static void unique_slices(Tensor *x, const Tensor *like, bool sorted, Tensor *out[3]) {
   int64_t sizes[MAX_DIM] = {0};
-  Slices s = {.dtype = (DType)x->dtype, .n = x->sizes[0], .width = 1};
+  Slices s = {.dtype = tensor_dtype(x), .n = x->sizes[0], .width = 1};
   for (int i = 1; i < x->ndim; i++) s.width *= sizes[i] = x->sizes[i];
   s.at = tensor_data(x);
   size_t mark = scratch_mark();
@@ -163,7 +163,7 @@ void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
   const NodeType *type = !sorted ? &UniqueConsecutiveBackward0
                          : along ? &UniqueDimBackward0
                                  : &Unique2Backward0;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 0, 0, x, NULL) : NULL;
+  Node *n = dtype_is_float(tensor_dtype(x)) ? node_new(type, 0, 0, x, NULL) : NULL;
   WITHOUT_GRAD_BLOCK {
     Tensor *front = t_contiguous(along ? t_transpose(x, 0, dim) : t_flatten(x, 0, -1));
     Tensor *like = along && front ? tensor_empty(1, front->sizes, DT_U8) : x;
@@ -275,7 +275,7 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
     at = place_##T((const T *)(const void *)edges_at + row, row_order, n, \
                    ((const T *)(const void *)values_at)[i], right);       \
     break;
-    switch ((DType)edges->dtype) {
+    switch (tensor_dtype(edges)) {
       PLACE_CASE(DT_F32, float)
       PLACE_CASE(DT_F64, double)
       PLACE_CASE(DT_I64, int64_t)
@@ -372,11 +372,11 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
                 (long long)bins);
   if (!histogram_range(x, &low, &high)) return NULL;
   x = t_contiguous(x);
-  Tensor *y = x ? tensor_zeros(1, &bins, (DType)x->dtype) : NULL;
+  Tensor *y = x ? tensor_zeros(1, &bins, tensor_dtype(x)) : NULL;
   if (!y || tensor_absent(y)) return y;
   const char *x_at = tensor_data(x);
   char *y_at = tensor_data(y);
-  DISPATCH_FLOAT((DType)x->dtype, {
+  DISPATCH_FLOAT(tensor_dtype(x), {
     const T *v = (const T *)(const void *)x_at;
     T *count = (T *)(void *)y_at;
     T from = (T)low;
@@ -410,7 +410,7 @@ static Interpolation interpolation_named(const char *text) {
 static bool check_quantile(const Tensor *x, const Tensor *q) {
   if (x->numel == 0) fail(ERR_RUNTIME, "quantile() input tensor must be non-empty");
   else if (q->ndim > 1) fail(ERR_RUNTIME, "quantile() q must be a scalar or 1D tensor");
-  else if (!dtype_is_float((DType)x->dtype) || dtype_is_half((DType)x->dtype))
+  else if (!dtype_is_float(tensor_dtype(x)) || dtype_is_half(tensor_dtype(x)))
     fail(ERR_RUNTIME, "quantile() input tensor must be either float or double dtype");
   else if (is_wrapped(q)) {
     double v = tensor_get_f(q, 0);
@@ -437,7 +437,7 @@ static Tensor *quantile_ranks(Tensor *sorted, Tensor *q, int64_t n, bool skip_na
   }
   Tensor *whole = t_all(valid, ONE_DIM(-1), true);
   return t_where(whole, t_mul_f(q, (double)(n - 1)),
-                 tensor_number((double)(n - 1), (DType)sorted->dtype));
+                 tensor_number((double)(n - 1), tensor_dtype(sorted)));
 }
 
 /* Values at fractional ranks of the sorted lanes. */
@@ -468,7 +468,7 @@ Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
                       ? t_reshape(x, x->ndim + 1,
                                   (sizes[x->ndim - 1] = 1, sizes[x->ndim] = x->numel, sizes))
                       : t_flatten(x, 0, -1);
-  Tensor *points = is_wrapped(q) ? tensor_number(tensor_get_f(q, 0), (DType)x->dtype) : q;
+  Tensor *points = is_wrapped(q) ? tensor_number(tensor_get_f(q, 0), tensor_dtype(x)) : q;
   points = t_reshape(points, 1, (const int64_t[]){-1});
   Tensor *sorted = t_sort_values(lanes, -1);
   if (blocked(sorted)) return NULL;

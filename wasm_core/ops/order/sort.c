@@ -180,26 +180,26 @@ bool each_lane(Lanes *s, LaneLoop *loop) {
 
 /* Copies element `from` of the lane at x_at, and its index, to element `to` of the results. */
 static inline void put(const Lanes *s, int64_t x_at, int64_t from, int64_t y_at, int64_t to) {
-  int64_t bytes = dtype_bytes((DType)s->x->dtype);
+  int64_t bytes = dtype_bytes(tensor_dtype(s->x));
   memcpy(tensor_data(s->values) + (y_at + to * s->y_step) * bytes,
          tensor_data(s->x) + (x_at + from * s->x_step) * bytes, (size_t)bytes);
   ((int64_t *)(void *)tensor_data(s->indices))[y_at + to * s->y_step] = from;
 }
 
 static Item *order_at(const Lanes *s, int64_t x_at, bool descending) {
-  DType d = (DType)s->x->dtype;
+  DType d = tensor_dtype(s->x);
   return lane_order(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, descending, s->a,
                     s->b);
 }
 
 static Item *items_at(const Lanes *s, int64_t x_at, bool descending) {
-  DType d = (DType)s->x->dtype;
+  DType d = tensor_dtype(s->x);
   fill_keys(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, descending, s->a);
   return s->a;
 }
 
 static Item item_at(const Lanes *s, int64_t x_at, int64_t k) {
-  return select_item(items_at(s, x_at, false), s->b, s->n, 8 * (int)dtype_bytes((DType)s->x->dtype),
+  return select_item(items_at(s, x_at, false), s->b, s->n, 8 * (int)dtype_bytes(tensor_dtype(s->x)),
                      k);
 }
 
@@ -214,12 +214,12 @@ GRAD(TopkBackward0, "indices | dim:int self_sym_sizes:sizes0")
 
 /* Writes the first items of the order, as many as the results have. */
 static void put_items(const Lanes *s, const Item *order, int64_t x_at, int64_t y_at) {
-  int64_t bytes = dtype_bytes((DType)s->x->dtype);
+  int64_t bytes = dtype_bytes(tensor_dtype(s->x));
   const char *x = tensor_data(s->x) + x_at * bytes;
   char *y = tensor_data(s->values) + y_at * bytes;
   int64_t *index = (int64_t *)(void *)tensor_data(s->indices) + y_at;
   for (int64_t i = 0; i < s->m; i++) index[i * s->y_step] = order[i].index;
-  DISPATCH_WIDTH((DType)s->x->dtype, {
+  DISPATCH_WIDTH(tensor_dtype(s->x), {
     for (int64_t i = 0; i < s->m; i++)
       ((T *)(void *)y)[i * s->y_step] =
           ((const T *)(const void *)x)[(int64_t)order[i].index * s->x_step];
@@ -241,7 +241,7 @@ static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
 static void make_pair(Tensor *x, int64_t dim, int64_t size, Tensor *out[2]) {
   int64_t sizes[MAX_DIM];
   for (int i = 0; i < x->ndim; i++) sizes[i] = i == dim ? size : x->sizes[i];
-  out[0] = tensor_empty(x->ndim, sizes, (DType)x->dtype);
+  out[0] = tensor_empty(x->ndim, sizes, tensor_dtype(x));
   out[1] = tensor_empty(x->ndim, sizes, DT_I64);
 }
 
@@ -264,7 +264,7 @@ static void order_lanes(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t
 static void sort(const NodeType *type, Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
-  out[0] = tensor_empty_like(x, (DType)x->dtype);
+  out[0] = tensor_empty_like(x, tensor_dtype(x));
   out[1] = out[0] ? tensor_empty_strided(x->ndim, x->sizes, out[0]->strides, DT_I64) : NULL;
   order_lanes(type, whole_order, x, dim, true, (Lanes){.flag = descending}, out);
 }
@@ -340,9 +340,9 @@ static void kth_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
 /* The number of NaNs in the lane; 0 for integers. */
 static int64_t count_nan(const Lanes *s, int64_t x_at) {
   int64_t count = 0;
-  if (!dtype_is_float((DType)s->x->dtype)) return 0;
-  const char *x = tensor_data(s->x) + x_at * dtype_bytes((DType)s->x->dtype);
-  DISPATCH_FLOAT((DType)s->x->dtype, {
+  if (!dtype_is_float(tensor_dtype(s->x))) return 0;
+  const char *x = tensor_data(s->x) + x_at * dtype_bytes(tensor_dtype(s->x));
+  DISPATCH_FLOAT(tensor_dtype(s->x), {
     for (int64_t i = 0; i < s->n; i++) {
       T v = ((const T *)(const void *)x)[i * s->x_step];
       count += v != v;
@@ -421,14 +421,14 @@ Tensor *t_median(Tensor *x, bool skip_nan) {
   OP_ENTERED(t_median, "median", x, skip_nan);
   IN_FLOAT(t_median(x, skip_nan), x);
   if (blocked(x) || refuse_bool(x, "median_cpu")) return NULL;
-  Node *n = dtype_is_float((DType)x->dtype)
+  Node *n = dtype_is_float(tensor_dtype(x))
                 ? node_new(skip_nan ? &NanmedianBackward0 : &MedianBackward0, 2, 0, x, NULL)
                 : NULL;
   save(n, 0, x);
   Tensor *out[2] = {NULL, NULL};
   WITHOUT_GRAD_BLOCK {
     if (x->numel) t_median_dim(t_flatten(x, 0, -1), 0, false, skip_nan, out);
-    else out[0] = tensor_number(NAN, (DType)x->dtype);
+    else out[0] = tensor_number(NAN, tensor_dtype(x));
   }
   Tensor *y = set_history(out[0], n);
   if (n) save_output(n, 1, y);

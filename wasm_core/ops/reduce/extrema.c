@@ -11,7 +11,7 @@
 
 /* Folds to the type of x. */
 static Tensor *fold_same(const Reducer *folds, Tensor *x, DimMask mask, Tensor *index) {
-  return cast_plain(fold(folds, folds, x, mask, NULL, index), (DType)x->dtype);
+  return cast_plain(fold(folds, folds, x, mask, NULL, index), tensor_dtype(x));
 }
 
 static bool check_empty(const char *name, const Tensor *x, DimMask mask, bool all) {
@@ -49,7 +49,7 @@ static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *n
   if (blocked(x) || !dims_mask(x, dims, &mask) || !check_empty(name, x, mask, dims.n <= 0))
     return NULL;
   Node *n = NULL;
-  if (dtype_is_float((DType)x->dtype)) n = node_new(type, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
+  if (dtype_is_float(tensor_dtype(x))) n = node_new(type, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
   note_shape(n, 0, x, mask, keepdim);
   save(n, 0, x);
   Tensor *y = fold_same(folds, x, mask, NULL);
@@ -93,7 +93,7 @@ void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
          (int)dim_wrap(*dim, x->ndim));
     return;
   }
-  Node *n = dtype_is_float((DType)x->dtype)
+  Node *n = dtype_is_float(tensor_dtype(x))
                 ? node_new(&AminmaxBackward0, 3, SHAPE_NUMBERS + x->ndim, x, NULL)
                 : NULL;
   note_shape(n, 0, x, mask, keepdim);
@@ -117,11 +117,11 @@ Tensor *select_gradient(Node *n, Tensor *g) {
   for (int i = 0; i < ndim; i++) sizes[i] = n->numbers[SHAPE_NUMBERS + i].i;
   if (blocked(g, index) || ndim == 0) return g;
   if (!n->numbers[1].i) g = t_unsqueeze(g, dim), index = t_unsqueeze(index, dim);
-  return g ? t_scatter(tensor_zeros(ndim, sizes, (DType)g->dtype), dim, index, g) : NULL;
+  return g ? t_scatter(tensor_zeros(ndim, sizes, tensor_dtype(g)), dim, index, g) : NULL;
 }
 
 Node *select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim) {
-  if (failed() || !dtype_is_float((DType)x->dtype)) return NULL;
+  if (failed() || !dtype_is_float(tensor_dtype(x))) return NULL;
   Node *n = node_new(type, 1, SHAPE_NUMBERS + x->ndim, x, NULL);
   note_shape(n, 0, x, (DimMask)dim, keepdim);
   return n;
@@ -183,7 +183,7 @@ static Tensor *extreme_all(const Reducer *folds, const NodeType *type, const cha
   OP_ENTERED_AS(extreme_all(folds, type, name, x), name, x);
   IN_FLOAT(extreme_all(folds, type, name, x), x);
   if (blocked(x) || !check_empty(name, x, 0, true)) return NULL;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 2, 0, x, NULL) : NULL;
+  Node *n = dtype_is_float(tensor_dtype(x)) ? node_new(type, 2, 0, x, NULL) : NULL;
   save(n, 0, x);
   DimMask mask = dims_all(x);
   Tensor *y = set_history(drop_dims(fold_same(folds, x, mask, NULL), mask), n);

@@ -254,7 +254,7 @@ static bool fold_run(const Reducer *r, Tensor *x, DimMask mask, Tensor *y, Tenso
   plan_make(&p, x, mask, y, param);
   Walk w = {.reducer = r,
             .plan = &p,
-            .dtype = (DType)x->dtype,
+            .dtype = tensor_dtype(x),
             .x = tensor_data(x),
             .y = tensor_data(y),
             .param = param ? tensor_data(param) : NULL,
@@ -291,10 +291,10 @@ static DimMask innermost_run(const Tensor *x, DimMask mask) {
 }
 
 static NOINLINE Tensor *widen(const Reducer *folds, Tensor *x) {
-  if (dtype_is_inexact((DType)x->dtype)) return no_kernel("fold", (DType)x->dtype);
+  if (dtype_is_inexact(tensor_dtype(x))) return no_kernel("fold", tensor_dtype(x));
   if (x->dtype == DT_BOOL) x = cast_plain(x, DT_U8);
-  if (x && !folds[x->dtype].run && dtype_bytes((DType)x->dtype) < 4 &&
-      !dtype_is_bare((DType)x->dtype))
+  if (x && !folds[x->dtype].run && dtype_bytes(tensor_dtype(x)) < 4 &&
+      !dtype_is_bare(tensor_dtype(x)))
     x = cast_plain(x, DT_I32);
   return x && !folds[x->dtype].run ? cast_plain(x, DT_I64) : x;
 }
@@ -333,7 +333,7 @@ Tensor *parts_of(Tensor *x) {
   for (int i = 0; i < x->ndim; i++) sizes[i] = x->sizes[i], strides[i] = 2 * x->strides[i];
   sizes[x->ndim] = 2, strides[x->ndim] = 1;
   Tensor *v = tensor_alias(x, x->ndim + 1, sizes, strides, 2 * x->offset);
-  if (v) v->dtype = (uint8_t)dtype_real((DType)x->dtype);
+  if (v) v->dtype = (uint8_t)dtype_real(tensor_dtype(x));
   return v;
 }
 
@@ -343,7 +343,7 @@ Tensor *complex_of_parts(Tensor *y) {
   int n = y->ndim - 1;
   memcpy(sizes, y->sizes, (size_t)n * sizeof *sizes);
   sizes_contiguous_strides(n, sizes, strides);
-  y->dtype = (uint8_t)dtype_complex((DType)y->dtype);
+  y->dtype = (uint8_t)dtype_complex(tensor_dtype(y));
   return tensor_set_geometry(y, n, sizes, strides, 0) ? y : NULL;
 }
 

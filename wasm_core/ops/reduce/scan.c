@@ -73,9 +73,9 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
                         Tensor *index) {
   x = t_contiguous(x);
   if (blocked(x)) return NULL;
-  Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *y = tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
   if (!y || y->numel == 0 || tensor_absent(y)) return y;
-  int64_t inner = 1, outer = 1, bytes = dtype_bytes((DType)x->dtype);
+  int64_t inner = 1, outer = 1, bytes = dtype_bytes(tensor_dtype(x));
   for (int i = 0; i < x->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : x->sizes[i];
   int64_t n = x->ndim ? x->sizes[dim] : 1, start = backwards ? (n - 1) * inner : 0;
   Scan s = {.n = n, .step = backwards ? -inner : inner};
@@ -97,11 +97,11 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
 static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name) {
   if (blocked(x) || dim_wrap(dim, x->ndim) < 0) return NULL;
   if (dtype == DT_NONE)
-    dtype = dtype_is_inexact((DType)x->dtype) || x == inplace_self ? (DType)x->dtype : DT_I64;
-  if (x == inplace_self && dtype != (DType)x->dtype)
+    dtype = dtype_is_inexact(tensor_dtype(x)) || x == inplace_self ? tensor_dtype(x) : DT_I64;
+  if (x == inplace_self && dtype != tensor_dtype(x))
     return fail(ERR_RUNTIME,
                 "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match",
-                dtype_c_name((DType)x->dtype), dtype_c_name(dtype));
+                dtype_c_name(tensor_dtype(x)), dtype_c_name(dtype));
   if (dtype == DT_BOOL)
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_out_cpu\" not implemented for 'Bool'", name);
   if (!check_recorded(x, dtype)) return NULL;
@@ -117,7 +117,7 @@ GRAD(CumsumBackward0, "| dim:int")
 
 static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  Node *n = dtype_is_inexact((DType)x->dtype) ? node_new(&CumsumBackward0, 0, 2, x, NULL) : NULL;
+  Node *n = dtype_is_inexact(tensor_dtype(x)) ? node_new(&CumsumBackward0, 0, 2, x, NULL) : NULL;
   num_i(n, 0, dim);
   num_i(n, 1, backwards);
   return set_history(run_scan(cumsum_loops, x, dim, backwards, NULL), n);
@@ -160,7 +160,7 @@ static Tensor *cumprod_gradient(Tensor *g, Tensor *x, int64_t dim) {
   g = t_contiguous(g);
   x = t_contiguous(x);
   if (blocked(g, x)) return NULL;
-  Tensor *dx = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *dx = tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
   if (!dx || !x->numel || tensor_absent(dx)) return dx;
   int64_t n = x->ndim ? x->sizes[dim] : 1, inner = 1;
   for (int i = (int)dim + 1; i < x->ndim; i++) inner *= x->sizes[i];
@@ -206,7 +206,7 @@ GRAD(CumprodBackward0, "self result | dim:int")
   if (blocked(x) || !g[0]) return;
   if (x->numel <= 1) gi[0] = g[0];
   else
-    gi[0] = (grad_mode || dtype_is_complex((DType)x->dtype)
+    gi[0] = (grad_mode || dtype_is_complex(tensor_dtype(x))
                  ? cumprod_gradient_tape
                  : cumprod_gradient)(g[0], x, n->numbers[0].i);
 }
@@ -216,7 +216,7 @@ Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
   x = scan_input(x, dim, dtype, "cumprod");
   IN_FLOAT(t_cumprod(x, dim, DT_NONE), x);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  Node *n = dtype_is_inexact((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
+  Node *n = dtype_is_inexact(tensor_dtype(x)) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
   save(n, 0, x);
   Tensor *y = set_history(run_scan(cumprod_loops, x, dim, false, NULL), n);
@@ -284,7 +284,7 @@ static void scan_extreme(const NodeType *type, ScanLoop *const loops[DT_COUNT], 
                          int64_t dim, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 2, 1, x, NULL) : NULL;
+  Node *n = dtype_is_float(tensor_dtype(x)) ? node_new(type, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
   out[1] = tensor_empty(x->ndim, x->sizes, DT_I64);
   out[0] = out[1] ? run_scan(loops, x, dim, false, out[1]) : NULL;
@@ -365,7 +365,7 @@ static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool 
   save(n, 2, q);
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
-    bool complex = dtype_is_complex((DType)w->dtype) || dtype_is_complex((DType)p->dtype);
+    bool complex = dtype_is_complex(tensor_dtype(w)) || dtype_is_complex(tensor_dtype(p));
     Tensor *zero = tensor_wrapped_f(0), *log_w = complex ? t_log(w) : t_log(t_abs(w));
     if (complex) y = t_exp(t_add(logcumsumexp(t_add(log_w, q), dim, backwards), p));
     else

@@ -163,7 +163,7 @@ static Tensor *run_spans(const SpanLoops *loops, Tensor *a, Tensor *b, int64_t d
   a = t_contiguous(a);
   if (b) b = t_contiguous(b);
   if (failed() || !a) return NULL;
-  DType d = (DType)a->dtype;
+  DType d = tensor_dtype(a);
   Tensor *y = tensor_empty(a->ndim, a->sizes, d);
   if (!y || y->numel == 0 || tensor_absent(y)) return y;
   int64_t inner = 1, outer = 1, bytes = dtype_bytes(d);
@@ -227,7 +227,7 @@ static Tensor *backward(const NodeType *type, SpanTable table, const char *name,
   if (failed() || !g || !y) return NULL;
   const SpanLoops *loops = KERNEL_OF(table, tensor_dtype(y), name);
   if (!loops) return NULL;
-  if (g->dtype != y->dtype) g = t_to(g, (DType)y->dtype);
+  if (g->dtype != y->dtype) g = t_to(g, tensor_dtype(y));
   Node *n = node_new(type, 2, 1, g, y, NULL);
   num_i(n, 0, dim);
   save(n, 0, g);
@@ -303,7 +303,7 @@ GRAD(LogsumexpBackward0, "self result | dim:dims keepdim:bool")
 static void finish_logsumexp(Tensor *y, const Tensor *shift) {
   if (tensor_absent(y)) return;
   char *y_at = tensor_data(y), *shift_at = tensor_data(shift);
-  DISPATCH_FLOAT((DType)y->dtype, {
+  DISPATCH_FLOAT(tensor_dtype(y), {
     T *v = (T *)(void *)y_at;
     const T *m = (const T *)(const void *)shift_at;
     for (int64_t i = 0; i < y->numel; i++) v[i] = (T)log((double)v[i]) + m[i];
@@ -314,7 +314,7 @@ static void finish_logsumexp(Tensor *y, const Tensor *shift) {
 static void clear_infinite(Tensor *shift) {
   if (tensor_absent(shift)) return;
   char *at = tensor_data(shift);
-  DISPATCH_FLOAT((DType)shift->dtype, {
+  DISPATCH_FLOAT(tensor_dtype(shift), {
     T *m = (T *)(void *)at;
     for (int64_t i = 0; i < shift->numel; i++) m[i] = isinf(m[i]) ? 0 : m[i];
   })
@@ -342,13 +342,13 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   IN_FLOAT(t_logsumexp(x, dims, keepdim), x);
   DimMask mask;
   if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
-  x = t_to(x, float_dtype((DType)x->dtype));
+  x = t_to(x, float_dtype(tensor_dtype(x)));
   Node *n = failed() ? NULL : node_new(&LogsumexpBackward0, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
   if (failed()) return NULL;
   note_shape(n, 0, x, mask, keepdim);
   save(n, 0, x);
   Tensor *y = NULL;
-  if (dtype_is_complex((DType)x->dtype)) {
+  if (dtype_is_complex(tensor_dtype(x))) {
     y = complex_logsumexp(x, mask);
   } else {
     Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);

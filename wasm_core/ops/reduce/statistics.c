@@ -19,7 +19,7 @@ static void divide(Tensor *y, double by, bool root) {
 /* Computes the variance or its root in out[0], and the mean in out[1], with the masked dims at size
  * 1. */
 static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tensor *out[2]) {
-  if (dtype_is_complex((DType)x->dtype)) { /* both parts vary about their own means */
+  if (dtype_is_complex(tensor_dtype(x))) { /* both parts vary about their own means */
     if (!moments(parts_of(x), mask, correction, false, out)) return false;
     WITHOUT_GRAD_BLOCK out[0] = t_sum(out[0], ONE_DIM(-1), false, DT_NONE);
     if (root && out[0]) WITHOUT_GRAD_BLOCK out[0] = t_sqrt(out[0]);
@@ -33,8 +33,8 @@ static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tenso
   Tensor *spread = fold(spread_folds, sum_folds, x, mask, mean, NULL);
   if (!spread) return false;
   divide(spread, freedom > 0 ? freedom : 0, root);
-  out[0] = cast_plain(spread, (DType)x->dtype);
-  out[1] = cast_plain(mean, (DType)x->dtype);
+  out[0] = cast_plain(spread, tensor_dtype(x));
+  out[1] = cast_plain(mean, tensor_dtype(x));
   return out[0] && out[1];
 }
 
@@ -114,7 +114,7 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
   DimMask mask;
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
-  if (!dtype_is_inexact((DType)x->dtype)) {
+  if (!dtype_is_inexact(tensor_dtype(x))) {
     fail(ERR_RUNTIME, "%s only support floating point and complex dtypes",
          s->pair ? s->name : "std and var");
     return;
@@ -142,7 +142,7 @@ static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bo
     fail(ERR_RUNTIME,
          "cov(): expected %s to have one or fewer dimensions but got %s with %d dimensions", name,
          name, w->ndim);
-  } else if (whole == dtype_is_float((DType)w->dtype)) {
+  } else if (whole == dtype_is_float(tensor_dtype(w))) {
     fail(ERR_RUNTIME, "cov(): expected %s to have %s dtype but got %s with %s dtype", name,
          whole ? "integral" : "floating point", name, legacy(w));
   } else if (w->numel != observations) {
@@ -192,7 +192,7 @@ Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) 
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "cov(): bool dtype is not supported for input");
   if (fweights && !check_weights(x, fweights, "fweights", true)) return NULL;
   if (aweights && !check_weights(x, aweights, "aweights", false)) return NULL;
-  x = t_to(x, float_dtype((DType)x->dtype));
+  x = t_to(x, float_dtype(tensor_dtype(x)));
   if (x && x->ndim < 2) x = t_view(x, 2, (const int64_t[]){1, -1});
   Tensor *w = fweights && aweights ? t_mul(fweights, aweights) : fweights ? fweights : aweights;
   return failed() ? NULL : t_squeeze(weighted_cov(x, w, aweights, correction), ALL_DIMS);
@@ -207,7 +207,7 @@ Tensor *t_corrcoef(Tensor *x) {
   Tensor *scale = t_sqrt(t_real(t_diagonal(c, 0, 0, 1)));
   c = t_div(t_div(c, t_unsqueeze(scale, 1)), t_unsqueeze(scale, 0));
   Tensor *low = tensor_wrapped_i(-1), *high = tensor_wrapped_i(1);
-  if (!c || !dtype_is_complex((DType)c->dtype)) return t_clamp(c, low, high);
+  if (!c || !dtype_is_complex(tensor_dtype(c))) return t_clamp(c, low, high);
   return t_complex(t_clamp(t_real(c), low, high), t_clamp(t_imag(c), low, high));
 }
 
@@ -276,7 +276,7 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
   int64_t n = y->sizes[dim], gaps = n > 0 ? n - 1 : 0;
   if (n == 0 && !running) {
     Tensor *like = sum_dim(t_detach(y), dim);
-    return like ? t_to(t_zeros_like(like), (DType)y->dtype) : NULL;
+    return like ? t_to(t_zeros_like(like), tensor_dtype(y)) : NULL;
   }
   if (x) x = positions(x, y, dim, name);
   if (failed()) return NULL;

@@ -6,17 +6,17 @@
 /* ------------------------------------------------------------ sums and products */
 
 static DType sum_dtype(const Tensor *x, DType dtype) {
-  return dtype != DT_NONE ? dtype : dtype_is_inexact((DType)x->dtype) ? (DType)x->dtype : DT_I64;
+  return dtype != DT_NONE ? dtype : dtype_is_inexact(tensor_dtype(x)) ? tensor_dtype(x) : DT_I64;
 }
 
 /* Folds x to a result of type dtype. Like PyTorch, casts the elements before they are combined;
  * integers may be cast after, since they wrap alike. */
 static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
                        bool keepdim, DType dtype) {
-  if (dtype == DT_BOOL || dtype_is_inexact(dtype) || dtype_is_inexact((DType)x->dtype))
+  if (dtype == DT_BOOL || dtype_is_inexact(dtype) || dtype_is_inexact(tensor_dtype(x)))
     x = cast_plain(x, dtype);
   if (blocked(x)) return NULL;
-  bool by_parts = folds == sum_folds && dtype_is_complex((DType)x->dtype);
+  bool by_parts = folds == sum_folds && dtype_is_complex(tensor_dtype(x));
   Tensor *y = by_parts ? complex_of_parts(fold(folds, rest, parts_of(x), mask, NULL, NULL))
                        : cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
   return keepdim ? y : drop_dims(y, mask);
@@ -112,7 +112,7 @@ Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED(t_nansum, "nansum", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_nansum(x, dims, keepdim, dtype), x);
   DimMask mask;
-  if (x && dtype_is_complex((DType)x->dtype))
+  if (x && dtype_is_complex(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "nansum on CPU does not support complex inputs");
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
@@ -150,8 +150,8 @@ TANGENT(MeanBackward1) { return mean_tangent(n, t[0], y); }
 static void divide_by(Tensor *y, double count) {
   if (tensor_absent(y)) return;
   char *at = tensor_data(y);
-  int64_t n = y->numel * (dtype_is_complex((DType)y->dtype) ? 2 : 1);
-  DISPATCH_FLOAT(dtype_real((DType)y->dtype), {
+  int64_t n = y->numel * (dtype_is_complex(tensor_dtype(y)) ? 2 : 1);
+  DISPATCH_FLOAT(dtype_real(tensor_dtype(y)), {
     T *v = (T *)(void *)at;
     for (int64_t i = 0; i < n; i++) v[i] = v[i] / (T)count;
   })
@@ -162,7 +162,7 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   IN_FLOAT_AS(dtype, t_mean(x, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x)) return NULL;
-  DType d = dtype != DT_NONE ? dtype : (DType)x->dtype;
+  DType d = dtype != DT_NONE ? dtype : tensor_dtype(x);
   if (!dtype_is_inexact(d))
     return fail(ERR_RUNTIME,
                 "mean(): could not infer output dtype. %s dtype must be either a floating point or "
@@ -178,7 +178,7 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED(t_nanmean, "nanmean", x, dims, keepdim, dtype);
   if (blocked(x)) return NULL;
-  if (!dtype_is_inexact((DType)x->dtype))
+  if (!dtype_is_inexact(tensor_dtype(x)))
     return fail(ERR_RUNTIME,
                 "nanmean(): expected input to have floating point or complex dtype but got %s",
                 legacy(x));
@@ -241,7 +241,7 @@ static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
   dtype = sum_dtype(x, dtype);
   if (!check_recorded(x, dtype)) return NULL;
   x = t_to(x,
-           dtype_is_inexact(dtype) || dtype_is_inexact((DType)x->dtype) ? dtype : (DType)x->dtype);
+           dtype_is_inexact(dtype) || dtype_is_inexact(tensor_dtype(x)) ? dtype : tensor_dtype(x));
   if (failed()) return NULL;
   IN_FLOAT(prod(x, dim, keepdim, DT_NONE), x);
   Node *n = !dtype_is_inexact(dtype)

@@ -13,7 +13,7 @@
 static void map_in_place(Tensor *y, double p) {
   if (tensor_absent(y)) return;
   char *at = tensor_data(y);
-  DISPATCH_FLOAT((DType)y->dtype, {
+  DISPATCH_FLOAT(tensor_dtype(y), {
     T *v = (T *)(void *)at;
     for (int64_t i = 0; i < y->numel; i++)
       v[i] = (T)(p == 2 ? sqrt((double)v[i]) : pow((double)v[i], 1 / p));
@@ -24,11 +24,11 @@ static void map_in_place(Tensor *y, double p) {
 static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
-    if (x && dtype_is_complex((DType)x->dtype)) x = t_abs(x);
+    if (x && dtype_is_complex(tensor_dtype(x))) x = t_abs(x);
     if (p == 2) {
       y = fold(squares_folds, sum_folds, x, mask, NULL, NULL);
     } else if (p == 0) {
-      y = cast_plain(fold(count_folds, sum_folds, x, mask, NULL, NULL), (DType)x->dtype);
+      y = cast_plain(fold(count_folds, sum_folds, x, mask, NULL, NULL), tensor_dtype(x));
     } else {
       Tensor *terms = t_abs(x);
       if (p != 1 && !isinf(p)) terms = t_pow(terms, tensor_wrapped_f(p));
@@ -199,7 +199,7 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
   save(n, 0, a);
   save(n, 1, b);
   Tensor *d = t_sub(t_detach(a), t_detach(b)), *y = NULL;
-  if (d && !dtype_is_inexact((DType)d->dtype))
+  if (d && !dtype_is_inexact(tensor_dtype(d)))
     fail(ERR_RUNTIME,
          "norm(): input dtype should be either floating point or complex. Got %s instead.",
          legacy(d));

@@ -18,7 +18,7 @@ static Tensor *with_zeros(Tensor *rows) {
   if (blocked(rows)) return NULL;
   memcpy(sizes, rows->sizes, (size_t)rows->ndim * sizeof *sizes);
   sizes[0] = 1;
-  Tensor *both[2] = {rows, tensor_zeros(rows->ndim, sizes, (DType)rows->dtype)};
+  Tensor *both[2] = {rows, tensor_zeros(rows->ndim, sizes, tensor_dtype(rows))};
   return both[1] ? t_cat((Tensors){2, both}, 0) : NULL;
 }
 
@@ -124,7 +124,7 @@ Tensor *t_sparse_mask(Tensor *x, Tensor *mask) {
 GRAD_SPARSE(ToDenseBackward0, "self | -:int masked_grad:bool") {
   Tensor *x = saved_plain(n, 0);
   if (blocked(x, g[0])) return;
-  Tensor *back = t_to(g[0], (DType)x->dtype);
+  Tensor *back = t_to(g[0], tensor_dtype(x));
   gi[0] = NUM(1) ? t_sparse_mask(back, is_coo(x) ? t_coalesce(x) : x) : t_to_form(back, form_of(x));
 }
 
@@ -162,7 +162,7 @@ static Tensor *value_in_form(Tensor *x, Form f) {
     t_sort_stable(places, 0, false, both);
     places = both[0];
   }
-  Tensor *y = structure(f, places, (DType)x->dtype);
+  Tensor *y = structure(f, places, tensor_dtype(x));
   Tensor *rows = y ? t_rows_at(x, lead, places_of(y)) : NULL;
   y = rows ? with_parts(y, value_shaped(y, rows)) : NULL;
   return y && is_sparse(x) && !is_coo(x) ? with_index_type(y, from) : y;
@@ -295,7 +295,7 @@ Tensor *t_sparse_filled(Tensor *x) {
   for (int d = 0; d < lead; d++) n *= x->sizes[d];
   Tensor *all = tensor_empty(1, &n, DT_I64);
   for (int64_t i = 0; all && i < n; i++) words_in(all)[i] = i;
-  Tensor *y = structure(form_of(x), all, (DType)x->dtype);
+  Tensor *y = structure(form_of(x), all, tensor_dtype(x));
   Tensor *rows = y ? t_rows_at(x, lead, places_of(y)) : NULL;
   return rows ? with_parts(y, t_clone(value_shaped(y, rows))) : NULL;
 }

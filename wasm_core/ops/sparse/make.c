@@ -108,7 +108,7 @@ static bool infer_sizes(const Tensor *indices, const Tensor *values, int64_t *si
 
 static Tensor *mark_requires_grad(Call *c, int k, Tensor *x) {
   if (!x || !arg_bool(c, k)) return x;
-  if (!dtype_is_inexact((DType)x->dtype))
+  if (!dtype_is_inexact(tensor_dtype(x)))
     return fail(ERR_RUNTIME,
                 "Only Tensors of floating point and complex dtype can require gradients");
   x = t_detach(x);
@@ -480,13 +480,13 @@ Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
           "is not supported.",
           d < sparse ? "sparse" : "dense", shape_text(x), sizes_text(size.n, size.v));
   Tensor *none = structure((Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
-                           tensor_none_of(DT_I64), (DType)x->dtype);
+                           tensor_none_of(DT_I64), tensor_dtype(x));
   if (!none) return NULL;
   Sparse to = empty ? *sparse_parts(none) : s;
   if (!empty && memcmp(size.v + sparse, x->sizes + sparse, (size_t)dense * sizeof *size.v) != 0) {
     int64_t sizes[MAX_DIM + 1] = {s.values->sizes[0]};
     memcpy(sizes + 1, size.v + sparse, (size_t)dense * sizeof *sizes);
-    to.values = tensor_zeros((int)dense + 1, sizes, (DType)x->dtype);
+    to.values = tensor_zeros((int)dense + 1, sizes, tensor_dtype(x));
     Tensor *part = to.values;
     for (int d = 0; d < dense && part; d++)
       part = tensor_part(part, d + 1, 0, s.values->sizes[d + 1]);
@@ -510,7 +510,7 @@ Tensor *t_sparse_resize_and_clear_(Tensor *x, Ints size, int64_t sparse, int64_t
   ANY_ENTERED(t_sparse_resize_and_clear_, "sparse_resize_and_clear_", x, size, sparse, dense);
   if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;
   Tensor *none = structure((Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
-                           tensor_none_of(DT_I64), (DType)x->dtype);
+                           tensor_none_of(DT_I64), tensor_dtype(x));
   if (!none || !tensor_set_geometry(x, size.n, size.v, none->strides, 0) ||
       !tensor_set_parts(x, *sparse_parts(none)))
     return NULL;

@@ -86,7 +86,7 @@ Tensor *t_hspmm(Tensor *a, Tensor *b) {
 
 static Tensor *scale_by(Tensor *x, Tensor *factor) {
   if (blocked(x, factor)) return NULL;
-  bool one = !dtype_is_complex((DType)factor->dtype) && tensor_get_f(factor, 0) == 1;
+  bool one = !dtype_is_complex(tensor_dtype(factor)) && tensor_get_f(factor, 0) == 1;
   return one ? x : t_mul(x, factor);
 }
 

@@ -68,7 +68,7 @@ Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index) {
                    s->coalesced, "SelectBackward0");
   Tensor *which = entries_within(x, dim, index, index + 1, 1);
   values = t_index_select(values, 0, which);
-  if (s->sparse_dim == 1) return t_sum(values, ONE_DIM(0), false, (DType)values->dtype);
+  if (s->sparse_dim == 1) return t_sum(values, ONE_DIM(0), false, tensor_dtype(values));
   Tensor *indices = WITHOUT_GRAD(t_index_select(without_dim(s->indices, dim), 1, which));
   return made_of(indices, values, x->ndim - 1, sizes, s->coalesced, "SelectBackward0");
 }
@@ -290,9 +290,9 @@ static Tensor *between_zeros(Tensor *values, int64_t dim, int64_t before, int64_
   if (blocked(values)) return NULL;
   memcpy(sizes, values->sizes, (size_t)values->ndim * sizeof *sizes);
   sizes[dim] = before;
-  all[0] = tensor_zeros(values->ndim, sizes, (DType)values->dtype);
+  all[0] = tensor_zeros(values->ndim, sizes, tensor_dtype(values));
   sizes[dim] = after;
-  all[2] = tensor_zeros(values->ndim, sizes, (DType)values->dtype);
+  all[2] = tensor_zeros(values->ndim, sizes, tensor_dtype(values));
   return blocked(all[0], all[2]) ? NULL : t_cat((Tensors){3, all}, dim);
 }
 

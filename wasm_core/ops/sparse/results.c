@@ -322,7 +322,7 @@ static Tensor *copy_as(const Tensor *x, DType dtype) {
 Tensor *t_sparse_clone(Tensor *x) {
   ANY_ENTERED(t_sparse_clone, "clone", x);
   if (blocked(x)) return NULL;
-  return set_history(copy_as(x, (DType)x->dtype), node_new(&CloneBackward0, 0, 0, x, NULL));
+  return set_history(copy_as(x, tensor_dtype(x)), node_new(&CloneBackward0, 0, 0, x, NULL));
 }
 
 GRAD_SPARSE(ToCopyBackward0, "") { gi[0] = t_to(g[0], (DType)NUM(0)); }
@@ -355,7 +355,7 @@ Tensor *t_sparse_zeros_like(Tensor *x, DType dtype) {
 
 Tensor *t_sparse_zero_(Tensor *x) {
   if (blocked(x) || !check_inplace(x)) return NULL;
-  Tensor *none = sparse_empty(form_of(x), (DType)x->dtype);
+  Tensor *none = sparse_empty(form_of(x), tensor_dtype(x));
   if (!none || !tensor_set_parts(x, *sparse_parts(none))) return NULL;
   tensor_bump_version(x);
   rebase_history(x, NULL);
@@ -365,7 +365,7 @@ Tensor *t_sparse_zero_(Tensor *x) {
 /* y = a copy of src, written to x. */
 GRAD_SPARSE(CopyBackwards, "") {
   if (needs(n, 0))
-    gi[0] = is_sparse(g[0]) ? t_sparse_zeros_like(g[0], (DType)g[0]->dtype) : t_zeros_like(g[0]);
+    gi[0] = is_sparse(g[0]) ? t_sparse_zeros_like(g[0], tensor_dtype(g[0])) : t_zeros_like(g[0]);
   gi[1] = g[0];
 }
 
@@ -384,7 +384,7 @@ Tensor *t_sparse_copy_(Tensor *x, Tensor *src, bool record) {
         "copy_ between sparse tensors needs one layout and one size, but got %s %s and %s %s",
         layout_text(x), shape_text(x), layout_text(src), shape_text(src));
   Node *n = record ? node_new(&CopyBackwards, 0, 0, x, src, NULL) : NULL;
-  Tensor *y = copy_as(src, (DType)x->dtype);
+  Tensor *y = copy_as(src, tensor_dtype(x));
   if (!y || !tensor_set_parts(x, *sparse_parts(y))) {
     node_drop(n);
     return NULL;
@@ -486,7 +486,7 @@ static bool elements_of(Tensor *x, Tensor **rows, Tensor **cols, Tensor **values
 static Tensor *sparse_by_dense(Tensor *a, Tensor *b) {
   Tensor *rows, *cols, *v;
   if (!elements_of(a, &rows, &cols, &v)) return NULL;
-  Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, (DType)b->dtype);
+  Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, tensor_dtype(b));
   return add_rows(y, rows, t_mul(t_index_select(b, 0, cols), t_unsqueeze(v, 1)));
 }
 
@@ -526,7 +526,7 @@ static bool check_product(const Tensor *a, const Tensor *b) {
     fail(ERR_RUNTIME, "mat1 dtype %s does not match mat2 dtype %s", legacy(a), legacy(b));
   else if (a->dtype != b->dtype)
     fail(ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s",
-         dtype_c_name((DType)a->dtype), dtype_c_name((DType)b->dtype));
+         dtype_c_name(tensor_dtype(a)), dtype_c_name(tensor_dtype(b)));
   return !failed();
 }
 
@@ -605,7 +605,7 @@ static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
   if (!values || !elements_of(a, &rows, &cols, &own)) return NULL;
   Tensor *each = t_mul(t_index_select(b, 0, cols), t_unsqueeze(values, 1));
   if (!each) return NULL;
-  Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, (DType)each->dtype);
+  Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, tensor_dtype(each));
   y = t_scatter_reduce(y, 0, expand_to(t_unsqueeze(rows, 1), each), each, fold, false);
   return rename_node(y, "SparseMmReduceImplBackward0");
 }
@@ -620,7 +620,7 @@ Tensor *t_sparse_mm(Tensor *a, Tensor *b, const char *reduce) {
 
 static Tensor *scaled_by(Tensor *x, Tensor *factor) {
   if (!factor) return NULL;
-  bool one = !dtype_is_complex((DType)factor->dtype) && tensor_get_f(factor, 0) == 1;
+  bool one = !dtype_is_complex(tensor_dtype(factor)) && tensor_get_f(factor, 0) == 1;
   return one ? x : t_mul(x, factor);
 }
 
@@ -640,7 +640,7 @@ static Tensor *number(Factor f, DType d) {
 Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   ANY_ENTERED_AS(t_addmm_sparse(self, a, b, beta, alpha), "addmm", self, a, b);
   if (blocked(self, a, b)) return NULL;
-  DType d = (DType)self->dtype;
+  DType d = tensor_dtype(self);
   Tensor *y = is_sparse(a) || is_sparse(b) ? t_mm_sparse(a, b) : t_mm(a, b);
   if (y && !is_sparse(self)) self = t_expand(self, y->ndim, y->sizes);
   if (!dtype_is_complex(d) && (alpha.imag != 0 || beta.imag != 0))
@@ -702,11 +702,11 @@ static Tensor *softmax_values(Tensor *x, int64_t dim, bool logarithm) {
   Tensor *rows = t_reshape(v, 2, (int64_t[]){v->sizes[0], -1});
   if (!rows) return NULL;
   int64_t sizes[2] = {n, rows->sizes[1]};
-  Tensor *top = tensor_full(2, sizes, (DType)v->dtype, -1.0 / 0.0);
+  Tensor *top = tensor_full(2, sizes, tensor_dtype(v), -1.0 / 0.0);
   top = WITHOUT_GRAD(
       t_scatter_reduce(top, 0, expand_to(t_unsqueeze(group, 1), rows), rows, "amax", true));
   Tensor *shifted = t_sub(rows, t_index_select(top, 0, group)), *powers = t_exp(shifted);
-  Tensor *sums = t_index_add(tensor_zeros(2, sizes, (DType)v->dtype), 0, group, powers, 1);
+  Tensor *sums = t_index_add(tensor_zeros(2, sizes, tensor_dtype(v)), 0, group, powers, 1);
   Tensor *whole = t_index_select(sums, 0, group);
   Tensor *y = logarithm ? t_sub(shifted, t_log(whole)) : t_div(powers, whole);
   return y ? t_reshape(y, v->ndim, v->sizes) : NULL;
@@ -720,8 +720,8 @@ Tensor *t_sparse_softmax(Tensor *x, int64_t dim, bool logarithm, DType dtype) {
   if (!is_sparse(x) || !is_coo(x)) return refuse_layout(op, x);
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  if (!dtype_is_float((DType)x->dtype))
-    return no_kernel(logarithm ? "log_softmax" : "softmax", (DType)x->dtype);
+  if (!dtype_is_float(tensor_dtype(x)))
+    return no_kernel(logarithm ? "log_softmax" : "softmax", tensor_dtype(x));
   x = t_coalesce(x);
   Tensor *y = x ? t_with_values(x, softmax_values(x, dim, logarithm)) : NULL;
   return rename_node(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");

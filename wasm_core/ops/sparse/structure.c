@@ -169,7 +169,7 @@ Tensor *with_parts(const Tensor *x, Tensor *values) {
 Tensor *with_index_type(Tensor *y, const Tensor *like) {
   if (is_coo(y) || is_coo(like)) return y;
   Sparse s = *sparse_parts(y);
-  DType d = (DType)sparse_parts(like)->indices->dtype;
+  DType d = tensor_dtype(sparse_parts(like)->indices);
   if (s.indices->dtype == d) return y;
   s.indices = WITHOUT_GRAD(t_to(s.indices, d));
   s.plain = WITHOUT_GRAD(t_to(s.plain, d));
@@ -266,13 +266,13 @@ Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values) {
   return WITHOUT_GRAD(
       rows->dtype == DT_BOOL
           ? t_to(t_index_add(t_to(rows, DT_I32), 0, places, t_to(values, DT_I32), 1), DT_BOOL)
-          : t_index_add(rows, 0, places, t_to(values, (DType)rows->dtype), 1));
+          : t_index_add(rows, 0, places, t_to(values, tensor_dtype(rows)), 1));
 }
 
 Tensor *dense_value(Tensor *x, DType dtype) {
   GRAD_MODE_WAS;
   int lead = x->ndim - dense_dims(x);
-  Tensor *y = tensor_zeros(x->ndim, x->sizes, dtype == DT_NONE ? (DType)x->dtype : dtype);
+  Tensor *y = tensor_zeros(x->ndim, x->sizes, dtype == DT_NONE ? tensor_dtype(x) : dtype);
   y = add_rows(as_rows(y, lead), places_of(x), value_rows(x, sparse_parts(x)->values));
   return y ? t_reshape(y, x->ndim, x->sizes) : NULL;
 }
@@ -308,7 +308,7 @@ Tensor *coalesced_value(Tensor *x) {
 /* ------------------------------------------------------------ indices, compressed and not */
 
 static Tensor *integers(Tensor *t, const char *kernel) {
-  DType d = (DType)t->dtype;
+  DType d = tensor_dtype(t);
   return dtype_is_inexact(d) || d == DT_BOOL ? no_kernel(kernel, d) : index_words(t);
 }
 

@@ -137,7 +137,7 @@ static void reach(const Tensor *t, int64_t *from, int64_t *to) {
 
 Overlap tensor_overlap(const Tensor *a, const Tensor *b) {
   if (a->storage != b->storage || !a->numel || !b->numel) return OVERLAP_NONE;
-  int64_t a0, a1, b0, b1, wa = dtype_bytes((DType)a->dtype), wb = dtype_bytes((DType)b->dtype);
+  int64_t a0, a1, b0, b1, wa = dtype_bytes(tensor_dtype(a)), wb = dtype_bytes(tensor_dtype(b));
   reach(a, &a0, &a1);
   reach(b, &b0, &b1);
   if (a1 * wa <= b0 * wb || b1 * wb <= a0 * wa) return OVERLAP_NONE;
@@ -159,7 +159,7 @@ static bool copy_bytes(Tensor *dst, Tensor *src);
 
 /* A copy of src that no write to another tensor can reach. */
 static Tensor *private_copy(Tensor *src) {
-  Tensor *copy = tensor_empty_like(src, (DType)src->dtype);
+  Tensor *copy = tensor_empty_like(src, tensor_dtype(src));
   tensor_set_lazy(copy, src->flags & FLAGS_LAZY);
   return copy && copy_bytes(copy, src) ? copy : NULL;
 }
@@ -205,11 +205,11 @@ static void turn_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
 /* dst has src's bytes: applies the changes by which their lazy flags differ. */
 static void turn_copied(Tensor *dst, const Tensor *src) {
   int turns = tensor_absent(dst) ? 0 : (dst->flags ^ src->flags) & FLAGS_LAZY;
-  bool complex = dtype_is_complex((DType)dst->dtype);
+  bool complex = dtype_is_complex(tensor_dtype(dst));
   if (!complex) turns &= FLAG_NEG;
   if (!turns || dst->dtype == DT_BOOL) return;
-  Turn t = {dtype_bytes((DType)dst->dtype) / (complex ? 2 : 1), turns & FLAG_CONJ, turns & FLAG_NEG,
-            complex, !dtype_is_inexact((DType)dst->dtype)};
+  Turn t = {dtype_bytes(tensor_dtype(dst)) / (complex ? 2 : 1), turns & FLAG_CONJ, turns & FLAG_NEG,
+            complex, !dtype_is_inexact(tensor_dtype(dst))};
   if ((dst = without_lazy(dst))) iterate(1, &dst, turn_loop, &t);
 }
 
@@ -227,7 +227,7 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
   if (overlap == OVERLAP_FULL) return true;
   if (overlap != OVERLAP_NONE) src = private_copy(src);
   if (!src || !tensor_write_begin(dst, src->storage != dst->storage)) return false;
-  DType to = (DType)dst->dtype, from = (DType)src->dtype;
+  DType to = tensor_dtype(dst), from = tensor_dtype(src);
   bool alike = to == from && tensor_same_shape(dst, src) && same_strides(dst, src);
   if (alike && tensor_is_dense(dst)) {
     if (to == DT_BOOL) truth_copy(tensor_data(dst), tensor_data(src), (size_t)dst->numel);
@@ -258,7 +258,7 @@ bool tensor_copy_data(Tensor *dst, Tensor *src) {
 
 Tensor *tensor_computed(Tensor *x) {
   Tensor *y = blocked(x) ? NULL
-                         : WITH_FORM(x->form & FORM_ABSENT, tensor_empty_like(x, (DType)x->dtype));
+                         : WITH_FORM(x->form & FORM_ABSENT, tensor_empty_like(x, tensor_dtype(x)));
   return tensor_copy_data(y, x) ? y : NULL;
 }
 
@@ -362,7 +362,7 @@ Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
   VIEW_ENTERED(t_clone_format, "clone", x, format);
   if (blocked(x)) return NULL;
   Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
-  Tensor *y = tensor_empty_like_format(x, (DType)x->dtype, format);
+  Tensor *y = tensor_empty_like_format(x, tensor_dtype(x), format);
   return set_history(tensor_copy_data(y, x) ? y : NULL, n);
 }
 
@@ -420,7 +420,7 @@ Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
   if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true))
     return NULL;
-  Node *n = record && dtype_is_inexact((DType)dst->dtype)
+  Node *n = record && dtype_is_inexact(tensor_dtype(dst))
                 ? node_new(&CopyBackwards, 0, 0, dst, src, NULL)
                 : NULL;
   if (!tensor_copy_data(dst, src)) {
@@ -447,14 +447,14 @@ GRAD(ZeroBackward0, "")
 
 static void fill_loop(char **p, const int64_t *strides, int64_t n, const void *ctx) {
   const Tensor *one = ctx;
-  cast_loop((DType)one->dtype, (DType)one->dtype)((char *[]){p[0], tensor_data(one)},
+  cast_loop(tensor_dtype(one), tensor_dtype(one))((char *[]){p[0], tensor_data(one)},
                                                   (const int64_t[]){strides[0], 0}, n, NULL);
 }
 
 bool tensor_fill_data(Tensor *x, Tensor *value) {
   if (blocked(x, value) || !x->numel) return !failed();
   if (tensor_absent(x)) return true;
-  Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
+  Tensor *one = tensor_empty(0, NULL, tensor_dtype(x));
   tensor_set_lazy(one, x->flags & FLAGS_LAZY); /* so its bytes are those to write */
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
   x = without_lazy(x), one = without_lazy(one);
@@ -474,7 +474,7 @@ static Tensor *fill_inplace(Tensor *x, Tensor *value, Node *n) {
 
 static bool check_fill(Tensor *x, Tensor *value) {
   if (blocked(x, value)) return false;
-  if (value->ndim == 0) return !is_wrapped(value) || number_fits(value, (DType)x->dtype);
+  if (value->ndim == 0) return !is_wrapped(value) || number_fits(value, tensor_dtype(x));
   fail(ERR_RUNTIME,
        "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
        value->ndim);
@@ -482,7 +482,7 @@ static bool check_fill(Tensor *x, Tensor *value) {
 }
 
 static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
-  if (!dtype_is_inexact((DType)x->dtype)) return NULL;
+  if (!dtype_is_inexact(tensor_dtype(x))) return NULL;
   if (is_wrapped(value)) return node_new(&fill_types[inplace ? 2 : 0], 0, 0, x, NULL);
   return node_new(&fill_types[inplace ? 3 : 1], 0, 0, x, value, NULL);
 }
@@ -500,7 +500,7 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
   VIEW_ENTERED(t_fill, "fill", x, value);
   if (!check_fill(x, value)) return NULL;
   Node *n = fill_node(x, value, false);
-  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  Tensor *y = tensor_empty_like(x, tensor_dtype(x));
   return set_history(tensor_fill_data(y, value) ? y : NULL, n);
 }
 
@@ -509,7 +509,7 @@ Tensor *t_zero_(Tensor *x) {
   VIEW_ENTERED(t_zero_, "zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
   if (x->flags & FLAGS_LAZY && !check_overlap_internal(x)) return NULL;
-  return fill_inplace(x, tensor_number(0, (DType)x->dtype),
+  return fill_inplace(x, tensor_number(0, tensor_dtype(x)),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));
 }
 
@@ -518,17 +518,17 @@ Tensor *t_zero_(Tensor *x) {
 Tensor *t_full_like(Tensor *x, double v) {
   VIEW_ENTERED(t_full_like, "full_like", x, v);
   if (blocked(x)) return NULL;
-  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
-  return tensor_fill_data(y, tensor_number(v, (DType)x->dtype)) ? y : NULL;
+  Tensor *y = tensor_empty_like(x, tensor_dtype(x));
+  return tensor_fill_data(y, tensor_number(v, tensor_dtype(x))) ? y : NULL;
 }
 
 Tensor *t_zeros_like(Tensor *x) {
-  SPARSE_GIVES(t_sparse_zeros_like(x, (DType)x->dtype), x);
+  SPARSE_GIVES(t_sparse_zeros_like(x, tensor_dtype(x)), x);
   VIEW_ENTERED(t_zeros_like, "zeros_like", x);
   if (blocked(x)) return NULL;
-  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  Tensor *y = tensor_empty_like(x, tensor_dtype(x));
   if (y && !tensor_absent(y))
-    memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes((DType)y->dtype)));
+    memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes(tensor_dtype(y))));
   return y;
 }
 

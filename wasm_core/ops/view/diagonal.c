@@ -26,7 +26,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high) {
 /* Zeros above (lower) or below the diagonal of each matrix of a contiguous y. */
 static void clear_triangle(Tensor *y, int64_t diagonal, bool lower) {
   int64_t rows = y->sizes[y->ndim - 2], cols = y->sizes[y->ndim - 1],
-          width = dtype_bytes((DType)y->dtype);
+          width = dtype_bytes(tensor_dtype(y));
   if (tensor_absent(y)) return;
   char *row = tensor_data(y);
   int64_t n = y->numel && cols ? y->numel / cols : 0;
@@ -46,7 +46,7 @@ static Tensor *triangle(Tensor *x, int64_t diagonal, bool lower) {
                 lower ? "tril" : "triu");
   Node *n = node_new(lower ? &TrilBackward0 : &TriuBackward0, 0, 1, x, NULL);
   num_i(n, 0, diagonal);
-  Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *y = tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
   if (!tensor_copy_data(y, x)) y = NULL;
   /* No diagonal lies further off than the larger side. */
   int64_t most = x->sizes[x->ndim - 2] + x->sizes[x->ndim - 1];

@@ -26,7 +26,7 @@ GRAD(CatBackward0, "| dim:int")
   for (int i = 0; i < n->n_edges; i++) {
     int64_t length = NUM(1 + i);
     if (needs(n, i))
-      gi[i] = length < 0 ? tensor_none_of((DType)g[0]->dtype) : t_narrow(g[0], NUM(0), at, length);
+      gi[i] = length < 0 ? tensor_none_of(tensor_dtype(g[0])) : t_narrow(g[0], NUM(0), at, length);
     if (length > 0) at += length;
   }
 }
@@ -65,7 +65,7 @@ static MemoryFormat cat_format(Tensors ts, const Tensor *first) {
  * y. False, and nothing done, for other operands. */
 static bool join_rows(Tensor *y, Tensors ts, int64_t outer) {
   if (tensor_absent(y)) return true;
-  int64_t width = dtype_bytes((DType)y->dtype), row = outer ? y->numel / outer * width : 0, at = 0;
+  int64_t width = dtype_bytes(tensor_dtype(y)), row = outer ? y->numel / outer * width : 0, at = 0;
   for (int i = 0; i < ts.n; i++)
     if (ts.v[i]->dtype != y->dtype || !tensor_is_contiguous(ts.v[i])) return false;
   if (outer > 1 && row < 64 * ts.n) return false; /* short runs are better walked than copied */
@@ -300,7 +300,7 @@ Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
   if (blocked(x)) return NULL;
   if (x->ndim != 1) return not_a_vector(x);
   if (r < 0) return fail(ERR_RUNTIME, "Expect a non-negative number, but got %lld", (long long)r);
-  if (r == 0) return tensor_none_of((DType)x->dtype);
+  if (r == 0) return tensor_none_of(tensor_dtype(x));
   if (r > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "combinations: r is too large");
   Tensor *rows = choice_indices(x->numel, r, again), **each = scratch_array(r, sizeof *each);
   for (int64_t i = 0; rows && each && i < r; i++)

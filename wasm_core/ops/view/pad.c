@@ -57,7 +57,7 @@ static Tensor *pad_with(Tensor *x, Ints pad, Tensor *value) {
                   (long long)x->sizes[d], (long long)pad_of(pad, x->ndim, d, 0),
                   (long long)pad_of(pad, x->ndim, d, 1), d);
   }
-  DType type = (DType)x->dtype;
+  DType type = tensor_dtype(x);
   bool grows = false;
   for (int i = 0; i < pad.n; i++) grows = grows || pad.v[i] > 0;
   if (!grows) return t_clone(common_box(x, x->sizes, pad, false));
@@ -133,7 +133,7 @@ static Tensor *with_planes(const Lines *l, Tensor *like, const int64_t space[3])
   int64_t sizes[MAX_DIM];
   for (int i = 0; i < like->ndim; i++)
     sizes[i] = i < like->ndim - l->nd ? like->sizes[i] : space[3 - (like->ndim - i)];
-  return tensor_zeros(like->ndim, sizes, (DType)like->dtype);
+  return tensor_zeros(like->ndim, sizes, tensor_dtype(like));
 }
 
 static Tensor *gather_lines(const Lines *l, Tensor *x);
@@ -189,7 +189,7 @@ static Tensor *gather_lines(const Lines *l, Tensor *x) {
   if (!y || y->numel == 0 || tensor_absent(y)) return set_history(y, n);
   int64_t planes = y->numel / volume(l->out);
   char *y_at = tensor_data(y), *x_at = tensor_data(x);
-  DISPATCH_WIDTH((DType)x->dtype, {
+  DISPATCH_WIDTH(tensor_dtype(x), {
     const T *read = (const T *)(const void *)x_at;
     T *write = (T *)(void *)y_at;
     for (int64_t i = 0; i < planes; i++, read += volume(l->in), write += volume(l->out)) {
@@ -210,7 +210,7 @@ static Tensor *add_lines(const Lines *l, Tensor *g) {
   if (!x || g->numel == 0 || tensor_absent(x)) return set_history(x, n);
   int64_t planes = g->numel / volume(l->out);
   char *g_at = tensor_data(g), *x_at = tensor_data(x);
-  DISPATCH_INEXACT((DType)g->dtype, {
+  DISPATCH_INEXACT(tensor_dtype(g), {
     const T *read = (const T *)(const void *)g_at;
     T *write = (T *)(void *)x_at;
     for (int64_t i = 0; i < planes; i++, read += volume(l->out), write += volume(l->in)) {

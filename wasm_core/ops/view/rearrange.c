@@ -30,7 +30,7 @@ Tensor *t_flip(Tensor *x, Ints dims) {
   if (blocked(x) || !dims_mark(x->ndim, dims, marked)) return NULL;
   Node *n = node_new(&FlipBackward0, 0, 1 + dims.n, x, NULL);
   num_list(n, 0, dims.n, dims.v);
-  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  Tensor *y = tensor_empty_like(x, tensor_dtype(x));
   return set_history(tensor_copy_data(y, backwards(x, marked)) ? y : NULL, n);
 }
 
@@ -53,7 +53,7 @@ GRAD(RollBackward0, "| shifts:ints dims:ints")
 
 static Tensor *roll_dim(Tensor *x, int64_t shift, int64_t dim) {
   int64_t size = x->sizes[dim];
-  Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *y = tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
   if (size == 0) return y;
   int64_t at = shift % size < 0 ? shift % size + size : shift % size;
   bool done = tensor_copy_data(tensor_part(y, dim, at, size - at),
@@ -68,7 +68,7 @@ static Tensor *roll_data(Tensor *x, Ints shifts, const int64_t *dims, int n_dims
     for (int i = 0; y && i < n_dims; i++) y = roll_dim(y, shifts.v[i], dims[i]);
     return y;
   }
-  Tensor *copy = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *copy = tensor_empty(x->ndim, x->sizes, tensor_dtype(x));
   if (!tensor_copy_data(copy, x)) return NULL;
   int64_t one = 1;
   Tensor *y = roll_dim(tensor_alias(copy, 1, &copy->numel, &one, 0), shifts.v[0], 0);
@@ -158,7 +158,7 @@ GRAD(RepeatBackward0, "| self_sym_sizes:ints repeats:ints")
 static Tensor *repeat_data(Tensor *x, Ints repeats, const int64_t *total) {
   int64_t split[2 * MAX_DIM], times[MAX_DIM], strides[2 * MAX_DIM];
   int n_times, n = repeated_sizes(repeats, (Ints){x->ndim, x->sizes}, split, times, &n_times);
-  Tensor *y = tensor_empty(repeats.n, total, (DType)x->dtype);
+  Tensor *y = tensor_empty(repeats.n, total, tensor_dtype(x));
   if (n > MAX_DIM)
     return fail(ERR_NOT_IMPLEMENTED, "repeat: more than %d dimensions on the way", MAX_DIM);
   if (!y || y->numel == 0) return y;
@@ -232,12 +232,12 @@ Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
   }
   if (output_size >= 0 && output_size != total)
     return fail(ERR_RUNTIME, "allocated size does not match required size");
-  Tensor *y = tensor_empty(1, &total, (DType)repeats->dtype);
+  Tensor *y = tensor_empty(1, &total, tensor_dtype(repeats));
   char *out = y ? tensor_data(y) : NULL;
-  int64_t width = dtype_bytes((DType)repeats->dtype);
+  int64_t width = dtype_bytes(tensor_dtype(repeats));
   for (int64_t i = 0; y && i < repeats->numel; i++)
     for (int64_t k = tensor_get_i(repeats, i * repeats->strides[0]); k > 0; k--)
-      element_store_i(out + width * at++, (DType)y->dtype, i);
+      element_store_i(out + width * at++, tensor_dtype(y), i);
   return y;
 }
 

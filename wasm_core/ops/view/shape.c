@@ -182,7 +182,7 @@ void op_atleast(Call *c, Tensors ts, int ndim) {
 
 static bool check_retype(const Tensor *x, DType d, int64_t ratio) {
   const char *from = legacy(x), *to = dtype_info[d].legacy;
-  bool wider = dtype_bytes(d) > dtype_bytes((DType)x->dtype);
+  bool wider = dtype_bytes(d) > dtype_bytes(tensor_dtype(x));
 #define RETYPE_ERROR(what, got)                                                                   \
   return fail(ERR_RUNTIME,                                                                        \
               "self." what " to view %s as %s (different element sizes), but got %lld", from, to, \
@@ -218,11 +218,11 @@ static bool check_retype(const Tensor *x, DType d, int64_t ratio) {
 Tensor *t_view_dtype(Tensor *x, DType d) {
   VIEW_ENTERED(t_view_dtype, "view", x, d);
   if (blocked(x)) return NULL;
-  if (d != (DType)x->dtype && x->flags & FLAGS_LAZY)
+  if (d != tensor_dtype(x) && x->flags & FLAGS_LAZY)
     return fail(ERR_RUNTIME,
                 "torch.Tensor.view is not supported for %s when converting to a different dtype.",
                 x->flags & FLAG_CONJ ? "conjugate view tensors" : "tensors with negative bit set");
-  int64_t have = dtype_bytes((DType)x->dtype), want = dtype_bytes(d),
+  int64_t have = dtype_bytes(tensor_dtype(x)), want = dtype_bytes(d),
           ratio = have > want ? have / want : want / have;
   if (ratio != 1 && !check_retype(x, d, ratio)) return NULL;
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
@@ -234,7 +234,7 @@ Tensor *t_view_dtype(Tensor *x, DType d) {
   Tensor *v = tensor_alias(x, x->ndim, sizes, strides,
                            have > want ? x->offset * ratio : x->offset / ratio);
   if (!v) return NULL;
-  if (d != (DType)x->dtype) x->storage->retyped = true;
+  if (d != tensor_dtype(x)) x->storage->retyped = true;
   v->dtype = (uint8_t)d;
   tensor_share_version(v, x);
   return v;
@@ -279,7 +279,7 @@ static Tensor *join_gradients(Node *n, Tensor **g, Ints sizes, int64_t dim,
   memcpy(piece, sizes.v, (size_t)sizes.n * sizeof *piece);
   for (int k = 0; k < n->n_outputs; k++) {
     piece[dim] = lengths[k];
-    all[k] = g[k] ? g[k] : tensor_zeros(sizes.n, piece, (DType)n->outputs[k].dtype);
+    all[k] = g[k] ? g[k] : tensor_zeros(sizes.n, piece, output_dtype(&n->outputs[k]));
   }
   return t_cat((Tensors){n->n_outputs, all}, dim);
 }
@@ -482,7 +482,7 @@ GRAD(UnbindBackward0, "| dim:int")
   Tensor **all = scratch_array(n->n_outputs, sizeof *all);
   if (!all) return;
   for (int k = 0; k < n->n_outputs; k++)
-    all[k] = g[k] ? g[k] : tensor_zeros(sizes.n, sizes.v, (DType)n->outputs[k].dtype);
+    all[k] = g[k] ? g[k] : tensor_zeros(sizes.n, sizes.v, output_dtype(&n->outputs[k]));
   gi[0] = t_stack((Tensors){n->n_outputs, all}, n->numbers[0].i);
 }
 
@@ -717,7 +717,7 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (blocked(x) || !v) return NULL;
   if (x->dtype != v->dtype)
     return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s",
-                dtype_c_name((DType)v->dtype), dtype_c_name((DType)x->dtype));
+                dtype_c_name(tensor_dtype(v)), dtype_c_name(tensor_dtype(x)));
   if ((x->storage->bytes->form | v->storage->bytes->form) & FORM_HOSTED)
     return fail(ERR_NOT_IMPLEMENTED,
                 "pygrad: a tensor whose elements its class has, by __torch_dispatch__, has no "
@@ -744,7 +744,7 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
 Tensor *t_set_(Tensor *x, Tensor *source) {
   VIEW_ENTERED(t_set_, "set_", x, source);
   if (blocked(x) || !check_inplace_by(x, source)) return NULL;
-  if (!source) return adopt(x, NULL, tensor_none_of((DType)x->dtype));
+  if (!source) return adopt(x, NULL, tensor_none_of(tensor_dtype(x)));
   return adopt(x, source,
                tensor_alias(source, source->ndim, source->sizes, source->strides, source->offset));
 }
@@ -762,7 +762,7 @@ Tensor *t_set_strided_(Tensor *x, Tensor *source, int64_t offset, Ints sizes, In
     return fail(ERR_RUNTIME, "unequal size length (%d) and stride length (%d)", sizes.n, strides.n);
   need = sizes_numel(sizes.n, sizes.v) < 0
              ? -1
-             : storage_need(sizes.n, sizes.v, strides.v, offset, (DType)source->dtype);
+             : storage_need(sizes.n, sizes.v, strides.v, offset, tensor_dtype(source));
   if (need < 0 || !storage_grow(source->storage, need)) return NULL;
   return adopt(x, NULL, tensor_alias(source, sizes.n, sizes.v, strides.v, offset));
 }

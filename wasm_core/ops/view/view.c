@@ -129,7 +129,7 @@ static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_
   if (blocked(g)) return NULL;
   Node *n = node_new(type, 0, n_p, g, NULL);
   for (int i = 0; i < n_p; i++) num_i(n, i, p[i]);
-  Tensor *y = tensor_zeros(sizes.n, sizes.v, (DType)g->dtype);
+  Tensor *y = tensor_zeros(sizes.n, sizes.v, tensor_dtype(g));
   bool done = false;
   WITHOUT_GRAD_BLOCK {
     Tensor *at = y ? part(tensor_alias(y, y->ndim, y->sizes, y->strides, 0), p) : NULL;
@@ -713,14 +713,14 @@ static Tensor *laid_out(Tensor *flat, const Strided *l, int64_t base) {
 /* Divides each element of the storage by the number of its occurrences in a layout, if that is
  * above one. */
 static bool divide_by_counts(Tensor *flat, const Strided *counted, int64_t base) {
-  Tensor *counts = tensor_zeros(1, flat->sizes, (DType)flat->dtype);
-  Tensor *one = tensor_number(1, (DType)flat->dtype);
+  Tensor *counts = tensor_zeros(1, flat->sizes, tensor_dtype(flat));
+  Tensor *one = tensor_number(1, tensor_dtype(flat));
   if (!counts || !one) return false;
   if (tensor_absent(flat)) return true;
   int64_t strides[MAX_DIM] = {0};
   Tensor *ones = tensor_alias(one, counted->sizes.n, counted->sizes.v, strides, 0);
   if (!accumulate(laid_out(counts, counted, base), ones)) return false;
-  DISPATCH_FLOAT((DType)flat->dtype, {
+  DISPATCH_FLOAT(tensor_dtype(flat), {
     T *v = (T *)(void *)tensor_data(flat);
     const T *k = (const T *)(const void *)tensor_data(counts);
     for (int64_t i = 0; i < flat->numel; i++)
@@ -755,10 +755,10 @@ static Tensor *restride(Tensor *g, const Strided *from, const Strided *to, const
   num_i(n, at + 1, share);
   int64_t base = from->offset < to->offset ? from->offset : to->offset;
   int64_t a = layout_end(from), b = layout_end(to), length = (a > b ? a : b) - base;
-  Tensor *flat = tensor_zeros(1, &length, (DType)g->dtype), *y = NULL;
+  Tensor *flat = tensor_zeros(1, &length, tensor_dtype(g)), *y = NULL;
   if (flat && accumulate(laid_out(flat, from, base), g) &&
       (!share || divide_by_counts(flat, counted, base))) {
-    y = tensor_empty(to->sizes.n, to->sizes.v, (DType)g->dtype);
+    y = tensor_empty(to->sizes.n, to->sizes.v, tensor_dtype(g));
     if (!tensor_copy_data(y, laid_out(flat, to, base))) y = NULL;
   }
   return set_history(y, n);
@@ -806,13 +806,13 @@ static bool check_strided(const Tensor *x, const Strided *l) {
                   "as_strided: Negative strides are not supported at the moment, got strides: %s",
                   sizes_text(l->strides.n, l->strides.v)),
              false;
-  int64_t need = storage_need(l->sizes.n, l->sizes.v, l->strides.v, l->offset, (DType)x->dtype);
+  int64_t need = storage_need(l->sizes.n, l->sizes.v, l->strides.v, l->offset, tensor_dtype(x));
   if (need <= x->storage->bytes->n_bytes) return need >= 0;
   fail(ERR_RUNTIME,
        "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a "
        "storage size of %lld are out of bounds for storage of size %lld",
        sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v),
-       (long long)l->offset, (long long)dtype_bytes((DType)x->dtype), (long long)need,
+       (long long)l->offset, (long long)dtype_bytes(tensor_dtype(x)), (long long)need,
        (long long)x->storage->bytes->n_bytes);
   return false;
 }

@@ -24,7 +24,7 @@ static Tensor *write_window(Tensor *y, Tensor *src, Window *window, const void *
 
 /* Zeros of the window's shape, which is a list from number k on. */
 static Tensor *window_zeros(Node *n, int k, const Tensor *g) {
-  return blocked(g) ? NULL : index_zeros(n, k, (DType)g->dtype);
+  return blocked(g) ? NULL : index_zeros(n, k, tensor_dtype(g));
 }
 
 static Node *window_node(const NodeType *type, Tensor *x, Tensor *src, int n_p, const int64_t *p) {
@@ -111,7 +111,7 @@ static Tensor *strided_window(Tensor *y, const void *p) {
 /* A copy of x's whole storage, with x's place in it: the window may lie beside x. */
 static Tensor *clone_storage(Tensor *x) {
   if (elements_share_memory(x)) return index_clone(x);
-  int64_t count = x->storage->bytes->n_bytes / dtype_bytes((DType)x->dtype);
+  int64_t count = x->storage->bytes->n_bytes / dtype_bytes(tensor_dtype(x));
   Tensor *all = index_clone(tensor_alias(x, 1, &count, (int64_t[]){1}, 0));
   return tensor_alias(all, x->ndim, x->sizes, x->strides, x->offset);
 }
