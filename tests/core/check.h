@@ -172,7 +172,7 @@ static void run(const char *name, void (*test)(void)) {
   if (warning) fprintf(stderr, "%s left the warning: %s\n", name, warning);
   n_failed += warning != NULL;
   if (pg_live_count() != live)
-    fprintf(stderr, "%s left %lld tensors or nodes\n", name, (long long)(pg_live_count() - live));
+    fprintf(stderr, "%s left %lld tensors or nodes\n", name, (Shown)(pg_live_count() - live));
   n_failed += pg_live_count() != live;
   printf("  %s %s\n", n_failed == before ? "ok    " : "FAILED", name);
 }

@@ -29,8 +29,8 @@ typedef struct {
 } Case;
 
 static void describe(Case c, const char *type) {
-  fprintf(stderr, "%s of %lld, kind %d, %lld lines%s%s\n", type, (long long)c.n, (int)c.kind,
-          (long long)c.lines, c.backward ? ", backward" : "", c.turned ? ", turned" : "");
+  fprintf(stderr, "%s of %lld, kind %d, %lld lines%s%s\n", type, (Shown)c.n, (int)c.kind,
+          (Shown)c.lines, c.backward ? ", backward" : "", c.turned ? ", turned" : "");
 }
 
 #define TRANSFORM(NAME, T, TOLERANCE)                                                            \

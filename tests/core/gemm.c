@@ -48,9 +48,8 @@ typedef struct {
     for (int64_t i = 0; i < p.m * p.n; i++)                                                        \
       close = close && fabs((double)c[i] - expected[i]) <= (TOLERANCE) * (double)(p.k + 1);        \
     if (!close)                                                                                    \
-      fprintf(stderr, "%lld x %lld x %lld, turned %d %d %d, alpha %g, beta %g\n", (long long)p.m,  \
-              (long long)p.n, (long long)p.k, p.a_turned, p.b_turned, p.c_turned, p.alpha,         \
-              p.beta);                                                                             \
+      fprintf(stderr, "%lld x %lld x %lld, turned %d %d %d, alpha %g, beta %g\n", (Shown)p.m,      \
+              (Shown)p.n, (Shown)p.k, p.a_turned, p.b_turned, p.c_turned, p.alpha, p.beta);        \
     CHECK(close);                                                                                  \
     if (p.m > 0 && p.beta == 0) { /* the last row computed alone has the same bits */              \
       T *row = malloc((size_t)(p.n + 1) * sizeof *row);                                            \

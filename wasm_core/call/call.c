@@ -364,8 +364,7 @@ void ret_complex(Call *c, complex_f64 v) {
 void ret_item(Call *c, const Tensor *t) {
   if (failed() || !t) return;
   if (t->numel != 1) {
-    fail(ERR_RUNTIME, "a Tensor with %lld elements cannot be converted to Scalar",
-         (long long)t->numel);
+    fail(ERR_RUNTIME, "a Tensor with %lld elements cannot be converted to Scalar", (Shown)t->numel);
     return;
   }
   if (dtype_is_complex(tensor_dtype(t))) ret_complex(c, tensor_get_c(t, 0));

@@ -37,7 +37,7 @@ static void *out_of_memory(uint64_t n_bytes) {
   return fail(ERR_MEMORY,
               "pygrad: can't allocate memory: you tried to allocate %llu bytes; an engine has at "
               "most 4 GiB, less where it is limited, of which %lld bytes are in use",
-              (unsigned long long)n_bytes, (long long)live_bytes);
+              (unsigned long long)n_bytes, (Shown)live_bytes);
 }
 
 /* ------------------------------------------------------------ large blocks */

@@ -34,6 +34,8 @@ typedef enum {
 
 enum { MESSAGE_CAP = 4096 };
 
+typedef long long Shown; /* an int64_t as %lld takes it */
+
 extern Status status_now; /* OK while nothing failed */
 
 static inline bool failed(void) { return __builtin_expect(status_now != OK, 0); }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef long long Shown; /* an int64_t as %lld takes it */
+#include "ground/status.h"
 
 typedef struct {
   char *at; /* NULL while empty; not NUL-terminated */

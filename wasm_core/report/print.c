@@ -79,7 +79,7 @@ static int64_t number_shown(char *out, size_t cap, const Format *format, Printed
   const DType dtype = format->dtype;
   if (dtype_is_float(dtype)) return float_text(out, cap, format, value.f);
   if (dtype == DT_BOOL) return snprintf(out, cap, value.i ? "True" : "False");
-  return snprintf(out, cap, dtype == DT_U64 ? "%llu" : "%lld", (long long)value.i);
+  return snprintf(out, cap, dtype == DT_U64 ? "%llu" : "%lld", (Shown)value.i);
 }
 
 static void widen(Format *format, int64_t width) {
@@ -342,7 +342,7 @@ static void put_size(Sink *sink, const Tensor *tensor) {
   char digits[24];
   sink_text(sink, "size=(");
   for (int32_t d = 0; d < tensor->ndim; d++) {
-    snprintf(digits, sizeof digits, "%lld", (long long)tensor->sizes[d]);
+    snprintf(digits, sizeof digits, "%lld", (Shown)tensor->sizes[d]);
     if (d > 0) sink_text(sink, ", ");
     sink_text(sink, digits);
   }
@@ -370,7 +370,7 @@ static void put_count(Sink *sink, const Tensor *t) {
   const Sparse *s = t->meta->sparse;
   char digits[32];
   int batch = s->plain ? s->plain->ndim - 1 : 0;
-  snprintf(digits, sizeof digits, "nnz=%lld", (long long)s->values->sizes[batch]);
+  snprintf(digits, sizeof digits, "nnz=%lld", (Shown)s->values->sizes[batch]);
   sink_text(sink, digits);
 }
 

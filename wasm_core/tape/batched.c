@@ -37,7 +37,7 @@ bool check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
   if (end == offset || (from <= offset && end <= to)) return true;
   const char *wanted = textf("result = tensor.as_strided(%s, %s, %lld) can access memory outside "
                              "of `tensor`.",
-                             sizes_text(ndim, sizes), sizes_text(ndim, strides), (long long)offset);
+                             sizes_text(ndim, sizes), sizes_text(ndim, strides), (Shown)offset);
   const char *advice = "This is not supported inside of vmap, please try to rewrite the "
                        "`as_strided` call as a sequence of PyTorch view operations";
   if (to == from)
@@ -49,6 +49,6 @@ bool check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
     fail(ERR_RUNTIME,
          "%s `result` can access some memory in range [%lld, %lld], but `tensor` can only access "
          "some memory in range [%lld, %lld]. %s",
-         wanted, (long long)offset, (long long)end, (long long)from, (long long)to, advice);
+         wanted, (Shown)offset, (Shown)end, (Shown)from, (Shown)to, advice);
   return false;
 }

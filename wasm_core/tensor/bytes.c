@@ -212,7 +212,7 @@ static size_t block_size(int64_t n_bytes, int32_t page) {
 static Bytes *block_new(int64_t n_bytes, int32_t page) {
   if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096 - (uint64_t)(2 * (int64_t)page))
     return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes",
-                (long long)n_bytes);
+                (Shown)n_bytes);
   const size_t n = block_size(n_bytes, page);
   Bytes *b = page ? mem_alloc_paged(n, (size_t)page) : mem_alloc(n);
   if (!b) return NULL;

@@ -14,8 +14,8 @@ static NOINLINE int64_t count_with_care(int ndim, const int64_t *sizes, const ch
   bool zero = false, overflow = false;
   for (int i = 0; i < ndim; i++) {
     if (sizes[i] < 0) {
-      fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s",
-           (long long)sizes[i], sizes_text(ndim, sizes));
+      fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s", (Shown)sizes[i],
+           sizes_text(ndim, sizes));
       return -1;
     }
     if (sizes[i] == 0) zero = true;
@@ -73,7 +73,7 @@ bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b) {
       fail(ERR_RUNTIME,
            "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
            "dimension %d",
-           (long long)x, (long long)y, n - i);
+           (Shown)x, (Shown)y, n - i);
       return false;
     }
   }
@@ -98,13 +98,13 @@ int64_t dim_wrap(int64_t dim, int ndim) {
   int64_t n = ndim > 0 ? ndim : 1;
   if (dim >= -n && dim < n) return dim < 0 ? dim + n : dim;
   fail(ERR_INDEX, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
-       (long long)-n, (long long)(n - 1), (long long)dim);
+       (Shown)-n, (Shown)(n - 1), (Shown)dim);
   return -1;
 }
 
 int64_t tensor_size(const Tensor *t, int64_t dim) {
   if (t->ndim && (dim = dim_wrap(dim, t->ndim)) >= 0) return t->sizes[dim];
-  fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+  fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (Shown)dim);
   return -1;
 }
 
@@ -115,7 +115,7 @@ const char *sizes_text(int ndim, const int64_t *sizes) {
   size_t cap = sizeof buffers[0], at = 0;
   out[at++] = '[';
   for (int i = 0; i < ndim; i++)
-    at += (size_t)snprintf(out + at, cap - at, i ? ", %lld" : "%lld", (long long)sizes[i]);
+    at += (size_t)snprintf(out + at, cap - at, i ? ", %lld" : "%lld", (Shown)sizes[i]);
   snprintf(out + at, cap - at, "]");
   return out;
 }
@@ -459,7 +459,7 @@ int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int
                      DType dtype) {
   int64_t last = offset;
   if (offset < 0)
-    return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset), -1;
+    return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (Shown)offset), -1;
   for (int i = 0; i < ndim; i++) {
     int64_t reach;
     if (sizes[i] == 0) return 0;
@@ -486,7 +486,7 @@ static NOINLINE Tensor *too_large(int64_t n_bytes, int ndim, const int64_t *size
               "pygrad: can't allocate memory: a tensor of shape %s takes %lld bytes, and an "
               "engine has at most 4 GiB, less where it is limited, of which %lld bytes are in use; "
               "on the device meta it takes none",
-              sizes_text(ndim, sizes), (long long)n_bytes, (long long)mem_live_bytes());
+              sizes_text(ndim, sizes), (Shown)n_bytes, (Shown)mem_live_bytes());
 }
 
 /* A tensor over new bytes, with strides and numel unset; `sizes` must be valid. */

@@ -371,7 +371,7 @@ void op_number_of_dim(Call *c, const int64_t *numbers) {
   if (failed()) return;
   if (!t->ndim)
     fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-         (long long)arg_int(c, 1));
+         (Shown)arg_int(c, 1));
   else ret_int(c, numbers[dim]);
 }
 

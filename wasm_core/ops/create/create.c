@@ -181,7 +181,7 @@ Tensor *t_empty_permuted(Ints sizes, Ints order, DType dtype) {
       return fail(ERR_RUNTIME,
                   "Dimension out of range (expected to be between 0 and %d, but got %lld at index "
                   "%d).  NB: negative dims not currently supported; file an issue if you want it.",
-                  sizes.n - 1, (long long)d, i);
+                  sizes.n - 1, (Shown)d, i);
     if (seen[d]) return fail(ERR_RUNTIME, "Duplicate dim not allowed");
     seen[d] = true;
     strides[d] = step;
@@ -203,10 +203,8 @@ Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name) {
 Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
   OP_ENTERED(t_eye, "eye", rows, cols, dtype);
   if (failed()) return NULL;
-  if (rows < 0)
-    return fail(ERR_RUNTIME, "n must be greater or equal to 0, got %lld", (long long)rows);
-  if (cols < 0)
-    return fail(ERR_RUNTIME, "m must be greater or equal to 0, got %lld", (long long)cols);
+  if (rows < 0) return fail(ERR_RUNTIME, "n must be greater or equal to 0, got %lld", (Shown)rows);
+  if (cols < 0) return fail(ERR_RUNTIME, "m must be greater or equal to 0, got %lld", (Shown)cols);
   Tensor *y = tensor_zeros(2, (int64_t[]){rows, cols}, dtype);
   const int64_t least = rows < cols ? rows : cols;
   for (int64_t i = 0; y && i < least && !tensor_absent(y); i++) tensor_set_i(y, i * (cols + 1), 1);

@@ -94,7 +94,7 @@ void random_set_state(int32_t id, Tensor *state) {
     fail(
         ERR_RUNTIME,
         "Expected a CPUGeneratorImplState of size %d but found the input RNG state size to be %lld",
-        RNG_STATE_BYTES, (long long)state->numel);
+        RNG_STATE_BYTES, (Shown)state->numel);
   else if ((state = tensor_settled(state)) &&
            !rng_state_import(r, (const uint8_t *)tensor_data(state)))
     fail(ERR_RUNTIME, "Invalid mt19937 state");
@@ -377,12 +377,12 @@ Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
   if (low >= high)
     return fail(ERR_RUNTIME,
                 "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
-                (long long)low, (long long)high);
+                (Shown)low, (Shown)high);
   if (dtype_is_float(tensor_dtype(x)) && !round_bounds(x, &low, &high))
     return fail(ERR_RUNTIME,
                 "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
                 "got from=%lld >= to=%lld",
-                (long long)low, (long long)high);
+                (Shown)low, (Shown)high);
   if (!check_bound(x, low, "from") || !check_bound(x, high - 1, "to - 1")) return NULL;
   if (drawn_wide(tensor_dtype(x))) return fill_from_wide(x, low, high, gen);
   return fill(x, randint_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low, .high = high});
@@ -412,7 +412,7 @@ static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
         return fail(ERR_RUNTIME,
                     "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' "
                     "casted to dtype, but got from=%lld > to_inc=%lld",
-                    (long long)from, (long long)last);
+                    (Shown)from, (Shown)last);
     }
     if (!check_bound(x, from, "from")) return NULL;
     if (dtype_is_half(d) || d == DT_U16 || d == DT_U32)

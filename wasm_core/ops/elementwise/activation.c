@@ -136,7 +136,7 @@ Tensor *t_prelu(Tensor *x, Tensor *w) {
       return fail(ERR_RUNTIME,
                   "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                   "%lld and channel size = %lld.",
-                  (long long)w->numel, (long long)channels);
+                  (Shown)w->numel, (Shown)channels);
   }
   int64_t sizes[MAX_DIM];
   for (int i = 0; i < x->ndim; i++) sizes[i] = i == 1 ? w->numel : 1;
@@ -168,7 +168,7 @@ Tensor *t_glu(Tensor *x, int64_t dim) {
   if (dim < 0) return NULL;
   if (x->sizes[dim] % 2)
     return fail(ERR_RUNTIME, "Halving dimension must be even, but dimension %lld is size %lld",
-                (long long)dim, (long long)x->sizes[dim]);
+                (Shown)dim, (Shown)x->sizes[dim]);
   if (!check_float_kernel("glu_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&GluBackward0, 1, 1, x, NULL);
   save(n, 0, x);

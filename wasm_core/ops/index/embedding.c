@@ -490,22 +490,22 @@ static bool bag_values_fit(const Bags *b, const int64_t *offsets, int64_t n_offs
     fail(ERR_RUNTIME,
          "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
          "position 0. However, got %lld\n[ torch.LongTensor{} ]",
-         (long long)offsets[0]);
+         (Shown)offsets[0]);
   else if (n_offsets && offsets[n_offsets - 1] > b->n)
     fail(ERR_RUNTIME,
          "offsets[-1] can not be greater than input's length %lld but got offsets[-1] of %lld",
-         (long long)b->n, (long long)offsets[n_offsets - 1]);
+         (Shown)b->n, (Shown)offsets[n_offsets - 1]);
   int64_t rows = b->weight->sizes[0];
   for (int64_t i = 0; i < b->n && !failed(); i++)
     if (b->v[i] < 0 || b->v[i] >= rows) {
       if (b->one_by_one)
         fail(ERR_RUNTIME,
              "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be %lld",
-             (long long)b->v[i]);
+             (Shown)b->v[i]);
       else
         fail(ERR_RUNTIME,
              "Index %lld of input takes value %lld which is not in the valid range [0, %lld)",
-             (long long)i, (long long)b->v[i], (long long)rows);
+             (Shown)i, (Shown)b->v[i], (Shown)rows);
     }
   return !failed();
 }
@@ -568,7 +568,7 @@ void op_embedding_bag(Call *c) {
   if (arg_given(c, 10) && (b.padding < -weight->sizes[0] || b.padding >= weight->sizes[0])) {
     fail(ERR_RUNTIME,
          "padding_idx must be within the number of embeddings, -%lld through %lld, but got %lld",
-         (long long)weight->sizes[0], (long long)weight->sizes[0] - 1, (long long)b.padding);
+         (Shown)weight->sizes[0], (Shown)weight->sizes[0] - 1, (Shown)b.padding);
     return;
   }
   if (arg_given(c, 10) && b.padding < 0) b.padding += weight->sizes[0];

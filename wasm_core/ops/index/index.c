@@ -141,7 +141,7 @@ static bool order_dims(Plan *plan, const Tensor *x) {
 static Tensor *out_of_bounds(int64_t value, int column, int64_t size) {
   if (size == 0) return fail(ERR_INDEX, "index is out of bounds for dimension with size 0");
   return fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld",
-              (long long)value, column, (long long)size);
+              (Shown)value, column, (Shown)size);
 }
 
 /* The offset of each place from x's first element. In its message, PyTorch numbers the indexed dims

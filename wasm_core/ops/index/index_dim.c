@@ -36,7 +36,7 @@ static bool slice_by_elements(const Tensor *x, Target to, Put put) {
 static bool in_bounds(const Tensor *x, Target to, Put put, OutOfBounds bad) {
   if (bad.found && (to.elements || (slice_by_elements(x, to, put) && !to.slicewise)))
     fail(ERR_RUNTIME, "index %lld is out of bounds for dimension %lld with size %lld",
-         (long long)bad.value, (long long)to.dim, (long long)(x->ndim ? x->sizes[to.dim] : 1));
+         (Shown)bad.value, (Shown)to.dim, (Shown)(x->ndim ? x->sizes[to.dim] : 1));
   if (bad.found) fail(ERR_INDEX, "index out of range in self");
   return !failed();
 }
@@ -71,7 +71,7 @@ static bool select_fits(const Tensor *x, int64_t dim, const Tensor *index) {
   if (x->ndim == 0 && index->numel != 1)
     return REFUSE(ERR_RUNTIME,
                   "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
-                  (long long)index->numel);
+                  (Shown)index->numel);
   if (x->ndim && x->sizes[dim] == 0 && index->numel)
     return REFUSE(ERR_RUNTIME, "index_select(): self indexing axis dim should be positive");
   return true;
@@ -113,7 +113,7 @@ Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
   if (!done) p = places_slices(x, dim, index, false, &bad);
   if (bad.found && (x->numel == 0 || (dim == 1 && x->ndim > 1)))
     fail(ERR_RUNTIME, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld",
-         (long long)bad.value, (long long)x->sizes[dim]);
+         (Shown)bad.value, (Shown)x->sizes[dim]);
   if (bad.found) fail(ERR_INDEX, "index out of range in self");
   if (!done) y = p.view ? tensor_empty(p.view->ndim, p.view->sizes, tensor_dtype(x)) : NULL;
   return set_history(!failed() && (done || places_read(p, y)) ? y : NULL, n);
@@ -136,7 +136,7 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
   if (dim && dim >= source->ndim)
     return REFUSE(ERR_RUNTIME,
                   "%s(): Indexing dim %lld is out of bounds of the source tensor with dim %d", op,
-                  (long long)dim, source->ndim);
+                  (Shown)dim, source->ndim);
   int64_t count = source->ndim ? source->sizes[dim] : 1;
   if (!source->ndim && index->numel != 1)
     return REFUSE(ERR_INDEX, "Dimension specified as 0 but tensor has no dimensions");
@@ -144,7 +144,7 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
     return REFUSE(
         ERR_RUNTIME,
         "%s(): Number of indices (%lld) should be equal to source.size(dim): (%lld), for dim: %lld",
-        op, (long long)index->numel, (long long)count, (long long)dim);
+        op, (Shown)index->numel, (Shown)count, (Shown)dim);
   bool same = x->ndim == source->ndim;
   for (int d = 0; same && d < x->ndim; d++) same = d == dim || x->sizes[d] == source->sizes[d];
   if (!same)
@@ -194,7 +194,7 @@ static const char *slice_text(const Tensor *x, int64_t dim, char *text) {
   int at = 0;
   text[0] = 0;
   for (int d = 0; d < x->ndim; d++)
-    if (d != dim) at += sprintf(text + at, at ? " %lld" : "%lld", (long long)x->sizes[d]);
+    if (d != dim) at += sprintf(text + at, at ? " %lld" : "%lld", (Shown)x->sizes[d]);
   return text;
 }
 
@@ -205,7 +205,7 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
   if (source->ndim == 0 && index->numel != 1)
     return REFUSE(ERR_INDEX,
                   "index_copy_(): When source is scalar, index should have one element (got %lld)",
-                  (long long)index->numel);
+                  (Shown)index->numel);
   if (source->ndim != x->ndim && source->ndim && x->ndim)
     return REFUSE(
         ERR_INDEX,
@@ -229,13 +229,13 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
         ERR_RUNTIME,
         "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
         "shape: %s at dimension %lld and source slice shape: %s at dimension 0.",
-        slice_text(x, dim, a), (long long)dim, slice_text(source, dim, b));
+        slice_text(x, dim, a), (Shown)dim, slice_text(source, dim, b));
   int64_t count = source->ndim ? source->sizes[dim] : 1;
   if (source->ndim && index->numel != count)
     return REFUSE(
         ERR_INDEX,
         "index_copy_(): Number of indices (%lld) should be equal to source.size(dim) (%lld)",
-        (long long)index->numel, (long long)count);
+        (Shown)index->numel, (Shown)count);
   return true;
 }
 
@@ -273,7 +273,7 @@ Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
   Places p = places_slices(to, dim, index, false, &bad);
   if (bad.found)
     fail(ERR_INDEX, "index_copy_(): index %lld is out of bounds for dimension %lld with size %lld",
-         (long long)bad.value, (long long)dim, (long long)to->sizes[dim]);
+         (Shown)bad.value, (Shown)dim, (Shown)to->sizes[dim]);
   return set_history(places_write(to, p, PUT_SET, as_vector(source)) ? y : NULL, n);
 }
 
@@ -313,7 +313,7 @@ Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value) {
   Places p = places_slices(to, dim, index, true, &bad);
   if (bad.found)
     fail(ERR_INDEX, "index %lld is out of bounds for dimension %lld with size %lld",
-         (long long)bad.value, (long long)dim, (long long)to->sizes[dim]);
+         (Shown)bad.value, (Shown)dim, (Shown)to->sizes[dim]);
   return set_history(places_write(to, p, PUT_SET, index_number(value, tensor_dtype(x))) ? y : NULL,
                      n);
 }
@@ -339,7 +339,7 @@ static bool gather_fits(const Tensor *x, int64_t dim, const Tensor *index) {
       return REFUSE(ERR_RUNTIME,
                     "Size does not match at dimension %d expected index %s to be no larger than "
                     "self %s apart from dimension %lld",
-                    d, shape_text(index), shape_text(x), (long long)dim);
+                    d, shape_text(index), shape_text(x), (Shown)dim);
   return true;
 }
 
@@ -424,10 +424,10 @@ static bool scatter_fits(const Tensor *x, int64_t dim, const Tensor *index, cons
     fail(ERR_RUNTIME,
          "Expected index %s to be no larger than self %s apart from dimension %lld and to be no "
          "larger size than src %s",
-         shape_text(index), shape_text(x), (long long)dim, shape_text(src));
+         shape_text(index), shape_text(x), (Shown)dim, shape_text(src));
   else
     fail(ERR_RUNTIME, "Expected index %s to be no larger than self %s apart from dimension %lld",
-         shape_text(index), shape_text(x), (long long)dim);
+         shape_text(index), shape_text(x), (Shown)dim);
   return false;
 }
 

@@ -22,7 +22,7 @@ static Places flat_places(Tensor *x, Tensor *index) {
   places_add(p.at, index, x->numel, 1, true, &bad);
   if (bad.found)
     fail(ERR_INDEX, "out of range: tried to access index %lld on a tensor of %lld elements.",
-         (long long)bad.value, (long long)x->numel);
+         (Shown)bad.value, (Shown)x->numel);
   p.view = tensor_alias(x, index->ndim, index->sizes, strides, x->offset);
   return p;
 }
@@ -85,7 +85,7 @@ static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source)
     return REFUSE(ERR_INDEX,
                   "put_(): Expected source and index to have the same number of elements, but got "
                   "source.numel() = %lld, index.numel() = %lld",
-                  (long long)source->numel, (long long)index->numel);
+                  (Shown)source->numel, (Shown)index->numel);
   if (x->numel == 0 && index->numel)
     return REFUSE(ERR_INDEX, "put_(): Tried to put elements into an empty tensor");
   return true;
@@ -141,8 +141,7 @@ Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
                 "dimensions for input, and %d dimensions for indices",
                 take_along, x->ndim, index->ndim);
   if (x->ndim == 0)
-    return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                (long long)dim);
+    return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (Shown)dim);
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Tensor *from = expand_beside(x, index, dim), *to = expand_beside(index, x, dim);
   return t_gather(from, dim, t_remainder(to, tensor_wrapped_i(x->sizes[dim])));

@@ -74,8 +74,8 @@ static bool apply_int(Subscript *s, int64_t i, int position) {
     fail(ERR_INDEX, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                     "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
   else if (i < -size || i >= size)
-    fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i,
-         position, (long long)size);
+    fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (Shown)i,
+         position, (Shown)size);
   s->view = t_select(x, s->dim, i);
   return s->view;
 }

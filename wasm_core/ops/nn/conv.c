@@ -198,7 +198,7 @@ static bool check_bias(Tensor *w, Tensor *bias, int64_t channels, bool transpose
   fail(ERR_RUNTIME,
        "Given %sweight of size %s, expected bias to be 1-dimensional with %lld elements, but got "
        "bias of size %s instead",
-       transposed ? "transposed=1, " : "", shape_text(w), (long long)channels, shape_text(bias));
+       transposed ? "transposed=1, " : "", shape_text(w), (Shown)channels, shape_text(bias));
   return false;
 }
 
@@ -208,18 +208,17 @@ static bool check_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
     fail(ERR_RUNTIME,
          "Given groups=%lld, expected weight to be at least %lld at dimension 0, but got weight of "
          "size %s instead",
-         (long long)g, (long long)g, shape_text(w));
+         (Shown)g, (Shown)g, shape_text(w));
   else if (w->sizes[0] % g)
     fail(ERR_RUNTIME,
          "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got "
          "weight of size [%s] instead",
-         (long long)g, (long long)g, shape_text(w));
+         (Shown)g, (Shown)g, shape_text(w));
   else if (x->sizes[1] != w->sizes[1] * g)
     fail(ERR_RUNTIME,
          "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got "
          "%lld channels instead",
-         (long long)g, shape_text(w), shape_text(x), (long long)(w->sizes[1] * g),
-         (long long)x->sizes[1]);
+         (Shown)g, shape_text(w), shape_text(x), (Shown)(w->sizes[1] * g), (Shown)x->sizes[1]);
   return !failed() && check_bias(w, bias, w->sizes[0], false);
 }
 
@@ -374,20 +373,20 @@ static bool check_transposed(const Conv *c, Tensor *x, Tensor *w, Tensor *bias,
     fail(ERR_RUNTIME,
          "Given transposed=1, weight of size %s, expected input%s to have %lld channels, but got "
          "%lld channels instead",
-         shape_text(w), shape_text(x), (long long)w->sizes[0], (long long)x->sizes[1]);
+         shape_text(w), shape_text(x), (Shown)w->sizes[0], (Shown)x->sizes[1]);
   else if (x->sizes[1] % c->groups)
     fail(ERR_RUNTIME,
          "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got "
          "weight of size [%s] instead",
-         (long long)c->groups, (long long)c->groups, shape_text(w));
+         (Shown)c->groups, (Shown)c->groups, shape_text(w));
   if (failed() || !check_bias(w, bias, w->sizes[1] * c->groups, true)) return false;
   if (too_much)
     fail(ERR_RUNTIME,
          "output padding must be smaller than either stride or dilation, but got "
          "output_padding_height: %lld output_padding_width: %lld stride_height: %lld stride_width: "
          "%lld dilation_height: %lld dilation_width: %lld",
-         (long long)output_padding[1], (long long)output_padding[2], (long long)c->stride[1],
-         (long long)c->stride[2], (long long)c->dilation[1], (long long)c->dilation[2]);
+         (Shown)output_padding[1], (Shown)output_padding[2], (Shown)c->stride[1],
+         (Shown)c->stride[2], (Shown)c->dilation[1], (Shown)c->dilation[2]);
   return !failed();
 }
 
@@ -552,7 +551,7 @@ static bool pair(Ints v, const char *name, int64_t out[3], int64_t rest) {
 static bool above_zero(const int64_t v[3], const char *what, const char *name) {
   if (v[1] > 0 && v[2] > 0) return true;
   fail(ERR_RUNTIME, "%s should be greater than zero, but got %s_height: %lld %s_width: %lld", what,
-       name, (long long)v[1], name, (long long)v[2]);
+       name, (Shown)v[1], name, (Shown)v[2]);
   return false;
 }
 
@@ -568,7 +567,7 @@ static bool window_make(Conv *c, Ints kernel, Ints dilation, Ints padding, Ints 
     return false;
   if (c->padding[1] < 0 || c->padding[2] < 0)
     fail(ERR_RUNTIME, "padding should be non-negative, but got pad_height: %lld pad_width: %lld",
-         (long long)c->padding[1], (long long)c->padding[2]);
+         (Shown)c->padding[1], (Shown)c->padding[2]);
   return !failed();
 }
 
@@ -620,10 +619,9 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
                 "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), "
                 "dilation=(%lld, %lld), padding=(%lld, %lld), calculated shape of the array of "
                 "sliding blocks as (%lld, %lld), but its components must be at least one.",
-                (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1],
-                (long long)c.kernel[2], (long long)c.dilation[1], (long long)c.dilation[2],
-                (long long)c.padding[1], (long long)c.padding[2], (long long)c.out[1],
-                (long long)c.out[2]);
+                (Shown)c.in[1], (Shown)c.in[2], (Shown)c.kernel[1], (Shown)c.kernel[2],
+                (Shown)c.dilation[1], (Shown)c.dilation[2], (Shown)c.padding[1],
+                (Shown)c.padding[2], (Shown)c.out[1], (Shown)c.out[2]);
   if (sizes_numel(5, (int64_t[]){c.in_channels, c.kernel[1], c.kernel[2], c.out[1], c.out[2]}) < 0)
     return NULL;
   return check_window_dtype(x, "im2col_out_cpu") ? run_window_op(unfold_op, &c, x) : NULL;
@@ -648,7 +646,7 @@ Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, 
     return fail(ERR_RUNTIME,
                 "Expected size of input's dimension 1 to be divisible by the product of "
                 "kernel_size, but got input.size(1)=%lld and kernel_size=(%lld, %lld).",
-                (long long)rows, (long long)c.kernel[1], (long long)c.kernel[2]);
+                (Shown)rows, (Shown)c.kernel[1], (Shown)c.kernel[2]);
   c.unbatched = x->ndim == 2;
   c.samples = c.unbatched ? 1 : x->sizes[0], c.in_channels = rows / spots;
   window_count(&c);
@@ -658,10 +656,9 @@ Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, 
         "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), "
         "padding=(%lld, %lld), stride=(%lld, %lld), expected size of input's dimension 2 to match "
         "the calculated number of sliding blocks %lld * %lld = %lld, but got input.size(2)=%lld.",
-        (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2],
-        (long long)c.dilation[1], (long long)c.dilation[2], (long long)c.padding[1],
-        (long long)c.padding[2], (long long)c.stride[1], (long long)c.stride[2],
-        (long long)c.out[1], (long long)c.out[2], (long long)(c.out[1] * c.out[2]),
-        (long long)count);
+        (Shown)c.in[1], (Shown)c.in[2], (Shown)c.kernel[1], (Shown)c.kernel[2],
+        (Shown)c.dilation[1], (Shown)c.dilation[2], (Shown)c.padding[1], (Shown)c.padding[2],
+        (Shown)c.stride[1], (Shown)c.stride[2], (Shown)c.out[1], (Shown)c.out[2],
+        (Shown)(c.out[1] * c.out[2]), (Shown)count);
   return check_window_dtype(x, "col2im_out_cpu") ? run_window_op(fold_op, &c, x) : NULL;
 }

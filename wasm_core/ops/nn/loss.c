@@ -115,12 +115,12 @@ static bool check_nll_flat(Tensor *x, Tensor *target, Tensor *weight) {
     fail(ERR_RUNTIME, "0D or 1D target tensor expected, multi-target not supported");
   else if (x->ndim == 1 && target->numel != 1)
     fail(ERR_VALUE, "For 1D input, 1D target must have size 1, but got target size: %lld",
-         (long long)target->numel);
+         (Shown)target->numel);
   else if (weight && (weight->ndim != 1 || weight->numel != classes))
     fail(ERR_RUNTIME,
          "weight tensor should be defined either for all %lld classes or no classes but got weight "
          "tensor of shape: %s",
-         (long long)classes, shape_text(weight));
+         (Shown)classes, shape_text(weight));
   return !failed();
 }
 
@@ -165,7 +165,7 @@ static bool picks_of(Picks *p, int ndim, const int64_t *sizes, Tensor **target, 
         values[at] = 0;                                                                           \
         if (t == p->ignore_index) continue;                                                       \
         if (t < 0 || t >= p->classes) {                                                           \
-          fail(ERR_INDEX, "Target %lld is out of bounds.", (long long)t);                         \
+          fail(ERR_INDEX, "Target %lld is out of bounds.", (Shown)t);                             \
           return -1;                                                                              \
         }                                                                                         \
         T w = weight ? weight[t] : 1;                                                             \
@@ -338,7 +338,7 @@ Tensor *t_nll_loss(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_ind
   int64_t count = target->ndim ? target->sizes[0] : 0;
   if (x->ndim != 1 && x->sizes[0] != count)
     return fail(ERR_VALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
-                (long long)x->sizes[0], (long long)count);
+                (Shown)x->sizes[0], (Shown)count);
   if (x->ndim == 1 || x->ndim == 2 || x->ndim == 4)
     return nll_primitive(x, target, weight, ignore_index, r);
   return nll_spread(x, target, weight, ignore_index, r);
@@ -364,7 +364,7 @@ static Tensor *cross_entropy_of_probabilities(Tensor *x, Tensor *target, Tensor 
     return fail(ERR_RUNTIME,
                 "cross_entropy: weight tensor should be defined either for all %lld classes or no "
                 "classes but got weight tensor of shape: %s",
-                (long long)classes, shape_text(weight));
+                (Shown)classes, shape_text(weight));
   int ndim = x->ndim;
   int64_t rows = classes ? x->numel / classes : 0;
   x = t_log_softmax(x, dim, DT_NONE);
@@ -725,7 +725,7 @@ static bool check_weight_spread(const Tensor *weight, const Tensor *x) {
     fail(ERR_RUNTIME,
          "Attempting to broadcast a dimension of length %lld at -%d! Mismatching argument at index "
          "1 had torch.Size(%s); but expected shape should be broadcastable to %s",
-         (long long)n, i, shape_text(weight), shape_text(x));
+         (Shown)n, i, shape_text(weight), shape_text(x));
     return false;
   }
   return true;

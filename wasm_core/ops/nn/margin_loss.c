@@ -374,10 +374,10 @@ Tensor *t_multi_margin_loss(Tensor *x, Tensor *target, double p, double margin, 
         ERR_RUNTIME,
         "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
         "samples (batch size). Expected target size [%lld], but got %s. Input has shape %s.",
-        (long long)rows, shape_text(target), shape_text(x));
+        (Shown)rows, shape_text(target), shape_text(x));
   if (weight && weight->numel != classes)
-    return fail(ERR_RUNTIME, "inconsistent weight size, expected %lld but got %s",
-                (long long)classes, shape_text(weight));
+    return fail(ERR_RUNTIME, "inconsistent weight size, expected %lld but got %s", (Shown)classes,
+                shape_text(weight));
   if (!check_margin_types("multi_margin_loss_cpu_kernel", x, target) ||
       !check_constant("multi_margin_loss", "weight", weight))
     return NULL;

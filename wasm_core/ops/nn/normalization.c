@@ -552,8 +552,8 @@ ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
   if (!v || failed()) return !failed();
   int64_t channels = x->ndim > 1 ? x->sizes[1] : 0;
   if (v->numel != channels)
-    fail(ERR_RUNTIME, "%s should contain %lld elements not %lld", name, (long long)channels,
-         (long long)v->numel);
+    fail(ERR_RUNTIME, "%s should contain %lld elements not %lld", name, (Shown)channels,
+         (Shown)v->numel);
   else if (v->ndim != 1)
     fail(ERR_RUNTIME, "TensorAccessor expected 1 dims but tensor has %d", v->ndim);
   return check_parameter(x, v);
@@ -845,14 +845,14 @@ ONCE static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Ten
   Tensor *given[2] = {weight, bias};
   static const char *const names[2] = {"weight", "bias"};
   if (groups <= 0)
-    fail(ERR_RUNTIME, "Expected num groups to be greater than 0, got %lld", (long long)groups);
+    fail(ERR_RUNTIME, "Expected num groups to be greater than 0, got %lld", (Shown)groups);
   else if (x->ndim < 2)
     fail(ERR_RUNTIME, "Expected at least 2 dimensions for input tensor but received %d", x->ndim);
   else if (x->sizes[1] % groups)
     fail(ERR_RUNTIME,
          "Expected number of channels in input to be divisible by num_groups, but got input of "
          "shape %s and num_groups=%lld",
-         shape_text(x), (long long)groups);
+         shape_text(x), (Shown)groups);
   for (int i = 0; i < 2 && !failed(); i++)
     if (given[i] && (given[i]->ndim != 1 || given[i]->numel != x->sizes[1]))
       fail(ERR_RUNTIME,

@@ -413,21 +413,21 @@ static bool check_windows(const Pool *p) {
     if (p->stride[i] == 0) fail(ERR_RUNTIME, "stride should not be zero");
     else if (p->kernel[i] <= 0)
       fail(ERR_RUNTIME, "kernel size should be greater than zero, but got kH: %lld kW: %lld",
-           (long long)p->kernel[1], (long long)p->kernel[2]);
+           (Shown)p->kernel[1], (Shown)p->kernel[2]);
     else if (p->stride[i] < 0)
       fail(ERR_RUNTIME, "stride should be greater than zero, but got dH: %lld dW: %lld",
-           (long long)p->stride[1], (long long)p->stride[2]);
+           (Shown)p->stride[1], (Shown)p->stride[2]);
     else if (p->dilation[i] <= 0)
       fail(ERR_RUNTIME,
            "dilation should be greater than zero, but got dilationH: %lld dilationW: %lld",
-           (long long)p->dilation[1], (long long)p->dilation[2]);
+           (Shown)p->dilation[1], (Shown)p->dilation[2]);
     else if (p->padding[i] < 0)
-      fail(ERR_RUNTIME, "pad must be non-negative, but got pad: %lld", (long long)p->padding[i]);
+      fail(ERR_RUNTIME, "pad must be non-negative, but got pad: %lld", (Shown)p->padding[i]);
     else if (p->padding[i] > extent(p, i) / 2)
       fail(ERR_RUNTIME,
            "pad should be at most half of effective kernel size, but got pad=%lld, "
            "kernel_size=%lld and dilation=%lld",
-           (long long)p->padding[i], (long long)p->kernel[i], (long long)p->dilation[i]);
+           (Shown)p->padding[i], (Shown)p->kernel[i], (Shown)p->dilation[i]);
   }
   return !failed();
 }
@@ -454,14 +454,14 @@ static bool pool_fit(Pool *p, const Tensor *x) {
     fail(ERR_RUNTIME,
          "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). Output "
          "size is too small",
-         (long long)channels, (long long)in[0], (long long)in[1], (long long)channels,
-         (long long)out[0], (long long)out[1]);
+         (Shown)channels, (Shown)in[0], (Shown)in[1], (Shown)channels, (Shown)out[0],
+         (Shown)out[1]);
   else
     fail(ERR_RUNTIME,
          "Given input size: (%lldx%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lldx%lld). "
          "Output size is too small",
-         (long long)channels, (long long)in[0], (long long)in[1], (long long)in[2],
-         (long long)channels, (long long)out[0], (long long)out[1], (long long)out[2]);
+         (Shown)channels, (Shown)in[0], (Shown)in[1], (Shown)in[2], (Shown)channels, (Shown)out[0],
+         (Shown)out[1], (Shown)out[2]);
   return false;
 }
 
@@ -535,7 +535,7 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
       fail(ERR_RUNTIME,
            "%s: elements of output_size must be greater than or equal to 0 but received {%lld, "
            "%lld}",
-           op, (long long)size.v[0], (long long)size.v[size.n - 1]);
+           op, (Shown)size.v[0], (Shown)size.v[size.n - 1]);
     else if (p->in[i] == 0)
       fail(ERR_RUNTIME,
            "%s(): Expected input to have non-zero size for non-batch dimensions, but input has "
@@ -611,16 +611,16 @@ static bool check_max_line(const Tensor *x, const Ints v[4]) {
   for (int i = 0; i < 4 && !failed(); i++)
     if (i != 2 && v[i].n > 0 && v[i].v[0] <= 0)
       fail(ERR_RUNTIME, "max_pool1d() %s must be greater than zero, but got %lld", names[i],
-           (long long)v[i].v[0]);
+           (Shown)v[i].v[0]);
   if (failed()) return false;
   int64_t k = v[0].v[0], pad = v[2].v[0];
   if (pad < 0)
-    fail(ERR_RUNTIME, "max_pool1d() padding must be non-negative, but got %lld", (long long)pad);
+    fail(ERR_RUNTIME, "max_pool1d() padding must be non-negative, but got %lld", (Shown)pad);
   else if (pad > k / 2)
     fail(ERR_RUNTIME,
          "max_pool1d() padding should be at most half of kernel size, but got padding=%lld and "
          "kernel_size=%lld",
-         (long long)pad, (long long)k);
+         (Shown)pad, (Shown)k);
   return !failed();
 }
 
@@ -640,8 +640,7 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
   p.in[2] = x->sizes[x->ndim - 1];
   p.stride[2] = stride.n > 0 ? stride.v[0] : kernel.v[0];
   if (output_size(&p, 2) <= 0) {
-    fail(ERR_RUNTIME, "max_pool1d() Invalid computed output size: %lld",
-         (long long)output_size(&p, 2));
+    fail(ERR_RUNTIME, "max_pool1d() Invalid computed output size: %lld", (Shown)output_size(&p, 2));
     return;
   }
   bool alone = !indices && !tensor_tracked(x); /* a kernel of its own, which makes no view */

@@ -413,7 +413,7 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
       fail(ERR_RUNTIME,
            "Input and output sizes should be greater than 0, but got input (H: %lld, W: %lld) "
            "output (H: %lld, W: %lld)",
-           (long long)r->in[1], (long long)r->in[2], (long long)r->out[1], (long long)r->out[2]);
+           (Shown)r->in[1], (Shown)r->in[2], (Shown)r->out[1], (Shown)r->out[2]);
       return false;
     }
   if (x->sizes[1] == 0)

@@ -140,7 +140,7 @@ static void unique_slices(Tensor *x, const Tensor *like, bool sorted, Tensor *ou
 
 static bool check_unique_dim(const Tensor *x, int64_t dim) {
   if (x->ndim == 0) {
-    fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+    fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (Shown)dim);
     return false;
   }
   for (int i = 0; i < x->ndim; i++)
@@ -236,7 +236,7 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
     fail(ERR_RUNTIME,
          "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension "
          "is 1, but we got boundaries tensor dim(%d) and input value's dim(%d) numel(%lld)",
-         edges->ndim, values->ndim, (long long)values->numel);
+         edges->ndim, values->ndim, (Shown)values->numel);
   else if (edges->ndim == 0)
     fail(ERR_RUNTIME, "torch.searchsorted(): boundaries tensor should have positive dimension, but "
                       "got 0 dimension");
@@ -310,7 +310,7 @@ static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
     return fail(ERR_RUNTIME, "weights should be 1-d and have the same length as input"), -1;
   if (high && tensor_get_i(high, 0) == INT64_MAX)
     return fail(ERR_RUNTIME, "maximum value of input overflowed, it should be < %lld but got %lld",
-                (long long)INT64_MAX, (long long)INT64_MAX),
+                (Shown)INT64_MAX, (Shown)INT64_MAX),
            -1;
   int64_t filled = high ? tensor_get_i(high, 0) + 1 : 0;
   return filled > least ? filled : least;
@@ -369,7 +369,7 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
   if (!check_float_kernel("histogram_cpu", tensor_dtype(x))) return NULL;
   if (bins <= 0)
     return fail(ERR_RUNTIME, "torch.histogram(): bins must be > 0, but got %lld for dimension 0",
-                (long long)bins);
+                (Shown)bins);
   if (!histogram_range(x, &low, &high)) return NULL;
   x = t_contiguous(x);
   Tensor *y = x ? tensor_zeros(1, &bins, tensor_dtype(x)) : NULL;

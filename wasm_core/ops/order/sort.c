@@ -393,8 +393,7 @@ void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2])
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   int64_t n = x->ndim ? x->sizes[dim] : 1;
   if (n && (k < 1 || k > n))
-    fail(ERR_RUNTIME, "kthvalue(): selected number k out of range for dimension %lld",
-         (long long)dim);
+    fail(ERR_RUNTIME, "kthvalue(): selected number k out of range for dimension %lld", (Shown)dim);
   else if (!refuse_bool(x, "kthvalue_cpu"))
     one_of_order(&KthvalueBackward0, kth_of_order, "kthvalue", x, dim, keepdim, (Lanes){.k = k - 1},
                  out);

@@ -149,7 +149,7 @@ static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bo
     fail(ERR_RUNTIME,
          "cov(): expected %s to have the same numel as there are observations in the input but got "
          "%lld != %lld",
-         name, (long long)w->numel, (long long)observations);
+         name, (Shown)w->numel, (Shown)observations);
   } else {
     Tensor *least = w->numel ? t_min(t_detach((Tensor *)(uintptr_t)w)) : NULL;
     if (least && !tensor_absent(least) && tensor_get_f(least, 0) < 0)
@@ -223,8 +223,7 @@ Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *a
   OP_ENTERED(t_diff, "diff", x, order, dim, prepend, append);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "diff expects input to be at least one-dimensional");
-  if (order < 0)
-    return fail(ERR_RUNTIME, "order must be non-negative but got %lld", (long long)order);
+  if (order < 0) return fail(ERR_RUNTIME, "order must be non-negative but got %lld", (Shown)order);
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Tensor *ends[2] = {prepend, append}, *parts[3];
   int count = 0;

@@ -216,7 +216,7 @@ Tensor *t_to_sparse_dim(Tensor *x, int64_t sparse) {
     return fail(ERR_RUNTIME,
                 "sparse_dim must be in [0, self.dim()] and not 0 of a tensor with dimensions, but "
                 "got %lld and %d dimensions",
-                (long long)sparse, x->ndim);
+                (Shown)sparse, x->ndim);
   Form f = {LAYOUT_SPARSE_COO, x->ndim, x->sizes, (int)sparse, x->ndim - (int)sparse, NULL};
   return in_form(&ToSparseBackward0, x, f);
 }
@@ -267,7 +267,7 @@ Tensor *t_to_layout(Tensor *x, Layout l, Ints block, int64_t dense, const char *
                 op, x->ndim > 2 ? x->ndim - 2 : 0, own);
   if (coo && strided && (own > x->ndim || dense < -1))
     return fail(ERR_RUNTIME, "%s: dense_dim argument must be in [0,%d] range, but got %lld", op,
-                x->ndim, (long long)dense);
+                x->ndim, (Shown)dense);
   if (!coo && !strided && is_coo(x) && sparse_dims(x) != 2)
     return fail(ERR_RUNTIME,
                 "%scoo_%s: conversion from Sparse to %s for input tensors with sparse_dim()!=2 is "

@@ -23,12 +23,12 @@ static bool check_coo_places(const Tensor *indices, const int64_t *sizes) {
     for (int64_t i = 0; i < n; i++) {
       int64_t at = words_of(indices)[d * n + i];
       if (at < 0)
-        return fail(ERR_RUNTIME, "found negative index %lld for dim %d", (long long)at, d), false;
+        return fail(ERR_RUNTIME, "found negative index %lld for dim %d", (Shown)at, d), false;
       if (at >= sizes[d])
         return fail(ERR_RUNTIME,
                     "size is inconsistent with indices: for dim %d, size is %lld but found index "
                     "%lld",
-                    d, (long long)sizes[d], (long long)at),
+                    d, (Shown)sizes[d], (Shown)at),
                false;
     }
   return true;
@@ -54,13 +54,13 @@ static bool check_coo(const Tensor *indices, const Tensor *values, int ndim) {
     fail(ERR_RUNTIME,
          "indices and values must have same nnz, but got nnz from indices: %lld, nnz from values: "
          "%lld",
-         (long long)indices->sizes[1], (long long)values->sizes[0]);
+         (Shown)indices->sizes[1], (Shown)values->sizes[0]);
   else if (ndim >= 0 && ndim != indices->sizes[0] + values->ndim - 1)
     fail(ERR_RUNTIME,
          "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = %d, sparse_dim = "
          "%lld, "
          "dense_dim = %d",
-         ndim, (long long)indices->sizes[0], values->ndim - 1);
+         ndim, (Shown)indices->sizes[0], values->ndim - 1);
   return !failed();
 }
 
@@ -96,8 +96,7 @@ static bool infer_sizes(const Tensor *indices, const Tensor *values, int64_t *si
     for (int64_t i = 0; i < n; i++) {
       int64_t at = words_of(indices)[d * n + i];
       if (at < 0)
-        return fail(ERR_RUNTIME, "found negative index %lld for dim %lld", (long long)at,
-                    (long long)d),
+        return fail(ERR_RUNTIME, "found negative index %lld for dim %lld", (Shown)at, (Shown)d),
                false;
       if (at >= sizes[d]) sizes[d] = at + 1;
     }
@@ -181,7 +180,7 @@ static bool check_parts(Layout l, const Tensor *from, const Tensor *other, const
     UNMET("%s must have at least one element along its last dimension", k.compressed);
   if (other->sizes[batch] != values->sizes[batch])
     UNMET("%s.shape[-1] must be equal to nnz (=%lld) as defined by values.shape[%d], but got %lld",
-          k.plain, (long long)values->sizes[batch], batch, (long long)other->sizes[batch]);
+          k.plain, (Shown)values->sizes[batch], batch, (Shown)other->sizes[batch]);
   for (int d = 0; d < blocks; d++)
     if (values->sizes[batch + 1 + d] < 1) UNMET("blocksize must be positive");
   return true;
@@ -242,7 +241,7 @@ static bool check_sizes(Layout l, Ints size, const int64_t *own, int ndim, const
     if (size.v[d] % block[d - batch])
       UNMET("tensor shape[%d] (=%lld) must be divisible with blocksize[%d] (=%lld) as defined by "
             "values shape",
-            d, (long long)size.v[d], d - batch, (long long)block[d - batch]);
+            d, (Shown)size.v[d], d - batch, (Shown)block[d - batch]);
   for (int d = 0; d < ndim; d++) {
     if (d == lines && size.v[d] != own[d])
       UNMET("%s.shape[-1] must be equal to the number of %s + 1 (=%lld), but got %lld",
@@ -250,8 +249,7 @@ static bool check_sizes(Layout l, Ints size, const int64_t *own, int ndim, const
             by_columns(l) ? block ? "column blocks" : "columns"
             : block       ? "row blocks"
                           : "rows",
-            (long long)(size.v[d] / (block ? block[d - batch] : 1) + 1),
-            (long long)from->sizes[batch]);
+            (Shown)(size.v[d] / (block ? block[d - batch] : 1) + 1), (Shown)from->sizes[batch]);
     if (d != lines && d != at && size.v[d] != own[d])
       UNMET("the sizes of the values, %s, do not fit the size %s", shape_text(values),
             sizes_text(size.n, size.v));
@@ -448,13 +446,13 @@ static bool check_resize(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
   if (!is_sparse(x) || !is_coo(x)) return refuse_layout("sparse_resize_", x), false;
   for (int i = 0; i < size.n; i++)
     if (size.v[i] < 0)
-      UNMET("Trying to create tensor with negative dimension %lld: %s", (long long)size.v[i],
+      UNMET("Trying to create tensor with negative dimension %lld: %s", (Shown)size.v[i],
             sizes_text(size.n, size.v));
   if (sparse < 0 || dense < 0 || sparse + dense != size.n)
     UNMET("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = %d, sparse_dim = "
           "%lld, "
           "dense_dim = %lld",
-          (int)size.n, (long long)sparse, (long long)dense);
+          (int)size.n, (Shown)sparse, (Shown)dense);
   return check_inplace(x);
 }
 
@@ -471,7 +469,7 @@ Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
         "is not supported.",
         sparse != s.sparse_dim ? "sparse" : "dense",
         sparse != s.sparse_dim ? s.sparse_dim : dense_dims(x),
-        (long long)(sparse != s.sparse_dim ? sparse : dense));
+        (Shown)(sparse != s.sparse_dim ? sparse : dense));
   for (int d = 0; d < size.n && !empty; d++)
     if (size.v[d] < x->sizes[d])
       return fail(

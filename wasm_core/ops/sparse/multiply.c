@@ -60,8 +60,8 @@ static bool check_matrices(const char *op, const Tensor *a, const Tensor *b) {
   if (sparse_dims(a) != 2 || dense_dims(a))
     UNMET("%s: Argument #2: matrices expected, got %dD tensor", op, a->ndim);
   if (a->sizes[1] != b->sizes[0])
-    UNMET("%s: Argument #3: Expected dim 0 size %lld, got %lld", op, (long long)a->sizes[1],
-          (long long)b->sizes[0]);
+    UNMET("%s: Argument #3: Expected dim 0 size %lld, got %lld", op, (Shown)a->sizes[1],
+          (Shown)b->sizes[0]);
   return true;
 }
 
@@ -106,7 +106,7 @@ Tensor *t_sspaddmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alp
     int64_t wanted = d ? k : a->sizes[0];
     if (self && self->sizes[d] != wanted)
       return fail(ERR_RUNTIME, "sspaddmm: Argument #1: Expected dim %d size %lld, got %lld", d,
-                  (long long)wanted, (long long)self->sizes[d]);
+                  (Shown)wanted, (Shown)self->sizes[d]);
   }
   a = t_coalesce(a);
   if (self) self = t_coalesce(self);
@@ -151,7 +151,7 @@ static bool check_sampled(const Tensor *x, const Tensor *a, const Tensor *b) {
   const int64_t *m = a->sizes + a->ndim - 2, *k = b->sizes + b->ndim - 2;
   if (m[1] != k[0])
     UNMET("%s: mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", op,
-          (long long)m[0], (long long)m[1], (long long)k[0], (long long)k[1]);
+          (Shown)m[0], (Shown)m[1], (Shown)k[0], (Shown)k[1]);
   for (int d = 0; d < 2; d++)
     if (x->sizes[x->ndim - 2 + d] != (d ? k[1] : m[0]))
       UNMET("%s: self.shape[%d] must match mat%d.shape[%d]", op, d - 2, d + 1, d - 2);

@@ -56,7 +56,7 @@ Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index) {
   if (index < -size || index >= size)
     return fail(ERR_INDEX,
                 "select(): index %lld out of range for tensor of size %s at dimension %lld",
-                (long long)index, shape_text(x), (long long)dim);
+                (Shown)index, shape_text(x), (Shown)dim);
   if (index < 0) index += size;
   for (int d = 0, k = 0; d < x->ndim; d++)
     if (d != dim) sizes[k++] = x->sizes[d];
@@ -137,7 +137,7 @@ Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
       return fail(ERR_INDEX,
                   "index_select(): index contains %lld that is out of range for tensor of "
                   "size %s at dimension %lld",
-                  (long long)w[j], shape_text(x), (long long)dim);
+                  (Shown)w[j], shape_text(x), (Shown)dim);
     total += start[w[j] + 1] - start[w[j]];
   }
   Tensor *which = tensor_empty(1, &total, DT_I64), *to = tensor_empty(1, &total, DT_I64);
@@ -196,7 +196,7 @@ Tensor *t_sparse_broadcast_to(Tensor *x, Ints size) {
       return fail(ERR_RUNTIME,
                   "The input's length %lld at dimension %d does not broadcast over the requested "
                   "shape of length %lld at dimension %d",
-                  (long long)own, d - more, (long long)size.v[d], d);
+                  (Shown)own, d - more, (Shown)size.v[d], d);
     repeated[d] = d < sparse && (d < more || own != size.v[d]);
     if (repeated[d]) times *= size.v[d];
     if (repeated[d] && first_new < 0) first_new = d;

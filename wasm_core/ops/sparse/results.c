@@ -226,7 +226,7 @@ Tensor *t_sparse_sum(Tensor *x, Ints dims, DType dtype) {
   for (int i = 0; i < dims.n && !failed(); i++) {
     int64_t d = dim_wrap(dims.v[i], x->ndim);
     if (d >= 0 && mask >> d & 1)
-      fail(ERR_RUNTIME, "dim %lld appears multiple times in the list of dims", (long long)d);
+      fail(ERR_RUNTIME, "dim %lld appears multiple times in the list of dims", (Shown)d);
     if (d >= 0) mask |= (uint64_t)1 << d;
   }
   if (blocked(x)) return NULL;
@@ -425,7 +425,7 @@ static Tensor *transpose_dims(Tensor *x, int64_t a, int64_t b) {
     return fail(ERR_RUNTIME,
                 "transpose: transposed dimensions must be sparse Got sparse_dim: %d, "
                 "d0: %lld, d1: %lld",
-                s.sparse_dim, (long long)a, (long long)b);
+                s.sparse_dim, (Shown)a, (Shown)b);
   if (inner) {
     s.values = t_transpose(s.values, a - s.sparse_dim + 1, b - s.sparse_dim + 1);
     return s.values ? tensor_sparse(x->ndim, sizes, s) : NULL;
@@ -520,8 +520,7 @@ static bool check_product(const Tensor *a, const Tensor *b) {
     fail(ERR_RUNTIME, "mm: Expected matrices, but got %dD and %dD tensors", a->ndim, b->ndim);
   else if (a->sizes[1] != b->sizes[0])
     fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
-         (long long)a->sizes[0], (long long)a->sizes[1], (long long)b->sizes[0],
-         (long long)b->sizes[1]);
+         (Shown)a->sizes[0], (Shown)a->sizes[1], (Shown)b->sizes[0], (Shown)b->sizes[1]);
   else if (a->dtype != b->dtype && is_sparse(a) && is_sparse(b))
     fail(ERR_RUNTIME, "mat1 dtype %s does not match mat2 dtype %s", legacy(a), legacy(b));
   else if (a->dtype != b->dtype)
@@ -600,7 +599,7 @@ static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
     return fail(ERR_RUNTIME,
                 "Expected a tensor of dimension 2 and tensor.size[0] == %lld but got: dimension "
                 "%d and tensor.size[0] = %lld",
-                (long long)a->sizes[1], b->ndim, (long long)(b->ndim ? b->sizes[0] : 1));
+                (Shown)a->sizes[1], b->ndim, (Shown)(b->ndim ? b->sizes[0] : 1));
   Tensor *rows, *cols, *own, *values = t_sparse_values(a);
   if (!values || !elements_of(a, &rows, &cols, &own)) return NULL;
   Tensor *each = t_mul(t_index_select(b, 0, cols), t_unsqueeze(values, 1));

@@ -60,7 +60,7 @@ bool places_within(const int64_t *at, int64_t n, int64_t size) {
     if (at[i] < 0 || at[i] >= size)
       return fail(ERR_INDEX,
                   "index %lld of a sparse tensor is out of range of a dimension of size %lld",
-                  (long long)at[i], (long long)size),
+                  (Shown)at[i], (Shown)size),
              false;
   return true;
 }
@@ -218,7 +218,7 @@ static Tensor *compressed_structure(Form f, Tensor *places, DType dtype) {
   if (b0 < 1 || b1 < 1 || rows % b0 || cols % b1)
     return fail(ERR_RUNTIME,
                 "tensor sparse size (%lld, %lld) must be divisible by given blocksize (%lld, %lld)",
-                (long long)rows, (long long)cols, (long long)b0, (long long)b1);
+                (Shown)rows, (Shown)cols, (Shown)b0, (Shown)b1);
   const int64_t lines = by_columns(f.layout) ? cols / b1 : rows / b0,
                 width = by_columns(f.layout) ? rows / b0 : cols / b1;
   int64_t all, *keys = in_lines(f, places, &all);

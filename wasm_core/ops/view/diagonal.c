@@ -89,8 +89,8 @@ Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
   int64_t d1 = dim_wrap(dim1, ndim), d2 = d1 < 0 ? -1 : dim_wrap(dim2, ndim), sizes[MAX_DIM];
   if (d2 < 0) return NULL;
   if (d1 == d2)
-    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1,
-                (long long)dim2);
+    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (Shown)dim1,
+                (Shown)dim2);
   int64_t side = x->sizes[x->ndim - 1] + (offset < 0 ? -offset : offset);
   for (int i = 0, from = 0; i < ndim; i++) sizes[i] = i == d1 || i == d2 ? side : x->sizes[from++];
   Node *n = node_new(&DiagEmbedBackward0, 0, 3, x, NULL);

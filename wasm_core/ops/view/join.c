@@ -44,7 +44,7 @@ static bool check_cat_shapes(Tensors ts, const Tensor *first, int64_t dim) {
         return fail(ERR_RUNTIME,
                     "Sizes of tensors must match except in dimension %lld. Expected size %lld but "
                     "got size %lld for tensor number %d in the list.",
-                    (long long)dim, (long long)first->sizes[d], (long long)t->sizes[d], i),
+                    (Shown)dim, (Shown)first->sizes[d], (Shown)t->sizes[d], i),
                false;
   }
   return true;
@@ -299,7 +299,7 @@ Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
   OP_ENTERED(t_combinations, "combinations", x, r, again);
   if (blocked(x)) return NULL;
   if (x->ndim != 1) return not_a_vector(x);
-  if (r < 0) return fail(ERR_RUNTIME, "Expect a non-negative number, but got %lld", (long long)r);
+  if (r < 0) return fail(ERR_RUNTIME, "Expect a non-negative number, but got %lld", (Shown)r);
   if (r == 0) return tensor_none_of(tensor_dtype(x));
   if (r > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "combinations: r is too large");
   Tensor *rows = choice_indices(x->numel, r, again), **each = scratch_array(r, sizeof *each);

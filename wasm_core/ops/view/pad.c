@@ -54,8 +54,8 @@ static Tensor *pad_with(Tensor *x, Ints pad, Tensor *value) {
       return fail(ERR_RUNTIME,
                   "The input size %lld, plus negative padding %lld and %lld resulted in a negative "
                   "output size, which is invalid. Check dimension %d of your input.",
-                  (long long)x->sizes[d], (long long)pad_of(pad, x->ndim, d, 0),
-                  (long long)pad_of(pad, x->ndim, d, 1), d);
+                  (Shown)x->sizes[d], (Shown)pad_of(pad, x->ndim, d, 0),
+                  (Shown)pad_of(pad, x->ndim, d, 1), d);
   }
   DType type = tensor_dtype(x);
   bool grows = false;
@@ -229,14 +229,14 @@ static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
       fail(ERR_RUNTIME,
            "Argument #%d: Padding size should be less than the corresponding input dimension, but "
            "got: padding (%lld, %lld) at dimension %d of input %s",
-           4 + 2 * i, (long long)before, (long long)after, d, shape_text(x));
+           4 + 2 * i, (Shown)before, (Shown)after, d, shape_text(x));
     else if (l->mode == CIRCULAR && (before > n || after > n))
       fail(ERR_RUNTIME, "Padding value causes wrapping around more than once.");
     else if (l->mode == CIRCULAR && n + (before < 0 ? before : 0) + (after < 0 ? after : 0) <= 0)
       fail(ERR_RUNTIME, "Negative padding value is resulting in an empty dimension");
     else if (n == 0 || !padded_size(n, before, after, &size) || size < 1)
       fail(ERR_RUNTIME, "input (size: %lld) is too small for padding (%lld, %lld) at dimension %d",
-           (long long)n, (long long)before, (long long)after, d);
+           (Shown)n, (Shown)before, (Shown)after, d);
   }
   return !failed();
 }
@@ -335,7 +335,7 @@ static bool check_factor(const Tensor *x, const char *op, const char *name, int6
          "%s expects input to have at least 3 dimensions, but got input with %d dimension(s)", op,
          x->ndim);
   else if (factor <= 0)
-    fail(ERR_RUNTIME, "%s expects a positive %s, but got %lld", op, name, (long long)factor);
+    fail(ERR_RUNTIME, "%s expects a positive %s, but got %lld", op, name, (Shown)factor);
   return !failed();
 }
 
@@ -348,7 +348,7 @@ Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
     return fail(ERR_RUNTIME,
                 "pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
                 "square of upscale_factor, but input.size(-3)=%lld is not divisible by %lld",
-                (long long)c, (long long)(r * r));
+                (Shown)c, (Shown)(r * r));
   Node *n = node_new(&PixelShuffleBackward0, 0, 1, x, NULL);
   num_i(n, 0, r);
   const int64_t split[5] = {c / (r * r), r, r, h, w}, order[5] = {0, 3, 1, 4, 2},
@@ -365,12 +365,12 @@ Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
     return fail(ERR_RUNTIME,
                 "pixel_unshuffle expects height to be divisible by downscale_factor, but "
                 "input.size(-2)=%lld is not divisible by %lld",
-                (long long)h, (long long)r);
+                (Shown)h, (Shown)r);
   if (w % r)
     return fail(ERR_RUNTIME,
                 "pixel_unshuffle expects width to be divisible by downscale_factor, but "
                 "input.size(-1)=%lld is not divisible by %lld",
-                (long long)w, (long long)r);
+                (Shown)w, (Shown)r);
   Node *n = node_new(&PixelUnshuffleBackward0, 0, 1, x, NULL);
   num_i(n, 0, r);
   const int64_t split[5] = {c, h / r, r, w / r, r}, order[5] = {0, 2, 4, 1, 3},
@@ -388,13 +388,13 @@ Tensor *t_channel_shuffle(Tensor *x, int64_t groups) {
   if (groups <= 0)
     return fail(ERR_RUNTIME,
                 "Number of groups to divide channels in must be positive. Value of groups:%lld",
-                (long long)groups);
+                (Shown)groups);
   int64_t c = x->sizes[1], rest = 1;
   if (c % groups)
     return fail(
         ERR_RUNTIME,
         "Number of channels must be divisible by groups. Got %lld channels and %lld groups.",
-        (long long)c, (long long)groups);
+        (Shown)c, (Shown)groups);
   for (int i = 2; i < x->ndim; i++) rest *= x->sizes[i];
   Node *n = node_new(&ChannelShuffleBackward0, 0, 1, x, NULL);
   num_i(n, 0, groups);

@@ -38,7 +38,7 @@ Tensor *t_flip(Tensor *x, Ints dims) {
 Tensor *t_flip_side(Tensor *x, int64_t dim) {
   OP_ENTERED(t_flip_side, "flip", x, dim);
   if (blocked(x)) return NULL;
-  if (x->ndim <= dim) return fail(ERR_RUNTIME, "Input must be >= %lld-d.", (long long)dim + 1);
+  if (x->ndim <= dim) return fail(ERR_RUNTIME, "Input must be >= %lld-d.", (Shown)dim + 1);
   return t_flip(x, (Ints){1, &dim});
 }
 
@@ -88,7 +88,7 @@ Tensor *t_roll(Tensor *x, Ints shifts, Ints dims) {
   for (int i = 0; i < n_dims; i++) {
     if (x->ndim == 0)
       return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                  (long long)dims.v[i]);
+                  (Shown)dims.v[i]);
     if ((at[i] = dim_wrap(dims.v[i], x->ndim)) < 0) return NULL;
   }
   Node *n = node_new(&RollBackward0, 0, 2 + shifts.n + n_dims, x, NULL);
@@ -120,7 +120,7 @@ Tensor *t_rot90(Tensor *x, int64_t k, Ints dims) {
   if (d0 == d1)
     return fail(ERR_RUNTIME,
                 "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
-                (long long)dims.v[0], (long long)dims.v[1]);
+                (Shown)dims.v[0], (Shown)dims.v[1]);
   Node *n = node_new(&Rot90Backward0, 0, 4, x, NULL);
   num_i(n, 0, k);
   num_list(n, 1, 2, (int64_t[]){d0, d1});
@@ -190,7 +190,7 @@ Tensor *t_repeat(Tensor *x, Ints repeats) {
   for (int i = 0; i < repeats.n; i++) /* for dimensions without elements */
     if (repeats.v[i] < 0)
       return fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s",
-                  (long long)repeats.v[i], sizes_text(repeats.n, repeats.v));
+                  (Shown)repeats.v[i], sizes_text(repeats.n, repeats.v));
   Node *n = node_new(&RepeatBackward0, 0, 2 + x->ndim + repeats.n, x, NULL);
   num_list(n, 0, x->ndim, x->sizes);
   num_list(n, 1 + x->ndim, repeats.n, repeats.v);
@@ -255,7 +255,7 @@ Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int
     return fail(ERR_RUNTIME,
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
                 "%lld and input.size(%lld) = %lld",
-                (long long)repeats->sizes[0], (long long)(dim_ ? *dim_ : 0), (long long)size);
+                (Shown)repeats->sizes[0], (Shown)(dim_ ? *dim_ : 0), (Shown)size);
   return t_index_select(x, dim, t_repeat_indices(repeats, output_size));
 }
 
@@ -273,7 +273,7 @@ Tensor *t_repeat_interleave_int(Tensor *x, int64_t times, const int64_t *dim_,
   int64_t total = x->sizes[dim] * times;
   if (output_size >= 0 && output_size != total)
     return fail(ERR_RUNTIME, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
-                (long long)total, (long long)output_size);
+                (Shown)total, (Shown)output_size);
   if (x->ndim == MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
   for (int i = 0; i <= x->ndim; i++)
     sizes[i] = i == dim + 1 ? times : x->sizes[i <= dim ? i : i - 1];

@@ -47,7 +47,7 @@ static Tensor *indivisible(Ints sizes, int64_t dim, int64_t have) {
   return fail(ERR_RUNTIME,
               "unflatten: Provided sizes %s don't multiply up to the size of dim %lld (%lld) in "
               "the input tensor",
-              sizes_text(sizes.n, sizes.v), (long long)dim, (long long)have);
+              sizes_text(sizes.n, sizes.v), (Shown)dim, (Shown)have);
 }
 
 Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
@@ -67,7 +67,7 @@ Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
       return fail(ERR_RUNTIME,
                   "unflatten got an unexpected error:\ninvalid shape dimension %lld at index %d of "
                   "shape %s",
-                  (long long)sizes.v[i], i, sizes_text(sizes.n, sizes.v));
+                  (Shown)sizes.v[i], i, sizes_text(sizes.n, sizes.v));
     if (sizes.v[i] >= 0 && __builtin_mul_overflow(known, sizes.v[i], &known))
       return indivisible(sizes, dim, x->sizes[dim]);
   }
@@ -186,14 +186,14 @@ static bool check_retype(const Tensor *x, DType d, int64_t ratio) {
 #define RETYPE_ERROR(what, got)                                                                   \
   return fail(ERR_RUNTIME,                                                                        \
               "self." what " to view %s as %s (different element sizes), but got %lld", from, to, \
-              (long long)(got)),                                                                  \
+              (Shown)(got)),                                                                      \
          false
 #define RETYPE_DIVISIBLE(what, got)                                                                \
   if ((got) % ratio)                                                                               \
   return fail(ERR_RUNTIME,                                                                         \
               "self.%s must be divisible by %lld to view %s as %s (different element sizes), but " \
               "got %lld",                                                                          \
-              what, (long long)ratio, from, to, (long long)(got)),                                 \
+              what, (Shown)ratio, from, to, (Shown)(got)),                                         \
          false
   if (x->ndim == 0)
     return fail(ERR_RUNTIME, "self.dim() cannot be 0 to view %s as %s (different element sizes)",
@@ -210,7 +210,7 @@ static bool check_retype(const Tensor *x, DType d, int64_t ratio) {
       return fail(ERR_RUNTIME,
                   "self.stride(%d) must be divisible by %lld to view %s as %s (different element "
                   "sizes), but got %lld",
-                  i, (long long)ratio, from, to, (long long)x->strides[i]),
+                  i, (Shown)ratio, from, to, (Shown)x->strides[i]),
              false;
   return true;
 }
@@ -328,13 +328,13 @@ void op_split(Call *c, Tensor *x, int64_t step, int64_t dim) {
   if (step < 0)
     return (void)fail(ERR_RUNTIME,
                       "split expects split_size be non-negative, but got split_size=%lld",
-                      (long long)step);
+                      (Shown)step);
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return;
   if (step == 0 && x->sizes[dim])
     return (void)fail(
         ERR_RUNTIME,
         "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
-        (long long)x->sizes[dim]);
+        (Shown)x->sizes[dim]);
   int64_t *lengths = even_lengths(x->sizes[dim], step, &count);
   if (lengths)
     ret_pieces(c, count,
@@ -360,7 +360,7 @@ void op_split_sizes(Call *c, Tensor *x, Ints lengths, int64_t dim) {
     return (void)fail(ERR_RUNTIME,
                       "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's "
                       "size at dimension %lld), but got split_sizes=%s",
-                      (long long)x->sizes[dim], (long long)dim, sizes_text(lengths.n, lengths.v));
+                      (Shown)x->sizes[dim], (Shown)dim, sizes_text(lengths.n, lengths.v));
   bool apart = too_many_for_a_node(x, lengths.n);
   Node *n = apart ? NULL : split_node(&SplitWithSizesBackward0, x, dim, lengths.n + 1, rest);
   ret_pieces(c, lengths.n, pieces(x, dim, lengths.n, lengths.v, n));
@@ -371,7 +371,7 @@ void op_chunk(Call *c, Tensor *x, int64_t chunks, int64_t dim) {
   if (x->ndim == 0) return (void)fail(ERR_RUNTIME, "chunk expects at least a 1-dimensional tensor");
   if (chunks <= 0)
     return (void)fail(ERR_RUNTIME, "chunk expects `chunks` to be greater than 0, got: %lld",
-                      (long long)chunks);
+                      (Shown)chunks);
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return;
   int64_t size = x->sizes[dim], step = size / chunks + (size % chunks != 0);
   if (size) {
@@ -399,7 +399,7 @@ void op_tensor_split(Call *c, Tensor *x, int64_t sections, int64_t dim) {
   if (!check_tensor_split(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   if (sections <= 0)
     return (void)fail(ERR_RUNTIME, "number of sections must be larger than 0, got %lld",
-                      (long long)sections);
+                      (Shown)sections);
   Tensor **out = scratch_array(sections, sizeof *out);
   int64_t size = x->sizes[dim], least = size / sections, longer = size % sections, at = 0;
   for (int64_t k = 0; k < sections && !failed(); k++) {
@@ -464,7 +464,7 @@ void op_side_split(Call *c, Tensor *x, int64_t sections, char side) {
     return (void)fail(ERR_RUNTIME,
                       "torch.%csplit attempted to split along dimension %lld, but the size of the "
                       "dimension %lld is not divisible by the split_size %lld!",
-                      side, (long long)dim, (long long)x->sizes[dim], (long long)sections);
+                      side, (Shown)dim, (Shown)x->sizes[dim], (Shown)sections);
   op_tensor_split(c, x, sections, dim);
 }
 

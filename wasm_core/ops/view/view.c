@@ -191,7 +191,7 @@ Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
   if (index < -size || index >= size)
     return fail(ERR_INDEX,
                 "select(): index %lld out of range for tensor of size %s at dimension %lld",
-                (long long)index, shape_text(x), (long long)dim);
+                (Shown)index, shape_text(x), (Shown)dim);
   if (index < 0) index += size;
   Node *n = view_node(&SelectBackward0, x, 2, (int64_t[]){dim, index});
   Geometry g;
@@ -240,11 +240,11 @@ Tensor *t_narrow(Tensor *x, int64_t dim, int64_t start, int64_t length) {
   if (start < -size || start > size)
     return fail(ERR_INDEX,
                 "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
-                (long long)-size, (long long)size, (long long)start);
+                (Shown)-size, (Shown)size, (Shown)start);
   if (start < 0) start += size;
   if (length > size - start)
     return fail(ERR_RUNTIME, "start (%lld) + length (%lld) exceeds dimension size (%lld).",
-                (long long)start, (long long)length, (long long)size);
+                (Shown)start, (Shown)length, (Shown)size);
   return t_slice(x, dim, start, start + length, 1);
 }
 
@@ -356,7 +356,7 @@ static bool expand_dim(const Tensor *x, int ndim, const int64_t *sizes, int i, G
     fail(ERR_RUNTIME,
          "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
          "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-         (long long)want, (long long)have, i, sizes_text(ndim, sizes), shape_text(x));
+         (Shown)want, (Shown)have, i, sizes_text(ndim, sizes), shape_text(x));
     return false;
   }
   if (want < 0) return fail(ERR_RUNTIME, "numel: integer multiplication overflow"), false;
@@ -417,7 +417,7 @@ bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
       unknown = i;
     } else if (sizes[i] < 0) {
       return fail(ERR_RUNTIME, "invalid shape dimension %lld at index %d of shape %s",
-                  (long long)sizes[i], i, sizes_text(ndim, sizes)),
+                  (Shown)sizes[i], i, sizes_text(ndim, sizes)),
              false;
     } else if (__builtin_mul_overflow(known, sizes[i], &known)) {
       return fail(ERR_RUNTIME, "numel: integer multiplication overflow"), false;
@@ -434,7 +434,7 @@ bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
     return true;
   }
   fail(ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", sizes_text(ndim, sizes),
-       (long long)numel);
+       (Shown)numel);
   return false;
 }
 
@@ -583,7 +583,7 @@ bool dims_mark(int ndim, Ints dims, bool *marked) {
     int64_t d = dim_wrap(dims.v[i], ndim);
     if (d < 0) return false;
     if (ndim && marked[d]) {
-      fail(ERR_RUNTIME, "dim %lld appears multiple times in the list of dims", (long long)d);
+      fail(ERR_RUNTIME, "dim %lld appears multiple times in the list of dims", (Shown)d);
       return false;
     }
     if (ndim) marked[d] = true;
@@ -624,8 +624,8 @@ Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {
   int64_t d0 = dim_wrap(dim0, x->ndim), d1 = d0 < 0 ? -1 : dim_wrap(dim1, x->ndim);
   if (d1 < 0) return NULL;
   if (d0 == d1)
-    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim0,
-                (long long)dim1);
+    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (Shown)dim0,
+                (Shown)dim1);
   Node *n = view_node(&DiagonalBackward0, x, 3, (int64_t[]){offset, d0, d1});
   int64_t rows = x->sizes[d0] + (offset < 0 ? offset : 0),
           cols = x->sizes[d1] - (offset > 0 ? offset : 0);
@@ -651,11 +651,11 @@ Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step) {
   VIEW_ENTERED(t_unfold, "unfold", x, dim, size, step);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   int64_t have = x->ndim ? x->sizes[dim] : 1, stride = x->ndim ? x->strides[dim] : 1;
-  if (size < 0) return fail(ERR_RUNTIME, "size is %lld but must be >= 0", (long long)size);
+  if (size < 0) return fail(ERR_RUNTIME, "size is %lld but must be >= 0", (Shown)size);
   if (size > have)
     return fail(ERR_RUNTIME, "maximum size for tensor at dimension %lld is %lld but size is %lld",
-                (long long)dim, (long long)have, (long long)size);
-  if (step <= 0) return fail(ERR_RUNTIME, "step is %lld but must be > 0", (long long)step);
+                (Shown)dim, (Shown)have, (Shown)size);
+  if (step <= 0) return fail(ERR_RUNTIME, "step is %lld but must be > 0", (Shown)step);
   Node *n = view_node(&UnfoldBackward0, x, 3, (int64_t[]){dim, size, step});
   Geometry g;
   geometry_of(x, &g);
@@ -811,9 +811,8 @@ static bool check_strided(const Tensor *x, const Strided *l) {
   fail(ERR_RUNTIME,
        "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a "
        "storage size of %lld are out of bounds for storage of size %lld",
-       sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v),
-       (long long)l->offset, (long long)dtype_bytes(tensor_dtype(x)), (long long)need,
-       (long long)x->storage->bytes->n_bytes);
+       sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v), (Shown)l->offset,
+       (Shown)dtype_bytes(tensor_dtype(x)), (Shown)need, (Shown)x->storage->bytes->n_bytes);
   return false;
 }
 
@@ -833,7 +832,7 @@ Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
 Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int64_t offset) {
   VIEW_ENTERED(t_as_strided_given, "as_strided", x, sizes, strides, given, offset);
   if (given && offset < 0)
-    return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset);
+    return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (Shown)offset);
   return t_as_strided_ints(x, sizes, strides, given ? offset : -1);
 }
 
