@@ -147,7 +147,7 @@ BODY = re.compile(r"^([A-Za-z_][\w ]*[ *]+)(\w+)(\([^;{}]*\)) \{", re.MULTILINE)
 SHORT_FORM = re.compile(r"^[A-Z_]+\((t_\w+)\(([^()]*)\),(.*?)\)$(?!\n )", re.MULTILINE | re.DOTALL)
 """A function that a macro makes: its name, its parameters, its body."""
 ADDRESS = re.compile(r"\b(?:tensor_data|words_of|words_in)\((\w*)")
-PLAIN = r"tensor_empty|tensor_zeros|tensor_settled|index_words|tensor_number"
+PLAIN = r"tensor_empty|tensor_zeros|tensor_settled|sparse_index_words|tensor_number"
 """The functions that make tensors that are not lazy."""
 ROW_KINDS = {
     "UNARY": "unary",

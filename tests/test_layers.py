@@ -443,9 +443,12 @@ MIND_LAZY_TENSORS = {
     "run_loop": "of optimizers: computes those that are lazy, and writes to them",
     "accumulate": "computes what is lazy, and writes to what is new",
     "divide_by_counts": "of what is new",
-    **dict.fromkeys(["structure", "in_order", "find_places"], "of places that the engine made"),
     **dict.fromkeys(
-        ["check_coo_places", "infer_sizes", "check_numbers"], "of index_words, which computes"
+        ["sparse_structure", "in_order", "sparse_find_places"], "of places that the engine made"
+    ),
+    **dict.fromkeys(
+        ["check_coo_places", "infer_sizes", "check_numbers"],
+        "of sparse_index_words, which computes",
     ),
 }
 """Functions that ask for addresses of elements outside of the door, each with its reason."""

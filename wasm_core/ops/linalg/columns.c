@@ -11,13 +11,13 @@
 #include "ops/view/diagonal.h"
 #include "ops/view/view.h"
 
-int64_t batch_of(const Tensor *x) {
+int64_t linalg_batch_of(const Tensor *x) {
   int64_t n = tensor_absent(x) ? 0 : 1;
   for (int i = 0; i + 2 < x->ndim; i++) n *= x->sizes[i];
   return n;
 }
 
-Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d) {
+Tensor *linalg_empty_columns(const Tensor *like, int64_t m, int64_t n, DType d) {
   int64_t sizes[MAX_DIM], strides[MAX_DIM], step = m * n > 0 ? m * n : 1;
   int nd = like->ndim;
   memcpy(sizes, like->sizes, (size_t)nd * sizeof *sizes);
@@ -29,12 +29,12 @@ Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d) {
   return tensor_empty_strided(nd, sizes, strides, d);
 }
 
-Tensor *columns(Tensor *x, DType d) {
-  Tensor *y = blocked(x) ? NULL : empty_columns(x, rows_of(x), cols_of(x), d);
+Tensor *linalg_columns(Tensor *x, DType d) {
+  Tensor *y = blocked(x) ? NULL : linalg_empty_columns(x, rows_of(x), cols_of(x), d);
   return y && tensor_copy_data(y, x) ? y : NULL;
 }
 
-Tensor *transposed_alias(Tensor *x) {
+Tensor *linalg_transposed_alias(Tensor *x) {
   if (blocked(x)) return NULL;
   Tensor *y = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
   if (!y) return NULL;
@@ -46,14 +46,14 @@ Tensor *transposed_alias(Tensor *x) {
   return y;
 }
 
-Tensor *adjoint_alias(Tensor *x) {
-  Tensor *y = transposed_alias(x);
+Tensor *linalg_adjoint_alias(Tensor *x) {
+  Tensor *y = linalg_transposed_alias(x);
   if (y && dtype_is_complex(tensor_dtype(y)))
     tensor_set_lazy(y, (y->flags & FLAGS_LAZY) ^ FLAG_CONJ);
   return y;
 }
 
-Tensor *empty_vectors(const Tensor *like, int64_t n, DType d) {
+Tensor *linalg_empty_vectors(const Tensor *like, int64_t n, DType d) {
   int64_t sizes[MAX_DIM];
   int nd = like->ndim - 2;
   memcpy(sizes, like->sizes, (size_t)nd * sizeof *sizes);
@@ -61,21 +61,21 @@ Tensor *empty_vectors(const Tensor *like, int64_t n, DType d) {
   return tensor_empty(nd, sizes, d);
 }
 
-bool check_matrix(const Tensor *x, const char *op, const char *name) {
+bool linalg_check_matrix(const Tensor *x, const char *op, const char *name) {
   if (x->ndim >= 2) return true;
   fail(ERR_RUNTIME, "%s: The input tensor %s must have at least 2 dimensions.", op, name);
   return false;
 }
 
-bool check_square(const Tensor *x, const char *op, const char *name) {
-  if (!check_matrix(x, op, name)) return false;
+bool linalg_check_square(const Tensor *x, const char *op, const char *name) {
+  if (!linalg_check_matrix(x, op, name)) return false;
   if (rows_of(x) == cols_of(x)) return true;
   fail(ERR_RUNTIME, "%s: A must be batches of square matrices, but they are %lld by %lld matrices",
        op, (Shown)rows_of(x), (Shown)cols_of(x));
   return false;
 }
 
-bool check_systems(const Tensor *b, const Tensor *a, const char *op) {
+bool linalg_check_systems(const Tensor *b, const Tensor *a, const char *op) {
   if (a->dtype != b->dtype)
     fail(
         ERR_RUNTIME,
@@ -93,7 +93,7 @@ bool check_systems(const Tensor *b, const Tensor *a, const char *op) {
   return !failed();
 }
 
-bool check_float(const Tensor *x, const char *op) {
+bool linalg_check_float(const Tensor *x, const char *op) {
   if (dtype_is_inexact(tensor_dtype(x))) return true;
   fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op,
        legacy(x));
@@ -105,18 +105,18 @@ static bool is_precise(const Tensor *x) {
   return d == DT_F32 || d == DT_F64 || d == DT_C64 || d == DT_C128;
 }
 
-bool check_precise(const Tensor *x, const char *op) {
-  if (check_float(x, op) && !is_precise(x))
+bool linalg_check_precise(const Tensor *x, const char *op) {
+  if (linalg_check_float(x, op) && !is_precise(x))
     fail(ERR_RUNTIME, "%s: Low precision dtypes not supported. Got %s", op, legacy(x));
   return !failed();
 }
 
-bool check_factor_kernel(const char *kernel, const Tensor *x) {
+bool linalg_check_factor_kernel(const char *kernel, const Tensor *x) {
   return is_precise(x) || no_kernel(kernel, tensor_dtype(x));
 }
 
-Tensor *identity_columns(const Tensor *like, int64_t n, DType d) {
-  Tensor *y = empty_columns(like, n, n, d);
+Tensor *linalg_identity_columns(const Tensor *like, int64_t n, DType d) {
+  Tensor *y = linalg_empty_columns(like, n, n, d);
   if (!y || tensor_absent(y)) return y;
   memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes(d)));
   for (int64_t i = 0; i < y->numel; i += i % (n * n) == n * n - 1 ? 1 : n + 1)
@@ -124,7 +124,7 @@ Tensor *identity_columns(const Tensor *like, int64_t n, DType d) {
   return y;
 }
 
-int first_info(const Tensor *info, char where[48]) {
+int linalg_first_info(const Tensor *info, char where[48]) {
   if (blocked(info) || tensor_absent(info)) return 0;
   int64_t i = 0;
   while (i < info->numel && !ints(info)[i]) i++;
@@ -134,17 +134,17 @@ int first_info(const Tensor *info, char where[48]) {
   return ints(info)[i];
 }
 
-bool check_info(const Tensor *info, const char *op, const char *message) {
+bool linalg_check_info(const Tensor *info, const char *op, const char *message) {
   char where[48];
-  int says = first_info(info, where);
+  int says = linalg_first_info(info, where);
   if (says) fail(ERR_LINALG, message, op, where, says);
   return !failed();
 }
 
-bool check_pivots(const Tensor *info, const char *op, char diagonal, const char *solver,
-                  const char *others) {
+bool linalg_check_pivots(const Tensor *info, const char *op, char diagonal, const char *solver,
+                         const char *others) {
   char where[48];
-  int place = first_info(info, where);
+  int place = linalg_first_info(info, where);
   if (place)
     fail(ERR_RUNTIME,
          "torch.linalg.%s: %s%c[%d,%d] is zero and using it on %s would result in a division by "
@@ -155,18 +155,18 @@ bool check_pivots(const Tensor *info, const char *op, char diagonal, const char 
 
 /* ------------------------------------------------------------ composed of ops, for gradients */
 
-Tensor *eye_mask(int64_t n) { return t_eye(n, n, DT_BOOL); }
-Tensor *scale_columns(Tensor *m, Tensor *v) { return t_mul(m, t_unsqueeze(v, -2)); }
-Tensor *scale_rows(Tensor *v, Tensor *m) { return t_mul(t_unsqueeze(v, -1), m); }
-Tensor *adjoint_of(Tensor *m) { return t_conj(t_t(m)); }
-Tensor *hermitian_of(Tensor *m) {
-  Tensor *y = t_add(t_tril(m, 0), adjoint_of(t_tril(m, -1)));
+Tensor *linalg_eye_mask(int64_t n) { return t_eye(n, n, DT_BOOL); }
+Tensor *linalg_scale_columns(Tensor *m, Tensor *v) { return t_mul(m, t_unsqueeze(v, -2)); }
+Tensor *linalg_scale_rows(Tensor *v, Tensor *m) { return t_mul(t_unsqueeze(v, -1), m); }
+Tensor *linalg_adjoint_of(Tensor *m) { return t_conj(t_t(m)); }
+Tensor *linalg_hermitian_of(Tensor *m) {
+  Tensor *y = t_add(t_tril(m, 0), linalg_adjoint_of(t_tril(m, -1)));
   if (blocked(y) || !dtype_is_complex(tensor_dtype(y))) return y;
-  return t_where(eye_mask(cols_of(y)), t_real(y), y);
+  return t_where(linalg_eye_mask(cols_of(y)), t_real(y), y);
 }
 
-bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
-  if (!check_float(x, op)) return false;
+bool linalg_check_norm_type(const Tensor *x, DType dtype, const char *op) {
+  if (!linalg_check_float(x, op)) return false;
   if (dtype == DT_NONE) return true;
   bool complex = dtype_is_complex(tensor_dtype(x));
   if (!dtype_is_inexact(dtype)) {

@@ -34,46 +34,46 @@ static inline bool is_vector_case(const Tensor *a, const Tensor *b) {
 }
 
 /* The number of matrices to compute with; 0 for an absent tensor. */
-int64_t batch_of(const Tensor *x);
+int64_t linalg_batch_of(const Tensor *x);
 /* Uninitialised columns of m x n for each matrix of `like`; and identity matrices. */
-Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d);
-Tensor *identity_columns(const Tensor *like, int64_t n, DType d);
+Tensor *linalg_empty_columns(const Tensor *like, int64_t m, int64_t n, DType d);
+Tensor *linalg_identity_columns(const Tensor *like, int64_t n, DType d);
 /* A vector of n numbers for each matrix of `like`; n == -1: one number. */
-Tensor *empty_vectors(const Tensor *like, int64_t n, DType d);
-Tensor *columns(Tensor *x, DType d); /* a copy */
-/* The transposed matrices, without history; `adjoint_alias` conjugates them too. */
-Tensor *transposed_alias(Tensor *x);
-Tensor *adjoint_alias(Tensor *x);
+Tensor *linalg_empty_vectors(const Tensor *like, int64_t n, DType d);
+Tensor *linalg_columns(Tensor *x, DType d); /* a copy */
+/* The transposed matrices, without history; `linalg_adjoint_alias` conjugates them too. */
+Tensor *linalg_transposed_alias(Tensor *x);
+Tensor *linalg_adjoint_alias(Tensor *x);
 
 /* PyTorch's errors. */
-bool check_matrix(const Tensor *x, const char *op, const char *name);
-bool check_square(const Tensor *x, const char *op, const char *name);
-bool check_float(const Tensor *x, const char *op); /* or complex */
-/* check_float, and at least 32 bits. */
-bool check_precise(const Tensor *x, const char *op);
+bool linalg_check_matrix(const Tensor *x, const char *op, const char *name);
+bool linalg_check_square(const Tensor *x, const char *op, const char *name);
+bool linalg_check_float(const Tensor *x, const char *op); /* or complex */
+/* linalg_check_float, and at least 32 bits. */
+bool linalg_check_precise(const Tensor *x, const char *op);
 /* Refuses half types, for which no decomposition has a kernel. */
-bool check_factor_kernel(const char *kernel, const Tensor *x);
+bool linalg_check_factor_kernel(const char *kernel, const Tensor *x);
 /* Checks a x = b for the solver op: one type, a square matrix with as many rows as b. */
-bool check_systems(const Tensor *b, const Tensor *a, const char *op);
+bool linalg_check_systems(const Tensor *b, const Tensor *a, const char *op);
 /* dtype: of the norm, DT_NONE if it was left open */
-bool check_norm_type(const Tensor *x, DType dtype, const char *op);
+bool linalg_check_norm_type(const Tensor *x, DType dtype, const char *op);
 /* The first nonzero info, and in `where` its matrix, for a message; 0: there is none. */
-int first_info(const Tensor *info, char where[48]);
+int linalg_first_info(const Tensor *info, char where[48]);
 /* Fails with `message` at the first nonzero info. It has places for the op, the batch element and
  * that info. */
-bool check_info(const Tensor *info, const char *op, const char *message);
+bool linalg_check_info(const Tensor *info, const char *op, const char *message);
 /* Fails if the factorization of `op` has a zero on its `diagonal`, by which `solver` would divide.
  * `others` are ops that factor such a matrix. */
-bool check_pivots(const Tensor *info, const char *op, char diagonal, const char *solver,
-                  const char *others);
+bool linalg_check_pivots(const Tensor *info, const char *op, char diagonal, const char *solver,
+                         const char *others);
 
 /* Composed of ops, so that they can be differentiated: ones on a diagonal, m diag(v), diag(v) m,
  * the conjugate transpose (of real matrices the transpose), and the Hermitian matrix with m's lower
  * triangle and a real diagonal. */
-Tensor *eye_mask(int64_t n);
-Tensor *scale_columns(Tensor *m, Tensor *v);
-Tensor *scale_rows(Tensor *v, Tensor *m);
-Tensor *adjoint_of(Tensor *m);
-Tensor *hermitian_of(Tensor *m);
+Tensor *linalg_eye_mask(int64_t n);
+Tensor *linalg_scale_columns(Tensor *m, Tensor *v);
+Tensor *linalg_scale_rows(Tensor *v, Tensor *m);
+Tensor *linalg_adjoint_of(Tensor *m);
+Tensor *linalg_hermitian_of(Tensor *m);
 
 #endif

@@ -19,29 +19,29 @@ NO_DERIVATIVE(linalg_ldl_factor_ex)
 static void factor_ldl(Tensor *a, bool hermitian, Tensor *out[3]) {
   static const char *const op = "torch.linalg.ldl_factor_ex";
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op) ||
-      !check_factor_kernel("ldl_factor_kernel_cpu", a))
+  if (blocked(a) || !linalg_check_square(a, op, "A") || !linalg_check_float(a, op) ||
+      !linalg_check_factor_kernel("ldl_factor_kernel_cpu", a))
     return;
   Node *n = node_new(&node_linalg_ldl_factor_ex, 0, 0, a, NULL);
   int64_t size = rows_of(a);
-  Tensor *w = columns(a, wide_type(tensor_dtype(a)));
-  out[1] = empty_vectors(a, size, DT_I32);
-  out[2] = empty_vectors(a, -1, DT_I32);
+  Tensor *w = linalg_columns(a, wide_type(tensor_dtype(a)));
+  out[1] = linalg_empty_vectors(a, size, DT_I32);
+  out[2] = linalg_empty_vectors(a, -1, DT_I32);
   if (!failed()) {
-    for (int64_t b = 0, batch = batch_of(a); b < batch; b++) {
+    for (int64_t b = 0, batch = linalg_batch_of(a); b < batch; b++) {
       int64_t first = b * size * size, number = dtype_bytes(tensor_dtype(w));
       for (int64_t k = 1; k < size; k++)
         memset(number_at(w, first + k * size), 0, (size_t)(k * number));
       ints(out[2])[b] = factorizations_of(w)->ldl(number_at(w, first), ints(out[1]) + b * size,
                                                   size, hermitian);
     }
-    out[0] = columns(w, tensor_dtype(a));
+    out[0] = linalg_columns(w, tensor_dtype(a));
   }
   out[0] = set_history(out[0], n);
 }
 
 static void check_diagonal(const Tensor *info, const char *op) {
-  check_pivots(info, op, 'D', "ldl_solve", "linalg.ldl_factor_ex(A)");
+  linalg_check_pivots(info, op, 'D', "ldl_solve", "linalg.ldl_factor_ex(A)");
 }
 
 void t_ldl_factor_ex(Tensor *a, bool hermitian, bool check, Tensor *out[3]) {
@@ -74,8 +74,8 @@ static bool pivots_fit(const int32_t *pivots, int64_t n) {
 
 static bool check_ldl_solve(const Tensor *ld, const Tensor *pivots, const Tensor *b) {
   static const char *const op = "torch.linalg.ldl_solve";
-  if (!check_square(ld, op, "A") || !check_float(ld, op) || tensor_size(b, -2) < 0 ||
-      !check_systems(b, ld, op))
+  if (!linalg_check_square(ld, op, "A") || !linalg_check_float(ld, op) || tensor_size(b, -2) < 0 ||
+      !linalg_check_systems(b, ld, op))
     return false;
   if (!sizes_equal(ld->ndim - 1, ld->sizes, pivots->ndim, pivots->sizes))
     fail(ERR_RUNTIME,
@@ -84,7 +84,7 @@ static bool check_ldl_solve(const Tensor *ld, const Tensor *pivots, const Tensor
          op, shape_text(pivots));
   else if (dtype_kind(tensor_dtype(pivots)) != KIND_INT)
     fail(ERR_RUNTIME, "%s: Expected pivots to be integers. Got %s", op, legacy(pivots));
-  return !failed() && check_factor_kernel("ldl_solve_kernel_cpu", ld);
+  return !failed() && linalg_check_factor_kernel("ldl_solve_kernel_cpu", ld);
 }
 
 /* x expanded to a batch; its last `own` dims stay. */
@@ -110,10 +110,10 @@ Tensor *t_ldl_solve(Tensor *ld, Tensor *pivots, Tensor *b, bool hermitian) {
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
     DType wide = wide_type(tensor_dtype(ld));
-    Tensor *factors = columns(expand_batch(ld, ndim, sizes, 2), wide);
-    Tensor *x = columns(expand_batch(b, ndim, sizes, 2), wide);
+    Tensor *factors = linalg_columns(expand_batch(ld, ndim, sizes, 2), wide);
+    Tensor *x = linalg_columns(expand_batch(b, ndim, sizes, 2), wide);
     Tensor *rows = t_contiguous(t_to(expand_batch(pivots, ndim, sizes, 1), DT_I32));
-    for (int64_t k = 0, batch = failed() ? 0 : batch_of(x); k < batch && !failed(); k++) {
+    for (int64_t k = 0, batch = failed() ? 0 : linalg_batch_of(x); k < batch && !failed(); k++) {
       if (!pivots_fit(ints(rows) + k * n, n))
         fail(ERR_RUNTIME, "Pivots given to ldl_solve must all satisfy |pivot| <= LD.size(-2). Did "
                           "you properly pass the result of ldl_factor?");
@@ -121,7 +121,7 @@ Tensor *t_ldl_solve(Tensor *ld, Tensor *pivots, Tensor *b, bool hermitian) {
         factorizations_of(x)->ldl_solve(number_at(factors, k * n * n), ints(rows) + k * n,
                                         number_at(x, (k * width + c) * n), n, hermitian);
     }
-    y = failed() ? NULL : columns(x, tensor_dtype(b));
+    y = failed() ? NULL : linalg_columns(x, tensor_dtype(b));
   }
   return set_history(y, node);
 }

@@ -26,7 +26,8 @@ static void factor_lu(Tensor *a, bool pivot, const char *op, Tensor *out[3]) {
 }
 
 static void check_diagonal(const Tensor *info, const char *op) {
-  check_pivots(info, op, 'U', "lu_solve", "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
+  linalg_check_pivots(info, op, 'U', "lu_solve",
+                      "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
 }
 
 /* Out: LU, pivots, info. */
@@ -104,14 +105,14 @@ void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor
   for (int i = 0; i < 3; i++)
     if (!(i == 0 ? permutation : data)) out[i] = tensor_none_of(d);
   int32_t before = pool_mark();
-  if (permutation) out[0] = alone(before, permutation_of(lu, pivots));
+  if (permutation) out[0] = linalg_keep(before, permutation_of(lu, pivots));
   if (data) {
     int32_t mark = pool_mark();
     Tensor *ones = t_eye(rows, least, d);
     Tensor *low = t_tril(t_contiguous(first_of(lu, lu->ndim - 1, least)), -1);
-    out[1] = alone(mark, t_add(low, ones));
+    out[1] = linalg_keep(mark, t_add(low, ones));
     mark = pool_mark();
-    out[2] = alone(mark, t_triu(t_contiguous(first_of(lu, lu->ndim - 2, least)), 0));
+    out[2] = linalg_keep(mark, t_triu(t_contiguous(first_of(lu, lu->ndim - 2, least)), 0));
   }
 }
 
@@ -125,7 +126,7 @@ void t_linalg_lu(Tensor *a, bool pivot, Tensor *out[3]) {
 /* ------------------------------------------------------------ solving */
 
 static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bool left) {
-  if (!check_float(lu, "torch.linalg.lu_solve")) return false;
+  if (!linalg_check_float(lu, "torch.linalg.lu_solve")) return false;
   if (lu->dtype != b->dtype) {
     fail(ERR_RUNTIME,
          "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type %s and B "
@@ -137,8 +138,8 @@ static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bo
     fail(ERR_RUNTIME, "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32");
     return false;
   }
-  if (!check_square(lu, "torch.linalg.lu_solve", "A") || !check_matrix(b, "linalg.lu_solve", "B") ||
-      refuses_half(lu, "linalg.lu_solve_cpu"))
+  if (!linalg_check_square(lu, "torch.linalg.lu_solve", "A") ||
+      !linalg_check_matrix(b, "linalg.lu_solve", "B") || refuses_half(lu, "linalg.lu_solve_cpu"))
     return false;
   int64_t n = cols_of(lu);
   if ((left ? rows_of(b) : cols_of(b)) != n)

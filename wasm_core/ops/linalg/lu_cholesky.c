@@ -46,19 +46,19 @@ typedef struct {
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
   if (blocked(a)) return f;
-  int64_t m = rows_of(a), n = cols_of(a), batch = batch_of(a), least = least_dim(a);
+  int64_t m = rows_of(a), n = cols_of(a), batch = linalg_batch_of(a), least = least_dim(a);
   DType d = tensor_dtype(a), wide = wide_type(d);
   const Factorizations *of = factorizations_of(a);
   Tensor *again = NULL;
-  f.lu = columns(a, wide);
+  f.lu = linalg_columns(a, wide);
   f.pivots = scratch_array(least * batch + 1, sizeof *f.pivots);
-  f.info = empty_vectors(a, -1, DT_I32);
+  f.info = linalg_empty_vectors(a, -1, DT_I32);
   for (int64_t b = 0; b < batch && !failed(); b++) {
     void *lu = number_at(f.lu, b * m * n);
     int32_t *pivots = f.pivots + b * least, *info = ints(f.info) + b;
     *info = of->eliminate(lu, pivots, m, n, rounds_to_float(d), false);
     if (!*info || wide != DT_F64) continue;
-    if (!(again = again ? again : columns(a, wide))) continue;
+    if (!(again = again ? again : linalg_columns(a, wide))) continue;
     memcpy(lu, number_at(again, b * m * n), (size_t)(m * n * dtype_bytes(wide)));
     *info = of->eliminate(lu, pivots, m, n, rounds_to_float(d), true);
   }
@@ -67,7 +67,7 @@ static Factors factor(Tensor *a) {
 
 /* The pivots as a tensor, counted from 1. */
 static Tensor *counted_pivots(Factors f) {
-  Tensor *pivots = f.lu ? empty_vectors(f.lu, least_dim(f.lu), DT_I32) : NULL;
+  Tensor *pivots = f.lu ? linalg_empty_vectors(f.lu, least_dim(f.lu), DT_I32) : NULL;
   if (pivots && tensor_absent(pivots)) return pivots;
   for (int64_t i = 0; pivots && i < pivots->numel; i++) ints(pivots)[i] = f.pivots[i] + 1;
   return pivots;
@@ -76,7 +76,7 @@ static Tensor *counted_pivots(Factors f) {
 /* Saves the factors in type d: LU in `slot`, pivots in the next. */
 static void save_factors(Node *n, int slot, Factors f, DType d) {
   if (!n || !f.lu) return;
-  save(n, slot, columns(f.lu, d));
+  save(n, slot, linalg_columns(f.lu, d));
   save(n, slot + 1, counted_pivots(f));
 }
 
@@ -84,7 +84,7 @@ static void save_factors(Node *n, int slot, Factors f, DType d) {
 static Tensor *substitute(Tensor *a, Tensor *x, bool upper, bool unit) {
   if (blocked(a, x)) return NULL;
   int64_t n = rows_of(a), count = cols_of(x);
-  for (int64_t c = 0, all = count * batch_of(a); c < all; c++)
+  for (int64_t c = 0, all = count * linalg_batch_of(a); c < all; c++)
     factorizations_of(a)->substitute(number_at(a, c / count * n * n), number_at(x, c * n), n, upper,
                                      unit);
   return x;
@@ -94,9 +94,9 @@ static Tensor *substitute(Tensor *a, Tensor *x, bool upper, bool unit) {
 static Tensor *solve_factored(Factors f, Tensor *x, DType d) {
   if (blocked(f.lu, x)) return NULL;
   int64_t n = rows_of(x), count = cols_of(x);
-  for (int64_t c = 0, all = count * batch_of(x); c < all; c++)
+  for (int64_t c = 0, all = count * linalg_batch_of(x); c < all; c++)
     factorizations_of(x)->exchange_rows(number_at(x, c * n), f.pivots + c / count * n, n);
-  return columns(substitute(f.lu, substitute(f.lu, x, false, true), true, false), d);
+  return linalg_columns(substitute(f.lu, substitute(f.lu, x, false, true), true, false), d);
 }
 
 /* ------------------------------------------------------------ the factors themselves */
@@ -110,9 +110,9 @@ static void exchange(double *x, double *y) {
 /* P of A = P L U: an identity matrix with its rows exchanged by the pivots. Pivots out of range
  * exchange nothing. */
 Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots) {
-  if (blocked(lu, pivots) || !check_matrix(lu, "lu_unpack", "LU_data")) return NULL;
-  int64_t m = rows_of(lu), batch = batch_of(lu), count = batch ? pivots->numel / batch : 0;
-  Tensor *p = identity_columns(lu, m, DT_F64);
+  if (blocked(lu, pivots) || !linalg_check_matrix(lu, "lu_unpack", "LU_data")) return NULL;
+  int64_t m = rows_of(lu), batch = linalg_batch_of(lu), count = batch ? pivots->numel / batch : 0;
+  Tensor *p = linalg_identity_columns(lu, m, DT_F64);
   pivots = t_contiguous(t_to(pivots, DT_I32));
   if (blocked(p, pivots)) return NULL;
   double *v = doubles(p);
@@ -160,11 +160,13 @@ GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:bool")
 void t_lu_factor(Tensor *a, Tensor *out[3]) {
   OP_ENTERED(t_lu_factor, "lu_factor_ex", a, out);
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a) || !check_matrix(a, "lu_factor", "A") || !check_factor_kernel("lu_cpu", a)) return;
+  if (blocked(a) || !linalg_check_matrix(a, "lu_factor", "A") ||
+      !linalg_check_factor_kernel("lu_cpu", a))
+    return;
   Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);
   num_i(n, 0, true);
   Factors f = factor(a);
-  out[0] = set_history(columns(f.lu, tensor_dtype(a)), n);
+  out[0] = set_history(linalg_columns(f.lu, tensor_dtype(a)), n);
   out[1] = counted_pivots(f);
   out[2] = f.info;
   if (out[0]) save_output(n, 0, out[0]);
@@ -182,16 +184,18 @@ GRAD(LinalgInvExBackward0, "inverse")
 
 static void invert(Tensor *a, const char *op, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a) || !check_square(a, "linalg.inv", "A") || !check_precise(a, "linalg.inv")) return;
+  if (blocked(a) || !linalg_check_square(a, "linalg.inv", "A") ||
+      !linalg_check_precise(a, "linalg.inv"))
+    return;
   Node *n = node_new(&LinalgInvExBackward0, 1, 0, a, NULL);
   Factors f = factor(a);
-  out[0] = set_history(solve_factored(f,
-                                      identity_columns(a, rows_of(a), wide_type(tensor_dtype(a))),
-                                      tensor_dtype(a)),
-                       n);
+  out[0] = set_history(
+      solve_factored(f, linalg_identity_columns(a, rows_of(a), wide_type(tensor_dtype(a))),
+                     tensor_dtype(a)),
+      n);
   out[1] = f.info;
   save_output(n, 0, out[0]);
-  if (op) check_info(f.info, op, singular_inverse);
+  if (op) linalg_check_info(f.info, op, singular_inverse);
 }
 
 void t_inv_ex(Tensor *a, bool check, Tensor *out[2]) {
@@ -211,13 +215,14 @@ Tensor *t_inverse(Tensor *a) {
 /* det, its sign and log |det| of each matrix; the node saves the factors in two slots. */
 static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
   /* Like PyTorch, transposes a contiguous real A: this decides which product rounds to zero. */
-  Factors f = factor(
-      tensor_is_contiguous(a) && !dtype_is_complex(tensor_dtype(a)) ? transposed_alias(a) : a);
+  Factors f = factor(tensor_is_contiguous(a) && !dtype_is_complex(tensor_dtype(a))
+                         ? linalg_transposed_alias(a)
+                         : a);
   save_factors(node, slot, f, tensor_dtype(a));
   DType d = tensor_dtype(a), wide = wide_type(d), real = dtype_real(d);
-  for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, i == 2 ? DT_F64 : wide);
+  for (int i = 0; i < 3; i++) out[i] = linalg_empty_vectors(a, -1, i == 2 ? DT_F64 : wide);
   if (failed()) return false;
-  int64_t n = rows_of(a), batch = batch_of(a);
+  int64_t n = rows_of(a), batch = linalg_batch_of(a);
   for (int64_t b = 0; b < batch; b++)
     factorizations_of(a)->determinant(number_at(f.lu, b * n * n), f.pivots + b * n, n,
                                       rounds_to_float(d), number_at(out[0], b),
@@ -234,7 +239,7 @@ static Tensor *solve_adjoint(Node *n, Tensor *a, Tensor *b, bool left) {
   char where[48];
   if (grad_mode) return t_solve(t_t(a), b, left);
   t_solve_ex(t_t(a), b, left, false, out);
-  if (failed() || !first_info(out[1], where)) return out[0];
+  if (failed() || !linalg_first_info(out[1], where)) return out[0];
   bool vector = is_vector_case(a, b);
   if (vector) b = t_unsqueeze(b, -1);
   Tensor *y = t_linalg_lu_solve(left ? saved_plain(n, 2) : saved_tensor(n, 2), saved_tensor(n, 3),
@@ -259,10 +264,10 @@ static Tensor *singular_det_gradient(Tensor *a, Tensor *g) {
   int64_t sizes[MAX_DIM];
   memcpy(sizes, a->sizes, (size_t)a->ndim * sizeof *sizes);
   Tensor *others = t_masked_fill(t_expand(t_unsqueeze(usv[1], -2), a->ndim, sizes),
-                                 eye_mask(rows_of(a)), tensor_wrapped_f(1));
+                                 linalg_eye_mask(rows_of(a)), tensor_wrapped_f(1));
   Tensor *sign = t_mul(t_det(usv[0]), t_det(usv[2]));
   Tensor *weights = t_mul(t_unsqueeze(t_mul(g, sign), -1), t_prod_dim(others, -1, false, DT_NONE));
-  return t_matmul(scale_columns(t_conj(usv[0]), weights), t_conj(usv[2]));
+  return t_matmul(linalg_scale_columns(t_conj(usv[0]), weights), t_conj(usv[2]));
 }
 
 enum { MOST_COFACTORS = 6 };
@@ -329,8 +334,8 @@ static Tensor *minor_determinants(Tensor *a) {
 
 Tensor *t_det(Tensor *a) {
   OP_ENTERED(t_det, "det", a);
-  if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det") ||
-      !check_factor_kernel("lu_cpu", a))
+  if (blocked(a) || !linalg_check_square(a, "linalg.det", "A") ||
+      !linalg_check_float(a, "linalg.det") || !linalg_check_factor_kernel("lu_cpu", a))
     return NULL;
   return det_by(&LinalgDetBackward0, a);
 }
@@ -360,7 +365,7 @@ void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
   OP_ENTERED(t_slogdet, "slogdet", a, op, out);
   Tensor *r[3];
   out[0] = out[1] = NULL;
-  if (blocked(a) || !check_square(a, op, "A") || !check_precise(a, op)) return;
+  if (blocked(a) || !linalg_check_square(a, op, "A") || !linalg_check_precise(a, op)) return;
   Node *n = node_new(&LinalgSlogdetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
   if (determinants(a, n, 1, r)) out[0] = r[1], out[1] = r[2];
@@ -420,7 +425,8 @@ GRAD(LinalgSolveExBackward0, "A result LU pivots | left:bool")
 
 static bool check_solve(const Tensor *a, const Tensor *b, bool left, bool vector) {
   const char *op = "linalg.solve";
-  if (!check_square(a, op, "A") || !check_float(a, op) || !check_factor_kernel("lu_cpu", a))
+  if (!linalg_check_square(a, op, "A") || !linalg_check_float(a, op) ||
+      !linalg_check_factor_kernel("lu_cpu", a))
     return false;
   if (a->dtype != b->dtype) {
     fail(ERR_RUNTIME,
@@ -451,20 +457,21 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
   Factors f = {NULL, NULL, NULL};
   WITHOUT_GRAD_BLOCK {
     if (vector) b = t_unsqueeze(b, -1);
-    if (b && check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") &&
+    if (b && linalg_check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") &&
         broadcast_pair(&a, &b)) {
-      f = factor(left ? a : transposed_alias(a));
+      f = factor(left ? a : linalg_transposed_alias(a));
       save_factors(n, 2, f, tensor_dtype(a));
-      x = solve_factored(f, columns(left ? b : transposed_alias(b), wide_type(tensor_dtype(a))),
-                         tensor_dtype(a));
-      if (!left) x = transposed_alias(x);
+      x = solve_factored(
+          f, linalg_columns(left ? b : linalg_transposed_alias(b), wide_type(tensor_dtype(a))),
+          tensor_dtype(a));
+      if (!left) x = linalg_transposed_alias(x);
       if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
     }
   }
   out[0] = x = set_history(x, n);
   out[1] = f.info;
   if (x) save_output(n, 1, x);
-  if (op) check_info(f.info, op, singular_solve);
+  if (op) linalg_check_info(f.info, op, singular_solve);
 }
 
 /* Out: result, info. */
@@ -501,9 +508,9 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
     a = t_to(a, d);
     b = t_to(b, d);
   }
-  if (blocked(a, b) || !check_matrix(a, op, "A") || !check_matrix(b, op, "B") ||
-      !check_square(a, op, "A") || !check_fit(a, b, left, op) ||
-      !check_factor_kernel("triangular_solve_cpu", a))
+  if (blocked(a, b) || !linalg_check_matrix(a, op, "A") || !linalg_check_matrix(b, op, "B") ||
+      !linalg_check_square(a, op, "A") || !check_fit(a, b, left, op) ||
+      !linalg_check_factor_kernel("triangular_solve_cpu", a))
     return NULL;
   Node *n = node_new(&LinalgSolveTriangularBackward0, 2, 3, a, b, NULL);
   save(n, 0, a);
@@ -513,9 +520,10 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   Tensor *x = NULL;
   if (broadcast_pair(&a, &b)) {
     DType wide = wide_type(tensor_dtype(a));
-    x = substitute(columns(left ? a : transposed_alias(a), wide),
-                   columns(left ? b : transposed_alias(b), wide), upper == left, unitriangular);
-    x = columns(left ? x : transposed_alias(x), tensor_dtype(a));
+    x = substitute(linalg_columns(left ? a : linalg_transposed_alias(a), wide),
+                   linalg_columns(left ? b : linalg_transposed_alias(b), wide), upper == left,
+                   unitriangular);
+    x = linalg_columns(left ? x : linalg_transposed_alias(x), tensor_dtype(a));
   }
   x = set_history(x, n);
   if (x) save_output(n, 1, x);
@@ -530,12 +538,12 @@ GRAD(LinalgCholeskyExBackward0, "L | upper:bool")
   Tensor *l = saved_plain(n, 0), *dl = g[0];
   if (!dl) return;
   if (n->numbers[0].i) {
-    l = adjoint_of(l);
-    dl = adjoint_of(dl);
+    l = linalg_adjoint_of(l);
+    dl = linalg_adjoint_of(dl);
   }
-  Tensor *p = t_tril(t_matmul(adjoint_of(l), dl), 0);
-  p = t_add(p, adjoint_of(t_tril(p, -1)));
-  p = t_solve_triangular(adjoint_of(l), p, true, true, false);
+  Tensor *p = t_tril(t_matmul(linalg_adjoint_of(l), dl), 0);
+  p = t_add(p, linalg_adjoint_of(t_tril(p, -1)));
+  p = t_solve_triangular(linalg_adjoint_of(l), p, true, true, false);
   gi[0] = t_mul_f(t_solve_triangular(l, p, false, false, false), 0.5);
 }
 static const NodeType CholeskyBackward0 = {
@@ -544,9 +552,9 @@ static const NodeType CholeskyBackward0 = {
 /* In the wide type: the factor L in place of the lower triangle, with zeros above it, and the
  * info. */
 static Tensor *factor_positive(Tensor *a) {
-  Tensor *info = blocked(a) ? NULL : empty_vectors(a, -1, DT_I32);
+  Tensor *info = blocked(a) ? NULL : linalg_empty_vectors(a, -1, DT_I32);
   if (!info) return NULL;
-  int64_t n = rows_of(a), batch = batch_of(a);
+  int64_t n = rows_of(a), batch = linalg_batch_of(a);
   for (int64_t b = 0; b < batch; b++)
     ints(info)[b] = factorizations_of(a)->cholesky(number_at(a, b * n * n), n);
   return info;
@@ -559,16 +567,16 @@ static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op
   Node *n = node_new(type, 1, 1, a, NULL);
   num_i(n, 0, upper);
   /* if upper, factors conj(A) = U^T conj(U), and L is U^T */
-  Tensor *l = columns(upper ? transposed_alias(a) : a, wide_type(tensor_dtype(a)));
+  Tensor *l = linalg_columns(upper ? linalg_transposed_alias(a) : a, wide_type(tensor_dtype(a)));
   out[1] = factor_positive(l);
-  out[0] = set_history(columns(upper ? transposed_alias(l) : l, tensor_dtype(a)), n);
+  out[0] = set_history(linalg_columns(upper ? linalg_transposed_alias(l) : l, tensor_dtype(a)), n);
   if (out[0]) save_output(n, 0, out[0]);
-  if (op) check_info(out[1], op, not_positive);
+  if (op) linalg_check_info(out[1], op, not_positive);
 }
 
 static bool check_cholesky(const Tensor *a) {
-  return check_square(a, "linalg.cholesky", "A") && check_float(a, "linalg.cholesky") &&
-         check_factor_kernel("cholesky_cpu", a);
+  return linalg_check_square(a, "linalg.cholesky", "A") &&
+         linalg_check_float(a, "linalg.cholesky") && linalg_check_factor_kernel("cholesky_cpu", a);
 }
 
 /* Out: factor, info. */
@@ -591,7 +599,8 @@ Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
 Tensor *t_cholesky(Tensor *a, bool upper) {
   OP_ENTERED(t_cholesky, "cholesky", a, upper);
   Tensor *out[2];
-  if (blocked(a) || !check_square(a, "cholesky", "A") || !check_factor_kernel("cholesky_cpu", a))
+  if (blocked(a) || !linalg_check_square(a, "cholesky", "A") ||
+      !linalg_check_factor_kernel("cholesky_cpu", a))
     return NULL;
   cholesky(&CholeskyBackward0, a, upper, "cholesky", out);
   return failed() ? NULL : out[0];
@@ -607,7 +616,8 @@ GRAD(CholeskySolveBackward0, "input2 result self | upper:bool")
   bool upper = n->numbers[0].i;
   Tensor *db = gi[0] = t_cholesky_solve(g[0], factor, upper);
   if (!needs(n, 1)) return;
-  Tensor *half = t_matmul(db, adjoint_of(x)), *both = t_neg(t_add(half, adjoint_of(half)));
+  Tensor *half = t_matmul(db, linalg_adjoint_of(x)),
+         *both = t_neg(t_add(half, linalg_adjoint_of(half)));
   gi[1] = upper ? t_matmul(factor, both) : t_matmul(both, factor);
 }
 
@@ -615,8 +625,8 @@ static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
   const char *const text = "%s should have at least 2 dimensions, but has %d dimensions instead";
   if (b->ndim < 2) fail(ERR_RUNTIME, text, "b", b->ndim);
   else if (a->ndim < 2) fail(ERR_RUNTIME, text, "u", a->ndim);
-  return !failed() && check_systems(b, a, "cholesky_solve") &&
-         check_factor_kernel("cholesky_solve_cpu", a);
+  return !failed() && linalg_check_systems(b, a, "cholesky_solve") &&
+         linalg_check_factor_kernel("cholesky_solve_cpu", a);
 }
 
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
@@ -629,9 +639,10 @@ Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
   Tensor *x = NULL;
   if (broadcast_pair(&factor, &b)) {
     DType wide = wide_type(tensor_dtype(b));
-    Tensor *other = adjoint_alias(factor), *lower = upper ? other : factor;
-    x = substitute(columns(lower, wide), columns(b, wide), false, false);
-    x = columns(substitute(columns(upper ? factor : other, wide), x, true, false), tensor_dtype(b));
+    Tensor *other = linalg_adjoint_alias(factor), *lower = upper ? other : factor;
+    x = substitute(linalg_columns(lower, wide), linalg_columns(b, wide), false, false);
+    x = linalg_columns(substitute(linalg_columns(upper ? factor : other, wide), x, true, false),
+                       tensor_dtype(b));
   }
   x = set_history(x, n);
   if (x) save_output(n, 1, x);

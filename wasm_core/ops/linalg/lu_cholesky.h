@@ -18,8 +18,8 @@ void t_qr(Tensor *a, const char *mode, Tensor *out[2]);
 Tensor *t_svdvals(Tensor *a, const char *driver);
 Tensor *t_eigvalsh(Tensor *a, const char *uplo);
 /* The default relative tolerance: the machine epsilon times the greater of the sizes. */
-double standard_rtol(const Tensor *a);
-Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol);
+double linalg_standard_rtol(const Tensor *a);
+Tensor *linalg_rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol);
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian); /* tolerances may be NULL */
 /* The order is `name`, or `p` if that is NULL; dims.n == -1: the last two. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype);

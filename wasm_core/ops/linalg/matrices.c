@@ -21,7 +21,7 @@
 #include "ops/view/view.h"
 #include "tape/forward.h"
 
-Tensor *alone(int32_t mark, Tensor *y) {
+Tensor *linalg_keep(int32_t mark, Tensor *y) {
   forward_settle();
   pool_release(mark, y);
   return y;
@@ -50,7 +50,8 @@ Tensor *t_matrix_rank(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   if (blocked(values)) return NULL;
   if (!values->sizes[values->ndim - 1])
     return tensor_zeros(values->ndim - 1, values->sizes, DT_I64);
-  return t_sum(t_gt(values, rank_threshold(a, values, atol, rtol)), ONE_DIM(-1), false, DT_NONE);
+  return t_sum(t_gt(values, linalg_rank_threshold(a, values, atol, rtol)), ONE_DIM(-1), false,
+               DT_NONE);
 }
 
 /* ------------------------------------------------------------ least squares */
@@ -99,15 +100,15 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
   }
   bool vector = is_vector_case(a, b);
   if (!check_lstsq(a, b, vector) || (!rcond && !has_eps(a)) ||
-      !check_factor_kernel("linalg_lstsq_cpu", a))
+      !linalg_check_factor_kernel("linalg_lstsq_cpu", a))
     return;
   int64_t m = rows_of(a), n = cols_of(a);
-  double share = rcond ? *rcond : standard_rtol(a);
+  double share = rcond ? *rcond : linalg_standard_rtol(a);
   Tensor *columns = vector ? t_unsqueeze(b, -1) : b, *least = tensor_wrapped_f(share);
   int32_t mark = pool_mark();
-  Tensor *x = alone(mark, t_matmul(t_pinv(a, NULL, least, false), columns));
+  Tensor *x = linalg_keep(mark, t_matmul(t_pinv(a, NULL, least, false), columns));
   mark = pool_mark();
-  Tensor *rank = alone(mark, t_matrix_rank(a, NULL, least, false));
+  Tensor *rank = linalg_keep(mark, t_matrix_rank(a, NULL, least, false));
   if (blocked(x, rank)) return;
   bool residuals = !gelsy && m > n && all_are(rank, n);
   DType real = dtype_real(tensor_dtype(a));
@@ -147,7 +148,7 @@ Tensor *t_cond(Tensor *a, const char *name, const double *p) {
   if (name ? !nuclear && strcmp(name, "fro") != 0 : fabs(*p) != 1 && !isinf(*p))
     return fail(ERR_RUNTIME, "linalg.cond got an invalid norm type: %s", order);
   snprintf(op, sizeof op, "linalg.cond(ord=%s)", order);
-  if (!check_square(a, op, "A")) return NULL;
+  if (!linalg_check_square(a, op, "A")) return NULL;
   if (nuclear) { /* the norm itself refuses matrices that are not finite */
     Tensor *s = t_svdvals(a, NULL);
     Tensor *norm = t_sum(s, ONE_DIM(-1), false, DT_NONE);
@@ -180,7 +181,7 @@ static int halvings_for(double norm, DType d) {
 static Tensor *scales_of(Tensor *a, int64_t *halvings) {
   int32_t mark = pool_mark();
   Tensor *sums = t_sum(t_abs(t_detach(a)), ONE_DIM(-2), true, DT_NONE);
-  Tensor *scales = alone(mark, t_amax(sums, ONE_DIM(-1), true));
+  Tensor *scales = linalg_keep(mark, t_amax(sums, ONE_DIM(-1), true));
   for (int64_t i = 0; scales && i < scales->numel; i++) {
     double norm = tensor_absent(scales) ? 0 : tensor_get_f(scales, i);
     halvings[i] = isfinite(norm) ? halvings_for(norm, tensor_dtype(a)) : 0;
@@ -203,8 +204,8 @@ static Tensor *square_halved(Tensor *y, const Tensor *scales, const int64_t *hal
 /* Sums the series for each matrix after its halvings, then squares it as often. */
 Tensor *t_matrix_exp(Tensor *a) {
   OP_ENTERED(t_matrix_exp, "matrix_exp", a);
-  if (blocked(a) || !check_square(a, "linalg.matrix_exp", "A") ||
-      !check_float(a, "linalg.matrix_exp"))
+  if (blocked(a) || !linalg_check_square(a, "linalg.matrix_exp", "A") ||
+      !linalg_check_float(a, "linalg.matrix_exp"))
     return NULL;
   if (!a->numel) return t_clone(a);
   if (cols_of(a) == 1) return t_exp(a);
@@ -217,11 +218,11 @@ Tensor *t_matrix_exp(Tensor *a) {
   int32_t mark = pool_mark();
   Tensor *y = t_add(identity, t_div(scaled, tensor_wrapped_f(EXP_TERMS)));
   for (int k = EXP_TERMS - 1; k > 0; k--) {
-    y = alone(mark, t_matmul(scaled, y));
-    y = alone(mark, t_div(y, tensor_wrapped_f(k)));
-    y = alone(mark, t_add(identity, y));
+    y = linalg_keep(mark, t_matmul(scaled, y));
+    y = linalg_keep(mark, t_div(y, tensor_wrapped_f(k)));
+    y = linalg_keep(mark, t_add(identity, y));
   }
-  for (int k = 0; k < most; k++) y = alone(mark, square_halved(y, scales, halvings, k));
+  for (int k = 0; k < most; k++) y = linalg_keep(mark, square_halved(y, scales, halvings, k));
   return y;
 }
 
@@ -245,14 +246,14 @@ static bool check_householder(const Tensor *a, const Tensor *tau) {
          sizes_text(tau->ndim - 1, tau->sizes));
   else if (a->dtype != tau->dtype)
     fail(ERR_RUNTIME, "%s: tau dtype %s does not match input dtype %s", op, legacy(tau), legacy(a));
-  return !failed() && check_factor_kernel("orgqr_cpu", a);
+  return !failed() && linalg_check_factor_kernel("orgqr_cpu", a);
 }
 
 /* The vectors of reflections 1 - tau v v^H: each v is 1, then the numbers below the diagonal. */
 static Tensor *reflecting(Tensor *a) {
   int32_t mark = pool_mark();
   Tensor *ones = t_eye(rows_of(a), cols_of(a), tensor_dtype(a));
-  return alone(mark, t_add(t_tril(a, -1), ones));
+  return linalg_keep(mark, t_add(t_tril(a, -1), ones));
 }
 
 /* Applies the reflections, or their conjugate transposes, to y. */
@@ -266,7 +267,7 @@ static Tensor *apply_reflections(Tensor *vectors, Tensor *tau, Tensor *y, bool t
     Tensor *v = cols_of(vectors) == 1 ? vectors : t_slice(vectors, last, k, k + 1, 1);
     Tensor *weight = t_unsqueeze(t_unsqueeze(t_select(tau, tau->ndim - 1, k), -1), -1);
     if (transpose) weight = t_conj(weight);
-    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(matrix_adjoint(v), y))));
+    y = linalg_keep(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(matrix_adjoint(v), y))));
   }
   return y;
 }
@@ -319,7 +320,7 @@ static bool check_ormqr(const Tensor *a, const Tensor *tau, const Tensor *y, boo
            "%s has dtype %s",
            i ? "other" : "tau", legacy(a), i ? "other" : "tau", legacy(t));
   }
-  return !failed() && check_factor_kernel("ormqr_cpu", a);
+  return !failed() && linalg_check_factor_kernel("ormqr_cpu", a);
 }
 
 /* Multiplies y by the product of all reflections, or by its transpose; from the right if not
@@ -426,7 +427,7 @@ static Tensor *zero_vectors(const Tensor *a, int64_t n) {
 void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
   OP_ENTERED(t_svd, "svd", a, some, vectors, out);
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a) || !check_matrix(a, "linalg.svd", "A")) return;
+  if (blocked(a) || !linalg_check_matrix(a, "linalg.svd", "A")) return;
   if (vectors) {
     t_linalg_svd(a, !some, NULL, out);
     out[2] = matrix_adjoint(out[2]);
@@ -439,8 +440,8 @@ void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
 
 Tensor *t_cholesky_inverse(Tensor *factor, bool upper) {
   OP_ENTERED(t_cholesky_inverse, "cholesky_inverse", factor, upper);
-  if (blocked(factor) || !check_square(factor, "cholesky_inverse", "A") ||
-      !check_factor_kernel("cholesky_inverse_out_cpu", factor))
+  if (blocked(factor) || !linalg_check_square(factor, "cholesky_inverse", "A") ||
+      !linalg_check_factor_kernel("cholesky_inverse_out_cpu", factor))
     return NULL;
   return t_cholesky_solve(t_eye(cols_of(factor), cols_of(factor), tensor_dtype(factor)), factor,
                           upper);
@@ -451,7 +452,7 @@ static bool check_triangular_solve(const Tensor *b, const Tensor *a) {
                           "it has %d dimensions instead";
   if (b->ndim < 2) fail(ERR_RUNTIME, few, "b", b->ndim);
   else if (a->ndim < 2) fail(ERR_RUNTIME, few, "A", a->ndim);
-  return !failed() && check_systems(b, a, "triangular_solve");
+  return !failed() && linalg_check_systems(b, a, "triangular_solve");
 }
 
 void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool unitriangular,
@@ -523,10 +524,10 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
   int32_t mark = pool_mark();
   DType d = dtype_is_inexact(tensor_dtype(a)) ? tensor_dtype(a) : DT_F32;
   Tensor *directions = random_normal(t_empty(drawn, d, "contiguous_format"), 0, 1, 0);
-  Tensor *basis = alone(mark, basis_of(t_matmul(a, directions)));
+  Tensor *basis = linalg_keep(mark, basis_of(t_matmul(a, directions)));
   for (int64_t k = 0; k < niter && !failed(); k++) {
-    basis = alone(mark, basis_of(t_matmul(matrix_adjoint(a), basis)));
-    basis = alone(mark, basis_of(t_matmul(a, basis)));
+    basis = linalg_keep(mark, basis_of(t_matmul(matrix_adjoint(a), basis)));
+    basis = linalg_keep(mark, basis_of(t_matmul(a, basis)));
   }
   Tensor *usv[3];
   t_linalg_svd(t_matmul(matrix_adjoint(basis), a), false, NULL, usv);

@@ -27,7 +27,7 @@ static void finish(Node *n, int count, Tensor **out) {
 
 /* The first m rows of x in columns of the given type. */
 static Tensor *top_rows(Tensor *x, int64_t m, DType d) {
-  return WITHOUT_GRAD(columns(t_narrow(x, -2, 0, m), d));
+  return WITHOUT_GRAD(linalg_columns(t_narrow(x, -2, 0, m), d));
 }
 
 static const char *const qr_modes[] = {"reduced", "complete", "r"};
@@ -56,13 +56,13 @@ GRAD(LinalgQrBackward0, "Q R | mode:text=reduced,complete,r")
   if (cols > rows) {
     Tensor *dv = t_narrow(dr, -1, rows, cols - rows), *v = t_narrow(r, -1, rows, cols - rows);
     wide = t_matmul(q, dv);
-    dq = t_add(dq, t_matmul(t_matmul(q, v), adjoint_of(dv)));
+    dq = t_add(dq, t_matmul(t_matmul(q, v), linalg_adjoint_of(dv)));
     dr = t_narrow(dr, -1, 0, rows);
     r = t_narrow(r, -1, 0, rows);
   }
-  Tensor *m = t_sub(t_matmul(r, adjoint_of(dr)), t_matmul(adjoint_of(dq), q));
-  Tensor *x = t_add(dq, t_matmul(q, hermitian_of(m)));
-  gi[0] = t_solve_triangular(adjoint_of(r), x, false, false, false);
+  Tensor *m = t_sub(t_matmul(r, linalg_adjoint_of(dr)), t_matmul(linalg_adjoint_of(dq), q));
+  Tensor *x = t_add(dq, t_matmul(q, linalg_hermitian_of(m)));
+  gi[0] = t_solve_triangular(linalg_adjoint_of(r), x, false, false, false);
   if (wide) gi[0] = t_cat((Tensors){2, (Tensor *[]){gi[0], wide}}, -1);
 }
 
@@ -70,21 +70,22 @@ GRAD(LinalgQrBackward0, "Q R | mode:text=reduced,complete,r")
 static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
   int64_t m = rows_of(a), n = cols_of(a), k = m < n ? m : n, width = mode == 'c' ? m : k;
   DType wide = wide_type(tensor_dtype(a));
-  Tensor *w = columns(a, wide), *q = mode == 'r' ? NULL : empty_columns(a, m, width, wide);
+  Tensor *w = linalg_columns(a, wide),
+         *q = mode == 'r' ? NULL : linalg_empty_columns(a, m, width, wide);
   void *taus = scratch_array(k + 1, (size_t)dtype_bytes(wide));
   if (failed()) return;
-  for (int64_t b = 0, batch = batch_of(a); b < batch; b++)
+  for (int64_t b = 0, batch = linalg_batch_of(a); b < batch; b++)
     factorizations_of(a)->qr(number_at(w, b * m * n), m, n, q ? number_at(q, b * m * width) : NULL,
                              width, taus);
-  out[0] = q ? columns(q, tensor_dtype(a)) : tensor_none_of(tensor_dtype(a));
+  out[0] = q ? linalg_columns(q, tensor_dtype(a)) : tensor_none_of(tensor_dtype(a));
   out[1] = top_rows(w, mode == 'c' ? m : k, tensor_dtype(a));
 }
 
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
   OP_ENTERED(t_qr, "qr", a, mode, out);
   out[0] = out[1] = NULL;
-  if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr") ||
-      !check_factor_kernel("geqrf_cpu", a))
+  if (blocked(a) || !mode || !linalg_check_matrix(a, "linalg.qr", "A") ||
+      !linalg_check_float(a, "linalg.qr") || !linalg_check_factor_kernel("geqrf_cpu", a))
     return;
   int which = 0;
   while (which < 3 && strcmp(mode, qr_modes[which]) != 0) which++;
@@ -113,15 +114,15 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a)) return;
   if (a->ndim < 2) fail(ERR_RUNTIME, "torch.geqrf: input must have at least 2 dimensions.");
-  else check_factor_kernel("geqrf_cpu", a);
+  else linalg_check_factor_kernel("geqrf_cpu", a);
   if (failed()) return;
   int64_t m = rows_of(a), n = cols_of(a), k = least_dim(a);
   Node *node = node_new(&GeqrfBackward0, 0, 0, a, NULL);
   DType wide = wide_type(tensor_dtype(a));
-  Tensor *w = columns(a, wide), *tau = empty_vectors(a, k, wide);
-  for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
+  Tensor *w = linalg_columns(a, wide), *tau = linalg_empty_vectors(a, k, wide);
+  for (int64_t b = 0, batch = failed() ? 0 : linalg_batch_of(a); b < batch; b++)
     factorizations_of(a)->geqrf(number_at(w, b * m * n), m, n, number_at(tau, b * k));
-  out[0] = WITHOUT_GRAD(columns(w, tensor_dtype(a)));
+  out[0] = WITHOUT_GRAD(linalg_columns(w, tensor_dtype(a)));
   out[1] = cast_plain(tau, tensor_dtype(a));
   set_histories(out, node, 2);
 }
@@ -159,18 +160,19 @@ GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:bool S_sym_argsize_minus_1:int"
     dvh = dvh ? t_narrow(dvh, -2, 0, k) : NULL;
   }
   if (!du && !dvh) {
-    gi[0] = t_matmul(scale_columns(u, ds), vh);
+    gi[0] = t_matmul(linalg_scale_columns(u, ds), vh);
     return;
   }
   bool tall = du && m > k, wide = dvh && cols > k, complex = dtype_is_complex(tensor_dtype(u));
   if (!du) du = t_zeros_like(u);
   if (!dvh) dvh = t_zeros_like(vh);
   Tensor *square = t_square(s);
-  Tensor *e = t_masked_fill(t_sub(t_unsqueeze(square, -2), t_unsqueeze(square, -1)), eye_mask(k),
-                            tensor_wrapped_f(1));
-  Tensor *left = t_matmul(adjoint_of(u), du), *right = t_matmul(vh, adjoint_of(dvh)),
+  Tensor *e = t_masked_fill(t_sub(t_unsqueeze(square, -2), t_unsqueeze(square, -1)),
+                            linalg_eye_mask(k), tensor_wrapped_f(1));
+  Tensor *left = t_matmul(linalg_adjoint_of(u), du), *right = t_matmul(vh, linalg_adjoint_of(dvh)),
          *inverse = t_reciprocal(s);
-  Tensor *skew_left = t_sub(left, adjoint_of(left)), *skew_right = t_sub(right, adjoint_of(right));
+  Tensor *skew_left = t_sub(left, linalg_adjoint_of(left)),
+         *skew_right = t_sub(right, linalg_adjoint_of(right));
   if (complex) {
     Tensor *phases = t_diagonal(skew_left, 0, -2, -1);
     if (!check_phases(t_add(phases, t_diagonal(skew_right, 0, -2, -1)),
@@ -179,17 +181,19 @@ GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:bool S_sym_argsize_minus_1:int"
                       "phase term, making it ill-defined.",
                       "svd_backward"))
       return;
-    Tensor *turns = t_mul_f(t_mul(phases, inverse), .5), *diagonal = eye_mask(k);
+    Tensor *turns = t_mul_f(t_mul(phases, inverse), .5), *diagonal = linalg_eye_mask(k);
     skew_left = t_masked_fill(skew_left, diagonal, tensor_wrapped_f(0));
     skew_right = t_masked_fill(skew_right, diagonal, tensor_wrapped_f(0));
     ds = ds ? t_add(ds, turns) : turns;
   }
-  y = t_add(scale_columns(t_div(skew_left, e), s), scale_rows(s, t_div(skew_right, e)));
+  y = t_add(linalg_scale_columns(t_div(skew_left, e), s),
+            linalg_scale_rows(s, t_div(skew_right, e)));
   if (ds) y = t_add(y, t_diag_embed(ds, 0, -2, -1));
   y = t_matmul(t_matmul(u, y), vh);
-  if (tall) y = t_add(y, t_matmul(scale_columns(t_sub(du, t_matmul(u, left)), inverse), vh));
+  if (tall) y = t_add(y, t_matmul(linalg_scale_columns(t_sub(du, t_matmul(u, left)), inverse), vh));
   if (wide)
-    y = t_add(y, t_matmul(u, scale_rows(inverse, t_sub(dvh, t_matmul(adjoint_of(right), vh)))));
+    y = t_add(y, t_matmul(u, linalg_scale_rows(
+                                 inverse, t_sub(dvh, t_matmul(linalg_adjoint_of(right), vh)))));
   gi[0] = y;
 }
 
@@ -198,7 +202,7 @@ static const char *const not_finite =
 
 /* 1 for each matrix in columns with numbers that are not finite. */
 static Tensor *not_finite_info(Tensor *x) {
-  Tensor *info = blocked(x) ? NULL : empty_vectors(x, -1, DT_I32);
+  Tensor *info = blocked(x) ? NULL : linalg_empty_vectors(x, -1, DT_I32);
   if (info && tensor_absent(info)) return info;
   int64_t each = x ? rows_of(x) * cols_of(x) * dtype_bytes(tensor_dtype(x)) / 8 : 0;
   for (int64_t b = 0; info && b < info->numel; b++) {
@@ -214,19 +218,19 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
   int64_t m = rows_of(a), n = cols_of(a);
   if (m < n) {
     Tensor *turned[3] = {NULL, NULL, NULL};
-    svd_values(adjoint_alias(a), full, turned);
+    svd_values(linalg_adjoint_alias(a), full, turned);
     for (int i = 0; i < 3; i++) out[i] = turned[2 - i];
     return;
   }
   int64_t width = full ? m : n;
   DType type = wide_type(tensor_dtype(a));
-  Tensor *w = columns(a, type);
-  if (!check_info(not_finite_info(w), "linalg.svd", not_finite)) return;
-  out[0] = empty_columns(a, m, width, type);
-  out[1] = empty_vectors(a, n, DT_F64);
-  out[2] = identity_columns(a, n, type);
+  Tensor *w = linalg_columns(a, type);
+  if (!linalg_check_info(not_finite_info(w), "linalg.svd", not_finite)) return;
+  out[0] = linalg_empty_columns(a, m, width, type);
+  out[1] = linalg_empty_vectors(a, n, DT_F64);
+  out[2] = linalg_identity_columns(a, n, type);
   if (failed()) return;
-  for (int64_t b = 0, batch = batch_of(a); b < batch; b++)
+  for (int64_t b = 0, batch = linalg_batch_of(a); b < batch; b++)
     factorizations_of(a)->svd(number_at(w, b * m * n), number_at(out[1], b * n),
                               number_at(out[0], b * m * width), number_at(out[2], b * n * n), m, n,
                               width);
@@ -235,8 +239,8 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   OP_ENTERED(t_linalg_svd, "svd", a, full, driver, out);
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd") ||
-      !check_factor_kernel("linalg_svd_cpu", a))
+  if (blocked(a) || !linalg_check_matrix(a, "linalg.svd", "A") ||
+      !linalg_check_float(a, "linalg.svd") || !linalg_check_factor_kernel("linalg_svd_cpu", a))
     return;
   if (driver) {
     fail(ERR_RUNTIME, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
@@ -249,9 +253,9 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   DType d = tensor_dtype(a);
   svd_values(a, full, out);
   if (!failed()) {
-    out[0] = columns(out[0], d);
+    out[0] = linalg_columns(out[0], d);
     out[1] = t_to(out[1], dtype_real(d));
-    out[2] = columns(adjoint_alias(out[2]), d);
+    out[2] = linalg_columns(linalg_adjoint_alias(out[2]), d);
   }
   finish(n, 3, out);
 }
@@ -274,46 +278,46 @@ GRAD(LinalgEighBackward0, "eigenvalues eigenvectors")
 {
   Tensor *values = saved_plain(n, 0), *v = saved_plain(n, 1), *left = NULL;
   if (blocked(values, v)) return;
-  if (g[0]) left = scale_columns(v, g[0]);
+  if (g[0]) left = linalg_scale_columns(v, g[0]);
   if (g[1]) {
     Tensor *e = t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1)),
-           *diagonal = eye_mask(cols_of(v)), *x = t_matmul(adjoint_of(v), g[1]);
+           *diagonal = linalg_eye_mask(cols_of(v)), *x = t_matmul(linalg_adjoint_of(v), g[1]);
     if (x && dtype_is_complex(tensor_dtype(x)) &&
         !check_phases(t_diagonal(x, 0, -2, -1), phases_of_eigenvectors, "linalg_eigh_backward"))
       return;
     x = t_div(x, t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
-    x = t_matmul(
-        v, t_masked_fill(t_mul_f(t_add(x, adjoint_of(x)), .5), diagonal, tensor_wrapped_f(0)));
+    x = t_matmul(v, t_masked_fill(t_mul_f(t_add(x, linalg_adjoint_of(x)), .5), diagonal,
+                                  tensor_wrapped_f(0)));
     left = left ? t_add(left, x) : x;
   }
-  if (left) gi[0] = t_matmul(left, adjoint_of(v));
+  if (left) gi[0] = t_matmul(left, linalg_adjoint_of(v));
 }
 
 /* Values and vectors; vectors only if they are wanted, now or in a gradient. */
 static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a) || !uplo || !check_square(a, "linalg.eigh", "A")) return;
+  if (blocked(a) || !uplo || !linalg_check_square(a, "linalg.eigh", "A")) return;
   bool upper = strcmp(uplo, "U") == 0 || strcmp(uplo, "u") == 0;
   if (!upper && strcmp(uplo, "L") != 0 && strcmp(uplo, "l") != 0) {
     fail(ERR_RUNTIME, "Expected UPLO argument to be 'L' or 'U', but got %s", uplo);
     return;
   }
   DType d = tensor_dtype(a);
-  if (!check_factor_kernel("linalg_eigh_cpu", a)) return;
+  if (!linalg_check_factor_kernel("linalg_eigh_cpu", a)) return;
   Node *node = node_new(&LinalgEighBackward0, 2, 0, a, NULL);
   vectors = vectors || node;
   int64_t n = rows_of(a);
   DType wide = wide_type(d);
-  Tensor *w = columns(a, wide), *values = empty_vectors(a, n, DT_F64);
+  Tensor *w = linalg_columns(a, wide), *values = linalg_empty_vectors(a, n, DT_F64);
   double *beside = scratch_array(n, sizeof *beside);
   int64_t room_n = tensor_absent(a) ? 0 : 2 * n + (vectors ? n * n : 0);
   void *room = scratch_array(room_n, (size_t)dtype_bytes(wide));
-  for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
+  for (int64_t b = 0, batch = failed() ? 0 : linalg_batch_of(a); b < batch; b++)
     factorizations_of(a)->eigh(number_at(w, b * n * n), number_at(values, b * n), n, upper, vectors,
                                beside, room);
   if (!failed()) {
     out[0] = t_to(values, dtype_real(d));
-    out[1] = vectors ? columns(w, d) : NULL;
+    out[1] = vectors ? linalg_columns(w, d) : NULL;
   }
   finish(node, vectors ? 2 : 1, out);
 }
@@ -340,13 +344,13 @@ GRAD(LinalgEigBackward0, "eigenvalues eigenvectors")
 {
   Tensor *values = saved_plain(n, 0), *v = saved_plain(n, 1), *middle = NULL;
   if (blocked(values, v) || (!g[0] && !g[1])) return;
-  Tensor *vh = adjoint_of(v);
+  Tensor *vh = linalg_adjoint_of(v);
   if (g[1]) {
     Tensor *m = t_matmul(vh, g[1]), *along = t_diagonal(m, 0, -2, -1);
     if (!check_phases(along, phases_of_eigenvectors, "linalg_eig_backward")) return;
     Tensor *e = t_conj(t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1))),
-           *diagonal = eye_mask(cols_of(v));
-    m = t_sub(m, t_matmul(vh, scale_columns(v, t_real(along))));
+           *diagonal = linalg_eye_mask(cols_of(v));
+    m = t_sub(m, t_matmul(vh, linalg_scale_columns(v, t_real(along))));
     m = t_div(m, t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
     middle = t_masked_fill(m, diagonal, tensor_wrapped_f(0));
   }
@@ -358,10 +362,10 @@ GRAD(LinalgEigBackward0, "eigenvalues eigenvectors")
 }
 
 static bool check_eig(const Tensor *a, const char *op) {
-  if (!check_square(a, op, "A")) return false;
+  if (!linalg_check_square(a, op, "A")) return false;
   if (!dtype_is_inexact(tensor_dtype(a)))
     fail(ERR_RUNTIME, "Unknown Complex ScalarType for %s", legacy(a));
-  return !failed() && check_factor_kernel("linalg_eig_out_cpu", a);
+  return !failed() && linalg_check_factor_kernel("linalg_eig_out_cpu", a);
 }
 
 /* Values and vectors; vectors only if they are wanted, now or in a gradient. */
@@ -372,24 +376,24 @@ static void eig(Tensor *a, const char *op, bool vectors, Tensor *out[2]) {
   vectors = vectors || node;
   DType wide = wide_type(tensor_dtype(a)), d = dtype_complex(dtype_real(tensor_dtype(a)));
   int64_t n = rows_of(a);
-  Tensor *w = columns(a, wide), *bad = not_finite_info(w);
+  Tensor *w = linalg_columns(a, wide), *bad = not_finite_info(w);
   for (int64_t i = 0; bad && i < bad->numel && !tensor_absent(bad); i++)
     if (ints(bad)[i])
       fail(ERR_RUNTIME, "torch.%s: input tensor should not contain infs or NaNs.", op);
-  Tensor *values = empty_vectors(a, n, DT_C128),
-         *v = vectors ? empty_columns(a, n, n, DT_C128) : NULL;
+  Tensor *values = linalg_empty_vectors(a, n, DT_C128),
+         *v = vectors ? linalg_empty_columns(a, n, n, DT_C128) : NULL;
   int64_t room_n = tensor_absent(a) ? 0 : n * n + 3 * n;
   void *room = scratch_array(room_n, (size_t)dtype_bytes(wide));
   double *scales = scratch_array(n, sizeof *scales);
-  Tensor *info = empty_vectors(a, -1, DT_I32);
-  for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
+  Tensor *info = linalg_empty_vectors(a, -1, DT_I32);
+  for (int64_t b = 0, batch = failed() ? 0 : linalg_batch_of(a); b < batch; b++)
     ints(info)[b] = !factorizations_of(a)->eig(number_at(w, b * n * n), number_at(values, b * n),
                                                v ? number_at(v, b * n * n) : NULL, n, room, scales);
-  if (check_info(info, op,
-                 "%s: %sThe algorithm failed to converge because the input matrix is "
-                 "ill-conditioned or has too many repeated eigenvalues (error code: %d).")) {
+  if (linalg_check_info(info, op,
+                        "%s: %sThe algorithm failed to converge because the input matrix is "
+                        "ill-conditioned or has too many repeated eigenvalues (error code: %d).")) {
     out[0] = t_to(values, d);
-    out[1] = vectors ? columns(v, d) : NULL;
+    out[1] = vectors ? linalg_columns(v, d) : NULL;
   }
   finish(node, vectors ? 2 : 1, out);
 }
@@ -409,7 +413,7 @@ Tensor *t_eigvals(Tensor *a) {
 
 /* ------------------------------------------------------------ pseudo-inverse */
 
-double standard_rtol(const Tensor *a) {
+double linalg_standard_rtol(const Tensor *a) {
   int64_t most = rows_of(a) > cols_of(a) ? rows_of(a) : cols_of(a);
   return (rounds_to_float(tensor_dtype(a)) ? 0x1p-23 : 0x1p-52) * (double)most;
 }
@@ -422,9 +426,9 @@ static Tensor *tolerance_for(Tensor *t, const Tensor *s) {
 
 /* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
  * of size 1. */
-Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
+Tensor *linalg_rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
   DType d = dtype_real(tensor_dtype(a));
-  double standard = standard_rtol(a);
+  double standard = linalg_standard_rtol(a);
   if (!rtol && !atol) rtol = tensor_number(standard, d);
   else if (!rtol)
     rtol = t_where(t_gt(atol, tensor_wrapped_f(0)), tensor_number(0, d),
@@ -437,15 +441,15 @@ Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
  * eigenvalues are its singular values. */
 static Tensor *whole(Tensor *a, bool hermitian) {
   if (!hermitian) return a;
-  return check_square(a, "linalg.eigh", "A") ? hermitian_of(a) : NULL;
+  return linalg_check_square(a, "linalg.eigh", "A") ? linalg_hermitian_of(a) : NULL;
 }
 
 /* P = A^+:  A' = -P^H g P^H + (g^H P - A P g^H P) P^H + P^H (P g^H - P g^H P A), with P^H
  * outside of both. */
 GRAD(LinalgPinvBackward0, "self result")
 {
-  Tensor *a = saved_plain(n, 0), *p = saved_plain(n, 1), *gt = adjoint_of(g[0]),
-         *pt = adjoint_of(p);
+  Tensor *a = saved_plain(n, 0), *p = saved_plain(n, 1), *gt = linalg_adjoint_of(g[0]),
+         *pt = linalg_adjoint_of(p);
   Tensor *gp = t_matmul(gt, p), *pg = t_matmul(p, gt);
   Tensor *y = t_neg(t_matmul(pt, t_matmul(g[0], pt)));
   y = t_add(y, t_matmul(t_sub(gp, t_matmul(a, t_matmul(p, gp))), pt));
@@ -456,9 +460,9 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
   Tensor *r[3];
   t_linalg_svd(a, false, NULL, r);
   if (failed()) return NULL;
-  Tensor *inverse = t_where(t_gt(r[1], rank_threshold(a, r[1], atol, rtol)), t_reciprocal(r[1]),
-                            tensor_number(0, tensor_dtype(r[1])));
-  return t_matmul(scale_columns(adjoint_of(r[2]), inverse), adjoint_of(r[0]));
+  Tensor *inverse = t_where(t_gt(r[1], linalg_rank_threshold(a, r[1], atol, rtol)),
+                            t_reciprocal(r[1]), tensor_number(0, tensor_dtype(r[1])));
+  return t_matmul(linalg_scale_columns(linalg_adjoint_of(r[2]), inverse), linalg_adjoint_of(r[0]));
 }
 
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
@@ -473,9 +477,9 @@ Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   }
   Node *n = node_new(&LinalgPinvBackward0, 2, 0, a, NULL);
   save(n, 0, a);
-  Tensor *y = WITHOUT_GRAD(a->numel == 0
-                               ? tensor_zeros(a->ndim, transposed_alias(a)->sizes, tensor_dtype(a))
-                               : pinv_values(whole(a, hermitian), atol, rtol));
+  Tensor *y = WITHOUT_GRAD(
+      a->numel == 0 ? tensor_zeros(a->ndim, linalg_transposed_alias(a)->sizes, tensor_dtype(a))
+                    : pinv_values(whole(a, hermitian), atol, rtol));
   y = set_history(y, n);
   if (y) save_output(n, 1, y);
   return y;
@@ -542,14 +546,14 @@ static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t p
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED(t_matrix_norm, "matrix_norm", a, name, p, dims, keepdim, dtype);
   int64_t pair[2];
-  if (blocked(a) || !check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
+  if (blocked(a) || !linalg_check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
   if (name && !nuclear && strcmp(name, "fro") != 0)
     return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", name);
   bool by_sums = !name && (fabs(p) == 1 || isinf(p));
   if (!name && !by_sums && fabs(p) != 2)
     return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %g not supported.", p);
-  if (!check_norm_type(a, dtype, "linalg.matrix_norm") || !check_norm_dims(a, dims, pair))
+  if (!linalg_check_norm_type(a, dtype, "linalg.matrix_norm") || !check_norm_dims(a, dims, pair))
     return NULL;
   if (name && !nuclear) return t_vector_norm(a, 2, (Ints){2, pair}, keepdim, dtype);
   if (dtype != DT_NONE) a = t_to(a, dtype);

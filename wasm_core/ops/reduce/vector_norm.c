@@ -125,7 +125,7 @@ static const char *order_text(double p) {
 
 /* Refuses norms of no elements for orders without an identity. */
 static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType dtype) {
-  if (!check_norm_type(x, dtype, "linalg.vector_norm")) return false;
+  if (!linalg_check_norm_type(x, dtype, "linalg.vector_norm")) return false;
   if (x->numel != 0 || !(p < 0 || p == INFINITY)) return true;
   if (dims.n <= 0)
     fail(ERR_RUNTIME,

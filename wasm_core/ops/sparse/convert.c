@@ -24,13 +24,13 @@ static Tensor *with_zeros(Tensor *rows) {
 
 Tensor *t_rows_at(Tensor *x, int sparse, Tensor *places) {
   if (blocked(x, places)) return NULL;
-  if (!is_sparse(x)) return t_index_select(as_rows(x, sparse), 0, places);
-  if (x->ndim - dense_dims(x) != sparse)
+  if (!is_sparse(x)) return t_index_select(sparse_as_rows(x, sparse), 0, places);
+  if (x->ndim - sparse_dense_dims(x) != sparse)
     return t_rows_at(t_to_dense(x, DT_NONE, true), sparse, places);
   if (is_coo(x)) x = t_coalesce(x);
   if (!x) return NULL;
-  Tensor *found = find_places(places_of(x), places);
-  return t_index_select(with_zeros(value_rows(x, t_sparse_values(x))), 0, found);
+  Tensor *found = sparse_find_places(sparse_places_of(x), places);
+  return t_index_select(with_zeros(sparse_value_rows(x, t_sparse_values(x))), 0, found);
 }
 
 /* y = x with other values. */
@@ -47,7 +47,7 @@ Tensor *t_with_values(Tensor *x, Tensor *values) {
   if (blocked(x, values)) return NULL;
   Node *n = node_new(&SparseCooTensorWithDimsAndTensorsBackward0, 1, 0, values, NULL);
   Tensor *kept = t_detach(values);
-  Tensor *y = set_history(kept ? with_parts(x, kept) : NULL, n);
+  Tensor *y = set_history(kept ? sparse_with_parts(x, kept) : NULL, n);
   save_output(n, 0, y);
   return y;
 }
@@ -90,7 +90,7 @@ Tensor *t_coalesce(Tensor *x) {
                 layout_text(x));
   if (sparse_parts(x)->coalesced) return x;
   Node *n = node_new(&CoalesceBackward0, 0, 0, x, NULL);
-  return set_history(coalesced_value(x), n);
+  return set_history(sparse_coalesced_value(x), n);
 }
 
 /* ------------------------------------------------------------ masks */
@@ -113,9 +113,9 @@ Tensor *t_sparse_mask(Tensor *x, Tensor *mask) {
   Node *n = node_new(&SparseMaskBackward0, 1, 1, x, NULL);
   save(n, 0, mask);
   num_i(n, 0, is_sparse(x));
-  int lead = mask->ndim - dense_dims(mask);
-  Tensor *rows = WITHOUT_GRAD(t_rows_at(x, lead, places_of(mask)));
-  return set_history(rows ? with_parts(mask, value_shaped(mask, rows)) : NULL, n);
+  int lead = mask->ndim - sparse_dense_dims(mask);
+  Tensor *rows = WITHOUT_GRAD(t_rows_at(x, lead, sparse_places_of(mask)));
+  return set_history(rows ? sparse_with_parts(mask, value_shaped(mask, rows)) : NULL, n);
 }
 
 /* ------------------------------------------------------------ dense, and back */
@@ -125,7 +125,8 @@ GRAD_SPARSE(ToDenseBackward0, "self | -:int masked_grad:bool") {
   Tensor *x = saved_plain(n, 0);
   if (blocked(x, g[0])) return;
   Tensor *back = t_to(g[0], tensor_dtype(x));
-  gi[0] = NUM(1) ? t_sparse_mask(back, is_coo(x) ? t_coalesce(x) : x) : t_to_form(back, form_of(x));
+  gi[0] = NUM(1) ? t_sparse_mask(back, is_coo(x) ? t_coalesce(x) : x)
+                 : t_to_form(back, sparse_form_of(x));
 }
 
 Tensor *t_to_dense(Tensor *x, DType dtype, bool masked) {
@@ -136,12 +137,12 @@ Tensor *t_to_dense(Tensor *x, DType dtype, bool masked) {
   save(n, 0, x);
   num_i(n, 0, 0);
   num_i(n, 1, masked);
-  return set_history(dense_value(x, dtype), n);
+  return set_history(sparse_dense_value(x, dtype), n);
 }
 
 /* The places of rows with an element that is not zero. */
 static Tensor *places_beside_zero(Tensor *x, int sparse) {
-  Tensor *rows = as_rows(x, sparse);
+  Tensor *rows = sparse_as_rows(x, sparse);
   if (!rows) return NULL;
   Tensor *any = rows->ndim > 1
                     ? t_any(t_flatten(t_ne(rows, tensor_wrapped_i(0)), 1, -1), ONE_DIM(1), false)
@@ -154,26 +155,26 @@ static Tensor *value_in_form(Tensor *x, Form f) {
   GRAD_MODE_WAS;
   int lead = f.ndim - f.dense;
   const Tensor *from = x;
-  if (is_sparse(x) && x->ndim - dense_dims(x) != lead) x = dense_value(x, DT_NONE);
+  if (is_sparse(x) && x->ndim - sparse_dense_dims(x) != lead) x = sparse_dense_value(x, DT_NONE);
   if (is_sparse(x) && is_coo(x)) x = t_coalesce(x);
   if (!x) return NULL;
-  Tensor *places = is_sparse(x) ? places_of(x) : places_beside_zero(x, lead), *both[2];
+  Tensor *places = is_sparse(x) ? sparse_places_of(x) : places_beside_zero(x, lead), *both[2];
   if (is_sparse(x) && places) { /* in the order of rows */
     t_sort_stable(places, 0, false, both);
     places = both[0];
   }
-  Tensor *y = structure(f, places, tensor_dtype(x));
-  Tensor *rows = y ? t_rows_at(x, lead, places_of(y)) : NULL;
-  y = rows ? with_parts(y, value_shaped(y, rows)) : NULL;
-  return y && is_sparse(x) && !is_coo(x) ? with_index_type(y, from) : y;
+  Tensor *y = sparse_structure(f, places, tensor_dtype(x));
+  Tensor *rows = y ? t_rows_at(x, lead, sparse_places_of(y)) : NULL;
+  y = rows ? sparse_with_parts(y, value_shaped(y, rows)) : NULL;
+  return y && is_sparse(x) && !is_coo(x) ? sparse_with_index_type(y, from) : y;
 }
 
 /* The gradient returns to the form of the tensor that was made sparse. */
-#define TO_SPARSE_GRAD(NAME)                                                              \
-  GRAD_SPARSE(NAME, "self") {                                                             \
-    Tensor *x = saved_plain(n, 0);                                                        \
-    if (blocked(x, g[0])) return;                                                         \
-    gi[0] = is_sparse(x) ? t_to_form(g[0], form_of(x)) : t_to_dense(g[0], DT_NONE, true); \
+#define TO_SPARSE_GRAD(NAME)                                                                     \
+  GRAD_SPARSE(NAME, "self") {                                                                    \
+    Tensor *x = saved_plain(n, 0);                                                               \
+    if (blocked(x, g[0])) return;                                                                \
+    gi[0] = is_sparse(x) ? t_to_form(g[0], sparse_form_of(x)) : t_to_dense(g[0], DT_NONE, true); \
   }
 TO_SPARSE_GRAD(ToSparseBackward0)
 TO_SPARSE_GRAD(ToSparseBackward1)
@@ -187,7 +188,7 @@ static bool same_block(const int64_t *a, const int64_t *b) {
 }
 
 static Tensor *in_form(const NodeType *type, Tensor *x, Form f) {
-  const Form own = form_of(x);
+  const Form own = sparse_form_of(x);
   bool same = own.layout == f.layout && own.dense == f.dense && own.sparse == f.sparse &&
               same_block(own.block, f.block);
   if (same) return x;
@@ -257,7 +258,7 @@ Tensor *t_to_layout(Tensor *x, Layout l, Ints block, int64_t dense, const char *
                 "%s: conversion from %s to %s does not use dense_dim argument, it is for strided "
                 "tensors",
                 op, from, layout_name(l));
-  int own = strided ? dense < 0 ? 0 : (int)dense : dense_dims(x);
+  int own = strided ? dense < 0 ? 0 : (int)dense : sparse_dense_dims(x);
   if (!coo && x->ndim - own < 2)
     return fail(ERR_RUNTIME,
                 strided
@@ -275,7 +276,7 @@ Tensor *t_to_layout(Tensor *x, Layout l, Ints block, int64_t dense, const char *
                 strcmp(op, "to_sparse") == 0 ? "sparse_" : "", op, layout_name(l));
   Form f = {l,        x->ndim,
             x->sizes, coo ? x->ndim - own : 2,
-            own,      !in_blocks(l) ? NULL : block.n == 2 ? block.v : form_of(x).block};
+            own,      !in_blocks(l) ? NULL : block.n == 2 ? block.v : sparse_form_of(x).block};
   return in_form(to_types[l], x, f);
 }
 
@@ -291,20 +292,20 @@ Tensor *t_sparse_filled(Tensor *x) {
   GRAD_MODE_WAS;
   int64_t n = 1;
   if (blocked(x)) return NULL;
-  int lead = x->ndim - dense_dims(x);
+  int lead = x->ndim - sparse_dense_dims(x);
   for (int d = 0; d < lead; d++) n *= x->sizes[d];
   Tensor *all = tensor_empty(1, &n, DT_I64);
   for (int64_t i = 0; all && i < n; i++) words_in(all)[i] = i;
-  Tensor *y = structure(form_of(x), all, tensor_dtype(x));
-  Tensor *rows = y ? t_rows_at(x, lead, places_of(y)) : NULL;
-  return rows ? with_parts(y, t_clone(value_shaped(y, rows))) : NULL;
+  Tensor *y = sparse_structure(sparse_form_of(x), all, tensor_dtype(x));
+  Tensor *rows = y ? t_rows_at(x, lead, sparse_places_of(y)) : NULL;
+  return rows ? sparse_with_parts(y, t_clone(value_shaped(y, rows))) : NULL;
 }
 
 Tensor *t_sparse_elements(Tensor *x) {
   if (blocked(x)) return NULL;
   int64_t width = 1, n = sparse_parts(x)->values->numel;
-  for (int d = x->ndim - dense_dims(x); d < x->ndim; d++) width *= x->sizes[d];
-  Tensor *places = places_of(x), *y = tensor_empty(1, &n, DT_I64);
+  for (int d = x->ndim - sparse_dense_dims(x); d < x->ndim; d++) width *= x->sizes[d];
+  Tensor *places = sparse_places_of(x), *y = tensor_empty(1, &n, DT_I64);
   if (!places || !y) return NULL;
   for (int64_t i = 0; i < n; i++) words_in(y)[i] = words_of(places)[i / width] * width + i % width;
   return y;

@@ -35,7 +35,7 @@ static bool check_coo_places(const Tensor *indices, const int64_t *sizes) {
 }
 
 static bool in_order(const Tensor *x) {
-  Tensor *places = places_of((Tensor *)(uintptr_t)x);
+  Tensor *places = sparse_places_of((Tensor *)(uintptr_t)x);
   for (int64_t i = 1; places && i < places->numel; i++)
     if (words_of(places)[i - 1] >= words_of(places)[i])
       return fail(ERR_RUNTIME,
@@ -78,11 +78,11 @@ Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *s
   ANY_ENTERED_AS(t_sparse_coo(indices, values, ndim, sizes, coalesced),
                  "_sparse_coo_tensor_with_dims_and_tensors", indices, values);
   if (blocked(indices, values) || !check_coo(indices, values, ndim)) return NULL;
-  indices = index_words(indices);
+  indices = sparse_index_words(indices);
   if (!indices || !check_coo_places(indices, sizes) || !check_dense_sizes(indices, values, sizes))
     return NULL;
   bool few = indices->sizes[1] < 2;
-  Tensor *x = coo_of(t_detach(indices), t_detach(values), ndim, sizes, coalesced || few);
+  Tensor *x = sparse_coo_of(t_detach(indices), t_detach(values), ndim, sizes, coalesced || few);
   return t_with_values(x, values);
 }
 
@@ -127,7 +127,7 @@ Tensor *op_sparse_coo(Call *c) {
   if (arg_given(c, 3)) values = t_to(values, arg_dtype(c, 3));
   if (blocked(values) || !check_coo(indices, values, size.n)) return NULL;
   int64_t own[MAX_DIM];
-  indices = index_words(indices);
+  indices = sparse_index_words(indices);
   if (!indices || (size.n < 0 && !infer_sizes(indices, values, own))) return NULL;
   const int64_t *sizes = size.n < 0 ? own : size.v;
   int ndim = (int)indices->sizes[0] + values->ndim - 1;
@@ -278,7 +278,7 @@ static bool check_compressed(Layout l, Tensor *from, Tensor *other, Tensor *valu
   if (!is_index(from))
     UNMET("%s and %s dtype must be Int or Long, but got %s", k.compressed, k.plain, legacy(from));
   if (values->ndim + 2 > MAX_DIM) UNMET("tensors have at most %d dimensions", MAX_DIM);
-  Tensor *c = index_words(from), *p = index_words(other);
+  Tensor *c = sparse_index_words(from), *p = sparse_index_words(other);
   int64_t largest = -1;
   if (blocked(c, p)) return false;
   for (int64_t i = 0; i < p->numel; i++)
@@ -323,9 +323,10 @@ void op_validate_coo(Call *c) {
     return;
   if (indices->dtype != DT_I64)
     fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(indices));
-  if (failed() || !(indices = index_words(indices)) || !check_coo_places(indices, size.v)) return;
+  if (failed() || !(indices = sparse_index_words(indices)) || !check_coo_places(indices, size.v))
+    return;
   if (arg_given(c, 3) && arg_bool(c, 3))
-    in_order(coo_of(indices, t_detach(values), size.n, size.v, true));
+    in_order(sparse_coo_of(indices, t_detach(values), size.n, size.v, true));
 }
 
 /* compressed, plain, values, size, check_pinning */
@@ -420,17 +421,17 @@ bool op_is_coalesced(Tensor *x) {
 int64_t op_nnz(Tensor *x) {
   if (!is_sparse(x)) refuse_layout("_nnz", x);
   if (failed()) return 0;
-  int64_t n = count_of(x);
+  int64_t n = sparse_count_of(x);
   return n;
 }
 
 int64_t op_sparse_dim(Tensor *x) { return sparse_dims(x); }
-int64_t op_dense_dim(Tensor *x) { return dense_dims(x); }
+int64_t op_dense_dim(Tensor *x) { return sparse_dense_dims(x); }
 static bool coo_alone(Tensor *x, const char *op) {
   return is_sparse(x) && is_coo(x) ? true : refuse_layout(op, x) != NULL;
 }
 int64_t op_dim_i(Tensor *x) { return coo_alone(x, "_dimI") ? sparse_dims(x) : 0; }
-int64_t op_dim_v(Tensor *x) { return coo_alone(x, "_dimV") ? dense_dims(x) : 0; }
+int64_t op_dim_v(Tensor *x) { return coo_alone(x, "_dimV") ? sparse_dense_dims(x) : 0; }
 
 /* ------------------------------------------------------------ in place */
 
@@ -462,13 +463,13 @@ Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
   if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;
   Sparse s = *sparse_parts(x);
   bool empty = s.values->sizes[0] == 0;
-  if (!empty && (sparse != s.sparse_dim || dense != dense_dims(x)))
+  if (!empty && (sparse != s.sparse_dim || dense != sparse_dense_dims(x)))
     return fail(
         ERR_RUNTIME,
         "changing the number of %s dimensions (from %d to %lld) on a non-empty sparse tensor "
         "is not supported.",
         sparse != s.sparse_dim ? "sparse" : "dense",
-        sparse != s.sparse_dim ? s.sparse_dim : dense_dims(x),
+        sparse != s.sparse_dim ? s.sparse_dim : sparse_dense_dims(x),
         (Shown)(sparse != s.sparse_dim ? sparse : dense));
   for (int d = 0; d < size.n && !empty; d++)
     if (size.v[d] < x->sizes[d])
@@ -477,8 +478,9 @@ Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
           "shrinking the size of %s dimensions (from %s to %s) on a non-empty sparse tensor "
           "is not supported.",
           d < sparse ? "sparse" : "dense", shape_text(x), sizes_text(size.n, size.v));
-  Tensor *none = structure((Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
-                           tensor_none_of(DT_I64), tensor_dtype(x));
+  Tensor *none = sparse_structure(
+      (Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
+      tensor_none_of(DT_I64), tensor_dtype(x));
   if (!none) return NULL;
   Sparse to = empty ? *sparse_parts(none) : s;
   if (!empty && memcmp(size.v + sparse, x->sizes + sparse, (size_t)dense * sizeof *size.v) != 0) {
@@ -501,14 +503,16 @@ Tensor *t_sparse_resize_as_(Tensor *x, Tensor *like) {
   if (blocked(x, like)) return NULL;
   if (!is_sparse(x) || !is_coo(x)) return refuse_layout("resize_as_", x);
   if (!is_sparse(like) || !is_coo(like)) return refuse_layout("resize_as_", like);
-  return t_sparse_resize_(x, (Ints){like->ndim, like->sizes}, sparse_dims(like), dense_dims(like));
+  return t_sparse_resize_(x, (Ints){like->ndim, like->sizes}, sparse_dims(like),
+                          sparse_dense_dims(like));
 }
 
 Tensor *t_sparse_resize_and_clear_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
   ANY_ENTERED(t_sparse_resize_and_clear_, "sparse_resize_and_clear_", x, size, sparse, dense);
   if (blocked(x) || !check_resize(x, size, sparse, dense)) return NULL;
-  Tensor *none = structure((Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
-                           tensor_none_of(DT_I64), tensor_dtype(x));
+  Tensor *none = sparse_structure(
+      (Form){LAYOUT_SPARSE_COO, size.n, size.v, (int)sparse, (int)dense, NULL},
+      tensor_none_of(DT_I64), tensor_dtype(x));
   if (!none || !tensor_set_geometry(x, size.n, size.v, none->strides, 0) ||
       !tensor_set_parts(x, *sparse_parts(none)))
     return NULL;

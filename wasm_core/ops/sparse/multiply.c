@@ -10,8 +10,8 @@
 static bool check_batches(const Tensor *a, const Tensor *b) {
   if (!is_sparse(a) || !is_coo(a)) return refuse_layout("bmm", is_sparse(a) ? a : b) != NULL;
   if (is_sparse(b)) UNMET("bmm_sparse: Tensor 'mat2' must be dense");
-  if (dense_dims(a))
-    UNMET("bmm_sparse: Tensor 'self' must have 0 dense dims, but has %d", dense_dims(a));
+  if (sparse_dense_dims(a))
+    UNMET("bmm_sparse: Tensor 'self' must have 0 dense dims, but has %d", sparse_dense_dims(a));
   if (b->ndim != 3) UNMET("bmm_sparse: Tensor 'mat2' must have 3 dims, but has %d", b->ndim);
   if (a->ndim != 3) UNMET("bmm_sparse: Tensor 'self' must have 3 sparse dims, but has %d", a->ndim);
   if (a->sizes[0] != b->sizes[0]) UNMET("bmm_sparse: 'self.size(0)' and 'mat2.size(0)' must match");
@@ -22,7 +22,7 @@ static bool check_batches(const Tensor *a, const Tensor *b) {
 /* The block-diagonal matrix of a batch's matrices. */
 static Tensor *along_diagonal(Tensor *a) {
   const int64_t rows = a->sizes[1], cols = a->sizes[2];
-  Tensor *values = t_sparse_values(a), *at = index_words(sparse_parts(a)->indices);
+  Tensor *values = t_sparse_values(a), *at = sparse_index_words(sparse_parts(a)->indices);
   if (blocked(values, at)) return NULL;
   const int64_t n = at->sizes[1], *w = words_of(at);
   Tensor *to = tensor_empty(2, (int64_t[]){2, n}, DT_I64);
@@ -57,7 +57,7 @@ static bool check_matrices(const char *op, const Tensor *a, const Tensor *b) {
                 is_sparse(b) ? layout_text(b) : "Strided"),
            false;
   if (b->ndim != 2) UNMET("%s: Argument #3: matrices expected, got %dD tensor", op, b->ndim);
-  if (sparse_dims(a) != 2 || dense_dims(a))
+  if (sparse_dims(a) != 2 || sparse_dense_dims(a))
     UNMET("%s: Argument #2: matrices expected, got %dD tensor", op, a->ndim);
   if (a->sizes[1] != b->sizes[0])
     UNMET("%s: Argument #3: Expected dim 0 size %lld, got %lld", op, (Shown)a->sizes[1],
@@ -67,7 +67,7 @@ static bool check_matrices(const char *op, const Tensor *a, const Tensor *b) {
 
 /* The rows of x that have an element, in order. */
 static Tensor *rows_used(Tensor *x) {
-  Tensor *at = index_words(sparse_parts(x)->indices), *out[3];
+  Tensor *at = sparse_index_words(sparse_parts(x)->indices), *out[3];
   if (!at) return NULL;
   WITHOUT_GRAD_BLOCK t_unique(t_select(at, 0, 0), true, NULL, out);
   return failed() ? NULL : out[0];
@@ -112,9 +112,9 @@ Tensor *t_sspaddmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alp
   if (self) self = t_coalesce(self);
   Tensor *rows = a ? rows_used(a) : NULL, *y = t_mm_sparse(a, b);
   if (blocked(rows, y) || (self && failed())) return NULL;
-  const int64_t n = rows->numel, own = self ? count_of(self) : 0;
+  const int64_t n = rows->numel, own = self ? sparse_count_of(self) : 0;
   Tensor *at = tensor_empty(2, (int64_t[]){2, own + n * k}, DT_I64);
-  Tensor *before = self ? index_words(sparse_parts(self)->indices) : NULL;
+  Tensor *before = self ? sparse_index_words(sparse_parts(self)->indices) : NULL;
   if (!at || failed()) return NULL;
   int64_t *to = words_in(at);
   for (int d = 0; d < 2; d++) {
@@ -176,7 +176,7 @@ static Tensor *product_at(Tensor *a, Tensor *b, Tensor *places) {
 Tensor *t_sampled_addmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) {
   ANY_ENTERED(t_sampled_addmm, "sparse_sampled_addmm", self, a, b, beta, alpha);
   if (blocked(self, a, b) || blocked(beta, alpha) || !check_sampled(self, a, b)) return NULL;
-  Tensor *places = places_of(self), *own = t_sparse_values(self);
+  Tensor *places = sparse_places_of(self), *own = t_sparse_values(self);
   if (blocked(places, own)) return NULL;
   Tensor *found = product_at(a, b, places);
   if (!found) return NULL;

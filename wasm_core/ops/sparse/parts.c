@@ -18,7 +18,7 @@ static bool check_coo(const char *op, const Tensor *x) {
 static Tensor *made_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                        bool coalesced, const char *name) {
   if (blocked(indices, values)) return NULL;
-  Tensor *y = coo_of(indices, t_detach(values), ndim, sizes, coalesced);
+  Tensor *y = sparse_coo_of(indices, t_detach(values), ndim, sizes, coalesced);
   return rename_node(t_with_values(y, values), name);
 }
 
@@ -39,7 +39,7 @@ static Tensor *without_dim(Tensor *indices, int64_t dim) {
 
 /* The entries whose index of dim is in [start, end), by `step`. */
 static Tensor *entries_within(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  Tensor *at = index_words(sparse_parts(x)->indices);
+  Tensor *at = sparse_index_words(sparse_parts(x)->indices);
   int64_t n = at ? at->sizes[1] : 0, *found = scratch_array(n + 1, sizeof *found), count = 0;
   if (!at || !found) return NULL;
   const int64_t *v = words_of(at) + dim * n;
@@ -94,7 +94,7 @@ Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64
     return made_of(s->indices, t_slice(values, dim - s->sparse_dim + 1, start, end, step), x->ndim,
                    sizes, s->coalesced, "SliceBackward0");
   Tensor *which = entries_within(x, dim, start, end, step),
-         *indices = WITHOUT_GRAD(t_index_select(index_words(s->indices), 1, which));
+         *indices = WITHOUT_GRAD(t_index_select(sparse_index_words(s->indices), 1, which));
   if (!indices) return NULL;
   int64_t *v = words_in(indices) + dim * indices->sizes[1];
   for (int64_t i = 0; i < indices->sizes[1]; i++) v[i] = (v[i] - start) / step;
@@ -114,7 +114,7 @@ Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
   int64_t sizes[MAX_DIM], size = x->sizes[dim], total = 0;
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[dim] = index->numel;
-  Tensor *values = own_values(&x), *wanted = WITHOUT_GRAD(t_clone(index_words(index)));
+  Tensor *values = own_values(&x), *wanted = WITHOUT_GRAD(t_clone(sparse_index_words(index)));
   if (blocked(values, wanted)) return NULL;
   for (int64_t i = 0; i < wanted->numel; i++)
     if (words_of(wanted)[i] < 0) words_in(wanted)[i] += size;
@@ -123,13 +123,13 @@ Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
   if (dim >= s->sparse_dim)
     return made_of(s->indices, t_index_select(values, dim - s->sparse_dim + 1, index), x->ndim,
                    sizes, s->coalesced, "IndexSelectBackward0");
-  Tensor *at = index_words(s->indices), *order[2];
+  Tensor *at = sparse_index_words(s->indices), *order[2];
   if (!at) return NULL;
   WITHOUT_GRAD_BLOCK t_sort_stable(t_select(at, 0, dim), 0, false, order);
   int64_t *start = scratch_array_zero(size + 2, sizeof *start);
   if (failed() || !start) return NULL;
   const int64_t n = at->sizes[1], *w = words_of(wanted);
-  if (!places_within(words_of(at) + dim * n, n, size)) return NULL;
+  if (!sparse_places_within(words_of(at) + dim * n, n, size)) return NULL;
   for (int64_t i = 0; i < n; i++) start[words_of(order[0])[i] + 1]++;
   for (int64_t i = 0; i < size; i++) start[i + 1] += start[i];
   for (int64_t j = 0; j < wanted->numel; j++) {
@@ -167,7 +167,7 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
   if (dim > s->sparse_dim)
     return made_of(s->indices, t_unsqueeze(values, dim - s->sparse_dim + 1), x->ndim + 1, sizes,
                    s->coalesced, "UnsqueezeBackward0");
-  Tensor *at = index_words(s->indices);
+  Tensor *at = sparse_index_words(s->indices);
   int64_t n = at ? at->sizes[1] : 0;
   Tensor *indices = tensor_zeros(2, (int64_t[]){s->sparse_dim + 1, n}, DT_I64);
   if (blocked(at, indices)) return NULL;
@@ -206,7 +206,7 @@ Tensor *t_sparse_broadcast_to(Tensor *x, Ints size) {
   Tensor *values = own_values(&x);
   if (!values) return NULL;
   const Sparse *s = sparse_parts(x);
-  Tensor *at = index_words(s->indices);
+  Tensor *at = sparse_index_words(s->indices);
   const int64_t n = at ? at->sizes[1] : 0, all = n * times;
   Tensor *to = tensor_empty(2, (int64_t[]){sparse, all}, DT_I64),
          *which = tensor_empty(1, &all, DT_I64);
@@ -311,7 +311,7 @@ Tensor *t_sparse_cat(Tensors ts, int64_t dim) {
     int sparse = sparse_dims(x);
     int64_t size = x->sizes[dim];
     values[i] = own_values(&x);
-    indices[i] = x ? WITHOUT_GRAD(t_clone(index_words(sparse_parts(x)->indices))) : NULL;
+    indices[i] = x ? WITHOUT_GRAD(t_clone(sparse_index_words(sparse_parts(x)->indices))) : NULL;
     if (blocked(indices[i], values[i])) return NULL;
     if (dim >= sparse)
       values[i] = between_zeros(values[i], dim - sparse + 1, before, total - before - size);

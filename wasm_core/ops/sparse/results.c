@@ -19,7 +19,7 @@ Tensor *t_sparse_each(Tensor *x, EachValue *f, const void *with) {
 
 Tensor *t_sparse_values_each(Tensor *x, EachValue *f, const void *with) {
   if (blocked(x)) return NULL;
-  Tensor *y = with_parts(x, f(with, sparse_parts(x)->values));
+  Tensor *y = sparse_with_parts(x, f(with, sparse_parts(x)->values));
   return y;
 }
 
@@ -40,10 +40,10 @@ static Tensor *to_coo(Tensor *x) {
  * operand. */
 static Tensor *as_first(Tensor *y, const Tensor *first) {
   if (!y || !is_coo(y) || is_coo(first)) return y;
-  Form f = form_of(first);
+  Form f = sparse_form_of(first);
   f.sizes = y->sizes; /* a product has sizes of its own */
   y = t_to_form(y, f);
-  return y ? with_index_type(y, first) : NULL;
+  return y ? sparse_with_index_type(y, first) : NULL;
 }
 
 /* ------------------------------------------------------------ a + b */
@@ -57,8 +57,8 @@ static bool check_alike(const char *op, const Tensor *a, const Tensor *b) {
          is_sparse(a) && is_sparse(b)
              ? ""
              : " (FYI: dense-sparse addition does not currently support broadcasting)");
-  else if (is_sparse(a) && is_sparse(b) && sparse_dims(a) != sparse_dims(b) && count_of(a) &&
-           count_of(b))
+  else if (is_sparse(a) && is_sparse(b) && sparse_dims(a) != sparse_dims(b) && sparse_count_of(a) &&
+           sparse_count_of(b))
     fail(
         ERR_RUNTIME,
         "%s: expected 'self' and 'other' to have same density, but 'self' has %d sparse dimensions "
@@ -68,7 +68,7 @@ static bool check_alike(const char *op, const Tensor *a, const Tensor *b) {
 }
 
 static bool same_indices(Tensor *a, Tensor *b) {
-  Tensor *x = index_words(a), *y = index_words(b);
+  Tensor *x = sparse_index_words(a), *y = sparse_index_words(b);
   return x && y && tensor_same_shape(x, y) &&
          (!x->numel || memcmp(words_of(x), words_of(y), (size_t)x->numel * sizeof(int64_t)) == 0);
 }
@@ -78,22 +78,23 @@ static Tensor *add_sparse(Tensor *a, Tensor *b, DType d) {
   const Sparse *x = sparse_parts(a), *y = sparse_parts(b);
   bool both = x->coalesced && y->coalesced;
   if (x->sparse_dim != y->sparse_dim) { /* one has no elements */
-    const Sparse *s = count_of(b) ? y : x;
-    return coo_of(t_clone(s->indices), t_clone(t_to(s->values, d)), a->ndim, a->sizes,
-                  s->coalesced);
+    const Sparse *s = sparse_count_of(b) ? y : x;
+    return sparse_coo_of(t_clone(s->indices), t_clone(t_to(s->values, d)), a->ndim, a->sizes,
+                         s->coalesced);
   }
   if (same_indices(x->indices, y->indices))
-    return coo_of(t_clone(x->indices), t_add(t_to(x->values, d), t_to(y->values, d)), a->ndim,
-                  a->sizes, both);
+    return sparse_coo_of(t_clone(x->indices), t_add(t_to(x->values, d), t_to(y->values, d)),
+                         a->ndim, a->sizes, both);
   Tensor *values = cat2(t_to(x->values, d), t_to(y->values, d), 0);
-  Tensor *sum = coo_of(cat2(x->indices, y->indices, 1), values, a->ndim, a->sizes, false);
-  return sum && both ? coalesced_value(sum) : sum;
+  Tensor *sum = sparse_coo_of(cat2(x->indices, y->indices, 1), values, a->ndim, a->sizes, false);
+  return sum && both ? sparse_coalesced_value(sum) : sum;
 }
 
 static Tensor *add_dense(Tensor *a, Tensor *b, DType d) {
-  int lead = b->ndim - dense_dims(b);
-  Tensor *rows = as_rows(t_clone(t_to(a, d)), lead);
-  Tensor *y = add_rows(rows, places_of(b), value_rows(b, t_to(sparse_parts(b)->values, d)));
+  int lead = b->ndim - sparse_dense_dims(b);
+  Tensor *rows = sparse_as_rows(t_clone(t_to(a, d)), lead);
+  Tensor *y = sparse_add_rows(rows, sparse_places_of(b),
+                              sparse_value_rows(b, t_to(sparse_parts(b)->values, d)));
   return y ? t_reshape(y, a->ndim, a->sizes) : NULL;
 }
 
@@ -118,7 +119,8 @@ static Tensor *pair(EachPair *f, const void *with, bool swapped, Tensor *own, Te
 static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   const int sparse = sparse_dims(a);
   if (a->ndim != b->ndim || sparse != sparse_dims(b) ||
-      !sizes_equal(a->ndim - dense_dims(a), a->sizes, b->ndim - dense_dims(b), b->sizes))
+      !sizes_equal(a->ndim - sparse_dense_dims(a), a->sizes, b->ndim - sparse_dense_dims(b),
+                   b->sizes))
     return fail(ERR_RUNTIME,
                 "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal "
                 "dimensionality, number of sparse dimensions, and shape of sparse dimensions");
@@ -126,7 +128,7 @@ static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) 
   b = t_coalesce(b); /* a may have a place twice: a product is linear in it */
   if (blocked(a, b)) return NULL;
   const Sparse *x = sparse_parts(a), *y = sparse_parts(b);
-  Tensor *found = find_places(places_of(b), places_of(a));
+  Tensor *found = sparse_find_places(sparse_places_of(b), sparse_places_of(a));
   int64_t n = 0;
   if (!found) return NULL;
   for (int64_t i = 0; i < found->numel; i++) n += words_of(found)[i] < y->values->sizes[0];
@@ -142,7 +144,7 @@ static Tensor *both_sparse(Tensor *a, Tensor *b, EachPair *f, const void *with) 
   int64_t sizes[MAX_DIM]; /* dense dimensions are broadcast */
   memcpy(sizes, a->sizes, (size_t)sparse * sizeof *sizes);
   memcpy(sizes + sparse, values->sizes + 1, (size_t)(a->ndim - sparse) * sizeof *sizes);
-  return coo_of(t_index_select(x->indices, 1, from), values, a->ndim, sizes, x->coalesced);
+  return sparse_coo_of(t_index_select(x->indices, 1, from), values, a->ndim, sizes, x->coalesced);
 }
 
 static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *with, bool swapped) {
@@ -165,17 +167,17 @@ static Tensor *with_dense(Tensor *x, Tensor *dense, EachPair *f, const void *wit
         "sparse one, %s",
         shape_text(dense), shape_text(x));
   const Tensor *v = sparse_parts(x)->values;
-  int lead = x->ndim - dense_dims(x);
-  Tensor *other = dense->ndim ? t_rows_at(expand_to(dense, x), lead, places_of(x)) : dense;
+  int lead = x->ndim - sparse_dense_dims(x);
+  Tensor *other = dense->ndim ? t_rows_at(expand_to(dense, x), lead, sparse_places_of(x)) : dense;
   if (other && other->ndim) other = t_reshape(other, v->ndim, v->sizes);
-  Tensor *y = with_parts(x, pair(f, with, swapped, sparse_parts(x)->values, other));
+  Tensor *y = sparse_with_parts(x, pair(f, with, swapped, sparse_parts(x)->values, other));
   return y;
 }
 
 Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f, const void *with) {
   GRAD_MODE_WAS;
   if (blocked(a, b)) return NULL;
-  const bool as_is = is_sparse(a) && is_sparse(b) && !a->ndim && !b->ndim && count_of(b) > 1;
+  const bool as_is = is_sparse(a) && is_sparse(b) && !a->ndim && !b->ndim && sparse_count_of(b) > 1;
   if (is_sparse(a) && is_sparse(b) && !b->ndim && !as_is) b = t_to_dense(b, DT_NONE, true);
   if (is_sparse(a) && is_sparse(b) && !a->ndim) a = t_to_dense(a, DT_NONE, true);
   if (blocked(a, b)) return NULL;
@@ -208,12 +210,12 @@ static Tensor *sum_value(Tensor *x, uint64_t mask) {
   }
   Tensor *values = n_inner ? t_sum(s->values, (Ints){n_inner, inner}, false, DT_NONE) : s->values;
   if (!n_kept) return t_sum(values, ONE_DIM(0), false, DT_NONE);
-  if (n_kept == s->sparse_dim) return coo_of(s->indices, values, ndim, sizes, s->coalesced);
+  if (n_kept == s->sparse_dim) return sparse_coo_of(s->indices, values, ndim, sizes, s->coalesced);
   Tensor *which = tensor_empty(1, (int64_t[]){n_kept}, DT_I64);
   if (!which) return NULL;
   memcpy(words_in(which), kept, (size_t)n_kept * sizeof *kept);
-  Tensor *y = coo_of(t_index_select(s->indices, 0, which), values, ndim, sizes, false);
-  return y ? coalesced_value(y) : NULL;
+  Tensor *y = sparse_coo_of(t_index_select(s->indices, 0, which), values, ndim, sizes, false);
+  return y ? sparse_coalesced_value(y) : NULL;
 }
 
 /* The sum over these dims; dense if no sparse one is left. */
@@ -336,7 +338,7 @@ Tensor *t_sparse_to(Tensor *x, DType dtype) {
 }
 
 static Tensor *sparse_empty(Form f, DType dtype) {
-  return structure(f, tensor_none_of(DT_I64), dtype);
+  return sparse_structure(f, tensor_none_of(DT_I64), dtype);
 }
 
 Tensor *t_sparse_zeros(int ndim, const int64_t *sizes, Layout l, DType dtype) {
@@ -350,12 +352,12 @@ Tensor *t_sparse_zeros(int ndim, const int64_t *sizes, Layout l, DType dtype) {
 
 Tensor *t_sparse_zeros_like(Tensor *x, DType dtype) {
   if (blocked(x)) return NULL;
-  return sparse_empty(form_of(x), dtype);
+  return sparse_empty(sparse_form_of(x), dtype);
 }
 
 Tensor *t_sparse_zero_(Tensor *x) {
   if (blocked(x) || !check_inplace(x)) return NULL;
-  Tensor *none = sparse_empty(form_of(x), tensor_dtype(x));
+  Tensor *none = sparse_empty(sparse_form_of(x), tensor_dtype(x));
   if (!none || !tensor_set_parts(x, *sparse_parts(none))) return NULL;
   tensor_bump_version(x);
   rebase_history(x, NULL);
@@ -409,7 +411,7 @@ static Tensor *transpose_dims(Tensor *x, int64_t a, int64_t b) {
   sizes[a] = x->sizes[b];
   sizes[b] = x->sizes[a];
   if (!is_coo(x)) {
-    int batch = batch_dims(x);
+    int batch = sparse_batch_dims(x);
     if ((a != batch || b != batch + 1) && (b != batch || a != batch + 1))
       return fail(ERR_RUNTIME,
                   "transpose(): only the compressed dimensions of %s tensors can be exchanged",
@@ -455,7 +457,7 @@ Tensor *t_sparse_t(Tensor *x) {
     return fail(ERR_RUNTIME,
                 "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got %d sparse "
                 "and %d dense dimensions",
-                sparse_dims(x), dense_dims(x));
+                sparse_dims(x), sparse_dense_dims(x));
   Node *n = node_new(&TBackward0, 0, 0, x, NULL);
   return set_history(transpose_dims(x, x->ndim - 2, x->ndim - 1), n);
 }
@@ -471,11 +473,11 @@ static bool elements_of(Tensor *x, Tensor **rows, Tensor **cols, Tensor **values
     return fail(ERR_RUNTIME,
                 "mm: expected a matrix of two sparse dimensions, but got %d sparse and %d dense "
                 "ones",
-                s->sparse_dim, dense_dims(x)),
+                s->sparse_dim, sparse_dense_dims(x)),
            false;
-  Tensor *columns = index_words(s->indices);
-  if (!columns || !places_within(words_of(columns), columns->sizes[1], x->sizes[0]) ||
-      !places_within(words_of(columns) + columns->sizes[1], columns->sizes[1], x->sizes[1]))
+  Tensor *columns = sparse_index_words(s->indices);
+  if (!columns || !sparse_places_within(words_of(columns), columns->sizes[1], x->sizes[0]) ||
+      !sparse_places_within(words_of(columns) + columns->sizes[1], columns->sizes[1], x->sizes[1]))
     return false;
   *rows = t_select(columns, 0, 0);
   *cols = t_select(columns, 0, 1);
@@ -487,7 +489,7 @@ static Tensor *sparse_by_dense(Tensor *a, Tensor *b) {
   Tensor *rows, *cols, *v;
   if (!elements_of(a, &rows, &cols, &v)) return NULL;
   Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, tensor_dtype(b));
-  return add_rows(y, rows, t_mul(t_index_select(b, 0, cols), t_unsqueeze(v, 1)));
+  return sparse_add_rows(y, rows, t_mul(t_index_select(b, 0, cols), t_unsqueeze(v, 1)));
 }
 
 /* Each element of a meets the elements of its row of b, which are adjacent. */
@@ -509,10 +511,11 @@ static Tensor *sparse_by_sparse(Tensor *a, Tensor *b) {
       words_in(from)[at] = i, words_in(to)[at] = j;
   Tensor *both[2] = {t_index_select(ar, 0, from), t_index_select(bc, 0, to)};
   Tensor *values = t_mul(t_index_select(av, 0, from), t_index_select(bv, 0, to));
-  Tensor *y = blocked(both[0], both[1]) ? NULL
-                                        : coo_of(t_stack((Tensors){2, both}, 0), values, 2,
-                                                 (int64_t[]){a->sizes[0], b->sizes[1]}, false);
-  return y ? coalesced_value(y) : NULL;
+  Tensor *y = blocked(both[0], both[1])
+                  ? NULL
+                  : sparse_coo_of(t_stack((Tensors){2, both}, 0), values, 2,
+                                  (int64_t[]){a->sizes[0], b->sizes[1]}, false);
+  return y ? sparse_coalesced_value(y) : NULL;
 }
 
 static bool check_product(const Tensor *a, const Tensor *b) {
@@ -674,17 +677,17 @@ Tensor *t_sparse_matmul(Tensor *a, Tensor *b) {
 static Tensor *groups_along(Tensor *x, int64_t dim, int64_t *n) {
   GRAD_MODE_WAS;
   Sparse s = *sparse_parts(x);
-  s.indices = t_clone(index_words(s.indices));
+  s.indices = t_clone(sparse_index_words(s.indices));
   if (!s.indices) return NULL;
   const int64_t width = s.indices->sizes[1];
   memset(words_in(s.indices) + dim * width, 0, (size_t)width * sizeof(int64_t));
   Tensor *flat = tensor_sparse(x->ndim, x->sizes, s), *out[3];
-  Tensor *places = flat ? places_of(flat) : NULL;
+  Tensor *places = flat ? sparse_places_of(flat) : NULL;
   if (!places) return NULL;
   t_unique(places, true, NULL, out);
   if (failed()) return NULL;
   *n = out[0]->numel;
-  return find_places(out[0], places);
+  return sparse_find_places(out[0], places);
 }
 
 /* Softmax of the stored values; other elements count as -inf. */

@@ -18,18 +18,18 @@ static inline const int64_t *words_of(const Tensor *t) {
   return (const int64_t *)(const void *)tensor_data(t);
 }
 static inline int64_t *words_in(Tensor *t) { return (int64_t *)(void *)tensor_data(t); }
-Tensor *index_words(Tensor *t); /* as contiguous int64 */
+Tensor *sparse_index_words(Tensor *t); /* as contiguous int64 */
 int sparse_dims(const Tensor *x);
-int dense_dims(const Tensor *x);
-int batch_dims(const Tensor *x);   /* the leading dims of compressed layouts */
-int64_t count_of(const Tensor *x); /* nnz of one batch */
-bool places_within(const int64_t *at, int64_t n, int64_t size);
-Tensor *places_of(Tensor *x); /* of x's rows, in their order */
+int sparse_dense_dims(const Tensor *x);
+int sparse_batch_dims(const Tensor *x);   /* the leading dims of compressed layouts */
+int64_t sparse_count_of(const Tensor *x); /* nnz of one batch */
+bool sparse_places_within(const int64_t *at, int64_t n, int64_t size);
+Tensor *sparse_places_of(Tensor *x); /* of x's rows, in their order */
 /* A dense tensor with these sizes and dense dimensions as a matrix of rows. */
-Tensor *as_rows(Tensor *t, int sparse);
-Tensor *value_rows(Tensor *x, Tensor *values); /* values of x's shape, as rows */
+Tensor *sparse_as_rows(Tensor *t, int sparse);
+Tensor *sparse_value_rows(Tensor *x, Tensor *values); /* values of x's shape, as rows */
 /* The index in `places` of each wanted place, or the length of `places` if it is not there. */
-Tensor *find_places(Tensor *places, Tensor *wanted);
+Tensor *sparse_find_places(Tensor *places, Tensor *wanted);
 /* A sparse tensor's structure. The places, which are sorted and distinct, and the values are
  * separate. `block` is for BSR and BSC. */
 typedef struct {
@@ -39,15 +39,16 @@ typedef struct {
   int sparse, dense;
   const int64_t *block;
 } Form;
-Form form_of(const Tensor *x);
-Tensor *structure(Form f, Tensor *places, DType dtype); /* the values are zeros */
-Tensor *with_parts(const Tensor *x, Tensor *values);    /* x's places with other values */
+Form sparse_form_of(const Tensor *x);
+Tensor *sparse_structure(Form f, Tensor *places, DType dtype); /* the values are zeros */
+Tensor *sparse_with_parts(const Tensor *x, Tensor *values);    /* x's places with other values */
 /* A fresh y with compressed indices of the type of like's. */
-Tensor *with_index_type(Tensor *y, const Tensor *like);
-Tensor *coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes, bool coalesced);
-Tensor *coalesced_value(Tensor *x);
-Tensor *dense_value(Tensor *x, DType dtype);
-Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values); /* in place */
+Tensor *sparse_with_index_type(Tensor *y, const Tensor *like);
+Tensor *sparse_coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
+                      bool coalesced);
+Tensor *sparse_coalesced_value(Tensor *x);
+Tensor *sparse_dense_value(Tensor *x, DType dtype);
+Tensor *sparse_add_rows(Tensor *rows, Tensor *places, Tensor *values); /* in place */
 
 /* --- convert.c --- */
 /* The rows of x, dense or sparse, at these places; recorded. */

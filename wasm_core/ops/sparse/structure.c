@@ -5,7 +5,7 @@
 #include "ops/sparse/sparse.h"
 #include "sparse_rows.h"
 
-Tensor *index_words(Tensor *t) {
+Tensor *sparse_index_words(Tensor *t) {
   return WITHOUT_GRAD(t_contiguous(t_resolve_neg(t_to(t, DT_I64))));
 }
 
@@ -25,15 +25,17 @@ bool layout_named(const char *name, Layout *found) {
 
 int sparse_dims(const Tensor *x) { return is_sparse(x) ? sparse_parts(x)->sparse_dim : 0; }
 
-int batch_dims(const Tensor *x) {
+int sparse_batch_dims(const Tensor *x) {
   return is_sparse(x) && !is_coo(x) ? sparse_parts(x)->indices->ndim - 1 : 0;
 }
 
-int dense_dims(const Tensor *x) {
-  return is_sparse(x) ? x->ndim - sparse_dims(x) - batch_dims(x) : x->ndim;
+int sparse_dense_dims(const Tensor *x) {
+  return is_sparse(x) ? x->ndim - sparse_dims(x) - sparse_batch_dims(x) : x->ndim;
 }
 
-int64_t count_of(const Tensor *x) { return sparse_parts(x)->values->sizes[batch_dims(x)]; }
+int64_t sparse_count_of(const Tensor *x) {
+  return sparse_parts(x)->values->sizes[sparse_batch_dims(x)];
+}
 
 static int64_t product(int n, const int64_t *sizes) {
   int64_t all = 1;
@@ -41,21 +43,21 @@ static int64_t product(int n, const int64_t *sizes) {
   return all;
 }
 
-Form form_of(const Tensor *x) {
+Form sparse_form_of(const Tensor *x) {
   Layout l = tensor_layout(x);
   const Tensor *v = is_sparse(x) ? sparse_parts(x)->values : NULL;
   return (Form){l,
                 x->ndim,
                 x->sizes,
                 sparse_dims(x),
-                is_sparse(x) ? dense_dims(x) : 0,
-                v && in_blocks(l) ? v->sizes + batch_dims(x) + 1 : NULL};
+                is_sparse(x) ? sparse_dense_dims(x) : 0,
+                v && in_blocks(l) ? v->sizes + sparse_batch_dims(x) + 1 : NULL};
 }
 
 /* ------------------------------------------------------------ places */
 
 /* Checks indices again: an alias of them may have been written to since they were checked. */
-bool places_within(const int64_t *at, int64_t n, int64_t size) {
+bool sparse_places_within(const int64_t *at, int64_t n, int64_t size) {
   for (int64_t i = 0; i < n; i++)
     if (at[i] < 0 || at[i] >= size)
       return fail(ERR_INDEX,
@@ -67,10 +69,11 @@ bool places_within(const int64_t *at, int64_t n, int64_t size) {
 
 static Tensor *coo_places(const Tensor *x) {
   const Sparse *s = sparse_parts(x);
-  Tensor *columns = index_words(s->indices), *y = tensor_zeros(1, &s->indices->sizes[1], DT_I64);
+  Tensor *columns = sparse_index_words(s->indices),
+         *y = tensor_zeros(1, &s->indices->sizes[1], DT_I64);
   if (!columns || !y) return NULL;
   for (int d = 0; d < s->sparse_dim; d++)
-    if (!places_within(words_of(columns) + d * y->numel, y->numel, x->sizes[d])) return NULL;
+    if (!sparse_places_within(words_of(columns) + d * y->numel, y->numel, x->sizes[d])) return NULL;
   const int64_t *at = words_of(columns), n = y->numel;
   int64_t *out = words_in(y);
   for (int d = 0; d < s->sparse_dim; d++)
@@ -81,16 +84,17 @@ static Tensor *coo_places(const Tensor *x) {
 /* The places of a compressed tensor; the elements of a block are adjacent. */
 static Tensor *compressed_places(const Tensor *x) {
   const Sparse *s = sparse_parts(x);
-  const Form f = form_of(x);
-  const int batch = batch_dims(x);
+  const Form f = sparse_form_of(x);
+  const int batch = sparse_batch_dims(x);
   const bool columns = by_columns(f.layout);
-  int64_t b0 = f.block ? f.block[0] : 1, b1 = f.block ? f.block[1] : 1, n = count_of(x);
+  int64_t b0 = f.block ? f.block[0] : 1, b1 = f.block ? f.block[1] : 1, n = sparse_count_of(x);
   int64_t rows = x->sizes[batch], cols = x->sizes[batch + 1], batches = product(batch, x->sizes);
   int64_t lines = s->indices->sizes[batch] - 1, total = batches * n * b0 * b1;
-  Tensor *from = index_words(s->indices), *other = index_words(s->plain),
+  Tensor *from = sparse_index_words(s->indices), *other = sparse_index_words(s->plain),
          *y = tensor_empty(1, &total, DT_I64);
   if (!from || !other || !y) return NULL;
-  if (!places_within(words_of(other), batches * n, columns ? rows / b0 : cols / b1)) return NULL;
+  if (!sparse_places_within(words_of(other), batches * n, columns ? rows / b0 : cols / b1))
+    return NULL;
   int64_t *out = words_in(y);
   for (int64_t b = 0; b < batches; b++) {
     const int64_t *c = words_of(from) + b * (lines + 1), *p = words_of(other) + b * n;
@@ -105,7 +109,7 @@ static Tensor *compressed_places(const Tensor *x) {
   return y;
 }
 
-Tensor *places_of(Tensor *x) { return is_coo(x) ? coo_places(x) : compressed_places(x); }
+Tensor *sparse_places_of(Tensor *x) { return is_coo(x) ? coo_places(x) : compressed_places(x); }
 
 static Tensor *shaped_rows(Tensor *t, int64_t rows, int n, const int64_t *sizes) {
   int64_t to[MAX_DIM + 1] = {rows};
@@ -113,12 +117,12 @@ static Tensor *shaped_rows(Tensor *t, int64_t rows, int n, const int64_t *sizes)
   return t_reshape(t, n + 1, to);
 }
 
-Tensor *as_rows(Tensor *t, int sparse) {
+Tensor *sparse_as_rows(Tensor *t, int sparse) {
   return t ? shaped_rows(t, product(sparse, t->sizes), t->ndim - sparse, t->sizes + sparse) : NULL;
 }
 
-Tensor *value_rows(Tensor *x, Tensor *values) {
-  int lead = x->ndim - dense_dims(x), dense = dense_dims(x);
+Tensor *sparse_value_rows(Tensor *x, Tensor *values) {
+  int lead = x->ndim - sparse_dense_dims(x), dense = sparse_dense_dims(x);
   if (is_coo(x) || !values) return values;
   return shaped_rows(values, product(values->ndim - dense, values->sizes), dense, x->sizes + lead);
 }
@@ -130,7 +134,7 @@ static Tensor *sort_places(Tensor *places, Tensor **order) {
   return both[0];
 }
 
-Tensor *find_places(Tensor *places, Tensor *wanted) {
+Tensor *sparse_find_places(Tensor *places, Tensor *wanted) {
   Tensor *order, *in_order = sort_places(places, &order);
   Tensor *y = in_order ? tensor_empty(1, &wanted->numel, DT_I64) : NULL;
   if (!y) return NULL;
@@ -149,7 +153,8 @@ Tensor *find_places(Tensor *places, Tensor *wanted) {
 
 /* ------------------------------------------------------------ making */
 
-Tensor *coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes, bool coalesced) {
+Tensor *sparse_coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
+                      bool coalesced) {
   if (blocked(indices, values)) return NULL;
   Sparse s = {.values = values,
               .indices = indices,
@@ -159,14 +164,14 @@ Tensor *coo_of(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes, 
   return tensor_sparse(ndim, sizes, s);
 }
 
-Tensor *with_parts(const Tensor *x, Tensor *values) {
+Tensor *sparse_with_parts(const Tensor *x, Tensor *values) {
   if (failed() || !values) return NULL;
   Sparse s = *sparse_parts(x);
   s.values = values;
   return tensor_sparse(x->ndim, x->sizes, s);
 }
 
-Tensor *with_index_type(Tensor *y, const Tensor *like) {
+Tensor *sparse_with_index_type(Tensor *y, const Tensor *like) {
   if (is_coo(y) || is_coo(like)) return y;
   Sparse s = *sparse_parts(y);
   DType d = tensor_dtype(sparse_parts(like)->indices);
@@ -187,7 +192,7 @@ static Tensor *coo_structure(Form f, Tensor *places, DType dtype) {
     for (int d = f.sparse - 1; d >= 0; place /= f.sizes[d--])
       words_in(indices)[d * n + i] = place % f.sizes[d];
   }
-  return coo_of(indices, values, f.ndim, f.sizes, true);
+  return sparse_coo_of(indices, values, f.ndim, f.sizes, true);
 }
 
 /* Numbers places by line (row or column) and place within the line, or their blocks in the same
@@ -252,7 +257,7 @@ static Tensor *compressed_structure(Form f, Tensor *places, DType dtype) {
   return tensor_sparse(f.ndim, f.sizes, s);
 }
 
-Tensor *structure(Form f, Tensor *places, DType dtype) {
+Tensor *sparse_structure(Form f, Tensor *places, DType dtype) {
   if (blocked(places)) return NULL;
   return f.layout == LAYOUT_SPARSE_COO ? coo_structure(f, places, dtype)
                                        : compressed_structure(f, places, dtype);
@@ -261,7 +266,7 @@ Tensor *structure(Form f, Tensor *places, DType dtype) {
 /* ------------------------------------------------------------ values */
 
 /* Adds rows at places. Bools are added as numbers. */
-Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values) {
+Tensor *sparse_add_rows(Tensor *rows, Tensor *places, Tensor *values) {
   if (blocked(rows, places, values)) return NULL;
   return WITHOUT_GRAD(
       rows->dtype == DT_BOOL
@@ -269,18 +274,20 @@ Tensor *add_rows(Tensor *rows, Tensor *places, Tensor *values) {
           : t_index_add(rows, 0, places, t_to(values, tensor_dtype(rows)), 1));
 }
 
-Tensor *dense_value(Tensor *x, DType dtype) {
+Tensor *sparse_dense_value(Tensor *x, DType dtype) {
   GRAD_MODE_WAS;
-  int lead = x->ndim - dense_dims(x);
+  int lead = x->ndim - sparse_dense_dims(x);
   Tensor *y = tensor_zeros(x->ndim, x->sizes, dtype == DT_NONE ? tensor_dtype(x) : dtype);
-  y = add_rows(as_rows(y, lead), places_of(x), value_rows(x, sparse_parts(x)->values));
+  y = sparse_add_rows(sparse_as_rows(y, lead), sparse_places_of(x),
+                      sparse_value_rows(x, sparse_parts(x)->values));
   return y ? t_reshape(y, x->ndim, x->sizes) : NULL;
 }
 
 /* Keeps the first row of each place, and adds the others to it in order. */
-Tensor *coalesced_value(Tensor *x) {
+Tensor *sparse_coalesced_value(Tensor *x) {
   GRAD_MODE_WAS;
-  Tensor *places = places_of(x), *order, *in_order = places ? sort_places(places, &order) : NULL;
+  Tensor *places = sparse_places_of(x), *order,
+         *in_order = places ? sort_places(places, &order) : NULL;
   if (!in_order) return NULL;
   const int64_t n = places->numel, *at = words_of(in_order), *from = words_of(order);
   int64_t kept = 0, more = 0, k = -1;
@@ -300,16 +307,16 @@ Tensor *coalesced_value(Tensor *x) {
   }
   const Sparse *s = sparse_parts(x);
   Tensor *values = t_index_select(s->values, 0, first);
-  if (rest) values = add_rows(values, to, t_index_select(s->values, 0, added));
-  Tensor *y = structure(form_of(x), own, DT_BOOL);
-  return y && values ? with_parts(y, values) : NULL;
+  if (rest) values = sparse_add_rows(values, to, t_index_select(s->values, 0, added));
+  Tensor *y = sparse_structure(sparse_form_of(x), own, DT_BOOL);
+  return y && values ? sparse_with_parts(y, values) : NULL;
 }
 
 /* ------------------------------------------------------------ indices, compressed and not */
 
 static Tensor *integers(Tensor *t, const char *kernel) {
   DType d = tensor_dtype(t);
-  return dtype_is_inexact(d) || d == DT_BOOL ? no_kernel(kernel, d) : index_words(t);
+  return dtype_is_inexact(d) || d == DT_BOOL ? no_kernel(kernel, d) : sparse_index_words(t);
 }
 
 /* The beginning of each row in the sorted row indices, and the end of the last row: (size + 1). */
@@ -325,7 +332,7 @@ Tensor *t_convert_indices_from_coo_to_csr(Tensor *rows, int64_t size, bool in_in
   int64_t total = size + 1, n = rows->numel, next = 0;
   Tensor *given = integers(rows, "convert_indices_from_coo_to_csr_cpu"),
          *y = tensor_empty(1, &total, DT_I64);
-  if (!given || !y || !places_within(words_of(given), n, total)) return NULL;
+  if (!given || !y || !sparse_places_within(words_of(given), n, total)) return NULL;
   int64_t *out = words_in(y);
   for (int64_t k = 0; k < n; k++) {
     while (next <= words_of(given)[k]) out[next++] = k;
