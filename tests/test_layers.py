@@ -473,7 +473,7 @@ def test_ways_past_the_door_are_seen() -> None:
     ways = layers.WaysPastTheDoor(frozenset())
     for name in ("t_mul", "t_normal_", "t_interpolate"):
         assert ways.way_from(name) == []
-    for name in ("tensor_fill_data", "run_typed", "op_fused_sgd"):
+    for name in ("tensor_fill_data", "elementwise_run_typed", "op_fused_sgd"):
         assert ways.way_from(name)[0] == name
     made = (
         "Tensor *t_f(Tensor *x) {\n  Tensor *y = tensor_empty(x);\n  g(tensor_data(y), h(x));\n}\n"

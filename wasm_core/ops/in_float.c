@@ -101,7 +101,7 @@ bool in_float_as(InFloat *f, Tensor **x, DType *dtype) {
   if (failed() || (*x)->flags & FLAG_BATCHED || dtype_is_complex(tensor_dtype((*x)))) return false;
   Tensor *y = *x;
   if (y->dtype != f->half) {
-    y = cast_plain(y, f->half);
+    y = elementwise_cast(y, f->half);
     if (!tensor_stand_in(y, *x)) return false;
   }
   *x = stand_in(y);

@@ -190,7 +190,7 @@ typedef struct {
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
 Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* NULL: zeros */
 /* The tangent of a - b from those of a and b. One of them may be NULL, for zero. */
-Tensor *difference_tangent(Tensor *of_a, Tensor *of_b);
+Tensor *norm_difference_tangent(Tensor *of_a, Tensor *of_b);
 
 /* --- order (sort.c) --- */
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]); /* values, indices; stable */

@@ -243,7 +243,7 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   bool exact = row_has(c->row, OUT_EXACT) && !mask;
   if (exact && is_part_of_complex(c, r)) {
     exact = dtype_is_complex(tensor_dtype(out));
-    if (exact && !(r = cast_plain(r, tensor_dtype(c->v[0].t)))) return false;
+    if (exact && !(r = elementwise_cast(r, tensor_dtype(c->v[0].t)))) return false;
   }
   if (r->dtype != out->dtype && exact) {
     fail_exact(c, out, r);

@@ -153,7 +153,7 @@ static int32_t form_of(const Node *n, Tensor *const *g) {
 static Tensor **settle_gradients(const Node *n, Tensor **g) {
   int count = n->n_outputs ? n->n_outputs : 1;
   Tensor **all = scratch_array(count, sizeof *all);
-  for (int i = 0; all && i < count; i++) all[i] = lazy_computed(g[i]);
+  for (int i = 0; all && i < count; i++) all[i] = complex_lazy_computed(g[i]);
   return all;
 }
 

@@ -26,7 +26,7 @@ static bool is_lazy(const Tensor *t) {
 }
 
 /* The computed form of x, with x's place in the graph. An op that returns it returns x. */
-Tensor *lazy_computed(Tensor *x) {
+Tensor *complex_lazy_computed(Tensor *x) {
   if (!is_lazy(x)) return x;
   Tensor *y = tensor_computed(x);
   Meta *m = tensor_stand_in(y, x) ? tensor_meta(y) : NULL;
@@ -93,7 +93,7 @@ static int count_lazy(int n, const Place *p) {
 
 static Tensor *settle_argument(Within *w, Tensor *x) {
   if (!is_lazy(x)) return x;
-  Tensor *y = lazy_computed(x);
+  Tensor *y = complex_lazy_computed(x);
   w->of[w->n++] = (Settled){.lazy = x, .stand_in = y, .kept = y ? tensor_snapshot(y) : NULL};
   if (x == inplace_self) inplace_self = y; /* ops compare it with their argument */
   return y;
@@ -334,9 +334,10 @@ static Tensor *made_of(const char *op, const NodeType *type, Flat *f32, Flat *f6
   if (type == &PolarBackward0 || needs(n, 0)) save(n, 0, a);
   if (type == &PolarBackward0 || needs(n, 1)) save(n, 1, b);
   DType d = tensor_dtype(a), made = dtype_complex(d);
-  Tensor *in[2] = {d == DT_F16 ? cast_plain(a, DT_F32) : a,
-                   d == DT_F16 ? cast_plain(b, DT_F32) : b};
-  return set_history(run_raw(d == DT_F64 ? f64 : f32, 2, in, made == DT_C32 ? DT_C64 : made), n);
+  Tensor *in[2] = {d == DT_F16 ? elementwise_cast(a, DT_F32) : a,
+                   d == DT_F16 ? elementwise_cast(b, DT_F32) : b};
+  return set_history(
+      elementwise_run_raw(d == DT_F64 ? f64 : f32, 2, in, made == DT_C32 ? DT_C64 : made), n);
 }
 
 GRAD_PARTS(ComplexBackward0, "real imag") {
@@ -388,12 +389,12 @@ static Tensor *run_and_record(Tensor *x, const NodeType *type, int n_saves, Flat
   if (blocked(x)) return NULL;
   Node *n = node_new(type, n_saves, 0, x, NULL);
   save(n, 0, x);
-  return set_history(run_typed(loop, 1, &x, DT_C128, of_loop, out, NULL), n);
+  return set_history(elementwise_run_typed(loop, 1, &x, DT_C128, of_loop, out, NULL), n);
 }
 
 /* y = |x|:  x' = g x / |x|. */
 GRAD_PARTS(AbsBackward0, "self") { gi[0] = t_mul(g[0], t_sgn(saved_plain(n, 0))); }
-Tensor *abs_of_complex(Tensor *x) {
+Tensor *complex_abs_of(Tensor *x) {
   if (inplace_self == x)
     return fail(ERR_RUNTIME, "In-place abs is not supported for complex tensors.");
   return run_and_record(x, &AbsBackward0, 1, abs_loop, DT_F64, real_type(x));
@@ -406,7 +407,7 @@ GRAD_PARTS(AngleBackward0, "self") {
   Tensor *square = t_mul(r, r);
   gi[0] = t_where(at_zero, tensor_wrapped_f(0), t_mul(t_mul(g[0], i), t_div(x, square)));
 }
-Tensor *angle_of_complex(Tensor *x) {
+Tensor *complex_angle_of(Tensor *x) {
   return run_and_record(x, &AngleBackward0, 1, angle_loop, DT_F64, real_type(x));
 }
 
@@ -416,7 +417,7 @@ GRAD_PARTS(SgnBackward0, "self result") {
   Tensor *along = t_real(t_mul(g[0], t_conj(y)));
   gi[0] = t_where(t_eq(r, zero), zero, t_div(t_sub(g[0], t_mul(y, along)), r));
 }
-Tensor *sgn_of_complex(Tensor *x) {
+Tensor *complex_sgn_of(Tensor *x) {
   Tensor *y = run_and_record(x, &SgnBackward0, 2, sgn_loop, DT_C128, x ? tensor_dtype(x) : DT_C128);
   if (y && y->grad_fn && y->grad_fn->type == &SgnBackward0) save_output(y->grad_fn, 1, y);
   return y;

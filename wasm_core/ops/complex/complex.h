@@ -7,7 +7,7 @@
 /* x seen through the lens with which a view sees its base (tape/slices.h); recorded. */
 Tensor *t_through(Tensor *x, int lens);
 /* x itself, or a computed copy of a lazy x with its place in the graph. */
-Tensor *lazy_computed(Tensor *x);
+Tensor *complex_lazy_computed(Tensor *x);
 /* Tells the door and the tape how to compute and make lazy tensors. */
 void complex_begin(void);
 

@@ -502,7 +502,7 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
     return y && tensor_write_begin(x, true) && tensor_copy_data(x, y) ? x : NULL;
   }
   if (dtype_is_half(tensor_dtype(p))) {
-    p = cast_plain(p, DT_F32);
+    p = elementwise_cast(p, DT_F32);
     wide = p ? WITHOUT_GRAD(t_expand(p, x->ndim, x->sizes)) : NULL;
     if (!wide) return NULL;
   }

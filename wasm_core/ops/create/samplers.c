@@ -297,7 +297,8 @@ static Tensor *derivative(const Loops *loops, const char *kernel, int k, Tensor 
     if (in[i]->dtype != in[0]->dtype)
       return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(in[i]), legacy(in[0]));
   DType d = tensor_dtype(in[0]);
-  return check_float_kernel(kernel, d) ? plain(run(loops, &(Tensors){k, in}, d, NULL)) : NULL;
+  return check_float_kernel(kernel, d) ? plain(elementwise_run(loops, &(Tensors){k, in}, d, NULL))
+                                       : NULL;
 }
 
 GRAD(StandardGammaGradBackward0, "")

@@ -177,7 +177,7 @@ Tensor *t_glu(Tensor *x, int64_t dim) {
   WITHOUT_GRAD_BLOCK {
     int64_t half = x->sizes[dim] / 2;
     Tensor *in[2] = {t_narrow(x, dim, 0, half), t_narrow(x, dim, half, half)};
-    y = run(gate, &(Tensors){2, in}, tensor_dtype(x), NULL);
+    y = elementwise_run(gate, &(Tensors){2, in}, tensor_dtype(x), NULL);
   }
   return set_history(y, n);
 }

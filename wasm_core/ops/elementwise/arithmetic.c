@@ -88,7 +88,8 @@ static Tensor *add_scaled(const Scaled *op, Tensor *a, Tensor *b, Tensor *alpha)
   num_f(n, 0, f);
   Operands pair = operands(d, a, b, false);
   Tensor *in[3] = {pair.in[0], pair.in[1], alpha};
-  return set_history(run(f == 1 ? op->two : op->three, &(Tensors){f == 1 ? 2 : 3, in}, d, NULL), n);
+  return set_history(
+      elementwise_run(f == 1 ? op->two : op->three, &(Tensors){f == 1 ? 2 : 3, in}, d, NULL), n);
 }
 
 /* `add_scaled` with a sparse operand. */
@@ -220,7 +221,7 @@ LOOPS(NUMBER_OWN, 2, remainder_loops, BY_TYPE(modulus, modulus, int_floor_mod, a
 LOOPS_END
 
 static bool has_zero(Tensor *b, DType d) {
-  b = t_contiguous(cast_plain(b, d));
+  b = t_contiguous(elementwise_cast(b, d));
   if (!b) return false;
   for (int64_t i = 0; i < b->numel && !tensor_absent(b); i++)
     if (tensor_get_i(b, i) == 0) return true;
@@ -240,7 +241,7 @@ static Tensor *divide(const Loops *loops, const char *name, Tensor *a, Tensor *b
     }
     if (zero_found) return fail(ERR_RUNTIME, "ZeroDivisionError");
   }
-  return run(loops, &(Tensors){2, pair.in}, d, NULL);
+  return elementwise_run(loops, &(Tensors){2, pair.in}, d, NULL);
 }
 
 /* y = round(a / b): a' = b' = 0. */
@@ -376,9 +377,9 @@ static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
   if (is_wrapped(b) && dtype_is_float(d))
     for (size_t i = 0; i < sizeof easy_powers / sizeof *easy_powers; i++)
       if (number_f(b) == easy_powers[i].exponent)
-        return run(easy_powers[i].loops, &(Tensors){1, &a}, d, NULL);
+        return elementwise_run(easy_powers[i].loops, &(Tensors){1, &a}, d, NULL);
   Operands pair = operands(d, a, b, false);
-  return run(pow_loops, &(Tensors){2, pair.in}, d, NULL);
+  return elementwise_run(pow_loops, &(Tensors){2, pair.in}, d, NULL);
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */
@@ -405,7 +406,7 @@ static Tensor *logarithm(Tensor *a, Tensor *g) {
     if (!dtype_is_complex(tensor_dtype(g))) return tensor_wrapped_f(log(base));
     return tensor_wrapped_c(complex_of(log(fabs(base)), base < 0 ? -MATHS_PI : 0.0));
   }
-  return t_log(dtype_is_inexact(tensor_dtype(a)) ? a : cast_plain(a, tensor_dtype(g)));
+  return t_log(dtype_is_inexact(tensor_dtype(a)) ? a : elementwise_cast(a, tensor_dtype(g)));
 }
 static Tensor *pow_grad_exponent(Node *n, Tensor *g) {
   Tensor *a = saved_base(n, g), *b = saved_tensor(n, 1), *y = saved_tensor(n, 2);
@@ -538,8 +539,8 @@ SELECTS(fill, 2, 3, 1)
 LOOPS_END
 
 static Tensor *choose(Tensor *condition, Tensor *a, Tensor *b, DType d) {
-  Tensor *in[3] = {condition, cast_plain(a, d), cast_plain(b, d)};
-  return run_raw(select[dtype_bytes(d)], 3, in, d);
+  Tensor *in[3] = {condition, elementwise_cast(a, d), elementwise_cast(b, d)};
+  return elementwise_run_raw(select[dtype_bytes(d)], 3, in, d);
 }
 
 /* y = c ? a : b:  a' = c ? g : 0,  b' = c ? 0 : g. */
@@ -561,7 +562,7 @@ Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
   if ((is_wrapped(a) && !number_fits(a, d)) || (is_wrapped(b) && !number_fits(b, d))) return NULL;
   Node *n = node_new(&WhereBackward0, 1, 0, a, b, NULL);
   save(n, 0, condition);
-  return set_history(choose(cast_plain(condition, DT_BOOL), a, b, d), n);
+  return set_history(choose(elementwise_cast(condition, DT_BOOL), a, b, d), n);
 }
 
 /* y = mask ? value : x:  x' = mask ? 0 : g,  value' = mask ? g : 0, to be summed. */
@@ -591,11 +592,11 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
   Node *n = is_wrapped(value) ? node_new(&MaskedFillBackward0, 1, 0, x, NULL)
                               : node_new(&MaskedFillBackward1, 1, 0, x, value, NULL);
   save(n, 0, mask);
-  Tensor *in[3] = {destination ? x : plain_contiguous(x), mask, cast_plain(value, d)};
+  Tensor *in[3] = {destination ? x : plain_contiguous(x), mask, elementwise_cast(value, d)};
   if (blocked(in[0], in[2])) return set_history(NULL, n);
   /* the value may be an element of the destination */
   if (destination && in[2]->storage == destination->storage) in[2] = tensor_snapshot(in[2]);
-  return set_history(run_raw(fill[dtype_bytes(d)], 3, in, d), n);
+  return set_history(elementwise_run_raw(fill[dtype_bytes(d)], 3, in, d), n);
 }
 
 /* ------------------------------------------------------------ bounds */
@@ -669,10 +670,10 @@ static Tensor *clamp_between(const NodeType *by_tensor, const NodeType *by_numbe
   save(n, 2, max);
   if (numbers && d == DT_F32) {
     const double bounds[] = {min ? number_f(min) : -INFINITY, max ? number_f(max) : INFINITY, 0};
-    return set_history(run(within, &(Tensors){1, &x}, d, bounds), n);
+    return set_history(elementwise_run(within, &(Tensors){1, &x}, d, bounds), n);
   }
   const Loops *loops = min && max ? between : min ? at_least : at_most;
-  return set_history(run(loops, &(Tensors){min && max ? 3 : 2, in}, d, NULL), n);
+  return set_history(elementwise_run(loops, &(Tensors){min && max ? 3 : 2, in}, d, NULL), n);
 }
 
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max) {
@@ -756,7 +757,7 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
     save(n, 1, b);
   }
   save(n, 2, w);
-  return set_history(run(lerp_loops, &(Tensors){3, in}, d, NULL), n);
+  return set_history(elementwise_run(lerp_loops, &(Tensors){3, in}, d, NULL), n);
 }
 
 /* y = a + k b c:  a' = g,  b' = g c k,  c' = g b k. */
@@ -780,12 +781,12 @@ GRAD_EACH(AddcdivBackward0, "tensor1 tensor2 value#")
 static Tensor *add_weighted(const NodeType *type, const Loops *loops, DType d, Tensor *a, Tensor *b,
                             Tensor *c, Tensor *k) {
   if (!number_fits(k, d)) return NULL;
-  Tensor *in[4] = {a, b, c, cast_plain(k, d)};
+  Tensor *in[4] = {a, b, c, elementwise_cast(k, d)};
   Node *n = node_new_list(type, 3, 0, 3, in);
   if (needs(n, 2)) save(n, 0, b);
   if (needs(n, 1) || type == &AddcdivBackward0) save(n, 1, c);
   save(n, 2, k);
-  return set_history(run(loops, &(Tensors){4, in}, d, NULL), n);
+  return set_history(elementwise_run(loops, &(Tensors){4, in}, d, NULL), n);
 }
 
 /* a + value * b * c */
@@ -827,7 +828,7 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
     return fail(ERR_RUNTIME, "heaviside is not yet implemented for tensors with different dtypes.");
   Tensor *in[2] = {x, values};
   Node *n = node_new(inplace_self == x ? &node_heaviside_ : &node_heaviside, 0, 0, x, values, NULL);
-  return set_history(run(heaviside_loops, &(Tensors){2, in}, tensor_dtype(x), NULL), n);
+  return set_history(elementwise_run(heaviside_loops, &(Tensors){2, in}, tensor_dtype(x), NULL), n);
 }
 
 Tensor *t_ldexp(Tensor *x, Tensor *other) {
@@ -850,8 +851,9 @@ Tensor *t_round(Tensor *x, int64_t decimals) {
   if (!check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
   Node *n = node_new(&RoundBackward1, 0, 0, x, NULL);
   double scale[3] = {pow(10, decimals < 0 ? -(double)decimals : (double)decimals)};
-  return set_history(
-      run(decimals < 0 ? round_down_scale : round_up_scale, &(Tensors){1, &x}, d, scale), n);
+  return set_history(elementwise_run(decimals < 0 ? round_down_scale : round_up_scale,
+                                     &(Tensors){1, &x}, d, scale),
+                     n);
 }
 
 /* x = mantissa 2^exponent, the mantissa in [1/2, 1):  x' = g 2^-exponent. */
@@ -882,8 +884,8 @@ void t_frexp(Tensor *x, Tensor **y) {
     return;
   }
   Node *n = node_new(&FrexpBackward0, 1, 0, x, NULL);
-  Tensor *mantissa = run(mantissa_loop, &(Tensors){1, &x}, d, NULL);
-  y[1] = cast_plain(run(exponent_loop, &(Tensors){1, &x}, d, NULL), DT_I32);
+  Tensor *mantissa = elementwise_run(mantissa_loop, &(Tensors){1, &x}, d, NULL);
+  y[1] = elementwise_cast(elementwise_run(exponent_loop, &(Tensors){1, &x}, d, NULL), DT_I32);
   save(n, 0, y[1]);
   y[0] = set_history_at(mantissa, n, 0);
 }
@@ -996,8 +998,8 @@ Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
     if (a->dtype == DT_BOOL || a->dtype == DT_U8) { /* no differences below 0 otherwise */
-      a = cast_plain(a, DT_I64);
-      b = cast_plain(b, DT_I64);
+      a = elementwise_cast(a, DT_I64);
+      b = elementwise_cast(b, DT_I64);
     }
     y = close_values(a, b, rtol, atol, equal_nan);
   }

@@ -91,7 +91,7 @@ static DType domain_dtype(Domain domain, DType d, const char *op, const Facts *f
   return own <= WIDE && kind < KIND_FLOAT ? dtype_default() : d;
 }
 
-Tensor *cast_plain(Tensor *x, DType dtype) {
+Tensor *elementwise_cast(Tensor *x, DType dtype) {
   if (failed() || !x || x->dtype == dtype) return x;
   Tensor *y = WITH_FORM(is_wrapped(x) ? 0 : form_made, tensor_empty_like(x, dtype));
   if (!y) return NULL;
@@ -179,7 +179,7 @@ static Tensor *empty_in_order(int n, Tensor *const *t, int ndim, const int64_t *
   return tensor_empty_strided(ndim, sizes, strides, dtype);
 }
 
-Tensor *result_for(int n, Tensor *const *t, DType dtype) {
+Tensor *elementwise_result(int n, Tensor *const *t, DType dtype) {
   int64_t sizes[MAX_DIM];
   int ndim = t[0]->ndim;
   bool contiguous = true;
@@ -426,8 +426,8 @@ static NOINLINE int32_t form_among(int n, Tensor *const *in) {
 
 /* When the write to a whole storage begins, its bytes may be left to the snapshots that share them.
  * So operands that are the destination are read through snapshots of their own. */
-Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
-                  const double *k) {
+Tensor *elementwise_run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer,
+                              DType out, const double *k) {
   static const double no_numbers[3];
   Tensor *t[ITER_MAX];
   for (int i = 0; i < n; i++) {
@@ -437,8 +437,8 @@ Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer
     t[i + 1] = shared ? tensor_snapshot(in[i]) : in[i];
   }
   if (failed()) return NULL;
-  t[0] = unusual_tensors ? WITH_FORM(form_among(n, in), result_for(n, t + 1, out))
-                         : result_for(n, t + 1, out);
+  t[0] = unusual_tensors ? WITH_FORM(form_among(n, in), elementwise_result(n, t + 1, out))
+                         : elementwise_result(n, t + 1, out);
   if (!t[0] || tensor_absent(t[0])) return t[0];
   _Alignas(16) char buffers[ITER_MAX][BLOCK * 8];
   Blocks b; /* only the sides in use are initialised */
@@ -505,7 +505,7 @@ static DType loop_dtype(const Loops *loops, DType d) {
 static void fit_operands(int n, Tensor *const *in, DType d, Tensor **t) {
   for (int i = 0; i < n; i++) {
     bool widens = in[i] && (dtype_is_inexact(d) || dtype_promote(tensor_dtype(in[i]), d) == d);
-    t[i] = widens ? in[i] : cast_plain(in[i], d);
+    t[i] = widens ? in[i] : elementwise_cast(in[i], d);
   }
 }
 
@@ -523,7 +523,7 @@ static bool refuses_sparse(int n, Tensor *const *in) {
   return false;
 }
 
-Tensor *run(const Loops *loops, const Tensors *in, DType d, const double *k) {
+Tensor *elementwise_run(const Loops *loops, const Tensors *in, DType d, const double *k) {
   Tensor *t[ITER_MAX];
   const bool usual = __builtin_expect(unusual_tensors == 0, 1);
   if (failed() || (!usual && refuses_sparse(in->n, in->v))) return NULL;
@@ -533,20 +533,20 @@ Tensor *run(const Loops *loops, const Tensors *in, DType d, const double *k) {
   DType type = loop_dtype(loops, d);
   if (!loop) loop = find_loop(loops, type, d);
   fit_operands(in->n, in->v, d, t);
-  return run_typed(loop, in->n, t, type, type, d, k);
+  return elementwise_run_typed(loop, in->n, t, type, type, d, k);
 }
 
-Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d) {
+Tensor *elementwise_run_bool(const Loops *loops, int n, Tensor *const *in, DType d) {
   Tensor *t[ITER_MAX];
   if (failed()) return NULL;
   fit_operands(n, in, d, t);
   DType type = loop_dtype(loops, d);
   Flat *loop = find_loop(loops, type, d);
-  return loop ? run_typed(loop, n, t, type, DT_BOOL, DT_BOOL, NULL) : NULL;
+  return loop ? elementwise_run_typed(loop, n, t, type, DT_BOOL, DT_BOOL, NULL) : NULL;
 }
 
-Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out) {
-  return run_typed(loop, n, in, DT_NONE, DT_NONE, out, NULL);
+Tensor *elementwise_run_raw(Flat *loop, int n, Tensor *const *in, DType out) {
+  return elementwise_run_typed(loop, n, in, DT_NONE, DT_NONE, out, NULL);
 }
 
 /* ------------------------------------------------------------ unary ops */
@@ -620,7 +620,8 @@ static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const dou
   for (int i = 0; i < n_params; i++) num_f(n, i, p[i]);
   if (u->keep & KEEP_X) save(n, 0, x);
   double as_half[3];
-  Tensor *y = set_history(run(u->value, &(Tensors){1, &x}, d, loop_params(u, d, p, as_half)), n);
+  Tensor *y = set_history(
+      elementwise_run(u->value, &(Tensors){1, &x}, d, loop_params(u, d, p, as_half)), n);
   if (n && u->keep & KEEP_Y) save_output(n, u->keep == KEEP_XY, y);
   return y;
 }
@@ -648,8 +649,9 @@ static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, cons
   DType d = tensor_dtype(g);
   TOOK(GRADIENT_FUSED);
   double as_half[3];
-  return dtype_is_float(d) ? run(u->grad, &(Tensors){2, in}, d, loop_params(u, d, p, as_half))
-                           : NULL;
+  return dtype_is_float(d)
+             ? elementwise_run(u->grad, &(Tensors){2, in}, d, loop_params(u, d, p, as_half))
+             : NULL;
 }
 
 static bool is_complex(const Tensor *t) { return t && dtype_is_complex(tensor_dtype(t)); }
@@ -880,7 +882,7 @@ typedef struct {
 } PairCall;
 static Tensor *pair_values(const void *with, Tensor *a, Tensor *b) {
   const PairCall *k = with;
-  return run(k->loops, &(Tensors){2, (Tensor *[2]){a, b}}, k->d, NULL);
+  return elementwise_run(k->loops, &(Tensors){2, (Tensor *[2]){a, b}}, k->d, NULL);
 }
 
 /* Products and quotients of sparse tensors; recorded like those of dense ones. */
@@ -920,7 +922,7 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   if (keep & KEEP_A) save(n, 0, a);
   if (keep & KEEP_B) save(n, 1, b);
   Operands pair = operands(d, a, b, has_factor(op));
-  Tensor *y = set_history(run(op->value, &(Tensors){2, pair.in}, d, NULL), n);
+  Tensor *y = set_history(elementwise_run(op->value, &(Tensors){2, pair.in}, d, NULL), n);
   if (keep & KEEP_Y) save_output(n, 2, y);
   return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
@@ -932,14 +934,14 @@ static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Te
   if (blocked(g) || !dtype_is_float(tensor_dtype(g))) return NULL;
   Tensor *in[4] = {g, a ? a : g, b ? b : g, y ? y : g};
   TOOK(GRADIENT_FUSED);
-  return run(loops, &(Tensors){4, in}, tensor_dtype(g), NULL);
+  return elementwise_run(loops, &(Tensors){4, in}, tensor_dtype(g), NULL);
 }
 
 /* Casts an integer operand to the gradient's type, so that functions of it do not get the default
  * type. */
 static Tensor *floating(Tensor *t, Tensor *g) {
   return t && g && !dtype_is_inexact(tensor_dtype(t)) && !is_wrapped(t)
-             ? cast_plain(t, tensor_dtype(g))
+             ? elementwise_cast(t, tensor_dtype(g))
              : t;
 }
 
@@ -1031,7 +1033,7 @@ static NOINLINE Tensor *predicate(const char *name, Domain domain, const Loops *
   OP_ENTERED_AS(predicate(name, domain, loops, x), name, x);
   if (blocked(x)) return NULL;
   DType d = domain_dtype(domain, tensor_dtype(x), name, NULL);
-  return d == DT_NONE ? NULL : run_bool(loops, 1, &x, d);
+  return d == DT_NONE ? NULL : elementwise_run_bool(loops, 1, &x, d);
 }
 
 static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *loops, Tensor *a,
@@ -1039,7 +1041,7 @@ static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *lo
   OP_ENTERED_AS(compare(name, domain, loops, a, b), name, a, b);
   if (blocked(a, b)) return NULL;
   DType d = domain_dtype(domain, result_dtype(2, (Tensor *[2]){a, b}), name, NULL);
-  return d == DT_NONE ? NULL : run_bool(loops, 2, operands(d, a, b, false).in, d);
+  return d == DT_NONE ? NULL : elementwise_run_bool(loops, 2, operands(d, a, b, false).in, d);
 }
 
 LOOPS_BEGIN

@@ -1,8 +1,8 @@
 /* Shared by element-wise ops: promotion, destinations, loops, and running loops.
  *
- * A loop sees contiguous arrays of its own type only. `run` copies strided, broadcast and
- * differently typed operands to buffers a block at a time, so an op needs at most one loop each for
- * float, double and int64. */
+ * A loop sees contiguous arrays of its own type only. `elementwise_run` copies strided, broadcast
+ * and differently typed operands to buffers a block at a time, so an op needs at most one loop each
+ * for float, double and int64. */
 #ifndef PG_ELEMENTWISE_H
 #define PG_ELEMENTWISE_H
 
@@ -92,9 +92,9 @@ extern const InPlaceNodes eq_in_place, ne_in_place, lt_in_place, le_in_place, gt
     ge_in_place;
 
 /* A result for operands t[0..n): broadcast shape and PyTorch's layout; or the destination. */
-Tensor *result_for(int n, Tensor *const *t, DType dtype);
+Tensor *elementwise_result(int n, Tensor *const *t, DType dtype);
 /* x as `dtype` without history. */
-Tensor *cast_plain(Tensor *x, DType dtype);
+Tensor *elementwise_cast(Tensor *x, DType dtype);
 /* The operands of an op on type d. Operands of an op on a half type are cast to it first, like
  * PyTorch's, since loops would else take them as float. `factor`: a number b that multiplies or
  * divides is not cast. */
@@ -103,22 +103,22 @@ typedef struct {
 } Operands;
 static inline Operands operands(DType d, Tensor *a, Tensor *b, bool factor) {
   if (!dtype_is_half(d)) return (Operands){{a, b}};
-  return (Operands){{cast_plain(a, d), factor && b->ndim == 0 ? b : cast_plain(b, d)}};
+  return (Operands){{elementwise_cast(a, d), factor && b->ndim == 0 ? b : elementwise_cast(b, d)}};
 }
 /* Runs the loop of a table for type d over n operands, which it casts; the result has type d, or
  * bool. Nothing is recorded. */
-Tensor *run(const Loops *loops, const Tensors *in, DType d, const double *k);
-Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
+Tensor *elementwise_run(const Loops *loops, const Tensors *in, DType d, const double *k);
+Tensor *elementwise_run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
 /* Runs a loop on operands of type `inner` with a result of type `outer` (DT_NONE: as in memory),
  * with casts from and to memory. The result tensor has type `out`. */
-Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
-                  const double *k);
+Tensor *elementwise_run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer,
+                              DType out, const double *k);
 /* Complex variants of real ops (complex.c). */
-Tensor *abs_of_complex(Tensor *x);
-Tensor *angle_of_complex(Tensor *x);
-Tensor *sgn_of_complex(Tensor *x);
+Tensor *complex_abs_of(Tensor *x);
+Tensor *complex_angle_of(Tensor *x);
+Tensor *complex_sgn_of(Tensor *x);
 /* Runs a loop over operands as they are, for a result of type `out`. */
-Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
+Tensor *elementwise_run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 
 /* --- loops: FLATn(function, result type, operand type T, type W to wrap around in, value of x
  * or a, b, c, d) --- */

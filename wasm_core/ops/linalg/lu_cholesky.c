@@ -227,7 +227,7 @@ static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
     factorizations_of(a)->determinant(number_at(f.lu, b * n * n), f.pivots + b * n, n,
                                       rounds_to_float(d), number_at(out[0], b),
                                       number_at(out[1], b), number_at(out[2], b));
-  for (int i = 0; i < 3; i++) out[i] = cast_plain(out[i], i == 2 ? real : d);
+  for (int i = 0; i < 3; i++) out[i] = elementwise_cast(out[i], i == 2 ? real : d);
   return !failed();
 }
 

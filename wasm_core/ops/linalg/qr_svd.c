@@ -123,7 +123,7 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
   for (int64_t b = 0, batch = failed() ? 0 : linalg_batch_of(a); b < batch; b++)
     factorizations_of(a)->geqrf(number_at(w, b * m * n), m, n, number_at(tau, b * k));
   out[0] = WITHOUT_GRAD(linalg_columns(w, tensor_dtype(a)));
-  out[1] = cast_plain(tau, tensor_dtype(a));
+  out[1] = elementwise_cast(tau, tensor_dtype(a));
   set_histories(out, node, 2);
 }
 

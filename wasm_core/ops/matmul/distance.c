@@ -187,7 +187,8 @@ GRAD_AND_TANGENT(CdistBackward0, "x1 x2 result | p:float") {
 TANGENT(CdistBackward0) {
   Tensor *of_a = t[0] ? t_unsqueeze(t[0], -2) : NULL, *of_b = t[1] ? t_unsqueeze(t[1], -3) : NULL;
   Tensor *d = t_sub(t_unsqueeze(saved_tensor(n, 0), -2), t_unsqueeze(saved_tensor(n, 1), -3));
-  return composed_change(difference_tangent(of_a, of_b), d, saved_tensor(n, 2), n->numbers[0].f);
+  return composed_change(norm_difference_tangent(of_a, of_b), d, saved_tensor(n, 2),
+                         n->numbers[0].f);
 }
 
 static bool check_cdist(const Tensor *a, const Tensor *b, double p) {

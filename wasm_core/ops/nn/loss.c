@@ -140,7 +140,7 @@ static bool check_nll_2d(Tensor *x, Tensor *target, Tensor *weight) {
 
 static bool picks_of(Picks *p, int ndim, const int64_t *sizes, Tensor **target, Tensor **weight,
                      int64_t ignore_index) {
-  *target = t_contiguous(cast_plain(*target, DT_I64));
+  *target = t_contiguous(elementwise_cast(*target, DT_I64));
   if (*weight) *weight = t_contiguous(*weight);
   if (failed()) return false;
   *p = (Picks){.outer = ndim == 1 ? 1 : sizes[0],
@@ -260,7 +260,7 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
   Picks p;
   if (!picks_of(&p, s->ndim, s->sizes, &target, &weight, s->ignore_index))
     return set_history(NULL, n);
-  if (weight) weight = cast_plain(weight, tensor_dtype(g));
+  if (weight) weight = elementwise_cast(weight, tensor_dtype(g));
   g = t_contiguous(t_detach(g));
   Tensor *gx = failed() ? NULL : tensor_zeros(s->ndim, s->sizes, tensor_dtype(g));
   if (!gx || tensor_absent(gx)) return set_history(gx, n);
@@ -560,7 +560,7 @@ LOSS_ROWS(LOSS_NODES)
 static Tensor *loss_loop(const Loops *loops, Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p) {
   Tensor *in[4] = {g, x, t, q};
   if (blocked(g, x) || blocked(t, q)) return NULL;
-  return run(loops, &(Tensors){4, in}, tensor_dtype(g), &p);
+  return elementwise_run(loops, &(Tensors){4, in}, tensor_dtype(g), &p);
 }
 
 typedef Tensor *TapeGrad(Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p);
@@ -619,7 +619,7 @@ static Tensor *loss_apply(const Loss *l, Tensor *x, Tensor *t, Tensor *q, Tensor
   WITHOUT_GRAD_BLOCK {
     Tensor *one = q ? NULL : tensor_number(1, d);
     if (!q) in[2] = one;
-    y = run(&l->value, &(Tensors){3, in}, d, &p);
+    y = elementwise_run(&l->value, &(Tensors){3, in}, d, &p);
     if (weight) y = t_mul(y, weight);
     if (y) num_f(n, 2, (double)y->numel);
     y = loss_reduced(y, r);

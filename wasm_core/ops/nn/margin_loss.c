@@ -221,7 +221,7 @@ static bool margins_of(Margins *m, Tensor **x, Tensor **target, Tensor **weight,
                        unsigned char **listed) {
   *x = t_contiguous(*x);
   *target = tensor_settled(t_contiguous(*target));
-  if (*weight) *weight = t_contiguous(cast_plain(*weight, tensor_dtype((*x))));
+  if (*weight) *weight = t_contiguous(elementwise_cast(*weight, tensor_dtype((*x))));
   if (failed()) return false;
   m->classes = (*x)->ndim ? (*x)->sizes[(*x)->ndim - 1] : 1;
   if (!targets_within(*target, m->classes, m->multi)) return false;

@@ -510,7 +510,7 @@ ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
   g = t_contiguous(g);
   if (blocked(x, g, mean) || !rstd) return;
   DType d = tensor_dtype(x);
-  if (!training) mean = t_contiguous(cast_plain(mean, d));
+  if (!training) mean = t_contiguous(elementwise_cast(mean, d));
   Rows s = channel_rows(x, "batch_norm_backward_cpu");
   int64_t count = s.channels ? x->numel / s.channels : 0;
   double *db = zero_doubles(s.channels), *dw = zero_doubles(s.channels), *numbers[3];

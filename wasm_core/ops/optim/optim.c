@@ -155,7 +155,7 @@ static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
 /* A tensor of the loop's type. If its memory is another, writes to it must be copied back. */
 static Tensor *loop_tensor(Tensor *t) {
   DType d = tensor_dtype(t);
-  if (dtype_is_half(d)) return cast_plain(t, DT_F32);
+  if (dtype_is_half(d)) return elementwise_cast(t, DT_F32);
   if (t->flags & FLAGS_LAZY) {
     Tensor *copy = tensor_empty_like(t, d);
     t = copy && tensor_copy_data(copy, t) ? copy : NULL;

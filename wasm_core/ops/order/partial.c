@@ -13,7 +13,7 @@ static void swap_items(Item *a, Item *b) {
   *b = item;
 }
 
-void insertion_sort(Item *v, int64_t n) {
+void order_insertion_sort(Item *v, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
     Item item = v[i];
     int64_t j = i;
@@ -99,7 +99,7 @@ static void place_nth(Item *v, int64_t n, int64_t k) {
     if (second > k) n = second;
     else v += second, n -= second, k -= second;
   }
-  insertion_sort(v, n);
+  order_insertion_sort(v, n);
 }
 
 /* Sorts by partitions. Parts too short to be split stay unsorted. */
@@ -115,7 +115,7 @@ static void sort_parts(Item *v, int64_t n, int splits) {
   }
 }
 
-void first_items(Item *v, int64_t n, int64_t m, bool sorted) {
+void order_first_items(Item *v, int64_t n, int64_t m, bool sorted) {
   enum { FEW = 64 }; /* m is few if n has as many times m */
   if (FEW * m <= n) {
     partial_sort(v, m, n);
@@ -124,11 +124,11 @@ void first_items(Item *v, int64_t n, int64_t m, bool sorted) {
   place_nth(v, n, m - 1);
   if (!sorted || m < 2) return;
   sort_parts(v, m - 1, 2 * log2_floor(m - 1));
-  insertion_sort(v, m - 1);
+  order_insertion_sort(v, m - 1);
 }
 
 /* Quickselect with the median of three as pivot. */
-Item nth_item(Item *v, int64_t n, int64_t k) {
+Item order_nth_item(Item *v, int64_t n, int64_t k) {
   int64_t low = 0, high = n - 1;
   while (high > low + 1 && !poll_stops(4 * (high - low))) {
     swap_items(v + low + (high - low) / 2, v + low + 1);

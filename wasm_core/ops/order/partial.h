@@ -5,11 +5,11 @@
 #include "ops/order/sort.h"
 
 /* Stable, for short runs. */
-void insertion_sort(Item *v, int64_t n);
+void order_insertion_sort(Item *v, int64_t n);
 /* Moves the least m of n to the front, in order if that is asked for or comes by itself; the rest
  * is lost. */
-void first_items(Item *v, int64_t n, int64_t m, bool sorted);
+void order_first_items(Item *v, int64_t n, int64_t m, bool sorted);
 /* Item k of the order, from 0. */
-Item nth_item(Item *v, int64_t n, int64_t k);
+Item order_nth_item(Item *v, int64_t n, int64_t k);
 
 #endif

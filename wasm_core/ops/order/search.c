@@ -89,7 +89,7 @@ static int64_t group_elements(const Slices *s, uint32_t *first, int64_t *inverse
   if (!items) return 0;
   int64_t groups = 0;
   uint64_t nan = s->dtype == DT_F32 ? UINT32_MAX : UINT64_MAX;
-  if (s->n) items = lane_order(s->at, s->dtype, s->n, 1, false, items, items + s->n);
+  if (s->n) items = order_lane(s->at, s->dtype, s->n, 1, false, items, items + s->n);
   for (int64_t i = 0; i < s->n; i++) {
     if (i == 0 || items[i].key != items[i - 1].key ||
         (items[i].key == nan && dtype_is_float(s->dtype))) {
@@ -201,8 +201,8 @@ static bool search_types(Tensor **edges, Tensor **values, const char *name) {
     return false;
   }
   if (!dtype_is_float(d)) d = DT_I64;
-  *edges = t_contiguous(cast_plain(*edges, d));
-  *values = t_contiguous(cast_plain(*values, d));
+  *edges = t_contiguous(elementwise_cast(*edges, d));
+  *values = t_contiguous(elementwise_cast(*values, d));
   return *edges && *values;
 }
 
@@ -324,8 +324,8 @@ Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
   if (weights && !x->numel) weights = NULL;
   DType d = !weights ? DT_I64 : weights->dtype == DT_F32 ? DT_F32 : DT_F64;
   Node *n = weights ? node_new(&node_bincount, 0, 0, weights, NULL) : NULL;
-  x = t_contiguous(cast_plain(x, DT_I64));
-  if (weights) weights = t_contiguous(cast_plain(weights, d));
+  x = t_contiguous(elementwise_cast(x, DT_I64));
+  if (weights) weights = t_contiguous(elementwise_cast(weights, d));
   Tensor *y = tensor_zeros(1, &bins, d);
   if (blocked(x, y)) return set_history(NULL, n);
   const int64_t *at = (const int64_t *)(const void *)tensor_data(x);

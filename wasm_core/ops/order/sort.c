@@ -78,7 +78,7 @@ static int digit_bits(int64_t n) { return n < LONG_LANE ? SHORT_DIGIT : LONG_DIG
 
 static Item *merge_sort(Item *a, Item *b, int64_t n) {
   for (int64_t i = 0; i < n; i += INSERTION_RUN)
-    insertion_sort(a + i, n - i < INSERTION_RUN ? n - i : INSERTION_RUN);
+    order_insertion_sort(a + i, n - i < INSERTION_RUN ? n - i : INSERTION_RUN);
   for (int64_t run = INSERTION_RUN; run < n; run *= 2) {
     for (int64_t at = 0; at < n; at += 2 * run) {
       int64_t middle = at + run < n ? at + run : n, end = at + 2 * run < n ? at + 2 * run : n;
@@ -144,7 +144,7 @@ static Item select_item(Item *a, Item *b, int64_t n, int bits, int64_t k) {
   return bits > 0 ? merge_sort(a, b, n)[k] : a[k];
 }
 
-Item *lane_order(const char *x, DType d, int64_t n, int64_t step, bool descending, Item *a,
+Item *order_lane(const char *x, DType d, int64_t n, int64_t step, bool descending, Item *a,
                  Item *b) {
   fill_keys(x, d, n, step, descending, a);
   return n < RADIX_LEAST ? merge_sort(a, b, n) : radix_sort(a, b, n, 8 * (int)dtype_bytes(d));
@@ -152,7 +152,7 @@ Item *lane_order(const char *x, DType d, int64_t n, int64_t step, bool descendin
 
 /* ------------------------------------------------------------ lanes */
 
-bool each_lane(Lanes *s, LaneLoop *loop) {
+bool order_each_lane(Lanes *s, LaneLoop *loop) {
   const Tensor *x = s->x, *y = s->values;
   int64_t index[MAX_DIM] = {0}, x_at = 0, y_at = 0;
   s->n = x->ndim ? x->sizes[s->dim] : 1;
@@ -188,7 +188,7 @@ static inline void put(const Lanes *s, int64_t x_at, int64_t from, int64_t y_at,
 
 static Item *order_at(const Lanes *s, int64_t x_at, bool descending) {
   DType d = tensor_dtype(s->x);
-  return lane_order(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, descending, s->a,
+  return order_lane(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, descending, s->a,
                     s->b);
 }
 
@@ -206,11 +206,11 @@ static Item item_at(const Lanes *s, int64_t x_at, int64_t k) {
 /* ------------------------------------------------------------ sort, topk */
 
 GRAD(SortBackward0, "indices | dim:int self_sym_sizes:sizes0")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 GRAD(SortBackward1, "indices | dim:int self_sym_sizes:sizes0")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 GRAD(TopkBackward0, "indices | dim:int self_sym_sizes:sizes0")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 
 /* Writes the first items of the order, as many as the results have. */
 static void put_items(const Lanes *s, const Item *order, int64_t x_at, int64_t y_at) {
@@ -233,7 +233,7 @@ static void whole_order(const Lanes *s, int64_t x_at, int64_t y_at) {
 /* k: whether the items must be in order */
 static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   Item *items = items_at(s, x_at, s->flag);
-  first_items(items, s->n, s->m, s->k);
+  order_first_items(items, s->n, s->m, s->k);
   put_items(s, items, x_at, y_at);
 }
 
@@ -250,13 +250,13 @@ static void make_pair(Tensor *x, int64_t dim, int64_t size, Tensor *out[2]) {
 static void order_lanes(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim, bool keepdim,
                         Lanes lanes, Tensor *out[2]) {
   if (failed() || !out[0] || !out[1]) return;
-  Node *n = select_node(type, x, dim, keepdim);
+  Node *n = extrema_select_node(type, x, dim, keepdim);
   size_t mark = scratch_mark();
   lanes.x = x, lanes.values = out[0], lanes.indices = out[1], lanes.dim = dim;
-  each_lane(&lanes, loop);
+  order_each_lane(&lanes, loop);
   scratch_release(mark);
-  DimMask mask = ((DimMask)1 << dim) & dims_all(x);
-  for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
+  DimMask mask = ((DimMask)1 << dim) & reduce_dims_all(x);
+  for (int i = 0; i < 2 && !keepdim; i++) out[i] = reduce_drop_dims(out[i], mask);
   save(n, 0, out[1]);
   set_history_at(out[0], n, 0);
 }
@@ -321,20 +321,20 @@ void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, bool sorted, Tensor
 /* ------------------------------------------------------------ one of the order */
 
 GRAD(KthvalueBackward0, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 GRAD(MedianBackward1, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 GRAD(NanmedianBackward1, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 GRAD(ModeBackward0, "indices | dim:int keepdim:bool self_sym_sizes:sizes0")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 GRAD(MedianBackward0, "self result")
-{ gi[0] = whole_gradient(n, g[0]); }
+{ gi[0] = extrema_whole_gradient(n, g[0]); }
 GRAD(NanmedianBackward0, "self result")
-{ gi[0] = whole_gradient(n, g[0]); }
+{ gi[0] = extrema_whole_gradient(n, g[0]); }
 
 static void kth_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
-  put(s, x_at, nth_item(items_at(s, x_at, false), s->n, s->k).index, y_at, 0);
+  put(s, x_at, order_nth_item(items_at(s, x_at, false), s->n, s->k).index, y_at, 0);
 }
 
 /* The number of NaNs in the lane; 0 for integers. */

@@ -12,7 +12,7 @@ typedef struct {
 
 /* Orders the n elements at x, `step` apart, stably, in one of two buffers of n items, and
  * returns which. */
-Item *lane_order(const char *x, DType d, int64_t n, int64_t step, bool descending, Item *a,
+Item *order_lane(const char *x, DType d, int64_t n, int64_t step, bool descending, Item *a,
                  Item *b);
 
 /* Visits each lane of x along dim (0 for a scalar), with the offset of its first element in x
@@ -28,7 +28,7 @@ typedef struct {
 } Lanes;
 typedef void LaneLoop(const Lanes *s, int64_t x_at, int64_t y_at);
 /* False without room for the items. */
-bool each_lane(Lanes *s, LaneLoop *loop);
+bool order_each_lane(Lanes *s, LaneLoop *loop);
 
 Tensor *t_sort_values(Tensor *x, int64_t dim);
 

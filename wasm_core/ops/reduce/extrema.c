@@ -11,7 +11,7 @@
 
 /* Folds to the type of x. */
 static Tensor *fold_same(const Reducer *folds, Tensor *x, DimMask mask, Tensor *index) {
-  return cast_plain(fold(folds, folds, x, mask, NULL, index), tensor_dtype(x));
+  return elementwise_cast(reduce_fold(folds, folds, x, mask, NULL, index), tensor_dtype(x));
 }
 
 static bool check_empty(const char *name, const Tensor *x, DimMask mask, bool all) {
@@ -34,9 +34,9 @@ static bool check_empty(const char *name, const Tensor *x, DimMask mask, bool al
 /* y = extreme of x: g is shared evenly by the elements equal to y. */
 static Tensor *share_evenly(Node *n, Tensor *g, Tensor *x, Tensor *y) {
   int64_t dims[MAX_DIM];
-  Tensor *mask = t_eq(x, restore_dims(y, n, 0));
-  Tensor *count = t_sum(mask, noted_dims(n, 0, dims), true, DT_NONE);
-  return t_mul(t_div(restore_dims(g, n, 0), count), mask);
+  Tensor *mask = t_eq(x, reduce_restore_dims(y, n, 0));
+  Tensor *count = t_sum(mask, reduce_noted_dims(n, 0, dims), true, DT_NONE);
+  return t_mul(t_div(reduce_restore_dims(g, n, 0), count), mask);
 }
 GRAD(AmaxBackward0, "self result | dim:dims keepdim:bool")
 { gi[0] = share_evenly(n, g[0], saved_tensor(n, 0), saved_tensor(n, 1)); }
@@ -46,14 +46,14 @@ GRAD(AminBackward0, "self result | dim:dims keepdim:bool")
 static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *name, Tensor *x,
                        Ints dims, bool keepdim) {
   DimMask mask;
-  if (blocked(x) || !dims_mask(x, dims, &mask) || !check_empty(name, x, mask, dims.n <= 0))
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask) || !check_empty(name, x, mask, dims.n <= 0))
     return NULL;
   Node *n = NULL;
   if (dtype_is_float(tensor_dtype(x))) n = node_new(type, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
-  note_shape(n, 0, x, mask, keepdim);
+  reduce_note_shape(n, 0, x, mask, keepdim);
   save(n, 0, x);
   Tensor *y = fold_same(folds, x, mask, NULL);
-  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  y = set_history(keepdim ? y : reduce_drop_dims(y, mask), n);
   if (n) save_output(n, 1, y);
   return y;
 }
@@ -82,13 +82,13 @@ void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
   IN_FLOAT_OUT(2, out, t_aminmax(x, dim, keepdim, out), x)
   DimMask mask;
   out[0] = out[1] = NULL;
-  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return;
+  if (blocked(x) || !reduce_dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return;
   if (!dim && x->numel == 0) {
     fail(ERR_RUNTIME, "aminmax(): cannot compute aminmax over an empty dimension as the operation "
                       "has no identity.");
     return;
   }
-  if (x->numel == 0 && fold_count(x, mask) == 0) {
+  if (x->numel == 0 && reduce_fold_count(x, mask) == 0) {
     fail(ERR_INDEX, "aminmax: Expected reduction dim %d to have non-zero size.",
          (int)dim_wrap(*dim, x->ndim));
     return;
@@ -96,12 +96,12 @@ void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
   Node *n = dtype_is_float(tensor_dtype(x))
                 ? node_new(&AminmaxBackward0, 3, SHAPE_NUMBERS + x->ndim, x, NULL)
                 : NULL;
-  note_shape(n, 0, x, mask, keepdim);
+  reduce_note_shape(n, 0, x, mask, keepdim);
   save(n, 0, x);
   const Reducer *folds[2] = {min_folds, max_folds};
   for (int i = 0; i < 2; i++) {
     out[i] = fold_same(folds[i], x, mask, NULL);
-    if (!keepdim) out[i] = drop_dims(out[i], mask);
+    if (!keepdim) out[i] = reduce_drop_dims(out[i], mask);
   }
   set_histories(out, n, 2);
   for (int i = 0; n && i < 2; i++) save_output(n, i + 1, out[i]);
@@ -110,7 +110,7 @@ void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
 /* ------------------------------------------------------------ values with their index */
 
 /* y = x at index along dim: g goes there. */
-Tensor *select_gradient(Node *n, Tensor *g) {
+Tensor *extrema_select_gradient(Node *n, Tensor *g) {
   Tensor *index = saved_tensor(n, 0);
   int64_t dim = n->numbers[0].i, sizes[MAX_DIM];
   int ndim = n->n_numbers - SHAPE_NUMBERS;
@@ -120,17 +120,17 @@ Tensor *select_gradient(Node *n, Tensor *g) {
   return g ? t_scatter(tensor_zeros(ndim, sizes, tensor_dtype(g)), dim, index, g) : NULL;
 }
 
-Node *select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim) {
+Node *extrema_select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim) {
   if (failed() || !dtype_is_float(tensor_dtype(x))) return NULL;
   Node *n = node_new(type, 1, SHAPE_NUMBERS + x->ndim, x, NULL);
-  note_shape(n, 0, x, (DimMask)dim, keepdim);
+  reduce_note_shape(n, 0, x, (DimMask)dim, keepdim);
   return n;
 }
 
 GRAD(MaxBackward0, "indices | dim:int keepdim:bool self_sym_sizes:rest")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 GRAD(MinBackward0, "indices | dim:int keepdim:bool self_sym_sizes:rest")
-{ gi[0] = select_gradient(n, g[0]); }
+{ gi[0] = extrema_select_gradient(n, g[0]); }
 
 /* Values and indices with the masked dims at size 1. */
 static bool fold_indexed(const Reducer *folds, Tensor *x, DimMask mask, Tensor *out[2]) {
@@ -145,11 +145,11 @@ static void extreme_dim(const Reducer *folds, const NodeType *type, const char *
                         int64_t dim, bool keepdim, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
-  DimMask mask = ((DimMask)1 << dim) & dims_all(x);
+  DimMask mask = ((DimMask)1 << dim) & reduce_dims_all(x);
   if (!check_empty(name, x, mask, false)) return;
-  Node *n = select_node(type, x, dim, keepdim);
+  Node *n = extrema_select_node(type, x, dim, keepdim);
   fold_indexed(folds, x, mask, out);
-  for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
+  for (int i = 0; i < 2 && !keepdim; i++) out[i] = reduce_drop_dims(out[i], mask);
   save(n, 0, out[1]);
   set_history_at(out[0], n, 0);
 }
@@ -166,7 +166,7 @@ void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
 }
 
 /* y = extreme of all: g is shared evenly by the elements equal to y, NaNs being equal here. */
-Tensor *whole_gradient(Node *n, Tensor *g) {
+Tensor *extrema_whole_gradient(Node *n, Tensor *g) {
   Tensor *x = saved_tensor(n, 0), *y = saved_tensor(n, 1);
   if (blocked(g, x, y)) return NULL;
   double value = tensor_absent(y) ? 0 : tensor_get_f(y, 0);
@@ -174,9 +174,9 @@ Tensor *whole_gradient(Node *n, Tensor *g) {
   return t_mul(mask, t_div(g, t_sum_all(mask)));
 }
 GRAD(MaxBackward1, "self result")
-{ gi[0] = whole_gradient(n, g[0]); }
+{ gi[0] = extrema_whole_gradient(n, g[0]); }
 GRAD(MinBackward1, "self result")
-{ gi[0] = whole_gradient(n, g[0]); }
+{ gi[0] = extrema_whole_gradient(n, g[0]); }
 
 static Tensor *extreme_all(const Reducer *folds, const NodeType *type, const char *name,
                            Tensor *x) {
@@ -185,8 +185,8 @@ static Tensor *extreme_all(const Reducer *folds, const NodeType *type, const cha
   if (blocked(x) || !check_empty(name, x, 0, true)) return NULL;
   Node *n = dtype_is_float(tensor_dtype(x)) ? node_new(type, 2, 0, x, NULL) : NULL;
   save(n, 0, x);
-  DimMask mask = dims_all(x);
-  Tensor *y = set_history(drop_dims(fold_same(folds, x, mask, NULL), mask), n);
+  DimMask mask = reduce_dims_all(x);
+  Tensor *y = set_history(reduce_drop_dims(fold_same(folds, x, mask, NULL), mask), n);
   if (n) save_output(n, 1, y);
   return y;
 }
@@ -200,13 +200,13 @@ static Tensor *arg_extreme(const Reducer *folds, const char *name, Tensor *x, co
                            bool keepdim) {
   DimMask mask;
   Tensor *out[2];
-  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
+  if (blocked(x) || !reduce_dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "%s(): does not support bool input", name);
   if (!dim && x->numel == 0)
     return fail(ERR_INDEX, "%s(): Expected reduction dim to be specified for input.numel() == 0.",
                 name);
   if (!check_empty(name, x, mask, false) || !fold_indexed(folds, x, mask, out)) return NULL;
-  return keepdim ? out[1] : drop_dims(out[1], mask);
+  return keepdim ? out[1] : reduce_drop_dims(out[1], mask);
 }
 
 /* dim NULL: of the flattened tensor */

@@ -39,12 +39,12 @@ Tensor *t_hash_tensor(Tensor *x, Ints dims, bool keepdim, int64_t mode) {
   DimMask mask;
   if (blocked(x)) return NULL;
   if (mode != 0) return fail(ERR_RUNTIME, "Unknown hash_tensor mode: %lld", (Shown)mode);
-  if (!dims_mask(x, dims, &mask) || !check_hashed(x, dims, mask)) return NULL;
+  if (!reduce_dims_mask(x, dims, &mask) || !check_hashed(x, dims, mask)) return NULL;
   int64_t sizes[MAX_DIM];
   for (int k = 0; k < x->ndim; k++) sizes[k] = mask >> k & 1 ? 1 : x->sizes[k];
   DType wide = dtype_is_float(tensor_dtype(x)) ? DT_F64 : DT_I64;
   Tensor *from = t_contiguous(t_to(t_detach(x), wide)), *y = tensor_zeros(x->ndim, sizes, DT_U64);
   if (blocked(from, y)) return NULL;
   hash_into(from, mask, y);
-  return keepdim ? y : drop_dims(y, mask);
+  return keepdim ? y : reduce_drop_dims(y, mask);
 }

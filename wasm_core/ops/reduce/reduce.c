@@ -16,13 +16,13 @@
 
 /* ------------------------------------------------------------ dimensions */
 
-DimMask dims_all(const Tensor *x) {
+DimMask reduce_dims_all(const Tensor *x) {
   return x->ndim == MAX_DIM ? ~(DimMask)0 : ((DimMask)1 << x->ndim) - 1;
 }
 
-bool dims_mask(const Tensor *x, Ints dims, DimMask *mask) {
+bool reduce_dims_mask(const Tensor *x, Ints dims, DimMask *mask) {
   *mask = 0;
-  if (dims.n <= 0) *mask = dims_all(x);
+  if (dims.n <= 0) *mask = reduce_dims_all(x);
   for (int i = 0; i < dims.n; i++) {
     int64_t d = dim_wrap(dims.v[i], x->ndim);
     if (d < 0) return false;
@@ -32,18 +32,18 @@ bool dims_mask(const Tensor *x, Ints dims, DimMask *mask) {
     }
     *mask |= (DimMask)1 << d;
   }
-  *mask &= dims_all(x); /* dim 0 of a scalar is no dimension */
+  *mask &= reduce_dims_all(x); /* dim 0 of a scalar is no dimension */
   return true;
 }
 
-int64_t fold_count(const Tensor *x, DimMask mask) {
+int64_t reduce_fold_count(const Tensor *x, DimMask mask) {
   int64_t n = 1;
   for (int i = 0; i < x->ndim; i++)
     if (mask >> i & 1) n *= x->sizes[i];
   return n;
 }
 
-Tensor *drop_dims(Tensor *y, DimMask mask) {
+Tensor *reduce_drop_dims(Tensor *y, DimMask mask) {
   if (blocked(y) || !mask) return y;
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   int n = 0;
@@ -55,42 +55,44 @@ Tensor *drop_dims(Tensor *y, DimMask mask) {
   return tensor_set_geometry(y, n, sizes, strides, y->offset) ? y : NULL;
 }
 
-void note_shape(Node *n, int at, const Tensor *x, DimMask mask, bool keepdim) {
+void reduce_note_shape(Node *n, int at, const Tensor *x, DimMask mask, bool keepdim) {
   if (!n) return;
   num_i(n, at, (int64_t)mask);
   num_i(n, at + 1, keepdim);
   for (int i = 0; i < x->ndim; i++) num_i(n, at + SHAPE_NUMBERS + i, x->sizes[i]);
 }
 
-DimMask noted_mask(const Node *n, int at) { return (DimMask)n->numbers[at].i; }
+DimMask reduce_noted_mask(const Node *n, int at) { return (DimMask)n->numbers[at].i; }
 
-Ints noted_dims(const Node *n, int at, int64_t *buffer) {
+Ints reduce_noted_dims(const Node *n, int at, int64_t *buffer) {
   int count = 0;
   for (int i = 0; i < MAX_DIM; i++)
-    if (noted_mask(n, at) >> i & 1) buffer[count++] = i;
+    if (reduce_noted_mask(n, at) >> i & 1) buffer[count++] = i;
   return (Ints){count, buffer};
 }
 
-Tensor *restore_dims(Tensor *g, const Node *n, int at) {
+Tensor *reduce_restore_dims(Tensor *g, const Node *n, int at) {
   if (blocked(g) || n->numbers[at + 1].i) return g;
   int64_t sizes[MAX_DIM];
   int ndim = n->n_numbers - at - SHAPE_NUMBERS, from = 0;
-  for (int i = 0; i < ndim; i++) sizes[i] = noted_mask(n, at) >> i & 1 ? 1 : g->sizes[from++];
+  for (int i = 0; i < ndim; i++)
+    sizes[i] = reduce_noted_mask(n, at) >> i & 1 ? 1 : g->sizes[from++];
   return ndim == g->ndim ? g : t_reshape(g, ndim, sizes);
 }
 
-Tensor *sum_along(const Node *n, int at, Tensor *gradient, Tensor *t, const Tensor *y) {
+Tensor *reduce_sum_along(const Node *n, int at, Tensor *gradient, Tensor *t, const Tensor *y) {
   int64_t dims[MAX_DIM];
   Tensor *products = t_real(t_mul(t_conj(gradient), t));
-  return t_reshape(t_sum(products, noted_dims(n, at, dims), true, DT_NONE), y->ndim, y->sizes);
+  return t_reshape(t_sum(products, reduce_noted_dims(n, at, dims), true, DT_NONE), y->ndim,
+                   y->sizes);
 }
 
-Tensor *expand_back(Tensor *g, const Node *n, int at) {
+Tensor *reduce_expand_back(Tensor *g, const Node *n, int at) {
   int64_t sizes[MAX_DIM];
   int ndim = n->n_numbers - at - SHAPE_NUMBERS;
   for (int i = 0; i < ndim; i++) sizes[i] = n->numbers[at + SHAPE_NUMBERS + i].i;
   if (blocked(g)) return NULL;
-  return t_expand(g->ndim ? restore_dims(g, n, at) : g, ndim, sizes);
+  return t_expand(g->ndim ? reduce_restore_dims(g, n, at) : g, ndim, sizes);
 }
 
 /* ------------------------------------------------------------ one run */
@@ -292,11 +294,11 @@ static DimMask innermost_run(const Tensor *x, DimMask mask) {
 
 static NOINLINE Tensor *widen(const Reducer *folds, Tensor *x) {
   if (dtype_is_inexact(tensor_dtype(x))) return no_kernel("fold", tensor_dtype(x));
-  if (x->dtype == DT_BOOL) x = cast_plain(x, DT_U8);
+  if (x->dtype == DT_BOOL) x = elementwise_cast(x, DT_U8);
   if (x && !folds[x->dtype].run && dtype_bytes(tensor_dtype(x)) < 4 &&
       !dtype_is_bare(tensor_dtype(x)))
-    x = cast_plain(x, DT_I32);
-  return x && !folds[x->dtype].run ? cast_plain(x, DT_I64) : x;
+    x = elementwise_cast(x, DT_I32);
+  return x && !folds[x->dtype].run ? elementwise_cast(x, DT_I64) : x;
 }
 
 /* The entry for x, after widening x to a type that has one. */
@@ -305,8 +307,8 @@ static inline const Reducer *reducer_for(const Reducer *folds, Tensor **x) {
   return *x ? &folds[(*x)->dtype] : NULL;
 }
 
-Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, Tensor *param,
-             Tensor *index) {
+Tensor *reduce_fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
+                    Tensor *param, Tensor *index) {
   if (blocked(x)) return NULL;
   const Reducer *r = reducer_for(folds, &x);
   Tensor *y = x;
@@ -327,7 +329,7 @@ Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
 
 /* ------------------------------------------------------------ parts of complex numbers */
 
-Tensor *parts_of(Tensor *x) {
+Tensor *reduce_parts_of(Tensor *x) {
   int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
   if (blocked(x)) return NULL;
   for (int i = 0; i < x->ndim; i++) sizes[i] = x->sizes[i], strides[i] = 2 * x->strides[i];
@@ -337,7 +339,7 @@ Tensor *parts_of(Tensor *x) {
   return v;
 }
 
-Tensor *complex_of_parts(Tensor *y) {
+Tensor *reduce_complex_of_parts(Tensor *y) {
   int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
   if (blocked(y)) return NULL;
   int n = y->ndim - 1;
@@ -352,7 +354,7 @@ Tensor *complex_of_parts(Tensor *y) {
 /* Combines blocks like carries of a binary counter: block k completes as many runs of equal length
  * as k has trailing ones. Groups of FOLD_FULL blocks, which come combined, are counted
  * separately. */
-void fold_blocks(const Strip *s) {
+void reduce_fold_blocks(const Strip *s) {
   const Reducer *r = s->reducer;
   double levels[FOLD_LEVELS]; /* a result each, of up to 8 bytes */
   int top = 0;
@@ -387,7 +389,7 @@ static const void *strip_params(const Strip *s, double *buffer) {
   return buffer;
 }
 
-void fold_strips(const Strip *s) {
+void reduce_fold_strips(const Strip *s) {
   const Reducer *r = s->reducer;
   double params[FOLD_COLUMNS], levels[FOLD_LEVELS][FOLD_COLUMNS];
   const void *c = strip_params(s, params);
@@ -517,9 +519,9 @@ static void sum_f32_strip(const void *x_, int64_t n, int64_t step, int64_t w, co
   sum_f32_last_rows(i ? acc : NULL, x, n - i, step, w, y);
   TOOK(SUM_COLUMNS);
 }
-const Reducer sum_folds[DT_COUNT] = {[DT_F32] = {fold_blocks, fold_strips, DT_F32, DT_F32,
-                                                 sum_f32_block, sum_f32_strip, sum_f32_combine,
-                                                 sum_f32_full},
+const Reducer sum_folds[DT_COUNT] = {[DT_F32] = {reduce_fold_blocks, reduce_fold_strips, DT_F32,
+                                                 DT_F32, sum_f32_block, sum_f32_strip,
+                                                 sum_f32_combine, sum_f32_full},
                                      [DT_F64] = LANE_REDUCER(sum_f64, DT_F64, DT_F64),
                                      INTEGER_SUMS};
 

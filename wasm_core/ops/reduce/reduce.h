@@ -48,45 +48,45 @@ enum { FOLD_GROUP = 32, FOLD_BLOCK = 1024, FOLD_FULL = 8, FOLD_COLUMNS = 512, FO
 typedef uint64_t DimMask;
 
 /* The dims as a mask; n == -1 or 0 means all. False with PyTorch's error. */
-bool dims_mask(const Tensor *x, Ints dims, DimMask *mask);
-DimMask dims_all(const Tensor *x);
+bool reduce_dims_mask(const Tensor *x, Ints dims, DimMask *mask);
+DimMask reduce_dims_all(const Tensor *x);
 
 /* Folds x over the masked dims into a contiguous tensor with those dims kept at size 1. `folds`
  * maps and folds x, by its dtype, which widens if there is no entry; `rest` folds the results
  * where the mask has a gap. `param` has the shape of the result; `index`, for masks without
  * gaps, gets the second results and has that shape too. */
-Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, Tensor *param,
-             Tensor *index);
+Tensor *reduce_fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
+                    Tensor *param, Tensor *index);
 /* The parts of x's complex numbers in a last dimension, unrecorded; and the inverse, in place, for
  * fresh contiguous parts. So a sum of complex numbers is a sum of real ones. */
-Tensor *parts_of(Tensor *x);
-Tensor *complex_of_parts(Tensor *y);
+Tensor *reduce_parts_of(Tensor *x);
+Tensor *reduce_complex_of_parts(Tensor *y);
 /* Drops the masked dims (all of size 1) from a fresh tensor. */
-Tensor *drop_dims(Tensor *y, DimMask mask);
+Tensor *reduce_drop_dims(Tensor *y, DimMask mask);
 /* The elements folded into each result. */
-int64_t fold_count(const Tensor *x, DimMask mask);
+int64_t reduce_fold_count(const Tensor *x, DimMask mask);
 /* False, with PyTorch's error, if a gradient would have to pass an integer result. */
-bool check_recorded(const Tensor *x, DType result);
+bool reduce_check_recorded(const Tensor *x, DType result);
 
 /* Nodes of reductions keep {mask, keepdim, sizes of the input ...} from number `at`. */
 enum { SHAPE_NUMBERS = 2 };
-void note_shape(Node *n, int at, const Tensor *x, DimMask mask, bool keepdim);
+void reduce_note_shape(Node *n, int at, const Tensor *x, DimMask mask, bool keepdim);
 /* A gradient or result of the reduction noted at `at`, with its reduced dims back (size 1), or
  * expanded. */
-Tensor *restore_dims(Tensor *g, const Node *n, int at);
-Tensor *expand_back(Tensor *g, const Node *n, int at);
-DimMask noted_mask(const Node *n, int at);
-Ints noted_dims(const Node *n, int at, int64_t *buffer); /* buffer: MAX_DIM */
+Tensor *reduce_restore_dims(Tensor *g, const Node *n, int at);
+Tensor *reduce_expand_back(Tensor *g, const Node *n, int at);
+DimMask reduce_noted_mask(const Node *n, int at);
+Ints reduce_noted_dims(const Node *n, int at, int64_t *buffer); /* buffer: MAX_DIM */
 /* The tangent of a reduction noted at `at`, whose result is y: sums the products of the gradient of
  * each result with t, the tangent of x. */
-Tensor *sum_along(const Node *n, int at, Tensor *gradient, Tensor *t, const Tensor *y);
+Tensor *reduce_sum_along(const Node *n, int at, Tensor *gradient, Tensor *t, const Tensor *y);
 
 /* Ops whose values are elements picked along dim: the node, whose indices (slot 0) are saved later,
  * and the gradient, which sends g to the indices. */
-Node *select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim);
-Tensor *select_gradient(Node *n, Tensor *g);
+Node *extrema_select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim);
+Tensor *extrema_select_gradient(Node *n, Tensor *g);
 /* The gradient of one element picked from all (saved: x, y): shared evenly by those equal to it. */
-Tensor *whole_gradient(Node *n, Tensor *g);
+Tensor *extrema_whole_gradient(Node *n, Tensor *g);
 
 /* The folds of each kind by dtype. Results have the input's type unless noted. */
 /* integers in int64 */
@@ -121,8 +121,8 @@ extern const Reducer spread_folds[DT_COUNT];  /* squares about the parameter, in
 #define LONG_LOOP
 #endif
 
-void fold_blocks(const Strip *s);
-void fold_strips(const Strip *s);
+void reduce_fold_blocks(const Strip *s);
+void reduce_fold_strips(const Strip *s);
 
 /* Kernels that fold by lanes, for floating types and LANE_REDUCER(NAME, input, result). SIZE: FAST,
  * or SMALL where columns are rare. */
@@ -204,8 +204,9 @@ void fold_strips(const Strip *s);
     const A *restrict later = later_;                                                     \
     SHORT_LOOP for (int64_t j = 0; j < w; j++) y[j] = OP(y[j], later[j]);                 \
   }
-#define LANE_REDUCER(NAME, INPUT, RESULT) \
-  {fold_blocks, fold_strips, INPUT, RESULT, NAME##_block, NAME##_strip, NAME##_combine, NULL}
+#define LANE_REDUCER(NAME, INPUT, RESULT)                          \
+  {reduce_fold_blocks, reduce_fold_strips, INPUT,          RESULT, \
+   NAME##_block,       NAME##_strip,       NAME##_combine, NULL}
 
 /* Kernels that fold plainly, for types whose results do not depend on the order and
  * PLAIN_REDUCER(NAME, input, result). W is the type of the accumulator: narrower than the result A,

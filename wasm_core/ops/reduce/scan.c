@@ -104,7 +104,7 @@ static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name)
                 dtype_c_name(tensor_dtype(x)), dtype_c_name(dtype));
   if (dtype == DT_BOOL)
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_out_cpu\" not implemented for 'Bool'", name);
-  if (!check_recorded(x, dtype)) return NULL;
+  if (!reduce_check_recorded(x, dtype)) return NULL;
   return t_to(x, dtype);
 }
 

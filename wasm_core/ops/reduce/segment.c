@@ -178,7 +178,8 @@ static void spread_parts(const Parts *p, Folding kind, const double *initial, DT
 /* x contiguous and in a type with loops; halves become float. */
 static Tensor *for_loops(Tensor *x) {
   if (blocked(x)) return NULL;
-  return t_contiguous(cast_plain(x, dtype_is_half(tensor_dtype(x)) ? DT_F32 : tensor_dtype(x)));
+  return t_contiguous(
+      elementwise_cast(x, dtype_is_half(tensor_dtype(x)) ? DT_F32 : tensor_dtype(x)));
 }
 
 enum { SAVED_DATA, SAVED_LENGTHS, SAVED_OFFSETS, SAVED_RESULT, N_SAVED };
@@ -243,7 +244,7 @@ static Tensor *plain_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y, const Pa
   spread_parts(p, kinds[n->numbers[REDUCE].i],
                n->numbers[HAS_INITIAL].i ? &n->numbers[INITIAL].f : NULL, tensor_dtype(x),
                tensor_data(g), tensor_data(y), tensor_data(x), tensor_data(dx));
-  return cast_plain(dx, d);
+  return elementwise_cast(dx, d);
 }
 
 GRAD(SegmentReduceBackward0, "data lengths offsets result | axis:int "
@@ -294,7 +295,7 @@ Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tens
   }
   if (y && !tensor_absent(y))
     reduce_parts(&p, kinds[which], initial, tensor_dtype(x), tensor_data(x), tensor_data(y));
-  y = set_history(cast_plain(y, tensor_dtype(data)), n);
+  y = set_history(elementwise_cast(y, tensor_dtype(data)), n);
   if (n && y) save_output(n, SAVED_RESULT, y);
   return y;
 }

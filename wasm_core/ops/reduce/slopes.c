@@ -112,7 +112,7 @@ static bool wrap_dims(const Tensor *x, Ints dims, int64_t edge_order, int64_t *w
   for (int i = 0; i < dims.n; i++)
     if ((wrapped[i] = dim_wrap(dims.v[i], x->ndim)) < 0) return false;
   DimMask mask;
-  if (!dims_mask(x, (Ints){dims.n, wrapped}, &mask)) return false;
+  if (!reduce_dims_mask(x, (Ints){dims.n, wrapped}, &mask)) return false;
   for (int i = 0; i < dims.n && !failed(); i++)
     if (tensor_size(x, dims.v[i]) < edge_order + 1)
       fail(ERR_RUNTIME, "torch.gradient expected each dimension size to be at least edge_order+1");

@@ -296,8 +296,8 @@ Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
 /* y = log sum exp x: dx = g exp(x - y). */
 GRAD(LogsumexpBackward0, "self result | dim:dims keepdim:bool")
 {
-  gi[0] = t_mul(restore_dims(g[0], n, 0),
-                t_exp(t_sub(saved_tensor(n, 0), restore_dims(saved_tensor(n, 1), n, 0))));
+  gi[0] = t_mul(reduce_restore_dims(g[0], n, 0),
+                t_exp(t_sub(saved_tensor(n, 0), reduce_restore_dims(saved_tensor(n, 1), n, 0))));
 }
 
 static void finish_logsumexp(Tensor *y, const Tensor *shift) {
@@ -325,7 +325,8 @@ static Tensor *complex_logsumexp(Tensor *x, DimMask mask) {
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
     Tensor *real = x->numel ? t_real(x) : NULL;
-    Tensor *shift = real ? fold(max_folds, max_folds, real, mask, NULL, NULL) : tensor_wrapped_f(0);
+    Tensor *shift = real ? reduce_fold(max_folds, max_folds, real, mask, NULL, NULL)
+                         : tensor_wrapped_f(0);
     if (shift && real) clear_infinite(shift);
     int64_t dims[MAX_DIM];
     int n = 0;
@@ -341,22 +342,22 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   OP_ENTERED(t_logsumexp, "logsumexp", x, dims, keepdim);
   IN_FLOAT(t_logsumexp(x, dims, keepdim), x);
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
+  if (failed() || !x || !reduce_dims_mask(x, dims, &mask)) return NULL;
   x = t_to(x, float_dtype(tensor_dtype(x)));
   Node *n = failed() ? NULL : node_new(&LogsumexpBackward0, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
   if (failed()) return NULL;
-  note_shape(n, 0, x, mask, keepdim);
+  reduce_note_shape(n, 0, x, mask, keepdim);
   save(n, 0, x);
   Tensor *y = NULL;
   if (dtype_is_complex(tensor_dtype(x))) {
     y = complex_logsumexp(x, mask);
   } else {
-    Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);
+    Tensor *shift = reduce_fold(max_folds, max_folds, x, mask, NULL, NULL);
     if (shift) clear_infinite(shift);
-    y = WITHOUT_GRAD(fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL));
+    y = WITHOUT_GRAD(reduce_fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL));
     if (y) finish_logsumexp(y, shift);
   }
-  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  y = set_history(keepdim ? y : reduce_drop_dims(y, mask), n);
   if (n) save_output(n, 1, y);
   return y;
 }

@@ -20,31 +20,31 @@ static void divide(Tensor *y, double by, bool root) {
  * 1. */
 static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tensor *out[2]) {
   if (dtype_is_complex(tensor_dtype(x))) { /* both parts vary about their own means */
-    if (!moments(parts_of(x), mask, correction, false, out)) return false;
+    if (!moments(reduce_parts_of(x), mask, correction, false, out)) return false;
     WITHOUT_GRAD_BLOCK out[0] = t_sum(out[0], ONE_DIM(-1), false, DT_NONE);
     if (root && out[0]) WITHOUT_GRAD_BLOCK out[0] = t_sqrt(out[0]);
-    out[1] = complex_of_parts(out[1]);
+    out[1] = reduce_complex_of_parts(out[1]);
     return out[0] && out[1];
   }
-  double count = (double)fold_count(x, mask), freedom = count > 0 ? count - correction : 0;
-  Tensor *mean = fold(total_folds, sum_folds, x, mask, NULL, NULL);
+  double count = (double)reduce_fold_count(x, mask), freedom = count > 0 ? count - correction : 0;
+  Tensor *mean = reduce_fold(total_folds, sum_folds, x, mask, NULL, NULL);
   if (!mean) return false;
   divide(mean, count, false);
-  Tensor *spread = fold(spread_folds, sum_folds, x, mask, mean, NULL);
+  Tensor *spread = reduce_fold(spread_folds, sum_folds, x, mask, mean, NULL);
   if (!spread) return false;
   divide(spread, freedom > 0 ? freedom : 0, root);
-  out[0] = cast_plain(spread, tensor_dtype(x));
-  out[1] = cast_plain(mean, tensor_dtype(x));
+  out[0] = elementwise_cast(spread, tensor_dtype(x));
+  out[1] = elementwise_cast(mean, tensor_dtype(x));
   return out[0] && out[1];
 }
 
 /* y = sum (x - mean)^2 / f: dx = 2 g (x - mean) / f. Numbers: the correction, then the shape. */
 static Tensor *var_gradient(Node *n, Tensor *g, Tensor *x) {
   int64_t dims[MAX_DIM];
-  g = restore_dims(g, n, 1);
+  g = reduce_restore_dims(g, n, 1);
   if (blocked(g, x)) return NULL;
-  double freedom = (double)fold_count(x, noted_mask(n, 1)) - n->numbers[0].f;
-  Ints over = noted_dims(n, 1, dims);
+  double freedom = (double)reduce_fold_count(x, reduce_noted_mask(n, 1)) - n->numbers[0].f;
+  Ints over = reduce_noted_dims(n, 1, dims);
   Tensor *centred = t_sub(x, t_mean(x, over, true, DT_NONE));
   return t_mul(t_mul_f(g, 2 / freedom), centred);
 }
@@ -60,8 +60,8 @@ static Tensor *std_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y) {
 static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   Tensor *x = saved_tensor(n, 0);
   if (blocked(g, x)) return dx;
-  Tensor *mean = t_div(expand_back(g, n, 1),
-                       tensor_wrapped_f((double)fold_count(x, noted_mask(n, 1))));
+  Tensor *mean = t_div(reduce_expand_back(g, n, 1),
+                       tensor_wrapped_f((double)reduce_fold_count(x, reduce_noted_mask(n, 1))));
   return dx ? t_add(dx, mean) : mean;
 }
 
@@ -69,9 +69,9 @@ static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
 static Tensor *spread_tangent(Node *n, Tensor *t, bool root, bool of_mean, Tensor *y) {
   int64_t dims[MAX_DIM];
   if (of_mean)
-    return t_reshape(t_mean(t, noted_dims(n, 1, dims), true, DT_NONE), y->ndim, y->sizes);
-  Tensor *x = saved_plain(n, 0), *one = t_ones_like(restore_dims(y, n, 1));
-  Tensor *var = sum_along(n, 1, var_gradient(n, one, x), t, y),
+    return t_reshape(t_mean(t, reduce_noted_dims(n, 1, dims), true, DT_NONE), y->ndim, y->sizes);
+  Tensor *x = saved_plain(n, 0), *one = t_ones_like(reduce_restore_dims(y, n, 1));
+  Tensor *var = reduce_sum_along(n, 1, var_gradient(n, one, x), t, y),
          *std = root ? saved_tensor(n, 1) : NULL;
   return root ? t_masked_fill(t_div(var, t_mul_f(std, 2)), t_eq(std, tensor_wrapped_f(0)),
                               tensor_wrapped_f(0))
@@ -119,17 +119,17 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
          s->pair ? s->name : "std and var");
     return;
   }
-  if (!dims_mask(x, dims, &mask)) return;
-  if ((x->numel ? (double)fold_count(x, mask) : 0) - correction <= 0)
+  if (!reduce_dims_mask(x, dims, &mask)) return;
+  if ((x->numel ? (double)reduce_fold_count(x, mask) : 0) - correction <= 0)
     warn_user("%s(): degrees of freedom is <= 0. Correction should be strictly less than the "
               "reduction factor (input numel divided by output numel).",
               s->name);
   Node *n = node_new(s->node, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
   num_f(n, 0, correction);
-  note_shape(n, 1, x, mask, keepdim);
+  reduce_note_shape(n, 1, x, mask, keepdim);
   save(n, 0, x);
   moments(x, mask, correction, s->root, out);
-  for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
+  for (int i = 0; i < 2 && !keepdim; i++) out[i] = reduce_drop_dims(out[i], mask);
   set_histories(out, n, s->pair ? 2 : 1);
   if (n && s->root) save_output(n, 1, out[0]);
 }

@@ -14,16 +14,17 @@ static DType sum_dtype(const Tensor *x, DType dtype) {
 static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
                        bool keepdim, DType dtype) {
   if (dtype == DT_BOOL || dtype_is_inexact(dtype) || dtype_is_inexact(tensor_dtype(x)))
-    x = cast_plain(x, dtype);
+    x = elementwise_cast(x, dtype);
   if (blocked(x)) return NULL;
   bool by_parts = folds == sum_folds && dtype_is_complex(tensor_dtype(x));
-  Tensor *y = by_parts ? complex_of_parts(fold(folds, rest, parts_of(x), mask, NULL, NULL))
-                       : cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
-  return keepdim ? y : drop_dims(y, mask);
+  Tensor *y = by_parts ? reduce_complex_of_parts(
+                             reduce_fold(folds, rest, reduce_parts_of(x), mask, NULL, NULL))
+                       : elementwise_cast(reduce_fold(folds, rest, x, mask, NULL, NULL), dtype);
+  return keepdim ? y : reduce_drop_dims(y, mask);
 }
 
 /* A recorded sum cannot become an integer. */
-bool check_recorded(const Tensor *x, DType dtype) {
+bool reduce_check_recorded(const Tensor *x, DType dtype) {
   if (!dtype_is_inexact(dtype) && grad_mode && recording && tensor_requires_grad(x))
     fail(ERR_RUNTIME, "Autograd not support dtype: %s", dtype_info[dtype].legacy);
   return !failed();
@@ -31,23 +32,23 @@ bool check_recorded(const Tensor *x, DType dtype) {
 
 static Node *shape_node(const NodeType *type, int n_saves, Tensor *x, DimMask mask, bool keepdim,
                         DType dtype) {
-  if (!check_recorded(x, dtype) || !dtype_is_inexact(dtype)) return NULL;
+  if (!reduce_check_recorded(x, dtype) || !dtype_is_inexact(dtype)) return NULL;
   Node *n = node_new(type, n_saves, SHAPE_NUMBERS + x->ndim, x, NULL);
-  note_shape(n, 0, x, mask, keepdim);
+  reduce_note_shape(n, 0, x, mask, keepdim);
   return n;
 }
 
 /* y = sum x: dx = g for each element. */
 GRAD(SumBackward0, "| self_sym_sizes:sizes0")
-{ gi[0] = expand_back(g[0], n, 0); }
+{ gi[0] = reduce_expand_back(g[0], n, 0); }
 GRAD(SumBackward1, "| dim:dims keepdim:bool self_sym_sizes:rest")
-{ gi[0] = expand_back(g[0], n, 0); }
+{ gi[0] = reduce_expand_back(g[0], n, 0); }
 
 /* The sum of a sparse tensor. Over all dims it is the sum of the values, recorded like any sum;
  * over some dims see sparse/results.c. */
 static Tensor *sum_of_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
-  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   if (dims.n > 0) return t_sum_sparse(x, dims, keepdim, dtype);
   Node *n = shape_node(&SumBackward0, 0, x, mask, keepdim, dtype);
@@ -59,7 +60,7 @@ Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED(t_sum, "sum", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_sum(x, dims, keepdim, dtype), x);
   DimMask mask;
-  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   Node *n = shape_node(dims.n < 0 ? &SumBackward0 : &SumBackward1, 0, x, mask, keepdim, dtype);
   return set_history(fold_as(sum_folds, sum_folds, x, mask, keepdim, dtype), n);
@@ -106,7 +107,7 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
 
 /* y = sum of x but its NaNs. */
 GRAD(NansumBackward0, "self | dim:dims keepdim:bool")
-{ gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved_tensor(n, 0), saved_tensor(n, 0))); }
+{ gi[0] = t_mul(reduce_expand_back(g[0], n, 0), t_eq(saved_tensor(n, 0), saved_tensor(n, 0))); }
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED(t_nansum, "nansum", x, dims, keepdim, dtype);
@@ -114,7 +115,7 @@ Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
   if (x && dtype_is_complex(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "nansum on CPU does not support complex inputs");
-  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   Node *n = shape_node(&NansumBackward0, 1, x, mask, keepdim, dtype);
   save(n, 0, x);
@@ -125,16 +126,16 @@ Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 
 /* y = sum x / count: dx = g / count. */
 static Tensor *mean_grad(Node *n, Tensor *g) {
-  DimMask mask = noted_mask(n, 0);
+  DimMask mask = reduce_noted_mask(n, 0);
   double count = 1;
   for (int i = SHAPE_NUMBERS; i < n->n_numbers; i++)
     if (mask >> (i - SHAPE_NUMBERS) & 1) count *= (double)n->numbers[i].i;
-  if (count == 0) return t_div(expand_back(g, n, 0), tensor_wrapped_f(count));
-  return expand_back(t_div(g, tensor_wrapped_f(count)), n, 0);
+  if (count == 0) return t_div(reduce_expand_back(g, n, 0), tensor_wrapped_f(count));
+  return reduce_expand_back(t_div(g, tensor_wrapped_f(count)), n, 0);
 }
 static Tensor *mean_tangent(Node *n, Tensor *t, Tensor *y) {
   int64_t dims[MAX_DIM];
-  Tensor *mean = t_mean(t, noted_dims(n, 0, dims), true, tensor_dtype(y));
+  Tensor *mean = t_mean(t, reduce_noted_dims(n, 0, dims), true, tensor_dtype(y));
   return t_reshape(mean, y->ndim, y->sizes);
 }
 GRAD_AND_TANGENT(MeanBackward0, "| self_sym_numel:numel0 self_sym_sizes:sizes0") {
@@ -168,10 +169,10 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
                 "mean(): could not infer output dtype. %s dtype must be either a floating point or "
                 "complex dtype. Got: %s",
                 dtype != DT_NONE ? "Optional" : "Input", dtype_info[d].legacy);
-  if (!dims_mask(x, dims, &mask)) return NULL;
+  if (!reduce_dims_mask(x, dims, &mask)) return NULL;
   Node *n = shape_node(dims.n < 0 ? &MeanBackward0 : &MeanBackward1, 0, x, mask, keepdim, d);
   Tensor *y = fold_as(sum_folds, sum_folds, x, mask, keepdim, d);
-  if (y) divide_by(y, (double)fold_count(x, mask));
+  if (y) divide_by(y, (double)reduce_fold_count(x, mask));
   return set_history(y, n);
 }
 
@@ -237,9 +238,9 @@ GRAD(ProdBackward1, "self result | dim:int keepdim:bool")
 static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
   OP_ENTERED_AS(prod(x, dim, keepdim, dtype), "prod", x, dim, keepdim, dtype);
   DimMask mask;
-  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
+  if (blocked(x) || !reduce_dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
-  if (!check_recorded(x, dtype)) return NULL;
+  if (!reduce_check_recorded(x, dtype)) return NULL;
   x = t_to(x,
            dtype_is_inexact(dtype) || dtype_is_inexact(tensor_dtype(x)) ? dtype : tensor_dtype(x));
   if (failed()) return NULL;
@@ -268,8 +269,8 @@ Tensor *t_count_nonzero(Tensor *x, Ints dims) {
   OP_ENTERED(t_count_nonzero, "count_nonzero", x, dims);
   IN_FLOAT(t_count_nonzero(x, dims), x);
   DimMask mask;
-  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
-  return drop_dims(fold(count_folds, sum_folds, x, mask, NULL, NULL), mask);
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask)) return NULL;
+  return reduce_drop_dims(reduce_fold(count_folds, sum_folds, x, mask, NULL, NULL), mask);
 }
 
 /* Whether any element, or every one, is not zero. An empty list of dims reduces
@@ -279,17 +280,17 @@ static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
   OP_ENTERED_AS(truth(x, dims, keepdim, every), every ? "all" : "any", x, dims, keepdim);
   IN_FLOAT(truth(x, dims, keepdim, every), x);
   DimMask mask;
-  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask)) return NULL;
   if (dims.n == 0) mask = 0;
-  int64_t least = every ? fold_count(x, mask) : 1;
-  Tensor *count = fold(count_folds, sum_folds, x, mask, NULL, NULL);
+  int64_t least = every ? reduce_fold_count(x, mask) : 1;
+  Tensor *count = reduce_fold(count_folds, sum_folds, x, mask, NULL, NULL);
   Tensor *y = count ? tensor_empty(count->ndim, count->sizes, x->dtype == DT_U8 ? DT_U8 : DT_BOOL)
                     : NULL;
   if (!y) return NULL;
   const int64_t *counts = (const int64_t *)(const void *)tensor_data(count);
   uint8_t *at = (uint8_t *)tensor_data(y);
   for (int64_t i = 0; i < y->numel && !tensor_absent(y); i++) at[i] = counts[i] >= least;
-  return keepdim ? y : drop_dims(y, mask);
+  return keepdim ? y : reduce_drop_dims(y, mask);
 }
 
 Tensor *t_any(Tensor *x, Ints dims, bool keepdim) { return truth(x, dims, keepdim, false); }

@@ -26,15 +26,16 @@ static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
   WITHOUT_GRAD_BLOCK {
     if (x && dtype_is_complex(tensor_dtype(x))) x = t_abs(x);
     if (p == 2) {
-      y = fold(squares_folds, sum_folds, x, mask, NULL, NULL);
+      y = reduce_fold(squares_folds, sum_folds, x, mask, NULL, NULL);
     } else if (p == 0) {
-      y = cast_plain(fold(count_folds, sum_folds, x, mask, NULL, NULL), tensor_dtype(x));
+      y = elementwise_cast(reduce_fold(count_folds, sum_folds, x, mask, NULL, NULL),
+                           tensor_dtype(x));
     } else {
       Tensor *terms = t_abs(x);
       if (p != 1 && !isinf(p)) terms = t_pow(terms, tensor_wrapped_f(p));
       const Reducer *folds = p == INFINITY ? max_folds : p == -INFINITY ? min_folds : sum_folds;
-      y = fold(folds, folds, terms, mask, NULL, NULL);
-      if (y && p == INFINITY && fold_count(x, mask) == 0) y = t_zeros_like(y);
+      y = reduce_fold(folds, folds, terms, mask, NULL, NULL);
+      if (y && p == INFINITY && reduce_fold_count(x, mask) == 0) y = t_zeros_like(y);
     }
   }
   if (y && p != 0 && p != 1 && !isinf(p)) map_in_place(y, p);
@@ -84,19 +85,19 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
 
 GRAD_AND_TANGENT(LinalgVectorNormBackward0, "self result | ord:scalar dim:dims keepdim:bool") {
   int64_t dims[MAX_DIM];
-  gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved_plain(n, 0),
-                        restore_dims(saved_tensor(n, 1), n, 1), n->numbers[0].f,
-                        noted_dims(n, 1, dims));
+  gi[0] = norm_gradient(reduce_restore_dims(g[0], n, 1), saved_plain(n, 0),
+                        reduce_restore_dims(saved_tensor(n, 1), n, 1), n->numbers[0].f,
+                        reduce_noted_dims(n, 1, dims));
 }
 TANGENT(LinalgVectorNormBackward0) {
   int64_t dims[MAX_DIM];
-  Tensor *length = restore_dims(saved_tensor(n, 1), n, 1);
+  Tensor *length = reduce_restore_dims(saved_tensor(n, 1), n, 1);
   Tensor *gradient = norm_gradient(t_ones_like(length), saved_plain(n, 0), length, n->numbers[0].f,
-                                   noted_dims(n, 1, dims));
-  return gradient ? sum_along(n, 1, gradient, t[0], y) : NULL;
+                                   reduce_noted_dims(n, 1, dims));
+  return gradient ? reduce_sum_along(n, 1, gradient, t[0], y) : NULL;
 }
 
-Tensor *difference_tangent(Tensor *of_a, Tensor *of_b) {
+Tensor *norm_difference_tangent(Tensor *of_a, Tensor *of_b) {
   return !of_b ? of_a : of_a ? t_sub(of_a, of_b) : t_neg(of_b);
 }
 
@@ -111,7 +112,7 @@ TANGENT(DistBackward0) {
   Tensor *length = saved_tensor(n, 2);
   Tensor *gradient = norm_gradient(t_ones_like(length), t_sub(saved_plain(n, 0), saved_plain(n, 1)),
                                    length, n->numbers[0].f, ALL_DIMS);
-  return gradient ? t_sum_all(t_real(t_mul(t_conj(gradient), difference_tangent(t[0], t[1]))))
+  return gradient ? t_sum_all(t_real(t_mul(t_conj(gradient), norm_difference_tangent(t[0], t[1]))))
                   : NULL;
 }
 
@@ -146,15 +147,16 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
   OP_ENTERED(t_vector_norm, "vector_norm", x, p, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_vector_norm(x, p, dims, keepdim, dtype), x);
   DimMask mask;
-  if (blocked(x) || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype))
+    return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (failed()) return NULL;
   Node *n = node_new(&LinalgVectorNormBackward0, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
   num_f(n, 0, p);
-  note_shape(n, 1, x, mask, keepdim);
+  reduce_note_shape(n, 1, x, mask, keepdim);
   save(n, 0, x);
   Tensor *y = fold_norm(x, mask, p);
-  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  y = set_history(keepdim ? y : reduce_drop_dims(y, mask), n);
   if (n) save_output(n, 1, y);
   return y;
 }
@@ -203,7 +205,7 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
     fail(ERR_RUNTIME,
          "norm(): input dtype should be either floating point or complex. Got %s instead.",
          legacy(d));
-  else if (d) y = drop_dims(fold_norm(d, dims_all(d), p), dims_all(d));
+  else if (d) y = reduce_drop_dims(fold_norm(d, reduce_dims_all(d), p), reduce_dims_all(d));
   y = set_history(y, n);
   if (n) save_output(n, 2, y);
   return y;

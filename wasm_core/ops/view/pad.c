@@ -62,7 +62,7 @@ static Tensor *pad_with(Tensor *x, Ints pad, Tensor *value) {
   for (int i = 0; i < pad.n; i++) grows = grows || pad.v[i] > 0;
   if (!grows) return t_clone(common_box(x, x->sizes, pad, false));
   Tensor *y = tensor_empty(x->ndim, sizes, type);
-  Tensor *fill = cast_plain(value, type);
+  Tensor *fill = elementwise_cast(value, type);
   if (!y || !fill || !t_fill_(y, fill)) return NULL;
   Tensor *to = common_box(y, x->sizes, pad, true), *from = common_box(x, x->sizes, pad, false);
   return failed() || !tensor_copy_data(to, from) ? NULL : y;
