@@ -48,7 +48,7 @@ static void orders_and_extremes_know_two_values(void) {
 
 static void what_is_counted_is_what_is_found(void) {
   Tensor *m = hostile(8), *x = VECTOR(DT_F32, 0, 1, 2, 3, 4, 5, 6, 7);
-  CHECK(mask_count(m) == 6);
+  CHECK(index_mask_count(m) == 6);
   CHECK_VALUES(t_nonzero(m), 1, 2, 3, 5, 6, 7);
   CHECK_VALUES(t_index(x, (Tensors){1, &m}), 1, 2, 3, 5, 6, 7);
   CHECK_VALUES(t_index_put(x, (Tensors){1, &m}, tensor_number(9, DT_F32), false), 0, 9, 9, 9, 4, 9,
@@ -64,9 +64,9 @@ static void sums_and_products_at_indices_are_true_or_false(void) {
 
 static void values_that_the_host_can_write_are_settled_first(void) {
   Tensor *m = hostile(4);
-  CHECK(tensor_settled(m) == m && mask_plain(m) == m);
+  CHECK(tensor_settled(m) == m && index_mask_plain(m) == m);
   CHECK(tensor_export(m));
-  Tensor *still = tensor_settled(m), *mask = mask_plain(m);
+  Tensor *still = tensor_settled(m), *mask = index_mask_plain(m);
   memset(tensor_data(m), 0, 4);
   CHECK_VALUES(still, 0, 1, 1, 1);
   CHECK_VALUES(mask, 0, 1, 1, 1);

@@ -70,7 +70,7 @@ static void check_mode_reports_the_write(void) {
 /* As by an in-place row of this schema. */
 static void write_result(const char *schema, Tensor *self, Tensor *r) {
   const Row row = {.name = schema, .schema = schema, .words = TORCH | METHOD | INPLACE};
-  inplace_finish(&(Call){.row = &row}, self, r);
+  run_inplace_finish(&(Call){.row = &row}, self, r);
 }
 
 static void writing_in_place_gives_the_tensor_a_new_history(void) {

@@ -236,7 +236,7 @@ static int64_t end(const Crossing *x, Call *c) {
 }
 
 static void run_row(Call *call) {
-  if (__builtin_expect(vmap_concerns == 0, 1) || !vmap_run(call)) call_plain(call);
+  if (__builtin_expect(vmap_concerns == 0, 1) || !vmap_run(call)) run_call_plain(call);
 }
 
 static void run_profiled(Call *call) {

@@ -371,7 +371,7 @@ static void body_ends(Question *q) {
   open_door(true);
   if (!q->answered) return;
   q->found = hidden_reads == READS_FOUND;
-  if (failed() && q->found) elements_refused((const char *)(uintptr_t)q->words[1]);
+  if (failed() && q->found) dispatch_elements_refused((const char *)(uintptr_t)q->words[1]);
   hidden_reads = q->reads;
   *q->source = q->after;
 }
@@ -692,9 +692,9 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
 }
 
 void dispatch_call(Call *c, void (*run)(Call *c)) {
-  const HiddenReads was = elements_begin();
+  const HiddenReads was = dispatch_elements_begin();
   call_answered(c, run);
-  elements_end(was, c->row->name);
+  dispatch_elements_end(was, c->row->name);
 }
 
 /* ------------------------------------------------------------ by name */
@@ -707,7 +707,7 @@ Tensor *op_hosted(Tensor *t, bool hidden) {
 
 /* Replaces an error that an op raised about hidden zeros, such as a singular matrix. Errors of the
  * host stay. */
-void elements_refused(const char *what) {
+void dispatch_elements_refused(const char *what) {
   if (status_now == ERR_HOST) return;
   status_clear();
   fail(ERR_NOT_IMPLEMENTED,

@@ -42,14 +42,14 @@ void dispatch_begin(void); /* once */
  * count. */
 Tensor *op_hosted(Tensor *t, bool hidden);
 /* Goes around code that may read hidden elements, and sets the error if it did. */
-static inline HiddenReads elements_begin(void) {
+static inline HiddenReads dispatch_elements_begin(void) {
   const HiddenReads was = hidden_reads;
   hidden_reads = READS_NOTED;
   return was;
 }
-void elements_refused(const char *what);
-static inline void elements_end(HiddenReads was, const char *what) {
-  if (hidden_reads == READS_FOUND) elements_refused(what);
+void dispatch_elements_refused(const char *what);
+static inline void dispatch_elements_end(HiddenReads was, const char *what) {
+  if (hidden_reads == READS_FOUND) dispatch_elements_refused(what);
   hidden_reads = was;
 }
 

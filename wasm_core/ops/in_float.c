@@ -17,7 +17,7 @@ static Tensor *stand_in(Tensor *x) {
   return m ? y : NULL;
 }
 
-Tensor **gradients_in_float(int n, Tensor **g) {
+Tensor **in_float_gradients(int n, Tensor **g) {
   Tensor **wide = scratch_array(n ? n : 1, sizeof *wide);
   for (int i = 0; wide && i < n; i++)
     wide[i] = g[i] && dtype_is_half(tensor_dtype(g[i])) ? stand_in(g[i]) : g[i];
@@ -90,7 +90,7 @@ bool in_float_mixed(InFloat *f, int n, Place *p) {
   return replace_all(f, n, p);
 }
 
-bool made_in_float(InFloat *f, DType *dtype) {
+bool in_float_made(InFloat *f, DType *dtype) {
   *f = (InFloat){.half = *dtype};
   *dtype = DT_F32;
   return begin();
@@ -119,7 +119,7 @@ static void end(InFloat *f) {
   f->n = 0;
 }
 
-Tensor *narrow_result(InFloat *f, Tensor *y) {
+Tensor *in_float_narrow(InFloat *f, Tensor *y) {
   end(f);
   if (failed() || !y || y->dtype != DT_F32) return failed() ? NULL : y;
   Tensor *same = narrow_form(y);
@@ -128,6 +128,6 @@ Tensor *narrow_result(InFloat *f, Tensor *y) {
   return z && tensor_copy_data(z, y) && tensor_take_output(z, y) ? z : NULL;
 }
 
-void narrow_all(InFloat *f, int n, Tensor **out) {
-  for (int i = 0; i < n; i++) out[i] = narrow_result(f, out[i]);
+void in_float_narrow_all(InFloat *f, int n, Tensor **out) {
+  for (int i = 0; i < n; i++) out[i] = in_float_narrow(f, out[i]);
 }

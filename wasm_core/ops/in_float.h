@@ -42,23 +42,23 @@ bool in_float(InFloat *f, int n, Place *places);
  * DT_NONE. */
 bool in_float_as(InFloat *f, Tensor **x, DType *dtype);
 bool in_float_mixed(InFloat *f, int n, Place *places);
-bool made_in_float(InFloat *f, DType *dtype);
-Tensor *narrow_result(InFloat *f, Tensor *y);
-void narrow_all(InFloat *f, int n, Tensor **out);
+bool in_float_made(InFloat *f, DType *dtype);
+Tensor *in_float_narrow(InFloat *f, Tensor *y);
+void in_float_narrow_all(InFloat *f, int n, Tensor **out);
 /* in_float for gradients. */
-Tensor **gradients_in_float(int n, Tensor **g);
+Tensor **in_float_gradients(int n, Tensor **g);
 
 #define IN_FLOAT_BEGIN(...)                                                \
   InFloat float_;                                                          \
   if (__builtin_expect(EACH_ARGUMENT(IS_HALF, ELSE_IF, __VA_ARGS__), 0) && \
       WITH_PLACES(p_, in_float(&float_, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__))
-#define IN_FLOAT(call, ...) IN_FLOAT_BEGIN(__VA_ARGS__) return narrow_result(&float_, call)
+#define IN_FLOAT(call, ...) IN_FLOAT_BEGIN(__VA_ARGS__) return in_float_narrow(&float_, call)
 /* For a function that fills n results. */
-#define IN_FLOAT_OUT(n, out, call, ...) \
-  IN_FLOAT_BEGIN(__VA_ARGS__) {         \
-    call;                               \
-    narrow_all(&float_, n, out);        \
-    return;                             \
+#define IN_FLOAT_OUT(n, out, call, ...)   \
+  IN_FLOAT_BEGIN(__VA_ARGS__) {           \
+    call;                                 \
+    in_float_narrow_all(&float_, n, out); \
+    return;                               \
   }
 /* The first tensor decides; the others may be float. */
 #define IN_FLOAT_MIXED_BEGIN(x, ...)     \
@@ -66,18 +66,18 @@ Tensor **gradients_in_float(int n, Tensor **g);
   if (__builtin_expect(IS_HALF(x), 0) && \
       WITH_PLACES(p_, in_float_mixed(&float_, N_ARGUMENTS(x, __VA_ARGS__), p_), x, __VA_ARGS__))
 #define IN_FLOAT_MIXED(call, ...) \
-  IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) return narrow_result(&float_, call)
+  IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) return in_float_narrow(&float_, call)
 #define IN_FLOAT_MIXED_OUT(n, out, call, ...) \
   IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) {         \
     call;                                     \
-    narrow_all(&float_, n, out);              \
+    in_float_narrow_all(&float_, n, out);     \
     return;                                   \
   }
 /* For a function that makes a tensor of a dtype. */
 #define MADE_IN_FLOAT(dtype, call)                                                   \
   InFloat float_;                                                                    \
-  if (__builtin_expect(dtype_is_half(dtype), 0) && made_in_float(&float_, &(dtype))) \
-  return narrow_result(&float_, call)
+  if (__builtin_expect(dtype_is_half(dtype), 0) && in_float_made(&float_, &(dtype))) \
+  return in_float_narrow(&float_, call)
 /* For a function of x with a dtype for the result, to which x is cast first. */
 #define IN_FLOAT_AS(dtype, call, x)                                                                \
   InFloat float_;                                                                                  \
@@ -86,7 +86,7 @@ Tensor **gradients_in_float(int n, Tensor **g);
     DType dtype_ = (dtype);                                                                        \
     bool begun_ = in_float_as(&float_, &x_, &dtype_);                                              \
     (x) = x_, (dtype) = dtype_;                                                                    \
-    if (begun_) return narrow_result(&float_, call);                                               \
+    if (begun_) return in_float_narrow(&float_, call);                                             \
   }
 
 #endif

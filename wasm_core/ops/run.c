@@ -130,7 +130,7 @@ static const NodeType *overwriting(const Node *n) {
   return NULL;
 }
 
-void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
+void run_inplace_finish(const Call *c, Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(c, self, r)) return;
   Node *n = r == self ? NULL : r->grad_fn;
   const NodeType *refuses = n ? overwriting(n) : NULL;
@@ -162,12 +162,12 @@ static bool check_arguments_apart(const Call *c, const Tensor *out) {
     bool same = may_be_same || (i == 0 && row_has(c->row, INPLACE));
     const Tensor *t;
     for (int at = -1; (t = value_next(&c->v[i], &at));)
-      if (!check_apart(out, t, same)) return false;
+      if (!copy_check_apart(out, t, same)) return false;
   }
   return true;
 }
 
-bool drops_nothing(const Call *c) {
+bool run_drops_nothing(const Call *c) {
   if (!row_has(c->row, DROPOUT) || c->v[0].tag != TAG_TENSOR) return false;
   double p = arg_float(c, 1);
   return p == 0 || (p > 0 && p <= 1 && (!arg_bool(c, 2) || !c->v[0].t->numel));
@@ -176,12 +176,12 @@ bool drops_nothing(const Call *c) {
 static void run_inplace(Call *c) {
   Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   bool direct = row_has(c->row, DIRECT), logic = row_has(c->row, UNRECORDED);
-  if (drops_nothing(c)) {
+  if (run_drops_nothing(c)) {
     ret_tensor(c, self);
     return;
   }
   if (!self || !(logic ? check_inference_write(self) : check_inplace(self)) ||
-      !check_overlap_internal(self))
+      !copy_check_overlap(self))
     return;
   if (!direct && !check_arguments_apart(c, self)) return;
   if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
@@ -192,7 +192,7 @@ static void run_inplace(Call *c) {
   inplace_self = NULL;
   destination = NULL;
   if (failed() || c->result.tag != TAG_TENSOR) return;
-  inplace_finish(c, self, result_tensor(&c->result, 0));
+  run_inplace_finish(c, self, result_tensor(&c->result, 0));
   ret_tensor(c, self);
 }
 
@@ -270,7 +270,7 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
     if (!tensor_resize(out, r->ndim, r->sizes)) return false;
     if (tensor_is_dense(r)) tensor_set_geometry(out, r->ndim, r->sizes, r->strides, out->offset);
   }
-  return check_overlap_internal(out) && move_result(out, r);
+  return copy_check_overlap(out) && move_result(out, r);
 }
 
 static bool has_float_result(const Call *c) {
@@ -426,7 +426,7 @@ static void run_formed(Call *c) {
   form_made = outside;
 }
 
-void call_plain(Call *c) {
+void run_call_plain(Call *c) {
   const int32_t was = autocast_dtype;
   if (__builtin_expect((was | unusual_tensors | dispatch_now.asked) == 0, 1)) {
     run_call(c);

@@ -11,11 +11,11 @@ struct InPlaceNodes {
 };
 
 /* Runs the row plainly, in place or into out=, without regard to vmap. Errors are in the status. */
-void call_plain(Call *c);
+void run_call_plain(Call *c);
 /* After an in-place call computed r, of self's shape: moves the values and the history. */
-void inplace_finish(const Call *c, Tensor *self, Tensor *r);
+void run_inplace_finish(const Call *c, Tensor *self, Tensor *r);
 /* Whether the call is dropout that drops nothing. It returns its input untouched, so rules of
  * in-place ops do not apply. */
-bool drops_nothing(const Call *c);
+bool run_drops_nothing(const Call *c);
 
 #endif

@@ -251,7 +251,7 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   for (int64_t i = 0; i < b->total && !failed(); i++) {
     slice_call(c, b, i, apart ? &all : NULL, inner);
     if (draws) before_draw(draws, b, i);
-    call_plain(inner);
+    run_call_plain(inner);
     if (draws && first_alike(b, draws->same, i) == i) draws->after = random_state(draws->generator);
     if (failed() || writes) continue;
     if (inner->result.tag != TAG_TENSOR && inner->result.tag != TAG_TENSORS)
@@ -443,7 +443,7 @@ static void run_on(Call *c, uint32_t bits, Draws *draws) {
   if (failed()) return;
   if (c->inplace && inner.result.tag == TAG_TENSOR) {
     Tensor *self = c->v[0].t->meta->value, *r = (Tensor *)(uintptr_t)inner.result.value;
-    if (r != self && check_inplace(self) && check_rebase(self)) inplace_finish(c, self, r);
+    if (r != self && check_inplace(self) && check_rebase(self)) run_inplace_finish(c, self, r);
     inner.result.value = (int64_t)(uintptr_t)self;
   }
   give(c, &inner.result, bits);
@@ -468,7 +468,7 @@ static void run_random(Call *c, uint32_t bits) {
                       "This will appear like same randomness. If this is necessary for your usage, "
                       "please file an issue with functorch.");
   else if (given && writes && !vmap_may_draw()) return;
-  else if (!all) call_plain(c);
+  else if (!all) run_call_plain(c);
   else run_on(c, all, bits & draws.same ? &draws : NULL);
 }
 

@@ -137,7 +137,7 @@ bool rule_filters(const Call *c, const Batch *b, Call *inner) {
                                     : all_channels(&f, w, f.groups, f.per_group, 1);
   if (bias) inner->v[BIAS].t = all_channels(&f, bias, f.groups, f.per_group, 1);
   inner->v[GROUPS] = (Value){.tag = TAG_INT, .i = f.groups * f.n_both};
-  if (!failed()) call_plain(inner);
+  if (!failed()) run_call_plain(inner);
   if (!failed()) ret_tensor(inner, all_results(&f, b, result_tensor(&inner->result, 0)));
   return true;
 }

@@ -49,7 +49,7 @@ static Tensor *unfold_batch(const Batch *b, Tensor *y, int at, bool has_n) {
 /* Runs the call and unfolds its results, of which the first has N at `at`, others in front. */
 static bool run_folded(const Batch *b, Call *inner, int at, bool has_n) {
   if (failed()) return true;
-  call_plain(inner);
+  run_call_plain(inner);
   if (failed()) return true;
   Result r = inner->result;
   if (r.tag == TAG_TENSOR) {
@@ -234,7 +234,7 @@ static bool ctc(const Call *c, const Batch *b, Call *inner) {
   for (int k = 2; k < 4; k++)
     if ((inner->v[k] = all_lengths(b, c, k, rows)).tag == TAG_NONE) return false;
   inner->v[5] = named ? (Value){.tag = TAG_STR, .s = "none"} : (Value){.tag = TAG_INT, .i = 0};
-  if (!failed()) call_plain(inner);
+  if (!failed()) run_call_plain(inner);
   if (failed()) return true;
   Tensor *found = (Tensor *)(uintptr_t)inner->result.value;
   if (reduction == REDUCE_MEAN) found = by_length(inner, found);

@@ -24,7 +24,7 @@ static bool starts(const char *text, const char *prefix) {
 static bool row_named(const Row *row, const char *name) { return strcmp(row->name, name) == 0; }
 
 static bool run(Call *inner) {
-  if (!failed()) call_plain(inner);
+  if (!failed()) run_call_plain(inner);
   return true;
 }
 
@@ -193,7 +193,7 @@ static bool transposes(const Call *c, const Batch *b, Call *inner) {
   copy_call(c, inner);
   Tensor *v = batch_full(b, t);
   ret_tensor(inner, t->ndim < 2  ? v
-                    : in_place   ? geometry_inplace(v, t_transpose(v, -2, -1))
+                    : in_place   ? shape_take(v, t_transpose(v, -2, -1))
                     : conjugates ? t_conj(t_transpose(v, -2, -1))
                                  : t_transpose(v, -2, -1));
   return true;

@@ -172,7 +172,7 @@ static void run_function(Node *n, Tensor **g, Tensor **gi) {
     form_made = form_of(n, g);
     if (n->kind != NODE_HOST) g = settle_gradients(n, g);
   }
-  if (n->in_float) g = gradients_in_float(n->n_outputs, g);
+  if (n->in_float) g = in_float_gradients(n->n_outputs, g);
   if (failed()) return;
   if (n->kind == NODE_COPY_SLICES) grad_copy_slices(n, g, gi);
   else if (n->kind == NODE_SLICE) grad_as_strided_view(n, g, gi);
@@ -212,10 +212,10 @@ static bool by_host(Node *n, Tensor *const *g, Tensor **gi) {
 
 static NOINLINE void run_by_ops(Node *n, Tensor **g, Tensor **gi, bool guarded) {
   const int64_t answers = dispatch_count(), plain = dispatch_count_plain();
-  const HiddenReads reads = elements_begin();
+  const HiddenReads reads = dispatch_elements_begin();
   if (ready(n, g, guarded) && !by_host(n, g, gi) && !failed()) run_function(n, g, gi);
   if (n->kind != NODE_HOST) check_by_ops(n, g, gi, answers, plain);
-  elements_end(reads, n->type->name);
+  dispatch_elements_end(reads, n->type->name);
 }
 
 Tensor *node_tangent(Node *n, Tensor *const *t, int output_nr, Tensor *y) {
@@ -223,7 +223,7 @@ Tensor *node_tangent(Node *n, Tensor *const *t, int output_nr, Tensor *y) {
   n->running = guarded || was;
   Tensor **in = scratch_array(n->n_edges, sizeof *in), *jt = NULL;
   if (in) memcpy(in, t, n->n_edges * sizeof *in);
-  if (in && n->in_float) in = gradients_in_float(n->n_edges, in);
+  if (in && n->in_float) in = in_float_gradients(n->n_edges, in);
   if (in && (!guarded || saves_ready(n))) jt = n->type->tangent(n, in, output_nr, y);
   n->running = was;
   if (guarded && !was) saves_done(n);

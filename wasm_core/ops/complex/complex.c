@@ -64,7 +64,7 @@ static void write_through(const Settled *s) {
   const bool version = tensor_version(s->stand_in) != 0;
   if (!version && tensor_same_memory(s->stand_in, s->kept)) return;
   if (version) t_copy_(s->lazy, s->stand_in, true);
-  else if (check_overlap_internal(s->lazy)) tensor_copy_data(s->lazy, s->stand_in);
+  else if (copy_check_overlap(s->lazy)) tensor_copy_data(s->lazy, s->stand_in);
 }
 
 static void leave(int32_t entry) {

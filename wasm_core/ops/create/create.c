@@ -60,7 +60,7 @@ static Tensor *in_layout(const Call *c, int k, Tensor *t) {
 }
 
 /* Options stand in the order of OPTIONS: dtype, layout, device, pin_memory, requires_grad. */
-DType option_dtype(const Call *c, int k, DType absent) {
+DType create_option_dtype(const Call *c, int k, DType absent) {
   DType given = arg_dtype(c, k);
   if (c->out.tag != TAG_TENSOR) return given == DT_NONE ? absent : given;
   DType own = tensor_dtype(c->out.t);
@@ -70,17 +70,17 @@ DType option_dtype(const Call *c, int k, DType absent) {
   return own;
 }
 
-int32_t device_form(const Call *c, int k, int32_t otherwise) {
+int32_t create_device_form(const Call *c, int k, int32_t otherwise) {
   if (!check_device(c, k)) return -1;
   return !arg_given(c, k) ? otherwise : arg_str(c, k)[0] == 'm' ? FORM_META : 0;
 }
 
 /* Without a device, options mean the device of out= or of the tensor to imitate. */
-bool options_begin(const Call *c, int k) {
+bool create_options_begin(const Call *c, int k) {
   if (failed()) return false;
   const Value *like = c->out.tag == TAG_TENSOR ? &c->out : c->v;
-  int32_t form = device_form(c, k + 2,
-                             like->tag == TAG_TENSOR ? like->t->form & FORM_ABSENT : form_default);
+  int32_t form = create_device_form(
+      c, k + 2, like->tag == TAG_TENSOR ? like->t->form & FORM_ABSENT : form_default);
   form_made = 0;
   if (form > 0 && like->tag == TAG_TENSOR && is_sparse(like->t))
     return needs_elements(c->row->name);
@@ -91,7 +91,7 @@ bool options_begin(const Call *c, int k) {
   return form >= 0;
 }
 
-Tensor *options_end(const Call *c, int k, Tensor *t) {
+Tensor *create_options_end(const Call *c, int k, Tensor *t) {
   const int32_t form = form_made;
   form_made = 0;
   unusual_tensors -= form != 0;
@@ -129,7 +129,7 @@ Tensor *t_ones(Ints sizes, DType dtype) {
   return failed() ? NULL : tensor_full(sizes.n, sizes.v, dtype, 1);
 }
 
-DType scalar_dtype(const Tensor *value) {
+DType create_scalar_dtype(const Tensor *value) {
   if (!value) return DT_NONE;
   return dtype_is_complex(tensor_dtype(value)) ? default_complex()
          : dtype_is_float(tensor_dtype(value)) ? dtype_default()
@@ -274,7 +274,7 @@ Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   return y;
 }
 
-DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step) {
+DType create_arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step) {
   const Tensor *each[3] = {start, end, step};
   for (int i = 0; i < 3; i++)
     if (each[i] && dtype_is_float(tensor_dtype(each[i]))) return dtype_default();
@@ -301,7 +301,7 @@ Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   return y;
 }
 
-DType between_dtype(const Tensor *start, const Tensor *end) {
+DType create_between_dtype(const Tensor *start, const Tensor *end) {
   bool any = (start && dtype_is_complex(tensor_dtype(start))) ||
              (end && dtype_is_complex(tensor_dtype(end)));
   return any ? default_complex() : dtype_default();
@@ -316,10 +316,10 @@ static Tensor *check_ends(Tensor *start, Tensor *end, int64_t steps, DType dtype
         "%s only supports 0-dimensional start and end tensors, but got %s with %d dimension(s).",
         name, start->ndim ? "start" : "end", start->ndim ? start->ndim : end->ndim);
   if (steps < 0) return fail(ERR_RUNTIME, "number of steps must be non-negative");
-  if (dtype_is_complex(between_dtype(start, end)) && !dtype_is_complex(dtype))
+  if (dtype_is_complex(create_between_dtype(start, end)) && !dtype_is_complex(dtype))
     return fail(ERR_RUNTIME,
                 "torch.%s(): inferred dtype %s can't be safely cast to passed dtype %s", name,
-                dtype_c_name(between_dtype(start, end)), dtype_info[dtype].legacy);
+                dtype_c_name(create_between_dtype(start, end)), dtype_info[dtype].legacy);
   if (dtype == DT_BOOL)
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for 'Bool'", name);
   return tensor_empty(1, &steps, dtype);

@@ -196,7 +196,7 @@ static Fill *half_fill(Fill *const *fills, DType d) {
 /* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype
  * without an entry. */
 static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t gen, Draw d) {
-  if (blocked(x) || !check_overlap_internal(x)) return NULL;
+  if (blocked(x) || !copy_check_overlap(x)) return NULL;
   const bool half = dtype_is_half(tensor_dtype(x));
   Tensor *y = half ? tensor_empty_like(x, DT_F32) : x;
   d.fill = half ? half_fill(fills, tensor_dtype(x)) : fills[x->dtype];
@@ -363,7 +363,7 @@ static bool drawn_wide(DType d) { return d == DT_U16 || d == DT_U32 || d == DT_U
 
 static Tensor *fill_from_wide(Tensor *x, int64_t low, int64_t high, int32_t gen) {
   static const char kernel[] = "random_from_to_kernel_cpu";
-  if (!check_overlap_internal(x) || !tensor_write_begin(x, true)) return NULL;
+  if (!copy_check_overlap(x) || !tensor_write_begin(x, true)) return NULL;
   if (tensor_absent(x)) return x;
   Tensor *wide = tensor_empty_like(x, DT_I64);
   wide = fill(wide, randint_fills, kernel, gen, (Draw){.low = low, .high = high});
@@ -444,7 +444,7 @@ static bool check_count(const Tensor *x, int64_t n) {
 Tensor *random_permutation(Tensor *x, int32_t gen) {
   OP_ENTERED(random_permutation, "randperm", x, gen);
   Rng *r = blocked(x) ? NULL : random_source(gen);
-  if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
+  if (!r || !copy_check_overlap(x) || !check_count(x, x->numel)) return NULL;
   if (tensor_absent(x)) return x;
   bool direct = x->dtype == DT_I64 && tensor_is_contiguous(x);
   Tensor *y = direct ? x : tensor_empty(x->ndim, x->sizes, DT_I64);
@@ -488,7 +488,7 @@ static void coins_loop(char **p, const int64_t *st, int64_t n, const void *ctx) 
 /* Sets each x to 1 with the probability at its place in p, which broadcasts to x. */
 static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   OP_ENTERED(random_bernoulli_each, "bernoulli_", x, p, gen);
-  if (blocked(x) || !p || !check_overlap_internal(x)) return NULL;
+  if (blocked(x) || !p || !copy_check_overlap(x)) return NULL;
   Tensor *wide = NULL;
   WITHOUT_GRAD_BLOCK {
     wide = t_expand(p, x->ndim, x->sizes);
@@ -526,7 +526,7 @@ static Tensor *resize_out(Tensor *out, int ndim, const int64_t *sizes) {
 /* The tensor that a factory fills: out=, resized without a warning, or a new one. Options begin at
  * argument k. */
 Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
-  DType dtype = option_dtype(c, k, absent);
+  DType dtype = create_option_dtype(c, k, absent);
   if (failed()) return NULL;
   Tensor *out = c->out.tag == TAG_TENSOR ? c->out.t : NULL;
   return made(c, k, out ? resize_out(out, sizes.n, sizes.v) : t_empty(sizes, dtype, NULL));
@@ -536,7 +536,7 @@ Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
 Tensor *random_like(Call *c, int k) {
   Tensor *x = arg_tensor(c, 0);
   if (blocked(x)) return NULL;
-  return made(c, k, t_like(x, NULL, option_dtype(c, k, tensor_dtype(x)), arg_str(c, k + 5)));
+  return made(c, k, t_like(x, NULL, create_option_dtype(c, k, tensor_dtype(x)), arg_str(c, k + 5)));
 }
 
 /* ------------------------------------------------------------ ops in place */

@@ -47,7 +47,7 @@ static Tensor *source(const Window *w, Tensor *t) {
 }
 /* t on the window's device. */
 static Tensor *move_to_device(const Window *w, Tensor *t) {
-  int32_t form = device_form(w->c, w->options + 2, form_default);
+  int32_t form = create_device_form(w->c, w->options + 2, form_default);
   return t && form > 0 ? t_to_device(t, tensor_dtype(t), form, FORMAT_PRESERVE) : t;
 }
 static Tensor *ones(const Window *w) { return source(w, t_ones((Ints){1, &w->n}, w->dtype)); }

@@ -414,7 +414,8 @@ static bool run_simple(Blocks *b, Tensor *const *t) {
 static bool by_lanes(DType inner) { return inner == DT_F32 || inner == DT_U8 || inner == DT_BOOL; }
 
 static bool overlaps_destination(const Tensor *t) {
-  return destination && t->storage == destination->storage && !check_apart(destination, t, true);
+  return destination && t->storage == destination->storage &&
+         !copy_check_apart(destination, t, true);
 }
 
 /* The form of a result of these operands. Rows may call this before any door. */

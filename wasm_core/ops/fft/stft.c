@@ -157,8 +157,8 @@ Tensor *t_stft(Call *c, Tensor *x) {
   int64_t norm = arg_bool(c, STFT_NORMALIZED) ? NORM_BY_ROOT_N : NORM_NONE;
   y = is_complex(y) ? t_fft_c2c(y, ONE_DIM(2), norm, true)
                     : t_fft_r2c(y, ONE_DIM(2), norm, onesided);
-  y = geometry_of(y, t_transpose(y, 1, 2));
-  if (rank == 1) y = geometry_of(y, t_squeeze_dim(y, 0));
+  y = shape_take_fresh(y, t_transpose(y, 1, 2));
+  if (rank == 1) y = shape_take_fresh(y, t_squeeze_dim(y, 0));
   return complex ? y : t_view_as_real(y);
 }
 

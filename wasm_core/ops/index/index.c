@@ -45,12 +45,12 @@ static bool mask_fits(const Tensor *x, const Tensor *mask, int dim) {
 }
 
 static Tensor *offsets_of_mask(Tensor *x, Tensor *mask, int dim) {
-  Tensor *m = mask_plain(mask);
+  Tensor *m = index_mask_plain(mask);
   if (!m) return NULL;
-  int64_t count = mask_count(m);
+  int64_t count = index_mask_count(m);
   Tensor *offsets = tensor_empty(1, &count, DT_I64);
   if (offsets && !tensor_absent(offsets))
-    mask_offsets(m, x->strides + dim, count, (int64_t *)(void *)tensor_data(offsets));
+    index_mask_offsets(m, x->strides + dim, count, (int64_t *)(void *)tensor_data(offsets));
   return offsets;
 }
 
@@ -470,8 +470,8 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
   OP_ENTERED(t_index_put_, "index_put_", x, indices, value, accumulate);
   if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace_by(x, value)) return NULL;
   for (int i = 0; i < indices.n; i++)
-    if (indices.v[i] && !check_apart(x, indices.v[i], false)) return NULL;
-  if (!accumulate && !check_apart(x, value, false)) return NULL;
+    if (indices.v[i] && !copy_check_apart(x, indices.v[i], false)) return NULL;
+  if (!accumulate && !copy_check_apart(x, value, false)) return NULL;
   warn_expanded(x);
   Tensor *from = value->storage == x->storage ? index_clone(value) : value;
   Node *n = dtype_is_inexact(tensor_dtype(x)) ? put_node(x, indices, value, accumulate) : NULL;
@@ -487,7 +487,7 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
 /* ------------------------------------------------------------ masks */
 
 /* Writes rows of indices of the elements that are not zero, as many as y has room for; returns
- * their number, -1 on failure. mask_offsets with a stride of 1 in one dimension alone gives a
+ * their number, -1 on failure. index_mask_offsets with a stride of 1 in one dimension alone gives a
  * column. */
 static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   if (blocked(y)) return -1;
@@ -499,7 +499,7 @@ static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   for (int d = 0; d < x->ndim; d++) {
     int64_t only_d[MAX_DIM] = {0}, *out = (int64_t *)(void *)tensor_data(y) + d * y->strides[1];
     only_d[d] = 1;
-    mask_offsets(mask, only_d, rows, straight ? out : column);
+    index_mask_offsets(mask, only_d, rows, straight ? out : column);
     for (int64_t i = 0; i < rows && !straight; i++) out[i * y->strides[0]] = column[i];
   }
   return rows;
@@ -509,9 +509,9 @@ static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
  * PyTorch's. */
 Tensor *t_nonzero(Tensor *x) {
   OP_ENTERED(t_nonzero, "nonzero", x);
-  Tensor *mask = mask_plain(x);
+  Tensor *mask = index_mask_plain(x);
   if (!mask) return NULL;
-  int64_t count = mask_count(mask);
+  int64_t count = index_mask_count(mask);
   Tensor *y = tensor_empty_strided(2, (int64_t[]){count, x->ndim}, (int64_t[]){1, count}, DT_I64);
   return nonzero_rows(x, mask, count, y) < 0 ? NULL : y;
 }
@@ -519,11 +519,11 @@ Tensor *t_nonzero(Tensor *x) {
 /* The first `size` rows of nonzero; `fill` if there are fewer. */
 Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill) {
   OP_ENTERED(t_nonzero_static, "nonzero_static", x, size, fill);
-  Tensor *mask = mask_plain(x);
+  Tensor *mask = index_mask_plain(x);
   if (!mask) return NULL;
   if (size < 0) return fail(ERR_RUNTIME, "nonzero_static: 'size' must be an non-negative integer");
   Tensor *y = tensor_empty(2, (int64_t[]){size, x->ndim}, DT_I64);
-  int64_t rows = nonzero_rows(x, mask, tensor_absent(mask) ? size : mask_count(mask), y);
+  int64_t rows = nonzero_rows(x, mask, tensor_absent(mask) ? size : index_mask_count(mask), y);
   if (rows < 0) return NULL;
   int64_t *out = (int64_t *)(void *)tensor_data(y);
   for (int64_t i = rows * x->ndim; i < y->numel; i++) out[i] = fill;
@@ -623,9 +623,9 @@ Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
   bool done = false;
   WITHOUT_GRAD_BLOCK {
     y = index_clone_contiguous(t_expand(x, ndim, sizes));
-    Tensor *whole = mask_plain(t_expand(mask, ndim, sizes));
+    Tensor *whole = index_mask_plain(t_expand(mask, ndim, sizes));
     Tensor *from = t_reshape(source, 1, (int64_t[]){-1});
-    int64_t count = whole && !tensor_absent(whole) ? mask_count(whole) : 0;
+    int64_t count = whole && !tensor_absent(whole) ? index_mask_count(whole) : 0;
     if (from && count > from->numel)
       fail(ERR_RUNTIME, "Number of elements of source < number of ones in mask");
     done = whole && (tensor_absent(whole) ||

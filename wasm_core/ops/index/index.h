@@ -83,10 +83,10 @@ static inline Tensor *index_zero(const Tensor *g) {
 
 /* The true elements of `mask` (contiguous bool): their number, and the offsets of the first n under
  * `strides`, in order. */
-int64_t mask_count(const Tensor *mask);
-void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out);
+int64_t index_mask_count(const Tensor *mask);
+void index_mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out);
 /* mask as contiguous bool, perhaps itself. A copy if the host can write to its memory at any time:
  * the count must still hold when the elements are collected. */
-Tensor *mask_plain(Tensor *mask);
+Tensor *index_mask_plain(Tensor *mask);
 
 #endif

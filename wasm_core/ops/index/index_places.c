@@ -370,14 +370,14 @@ bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
 
 /* ------------------------------------------------------------ masks */
 
-Tensor *mask_plain(Tensor *mask) {
+Tensor *index_mask_plain(Tensor *mask) {
   if (blocked(mask)) return NULL;
   if (mask->dtype == DT_BOOL && tensor_is_contiguous(mask)) return tensor_settled(mask);
   Tensor *m = WITH_FORM(mask->form & FORM_ABSENT, tensor_empty(mask->ndim, mask->sizes, DT_BOOL));
   return tensor_copy_data(m, mask) ? m : NULL;
 }
 
-int64_t mask_count(const Tensor *mask) {
+int64_t index_mask_count(const Tensor *mask) {
   if (tensor_absent(mask) && !needs_elements("nonzero")) return 0;
   const uint8_t *m = (const uint8_t *)tensor_data(mask), *end = m + mask->numel;
   int64_t count = 0;
@@ -395,7 +395,7 @@ enum { PIECE = 512 };
 
 /* Branch-free within a row: the offset of a false element is overwritten by the next, until all n
  * are found. */
-void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out) {
+void index_mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out) {
   uint8_t truth[PIECE];
   int last = mask->ndim - 1;
   int64_t index[MAX_DIM] = {0}, offset = 0, *const end = out + n;
@@ -404,7 +404,7 @@ void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t
     int64_t at = offset;
     for (int64_t from = 0; from < width && out < end; from += PIECE) {
       const uint8_t *t = truth, *rest = t + (width - from < PIECE ? width - from : PIECE);
-      truth_copy((char *)truth, row + from, (size_t)(rest - t));
+      copy_truths((char *)truth, row + from, (size_t)(rest - t));
       for (; t < rest && out < end; t++, at += step) {
         *out = at;
         out += *t;

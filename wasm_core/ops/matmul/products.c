@@ -131,7 +131,7 @@ static bool match_contracted(Tensor **a, Tensor **b, Ints da, Ints db, Ints show
 
 static bool wrap_dims(const Tensor *x, Ints dims, bool *marked, int64_t *out) {
   memset(marked, 0, MAX_DIM * sizeof *marked);
-  if (!dims_mark(x->ndim, dims, marked)) return false;
+  if (!view_dims_mark(x->ndim, dims, marked)) return false;
   for (int i = 0; i < dims.n; i++) out[i] = dim_wrap(dims.v[i], x->ndim);
   return true;
 }

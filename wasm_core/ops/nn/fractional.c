@@ -183,7 +183,7 @@ static void fractional(Call *c, int nd, const char *op, Tensor *out[2]) {
   if (blocked(x) || !each_dim(c, nd, 1, "kernel_size", kernel) || !windows_wanted(c, nd, x, wanted))
     return;
   if (!samples) samples = drawn_samples(x, nd);
-  if (blocked(samples) || !check_constant(op, "random_samples", samples) || !check_rank(x, nd))
+  if (blocked(samples) || !nn_check_constant(op, "random_samples", samples) || !check_rank(x, nd))
     return;
   int64_t batch = x->ndim == nd + 2 ? x->sizes[0] : 1;
   if (!check_samples(samples, nd, x, batch) || !check_windows(x, nd, kernel, wanted)) return;

@@ -27,16 +27,16 @@ static bool check_affine(const Call *c, const Tensor *theta) {
     fail(ERR_NOT_IMPLEMENTED,
          "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
          "respectively. Got size %s.",
-         list_text(&c->v[1]));
+         nn_list_text(&c->v[1]));
   } else if (theta->ndim != 3 || theta->sizes[1] != n || theta->sizes[2] != n + 1) {
     fail(ERR_VALUE,
          "Expected a batch of %dD affine matrices of shape Nx%dx%d for size %s. Got "
          "torch.Size(%s).",
-         n, n, n + 1, list_text(&c->v[1]), shape_text(theta));
+         n, n, n + 1, nn_list_text(&c->v[1]), shape_text(theta));
   }
   for (int i = 0; i < size.n && !failed(); i++)
     if (size.v[i] <= 0)
-      fail(ERR_VALUE, "Expected non-zero, positive output size. Got %s", list_text(&c->v[1]));
+      fail(ERR_VALUE, "Expected non-zero, positive output size. Got %s", nn_list_text(&c->v[1]));
   return !failed();
 }
 

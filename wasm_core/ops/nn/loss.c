@@ -75,7 +75,7 @@ Tensor *loss_reduced(Tensor *loss, Reduction r) {
                             : t_sum_all(loss);
 }
 
-bool check_constant(const char *op, const char *argument, const Tensor *t) {
+bool nn_check_constant(const char *op, const char *argument, const Tensor *t) {
   if (!t || !grad_mode || !recording || !tensor_requires_grad(t)) return !failed();
   fail(ERR_RUNTIME,
        "The function '%s' is not differentiable with respect to argument '%s'. This input cannot "
@@ -99,7 +99,7 @@ typedef struct {
 } Picks;
 
 static bool check_nll(Tensor *x, Tensor *target, Tensor *weight) {
-  if (!check_constant("nll_loss_forward", "weight", weight)) return false;
+  if (!nn_check_constant("nll_loss_forward", "weight", weight)) return false;
   if (target->dtype != DT_I64 && target->dtype != DT_U8)
     fail(ERR_RUNTIME, "expected target dtype to be Long or Byte, but got %s", legacy(target));
   else if (!dtype_is_float(tensor_dtype(x)))
@@ -436,13 +436,13 @@ static bool logits_shape(const Tensor *x, const Tensor *w, const Tensor *bias, L
          "respectively",
          (Shown)x->sizes[x->ndim - 1], (Shown)w->sizes[w->ndim - 1]);
   else if (bias && !sizes_equal(bias->ndim, bias->sizes, w->ndim - 1, w->sizes))
-    fail(ERR_RUNTIME, "expected linear_bias shape %s, got %s", tuple_text(w->ndim - 1, w->sizes),
-         tuple_text(bias->ndim, bias->sizes));
+    fail(ERR_RUNTIME, "expected linear_bias shape %s, got %s", nn_tuple_text(w->ndim - 1, w->sizes),
+         nn_tuple_text(bias->ndim, bias->sizes));
   else if (x->ndim == 1 && w->ndim > 2)
     fail(ERR_RUNTIME,
          "K-dimensional loss defined by linear_weight shape %s requires batched input, (N, %lld), "
          "got unbatched input with shape %s",
-         tuple_text(w->ndim, w->sizes), (Shown)x->sizes[0], tuple_text(1, x->sizes));
+         nn_tuple_text(w->ndim, w->sizes), (Shown)x->sizes[0], nn_tuple_text(1, x->sizes));
   if (failed()) return false;
   l->rows = x->ndim - 1;
   l->ndim = l->rows + w->ndim - 1;
@@ -693,7 +693,7 @@ Tensor *t_huber_loss(Tensor *x, Tensor *target, Reduction r, double delta, Tenso
 
 Tensor *t_soft_margin_loss(Tensor *x, Tensor *target, Reduction r) {
   OP_ENTERED(t_soft_margin_loss, "soft_margin_loss", x, target, r);
-  if (blocked(x, target) || !check_constant("soft_margin_loss", "target", target)) return NULL;
+  if (blocked(x, target) || !nn_check_constant("soft_margin_loss", "target", target)) return NULL;
   int64_t sizes[MAX_DIM];
   int ndim = x->ndim;
   memcpy(sizes, x->sizes, (size_t)ndim * sizeof *sizes);
@@ -741,7 +741,7 @@ Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduct
                 "(torch.Size(%s)) is deprecated. Please ensure they have the same size.",
                 shape_text(target), shape_text(x));
   if (weight && !check_weight_spread(weight, x)) return NULL;
-  if (!check_constant("binary_cross_entropy", "weight", weight)) return NULL;
+  if (!nn_check_constant("binary_cross_entropy", "weight", weight)) return NULL;
   if (!check_float_kernel("binary_cross_entropy", tensor_dtype(x))) return NULL;
   if (target->dtype != x->dtype)
     return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(target), legacy(x));
@@ -759,7 +759,7 @@ Tensor *t_binary_cross_entropy_with_logits(Tensor *x, Tensor *target, Tensor *we
     return fail(ERR_VALUE,
                 "Target size (torch.Size(%s)) must be the same as input size (torch.Size(%s))",
                 shape_text(target), shape_text(x));
-  if (!check_constant(op, "weight", weight) || !check_constant(op, "pos_weight", pos_weight))
+  if (!nn_check_constant(op, "weight", weight) || !nn_check_constant(op, "pos_weight", pos_weight))
     return NULL;
   if (!dtype_is_float(tensor_dtype(target)) && dtype_is_float(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",

@@ -379,7 +379,7 @@ Tensor *t_multi_margin_loss(Tensor *x, Tensor *target, double p, double margin, 
     return fail(ERR_RUNTIME, "inconsistent weight size, expected %lld but got %s", (Shown)classes,
                 shape_text(weight));
   if (!check_margin_types("multi_margin_loss_cpu_kernel", x, target) ||
-      !check_constant("multi_margin_loss", "weight", weight))
+      !nn_check_constant("multi_margin_loss", "weight", weight))
     return NULL;
   Margins m = {.multi = true, .p = p, .margin = margin};
   return margins_loss(&m, x, target, weight, r);

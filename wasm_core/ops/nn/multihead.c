@@ -74,7 +74,7 @@ static bool check_projection(const char *name, const Tensor *weight, int64_t wid
   const int64_t wanted[] = {width, x->sizes[2]};
   if (sizes_equal(2, wanted, weight->ndim, weight->sizes)) return true;
   fail(ERR_ASSERTION, "expecting %s weights shape of %s, but got torch.Size(%s)", name,
-       tuple_text(2, wanted), shape_text(weight));
+       nn_tuple_text(2, wanted), shape_text(weight));
   return false;
 }
 
@@ -96,7 +96,7 @@ static Tensor *mask_of_pairs(Tensor *mask, const Given *g, int64_t heads) {
   int n = mask->ndim;
   if (sizes_equal(n, all + 3 - n, n, mask->sizes)) return n == 3 ? mask : t_unsqueeze(mask, 0);
   return fail(ERR_RUNTIME, "The shape of the %dD attn_mask is torch.Size(%s), but should be %s.", n,
-              shape_text(mask), tuple_text(n, all + 3 - n));
+              shape_text(mask), nn_tuple_text(n, all + 3 - n));
 }
 
 /* Checks the mask of the sources, which does not cover the `added` positions. */

@@ -13,7 +13,7 @@ Reduction arg_reduction(const Call *c, int size_average, int reduce, int reducti
 Reduction arg_numbered_reduction(const Call *c, int k); /* by its number in torch's functions */
 Tensor *loss_reduced(Tensor *loss, Reduction r);        /* with history */
 /* Refuses t as an argument that op has no gradient for. */
-bool check_constant(const char *op, const char *argument, const Tensor *t);
+bool nn_check_constant(const char *op, const char *argument, const Tensor *t);
 
 /* --- normalisation --- */
 Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
@@ -29,12 +29,12 @@ Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bo
                    bool count_include_pad, const int64_t *divisor);
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size);
 /* argument k, where a bare number stands for all nd */
-Ints adaptive_size(Call *c, int k, int nd);
+Ints pooling_adaptive_size(Call *c, int k, int nd);
 Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size);
 
 /* --- from the arguments of interpolate and upsample --- */
-const char *list_text(const Value *v);               /* a list argument as Python shows it */
-const char *tuple_text(int n, const int64_t *sizes); /* a shape as Python shows the tuple */
+const char *nn_list_text(const Value *v);               /* a list argument as Python shows it */
+const char *nn_tuple_text(int n, const int64_t *sizes); /* a shape as Python shows the tuple */
 
 /* --- attention --- */
 Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask,

@@ -631,7 +631,7 @@ ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tenso
   if (!mean != !var)
     fail(ERR_VALUE, "running_mean and running_var must either both be None or neither be None");
   if (!KERNEL_OF(rows_kernels, tensor_dtype(x), batch_kernel)) return false;
-  return check_constant(op, "running_mean", mean) && check_constant(op, "running_var", var) &&
+  return nn_check_constant(op, "running_mean", mean) && nn_check_constant(op, "running_var", var) &&
          check_channels(x, mean, "running_mean") && check_channels(x, var, "running_var") &&
          check_channels(x, weight, "weight") && check_channels(x, bias, "bias");
 }

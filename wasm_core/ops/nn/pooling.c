@@ -508,7 +508,7 @@ Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bo
   return average(&p, x);
 }
 
-Ints adaptive_size(Call *c, int k, int nd) {
+Ints pooling_adaptive_size(Call *c, int k, int nd) {
   const Tensor *x = arg_tensor(c, 0);
   Ints size = arg_ints(c, k);
   if (c->v[k].tag != TAG_INTS) size.n = nd;

@@ -304,7 +304,7 @@ static bool check_align(const char *mode, bool given) {
 }
 
 /* A list argument as Python shows it. */
-const char *list_text(const Value *v) {
+const char *nn_list_text(const Value *v) {
   static char text[512];
   int at = 1;
   for (int i = 0; i < v->n && at < 460; i++) {
@@ -317,8 +317,8 @@ const char *list_text(const Value *v) {
   return text;
 }
 
-const char *tuple_text(int n, const int64_t *sizes) {
-  return textf("%s", list_text(&(Value){.tag = TAG_INTS, .n = n, .p = sizes}));
+const char *nn_tuple_text(int n, const int64_t *sizes) {
+  return textf("%s", nn_list_text(&(Value){.tag = TAG_INTS, .n = n, .p = sizes}));
 }
 
 static bool check_count(const Tensor *x, const Value *list, const char *what, const char *given,
@@ -328,7 +328,7 @@ static bool check_count(const Tensor *x, const Value *list, const char *what, co
        "Input and %s must have the same number of spatial dimensions, but got input with spatial "
        "dimensions of %s and %s%s. Please provide input tensor in (N, C, d1, d2, ...,dK) format "
        "and %s.",
-       what, sizes_text(x->ndim > 2 ? x->ndim - 2 : 0, x->sizes + 2), given, list_text(list),
+       what, sizes_text(x->ndim > 2 ? x->ndim - 2 : 0, x->sizes + 2), given, nn_list_text(list),
        format);
   return false;
 }

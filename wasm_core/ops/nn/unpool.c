@@ -66,7 +66,7 @@ static bool wanted_lengths(const Call *c, const Lengths *step, Lengths *size) {
     int64_t low = size->v[d] - step->v[d], high = size->v[d] + step->v[d];
     if (low < asked && asked < high) continue;
     fail(ERR_VALUE, "invalid output_size \"%s\" (dim %d must be between %lld and %lld)",
-         list_text(&wanted), d, (Shown)low, (Shown)high);
+         nn_list_text(&wanted), d, (Shown)low, (Shown)high);
     return false;
   }
   for (int d = 0; d < n; d++) size->v[d] = ((const int64_t *)wanted.p)[d];

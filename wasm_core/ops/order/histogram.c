@@ -226,7 +226,7 @@ void op_histogramdd_of(Call *c, Tensor *x, Ints bins, Floats range, Tensor *weig
 void op_histogramdd_at(Call *c, Tensor *x, Tensors edges, Floats range, Tensor *weight,
                        bool density) {
   Bins each[MAX_DIM];
-  if (blocked(x) || !check_tensors(edges) || !check_points(x, edges.n, true)) return;
+  if (blocked(x) || !shape_check_tensors(edges) || !check_points(x, edges.n, true)) return;
   for (int d = 0; d < edges.n; d++) each[d] = (Bins){edges.v[d], 0};
   grid(c, x, edges.n, each, range, weight, density);
 }

@@ -474,8 +474,9 @@ Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
   if (blocked(sorted)) return NULL;
   Tensor *y = interpolate(
       sorted, quantile_ranks(sorted, points, lanes->sizes[lanes->ndim - 1], skip_nan), how);
-  if (q->ndim) y = geometry_of(y, t_unsqueeze(y, 0)), y = geometry_of(y, t_transpose(y, 0, -1));
-  return geometry_of(y, t_squeeze_dim(y, -1));
+  if (q->ndim)
+    y = shape_take_fresh(y, t_unsqueeze(y, 0)), y = shape_take_fresh(y, t_transpose(y, 0, -1));
+  return shape_take_fresh(y, t_squeeze_dim(y, -1));
 }
 
 /* Returns the results that were asked for: one tensor, or a tuple. */

@@ -97,7 +97,7 @@ static bool check_count(const Spacing *s, int n, bool dims_given) {
 }
 
 static bool check_places(Tensors places) {
-  if (places.n < 0 || !check_tensors(places)) return !failed();
+  if (places.n < 0 || !shape_check_tensors(places)) return !failed();
   for (int i = 0; i < places.n; i++)
     if (places.v[i]->ndim != 1)
       fail(ERR_RUNTIME,

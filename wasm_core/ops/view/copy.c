@@ -169,7 +169,7 @@ Tensor *tensor_settled(Tensor *t) {
   return t->flags & FLAGS_LAZY ? tensor_computed(t) : t->storage->exports ? private_copy(t) : t;
 }
 
-void truth_copy(char *to_, const char *from_, size_t n) {
+void copy_truths(char *to_, const char *from_, size_t n) {
   uint8_t *to = (uint8_t *)to_;
   const uint8_t *from = (const uint8_t *)from_;
   for (; n >= 64; n -= 64, to += 64, from += 64)
@@ -230,7 +230,7 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
   DType to = tensor_dtype(dst), from = tensor_dtype(src);
   bool alike = to == from && tensor_same_shape(dst, src) && same_strides(dst, src);
   if (alike && tensor_is_dense(dst)) {
-    if (to == DT_BOOL) truth_copy(tensor_data(dst), tensor_data(src), (size_t)dst->numel);
+    if (to == DT_BOOL) copy_truths(tensor_data(dst), tensor_data(src), (size_t)dst->numel);
     else bytes_copy(tensor_data(dst), tensor_data(src), (size_t)(dst->numel * dtype_bytes(to)));
     return true;
   }
@@ -375,7 +375,7 @@ Tensor *t_contiguous(Tensor *x) {
 
 /* ------------------------------------------------------------ writing in place */
 
-bool check_overlap_internal(const Tensor *t) {
+bool copy_check_overlap(const Tensor *t) {
   if (tensor_is_dense(t) || is_sparse(t)) return true;
   for (int i = 0; i < t->ndim; i++)
     if (t->strides[i] == 0 && t->sizes[i] > 1) {
@@ -387,7 +387,7 @@ bool check_overlap_internal(const Tensor *t) {
   return true;
 }
 
-bool check_apart(const Tensor *dst, const Tensor *src, bool may_be_same) {
+bool copy_check_apart(const Tensor *dst, const Tensor *src, bool may_be_same) {
   Overlap overlap = tensor_overlap(dst, src);
   if (overlap != OVERLAP_PARTIAL && (overlap != OVERLAP_FULL || may_be_same)) return true;
   fail(ERR_RUNTIME,
@@ -418,7 +418,7 @@ Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
   SPARSE_GIVES(t_sparse_copy_(dst, src, record), dst, src);
   VIEW_ENTERED(t_copy_, "copy_", dst, src, record);
   if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
-  if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true))
+  if (!check_expands(dst, src) || !copy_check_overlap(dst) || !copy_check_apart(dst, src, true))
     return NULL;
   Node *n = record && dtype_is_inexact(tensor_dtype(dst))
                 ? node_new(&CopyBackwards, 0, 0, dst, src, NULL)
@@ -491,7 +491,7 @@ Tensor *t_fill_(Tensor *x, Tensor *value) {
   SPARSE_GIVES(refuse_layout("fill_.Scalar", x), x, value);
   VIEW_ENTERED(t_fill_, "fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
-      !((is_wrapped(value) && !(x->flags & FLAGS_LAZY)) || check_overlap_internal(x)))
+      !((is_wrapped(value) && !(x->flags & FLAGS_LAZY)) || copy_check_overlap(x)))
     return NULL; /* elements that share memory may take one number, unless they are lazy */
   return fill_inplace(x, value, fill_node(x, value, true));
 }
@@ -508,7 +508,7 @@ Tensor *t_zero_(Tensor *x) {
   SPARSE_GIVES(t_sparse_zero_(x), x);
   VIEW_ENTERED(t_zero_, "zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
-  if (x->flags & FLAGS_LAZY && !check_overlap_internal(x)) return NULL;
+  if (x->flags & FLAGS_LAZY && !copy_check_overlap(x)) return NULL;
   return fill_inplace(x, tensor_number(0, tensor_dtype(x)),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));
 }

@@ -29,7 +29,7 @@ Tensor *t_zero_(Tensor *x);
 
 /* A copy of x in memory of its own, with nothing lazy. No history. */
 Tensor *tensor_computed(Tensor *x);
-void truth_copy(char *to, const char *from, size_t n); /* of bools, as 0 and 1 */
+void copy_truths(char *to, const char *from, size_t n); /* of bools, as 0 and 1 */
 /* The elements of t, computed if lazy, in memory that nobody writes to meanwhile: a copy while an
  * array of the host shows them. Code that reads elements twice, first to check or count them, reads
  * these. No history. */
@@ -38,9 +38,9 @@ Tensor *tensor_settled(Tensor *t);
 typedef enum { OVERLAP_NONE, OVERLAP_FULL, OVERLAP_PARTIAL, OVERLAP_PERHAPS } Overlap;
 Overlap tensor_overlap(const Tensor *a, const Tensor *b);
 /* False, with PyTorch's error, if elements of t surely share memory: then t cannot be written. */
-bool check_overlap_internal(const Tensor *t);
+bool copy_check_overlap(const Tensor *t);
 /* False, with PyTorch's error, if dst surely overlaps src; `may_be_same`: it may be src itself. */
-bool check_apart(const Tensor *dst, const Tensor *src, bool may_be_same);
+bool copy_check_apart(const Tensor *dst, const Tensor *src, bool may_be_same);
 /* Sets every element of x to the (cast) value of a 0-dim tensor: no history, no version. */
 bool tensor_fill_data(Tensor *x, Tensor *value);
 /* The loop (iter.h) that moves elements of one type to another: p[0] from p[1]. */

@@ -114,7 +114,7 @@ static Tensor *in_rounds(Tensors ts, int64_t dim, Tensor *join(Tensors, int64_t)
 Tensor *t_cat(Tensors ts, int64_t dim) {
   SPARSE_GIVES(t_sparse_cat(ts, dim), ts);
   OP_ENTERED(t_cat, "cat", ts, dim);
-  if (!check_tensors(ts)) return NULL;
+  if (!shape_check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_VALUE, "torch.cat(): expected a non-empty list of Tensors");
   if (ts.n > MOST_INPUTS) return in_rounds(ts, dim, t_cat);
   Tensor *first = NULL;
@@ -165,7 +165,7 @@ static Tensor *stack_data(Tensors ts, int64_t dim) {
 Tensor *t_stack(Tensors ts, int64_t dim) {
   SPARSE_GIVES(t_sparse_stack(ts, dim), ts);
   OP_ENTERED(t_stack, "stack", ts, dim);
-  if (!check_tensors(ts)) return NULL;
+  if (!shape_check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "stack expects a non-empty TensorList");
   if (ts.v[0]->ndim == MAX_DIM)
     return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
@@ -189,7 +189,7 @@ static Tensor *as_column(Tensor *x) {
 /* hstack, vstack, dstack: rank at least `ndim`, then cat. `column`: vectors become columns
  * first. */
 Tensor *t_stack_side(Tensors ts, int ndim, bool column, const char *name) {
-  if (!check_tensors(ts)) return NULL;
+  if (!shape_check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "%s expects a non-empty TensorList", name);
   Tensor **each = scratch_array(ts.n, sizeof *each);
   for (int i = 0; each && i < ts.n; i++)
@@ -218,7 +218,7 @@ GRAD(BlockDiagBackward0, "| ")
 
 Tensor *t_block_diag(Tensors ts) {
   OP_ENTERED(t_block_diag, "block_diag", ts);
-  if (!check_tensors(ts)) return NULL;
+  if (!shape_check_tensors(ts)) return NULL;
   if (ts.n <= 0) return tensor_empty(2, (int64_t[]){1, 0}, dtype_default());
   int64_t *shapes = scratch_array(3 * (int64_t)ts.n, sizeof *shapes), total[2] = {0, 0};
   for (int i = 0; shapes && i < ts.n; i++) {
@@ -255,7 +255,7 @@ static Tensor *not_a_vector(const Tensor *x) {
 
 Tensor *t_cartesian_prod(Tensors ts) {
   OP_ENTERED(t_cartesian_prod, "cartesian_prod", ts);
-  if (!check_tensors(ts)) return NULL;
+  if (!shape_check_tensors(ts)) return NULL;
   for (int i = 0; i < ts.n; i++)
     if (ts.v[i]->ndim != 1) return not_a_vector(ts.v[i]);
   if (ts.n == 1) return ts.v[0];

@@ -27,7 +27,7 @@ static Tensor *backwards(Tensor *x, const bool *marked) {
 Tensor *t_flip(Tensor *x, Ints dims) {
   OP_ENTERED(t_flip, "flip", x, dims);
   bool marked[MAX_DIM];
-  if (blocked(x) || !dims_mark(x->ndim, dims, marked)) return NULL;
+  if (blocked(x) || !view_dims_mark(x->ndim, dims, marked)) return NULL;
   Node *n = node_new(&FlipBackward0, 0, 1 + dims.n, x, NULL);
   num_list(n, 0, dims.n, dims.v);
   Tensor *y = tensor_empty_like(x, tensor_dtype(x));

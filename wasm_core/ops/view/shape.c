@@ -13,7 +13,7 @@
 #include "tape/forward.h"
 #include "view_rows.h"
 
-bool check_tensors(Tensors ts) {
+bool shape_check_tensors(Tensors ts) {
   if (failed()) return false;
   for (int i = 0; i < ts.n; i++)
     if (!ts.v[i])
@@ -76,7 +76,7 @@ Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
                 "unflatten got an unexpected error:\nonly one dimension can be inferred");
   if (inferred ? known == 0 || x->sizes[dim] % known : known != x->sizes[dim])
     return indivisible(sizes, dim, x->sizes[dim]);
-  if (!infer_size(sizes.n, sizes.v, x->sizes[dim], piece)) return NULL;
+  if (!view_infer_size(sizes.n, sizes.v, x->sizes[dim], piece)) return NULL;
   memcpy(whole, x->sizes, (size_t)dim * sizeof *whole);
   memcpy(whole + dim, piece, (size_t)sizes.n * sizeof *whole);
   memcpy(whole + dim + sizes.n, x->sizes + dim + 1, (size_t)(x->ndim - dim - 1) * sizeof *whole);
@@ -173,7 +173,7 @@ Tensor *t_atleast(Tensor *x, int ndim) {
 }
 
 void op_atleast(Call *c, Tensors ts, int ndim) {
-  Tensor **out = check_tensors(ts) ? scratch_array(ts.n > 0 ? ts.n : 1, sizeof *out) : NULL;
+  Tensor **out = shape_check_tensors(ts) ? scratch_array(ts.n > 0 ? ts.n : 1, sizeof *out) : NULL;
   for (int i = 0; out && i < ts.n; i++) out[i] = t_atleast(ts.v[i], ndim);
   if (out) ret_tensors(c, ts.n > 0 ? ts.n : 0, out);
 }
@@ -547,7 +547,7 @@ void op_broadcast_shapes(Call *c, Ints sizes, Ints ranks) {
 void op_broadcast_tensors(Call *c, Tensors ts) {
   int64_t sizes[MAX_DIM];
   int ndim = 0;
-  Tensor **out = check_tensors(ts) ? scratch_array(ts.n > 0 ? ts.n : 1, sizeof *out) : NULL;
+  Tensor **out = shape_check_tensors(ts) ? scratch_array(ts.n > 0 ? ts.n : 1, sizeof *out) : NULL;
   for (int i = 0; !failed() && i < ts.n; i++)
     if (!sizes_broadcast(&ndim, sizes, ts.v[i]->ndim, ts.v[i]->sizes)) return;
   for (int i = 0; out && i < ts.n; i++)
@@ -558,7 +558,7 @@ void op_broadcast_tensors(Call *c, Tensors ts) {
 }
 
 static bool check_grid(Tensors ts) {
-  if (!check_tensors(ts)) return false;
+  if (!shape_check_tensors(ts)) return false;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "meshgrid expects a non-empty TensorList"), false;
   if (ts.n > MAX_DIM)
     return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM), false;
@@ -631,7 +631,7 @@ static void rename_inplace(Tensor *v) {
 /* Gives x the geometry and the history of v, a view of x just made. No byte changes, so a view
  * keeps its base, the base keeps its history, and code that retains x's gradient keeps that of its
  * old form. */
-Tensor *geometry_inplace(Tensor *x, Tensor *v) {
+Tensor *shape_take(Tensor *x, Tensor *v) {
   if (blocked(x) || !v) return NULL;
   if (is_sparse(v)) {
     if (tensor_layout(v) != tensor_layout(x))
@@ -658,11 +658,11 @@ Tensor *geometry_inplace(Tensor *x, Tensor *v) {
   return x;
 }
 
-Tensor *geometry_of(Tensor *x, Tensor *v) {
-  return x && x->form & FORM_HOSTED ? v : geometry_inplace(x, v);
+Tensor *shape_take_fresh(Tensor *x, Tensor *v) {
+  return x && x->form & FORM_HOSTED ? v : shape_take(x, v);
 }
 
-Tensor *inplace(Tensor *x) { return !blocked(x) && check_inplace(x) ? x : NULL; }
+Tensor *shape_inplace(Tensor *x) { return !blocked(x) && check_inplace(x) ? x : NULL; }
 
 /* ------------------------------------------------------------ resizing, sharing */
 

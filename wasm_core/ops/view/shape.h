@@ -4,7 +4,7 @@
 
 #include "call/call.h"
 
-bool check_tensors(Tensors ts); /* TypeError if one is missing */
+bool shape_check_tensors(Tensors ts); /* TypeError if one is missing */
 
 Tensor *t_reshape_ints(Tensor *x, Ints sizes);
 Tensor *t_movedim(Tensor *x, Ints source, Ints destination);
@@ -14,10 +14,11 @@ Tensor **t_meshgrid(Tensors ts, const char *indexing);     /* ts.n of them, in s
 
 void op_chunk(Call *c, Tensor *x, int64_t chunks, int64_t dim);
 
-/* In place. `inplace` is x if it may be written, NULL with PyTorch's error otherwise. */
-Tensor *inplace(Tensor *x);
-Tensor *geometry_inplace(Tensor *x, Tensor *v);
-/* geometry_inplace for a fresh x; or v itself if x is the host's. */
-Tensor *geometry_of(Tensor *x, Tensor *v);
+/* In place. shape_inplace returns x if it may be written, else NULL with PyTorch's error;
+ * shape_take gives it the geometry and the history of v. */
+Tensor *shape_inplace(Tensor *x);
+Tensor *shape_take(Tensor *x, Tensor *v);
+/* shape_take for a fresh x; or v itself if x is the host's. */
+Tensor *shape_take_fresh(Tensor *x, Tensor *v);
 
 #endif

@@ -404,7 +404,7 @@ Tensor *t_alias(Tensor *x) {
                               node_of_view(&AliasBackward0, 0, x));
 }
 
-bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
+bool view_infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
   int64_t known = 1;
   int unknown = -1;
   if (ndim > MAX_DIM)
@@ -479,7 +479,7 @@ Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
   VIEW_ENTERED(t_view, "view", x, ndim, sizes);
   int64_t shape[MAX_DIM];
   bool fits;
-  if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
+  if (blocked(x) || !view_infer_size(ndim, sizes, x->numel, shape)) return NULL;
   Tensor *y = view_as_type(x, ndim, shape, &ViewBackward0, &fits);
   if (!fits)
     fail(ERR_RUNTIME,
@@ -506,7 +506,7 @@ Tensor *t_reshape(Tensor *x, int ndim, const int64_t *sizes) {
   VIEW_ENTERED(t_reshape, "reshape", x, ndim, sizes);
   int64_t shape[MAX_DIM];
   bool fits;
-  if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
+  if (blocked(x) || !view_infer_size(ndim, sizes, x->numel, shape)) return NULL;
   Tensor *y = view_as_type(
       x, ndim, shape, tensor_is_contiguous(x) ? &ViewBackward0 : &ReshapeAliasBackward0, &fits);
   return fits ? y : t_unsafe_view(t_clone_format(x, FORMAT_CONTIGUOUS), ndim, shape);
@@ -571,13 +571,13 @@ Tensor *t_squeeze(Tensor *x, Ints dims) {
   if (blocked(x)) return NULL;
   for (int i = 0; i < x->ndim; i++) marked[i] = dims.n < 0;
   if (dims.n < 0) return squeeze_marked(x, marked, view_node(&SqueezeBackward0, x, 0, NULL));
-  if (!dims_mark(x->ndim, dims, marked)) return NULL;
+  if (!view_dims_mark(x->ndim, dims, marked)) return NULL;
   int64_t rest[MAX_DIM + 1] = {dims.n};
   for (int i = 0; i < dims.n; i++) rest[i + 1] = dims.v[i];
   return squeeze_marked(x, marked, view_node(&SqueezeBackward2, x, 1 + dims.n, rest));
 }
 
-bool dims_mark(int ndim, Ints dims, bool *marked) {
+bool view_dims_mark(int ndim, Ints dims, bool *marked) {
   for (int i = 0; i < ndim; i++) marked[i] = false;
   for (int i = 0; i < dims.n; i++) {
     int64_t d = dim_wrap(dims.v[i], ndim);
@@ -779,7 +779,7 @@ Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, In
   return restride(g, &from, &to, &to, false);
 }
 
-bool elements_share_memory(const Tensor *t) {
+bool view_shares_elements(const Tensor *t) {
   if (tensor_is_dense(t) || t->numel == 0) return false;
   /* Sorted by stride, each dimension must step over all that the smaller ones reach. */
   int order[MAX_DIM], n = 0;
@@ -825,7 +825,7 @@ Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
   Node *n = node_of_view(&AsStridedBackward0, at + 2, x);
   num_i(n, at + 1, offset);
   layout_write(n, layout_write(n, 0, &out), &in);
-  if (n) num_i(n, at, elements_share_memory(x));
+  if (n) num_i(n, at, view_shares_elements(x));
   return view_of(x, sizes.n, sizes.v, strides.v, out.offset, n);
 }
 

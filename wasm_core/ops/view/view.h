@@ -9,11 +9,11 @@ void num_list(Node *n, int at, int count, const int64_t *v);
 Ints num_list_at(const Node *n, int at);
 
 /* sizes with one -1 filled in for numel elements; PyTorch's error if they do not fit. */
-bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out);
+bool view_infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out);
 /* marked[d] for every dim listed; PyTorch's errors for bad and repeated ones. */
-bool dims_mark(int ndim, Ints dims, bool *marked);
+bool view_dims_mark(int ndim, Ints dims, bool *marked);
 /* Whether two elements of t may share a place. */
-bool elements_share_memory(const Tensor *t);
+bool view_shares_elements(const Tensor *t);
 
 Tensor *t_alias(Tensor *x); /* a view of all of x */
 Tensor *t_t2(Tensor *x);    /* Tensor.t: rank 2 at most, a view below it too */

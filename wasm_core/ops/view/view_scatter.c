@@ -110,7 +110,7 @@ static Tensor *strided_window(Tensor *y, const void *p) {
 
 /* A copy of x's whole storage, with x's place in it: the window may lie beside x. */
 static Tensor *clone_storage(Tensor *x) {
-  if (elements_share_memory(x)) return index_clone(x);
+  if (view_shares_elements(x)) return index_clone(x);
   int64_t count = x->storage->bytes->n_bytes / dtype_bytes(tensor_dtype(x));
   Tensor *all = index_clone(tensor_alias(x, 1, &count, (int64_t[]){1}, 0));
   return tensor_alias(all, x->ndim, x->sizes, x->strides, x->offset);
