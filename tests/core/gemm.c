@@ -111,11 +111,11 @@ static void dots_sum_pairwise(void) {
   enum { N = 100000 };
   float *ones = malloc(N * sizeof *ones);
   for (int i = 0; i < N; i++) ones[i] = 0.1f;
-  float sum = dot_f32(N, ones, 1, ones, 1);
+  float sum = gemm_dot_f32(N, ones, 1, ones, 1);
   double expected = N * ((double)0.1f * (double)0.1f);
   CHECK(fabs((double)sum - expected) < 1e-6 * expected); /* one accumulator would be off by 1e-4 */
-  CHECK(dot_f32(0, ones, 1, ones, 1) == 0);
-  CHECK(dot_f32(2, ones, 50000, ones, 0) == dot_f32(2, ones, 1, ones, 1));
+  CHECK(gemm_dot_f32(0, ones, 1, ones, 1) == 0);
+  CHECK(gemm_dot_f32(2, ones, 50000, ones, 0) == gemm_dot_f32(2, ones, 1, ones, 1));
   free(ones);
 }
 

@@ -215,9 +215,9 @@ static Crossing begin(void) {
 
 /* Tangents that wait are worked out, for which the host may be asked. */
 static NOINLINE void settle(Call *c) {
-  const void *aside = result_aside(c);
+  const void *aside = call_result_aside(c);
   forward_settle();
-  result_back(c, aside);
+  call_result_back(c, aside);
 }
 
 static int64_t end(const Crossing *x, Call *c) {

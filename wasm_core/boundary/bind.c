@@ -692,7 +692,7 @@ bool bind(const PgFrame *f, Call *c) {
     return false;
   }
   if (!check_handles(f)) return false;
-  while (last < n_op_rows && same_name(first, last)) last++;
+  while (last < n_op_rows && schema_same_name(first, last)) last++;
   c->inplace = f->mode & PG_INPLACE;
   c->result = (Result){.tag = TAG_NONE};
   c->name = NULL;

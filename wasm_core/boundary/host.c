@@ -29,8 +29,8 @@ static void drop(int32_t id) {
 
 bool host_grad_enabled(void) { return frame->modes & PG_MODE_GRAD; }
 
-bool forward_enabled(void) { return !(frame->modes & PG_MODE_NO_FORWARD); }
-void forward_enable(bool on) {
+bool host_forward_enabled(void) { return !(frame->modes & PG_MODE_NO_FORWARD); }
+void host_forward_enable(bool on) {
   int32_t *modes = &frame->modes;
   *modes = on ? *modes & ~PG_MODE_NO_FORWARD : *modes | PG_MODE_NO_FORWARD;
 }
@@ -110,7 +110,7 @@ bool host_begin(void) {
   poll_host = poll;
   host_port = (HostPort){.enter = enter,
                          .drop = drop,
-                         .allows_forward = forward_enabled,
+                         .allows_forward = host_forward_enabled,
                          .data = frame->data,
                          .data_bytes = PG_DATA_BYTES,
                          .thread = &frame->thread,

@@ -12,7 +12,7 @@ bool host_begin(void);
 /* Sets the engine's variables from the modes of the calling thread (PG_MODE_ bits of the frame). */
 void modes_enter(int32_t modes);
 bool host_grad_enabled(void);
-bool forward_enabled(void);
-void forward_enable(bool on);
+bool host_forward_enabled(void);
+void host_forward_enable(bool on);
 
 #endif

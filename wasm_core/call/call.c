@@ -13,7 +13,7 @@ bool watcher_answers, scalars_read;
 bool entered_again;
 const Answers *door_answers;
 bool (*autocast_arguments)(const char *op, int n, Place *places);
-bool (*settle_lazy)(int n, Place *places);
+bool (*door_settle_lazy)(int n, Place *places);
 int32_t autocast_dtype;
 bool autocast_keeps;
 
@@ -43,7 +43,7 @@ static Tensors tensors_of(const Argument *v) {
   return v->tag == TAG_TENSOR ? (Tensors){1, (Tensor **)(uintptr_t)v->at} : NO_LIST;
 }
 
-bool sets_form(int32_t *form, const Tensor *t) {
+bool door_sets_form(int32_t *form, const Tensor *t) {
   if (!t || is_wrapped(t)) return false;
   *form = tensor_absent(t) ? t->form & FORM_ABSENT : 0;
   return *form;
@@ -54,7 +54,7 @@ static int32_t form_of_arguments(int n, const Argument *v) {
   for (int i = 0; i < n; i++) {
     Tensors t = tensors_of(&v[i]);
     for (int k = 0; k < t.n; k++)
-      if (sets_form(&form, t.v[k])) return form;
+      if (door_sets_form(&form, t.v[k])) return form;
   }
   return form;
 }
@@ -94,10 +94,10 @@ static bool check_devices(const char *op, int n, Place *places) {
   }
   if (!first || !tensor_absent(first)) return true;
   const Row *row = row_of_op(op);
-  return !row || !(row->needs_elements || row_has(row, DYNAMIC)) || needs_elements(op);
+  return !row || !(row->needs_elements || row_has(row, DYNAMIC)) || door_needs_elements(op);
 }
 
-bool needs_elements(const char *op) {
+bool door_needs_elements(const char *op) {
   return fail(ERR_NOT_IMPLEMENTED,
               "aten::%s: attempted to run this operator with Meta tensors, but there was no fake "
               "impl or Meta kernel registered",
@@ -115,7 +115,7 @@ static const char *const layout_shown[] = {
 const char *layout_name(Layout l) { return layout_shown[l]; }
 const char *layout_text(const Tensor *t) { return layout_name(tensor_layout(t)); }
 
-void *refuse_layout(const char *op, const Tensor *t) {
+void *door_refuse_layout(const char *op, const Tensor *t) {
   return fail(
       ERR_NOT_IMPLEMENTED,
       "Could not run 'aten::%s' with arguments from the '%s' backend. This could be because "
@@ -139,21 +139,21 @@ static const Tensor *sparse_argument(int n, const Argument *v) {
   return found;
 }
 
-bool any_sparse(int n, const Argument *v) { return sparse_argument(n, v) != NULL; }
+bool door_any_sparse(int n, const Argument *v) { return sparse_argument(n, v) != NULL; }
 
-bool refuse_sparse(const char *op, int n, const Argument *v) {
+bool door_refuse_sparse(const char *op, int n, const Argument *v) {
   const Tensor *t = failed() ? NULL : sparse_argument(n, v);
-  return !t || refuse_layout(op, t) != NULL;
+  return !t || door_refuse_layout(op, t) != NULL;
 }
 
-bool prepare_arguments(const char *op, int n, Place *places) {
+bool door_prepare(const char *op, int n, Place *places) {
   for (int i = 0; i < n && unusual_tensors && !failed(); i++) {
     const Tensor *t = sparse_of(tensors_at(&places[i]));
-    if (t) refuse_layout(op, t);
+    if (t) door_refuse_layout(op, t);
   }
   if (failed()) return false;
   if (autocast_dtype && !autocast_arguments(op, n, places)) return false;
-  return unusual_tensors == 0 || (check_devices(op, n, places) && settle_lazy(n, places));
+  return unusual_tensors == 0 || (check_devices(op, n, places) && door_settle_lazy(n, places));
 }
 
 /* ------------------------------------------------------------ arguments */
@@ -320,13 +320,13 @@ static size_t space_of(const Result *r) {
   return r->tag == TAG_STR ? (size_t)r->n + 1 : (size_t)r->n * sizeof(int64_t);
 }
 
-const void *result_aside(const Call *c) {
+const void *call_result_aside(const Call *c) {
   const size_t n = space_of(&c->result);
   void *aside = n ? scratch_alloc(n) : NULL;
   return aside ? memcpy(aside, (const void *)(uintptr_t)c->result.value, n) : NULL;
 }
 
-void result_back(Call *c, const void *aside) {
+void call_result_back(Call *c, const void *aside) {
   const size_t n = space_of(&c->result);
   void *out = aside && !failed() ? result_space(n) : NULL;
   if (out) c->result.value = (int64_t)(uintptr_t)memcpy(out, aside, n);

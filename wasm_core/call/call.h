@@ -120,10 +120,11 @@ const char *layout_text(const Tensor *t);
 /* The single element of t as the host's int, bool, float or complex. */
 void ret_item(Call *c, const Tensor *t);
 
-/* result_aside copies a result that is a list or a text, and returns NULL for others. Calls within
- * the call use the same place for their results; result_back restores the copy after them. */
-const void *result_aside(const Call *c);
-void result_back(Call *c, const void *aside);
+/* call_result_aside copies a result that is a list or a text, and returns NULL for others. Calls
+ * within the call use the same place for their results; call_result_back restores the copy after
+ * them. */
+const void *call_result_aside(const Call *c);
+void call_result_back(Call *c, const void *aside);
 
 /* The number of tensors in a result. */
 static inline int result_count(const Result *r) {

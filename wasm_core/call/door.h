@@ -47,7 +47,7 @@ typedef struct {
 
 /* Updates form_made for an op by one of its tensor arguments: an absent tensor sets its form and
  * returns true, as it is decisive; another tensor sets 0. NULL and host numbers change nothing. */
-bool sets_form(int32_t *form, const Tensor *t);
+bool door_sets_form(int32_t *form, const Tensor *t);
 /* Tells the watcher, and sets form_made by the arguments. */
 void door_enter(DoorEntry *e, const char *op, int n, const Argument *v);
 void door_leave(const DoorEntry *e);
@@ -69,22 +69,22 @@ static inline void door_left(const DoorEntry *e) {
                (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)});            \
     if (entry_.entry == ENTRY_ANSWERED) return ANSWERED(call);                        \
   }
-#define VIEW_ENTERED_AS(call, op, ...)           \
-  ANY_ENTERED_AS(call, op, __VA_ARGS__)          \
-  if (__builtin_expect(unusual_tensors != 0, 0)) \
-  refuse_sparse(op, N_ARGUMENTS(__VA_ARGS__),    \
-                (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
+#define VIEW_ENTERED_AS(call, op, ...)             \
+  ANY_ENTERED_AS(call, op, __VA_ARGS__)            \
+  if (__builtin_expect(unusual_tensors != 0, 0))   \
+  door_refuse_sparse(op, N_ARGUMENTS(__VA_ARGS__), \
+                     (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
 /* Used before these: returns `result` if an argument is a sparse tensor. */
-#define SPARSE_GIVES(result, ...)                                            \
-  if (__builtin_expect(unusual_tensors != 0, 0) &&                           \
-      any_sparse(N_ARGUMENTS(__VA_ARGS__),                                   \
-                 (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})) \
+#define SPARSE_GIVES(result, ...)                                                 \
+  if (__builtin_expect(unusual_tensors != 0, 0) &&                                \
+      door_any_sparse(N_ARGUMENTS(__VA_ARGS__),                                   \
+                      (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})) \
   return result
 /* For ops that read elements: first converts the arguments in their variables. Autocast casts them;
  * a lazy tensor (FLAGS_LAZY) is replaced by a computed stand-in. */
-#define OP_ENTERED_AS(call, op, ...)                                                   \
-  if (__builtin_expect((unusual_tensors | autocast_dtype) != 0, 0))                    \
-    WITH_PLACES(p_, prepare_arguments(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
+#define OP_ENTERED_AS(call, op, ...)                                              \
+  if (__builtin_expect((unusual_tensors | autocast_dtype) != 0, 0))               \
+    WITH_PLACES(p_, door_prepare(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
   ANY_ENTERED_AS(call, op, __VA_ARGS__)
 
 /* Functions that build the result of an answered call. If runs_body, the op's own body runs first,
@@ -117,19 +117,20 @@ typedef struct {
   Tensors list;
   const Call *call; /* a host's call whose tensors the function reads itself */
 } Place;
-bool any_sparse(int n, const Argument *v);
+bool door_any_sparse(int n, const Argument *v);
 /* False with PyTorch's error if an argument is sparse. */
-bool refuse_sparse(const char *op, int n, const Argument *v);
+bool door_refuse_sparse(const char *op, int n, const Argument *v);
 /* Sets PyTorch's error for an op that does not take t's layout. */
-void *refuse_layout(const char *op, const Tensor *t);
-bool prepare_arguments(const char *op, int n, Place *places);
+void *door_refuse_layout(const char *op, const Tensor *t);
+bool door_prepare(const char *op, int n, Place *places);
 /* False with PyTorch's error for an op that needs the elements of an absent tensor. */
-bool needs_elements(const char *op);
+bool door_needs_elements(const char *op);
 /* The first row of that name; NULL: none. */
 const Row *row_of_op(const char *op);
-/* Functions of prepare_arguments in upper layers, since they run ops. */
+/* Functions of door_prepare in upper layers, since they run ops. The stand-ins that settle lazy
+ * tensors last until the next entry is left. */
 extern bool (*autocast_arguments)(const char *op, int n, Place *places);
-extern bool (*settle_lazy)(int n, Place *places); /* stand-ins last until the next entry is left */
+extern bool (*door_settle_lazy)(int n, Place *places);
 /* autocast_dtype: the type that autocast computes in, DT_F16 or DT_BF16; 0: off. autocast_keeps:
  * casts of parameters are cached. */
 extern int32_t autocast_dtype;

@@ -154,7 +154,7 @@ static bool parse_arg(const char *s, const char *end, Arg *a) {
   return true;
 }
 
-bool same_name(int a, int b) { return strcmp(op_rows[a].name, op_rows[b].name) == 0; }
+bool schema_same_name(int a, int b) { return strcmp(op_rows[a].name, op_rows[b].name) == 0; }
 
 static ResultKind result_kind(const char *schema) {
   const char *p = strstr(schema, ") -> ");
@@ -186,7 +186,7 @@ static const Schema *parse_schema(int row) {
   for (int i = 0; i < s->n_args; i++) s->draws = s->draws || s->args[i].type == ARG_GENERATOR;
   s->result = result_kind(op_rows[row].schema);
   s->gathers = row_has(&op_rows[row], LIST_OR_MORE | MORE);
-  s->overloaded = row + 1 < n_op_rows && same_name(row, row + 1);
+  s->overloaded = row + 1 < n_op_rows && schema_same_name(row, row + 1);
   for (int i = 0; i < s->n_args; i++)
     if (strcmp(name_text(s->args[i].name), "inplace") == 0) {
       s->may_write = true;
@@ -210,7 +210,7 @@ const char *row_arg_name(const Row *row, int k) {
   return k < s->n_args ? name_text(s->args[k].name) : "";
 }
 
-void rebind(const Call *from, const Row *to, Call *c) {
+void schema_rebind(const Call *from, const Row *to, Call *c) {
   const Schema *old = schema_of_row(from->row), *s = schema_of_row(to);
   *c = (Call){.row = to, .n_args = s->n_args, .inplace = from->inplace};
   for (int i = 0; i < s->n_args; i++) {

@@ -68,11 +68,11 @@ typedef struct {
 } Schema;
 
 const Schema *schema_of(int row); /* NULL if memory has run out */
-bool same_name(int row, int other);
+bool schema_same_name(int row, int other);
 /* The name of argument k of a row, "" past the end. */
 const char *row_arg_name(const Row *row, int k);
 const Schema *schema_of_row(const Row *row); /* without memory, one without arguments */
 /* Fills *c with the arguments of a call for another row, by name, and defaults for the rest. */
-void rebind(const Call *from, const Row *to, Call *c);
+void schema_rebind(const Call *from, const Row *to, Call *c);
 
 #endif

@@ -87,18 +87,18 @@ const char *dtype_c_name(DType d) {
   return names[d];
 }
 
-void *no_kernel(const char *kernel, DType d) {
+void *dtype_no_kernel(const char *kernel, DType d) {
   return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[d].legacy);
 }
 
-void *no_kernel_of(const char *op, DType d) {
+void *dtype_no_kernel_of(const char *op, DType d) {
   return fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
 }
 
-bool check_float_kernel(const char *kernel, DType d) {
-  return dtype_is_float(d) || no_kernel(kernel, d);
+bool dtype_check_float_kernel(const char *kernel, DType d) {
+  return dtype_is_float(d) || dtype_no_kernel(kernel, d);
 }
 
-bool check_wide_kernel(const char *kernel, DType d) {
-  return (dtype_is_float(d) && !dtype_is_half(d)) || no_kernel(kernel, d);
+bool dtype_check_wide_kernel(const char *kernel, DType d) {
+  return (dtype_is_float(d) && !dtype_is_half(d)) || dtype_no_kernel(kernel, d);
 }

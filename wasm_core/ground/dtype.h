@@ -109,14 +109,15 @@ bool dtype_can_cast(DType from, DType to);
 /* The C++ name that some of PyTorch's messages show: "long int". */
 const char *dtype_c_name(DType d);
 /* Sets PyTorch's error for a type that a kernel does not implement; returns NULL. */
-void *no_kernel(const char *kernel, DType d);
-void *no_kernel_of(const char *op, DType d); /* names the kernel <op>_cpu */
-/* The entry for d of a table [DT_COUNT] of pointers; NULL with no_kernel's error if it is empty. */
-#define KERNEL_OF(table, d, kernel) ((table)[d] || no_kernel(kernel, d) ? (table)[d] : NULL)
-/* Whether d is a floating type; no_kernel's error if not. */
-bool check_float_kernel(const char *kernel, DType d);
-/* Whether d is float32 or float64; no_kernel's error if not. */
-bool check_wide_kernel(const char *kernel, DType d);
+void *dtype_no_kernel(const char *kernel, DType d);
+void *dtype_no_kernel_of(const char *op, DType d); /* names the kernel <op>_cpu */
+/* The entry for d of a table [DT_COUNT] of pointers; NULL with dtype_no_kernel's error if it is
+ * empty. */
+#define KERNEL_OF(table, d, kernel) ((table)[d] || dtype_no_kernel(kernel, d) ? (table)[d] : NULL)
+/* Whether d is a floating type; dtype_no_kernel's error if not. */
+bool dtype_check_float_kernel(const char *kernel, DType d);
+/* Whether d is float32 or float64; dtype_no_kernel's error if not. */
+bool dtype_check_wide_kernel(const char *kernel, DType d);
 /* The process-wide default floating type (torch.get_default_dtype). */
 DType dtype_default(void);
 void dtype_set_default(DType d);
@@ -136,35 +137,35 @@ void dtype_set_default(DType d);
   DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
   DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
   DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__)
-#define DISPATCH_FLOAT(d, ...)       \
-  switch (d) {                       \
-    FLOAT_CASES(__VA_ARGS__)         \
-    default: no_kernel(__func__, d); \
+#define DISPATCH_FLOAT(d, ...)             \
+  switch (d) {                             \
+    FLOAT_CASES(__VA_ARGS__)               \
+    default: dtype_no_kernel(__func__, d); \
   }
 #define DISPATCH_INEXACT(d, ...)                  \
   switch (d) {                                    \
     FLOAT_CASES(__VA_ARGS__)                      \
     DTYPE_CASE(DT_C64, complex_f32, __VA_ARGS__)  \
     DTYPE_CASE(DT_C128, complex_f64, __VA_ARGS__) \
-    default: no_kernel(__func__, d);              \
+    default: dtype_no_kernel(__func__, d);        \
   }
-#define DISPATCH_INT(d, ...)         \
-  switch (d) {                       \
-    INT_CASES(__VA_ARGS__)           \
-    default: no_kernel(__func__, d); \
+#define DISPATCH_INT(d, ...)               \
+  switch (d) {                             \
+    INT_CASES(__VA_ARGS__)                 \
+    default: dtype_no_kernel(__func__, d); \
   }
-#define DISPATCH_NUMBER(d, ...)      \
-  switch (d) {                       \
-    INT_CASES(__VA_ARGS__)           \
-    FLOAT_CASES(__VA_ARGS__)         \
-    default: no_kernel(__func__, d); \
+#define DISPATCH_NUMBER(d, ...)            \
+  switch (d) {                             \
+    INT_CASES(__VA_ARGS__)                 \
+    FLOAT_CASES(__VA_ARGS__)               \
+    default: dtype_no_kernel(__func__, d); \
   }
 #define DISPATCH_ALL(d, ...)               \
   switch (d) {                             \
     INT_CASES(__VA_ARGS__)                 \
     FLOAT_CASES(__VA_ARGS__)               \
     DTYPE_CASE(DT_BOOL, bool, __VA_ARGS__) \
-    default: no_kernel(__func__, d);       \
+    default: dtype_no_kernel(__func__, d); \
   }
 /* DISPATCH_WIDTH expands a statement once per element width, for code that only moves elements.
  * Wide16 is its type of 16 bytes. */

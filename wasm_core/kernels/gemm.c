@@ -557,7 +557,7 @@ static REAL NAME(dot_block)(ptrdiff_t n, const REAL *x, const REAL *y) {
   return lanes[0] + total;
 }
 
-REAL NAME(dot)(int64_t n, const REAL *x, int64_t xs, const REAL *y, int64_t ys) {
+REAL NAME(gemm_dot)(int64_t n, const REAL *x, int64_t xs, const REAL *y, int64_t ys) {
   REAL x_room[DOT_BLOCK], y_room[DOT_BLOCK];
   REAL level[64]; /* level[b]: the sum of 2^b blocks, where bit b of `blocks` is set */
   uint64_t blocks = 0;

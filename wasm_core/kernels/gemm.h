@@ -31,8 +31,8 @@ void gemm_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, in
 
 /* Sum of x[i * xs] * y[i * ys] over n elements, 0 for n == 0. Summed pairwise
  * over blocks; the order depends on n alone. */
-float dot_f32(int64_t n, const float *x, int64_t xs, const float *y, int64_t ys);
-double dot_f64(int64_t n, const double *x, int64_t xs, const double *y, int64_t ys);
+float gemm_dot_f32(int64_t n, const float *x, int64_t xs, const float *y, int64_t ys);
+double gemm_dot_f64(int64_t n, const double *x, int64_t xs, const double *y, int64_t ys);
 
 /* Products in wrapping integer arithmetic; no scratch. */
 #define GEMM_INTEGERS(X)    \

@@ -33,7 +33,8 @@ INLINE bool any_is_half(Tensors list) {
 
 /* Whether the kernel refuses t, which has elements of a half type; sets the error then. */
 static inline bool refuses_half(const Tensor *t, const char *kernel) {
-  return t && t->numel && dtype_is_half(tensor_dtype(t)) && !no_kernel(kernel, tensor_dtype(t));
+  return t && t->numel && dtype_is_half(tensor_dtype(t)) &&
+         !dtype_no_kernel(kernel, tensor_dtype(t));
 }
 
 /* Replaces the tensors; false, with nothing done, if they are not of one half type. */

@@ -64,7 +64,7 @@ static NOINLINE bool takes_sparse(const Call *c) {
   const Tensor *t = find_sparse(c);
   if (t && shows)
     fail(ERR_RUNTIME, "Cannot access data pointer of Tensor that doesn't have storage");
-  else if (t) refuse_layout(c->row->name, t);
+  else if (t) door_refuse_layout(c->row->name, t);
   return !t;
 }
 
@@ -346,7 +346,7 @@ static void run_out(Call *c) {
 
 static NOINLINE void refuse_complex(const Call *c, DType d) {
   const char *text = c->row->no_complex;
-  if (!strchr(text, ' ')) no_kernel(text, d);
+  if (!strchr(text, ' ')) dtype_no_kernel(text, d);
   else if (text[strlen(text) - 1] == ':')
     fail(c->row->no_complex_status, "%s %s", text, dtype_info[d].legacy);
   else fail(c->row->no_complex_status, "%s", text);
@@ -412,7 +412,7 @@ static int32_t form_of_call(const Call *c) {
   int32_t form = form_made;
   for (int i = 0; i < c->n_args; i++)
     for (int at = -1; (t = value_next(&c->v[i], &at));)
-      if (sets_form(&form, t)) return form;
+      if (door_sets_form(&form, t)) return form;
   return form;
 }
 
@@ -421,7 +421,7 @@ static void run_formed(Call *c) {
   if (unusual_tensors) form_made = form_of_call(c);
   const bool refused = form_made && (c->row->needs_elements || row_has(c->row, DYNAMIC) ||
                                      (find_sparse(c) && c->row->batch != BATCH_itself));
-  if (refused) needs_elements(c->row->name);
+  if (refused) door_needs_elements(c->row->name);
   else run_call(c);
   form_made = outside;
 }

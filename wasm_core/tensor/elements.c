@@ -206,5 +206,5 @@ static bool overflows(DType d) {
   return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", c_names[d]);
 }
 
-bool number_fits_f(double v, DType d) { return fits_f(v, d) || overflows(d); }
-bool number_fits(const Tensor *number, DType d) { return fits(number, d) || overflows(d); }
+bool element_number_fits_f(double v, DType d) { return fits_f(v, d) || overflows(d); }
+bool element_number_fits(const Tensor *number, DType d) { return fits(number, d) || overflows(d); }

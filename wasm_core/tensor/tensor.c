@@ -128,7 +128,7 @@ int32_t form_made, form_default;
 HiddenReads hidden_reads;
 LettingGo letting_go;
 
-void unusual_read(const Tensor *t) {
+void tensor_unusual_read(const Tensor *t) {
   if (t->flags & FLAGS_LAZY && !(t->storage->bytes->form & FORM_ABSENT))
     fail(ERR_RUNTIME, "pygrad: an op read the bytes of a lazy conjugate or negative");
   if (!(t->storage->bytes->form & FORM_HOSTED)) return;

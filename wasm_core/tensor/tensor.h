@@ -175,19 +175,20 @@ typedef enum { READS_REFUSED, READS_NOTED, READS_FOUND } HiddenReads;
 extern HiddenReads hidden_reads;
 /* Handles a read of t's bytes that are no elements: FORM_HOSTED, or lazy, which is an error of an
  * op that skipped the door. */
-void unusual_read(const Tensor *t);
+void tensor_unusual_read(const Tensor *t);
 /* The address of the elements, unchecked: for new tensors, or while no tensor is unusual. */
 static inline char *tensor_memory(const Tensor *t) {
   return t->storage->bytes->data + t->offset * dtype_bytes(tensor_dtype(t));
 }
 /* The elements of t, which is not lazy. */
 static inline char *tensor_data(const Tensor *t) {
-  if (__builtin_expect(t->storage->bytes->form | (t->flags & FLAGS_LAZY), 0)) unusual_read(t);
+  if (__builtin_expect(t->storage->bytes->form | (t->flags & FLAGS_LAZY), 0))
+    tensor_unusual_read(t);
   return tensor_memory(t);
 }
 /* The bytes of t. The caller conjugates or negates lazy elements itself. */
 static inline char *tensor_bytes(const Tensor *t) {
-  if (__builtin_expect(t->storage->bytes->form, 0)) unusual_read(t);
+  if (__builtin_expect(t->storage->bytes->form, 0)) tensor_unusual_read(t);
   return tensor_memory(t);
 }
 /* Whether a handle is a live tensor's. An invalid handle may lie outside memory. */
@@ -329,8 +330,8 @@ int64_t element_load_i(const char *at, DType d);
 complex_f64 element_load_c(const char *at, DType d);
 
 /* Whether a host number fits this type; PyTorch's error if not. */
-bool number_fits(const Tensor *number, DType d);
-bool number_fits_f(double v, DType d);
+bool element_number_fits(const Tensor *number, DType d);
+bool element_number_fits_f(double v, DType d);
 
 int64_t tensor_live_count(void);
 extern bool inference_mode; /* new tensors are inference tensors */

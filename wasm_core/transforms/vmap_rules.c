@@ -237,7 +237,7 @@ static Tensor *flatten_slices(const Batch *b, Tensor *t) {
 static bool squeezes(const Call *c, const Batch *b, Call *inner) {
   for (const Row *row = c->row; row < op_rows + n_op_rows; row++)
     if (arg_type(row, "dim") == ARG_INTS) {
-      rebind(c, row, inner);
+      schema_rebind(c, row, inner);
       inner->v[0].t = batch_full(b, c->v[0].t);
       inner->v[1] = all_dims(c->v[0].t, b->n);
       return run(inner);
@@ -256,7 +256,7 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   if (dim < 0) {
     const Row *row = with_dim(c);
     if (!row) return false;
-    rebind(c, row, inner);
+    schema_rebind(c, row, inner);
     dim = 1;
   }
   bool one = arg_type(inner->row, "dim") == ARG_INT;
@@ -306,7 +306,7 @@ static bool all_of_slice(const Call *c, const Batch *b, Call *inner) {
   if (list && c->v[spacing].n != t->ndim) return false;
   for (const Row *row = c->row; row < op_rows + n_op_rows && row_named(row, c->row->name); row++) {
     if (arg_type(row, "dim") != ARG_INTS || spaced != (find_arg(row, "spacing") >= 0)) continue;
-    rebind(c, row, inner);
+    schema_rebind(c, row, inner);
     inner->v[0].t = batch_full(b, t);
     inner->v[find_arg(row, "dim")] = all_dims(t, b->n);
     return run(inner);
@@ -370,7 +370,7 @@ static bool as_other(const Call *c, const Batch *b, Call *inner) {
   for (int i = 0; i < n_op_rows; i++)
     if (row_named(&op_rows[i], plain)) {
       Call with_sizes;
-      rebind(c, &op_rows[i], &with_sizes);
+      schema_rebind(c, &op_rows[i], &with_sizes);
       with_sizes.v[1] = ints_value(other->ndim, other->sizes);
       return t->meta->levels == b->levels && run_with_sizes(&with_sizes, b, inner, false);
     }

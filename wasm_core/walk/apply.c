@@ -161,7 +161,7 @@ static Tensor **settle_gradients(const Node *n, Tensor **g) {
 static bool takes_gradients(const Node *n, Tensor *const *g) {
   if (n->type->each || n->kind == NODE_HOST) return true;
   for (int i = 0; i < (n->n_outputs ? n->n_outputs : 1); i++)
-    if (is_sparse(g[i])) return refuse_layout(node_stem(n), g[i]) != NULL;
+    if (is_sparse(g[i])) return door_refuse_layout(node_stem(n), g[i]) != NULL;
   return true;
 }
 

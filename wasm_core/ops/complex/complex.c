@@ -142,7 +142,7 @@ static bool settle(int n, Place *p) {
 }
 
 void complex_begin(void) {
-  settle_lazy = settle;
+  door_settle_lazy = settle;
   conjugate = t_conj;
   computed_part = tensor_computed;
 }
@@ -323,7 +323,7 @@ static bool check_parts(const char *op, const Tensor *a, const Tensor *b) {
     return fail(ERR_RUNTIME,
                 "Expected object of scalar type %s but got scalar type %s for second argument",
                 legacy(a), legacy(b));
-  return a->dtype != DT_F16 || strcmp(op, "polar") != 0 || no_kernel("polar_cpu", DT_F16);
+  return a->dtype != DT_F16 || strcmp(op, "polar") != 0 || dtype_no_kernel("polar_cpu", DT_F16);
 }
 
 static const NodeType PolarBackward0;

@@ -52,7 +52,7 @@ static Tensor *in_layout(const Call *c, int k, Tensor *t) {
   Layout l = LAYOUT_STRIDED;
   const char *name = arg_str(c, k);
   if (!name || !layout_named(name, &l) || l == tensor_layout(t)) return failed() ? NULL : t;
-  if (tensor_absent(t)) return needs_elements(c->row->name), NULL;
+  if (tensor_absent(t)) return door_needs_elements(c->row->name), NULL;
   if (l == LAYOUT_STRIDED) return t_to_dense(t, DT_NONE, true);
   return c->row->sparse
              ? t_sparse_zeros(t->ndim, t->sizes, l, tensor_dtype(t))
@@ -83,7 +83,7 @@ bool create_options_begin(const Call *c, int k) {
       c, k + 2, like->tag == TAG_TENSOR ? like->t->form & FORM_ABSENT : form_default);
   form_made = 0;
   if (form > 0 && like->tag == TAG_TENSOR && is_sparse(like->t))
-    return needs_elements(c->row->name);
+    return door_needs_elements(c->row->name);
   if (form > 0) {
     form_made = form;
     unusual_tensors++; /* makes doors look, though there may be no such tensor yet */
@@ -113,7 +113,7 @@ Tensor *create_options_end(const Call *c, int k, Tensor *t) {
 
 static Tensor *fill_with(Tensor *y, Tensor *value) {
   VIEW_ENTERED(fill_with, "fill_", y, value);
-  if (blocked(y) || blocked(value) || !number_fits(value, tensor_dtype(y))) return NULL;
+  if (blocked(y) || blocked(value) || !element_number_fits(value, tensor_dtype(y))) return NULL;
   return tensor_fill_data(y, value) ? y : NULL;
 }
 
@@ -195,7 +195,7 @@ Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name) {
   if (blocked(x)) return NULL;
   if (is_sparse(x))
     return !value || tensor_get_f(value, 0) == 0 ? t_sparse_zeros_like(x, dtype)
-                                                 : refuse_layout("fill_.Scalar", x);
+                                                 : door_refuse_layout("fill_.Scalar", x);
   Tensor *y = tensor_empty_like_format(x, dtype, format);
   return value ? fill_with(y, value) : y;
 }
@@ -258,7 +258,7 @@ Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   if (blocked(start) || blocked(step)) return NULL;
   double from = tensor_get_f(start, 0), to = tensor_get_f(end, 0), by = tensor_get_f(step, 0);
   if (!check_range(from, to, by)) return NULL;
-  if (dtype == DT_BOOL) return no_kernel("arange_cpu", DT_BOOL);
+  if (dtype == DT_BOOL) return dtype_no_kernel("arange_cpu", DT_BOOL);
   int64_t length;
   if (dtype == DT_I64) {
     if (tensor_get_i(step, 0) == 0) return fail(ERR_VALUE, "step must be nonzero");
@@ -291,7 +291,7 @@ Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
             "which produces values in [start, end).");
   double from = tensor_get_f(start, 0), to = tensor_get_f(end, 0), by = tensor_get_f(step, 0);
   if (!check_range(from, to, by)) return NULL;
-  if (dtype == DT_BOOL) return no_kernel("range_cpu", DT_BOOL);
+  if (dtype == DT_BOOL) return dtype_no_kernel("range_cpu", DT_BOOL);
   double n = floor((to - from) / by) + 1;
   if (!(n >= 0 && n < 9007199254740992.0))
     return fail(ERR_RUNTIME, "invalid size, possible overflow?");
@@ -411,7 +411,7 @@ Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dty
   if (rows < 0) return fail(ERR_RUNTIME, "row must be non-negative, got%lld", (Shown)rows);
   if (cols < 0) return fail(ERR_RUNTIME, "col must be non-negative, got%lld", (Shown)cols);
   if (dtype_kind(dtype) != KIND_INT)
-    return no_kernel(lower ? "tril_indices" : "triu_indices", dtype);
+    return dtype_no_kernel(lower ? "tril_indices" : "triu_indices", dtype);
   offset = offset < -rows ? -rows : offset > cols ? cols : offset;
   int64_t first = lower && offset < 0 ? -offset : 0;
   int64_t last = cols == 0 ? first : lower || rows < cols - offset ? rows : cols - offset;
@@ -451,7 +451,7 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 
 Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char *format_name) {
   SPARSE_GIVES(form < 0           ? NULL
-               : form             ? (needs_elements("to"), NULL)
+               : form             ? (door_needs_elements("to"), NULL)
                : copy             ? t_sparse_to(x, dtype == DT_NONE ? tensor_dtype(x) : dtype)
                : dtype == DT_NONE ? x
                                   : t_to(x, dtype),

@@ -201,7 +201,7 @@ static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t g
   Tensor *y = half ? tensor_empty_like(x, DT_F32) : x;
   d.fill = half ? half_fill(fills, tensor_dtype(x)) : fills[x->dtype];
   d.width = y ? dtype_bytes(tensor_dtype(y)) : 0;
-  if (!d.fill) return no_kernel(kernel, tensor_dtype(x));
+  if (!d.fill) return dtype_no_kernel(kernel, tensor_dtype(x));
   if (tensor_absent(x)) return x;
   d.rng = random_source(gen);
   if (!y || !d.rng || !tensor_write_begin(x, true)) return NULL;
@@ -322,7 +322,7 @@ static Tensor *random_geometric(Tensor *x, double p, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(p > 0 && p < 1))
     return fail(ERR_RUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p);
-  if (x->dtype == DT_BOOL) return no_kernel("geometric_cpu", DT_BOOL);
+  if (x->dtype == DT_BOOL) return dtype_no_kernel("geometric_cpu", DT_BOOL);
   return fill(x, geometric_fills, "geometric_cpu", gen, (Draw){.a = p});
 }
 
@@ -429,7 +429,7 @@ int64_t random_high(Tensor *high) {
 }
 
 static bool check_count(const Tensor *x, int64_t n) {
-  if (x->dtype == DT_BOOL) return no_kernel("randperm", DT_BOOL), false;
+  if (x->dtype == DT_BOOL) return dtype_no_kernel("randperm", DT_BOOL), false;
   if (n == 0 || n - 1 <= native[x->dtype].max) return true;
   if (dtype_is_float(tensor_dtype(x)))
     fail(ERR_RUNTIME, "n cannot be greater than 2^%d+1 for %s type.", type_digits(tensor_dtype(x)),
@@ -496,7 +496,7 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
     if (overlap == OVERLAP_PARTIAL || overlap == OVERLAP_PERHAPS) wide = t_clone(wide);
   }
   if (!wide) return NULL;
-  if (!check_float_kernel("bernoulli_tensor_cpu_p_", tensor_dtype(p))) return NULL;
+  if (!dtype_check_float_kernel("bernoulli_tensor_cpu_p_", tensor_dtype(p))) return NULL;
   if (dtype_is_half(tensor_dtype(x))) {
     Tensor *y = random_bernoulli_each(tensor_empty_like(x, DT_F32), p, gen);
     return y && tensor_write_begin(x, true) && tensor_copy_data(x, y) ? x : NULL;

@@ -56,7 +56,7 @@ Tensor *t_poisson(Tensor *rate, int32_t gen) {
   OP_ENTERED(t_poisson, "poisson", rate, gen);
   IN_FLOAT(t_poisson(rate, gen), rate);
   if (blocked(rate)) return NULL;
-  if (!check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
+  if (!dtype_check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
   Node *n = node_new(&PoissonBackward0, 0, 0, rate, NULL);
   Rng *r = random_source(gen);
   Tensor *x = plain(rate), *y = tensor_empty(rate->ndim, rate->sizes, tensor_dtype(rate));
@@ -218,7 +218,7 @@ GRAD(StandardGammaBackward0, "self result")
 Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
   OP_ENTERED(t_standard_gamma, "_standard_gamma", concentration, gen);
   if (blocked(concentration)) return NULL;
-  if (!check_float_kernel("gamma_cpu", tensor_dtype(concentration))) return NULL;
+  if (!dtype_check_float_kernel("gamma_cpu", tensor_dtype(concentration))) return NULL;
   Node *n = node_new(&StandardGammaBackward0, 2, 0, concentration, NULL);
   save(n, 0, concentration);
   Rng *r = random_source(gen);
@@ -253,7 +253,7 @@ NO_DERIVATIVE(_sample_dirichlet)
 Tensor *t_sample_dirichlet(Tensor *concentration, int32_t gen) {
   OP_ENTERED(t_sample_dirichlet, "_sample_dirichlet", concentration, gen);
   if (blocked(concentration)) return NULL;
-  if (!check_float_kernel("dirichlet", tensor_dtype(concentration))) return NULL;
+  if (!dtype_check_float_kernel("dirichlet", tensor_dtype(concentration))) return NULL;
   Node *n = node_new(&node__sample_dirichlet, 0, 0, concentration, NULL);
   Rng *r = random_source(gen);
   Tensor *x = plain(concentration);
@@ -297,8 +297,9 @@ static Tensor *derivative(const Loops *loops, const char *kernel, int k, Tensor 
     if (in[i]->dtype != in[0]->dtype)
       return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(in[i]), legacy(in[0]));
   DType d = tensor_dtype(in[0]);
-  return check_float_kernel(kernel, d) ? plain(elementwise_run(loops, &(Tensors){k, in}, d, NULL))
-                                       : NULL;
+  return dtype_check_float_kernel(kernel, d)
+             ? plain(elementwise_run(loops, &(Tensors){k, in}, d, NULL))
+             : NULL;
 }
 
 GRAD(StandardGammaGradBackward0, "")

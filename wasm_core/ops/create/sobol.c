@@ -62,7 +62,7 @@ bool t_sobol_engine_draw(Tensor *quasi, int64_t n, Tensor *state, int64_t dimens
     return false;
   if (dtype == DT_NONE) dtype = DT_F32;
   Tensor *points = tensor_empty(2, (int64_t[]){n, dimension}, dtype);
-  if (!points || !check_float_kernel("_sobol_engine_draw", dtype) || !check_points(at, n))
+  if (!points || !dtype_check_float_kernel("_sobol_engine_draw", dtype) || !check_points(at, n))
     return false;
   Tensor *now = copy(quasi), *directions = plain(state);
   if (!now || !directions) return false;

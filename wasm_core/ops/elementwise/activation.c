@@ -30,7 +30,7 @@ Tensor *t_hardtanh_checked(Tensor *x, double min, double max) {
   if (blocked(x)) return NULL;
   if (min > max) return fail(ERR_VALUE, "min_val cannot be greater than max_val");
   if (dtype_kind(tensor_dtype(x)) == KIND_INT) {
-    if (!number_fits_f(min, DT_I64) || !number_fits_f(max, DT_I64)) return NULL;
+    if (!element_number_fits_f(min, DT_I64) || !element_number_fits_f(max, DT_I64)) return NULL;
     min = trunc(min);
     max = trunc(max);
   }
@@ -100,8 +100,8 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
   if (lower > upper)
     return fail(ERR_RUNTIME, "Lower bound should be less than or equal to the upper bound");
   if (training && x->dtype == DT_F16 && refuses_half(x, "rrelu_with_noise_out_cpu")) return NULL;
-  if (!check_float_kernel(training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu",
-                          tensor_dtype(x)))
+  if (!dtype_check_float_kernel(training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu",
+                                tensor_dtype(x)))
     return NULL;
   Node *n = node_new(&RreluWithNoiseBackward0, 2, 3, x, NULL);
   num_f(n, 0, lower);
@@ -169,7 +169,7 @@ Tensor *t_glu(Tensor *x, int64_t dim) {
   if (x->sizes[dim] % 2)
     return fail(ERR_RUNTIME, "Halving dimension must be even, but dimension %lld is size %lld",
                 (Shown)dim, (Shown)x->sizes[dim]);
-  if (!check_float_kernel("glu_cpu", tensor_dtype(x))) return NULL;
+  if (!dtype_check_float_kernel("glu_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&GluBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, dim);

@@ -35,7 +35,7 @@ static bool check_alpha(DType d, const Tensor *alpha) {
   if (dtype_is_float(tensor_dtype(alpha)) && !dtype_is_inexact(d))
     return fail(ERR_RUNTIME,
                 "For integral input tensors, argument alpha must not be a floating point number.");
-  return number_fits(alpha, d);
+  return element_number_fits(alpha, d);
 }
 
 static bool check_sub(const Tensor *a, const Tensor *b) {
@@ -284,7 +284,7 @@ Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
                 mode);
   DType d = result_dtype(2, (Tensor *[]){a, b});
-  if (dtype_is_complex(d)) return no_kernel(down ? "div_floor_cpu" : "div_trunc_cpu", d);
+  if (dtype_is_complex(d)) return dtype_no_kernel(down ? "div_floor_cpu" : "div_trunc_cpu", d);
   Node *n = node_new(&DivBackward2, 2, 1, a, b, NULL);
   if (needs(n, 1)) save(n, 0, a);
   save(n, 1, b);
@@ -430,7 +430,7 @@ static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
   bool integer = !dtype_is_inexact(d);
   if (integer && tensor_get_i(b, 0) < 0)
     return fail(ERR_RUNTIME, "Integers to negative integer powers are not allowed.");
-  if (integer && !number_fits(b, d)) return NULL;
+  if (integer && !element_number_fits(b, d)) return NULL;
   Node *n = node_new(&PowBackward0, 1, 1, a, NULL);
   save(n, 0, a);
   num_f(n, 0, number_f(b));
@@ -448,7 +448,7 @@ static Tensor *pow_of_values(const void *with, Tensor *values) {
 static Tensor *pow_sparse(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   if (is_sparse(b) || !is_wrapped(b) || dtype_is_complex(tensor_dtype(b)))
-    return refuse_layout("pow", is_sparse(a) ? a : b);
+    return door_refuse_layout("pow", is_sparse(a) ? a : b);
   if (!(number_f(b) > 0))
     return fail(ERR_RUNTIME,
                 "pow of a sparse tensor needs an exponent above 0: others give numbers "
@@ -462,7 +462,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);
   if (d == DT_BOOL && is_wrapped(b)) return tensor_get_i(b, 0) ? t_clone(a) : t_ones_like(a);
-  if (d == DT_BOOL) return no_kernel("pow", DT_BOOL);
+  if (d == DT_BOOL) return dtype_no_kernel("pow", DT_BOOL);
   if (is_wrapped(b) && !dtype_is_complex(tensor_dtype(b))) return pow_number(a, b, d);
   Node *n = is_wrapped(a) ? node_new(&PowBackward2, 3, 0, b, NULL)
                           : node_new(&PowBackward1, 3, 0, a, b, NULL);
@@ -559,7 +559,9 @@ Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
                 "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
                 legacy(condition));
   DType d = common_dtype(a, b);
-  if ((is_wrapped(a) && !number_fits(a, d)) || (is_wrapped(b) && !number_fits(b, d))) return NULL;
+  if ((is_wrapped(a) && !element_number_fits(a, d)) ||
+      (is_wrapped(b) && !element_number_fits(b, d)))
+    return NULL;
   Node *n = node_new(&WhereBackward0, 1, 0, a, b, NULL);
   save(n, 0, condition);
   return set_history(choose(elementwise_cast(condition, DT_BOOL), a, b, d), n);
@@ -588,7 +590,7 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
     return fail(ERR_RUNTIME, "masked_fill_ only supports boolean masks, but got mask with dtype %s",
                 dtype_c_name(tensor_dtype(mask)));
   DType d = tensor_dtype(x);
-  if (!number_fits(value, d)) return NULL;
+  if (!element_number_fits(value, d)) return NULL;
   Node *n = is_wrapped(value) ? node_new(&MaskedFillBackward0, 1, 0, x, NULL)
                               : node_new(&MaskedFillBackward1, 1, 0, x, value, NULL);
   save(n, 0, mask);
@@ -652,11 +654,12 @@ static Tensor *clamp_between(const NodeType *by_tensor, const NodeType *by_numbe
   Tensor *in[3] = {x, min ? min : max, min && max ? max : NULL};
   DType d = result_dtype(3, in);
   if (d == DT_BOOL && (is_number(min) || is_number(max)))
-    return no_kernel(!max   ? "clamp_min_scalar_cpu"
-                     : !min ? "clamp_max_scalar_cpu"
-                            : "clamp_scalar_cpu",
-                     d);
-  if ((is_number(min) && !number_fits(min, d)) || (is_number(max) && !number_fits(max, d)))
+    return dtype_no_kernel(!max   ? "clamp_min_scalar_cpu"
+                           : !min ? "clamp_max_scalar_cpu"
+                                  : "clamp_scalar_cpu",
+                           d);
+  if ((is_number(min) && !element_number_fits(min, d)) ||
+      (is_number(max) && !element_number_fits(max, d)))
     return NULL;
   bool numbers = (!min || is_wrapped(min)) && (!max || is_wrapped(max));
   Tensor *edges[3] = {x, one_edge && !min ? max : min, max};
@@ -748,8 +751,8 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
   DType d = tensor_dtype(a);
   bool number = is_wrapped(w);
   if (!dtype_is_inexact(d))
-    return no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
-  if (number && !number_fits(w, d)) return NULL;
+    return dtype_no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
+  if (number && !element_number_fits(w, d)) return NULL;
   Tensor *in[3] = {a, b, w};
   Node *n = node_new_list(number ? &LerpBackward0 : &LerpBackward1, 3, 0, number ? 2 : 3, in);
   if (n && !number && needs(n, 2)) {
@@ -780,7 +783,7 @@ GRAD_EACH(AddcdivBackward0, "tensor1 tensor2 value#")
 
 static Tensor *add_weighted(const NodeType *type, const Loops *loops, DType d, Tensor *a, Tensor *b,
                             Tensor *c, Tensor *k) {
-  if (!number_fits(k, d)) return NULL;
+  if (!element_number_fits(k, d)) return NULL;
   Tensor *in[4] = {a, b, c, elementwise_cast(k, d)};
   Node *n = node_new_list(type, 3, 0, 3, in);
   if (needs(n, 2)) save(n, 0, b);
@@ -794,7 +797,7 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   OP_ENTERED(t_addcmul, "addcmul", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
   DType d = result_dtype(3, (Tensor *[]){a, b, c});
-  if (d == DT_BOOL) return no_kernel("addcmul_cpu_out", DT_BOOL);
+  if (d == DT_BOOL) return dtype_no_kernel("addcmul_cpu_out", DT_BOOL);
   return add_weighted(&AddcmulBackward0, addcmul_loops, d, a, b, c, value);
 }
 
@@ -835,7 +838,7 @@ Tensor *t_ldexp(Tensor *x, Tensor *other) {
   OP_ENTERED(t_ldexp, "ldexp", x, other);
   if (blocked(x, other)) return NULL;
   if (dtype_is_float(tensor_dtype(x)) && other->dtype == DT_BOOL)
-    return no_kernel("ldexp_cpu_exp", DT_BOOL);
+    return dtype_no_kernel("ldexp_cpu_exp", DT_BOOL);
   if (dtype_is_complex(tensor_dtype(x)) || dtype_is_complex(tensor_dtype(other)))
     return t_mul(x, t_pow(tensor_wrapped_f(2), other));
   return t_ldexp_of(x, other);
@@ -848,7 +851,7 @@ Tensor *t_round(Tensor *x, int64_t decimals) {
   OP_ENTERED(t_round, "round", x, decimals);
   if (blocked(x)) return NULL;
   DType d = tensor_dtype(x);
-  if (!check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
+  if (!dtype_check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
   Node *n = node_new(&RoundBackward1, 0, 0, x, NULL);
   double scale[3] = {pow(10, decimals < 0 ? -(double)decimals : (double)decimals)};
   return set_history(elementwise_run(decimals < 0 ? round_down_scale : round_up_scale,
@@ -894,7 +897,7 @@ Tensor *t_bitwise_not(Tensor *x) {
   OP_ENTERED(t_bitwise_not, "bitwise_not", x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL) return t_logical_not(x);
-  if (dtype_is_float(tensor_dtype(x))) return no_kernel("bitwise_not_cpu", tensor_dtype(x));
+  if (dtype_is_float(tensor_dtype(x))) return dtype_no_kernel("bitwise_not_cpu", tensor_dtype(x));
   return t_invert(x);
 }
 

@@ -66,7 +66,7 @@ typedef struct {
 
 static NOINLINE DType refuse_dtype(DType d, const char *op, const Facts *facts) {
   if (facts && facts->refusal) fail(ERR_RUNTIME, "%s", facts->refusal);
-  else if (facts && facts->kernel) no_kernel(facts->kernel, d);
+  else if (facts && facts->kernel) dtype_no_kernel(facts->kernel, d);
   else fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
   return DT_NONE;
 }
@@ -513,14 +513,14 @@ static void fit_operands(int n, Tensor *const *in, DType d, Tensor **t) {
 /* The loop of type, for elements of type d; NULL, with a refusal, if there is none. */
 static Flat *find_loop(const Loops *loops, DType type, DType d) {
   Flat *loop = loop_of(loops, type);
-  return loop || no_kernel("elementwise_cpu", d) ? loop : NULL;
+  return loop || dtype_no_kernel("elementwise_cpu", d) ? loop : NULL;
 }
 
 /* Whether an operand is sparse, with the error. Gradients may run loops on tensors that no op has
  * checked. */
 static bool refuses_sparse(int n, Tensor *const *in) {
   for (int i = 0; i < n; i++)
-    if (is_sparse(in[i])) return !refuse_layout("elementwise", in[i]);
+    if (is_sparse(in[i])) return !door_refuse_layout("elementwise", in[i]);
   return false;
 }
 
@@ -588,7 +588,7 @@ static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, co
     return set_history(WITHOUT_GRAD(t_sparse_values_each(x, unary_values, &k)), n);
   }
   Tensor *zero = WITHOUT_GRAD(unary(u, tensor_zeros(0, NULL, tensor_dtype(x)), n_params, p));
-  if (zero && !keeps_zeros(zero)) return refuse_layout(u->name, x);
+  if (zero && !keeps_zeros(zero)) return door_refuse_layout(u->name, x);
   if (inplace_self == x && tensor_layout(x) == LAYOUT_SPARSE_COO && !x->meta->sparse->coalesced)
     return fail(ERR_RUNTIME, "%s_ requires coalesced input", u->name);
   return rename_node(t_sparse_each(x, unary_values, &k), u->node->name);
@@ -616,7 +616,7 @@ static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const dou
   DType d = domain_dtype(u->domain, tensor_dtype(x), u->name, &u->facts);
   if (d == DT_NONE) return NULL;
   for (int i = 0; i < n_params; i++)
-    if (!number_fits_f(p[i], d)) return NULL;
+    if (!element_number_fits_f(p[i], d)) return NULL;
   Node *n = node_new(u->node, u->keep == KEEP_XY || u->keep & ROOM ? 2 : 1, n_params, x, NULL);
   for (int i = 0; i < n_params; i++) num_f(n, i, p[i]);
   if (u->keep & KEEP_X) save(n, 0, x);
@@ -890,7 +890,8 @@ static Tensor *pair_values(const void *with, Tensor *a, Tensor *b) {
 static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
   ANY_ENTERED_AS(binary_sparse(op, a, b), op->name, a, b);
   if (blocked(a, b)) return NULL;
-  if (op != &binary_mul && op != &binary_div) return refuse_layout(op->name, is_sparse(a) ? a : b);
+  if (op != &binary_mul && op != &binary_div)
+    return door_refuse_layout(op->name, is_sparse(a) ? a : b);
   if (op == &binary_div && (is_sparse(b) || b->ndim))
     return fail(ERR_RUNTIME,
                 "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape %s "
@@ -1025,7 +1026,7 @@ static Tensor *predicate_values(const void *with, Tensor *values) {
 static NOINLINE Tensor *predicate_sparse(const Predicate *k, Tensor *x) {
   if (blocked(x)) return NULL;
   Tensor *zero = predicate_values(k, tensor_zeros(0, NULL, tensor_dtype(x)));
-  if (zero && !keeps_zeros(zero)) return refuse_layout(k->name, x);
+  if (zero && !keeps_zeros(zero)) return door_refuse_layout(k->name, x);
   return WITHOUT_GRAD(t_sparse_each(x, predicate_values, k));
 }
 

@@ -794,7 +794,7 @@ Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, con
     return fail(ERR_RUNTIME, "reduce argument must be either sum, prod, mean, amax or amin, got %s",
                 reduce);
   if (r == REDUCE_MEAN && x->dtype == DT_BOOL)
-    return no_kernel("scatter_gather_tensor_cpu_reduce_mean", DT_BOOL);
+    return dtype_no_kernel("scatter_gather_tensor_cpu_reduce_mean", DT_BOOL);
   return reduce_recorded(&ScatterReduceBackward0, x, elements(dim, index), src, r, include_self);
 }
 
@@ -813,7 +813,7 @@ Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, co
                        : r != REDUCE_MEAN ? NULL
                        : x->ndim > 1      ? "div_floor_cpu"
                                           : "index_func_";
-  if (x->dtype == DT_BOOL && kernel) return no_kernel(kernel, DT_BOOL);
+  if (x->dtype == DT_BOOL && kernel) return dtype_no_kernel(kernel, DT_BOOL);
   WARN_ONCE("index_reduce() is in beta and the API may change at any time.");
   Target to = {.slicewise = true, .dim = dim, .index = index};
   return reduce_recorded(&IndexReduceBackward0, x, to, source, r, include_self);

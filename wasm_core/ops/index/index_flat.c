@@ -219,7 +219,7 @@ Tensor *t_one_hot(Tensor *x, int64_t classes) {
   const int64_t *v = (const int64_t *)(const void *)tensor_data(flat);
   int64_t largest = -1, smallest = 0, sizes[MAX_DIM + 1];
   const bool known = !tensor_absent(flat);
-  if (!known && classes <= 0 && !needs_elements("one_hot")) return NULL;
+  if (!known && classes <= 0 && !door_needs_elements("one_hot")) return NULL;
   for (int64_t i = 0; i < x->numel && known; i++) {
     if (v[i] > largest) largest = v[i];
     if (v[i] < smallest) smallest = v[i];

@@ -363,7 +363,7 @@ bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
   if (failed() || !p.at || !p.view || !value || !tensor_write_begin(x, false)) return false;
   DType d = tensor_dtype(x);
   Loop *loop = put == PUT_SET ? set_loops[dtype_bytes(d)] : write_loops[d][put];
-  if (!loop) return no_kernel("scatter_gather_tensor_cpu", d);
+  if (!loop) return dtype_no_kernel("scatter_gather_tensor_cpu", d);
   iterate(3, (Tensor *[]){p.at, value, p.view}, loop, NULL);
   return true;
 }
@@ -378,7 +378,7 @@ Tensor *index_mask_plain(Tensor *mask) {
 }
 
 int64_t index_mask_count(const Tensor *mask) {
-  if (tensor_absent(mask) && !needs_elements("nonzero")) return 0;
+  if (tensor_absent(mask) && !door_needs_elements("nonzero")) return 0;
   const uint8_t *m = (const uint8_t *)tensor_data(mask), *end = m + mask->numel;
   int64_t count = 0;
   while (end - m >= 16) {
@@ -439,7 +439,7 @@ Tensor *index_zeros(Node *n, int k, DType d) {
 }
 
 Tensor *index_number(Tensor *number, DType d) {
-  if (blocked(number) || !number_fits(number, d)) return NULL;
+  if (blocked(number) || !element_number_fits(number, d)) return NULL;
   Tensor *v = tensor_empty(0, NULL, d);
   return tensor_copy_data(v, number) ? v : NULL;
 }

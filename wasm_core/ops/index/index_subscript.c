@@ -182,7 +182,7 @@ static Tensor *getitem_sparse(Tensor *x, Ints index) {
     else if (kind == ITEM_SLICE)
       y = t_slice(y, dim++, v[0] == INT64_MIN ? 0 : v[0], v[1] == INT64_MIN ? INT64_MAX : v[1],
                   v[2] == INT64_MIN ? 1 : v[2]);
-    else return refuse_layout("index.Tensor", x);
+    else return door_refuse_layout("index.Tensor", x);
     i += kind == ITEM_SLICE ? 4 : kind == ITEM_NONE ? 1 : 2;
   }
   return y;

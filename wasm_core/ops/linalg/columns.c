@@ -112,7 +112,7 @@ bool linalg_check_precise(const Tensor *x, const char *op) {
 }
 
 bool linalg_check_factor_kernel(const char *kernel, const Tensor *x) {
-  return is_precise(x) || no_kernel(kernel, tensor_dtype(x));
+  return is_precise(x) || dtype_no_kernel(kernel, tensor_dtype(x));
 }
 
 Tensor *linalg_identity_columns(const Tensor *like, int64_t n, DType d) {

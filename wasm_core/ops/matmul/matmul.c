@@ -122,7 +122,7 @@ static bool multiply(const Product *p) {
   if (failed() || !check_factors(p)) return false;
   if (c->count == 0 || c->rows == 0 || c->cols == 0) return true;
   if (!kernels[d]) {
-    if (p->a.cols || p->beta.i) return no_kernel(p->op, d), false;
+    if (p->a.cols || p->beta.i) return dtype_no_kernel(p->op, d), false;
     if (!c->at) return true;
     memset(c->at, 0, (size_t)(c->count * c->rows * c->cols * dtype_bytes(d)));
     return true;
@@ -466,15 +466,15 @@ GRAD(VdotBackward0, "self other")
 static Tensor *dot_values(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   DType d = tensor_dtype(a);
-  if (!kernels[d]) return no_kernel("dot", d);
+  if (!kernels[d]) return dtype_no_kernel("dot", d);
   Tensor *y = tensor_empty(0, NULL, d);
   if (!y || tensor_absent(y)) return y;
   char *out = tensor_data(y), *x = tensor_data(a), *z = tensor_data(b);
   int64_t n = a->numel, xs = a->strides[0], zs = b->strides[0];
   if (d == DT_F32)
-    *(float *)(void *)out = dot_f32(n, (float *)(void *)x, xs, (float *)(void *)z, zs);
+    *(float *)(void *)out = gemm_dot_f32(n, (float *)(void *)x, xs, (float *)(void *)z, zs);
   else if (d == DT_F64)
-    *(double *)(void *)out = dot_f64(n, (double *)(void *)x, xs, (double *)(void *)z, zs);
+    *(double *)(void *)out = gemm_dot_f64(n, (double *)(void *)x, xs, (double *)(void *)z, zs);
   else {
     const Product p = {
         "dot", d,      transpose_of(matrices_of(a)), matrices_of(b), {out, 1, 0, 1, 1, 1, 1},

@@ -475,7 +475,7 @@ Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
     return fail(ERR_RUNTIME,
                 "linalg.cross: inputs dimension %lld must have length 3. Got %lld and %lld",
                 (Shown)dim, (Shown)a->sizes[d], (Shown)b->sizes[d]);
-  if (a->dtype == DT_BOOL) return no_kernel("cross", DT_BOOL);
+  if (a->dtype == DT_BOOL) return dtype_no_kernel("cross", DT_BOOL);
   if (a->dtype != b->dtype)
     return fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(a), legacy(b));
   Node *n = node_new(&LinalgCrossBackward0, 2, 1, a, b, NULL);

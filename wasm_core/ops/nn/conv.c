@@ -183,14 +183,14 @@ static bool check_types(Tensor *x, Tensor *w) {
          legacy(x), legacy(w));
   else if (x->dtype != w->dtype)
     fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(w));
-  else if (x->dtype == DT_BOOL) no_kernel("slow_conv2d_cpu", tensor_dtype(x));
+  else if (x->dtype == DT_BOOL) dtype_no_kernel("slow_conv2d_cpu", tensor_dtype(x));
   return !failed();
 }
 
 /* Among integers, only int64 has these kernels in PyTorch. */
 static bool check_whole(const Tensor *x, const char *kernel) {
   return dtype_is_inexact(tensor_dtype(x)) || x->dtype == DT_I64 ||
-         no_kernel(kernel, tensor_dtype(x));
+         dtype_no_kernel(kernel, tensor_dtype(x));
 }
 
 static bool check_bias(Tensor *w, Tensor *bias, int64_t channels, bool transposed) {
@@ -580,7 +580,8 @@ static void window_count(Conv *c) {
 }
 
 static bool check_window_dtype(const Tensor *x, const char *op) {
-  return dtype_is_inexact(tensor_dtype(x)) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
+  return dtype_is_inexact(tensor_dtype(x)) || x->dtype == DT_BOOL ||
+         dtype_no_kernel(op, tensor_dtype(x));
 }
 
 /* Bools go through floats: a sum of them is true unless all are false. Complex numbers go by

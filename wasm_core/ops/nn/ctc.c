@@ -55,7 +55,7 @@ static bool check_log_probs(const Tensor *x, int64_t blank) {
          "'log_probs'" WHILE,
          x->ndim);
   else if (x->numel == 0) fail(ERR_RUNTIME, "log_probs tensor must not be empty");
-  else if (!check_wide_kernel("ctc_loss_cpu", tensor_dtype(x))) return false;
+  else if (!dtype_check_wide_kernel("ctc_loss_cpu", tensor_dtype(x))) return false;
   else if (blank < 0 || blank >= x->sizes[2]) fail(ERR_RUNTIME, "blank must be in label range");
   return !failed();
 }

@@ -94,7 +94,7 @@ static bool check_windows(const Tensor *x, int nd, const int64_t *kernel, const 
       fail(ERR_RUNTIME, "%s: pool %s %lld too large relative to input %s %lld", refusing[nd], side,
            (Shown)kernel[d], side, (Shown)size);
   }
-  return !failed() && check_float_kernel(loop, tensor_dtype(x));
+  return !failed() && dtype_check_float_kernel(loop, tensor_dtype(x));
 }
 
 static Tensor *range_of(int64_t n, DType dtype) {

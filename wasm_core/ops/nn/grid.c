@@ -42,7 +42,7 @@ static bool check_affine(const Call *c, const Tensor *theta) {
 
 /* The coordinates of `count` pixels. -1 and 1 are the outermost centres or edges. */
 static Tensor *axis(int64_t count, bool centres, DType dtype) {
-  if (count <= 1 && dtype_is_half(dtype)) return no_kernel("tensor_cpu", dtype);
+  if (count <= 1 && dtype_is_half(dtype)) return dtype_no_kernel("tensor_cpu", dtype);
   if (count <= 1) return t_zeros((Ints){1, &count}, dtype);
   Tensor *places = t_linspace(tensor_wrapped_i(-1), tensor_wrapped_i(1), count, dtype);
   if (centres) return places;
@@ -266,7 +266,7 @@ static bool check_ranks(const Tensor *x, const Tensor *grid, int rank) {
 
 static bool check_types(const Tensor *x, const Tensor *grid) {
   const char *kernel = x->ndim == 4 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler_3d_cpu";
-  if (check_float_kernel(kernel, tensor_dtype(x)) && grid->dtype != x->dtype)
+  if (dtype_check_float_kernel(kernel, tensor_dtype(x)) && grid->dtype != x->dtype)
     fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(grid));
   return !failed();
 }

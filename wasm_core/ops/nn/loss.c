@@ -103,7 +103,7 @@ static bool check_nll(Tensor *x, Tensor *target, Tensor *weight) {
   if (target->dtype != DT_I64 && target->dtype != DT_U8)
     fail(ERR_RUNTIME, "expected target dtype to be Long or Byte, but got %s", legacy(target));
   else if (!dtype_is_float(tensor_dtype(x)))
-    no_kernel(x->ndim > 2 ? "nll_loss2d_out_frame" : "nll_loss_out_frame", tensor_dtype(x));
+    dtype_no_kernel(x->ndim > 2 ? "nll_loss2d_out_frame" : "nll_loss_out_frame", tensor_dtype(x));
   else if (weight && weight->dtype != x->dtype)
     fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(weight));
   return !failed();
@@ -607,7 +607,7 @@ static Tensor *loss_apply(const Loss *l, Tensor *x, Tensor *t, Tensor *q, Tensor
   if (blocked(x, t) || r == REDUCE_BAD) return NULL;
   Tensor *in[3] = {x, t, q ? q : x};
   DType d = result_dtype(2, in);
-  if (!check_float_kernel(l->name, d)) return NULL;
+  if (!dtype_check_float_kernel(l->name, d)) return NULL;
   Node *n = node_new(l->node, 4, 3, x, t, NULL);
   save(n, 0, x);
   save(n, 1, t);
@@ -742,7 +742,7 @@ Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduct
                 shape_text(target), shape_text(x));
   if (weight && !check_weight_spread(weight, x)) return NULL;
   if (!nn_check_constant("binary_cross_entropy", "weight", weight)) return NULL;
-  if (!check_float_kernel("binary_cross_entropy", tensor_dtype(x))) return NULL;
+  if (!dtype_check_float_kernel("binary_cross_entropy", tensor_dtype(x))) return NULL;
   if (target->dtype != x->dtype)
     return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(target), legacy(x));
   if (weight) weight = t_expand(weight, x->ndim, x->sizes);

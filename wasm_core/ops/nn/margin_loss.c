@@ -352,7 +352,7 @@ static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weigh
 }
 
 static bool check_margin_types(const char *kernel, Tensor *x, Tensor *target) {
-  if (!check_wide_kernel(kernel, tensor_dtype(x))) return false;
+  if (!dtype_check_wide_kernel(kernel, tensor_dtype(x))) return false;
   if (target->dtype != DT_I64)
     fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(target));
   return !failed();

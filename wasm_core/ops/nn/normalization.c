@@ -936,7 +936,7 @@ Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   x = t_contiguous(x);
   if (blocked(x)) return NULL;
   DType d = tensor_dtype(x);
-  if (!dtype_is_complex(d) && !check_float_kernel("rms_norm", d)) return NULL;
+  if (!dtype_is_complex(d) && !dtype_check_float_kernel("rms_norm", d)) return NULL;
   double small = eps ? *eps : dtype_real(d) == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
   Tensor *mean = t_mean(t_pow(x, tensor_wrapped_i(2)), last_dims(x, shape.n), true, DT_NONE);
   Tensor *y = t_mul(x, t_rsqrt(t_add_f(mean, small)));

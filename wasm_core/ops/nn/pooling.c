@@ -467,7 +467,7 @@ static bool pool_fit(Pool *p, const Tensor *x) {
 
 static bool check_dtype(const char *op, const Tensor *x, bool integers) {
   return dtype_is_float(tensor_dtype(x)) || (integers && x->dtype != DT_BOOL) ||
-         no_kernel(op, tensor_dtype(x));
+         dtype_no_kernel(op, tensor_dtype(x));
 }
 
 static const int64_t one_number = 1;

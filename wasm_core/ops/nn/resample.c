@@ -420,7 +420,7 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
     fail(ERR_RUNTIME, "Non-empty %dD data tensor expected but got a tensor with sizes %s", x->ndim,
          shape_text(x));
   else if (r->antialias && x->dtype != DT_F32 && x->dtype != DT_F64 && x->dtype != DT_U8)
-    no_kernel("compute_index_ranges_weights", tensor_dtype(x));
+    dtype_no_kernel("compute_index_ranges_weights", tensor_dtype(x));
   else if (!dtype_is_float(tensor_dtype(x)) &&
            !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8))
     fail(ERR_NOT_IMPLEMENTED, "\"upsample_%s%s\" not implemented for '%s'", mode,

@@ -94,7 +94,8 @@ static bool check_unpool(const Tensor *x, const Tensor *indices, const Lengths *
            "max_unpooling%dd_forward_out_cpu(): Expected input to have non-zero size for non-batch "
            "dimensions, but got %s with dimension %d being empty.",
            n, shape_text(x), d);
-  return !failed() && check_float_kernel(n == 2 ? "max_unpool2d" : "max_unpool3d", tensor_dtype(x));
+  return !failed() &&
+         dtype_check_float_kernel(n == 2 ? "max_unpool2d" : "max_unpool3d", tensor_dtype(x));
 }
 
 /* Checks that indices are below `places`, the size of an output. Reports the last one that is

@@ -171,7 +171,7 @@ static bool check_weight(const Tensor *x, const Tensor *weight) {
 static bool histogram(Tensor *x, const Bins *bins, Floats range, Tensor *weight, bool density,
                       Tensor **out) {
   if (weight && !check_weight(x, weight)) return false;
-  if (!check_wide_kernel("histogramdd", tensor_dtype(x))) return false;
+  if (!dtype_check_wide_kernel("histogramdd", tensor_dtype(x))) return false;
   int n = (int)x->sizes[x->ndim - 1];
   if (range.n >= 0 && range.n != 2 * n)
     return fail(ERR_RUNTIME,

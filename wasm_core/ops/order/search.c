@@ -302,7 +302,7 @@ NO_DERIVATIVE(bincount)
 static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
   if (least < 0) return fail(ERR_RUNTIME, "minlength should be >= 0"), -1;
   if (x->dtype == DT_BOOL || dtype_is_float(tensor_dtype(x)))
-    return no_kernel("bincount_cpu", tensor_dtype(x)), -1;
+    return dtype_no_kernel("bincount_cpu", tensor_dtype(x)), -1;
   Tensor *low = x->numel ? t_min(x) : NULL, *high = x->numel ? t_max(x) : NULL;
   if (x->ndim != 1 || (low && tensor_get_i(low, 0) < 0))
     return fail(ERR_RUNTIME, "bincount only supports 1-d non-negative integral inputs."), -1;
@@ -366,7 +366,7 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
   if (blocked(x)) return NULL;
   if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
     return fail(ERR_RUNTIME, "value cannot be converted to type uint8_t without overflow");
-  if (!check_float_kernel("histogram_cpu", tensor_dtype(x))) return NULL;
+  if (!dtype_check_float_kernel("histogram_cpu", tensor_dtype(x))) return NULL;
   if (bins <= 0)
     return fail(ERR_RUNTIME, "torch.histogram(): bins must be > 0, but got %lld for dimension 0",
                 (Shown)bins);

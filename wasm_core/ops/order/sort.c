@@ -383,7 +383,7 @@ static void one_of_order(const NodeType *type, LaneLoop *loop, const char *name,
 }
 
 static bool refuse_bool(const Tensor *x, const char *kernel) {
-  return x->dtype == DT_BOOL && !no_kernel(kernel, DT_BOOL);
+  return x->dtype == DT_BOOL && !dtype_no_kernel(kernel, DT_BOOL);
 }
 
 void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2]) {

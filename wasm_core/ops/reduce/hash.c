@@ -6,7 +6,7 @@
 
 static bool check_hashed(const Tensor *x, Ints dims, DimMask mask) {
   DType d = tensor_dtype(x);
-  if (dtype_is_complex(d) || dtype_is_bare(d)) return no_kernel("xor_sum_cpu", d), false;
+  if (dtype_is_complex(d) || dtype_is_bare(d)) return dtype_no_kernel("xor_sum_cpu", d), false;
   if (x->numel == 0 && dims.n <= 0)
     fail(ERR_RUNTIME, "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. "
                       "Specify the reduction dim with the 'dim' argument.");

@@ -293,7 +293,7 @@ static DimMask innermost_run(const Tensor *x, DimMask mask) {
 }
 
 static NOINLINE Tensor *widen(const Reducer *folds, Tensor *x) {
-  if (dtype_is_inexact(tensor_dtype(x))) return no_kernel("fold", tensor_dtype(x));
+  if (dtype_is_inexact(tensor_dtype(x))) return dtype_no_kernel("fold", tensor_dtype(x));
   if (x->dtype == DT_BOOL) x = elementwise_cast(x, DT_U8);
   if (x && !folds[x->dtype].run && dtype_bytes(tensor_dtype(x)) < 4 &&
       !dtype_is_bare(tensor_dtype(x)))

@@ -390,7 +390,7 @@ static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {
   IN_FLOAT(logcumsumexp(x, dim, backwards), x);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!dtype_is_complex(tensor_dtype(x)) &&
-      !check_float_kernel("logcumsumexp_out_cpu", tensor_dtype(x)))
+      !dtype_check_float_kernel("logcumsumexp_out_cpu", tensor_dtype(x)))
     return NULL;
   Node *n = node_new(&LogcumsumexpBackward0, 2, 2, x, NULL);
   num_i(n, 0, dim);

@@ -49,9 +49,9 @@ static bool check_given(const Tensor *data, const Tensor *given, bool offsets, i
     fail(ERR_RUNTIME, "segment_reduce(): Expected %s and data to have the same sizes before axis",
          name);
   else if (dtype_is_float(tensor_dtype(data)) && given->dtype != DT_I64 && given->dtype != DT_I32)
-    no_kernel(offsets ? "_segment_reduce_offsets_cpu_kernel1"
-                      : "_segment_reduce_lengths_cpu_kernel1",
-              tensor_dtype(given));
+    dtype_no_kernel(offsets ? "_segment_reduce_offsets_cpu_kernel1"
+                            : "_segment_reduce_lengths_cpu_kernel1",
+                    tensor_dtype(given));
   return !failed();
 }
 
@@ -276,7 +276,8 @@ Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tens
   if (!check_given(data, given, offsets, axis)) return NULL;
   if (!offsets && !unsafe && !check_lengths(lengths, data->sizes[axis])) return NULL;
   int which = reduction_index(reduce);
-  if (which < 0 || !check_float_kernel("_segment_reduce_cpu", tensor_dtype(data))) return NULL;
+  if (which < 0 || !dtype_check_float_kernel("_segment_reduce_cpu", tensor_dtype(data)))
+    return NULL;
   Node *n = node_new(&SegmentReduceBackward0, N_SAVED, N_NUMBERS, data, NULL);
   save(n, SAVED_DATA, data);
   save(n, SAVED_LENGTHS, lengths);

@@ -179,7 +179,7 @@ Tensor *t_norm_except_dim(Tensor *v, int64_t pow, int64_t dim) {
 
 /* torch.norm's orders by name: "fro". */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
-  SPARSE_GIVES(!p || strcmp(p, "fro") != 0 ? refuse_layout("norm", x)
+  SPARSE_GIVES(!p || strcmp(p, "fro") != 0 ? door_refuse_layout("norm", x)
                : dtype != DT_NONE
                    ? fail(ERR_VALUE, "dtype argument is not supported in frobenius norm")
                    : t_sparse_norm(x, 2, dims, keepdim, dtype),

@@ -104,7 +104,7 @@ GRAD_SPARSE(SparseMaskBackward0, "mask | -:int") {
 Tensor *t_sparse_mask(Tensor *x, Tensor *mask) {
   ANY_ENTERED(t_sparse_mask, "sparse_mask", x, mask);
   if (blocked(x, mask)) return NULL;
-  if (!is_sparse(mask)) return refuse_layout("sparse_mask", mask);
+  if (!is_sparse(mask)) return door_refuse_layout("sparse_mask", mask);
   if (!tensor_same_shape(x, mask))
     return fail(ERR_RUNTIME,
                 "sparse_mask(): operands have incompatible sizes; self has size %s but mask has "

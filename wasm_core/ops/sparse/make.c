@@ -394,13 +394,13 @@ Tensor *t_indices(Tensor *x) {
 
 Tensor *t_raw_indices(Tensor *x) {
   ANY_ENTERED(t_raw_indices, "_indices", x);
-  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("_indices", x);
+  if (!is_sparse(x) || !is_coo(x)) return door_refuse_layout("_indices", x);
   return t_detach(sparse_parts(x)->indices);
 }
 
 Tensor *t_raw_values(Tensor *x) {
   ANY_ENTERED(t_raw_values, "_values", x);
-  if (!is_sparse(x)) return refuse_layout("_values", x);
+  if (!is_sparse(x)) return door_refuse_layout("_values", x);
   return t_detach(sparse_parts(x)->values);
 }
 
@@ -419,7 +419,7 @@ bool op_is_coalesced(Tensor *x) {
 }
 
 int64_t op_nnz(Tensor *x) {
-  if (!is_sparse(x)) refuse_layout("_nnz", x);
+  if (!is_sparse(x)) door_refuse_layout("_nnz", x);
   if (failed()) return 0;
   int64_t n = sparse_count_of(x);
   return n;
@@ -428,7 +428,7 @@ int64_t op_nnz(Tensor *x) {
 int64_t op_sparse_dim(Tensor *x) { return sparse_dims(x); }
 int64_t op_dense_dim(Tensor *x) { return sparse_dense_dims(x); }
 static bool coo_alone(Tensor *x, const char *op) {
-  return is_sparse(x) && is_coo(x) ? true : refuse_layout(op, x) != NULL;
+  return is_sparse(x) && is_coo(x) ? true : door_refuse_layout(op, x) != NULL;
 }
 int64_t op_dim_i(Tensor *x) { return coo_alone(x, "_dimI") ? sparse_dims(x) : 0; }
 int64_t op_dim_v(Tensor *x) { return coo_alone(x, "_dimV") ? sparse_dense_dims(x) : 0; }
@@ -444,7 +444,7 @@ Tensor *t_coalesced_(Tensor *x, bool coalesced) {
 }
 
 static bool check_resize(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
-  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("sparse_resize_", x), false;
+  if (!is_sparse(x) || !is_coo(x)) return door_refuse_layout("sparse_resize_", x), false;
   for (int i = 0; i < size.n; i++)
     if (size.v[i] < 0)
       UNMET("Trying to create tensor with negative dimension %lld: %s", (Shown)size.v[i],
@@ -501,8 +501,8 @@ Tensor *t_sparse_resize_(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
 /* resize_as_ */
 Tensor *t_sparse_resize_as_(Tensor *x, Tensor *like) {
   if (blocked(x, like)) return NULL;
-  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("resize_as_", x);
-  if (!is_sparse(like) || !is_coo(like)) return refuse_layout("resize_as_", like);
+  if (!is_sparse(x) || !is_coo(x)) return door_refuse_layout("resize_as_", x);
+  if (!is_sparse(like) || !is_coo(like)) return door_refuse_layout("resize_as_", like);
   return t_sparse_resize_(x, (Ints){like->ndim, like->sizes}, sparse_dims(like),
                           sparse_dense_dims(like));
 }

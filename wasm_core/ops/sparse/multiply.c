@@ -8,7 +8,7 @@
 /* ------------------------------------------------------------ bmm */
 
 static bool check_batches(const Tensor *a, const Tensor *b) {
-  if (!is_sparse(a) || !is_coo(a)) return refuse_layout("bmm", is_sparse(a) ? a : b) != NULL;
+  if (!is_sparse(a) || !is_coo(a)) return door_refuse_layout("bmm", is_sparse(a) ? a : b) != NULL;
   if (is_sparse(b)) UNMET("bmm_sparse: Tensor 'mat2' must be dense");
   if (sparse_dense_dims(a))
     UNMET("bmm_sparse: Tensor 'self' must have 0 dense dims, but has %d", sparse_dense_dims(a));
@@ -132,7 +132,7 @@ Tensor *t_sspaddmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alp
 static bool check_sampled(const Tensor *x, const Tensor *a, const Tensor *b) {
   static const char op[] = "sampled_addmm";
   if (!is_sparse(x) || tensor_layout(x) != LAYOUT_SPARSE_CSR)
-    return refuse_layout("sparse_sampled_addmm", x) != NULL;
+    return door_refuse_layout("sparse_sampled_addmm", x) != NULL;
   if (is_sparse(a) || is_sparse(b)) UNMET("%s: Expected mat1 and mat2 to have strided layout", op);
   if (a->dtype != b->dtype)
     UNMET("%s: Expected mat1 and mat2 to have the same dtype, but got %s and %s", op, legacy(a),

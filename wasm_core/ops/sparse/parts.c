@@ -11,7 +11,7 @@ static Tensor *own_values(Tensor **x) {
 }
 
 static bool check_coo(const char *op, const Tensor *x) {
-  return is_coo(x) || refuse_layout(op, x) != NULL;
+  return is_coo(x) || door_refuse_layout(op, x) != NULL;
 }
 
 /* A COO tensor of other places, recorded by its values; the node gets the name of the op. */
@@ -105,7 +105,7 @@ Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64
 Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index) {
   ANY_ENTERED(t_sparse_index_select, "index_select", x, dim, index);
   if (blocked(x, index)) return NULL;
-  if (is_sparse(index)) return refuse_layout("index_select", index);
+  if (is_sparse(index)) return door_refuse_layout("index_select", index);
   if (!check_coo("index_select", x) || tensor_size(x, dim) < 0) return NULL;
   dim = dim_wrap(dim, x->ndim);
   if (index->ndim > 1)
@@ -181,7 +181,7 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
 Tensor *t_sparse_broadcast_to(Tensor *x, Ints size) {
   ANY_ENTERED(t_sparse_broadcast_to, "_sparse_broadcast_to", x, size);
   if (blocked(x)) return NULL;
-  if (!is_sparse(x) || !is_coo(x)) return refuse_layout("_sparse_broadcast_to", x);
+  if (!is_sparse(x) || !is_coo(x)) return door_refuse_layout("_sparse_broadcast_to", x);
   if (size.n < x->ndim)
     return fail(ERR_RUNTIME, "the requested broadcast shape has fewer dimensions than the input");
   if (size.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);

@@ -222,7 +222,7 @@ static Tensor *sum_value(Tensor *x, uint64_t mask) {
 Tensor *t_sparse_sum(Tensor *x, Ints dims, DType dtype) {
   ANY_ENTERED(t_sparse_sum, "_sparse_sum", x, dims, dtype);
   if (blocked(x)) return NULL;
-  if (!is_sparse(x)) return refuse_layout("_sparse_sum", x);
+  if (!is_sparse(x)) return door_refuse_layout("_sparse_sum", x);
   if (dtype != DT_NONE) x = t_to(x, dtype);
   uint64_t mask = 0;
   for (int i = 0; i < dims.n && !failed(); i++) {
@@ -233,7 +233,7 @@ Tensor *t_sparse_sum(Tensor *x, Ints dims, DType dtype) {
   }
   if (blocked(x)) return NULL;
   if (!mask) return t_sum_all(t_sparse_values(is_coo(x) ? t_coalesce(x) : x));
-  if (!is_coo(x)) return refuse_layout("_sparse_sum", x);
+  if (!is_coo(x)) return door_refuse_layout("_sparse_sum", x);
   Node *n = node_new(&SparseSumBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, (int64_t)mask);
@@ -273,7 +273,7 @@ static bool all_dims(const Tensor *x, Ints dims) {
 Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
   ANY_ENTERED(t_sparse_norm, "norm", x, p, dims, keepdim, dtype);
   if (blocked(x)) return NULL;
-  if (!is_coo(x)) return refuse_layout("norm", x);
+  if (!is_coo(x)) return door_refuse_layout("norm", x);
   bool whole = all_dims(x, dims);
   if (failed()) return NULL;
   if (dtype != DT_NONE)
@@ -292,7 +292,7 @@ Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
 Tensor *t_sparse_any(Tensor *x, Ints dims, bool every) {
   ANY_ENTERED(t_sparse_any, "any", x, dims, every);
   if (blocked(x)) return NULL;
-  if (every || !is_coo(x) || dims.n >= 0) return refuse_layout(every ? "all" : "any", x);
+  if (every || !is_coo(x) || dims.n >= 0) return door_refuse_layout(every ? "all" : "any", x);
   return WITHOUT_GRAD(t_any(sparse_parts(x)->values, ALL_DIMS, false));
 }
 
@@ -657,7 +657,7 @@ Tensor *t_sparse_mv(Tensor *a, Tensor *v) {
                 "mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: %d "
                 "Tensor Dim: %d",
                 a->ndim, v->ndim);
-  if (is_sparse(v)) return refuse_layout("mv", v);
+  if (is_sparse(v)) return door_refuse_layout("mv", v);
   if (a->sizes[1] != v->sizes[0])
     return fail(ERR_RUNTIME, "mv: expected self.size(-1) == vec.size(-1)");
   Tensor *y = t_mm_sparse(a, t_unsqueeze(v, 1));
@@ -668,7 +668,7 @@ Tensor *t_sparse_matmul(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   if (a->ndim == 2 && b->ndim == 2) return t_mm_sparse(a, b);
   if (a->ndim == 2 && b->ndim == 1) return t_sparse_mv(a, b);
-  return refuse_layout("matmul", is_sparse(a) ? a : b);
+  return door_refuse_layout("matmul", is_sparse(a) ? a : b);
 }
 
 /* ------------------------------------------------------------ softmax */
@@ -719,11 +719,11 @@ Tensor *t_sparse_softmax(Tensor *x, int64_t dim, bool logarithm, DType dtype) {
   const char *op = logarithm ? "_sparse_log_softmax" : "_sparse_softmax";
   ANY_ENTERED_AS(t_sparse_softmax(x, dim, logarithm, dtype), op, x, dim, dtype);
   if (blocked(x)) return NULL;
-  if (!is_sparse(x) || !is_coo(x)) return refuse_layout(op, x);
+  if (!is_sparse(x) || !is_coo(x)) return door_refuse_layout(op, x);
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!dtype_is_float(tensor_dtype(x)))
-    return no_kernel(logarithm ? "log_softmax" : "softmax", tensor_dtype(x));
+    return dtype_no_kernel(logarithm ? "log_softmax" : "softmax", tensor_dtype(x));
   x = t_coalesce(x);
   Tensor *y = x ? t_with_values(x, softmax_values(x, dim, logarithm)) : NULL;
   return rename_node(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");

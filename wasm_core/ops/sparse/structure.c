@@ -316,7 +316,7 @@ Tensor *sparse_coalesced_value(Tensor *x) {
 
 static Tensor *integers(Tensor *t, const char *kernel) {
   DType d = tensor_dtype(t);
-  return dtype_is_inexact(d) || d == DT_BOOL ? no_kernel(kernel, d) : sparse_index_words(t);
+  return dtype_is_inexact(d) || d == DT_BOOL ? dtype_no_kernel(kernel, d) : sparse_index_words(t);
 }
 
 /* The beginning of each row in the sorted row indices, and the end of the last row: (size + 1). */

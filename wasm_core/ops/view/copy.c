@@ -474,7 +474,7 @@ static Tensor *fill_inplace(Tensor *x, Tensor *value, Node *n) {
 
 static bool check_fill(Tensor *x, Tensor *value) {
   if (blocked(x, value)) return false;
-  if (value->ndim == 0) return !is_wrapped(value) || number_fits(value, tensor_dtype(x));
+  if (value->ndim == 0) return !is_wrapped(value) || element_number_fits(value, tensor_dtype(x));
   fail(ERR_RUNTIME,
        "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
        value->ndim);
@@ -488,7 +488,7 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 }
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
-  SPARSE_GIVES(refuse_layout("fill_.Scalar", x), x, value);
+  SPARSE_GIVES(door_refuse_layout("fill_.Scalar", x), x, value);
   VIEW_ENTERED(t_fill_, "fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
       !((is_wrapped(value) && !(x->flags & FLAGS_LAZY)) || copy_check_overlap(x)))

@@ -71,7 +71,7 @@ Tensor *t_trace(Tensor *x) {
   if (blocked(x)) return NULL;
   if (x->ndim != 2)
     return fail(ERR_RUNTIME, "trace: expected a matrix, but got tensor with dim %d", x->ndim);
-  if (x->dtype == DT_BOOL) return no_kernel("trace", DT_BOOL);
+  if (x->dtype == DT_BOOL) return dtype_no_kernel("trace", DT_BOOL);
   Node *n = node_new(&TraceBackward0, 0, 3, x, NULL);
   num_list(n, 0, 2, x->sizes);
   Tensor *y = WITHOUT_GRAD(t_sum_all(t_diagonal(x, 0, 0, 1)));

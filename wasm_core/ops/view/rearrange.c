@@ -212,7 +212,7 @@ static bool check_repeats(Tensor *repeats) {
   if (repeats->ndim != 1)
     return fail(ERR_RUNTIME, "repeat_interleave only accept 1D vector as repeat"), false;
   return repeats->dtype == DT_I64 || repeats->dtype == DT_I32 ||
-         no_kernel("repeat_interleave_cpu", tensor_dtype(repeats));
+         dtype_no_kernel("repeat_interleave_cpu", tensor_dtype(repeats));
 }
 
 /* output_size -1: any */
