@@ -95,7 +95,7 @@ static void writing_what_has_no_gradient_cuts_the_view_off_what_it_was(void) {
 
 static void a_leaf_must_not_be_written(void) {
   Tensor *x = leaf(VECTOR(DT_F32, 1));
-  CHECK(!check_inplace(x));
+  CHECK(!history_check_inplace(x));
   CHECK_FAILED(ERR_RUNTIME,
                "a leaf Variable that requires grad is being used in an in-place operation.");
 }
@@ -151,11 +151,11 @@ static void forty_names_of_nodes_are_kept_apart(void) {
   Tensor *x = leaf(VECTOR(DT_F32, 1)), *y[40];
   for (int i = 0; i < 40; i++) {
     snprintf(names[i], sizeof names[i], "Another%dBackward0", i);
-    y[i] = rename_node(t_neg(x), names[i]);
+    y[i] = node_rename(t_neg(x), names[i]);
   }
   for (int i = 0; i < 40; i++) CHECK_TEXT(y[i]->grad_fn->type->name, names[i]);
-  CHECK(rename_node(t_neg(x), names[39])->grad_fn->type == y[39]->grad_fn->type);
-  CHECK(rename_node_with(t_neg(x), names[39], "other")->grad_fn->type != y[39]->grad_fn->type);
+  CHECK(node_rename(t_neg(x), names[39])->grad_fn->type == y[39]->grad_fn->type);
+  CHECK(node_rename_with(t_neg(x), names[39], "other")->grad_fn->type != y[39]->grad_fn->type);
 }
 
 int main(void) {

@@ -640,7 +640,7 @@ static void call_answered(Call *c, void (*run)(Call *c)) {
   }
   Tensor *self = c->inplace && c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   bool hosted = self && self->form & FORM_HOSTED;
-  if (self && !row_has(c->row, UNRECORDED) && !check_inplace(self)) return;
+  if (self && !row_has(c->row, UNRECORDED) && !history_check_inplace(self)) return;
   if (q->travels && writes_hosted(c)) {
     fail(ERR_NOT_IMPLEMENTED,
          "pygrad: %s in forward mode: tangents of a tensor whose class has __torch_dispatch__ "

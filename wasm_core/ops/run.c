@@ -134,7 +134,7 @@ void run_inplace_finish(const Call *c, Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(c, self, r)) return;
   Node *n = r == self ? NULL : r->grad_fn;
   const NodeType *refuses = n ? overwriting(n) : NULL;
-  if (n && n->type->in_place) rename_node(r, n->type->in_place);
+  if (n && n->type->in_place) node_rename(r, n->type->in_place);
   Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
   bool kept = r == self || row_has(c->row, UNRECORDED), forward = forward_on;
   forward_on = false;
@@ -147,7 +147,7 @@ void run_inplace_finish(const Call *c, Tensor *self, Tensor *r) {
     n = NULL;
   } else if (!kept) {
     saves_written(n, self);
-    rebase_history(self, n);
+    record_rebase(self, n);
   }
   forward_on = forward;
   if (!kept && !failed()) forward_write(self, tangent);
@@ -180,11 +180,11 @@ static void run_inplace(Call *c) {
     ret_tensor(c, self);
     return;
   }
-  if (!self || !(logic ? check_inference_write(self) : check_inplace(self)) ||
+  if (!self || !(logic ? history_check_inference_write(self) : history_check_inplace(self)) ||
       !copy_check_overlap(self))
     return;
   if (!direct && !check_arguments_apart(c, self)) return;
-  if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
+  if (!logic && any_requires_grad(c) && !history_check_rebase(self)) return;
   destination = direct && !has_sparse(c) ? self : NULL;
   inplace_self = self;
   inplace_copy = t_clone;
@@ -232,7 +232,7 @@ static bool is_part_of_complex(const Call *c, const Tensor *r) {
 
 static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
-  if (!r || failed() || !check_inference_write(out)) return false;
+  if (!r || failed() || !history_check_inference_write(out)) return false;
   if (tensor_absent(r) != tensor_absent(out)) {
     fail(ERR_RUNTIME,
          "Attempting to copy from device %s to device %s, but cross-device copies are not allowed!",

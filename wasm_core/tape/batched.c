@@ -29,8 +29,8 @@ static int64_t end_of(int ndim, const int64_t *sizes, const int64_t *strides, in
   return end;
 }
 
-bool check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
-                    const int64_t *strides, int64_t offset) {
+bool batched_check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
+                            const int64_t *strides, int64_t offset) {
   int64_t from = value->offset,
           to = end_of(value->ndim - n, value->sizes + n, value->strides + n, from);
   int64_t end = end_of(ndim, sizes, strides, offset);

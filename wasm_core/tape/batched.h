@@ -26,7 +26,7 @@ Tensor *batched_tensor(Tensor *value, uint32_t bits);
 
 /* Whether as_strided of each slice stays within the slice; `value` has n batch dimensions. Else
  * fails with PyTorch's error. */
-bool check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
-                    const int64_t *strides, int64_t offset);
+bool batched_check_in_slice(const Tensor *value, int n, int ndim, const int64_t *sizes,
+                            const int64_t *strides, int64_t offset);
 
 #endif

@@ -263,9 +263,9 @@ Tensor *set_history_at(Tensor *y, Node *n, int output_nr);
 void set_histories(Tensor **y, Node *n, int count); /* for all outputs; sets NULL after a failure */
 /* Renames y's node for another form of the op: PyTorch numbers the nodes of in-place and scalar
  * forms separately. `name` is static. */
-Tensor *rename_node(Tensor *y, const char *name);
+Tensor *node_rename(Tensor *y, const char *name);
 /* also renames the saved values */
-Tensor *rename_node_with(Tensor *y, const char *name, const char *fields);
+Tensor *node_rename_with(Tensor *y, const char *name, const char *fields);
 /* Declares node_NAME, the type for an op that PyTorch records without a derivative. */
 #define NO_DERIVATIVE(name)                                                 \
   static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {             \
@@ -361,18 +361,18 @@ Edge tensor_edge(Tensor *t); /* an owned reference, for a leaf its accumulator; 
 bool tensor_is_leaf(const Tensor *t);
 bool tensor_is_view(const Tensor *t);
 /* Before an in-place write: leaf and view rules of PyTorch. False with the error set. */
-bool check_inplace(Tensor *t);
-bool check_inference_write(const Tensor *t); /* holds for out= too */
-const char *node_short_name(const Node *n);  /* without the namespace, as PyTorch prints it */
+bool history_check_inplace(Tensor *t);
+bool history_check_inference_write(const Tensor *t); /* holds for out= too */
+const char *node_short_name(const Node *n); /* without the namespace, as PyTorch prints it */
 /* the name without "Backward0", or with the number but without "Backward" */
 const char *node_stem(const Node *n);
 /* Records an in-place op on t with node n (NULL: no gradient needed). Consumes n. */
-void rebase_history(Tensor *t, Node *n);
-void rebase_output(Tensor *t, Node *n, int output_nr); /* t is output output_nr of n */
-/* check_inplace for writing values that depend on `value` (NULL: none) to x. */
-bool check_inplace_by(Tensor *x, const Tensor *value);
+void record_rebase(Tensor *t, Node *n);
+void record_rebase_output(Tensor *t, Node *n, int output_nr); /* t is output output_nr of n */
+/* history_check_inplace for writing values that depend on `value` (NULL: none) to x. */
+bool history_check_inplace_by(Tensor *x, const Tensor *value);
 /* Makes v (just made by tensor_alias from self) a view of self: version, base, origin. */
-Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin);
+Tensor *record_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin);
 /* The node of a view of x, without saves; also made unrecorded under view_replay. */
 Node *node_of_view(const NodeType *type, int n_numbers, Tensor *x);
 Tensor *t_detach(Tensor *t);
@@ -381,7 +381,7 @@ void node_retain(Node *n);
 void node_release(Node *n);
 void node_release_saved(Node *n);
 /* Whether t's history allows a recorded in-place op; sets the error if not. */
-bool check_rebase(Tensor *t);
+bool history_check_rebase(Tensor *t);
 Node *tensor_accumulator(Tensor *t); /* owned; of a leaf that requires grad */
 NodeHook *node_add_hook(Node *n, HookPoint point, int32_t id, int32_t slot);
 bool tensor_retain_grad(Tensor *t);

@@ -100,9 +100,11 @@ Tensor *t_detach_(Tensor *t) {
   return t;
 }
 
-int geometry_count(const Tensor *base, const Tensor *v) { return 5 + 2 * (base->ndim + v->ndim); }
+int history_geometry_count(const Tensor *base, const Tensor *v) {
+  return 5 + 2 * (base->ndim + v->ndim);
+}
 
-void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first) {
+void history_geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first) {
   const Tensor *each[2] = {base, v};
   for (int k = 0; k < 2; k++) {
     (at++)->i = each[k]->ndim;
@@ -129,7 +131,7 @@ bool tensor_retain_grad(Tensor *t) {
   return m->retains_grad = true;
 }
 
-void move_retain_hook(Tensor *t, Node *from) {
+void history_move_retain_hook(Tensor *t, Node *from) {
   if (!from || !t->meta || !t->meta->retains_grad) return;
   for (NodeHook **at = &from->hooks; *at; at = &(*at)->next)
     if ((*at)->retained == t) {
@@ -179,13 +181,13 @@ static void refuse_view(const Tensor *t, bool by_others) {
 
 /* An as_strided node for v as a view of `from`; consumes the edge. */
 static Node *node_strided(const Tensor *from, const Tensor *v, Edge to) {
-  Node *n = node_bare(&AsStridedView, 1, 0, geometry_count(from, v));
+  Node *n = node_bare(&AsStridedView, 1, 0, history_geometry_count(from, v));
   if (!n) {
     node_release(to.node);
     return NULL;
   }
   n->edges[0] = to;
-  geometry_store(n->numbers, from, v, false);
+  history_geometry_store(n->numbers, from, v, false);
   n->n_outputs = 1;
   node_describe_output(n, 0, v);
   n->kind = NODE_SLICE;
@@ -208,7 +210,7 @@ static Node *node_like(const Node *n, Edge to) {
 }
 
 /* made_by is a chain of nodes outside any graph, from the view down to the node on its base. */
-void view_note(Tensor *self, Tensor *v, const Node *n) {
+void history_note_view(Tensor *self, Tensor *v, const Node *n) {
   const Meta *from = self->meta;
   Node *before = from ? from->made_by : NULL;
   if (before) node_retain(before);
@@ -241,7 +243,7 @@ static Node *node_replayed(Node *last, Tensor *base) {
   return to.node;
 }
 
-Node *renew_view(Tensor *t) {
+Node *history_renew_view(Tensor *t) {
   Meta *m = t->meta;
   Node *n = m->made_by ? node_replayed(m->made_by, m->base)
                        : node_strided(m->base, t, tensor_edge(m->base));
@@ -250,7 +252,7 @@ Node *renew_view(Tensor *t) {
   Node *old = t->grad_fn;
   t->grad_fn = n;
   t->output_nr = 0;
-  move_retain_hook(t, old);
+  history_move_retain_hook(t, old);
   node_release(old);
   return n;
 }
@@ -260,14 +262,14 @@ Node *tensor_grad_fn(Tensor *t) {
   if (!m || !m->base) return t->grad_fn;
   if (!t->grad_fn && !tensor_requires_grad(m->base)) return NULL;
   if (m->view_version == tensor_version(t)) return t->grad_fn;
-  if (m->view_origin == VIEW_PLAIN) return renew_view(t);
+  if (m->view_origin == VIEW_PLAIN) return history_renew_view(t);
   refuse_view(t, true);
   return NULL;
 }
 
 /* ------------------------------------------------------------ in place */
 
-bool check_rebase(Tensor *t) {
+bool history_check_rebase(Tensor *t) {
   Meta *m = t->meta;
   if (failed()) return false;
   if (!m || !m->base || m->view_origin == VIEW_PLAIN) return true;
@@ -275,7 +277,7 @@ bool check_rebase(Tensor *t) {
   return false;
 }
 
-bool check_inference_write(const Tensor *t) {
+bool history_check_inference_write(const Tensor *t) {
   if (t->flags & FLAG_INFERENCE && !inference_mode) {
     fail(ERR_RUNTIME, "Inplace update to inference tensor outside InferenceMode is not allowed.You "
                       "can make a clone to get a normal tensor before doing inplace update.See "
@@ -285,10 +287,10 @@ bool check_inference_write(const Tensor *t) {
   return true;
 }
 
-bool check_inplace(Tensor *t) {
-  if (failed() || !t || !check_inference_write(t)) return false;
+bool history_check_inplace(Tensor *t) {
+  if (failed() || !t || !history_check_inference_write(t)) return false;
   if (!grad_mode || !recording || !tensor_requires_grad(t)) return true;
-  if (!check_rebase(t)) return false;
+  if (!history_check_rebase(t)) return false;
   if (tensor_is_view(t) && tensor_is_leaf(t->meta->base)) {
     fail(ERR_RUNTIME,
          "a view of a leaf Variable that requires grad is being used in an in-place operation.");
@@ -301,7 +303,7 @@ bool check_inplace(Tensor *t) {
   return true;
 }
 
-bool check_inplace_by(Tensor *x, const Tensor *value) {
-  return check_inplace(x) &&
-         (!value || !grad_mode || !recording || !tensor_requires_grad(value) || check_rebase(x));
+bool history_check_inplace_by(Tensor *x, const Tensor *value) {
+  return history_check_inplace(x) && (!value || !grad_mode || !recording ||
+                                      !tensor_requires_grad(value) || history_check_rebase(x));
 }

@@ -230,13 +230,13 @@ static const NodeType *renamed_type(const NodeType *of, const char *name, const 
   return &r->type;
 }
 
-Tensor *rename_node_with(Tensor *y, const char *name, const char *fields) {
+Tensor *node_rename_with(Tensor *y, const char *name, const char *fields) {
   Node *n = y ? y->grad_fn : NULL;
   if (n) n->type = renamed_type(n->type, name, fields ? fields : n->type->fields);
   return y;
 }
 
-Tensor *rename_node(Tensor *y, const char *name) { return rename_node_with(y, name, NULL); }
+Tensor *node_rename(Tensor *y, const char *name) { return node_rename_with(y, name, NULL); }
 
 /* ------------------------------------------------------------ hooks */
 

@@ -107,7 +107,7 @@ bool tensor_tracked(const Tensor *t) {
 
 /* ------------------------------------------------------------ views */
 
-Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
+Tensor *record_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
   if (!v || failed()) {
     node_drop(n);
     return NULL;
@@ -129,7 +129,7 @@ Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
   if (!(grad_mode && recording)) origin = inference_mode ? VIEW_INFERENCE : VIEW_NO_GRAD;
   if (origin == VIEW_PLAIN && of_view) origin = from->view_origin;
   m->view_origin = (uint8_t)origin;
-  if (__builtin_expect(view_replay || (from && from->made_by), 0)) view_note(self, v, n);
+  if (__builtin_expect(view_replay || (from && from->made_by), 0)) history_note_view(self, v, n);
   if (forward_on && grad_mode) forward_mode->view(self, v);
   return set_history(v, n);
 }
@@ -141,7 +141,7 @@ static void rebase_plain(Tensor *t, Node *n, int output_nr) {
   t->grad_fn = n;
   t->output_nr = output_nr;
   node_describe(n, output_nr, t, true);
-  move_retain_hook(t, old);
+  history_move_retain_hook(t, old);
   node_release(old);
 }
 
@@ -150,7 +150,7 @@ static void rebase_view(Tensor *t, Node *inner) {
   bool inner_first = inner->n_edges && inner->edges[0].node == t->grad_fn && t->grad_fn &&
                      inner->edges[0].input_nr == t->output_nr;
   int shift = inner_first ? 0 : 1; /* the base's edge replaces the slice's */
-  Node *n = node_bare(&CopySlices, inner->n_edges + shift, 0, geometry_count(base, t));
+  Node *n = node_bare(&CopySlices, inner->n_edges + shift, 0, history_geometry_count(base, t));
   if (!n) {
     node_release(inner);
     return;
@@ -158,17 +158,17 @@ static void rebase_view(Tensor *t, Node *inner) {
   n->kind = NODE_COPY_SLICES;
   n->inner = inner;
   n->edges[0] = tensor_edge(base);
-  geometry_store(n->numbers, base, t, inner_first);
+  history_geometry_store(n->numbers, base, t, inner_first);
   for (int i = 1 - shift; i < inner->n_edges; i++) {
     n->edges[i + shift] = inner->edges[i];
     node_retain(inner->edges[i].node);
   }
   rebase_plain(base, n, 0);
   /* even if the version is unchanged: the node may have been made after the write */
-  renew_view(t);
+  history_renew_view(t);
 }
 
-void rebase_output(Tensor *t, Node *n, int output_nr) {
+void record_rebase_output(Tensor *t, Node *n, int output_nr) {
   if (!n) return;
   if (failed()) {
     node_drop(n);
@@ -180,4 +180,4 @@ void rebase_output(Tensor *t, Node *n, int output_nr) {
   else rebase_plain(t, n, output_nr);
 }
 
-void rebase_history(Tensor *t, Node *n) { rebase_output(t, n, 0); }
+void record_rebase(Tensor *t, Node *n) { record_rebase_output(t, n, 0); }

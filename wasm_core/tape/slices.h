@@ -29,15 +29,15 @@ typedef struct {
   int lens;
 } Geometry;
 
-int geometry_count(const Tensor *base, const Tensor *v);
-void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first);
+int history_geometry_count(const Tensor *base, const Tensor *v);
+void history_geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first);
 
 /* Stores in v the nodes that make it from its base, n being the last if there is one, for the time
  * when the base is written to. */
-void view_note(Tensor *self, Tensor *v, const Node *n);
+void history_note_view(Tensor *self, Tensor *v, const Node *n);
 /* Gives a view a new history from its base's present one. */
-Node *renew_view(Tensor *t);
+Node *history_renew_view(Tensor *t);
 /* Moves the hook that fills t's .grad from its old node to its new history. */
-void move_retain_hook(Tensor *t, Node *from);
+void history_move_retain_hook(Tensor *t, Node *from);
 
 #endif

@@ -53,7 +53,7 @@ Tensor *value_first(const Value *v) {
   return value_next(v, &at);
 }
 
-bool any_batched(const Value *v) {
+bool value_is_batched(const Value *v) {
   const Tensor *t;
   for (int at = -1; (t = value_next(v, &at));)
     if (is_batched(t)) return true;
@@ -88,7 +88,7 @@ Tensor *vmap_dual(Tensor *t) {
   if (!bits) return t;
   Tensor *slices = all_slices(tangent);
   forward_on = false;
-  Tensor *value = t_clone(slices_at(t, bits, slices->sizes));
+  Tensor *value = t_clone(tangent_slices_at(t, bits, slices->sizes));
   forward_on = true;
   forward_set(value, slices);
   return batched_tensor(value, bits);
@@ -111,7 +111,7 @@ Batch batch_at(uint32_t bits) {
 /* ------------------------------------------------------------ values */
 
 Tensor *batch_align(const Batch *b, Tensor *t, int rank) {
-  return slices_aligned(t, b->levels, rank);
+  return tangent_slices_aligned(t, b->levels, rank);
 }
 
-Tensor *batch_full(const Batch *b, Tensor *t) { return slices_at(t, b->levels, b->sizes); }
+Tensor *batch_full(const Batch *b, Tensor *t) { return tangent_slices_at(t, b->levels, b->sizes); }

@@ -443,7 +443,8 @@ static void run_on(Call *c, uint32_t bits, Draws *draws) {
   if (failed()) return;
   if (c->inplace && inner.result.tag == TAG_TENSOR) {
     Tensor *self = c->v[0].t->meta->value, *r = (Tensor *)(uintptr_t)inner.result.value;
-    if (r != self && check_inplace(self) && check_rebase(self)) run_inplace_finish(c, self, r);
+    if (r != self && history_check_inplace(self) && history_check_rebase(self))
+      run_inplace_finish(c, self, r);
     inner.result.value = (int64_t)(uintptr_t)self;
   }
   give(c, &inner.result, bits);

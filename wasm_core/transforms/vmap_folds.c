@@ -114,7 +114,7 @@ static bool folds_others(const Call *c, const Batch *b, bool has_n, Call *inner)
 static bool same_for_all(const Call *c, int k) {
   const Tensor *x = c->v[0].t, *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
   if (c->row->folding == FOLD_samples && k == c->n_args - 1) return true; /* it is folded, too */
-  if (any_batched(&c->v[k])) return false;
+  if (value_is_batched(&c->v[k])) return false;
   if (!t || c->row->folding != FOLD_queries) return true;
   return x->ndim == 2 ? t->ndim <= 2 : t->ndim < x->ndim;
 }
@@ -250,7 +250,8 @@ bool rule_folds(const Call *c, const Batch *b, Call *inner) {
   if (b->total == 0) return false;
   return c->row->folding == FOLD_losses  ? ctc(c, b, inner)
          : c->row->folding == FOLD_heads ? heads(c, b, inner)
-         : c->row->folding == FOLD_filters && (any_batched(&c->v[1]) || any_batched(&c->v[2]))
+         : c->row->folding == FOLD_filters &&
+                 (value_is_batched(&c->v[1]) || value_is_batched(&c->v[2]))
              ? rule_filters(c, b, inner)
              : images(c, b, inner);
 }

@@ -17,10 +17,10 @@ typedef struct {
 typedef Tensor *Change(Tensor *t, const void *context);
 /* The value with each of its tensors replaced, also those in lists and subscripts. */
 Value value_map(Value v, Change *change, const void *context);
-Tensor *value_first(const Value *v); /* its first tensor, or NULL */
-bool any_batched(const Value *v);    /* whether one of its tensors is */
+Tensor *value_first(const Value *v);   /* its first tensor, or NULL */
+bool value_is_batched(const Value *v); /* whether one of its tensors is */
 
-/* slices_aligned and slices_at (walk/tangent.h) for a batch. */
+/* tangent_slices_aligned and tangent_slices_at (walk/tangent.h) for a batch. */
 Tensor *batch_align(const Batch *b, Tensor *t, int rank);
 Tensor *batch_full(const Batch *b, Tensor *t);
 

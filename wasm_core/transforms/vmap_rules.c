@@ -294,7 +294,7 @@ static bool all_of_slice(const Call *c, const Batch *b, Call *inner) {
   Tensor *t = c->v[0].t;
   int dim = find_arg(c->row, "dim"), spacing = find_arg(c->row, "spacing");
   for (int k = 1; k < c->n_args; k++)
-    if (any_batched(&c->v[k])) return false;
+    if (value_is_batched(&c->v[k])) return false;
   if (!t->ndim || repeats(&c->v[dim], t->ndim)) return false;
   copy_call(c, inner);
   inner->v[0].t = batch_full(b, t);
@@ -386,7 +386,7 @@ static bool rule_strided(const Call *c, const Batch *b, Call *inner) {
   int64_t offset = arg_given(c, 3) ? arg_int(c, 3) : v->offset;
   copy_call(c, inner);
   if (sizes.tag == TAG_NONE) return false;
-  if (check_in_slice(v, b->n, size.n, size.v, stride.v, offset))
+  if (batched_check_in_slice(v, b->n, size.n, size.v, stride.v, offset))
     ret_tensor(inner, t_as_strided(v, sizes.n, sizes.p, strides.p, offset));
   return true;
 }

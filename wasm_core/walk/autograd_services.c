@@ -728,6 +728,6 @@ void op_hook_remove(Call *c) {
   Tensor *t = arg_tensor(c, 0);
   int32_t id = (int32_t)arg_int(c, 1);
   Meta *m = t->meta;
-  if (m && (leaf_hook_remove(&m->hooks, id) || leaf_hook_remove(&m->post_hooks, id))) return;
+  if (m && (hook_leaf_remove(&m->hooks, id) || hook_leaf_remove(&m->post_hooks, id))) return;
   if (t->grad_fn) node_remove_hook(t->grad_fn, id);
 }

@@ -67,7 +67,7 @@ const NodeType *custom_type(const char *name) {
 
 /* ------------------------------------------------------------ before forward */
 
-Tensors tensors_at(const int64_t *handles, int64_t n) {
+Tensors custom_tensors_at(const int64_t *handles, int64_t n) {
   Tensors list = {(int32_t)n, scratch_array((int64_t)n + 1, sizeof *list.v)};
   for (int i = 0; list.v && i < n; i++) {
     list.v[i] = handles[i] == 1 ? NULL : (Tensor *)(uintptr_t)handles[i];
@@ -84,7 +84,7 @@ Tensors tensors_at(const int64_t *handles, int64_t n) {
 void op_custom_begin(Call *c) {
   Ints words = arg_ints(c, 1);
   const NodeType *type = (const NodeType *)(uintptr_t)words.v[0];
-  Tensors in = tensors_at(words.v + 1, words.n - 1);
+  Tensors in = custom_tensors_at(words.v + 1, words.n - 1);
   if (failed()) return;
   int64_t *out = scratch_array((int64_t)in.n + 2, sizeof *out);
   Tensor **tensors = scratch_array((int64_t)in.n + 1, sizeof *tensors);
@@ -150,7 +150,7 @@ static Tensor *same_again(const Finish *f, Tensor *x) {
   Tensor *v = NULL;
   WITHOUT_GRAD_BLOCK {
     v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
-    v = make_view(x, v, NULL, VIEW_PLAIN);
+    v = record_view(x, v, NULL, VIEW_PLAIN);
   }
   return v;
 }
@@ -180,14 +180,14 @@ static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input)
                 "splitting it into two Functions: one doing the inplace that returns a single "
                 "Tensor and a second one that does the other operations). You can ask on the forum "
                 "https://discuss.pytorch.org/ if you need help to do this change.");
-  if (!check_rebase(y)) return NULL;
+  if (!history_check_rebase(y)) return NULL;
   Tensor *base = tensor_is_view(y) ? y->meta->base : NULL;
   if (base && tensor_is_leaf(base) && tensor_requires_grad(base))
     return fail(
         ERR_RUNTIME,
         "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   node_retain(f->n);
-  rebase_output(y, f->n, k);
+  record_rebase_output(y, f->n, k);
   return y;
 }
 
@@ -247,7 +247,7 @@ static void read_finish(Finish *f, const int64_t *words, const char *odd) {
   Tensors *lists[LISTS] = {&f->inputs, &f->outputs, &f->dirty, &f->constant, &f->saves};
   const int64_t *at = words + HEAD;
   for (int i = 0; i < LISTS && !failed(); at += words[i++]) {
-    *lists[i] = tensors_at(at, words[i]);
+    *lists[i] = custom_tensors_at(at, words[i]);
     for (int k = 0; refusals[i] && (i < SAVES || f->n) && k < words[i]; k++)
       if (at[k] == 1 || (!at[k] && i < SAVES)) {
         fail(i < SAVES ? ERR_RUNTIME : ERR_TYPE, refusals[i], k, odd);
@@ -337,7 +337,7 @@ Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
  * for. */
 void op_custom_tangents(Call *c) {
   Ints words = arg_ints(c, 0);
-  Tensors in = tensors_at(words.v, words.n);
+  Tensors in = custom_tensors_at(words.v, words.n);
   Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
   for (int i = 0; out && i < in.n; i++) {
     out[i] = forward_noted(in.v[i]);
@@ -418,7 +418,7 @@ void op_custom_carry(Call *c) {
     fail(ERR_RUNTIME,
          "Function's jvp returned an invalid number of forward gradients (expected %d but got %d)",
          outputs.n, grads.n);
-  Tensors results = tensors_at(outputs.v, outputs.n);
+  Tensors results = custom_tensors_at(outputs.v, outputs.n);
   for (int i = 0; i < results.n && !failed(); i++) {
     carry(&f, i, results.v[i], (Tensor *)(uintptr_t)grads.v[i]);
     share_with_saved(results.v[i]);

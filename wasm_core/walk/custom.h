@@ -6,7 +6,7 @@
 #include "tape/graph.h"
 
 /* Tensors from handles that hosts pass as plain words to save time: 0: none, 1: another object. */
-Tensors tensors_at(const int64_t *handles, int64_t n);
+Tensors custom_tensors_at(const int64_t *handles, int64_t n);
 /* The type of nodes with this name, "MulBackward"; made once. */
 const NodeType *custom_type(const char *name);
 /* The arguments of a custom node's function: its gradients, with zeros for missing ones if it asked

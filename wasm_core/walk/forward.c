@@ -140,7 +140,7 @@ void forward_exit(int64_t level) {
 }
 
 static void put_tangent(Tensor *t, Tensor *tangent) {
-  if (tangent && !lies_as(tangent, t)) tangent = laid_out_as(t, tangent);
+  if (tangent && !tangent_lies_as(tangent, t)) tangent = tangent_laid_out_as(t, tangent);
   Dual *d = tangent ? dual_new(t) : NULL;
   if (d) keep_tangent(d, tangent);
 }
@@ -188,7 +188,7 @@ static bool records(const Node *n) {
 static Tensor *owned_tangent(Tensor *y, const Tangents *t) {
   bool known_elsewhere = y->storage->refs > 1;
   for (int i = 0; i < t->n; i++) known_elsewhere = known_elsewhere || y == t->at[i];
-  return known_elsewhere ? frozen_copy(y) : y;
+  return known_elsewhere ? tangent_frozen_copy(y) : y;
 }
 
 /* Rewords the error for a missing derivative as PyTorch words it for tangents. */
@@ -378,7 +378,7 @@ static void measure(Slices *s, uint32_t levels, const Tangents *t, const Tensor 
   s->levels = levels;
   s->n = level_count(levels);
   s->total = 1;
-  sizes_at(levels, t->n, t->at, s->sizes);
+  tangent_sizes_at(levels, t->n, t->at, s->sizes);
   for (int k = 0; k < s->n; k++) s->total *= s->sizes[k];
   memcpy(s->sizes + s->n, y->sizes, y->ndim * sizeof *s->sizes);
 }
@@ -391,7 +391,7 @@ static Tensor *all_at_once(Node *n, int output_nr, Tensor *y, const Slices *s) {
   for (int i = 0; i < n->n_edges && !failed(); i++) {
     Tensor *t = tangent_cast(n->tangents->at[i], tensor_dtype(y));
     if (!t) continue;
-    Tensor *v = t_expand(slices_aligned(t, s->levels, y->ndim), s->n + y->ndim, s->sizes);
+    Tensor *v = t_expand(tangent_slices_aligned(t, s->levels, y->ndim), s->n + y->ndim, s->sizes);
     bool is_complex = dtype_is_complex(tensor_dtype(y));
     Tensor *jt = gradient_of(n, i, output_nr, is_complex ? t_conj_physical(v) : v);
     if (jt && is_complex) jt = t_conj_physical(jt);
@@ -420,7 +420,7 @@ static Tensor *one_by_one(Node *n, int output_nr, Tensor *y, const Slices *s) {
     all[i] = t->at[i];
     each[i] = NULL;
     if (!levels_of(all[i])) continue;
-    Tensor *v = slices_at(all[i], s->levels, s->sizes);
+    Tensor *v = tangent_slices_at(all[i], s->levels, s->sizes);
     each[i] = t_unbind(s->n > 1 ? t_flatten(v, 0, s->n - 1) : v, 0, &count);
   }
   bool any = false;
@@ -488,7 +488,7 @@ static void settle(Dual *d) {
     Modes was = suspend_modes();
     if (!jt) jt = t_zeros_like(y);
     bool as_shown = jt && sizes_equal(jt->ndim, jt->strides, y->ndim, y->strides);
-    put_tangent(y, as_shown || !jt ? jt : laid_out_as(y, jt)); /* of one element too */
+    put_tangent(y, as_shown || !jt ? jt : tangent_laid_out_as(y, jt)); /* of one element too */
     restore_modes(was);
   }
   stop_waiting(d);
@@ -515,7 +515,7 @@ static Tensor *tangent_of(Tensor *t) {
   Tensor *whole = tangent_of(t->meta->base); /* which has no base itself */
   if (!whole || failed()) return NULL;
   Modes was = suspend_modes();
-  put_tangent(t, same_view(whole, t->meta->base, t));
+  put_tangent(t, tangent_same_view(whole, t->meta->base, t));
   restore_modes(was);
   return dual_of(t) ? dual_of(t)->tangent : NULL;
 }
@@ -605,7 +605,7 @@ static void view(Tensor *self, Tensor *v) {
   if (!forward_on) return;
   Tensor *whole = tangent_of(self);
   Modes was = suspend_modes();
-  if (whole) put_tangent(v, same_view(whole, self, v));
+  if (whole) put_tangent(v, tangent_same_view(whole, self, v));
   else if (dual_of(self)) dual_new(v);
   restore_modes(was);
 }
@@ -616,7 +616,8 @@ static void share(Tensor *from, Tensor *to) {
   Modes was = suspend_modes();
   bool recorded = recording;
   grad_mode = recording = true;
-  Tensor *kept = frozen_copy(tangent_cast(t, tensor_dtype(to))); /* `to` may be a cast of `from`, */
+  Tensor *kept = tangent_frozen_copy(
+      tangent_cast(t, tensor_dtype(to))); /* `to` may be a cast of `from`, */
   Dual *d = kept ? dual_new(to) : NULL;
   if (d && tensor_same_shape(kept, to)) put_tangent(to, kept);
   else if (d) keep_tangent(d, kept); /* or have another shape */
@@ -636,13 +637,14 @@ static void move(Tensor *to, Tensor *from) {
  * A view with its base's geometry shares the base's tangent itself. */
 static void write_view(Tensor *self, Tensor *tangent) {
   Tensor *base = self->meta->base;
-  if (self->dtype == base->dtype && lies_as(tangent, self) && lies_as(tangent, base)) {
+  if (self->dtype == base->dtype && tangent_lies_as(tangent, self) &&
+      tangent_lies_as(tangent, base)) {
     put_tangent(base, tangent);
     put_tangent(self, tangent);
     return;
   }
-  put_tangent(base, zeros_as(base, tensor_dtype(base), tangent));
-  Tensor *part = dual_of(base) ? same_view(dual_of(base)->tangent, base, self) : NULL;
+  put_tangent(base, tangent_zeros_as(base, tensor_dtype(base), tangent));
+  Tensor *part = dual_of(base) ? tangent_same_view(dual_of(base)->tangent, base, self) : NULL;
   put_tangent(self, tangent_write(part, tangent));
 }
 
@@ -654,10 +656,10 @@ static bool shares_tangent(const Dual *d, const Tensor *tangent) {
  * its storage get them too. */
 static void add_levels(Tensor *t, Tensor *like) {
   Tensor *old = dual_of(t)->tangent, *root = tensor_is_view(old) ? old->meta->base : old;
-  Tensor *grown = tangent_write(zeros_as(root, tensor_dtype(root), like), root);
+  Tensor *grown = tangent_write(tangent_zeros_as(root, tensor_dtype(root), like), root);
   tensor_retain(old);
   for (Dual *d = known.next; d != &known; d = d->next) {
-    Tensor *tangent = shares_tangent(d, old) ? same_view(grown, root, d->tangent) : NULL;
+    Tensor *tangent = shares_tangent(d, old) ? tangent_same_view(grown, root, d->tangent) : NULL;
     if (tangent) keep_tangent(d, tangent);
   }
   tensor_release(old);
@@ -670,7 +672,7 @@ static void add_more_levels(Tensor *t, Tensor *like) {
     if (d != own && shares_tangent(d, own->tangent))
       fail(ERR_NOT_IMPLEMENTED, "vmap: the tangent of a view or its base cannot be batched at one "
                                 "more level by a write in place");
-  if (!failed()) put_tangent(t, batched_as(own->tangent, like));
+  if (!failed()) put_tangent(t, tangent_batched_as(own->tangent, like));
 }
 
 static void write_tangent(Tensor *self, Tensor *tangent) {
@@ -765,8 +767,8 @@ Tensor *forward_primal(Tensor *t, int64_t level) {
   if (level != 0 && tangent_of(t)) return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
   Modes was = suspend_modes();
   Node *n = node_new(&Identity, 0, 0, t, NULL);
-  Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n,
-                        VIEW_PLAIN);
+  Tensor *v = record_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n,
+                          VIEW_PLAIN);
   restore_modes(was);
   if (v && level_entered) dual_new(v);
   return v;

@@ -67,7 +67,7 @@ static Tensor *separate_gradient(Tensor *g) {
   return shared ? tensor_snapshot(g) : t_clone_format(g, FORMAT_CONTIGUOUS);
 }
 
-bool retain_into(Tensor *t, Tensor *g) {
+bool hooks_retain_into(Tensor *t, Tensor *g) {
   Tensor *old = t->meta ? t->meta->grad : NULL;
   return set_grad(t, old ? t_add(old, g) : separate_gradient(g));
 }
@@ -130,7 +130,7 @@ static Tensor *ask_hook(HostCall kind, int32_t id, Tensor *t) {
   return n_out ? out : t;
 }
 
-Tensor *run_hook(int32_t id, Tensor *g) {
+Tensor *hook_run(int32_t id, Tensor *g) {
   return id < 0 ? several_hooks->run(id, g) : ask_hook(HOST_HOOK, id, g);
 }
 
@@ -164,7 +164,7 @@ bool hooks_done(int n_due) {
   return !failed();
 }
 
-int due_hooks(const Node *n, HookPoint point, Due **due) {
+int hooks_due(const Node *n, HookPoint point, Due **due) {
   int count = 0;
   for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
   *due = count ? scratch_array(count, sizeof **due) : NULL;
@@ -187,18 +187,18 @@ static int due_leaf_hooks(const Hook *first, Due **due) {
   return count;
 }
 
-Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
+Tensor *hooks_run_leaf(const Tensor *leaf, Tensor *g) {
   Due *due;
   int n = leaf->meta && leaf->meta->hooks ? due_leaf_hooks(leaf->meta->hooks, &due) : 0;
-  for (int i = 0; i < n && !failed(); i++) g = run_hook(due[i].id, g);
+  for (int i = 0; i < n && !failed(); i++) g = hook_run(due[i].id, g);
   return hooks_done(n) ? g : NULL;
 }
 
-bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more,
+bool hooks_run_node(Node *n, HookPoint point, int n_v, Tensor **v, int n_more,
                     Tensor *const *more) {
   Due *due;
   bool replaced;
-  int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
+  int n_due = n->hooks ? hooks_due(n, point, &due) : 0;
   Tensor **out = n_due ? scratch_array(n_v + 1, sizeof *out) : NULL;
   for (int i = 0; i < n_due && out; i++) {
     if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v,
@@ -211,18 +211,18 @@ bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more,
   return hooks_done(n_due);
 }
 
-bool has_hooks(const Node *n, HookPoint point) {
+bool hooks_exist(const Node *n, HookPoint point) {
   for (const NodeHook *h = n->hooks; h; h = h->next)
     if (h->point == point) return true;
   return false;
 }
 
-bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
-  if (!has_hooks(n, AT_PRE)) return true;
+bool hooks_run_pre(Node *n, int n_grads, Tensor **grads) {
+  if (!hooks_exist(n, AT_PRE)) return true;
   Tensor **v = scratch_array(n_grads, sizeof *v);
   if (!v) return false;
   memcpy(v, grads, (size_t)n_grads * sizeof *v);
-  if (!run_node_hooks(n, AT_PRE, n_grads, v, 0, NULL)) return false;
+  if (!hooks_run_node(n, AT_PRE, n_grads, v, 0, NULL)) return false;
   for (int i = 0; i < n_grads; i++) {
     if (v[i] == grads[i]) continue;
     tensor_retain(v[i]);
@@ -232,11 +232,11 @@ bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
   return true;
 }
 
-bool run_accumulator(Node *n, Tensor *held) {
+bool hooks_run_accumulator(Node *n, Tensor *held) {
   Tensor *leaf = n->variable;
   int32_t mark = pool_mark();
-  Tensor *g = run_leaf_hooks(leaf, held);
-  bool ok = !failed() && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
+  Tensor *g = hooks_run_leaf(leaf, held);
+  bool ok = !failed() && hooks_run_node(n, AT_PRE, 1, &g, 0, NULL);
   ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
   Due *due;
   int n_due = ok && leaf->meta && leaf->meta->post_hooks
@@ -244,7 +244,7 @@ bool run_accumulator(Node *n, Tensor *held) {
                   : 0;
   for (int i = 0; i < n_due && ok; i++) ok = run_post_hook(due[i].id, leaf);
   hooks_done(n_due);
-  ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);
+  ok = ok && hooks_run_node(n, AT_POST, 0, NULL, 1, &g);
   pool_release(mark, NULL);
   return ok && !failed();
 }
@@ -265,7 +265,7 @@ bool node_remove_hook(Node *n, int32_t id) {
 
 /* ------------------------------------------------------------ hooks */
 
-bool leaf_hook_add(Hook **list, int32_t id) {
+bool hook_leaf_add(Hook **list, int32_t id) {
   Hook *h = mem_alloc(sizeof *h);
   if (!h) return false;
   *h = (Hook){NULL, id, 0};
@@ -274,7 +274,7 @@ bool leaf_hook_add(Hook **list, int32_t id) {
   return true;
 }
 
-bool leaf_hook_remove(Hook **list, int32_t id) {
+bool hook_leaf_remove(Hook **list, int32_t id) {
   for (; *list; list = &(*list)->next) {
     if ((*list)->id != id) continue;
     Hook *h = *list;
@@ -295,5 +295,5 @@ bool tensor_hook_add(Tensor *t, int32_t id, bool post) {
   if (failed()) return false;
   if (fn) return node_add_hook(fn, AT_TENSOR, id, t->output_nr) != NULL;
   Meta *m = tensor_meta(t);
-  return m && leaf_hook_add(post ? &m->post_hooks : &m->hooks, id);
+  return m && hook_leaf_add(post ? &m->post_hooks : &m->hooks, id);
 }

@@ -72,7 +72,7 @@ static Plan read_plan(Call *c) {
   Ints words = arg_ints(c, 1);
   const int64_t *head = words.v;
   int n_v = (int)head[0], n_outputs = (int)head[5];
-  Tensors all = tensors_at(head + HEAD, words.n - HEAD), v = {n_v, all.v + (all.n - n_v)};
+  Tensors all = custom_tensors_at(head + HEAD, words.n - HEAD), v = {n_v, all.v + (all.n - n_v)};
   Plan k = {.answer = &answers[arg_int(c, 0)],
             .v = v,
             .many = head[1],

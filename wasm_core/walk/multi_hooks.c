@@ -167,7 +167,7 @@ void op_several_hooks_remove(Call *c) {
     Node *n = s->on[i].node;
     if (!leaf && !n) continue;
     left--; /* removing the last hook frees s */
-    if (leaf) leaf_hook_remove(&leaf->meta->hooks, s->first - i);
+    if (leaf) hook_leaf_remove(&leaf->meta->hooks, s->first - i);
     else node_remove_hook(n, s->first - i);
   }
 }

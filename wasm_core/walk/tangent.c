@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------ batches */
 
-void sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes) {
+void tangent_sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes) {
   for (int k = 0; bits; bits &= bits - 1, k++)
     for (int i = 0; i < n; i++) {
       uint32_t own = levels_of(all[i]), bit = bits & -bits;
@@ -18,7 +18,7 @@ void sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes) {
     }
 }
 
-Tensor *slices_aligned(Tensor *t, uint32_t bits, int rank) {
+Tensor *tangent_slices_aligned(Tensor *t, uint32_t bits, int rank) {
   uint32_t own = levels_of(t);
   if (blocked(t) || !own) return t;
   Tensor *v = t->meta->value;
@@ -31,27 +31,27 @@ Tensor *slices_aligned(Tensor *t, uint32_t bits, int rank) {
   return t_view(v, n + t->ndim, sizes);
 }
 
-Tensor *slices_at(Tensor *t, uint32_t bits, const int64_t *sizes) {
+Tensor *tangent_slices_at(Tensor *t, uint32_t bits, const int64_t *sizes) {
   if (blocked(t)) return NULL;
   if (levels_of(t) == bits) return all_slices(t);
   int64_t full[2 * MAX_DIM];
   int n = level_count(bits);
   memcpy(full, sizes, (size_t)n * sizeof *full);
   memcpy(full + n, t->sizes, t->ndim * sizeof *full);
-  return t_expand(slices_aligned(t, bits, t->ndim), n + t->ndim, full);
+  return t_expand(tangent_slices_aligned(t, bits, t->ndim), n + t->ndim, full);
 }
 
-Tensor *batched_as(Tensor *t, Tensor *like) {
+Tensor *tangent_batched_as(Tensor *t, Tensor *like) {
   uint32_t bits = levels_of(t) | levels_of(like);
   int64_t sizes[MAX_LEVELS];
   if (!t || bits == levels_of(t)) return t;
-  sizes_at(bits, 2, (Tensor *[]){t, like}, sizes);
-  return batched_tensor(t_clone(slices_at(t, bits, sizes)), bits);
+  tangent_sizes_at(bits, 2, (Tensor *[]){t, like}, sizes);
+  return batched_tensor(t_clone(tangent_slices_at(t, bits, sizes)), bits);
 }
 
 /* ------------------------------------------------------------ layouts */
 
-bool lies_as(const Tensor *tangent, const Tensor *t) {
+bool tangent_lies_as(const Tensor *tangent, const Tensor *t) {
   bool same = tensor_same_shape(tangent, t) && !((tangent->flags ^ t->flags) & FLAGS_LAZY) &&
               (tangent->offset == t->offset || !t->numel) &&
               (is_batched(tangent) ||
@@ -77,7 +77,7 @@ static Whole whole_geometry(const Tensor *value, int n, const Tensor *slice) {
   return w;
 }
 
-Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like) {
+Tensor *tangent_zeros_as(Tensor *t, DType dtype, Tensor *like) {
   Tensor *z = (t->form | like->form) & FORM_HOSTED ? dispatch_zeros_as(t, like) : NULL;
   if (z || failed()) return z;
   uint32_t bits = levels_of(like);
@@ -94,8 +94,8 @@ Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like) {
   return batched_tensor(z, bits);
 }
 
-Tensor *laid_out_as(Tensor *t, Tensor *tangent) {
-  return tangent_write(zeros_as(t, tensor_dtype(tangent), tangent), tangent);
+Tensor *tangent_laid_out_as(Tensor *t, Tensor *tangent) {
+  return tangent_write(tangent_zeros_as(t, tensor_dtype(tangent), tangent), tangent);
 }
 
 /* Whether each slice begins with a real part, as a view that shows pairs as complex numbers
@@ -106,14 +106,14 @@ static bool slices_begin_evenly(const Tensor *value, int n) {
   return even;
 }
 
-Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v) {
+Tensor *tangent_same_view(Tensor *tangent, Tensor *t, const Tensor *v) {
   int lens = tangent ? lens_of(t, v) : 0, n = level_count(levels_of(tangent));
   if (n && lens & LENS_COMPLEX && !slices_begin_evenly(all_slices(tangent), n))
-    tangent = laid_out_as(t, tangent);
+    tangent = tangent_laid_out_as(t, tangent);
   Tensor *whole = all_slices(tangent), *value = t_through(whole, lens);
   if (!value) return NULL;
   if (n && !(lens & (LENS_REAL | LENS_COMPLEX)) &&
-      !check_in_slice(value, n, v->ndim, v->sizes, v->strides, v->offset))
+      !batched_check_in_slice(value, n, v->ndim, v->sizes, v->strides, v->offset))
     return NULL;
   Whole w = whole_geometry(whole, n, v);
   for (int i = 0; i < n; i++) w.strides[i] = lens_offset(w.strides[i], lens);
@@ -126,7 +126,7 @@ Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v) {
 GRAD(AliasBackward0, "")
 { gi[0] = g[0]; }
 
-Tensor *frozen_copy(Tensor *t) {
+Tensor *tangent_frozen_copy(Tensor *t) {
   if (!t || failed()) return NULL;
   if (by_ops && t->form & FORM_HOSTED) return t_clone(t);
   Tensor *value = all_slices(t);
@@ -143,6 +143,6 @@ Tensor *tangent_write(Tensor *to, Tensor *from) {
   Tensor *value = all_slices(to);
   if (!value || failed()) return NULL;
   if (!from) t_fill_(value, tensor_wrapped_f(0));
-  else t_copy_(value, slices_at(from, levels_of(to), value->sizes), true);
+  else t_copy_(value, tangent_slices_at(from, levels_of(to), value->sizes), true);
   return failed() ? NULL : to;
 }

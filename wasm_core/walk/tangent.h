@@ -12,30 +12,30 @@
 
 /* Whether a tangent has the memory layout of t. Strides count where there is a second element, the
  * offset where there is a first, and the length of the storage where the tangent is not batched. */
-bool lies_as(const Tensor *tangent, const Tensor *t);
+bool tangent_lies_as(const Tensor *tangent, const Tensor *t);
 /* Zeros with the memory layout of t, batched as `like` is. The host makes them if one of the two is
  * its tensor. */
-Tensor *zeros_as(Tensor *t, DType dtype, Tensor *like);
+Tensor *tangent_zeros_as(Tensor *t, DType dtype, Tensor *like);
 /* A copy with the memory layout of t. */
-Tensor *laid_out_as(Tensor *t, Tensor *tangent);
+Tensor *tangent_laid_out_as(Tensor *t, Tensor *tangent);
 /* The view of t's tangent with v's geometry; v is a view of t. */
-Tensor *same_view(Tensor *tangent, Tensor *t, const Tensor *v);
+Tensor *tangent_same_view(Tensor *tangent, Tensor *t, const Tensor *v);
 /* The present values of t, with its history: a clone that costs no bytes. The host clones its own
  * tensor. */
-Tensor *frozen_copy(Tensor *t);
+Tensor *tangent_frozen_copy(Tensor *t);
 Tensor *tangent_cast(Tensor *tangent, DType dtype);
 /* Copies `from`, or zeros for NULL, into a tangent with all of its levels. Returns `to`. */
 Tensor *tangent_write(Tensor *to, Tensor *from);
 /* t, or a copy with the levels of `like` that t lacks. */
-Tensor *batched_as(Tensor *t, Tensor *like);
+Tensor *tangent_batched_as(Tensor *t, Tensor *like);
 /* t's value with a dimension in front for each of these levels, of size 1 where t lacks it, and
  * raised to `rank` by dimensions of size 1 after them. A tensor that is not batched is returned as
  * it is: it broadcasts. */
-Tensor *slices_aligned(Tensor *t, uint32_t bits, int rank);
+Tensor *tangent_slices_aligned(Tensor *t, uint32_t bits, int rank);
 /* All slices of t at these levels, whose dimensions stand in front. Levels that t lacks are
  * expanded to the given sizes. */
-Tensor *slices_at(Tensor *t, uint32_t bits, const int64_t *sizes);
+Tensor *tangent_slices_at(Tensor *t, uint32_t bits, const int64_t *sizes);
 /* The sizes of the levels in a set. Each is a level of one of n tensors. */
-void sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes);
+void tangent_sizes_at(uint32_t bits, int n, Tensor *const *all, int64_t *sizes);
 
 #endif

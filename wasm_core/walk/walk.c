@@ -273,7 +273,7 @@ static bool has_hook(const Node *n, int32_t id) {
 static bool before_node(Task *task, State *s) {
   Node *n = s->node;
   Due *due;
-  int n_due = n->hooks ? due_hooks(n, AT_TENSOR, &due) : 0;
+  int n_due = n->hooks ? hooks_due(n, AT_TENSOR, &due) : 0;
   for (int i = 0; i < n_due && !failed(); i++) {
     for (int k = i;
          k < n_due && (i == 0 || due[i].slot != due[i - 1].slot) && due[k].slot == due[i].slot; k++)
@@ -281,7 +281,7 @@ static bool before_node(Task *task, State *s) {
       if (i && !has_hook(n, due[k].id)) due[k].id = 0;
     Tensor **at = due[i].id && due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL;
     if (!at) continue;
-    Tensor *g = run_hook(due[i].id, *at); /* hooks see an undefined gradient too: None */
+    Tensor *g = hook_run(due[i].id, *at); /* hooks see an undefined gradient too: None */
     if (g == *at || failed()) continue;
     tensor_retain(g);
     tensor_release(*at);
@@ -290,7 +290,7 @@ static bool before_node(Task *task, State *s) {
   if (!hooks_done(n_due)) return false;
   for (NodeHook *h = n->hooks; h; h = h->next) { /* no callback runs in this loop */
     Tensor *g = h->point == AT_RETAIN && h->slot < s->n_grads ? s->grads[h->slot] : NULL;
-    if (g && h->retained && !retain_into(h->retained, g)) return false;
+    if (g && h->retained && !hooks_retain_into(h->retained, g)) return false;
   }
   if (s->captures)
     for (int i = 0; i < s->n_grads; i++) capture(task, n, i, s->grads[i]);
@@ -300,15 +300,15 @@ static bool before_node(Task *task, State *s) {
 /* Captures or accumulates the gradient of a leaf. */
 static bool run_leaf(Task *task, State *s) {
   if (!task->accumulate || (task->pruned && !s->captures)) {
-    Tensor *g = run_leaf_hooks(s->node->variable, s->grads[0]);
+    Tensor *g = hooks_run_leaf(s->node->variable, s->grads[0]);
     return failed() ? false : capture(task, s->node, 0, g);
   }
-  return run_accumulator(s->node, s->grads[0]);
+  return hooks_run_accumulator(s->node, s->grads[0]);
 }
 
 /* Runs post-hooks, which see the gradients to pass on and may replace them. */
 static bool run_posthooks(Task *task, Node *n, Tensor **gi, int n_grads, Tensor *const *grads) {
-  if (!n->hooks || !has_hooks(n, AT_POST)) return true;
+  if (!n->hooks || !hooks_exist(n, AT_POST)) return true;
   for (int i = 0; i < n->n_edges; i++) {
     const Edge *e = &n->edges[i];
     State *t = e->node ? state_of(task, e->node) : NULL;
@@ -316,7 +316,7 @@ static bool run_posthooks(Task *task, Node *n, Tensor **gi, int n_grads, Tensor 
     /* hooks of a custom function see all results */
     else if (n->kind != NODE_HOST) gi[i] = NULL;
   }
-  return !failed() && run_node_hooks(n, AT_POST, n->n_edges, gi, n_grads, grads);
+  return !failed() && hooks_run_node(n, AT_POST, n->n_edges, gi, n_grads, grads);
 }
 
 static bool pass_on(Task *task, Node *n, Tensor **gi) {
@@ -371,7 +371,7 @@ static bool run_state(Task *task, State *s) {
     return done;
   }
   bool ok = before_node(task, s);
-  if (ok && s->runs) ok = run_prehooks(n, s->n_grads, s->grads);
+  if (ok && s->runs) ok = hooks_run_pre(n, s->n_grads, s->grads);
   if (ok && s->runs && n->kind == NODE_HOST) task->asks = s;
   else if (ok && s->runs) ok = run_function(task, s);
   pool_release(mark, NULL);
@@ -664,7 +664,7 @@ __attribute__((cold)) static bool run_callbacks(Task *task) {
   while (task->callbacks && !failed()) {
     int n_out;
     host_call(HOST_SEVERAL, task->callbacks->id, 0, NULL, 0, NULL, &n_out);
-    leaf_hook_remove(&task->callbacks, task->callbacks->id);
+    hook_leaf_remove(&task->callbacks, task->callbacks->id);
   }
   return !failed();
 }
@@ -693,7 +693,7 @@ Task *task_start(const GraphWalk *w) {
                  .n_inputs = w->n_inputs,
                  .whole = w->n_inputs == 0 && walk_is_whole()};
   product_since = 0;
-  if (host_watcher && !task->since) host_walk_begins(w);
+  if (host_watcher && !task->since) watch_walk_begins(w);
   bool ok = check_roots(w) && find_captures(task, w);
   Before was = task_enter(task);
   ok = ok && start(task, w);
@@ -760,7 +760,7 @@ int task_results(Task *task, Tensor **captured) {
     }
   }
   if (captured && host_watcher && !task->accumulate && !task->since)
-    host_walk_found(task->n_captures, captured);
+    watch_walk_found(task->n_captures, captured);
   return failed() ? -1 : task->accumulate ? 0 : task->n_captures;
 }
 
@@ -771,12 +771,12 @@ Course *task_course(Task *task, Course *other) {
 }
 
 void task_end(Task *task) {
-  if (host_watcher && !task->since) host_walk_ends(failed() || task->asks);
+  if (host_watcher && !task->since) watch_walk_ends(failed() || task->asks);
   stop_waiting(task);
   saved_hooks_end(task->id);
   if (task->course) task->course->drop(task->course);
   host_note_work(task->work);
-  while (task->callbacks) leaf_hook_remove(&task->callbacks, task->callbacks->id);
+  while (task->callbacks) hook_leaf_remove(&task->callbacks, task->callbacks->id);
   while (task->states) {
     State *s = task->states;
     task->states = s->next;
@@ -852,7 +852,7 @@ int64_t walk_id(void) { return running_task ? running_task->id : -1; }
 bool walk_retains(void) { return !running_task || running_task->retain_graph; }
 
 bool walk_queue(int32_t callback) {
-  if (running_task) return leaf_hook_add(&running_task->callbacks, callback);
+  if (running_task) return hook_leaf_add(&running_task->callbacks, callback);
   fail(ERR_RUNTIME, "Final callbacks can only be installed during backward pass.");
   return false;
 }

@@ -11,7 +11,7 @@ static void tell_watcher(int what, int n, const int64_t *words) {
   host_words(HOST_WALK | what << 8, host_watcher, n, words, 0, NULL, &n_out);
 }
 
-void host_walk_begins(const GraphWalk *w) {
+void watch_walk_begins(const GraphWalk *w) {
   enum { NUMBERS = 6 };
   int n = NUMBERS + 2 * w->n_roots + w->n_inputs;
   int64_t *words = failed() ? NULL : scratch_array(n, sizeof *words), *at = words + NUMBERS;
@@ -26,7 +26,7 @@ void host_walk_begins(const GraphWalk *w) {
   tell_watcher(WALK_BEGINS, n, words);
 }
 
-void host_walk_found(int n, Tensor *const *found) {
+void watch_walk_found(int n, Tensor *const *found) {
   int64_t *words = failed() ? NULL : scratch_array(n + 1, sizeof *words);
   if (!words) return;
   host_hand_out(n, found, words);
@@ -34,7 +34,7 @@ void host_walk_found(int n, Tensor *const *found) {
 }
 
 /* Also called after a failure, whose error stays set. */
-void host_walk_ends(bool thrown) {
+void watch_walk_ends(bool thrown) {
   Status was = status_now;
   status_clear();
   tell_watcher(WALK_ENDS, 1, &(int64_t){thrown});

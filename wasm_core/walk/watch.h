@@ -10,8 +10,8 @@
  * ones. WALK_FOUND: the gradients of inputs, if they are returned. WALK_ENDS: whether it failed. */
 enum { WALK_BEGINS, WALK_FOUND, WALK_ENDS };
 extern int32_t host_watcher; /* the function's id, 0: none */
-void host_walk_begins(const GraphWalk *w);
-void host_walk_found(int n, Tensor *const *found);
-void host_walk_ends(bool thrown);
+void watch_walk_begins(const GraphWalk *w);
+void watch_walk_found(int n, Tensor *const *found);
+void watch_walk_ends(bool thrown);
 
 #endif

@@ -158,7 +158,7 @@ static Tensor *toggled_view(Tensor *x, int flag, const NodeType *type) {
   Node *n = node_of_view(type, 0, x);
   Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
   if (v) tensor_set_lazy(v, (v->flags & FLAGS_LAZY) ^ flag);
-  return make_view(x, v, n, VIEW_PLAIN);
+  return record_view(x, v, n, VIEW_PLAIN);
 }
 
 static Tensor *conj_of_values(__attribute__((unused)) const void *with, Tensor *values) {
@@ -233,7 +233,7 @@ Tensor *t_view_as_real(Tensor *x) {
   sizes[x->ndim] = 2, strides[x->ndim] = 1;
   Tensor *v = tensor_alias(x, x->ndim + 1, sizes, strides, 2 * x->offset);
   if (v) v->dtype = (uint8_t)real_type(x);
-  return make_view(x, v, n, VIEW_PLAIN);
+  return record_view(x, v, n, VIEW_PLAIN);
 }
 
 Tensor *t_view_as_complex(Tensor *x) {
@@ -260,7 +260,7 @@ Tensor *t_view_as_complex(Tensor *x) {
   for (int i = 0; i < last; i++) strides[i] = x->strides[i] / 2;
   Tensor *v = tensor_alias(x, last, x->sizes, strides, x->offset / 2);
   if (v) v->dtype = (uint8_t)d;
-  return make_view(x, v, n, VIEW_PLAIN);
+  return record_view(x, v, n, VIEW_PLAIN);
 }
 
 /* The real or the imaginary parts. The imaginary parts of a lazy conjugate are lazy negatives. */

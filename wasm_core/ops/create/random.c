@@ -578,14 +578,14 @@ static Tensor *record_fill(Tensor *x, Node *n, const Tensor *filled) {
     return NULL;
   }
   tensor_bump_version(x);
-  rebase_history(x, n);
+  record_rebase(x, n);
   return x;
 }
 
 /* An in-place op on x: its signature, what it records, and the fill. */
 #define IN_PLACE(signature, Type, filled)                      \
   Tensor *signature {                                          \
-    if (blocked(x) || !check_inplace(x)) return NULL;          \
+    if (blocked(x) || !history_check_inplace(x)) return NULL;  \
     return record_fill(x, drawn_node(&Type, x, NULL), filled); \
   }
 IN_PLACE(t_uniform_(Tensor *x, double from, double to, int32_t gen), UniformBackward0,
@@ -610,7 +610,7 @@ IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen
 
 /* p broadcasts to x */
 Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen) {
-  if (blocked(x) || !p || !check_inplace_by(x, p)) return NULL;
+  if (blocked(x) || !p || !history_check_inplace_by(x, p)) return NULL;
   return record_fill(x, drawn_node(&BernoulliBackward1, x, p), random_bernoulli_each(x, p, gen));
 }
 

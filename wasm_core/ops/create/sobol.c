@@ -85,7 +85,7 @@ Tensor *t_sobol_engine_ff_(Tensor *quasi, int64_t n, Tensor *state, int64_t dime
   if (blocked(quasi, state) || !check_state(state, dimension) || !check_point(quasi, dimension))
     return NULL;
   if (n <= 0) return quasi;
-  if (!check_points(at, n) || !check_inplace(quasi)) return NULL;
+  if (!check_points(at, n) || !history_check_inplace(quasi)) return NULL;
   Tensor *now = copy(quasi), *directions = plain(state);
   if (!now || !directions) return NULL;
   if (tensor_absent(now)) return write_values(quasi, now);
@@ -137,7 +137,7 @@ Tensor *t_sobol_engine_initialize_state_(Tensor *state, int64_t dimension, Tenso
   if (dimension > DIMENSIONS)
     return fail(ERR_RUNTIME, "pygrad: there are direction numbers of %d dimensions", DIMENSIONS);
   Tensor *now = copy(state), *bytes = plain(numbers);
-  if (!now || !bytes || !check_inplace(state)) return NULL;
+  if (!now || !bytes || !history_check_inplace(state)) return NULL;
   if (tensor_absent(now)) return write_values(state, now);
   Packed p = {.gaps = (const uint8_t *)tensor_data(bytes), .n = DIMENSIONS - 1};
   p.bits = p.gaps + p.n;
@@ -166,7 +166,7 @@ Tensor *t_sobol_engine_scramble_(Tensor *state, Tensor *matrices, int64_t dimens
       matrices->sizes[2] != BITS)
     return fail(ERR_RUNTIME, "pygrad: ltm must be of size (dimension, %d, %d)", BITS, BITS);
   Tensor *now = copy(state), *rows = plain(matrices);
-  if (!now || !rows || !check_inplace(state)) return NULL;
+  if (!now || !rows || !history_check_inplace(state)) return NULL;
   if (tensor_absent(now)) return write_values(state, now);
   for (int64_t d = 0; d < dimension; d++) {
     const int64_t *m = integers(rows) + d * BITS * BITS;

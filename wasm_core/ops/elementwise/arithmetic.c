@@ -146,17 +146,17 @@ Tensor *t_mul_f(Tensor *a, double b) {
   SPARSE_GIVES(t_mul(a, tensor_wrapped_f(b)), a);
   OP_ENTERED(t_mul_f, "mul", a, b);
   return blocked(a) ? NULL
-                    : rename_node_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#");
+                    : node_rename_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#");
 }
 Tensor *t_div_f(Tensor *a, double b) {
   SPARSE_GIVES(t_div(a, tensor_wrapped_f(b)), a);
   OP_ENTERED(t_div_f, "div", a, b);
   return blocked(a) ? NULL
-                    : rename_node_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#");
+                    : node_rename_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#");
 }
 Tensor *t_add_f(Tensor *a, double b) {
   OP_ENTERED(t_add_f, "add", a, b);
-  return blocked(a) ? NULL : rename_node_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", "");
+  return blocked(a) ? NULL : node_rename_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", "");
 }
 
 /* ------------------------------------------------------------ division */
@@ -277,7 +277,7 @@ Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
   SPARSE_GIVES(mode ? rounded_quotient_sparse(a, b, mode) : t_div(a, b), a, b);
   OP_ENTERED(t_div_mode, "div", a, b, mode);
   if (blocked(a, b) || !mode)
-    return rename_node_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:text=-");
+    return node_rename_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:text=-");
   bool down = strcmp(mode, "floor") == 0;
   if (!down && strcmp(mode, "trunc") != 0)
     return fail(ERR_RUNTIME,
@@ -453,7 +453,7 @@ static Tensor *pow_sparse(Tensor *a, Tensor *b) {
     return fail(ERR_RUNTIME,
                 "pow of a sparse tensor needs an exponent above 0: others give numbers "
                 "to the elements that it leaves out");
-  return rename_node(t_sparse_each(a, pow_of_values, b), PowBackward0.name);
+  return node_rename(t_sparse_each(a, pow_of_values, b), PowBackward0.name);
 }
 
 Tensor *t_pow(Tensor *a, Tensor *b) {
@@ -958,7 +958,7 @@ static Tensor *replaced_values(const void *with, Tensor *values) {
 }
 
 static Tensor *nan_to_num_sparse(Tensor *x, Replaced by) {
-  return rename_node(t_sparse_each(x, replaced_values, &by), "NanToNumBackward0");
+  return node_rename(t_sparse_each(x, replaced_values, &by), "NanToNumBackward0");
 }
 
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,

@@ -591,7 +591,7 @@ static NOINLINE Tensor *unary_sparse(const Unary *u, Tensor *x, int n_params, co
   if (zero && !keeps_zeros(zero)) return door_refuse_layout(u->name, x);
   if (inplace_self == x && tensor_layout(x) == LAYOUT_SPARSE_COO && !x->meta->sparse->coalesced)
     return fail(ERR_RUNTIME, "%s_ requires coalesced input", u->name);
-  return rename_node(t_sparse_each(x, unary_values, &k), u->node->name);
+  return node_rename(t_sparse_each(x, unary_values, &k), u->node->name);
 }
 
 /* The host numbers of a loop, rounded to d if the row says so. */
@@ -874,7 +874,7 @@ TRUTH_LOOP(value_bitwise_xor_b8, u8x16_truth(a) ^ u8x16_truth(b))
 static Tensor *named_for_numbers(Tensor *y, const Facts *facts, const Tensor *a, const Tensor *b) {
   const char *name = is_wrapped(a) ? facts->left : is_wrapped(b) ? facts->right : NULL;
   if (!name) return y;
-  return rename_node_with(y, name, is_wrapped(a) ? "self# other" : facts->of_right);
+  return node_rename_with(y, name, is_wrapped(a) ? "self# other" : facts->of_right);
 }
 
 typedef struct {

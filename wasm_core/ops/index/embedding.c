@@ -235,7 +235,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
     return fail(ERR_RUNTIME,
                 "norm(): input dtype should be either floating point or complex. Got %s instead.",
                 legacy(weight));
-  if (!check_inplace(weight)) return NULL;
+  if (!history_check_inplace(weight)) return NULL;
   const int64_t *v = row_numbers(indices, weight->sizes[0]);
   bool *seen = scratch_array(weight->sizes[0], sizeof *seen);
   if (!v || !seen) return NULL;
@@ -250,7 +250,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
     if (norm > max_norm) scale_row(weight, v[i], max_norm / (norm + 1e-7));
   }
   tensor_bump_version(weight);
-  rebase_history(weight, n);
+  record_rebase(weight, n);
   return weight;
 }
 

@@ -468,7 +468,8 @@ static void warn_expanded(const Tensor *x) {
 
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   OP_ENTERED(t_index_put_, "index_put_", x, indices, value, accumulate);
-  if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace_by(x, value)) return NULL;
+  if (blocked(x) || blocked(value) || too_many(indices) || !history_check_inplace_by(x, value))
+    return NULL;
   for (int i = 0; i < indices.n; i++)
     if (indices.v[i] && !copy_check_apart(x, indices.v[i], false)) return NULL;
   if (!accumulate && !copy_check_apart(x, value, false)) return NULL;
@@ -480,7 +481,7 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
     return NULL;
   }
   tensor_bump_version(x);
-  rebase_history(x, n);
+  record_rebase(x, n);
   return x;
 }
 

@@ -168,7 +168,7 @@ GRAD(AliasBackward0, "")
 
 static Tensor *alias(Tensor *x) {
   Node *n = node_new(&AliasBackward0, 0, 0, x, NULL);
-  return make_view(x, tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset), n, VIEW_PLAIN);
+  return record_view(x, tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset), n, VIEW_PLAIN);
 }
 
 /* Subscripts of sparse tensors: numbers, slices and new dimensions, one after the other. */

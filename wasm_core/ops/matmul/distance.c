@@ -328,7 +328,7 @@ Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool kee
   OP_ENTERED(t_pairwise_distance, "pairwise_distance", a, b, p, eps, keepdim);
   if (blocked(a, b)) return NULL;
   Tensor *d = t_add_f(t_sub(a, b), eps);
-  return rename_node_with(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1",
+  return node_rename_with(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1",
                           "self result | p:scalar dim:dims keepdim:bool");
 }
 

@@ -677,7 +677,7 @@ void t_batch_norm_with_update(Tensor *x, Tensor *weight, Tensor *bias, Tensor *r
   OP_ENTERED(t_batch_norm_with_update, "_batch_norm_with_update", x, weight, bias, running_mean,
              running_var, momentum, eps, out);
   t_native_batch_norm(x, weight, bias, running_mean, running_var, true, momentum, eps, out);
-  out[0] = rename_node_with(out[0], "BatchNormWithUpdateBackward0",
+  out[0] = node_rename_with(out[0], "BatchNormWithUpdateBackward0",
                             "input weight running_mean running_var result1 result2 | - eps:float");
   out[3] = tensor_none_of(DT_U8);
 }

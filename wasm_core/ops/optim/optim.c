@@ -87,7 +87,7 @@ static inline bool equal_dims(int n, const int64_t *a, const int64_t *b) {
 }
 
 static inline bool may_write(const Tensor *t) {
-  return !(t->flags & FLAG_INFERENCE) || check_inference_write(t);
+  return !(t->flags & FLAG_INFERENCE) || history_check_inference_write(t);
 }
 static inline bool begin_write(Tensor *t) {
   return t->storage->bytes->refs == 1 || tensor_write_begin(t, false);

@@ -454,7 +454,7 @@ static bool check_resize(Tensor *x, Ints size, int64_t sparse, int64_t dense) {
           "%lld, "
           "dense_dim = %lld",
           (int)size.n, (Shown)sparse, (Shown)dense);
-  return check_inplace(x);
+  return history_check_inplace(x);
 }
 
 /* Changes the sizes of x, which keeps its elements. */

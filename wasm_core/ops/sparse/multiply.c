@@ -43,7 +43,7 @@ Tensor *t_sparse_bmm(Tensor *a, Tensor *b) {
   Tensor *all = a ? along_diagonal(a) : NULL;
   Tensor *y = t_mm(all, t_reshape(b, 2, (int64_t[]){b->sizes[0] * b->sizes[1], b->sizes[2]}));
   y = y ? t_reshape(y, 3, (int64_t[]){a->sizes[0], a->sizes[1], b->sizes[2]}) : NULL;
-  return rename_node(y, "BmmBackward0");
+  return node_rename(y, "BmmBackward0");
 }
 
 /* ------------------------------------------------------------ products that are sparse */
@@ -182,5 +182,5 @@ Tensor *t_sampled_addmm(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor
   if (!found) return NULL;
   found = scale_by(t_reshape(found, own->ndim, own->sizes), alpha);
   Tensor *y = t_with_values(self, t_add(scale_by(own, beta), found));
-  return rename_node(y, "SparseSampledAddmmBackward0");
+  return node_rename(y, "SparseSampledAddmmBackward0");
 }

@@ -19,7 +19,7 @@ static Tensor *made_of(Tensor *indices, Tensor *values, int ndim, const int64_t 
                        bool coalesced, const char *name) {
   if (blocked(indices, values)) return NULL;
   Tensor *y = sparse_coo_of(indices, t_detach(values), ndim, sizes, coalesced);
-  return rename_node(t_with_values(y, values), name);
+  return node_rename(t_with_values(y, values), name);
 }
 
 static Tensor *list_of(int64_t n, const int64_t *v) {

@@ -284,7 +284,7 @@ Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
                 "norm_sparse currently only supports full reductions, so 'dim' must either be "
                 "empty or contain all dimensions of the input");
   x = t_coalesce(x);
-  return rename_node(x ? t_vector_norm(t_sparse_values(x), p, ALL_DIMS, false, dtype) : NULL,
+  return node_rename(x ? t_vector_norm(t_sparse_values(x), p, ALL_DIMS, false, dtype) : NULL,
                      "NormBackward0");
 }
 
@@ -356,11 +356,11 @@ Tensor *t_sparse_zeros_like(Tensor *x, DType dtype) {
 }
 
 Tensor *t_sparse_zero_(Tensor *x) {
-  if (blocked(x) || !check_inplace(x)) return NULL;
+  if (blocked(x) || !history_check_inplace(x)) return NULL;
   Tensor *none = sparse_empty(sparse_form_of(x), tensor_dtype(x));
   if (!none || !tensor_set_parts(x, *sparse_parts(none))) return NULL;
   tensor_bump_version(x);
-  rebase_history(x, NULL);
+  record_rebase(x, NULL);
   return x;
 }
 
@@ -379,7 +379,7 @@ Tensor *t_sparse_copy_(Tensor *x, Tensor *src, bool record) {
                 "torch.%s%sTensor and src type = torch.%s%sTensor",
                 is_sparse(x) ? "sparse." : "", legacy(x), is_sparse(src) ? "sparse." : "",
                 legacy(src));
-  if (record && !check_inplace_by(x, src)) return NULL;
+  if (record && !history_check_inplace_by(x, src)) return NULL;
   if (tensor_layout(x) != tensor_layout(src) || !tensor_same_shape(x, src))
     return fail(
         ERR_RUNTIME,
@@ -392,7 +392,7 @@ Tensor *t_sparse_copy_(Tensor *x, Tensor *src, bool record) {
     return NULL;
   }
   tensor_bump_version(x);
-  if (record) rebase_history(x, n);
+  if (record) record_rebase(x, n);
   return x;
 }
 
@@ -609,7 +609,7 @@ static Tensor *reduced_product(Tensor *a, Tensor *b, const char *reduce) {
   if (!each) return NULL;
   Tensor *y = tensor_zeros(2, (int64_t[]){a->sizes[0], b->sizes[1]}, tensor_dtype(each));
   y = t_scatter_reduce(y, 0, expand_to(t_unsqueeze(rows, 1), each), each, fold, false);
-  return rename_node(y, "SparseMmReduceImplBackward0");
+  return node_rename(y, "SparseMmReduceImplBackward0");
 }
 
 /* torch.sparse.mm */
@@ -726,5 +726,5 @@ Tensor *t_sparse_softmax(Tensor *x, int64_t dim, bool logarithm, DType dtype) {
     return dtype_no_kernel(logarithm ? "log_softmax" : "softmax", tensor_dtype(x));
   x = t_coalesce(x);
   Tensor *y = x ? t_with_values(x, softmax_values(x, dim, logarithm)) : NULL;
-  return rename_node(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");
+  return node_rename(y, logarithm ? "SparseLogSoftmaxBackward0" : "SparseSoftmaxBackward0");
 }

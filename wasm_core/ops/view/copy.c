@@ -417,7 +417,7 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
   SPARSE_GIVES(t_sparse_copy_(dst, src, record), dst, src);
   VIEW_ENTERED(t_copy_, "copy_", dst, src, record);
-  if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
+  if (blocked(dst, src) || (record && !history_check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !copy_check_overlap(dst) || !copy_check_apart(dst, src, true))
     return NULL;
   Node *n = record && dtype_is_inexact(tensor_dtype(dst))
@@ -428,7 +428,7 @@ Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
     return NULL;
   }
   tensor_bump_version(dst);
-  if (record) rebase_history(dst, n);
+  if (record) record_rebase(dst, n);
   return dst;
 }
 
@@ -468,7 +468,7 @@ static Tensor *fill_inplace(Tensor *x, Tensor *value, Node *n) {
     return NULL;
   }
   tensor_bump_version(x);
-  rebase_history(x, n);
+  record_rebase(x, n);
   return x;
 }
 
@@ -490,7 +490,7 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 Tensor *t_fill_(Tensor *x, Tensor *value) {
   SPARSE_GIVES(door_refuse_layout("fill_.Scalar", x), x, value);
   VIEW_ENTERED(t_fill_, "fill_", x, value);
-  if (!check_fill(x, value) || !check_inplace_by(x, value) ||
+  if (!check_fill(x, value) || !history_check_inplace_by(x, value) ||
       !((is_wrapped(value) && !(x->flags & FLAGS_LAZY)) || copy_check_overlap(x)))
     return NULL; /* elements that share memory may take one number, unless they are lazy */
   return fill_inplace(x, value, fill_node(x, value, true));
@@ -507,7 +507,7 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
 Tensor *t_zero_(Tensor *x) {
   SPARSE_GIVES(t_sparse_zero_(x), x);
   VIEW_ENTERED(t_zero_, "zero_", x);
-  if (blocked(x) || !check_inplace(x)) return NULL;
+  if (blocked(x) || !history_check_inplace(x)) return NULL;
   if (x->flags & FLAGS_LAZY && !copy_check_overlap(x)) return NULL;
   return fill_inplace(x, tensor_number(0, tensor_dtype(x)),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));

@@ -263,7 +263,7 @@ static Tensor **pieces(Tensor *x, int64_t dim, int count, const int64_t *lengths
   for (int k = 0; k < count; k++) {
     sizes[dim] = lengths[k];
     Tensor *v = tensor_alias(x, x->ndim, sizes, x->strides, x->offset + at * x->strides[dim]);
-    out[k] = set_history_at(make_view(x, v, NULL, VIEW_MULTI_OUTPUT), n, k);
+    out[k] = set_history_at(record_view(x, v, NULL, VIEW_MULTI_OUTPUT), n, k);
     if (!out[k]) return NULL;
     at += lengths[k];
   }
@@ -507,7 +507,7 @@ Tensor **t_unbind(Tensor *x, int64_t dim, int64_t *count) {
   num_list(n, 1, x->ndim - 1, sizes);
   for (int64_t k = 0; k < *count; k++) {
     Tensor *v = tensor_alias(x, x->ndim - 1, sizes, strides, x->offset + k * x->strides[dim]);
-    out[k] = set_history_at(make_view(x, v, NULL, VIEW_MULTI_OUTPUT), n, (int)k);
+    out[k] = set_history_at(record_view(x, v, NULL, VIEW_MULTI_OUTPUT), n, (int)k);
     if (!out[k]) return NULL;
   }
   return out;
@@ -623,7 +623,7 @@ enum { N_RENAMES = sizeof renames / sizeof *renames };
 static void rename_inplace(Tensor *v) {
   for (int i = 0; i < N_RENAMES; i++)
     if (strcmp(v->grad_fn->type->name, renames[i].from) == 0) {
-      rename_node(v, renames[i].to);
+      node_rename(v, renames[i].to);
       return;
     }
 }
@@ -662,7 +662,7 @@ Tensor *shape_take_fresh(Tensor *x, Tensor *v) {
   return x && x->form & FORM_HOSTED ? v : shape_take(x, v);
 }
 
-Tensor *shape_inplace(Tensor *x) { return !blocked(x) && check_inplace(x) ? x : NULL; }
+Tensor *shape_inplace(Tensor *x) { return !blocked(x) && history_check_inplace(x) ? x : NULL; }
 
 /* ------------------------------------------------------------ resizing, sharing */
 
@@ -736,14 +736,14 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   tensor_bump_version(x);
   /* gradients of the old x go to the old accumulator */
   if (x->meta && !x->meta->owns_accumulator) x->meta->accumulator = NULL;
-  if (n) rebase_history(x, n);
+  if (n) record_rebase(x, n);
   return x;
 }
 
 /* source NULL: an empty tensor */
 Tensor *t_set_(Tensor *x, Tensor *source) {
   VIEW_ENTERED(t_set_, "set_", x, source);
-  if (blocked(x) || !check_inplace_by(x, source)) return NULL;
+  if (blocked(x) || !history_check_inplace_by(x, source)) return NULL;
   if (!source) return adopt(x, NULL, tensor_none_of(tensor_dtype(x)));
   return adopt(x, source,
                tensor_alias(source, source->ndim, source->sizes, source->strides, source->offset));
@@ -752,7 +752,7 @@ Tensor *t_set_(Tensor *x, Tensor *source) {
 Tensor *t_set_strided_(Tensor *x, Tensor *source, int64_t offset, Ints sizes, Ints strides) {
   VIEW_ENTERED(t_set_strided_, "set_", x, source, offset, sizes, strides);
   int64_t dense[MAX_DIM], need;
-  if (blocked(x) || blocked(source) || !check_inplace(x)) return NULL;
+  if (blocked(x) || blocked(source) || !history_check_inplace(x)) return NULL;
   if (sizes.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
   if (strides.n <= 0) {
     sizes_contiguous_strides(sizes.n, sizes.v, dense);

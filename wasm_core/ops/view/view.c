@@ -1,8 +1,8 @@
 /* Views: the same storage under another geometry, and the gradients that undo it.
  *
- * A view computes sizes, strides and an offset, and make_view does the rest. The gradient of a view
- * that leaves elements out (select, slice, diagonal, unfold, as_strided) is a separate op, which
- * puts the incoming gradient into zeros. The gradient of that op is the view again. */
+ * A view computes sizes, strides and an offset, and record_view does the rest. The gradient of a
+ * view that leaves elements out (select, slice, diagonal, unfold, as_strided) is a separate op,
+ * which puts the incoming gradient into zeros. The gradient of that op is the view again. */
 #include "ops/view/view.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static const int64_t *view_rest(const Node *n, Ints *sizes) {
 static Tensor *view_of(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides,
                        int64_t offset, Node *n) {
   Tensor *v = tensor_alias(x, ndim, sizes, strides, offset);
-  if (v) return make_view(x, v, n, VIEW_PLAIN);
+  if (v) return record_view(x, v, n, VIEW_PLAIN);
   node_drop(n);
   return NULL;
 }

@@ -25,7 +25,7 @@ static void set_apart(Tensor *t) {
   version_release(t->version);
   t->version = NULL;
   if (t->grad_fn)
-    rename_node(t, strstr(t->grad_fn->type->name, "With") ? "UnsafeSplitWithSizesBackward0"
+    node_rename(t, strstr(t->grad_fn->type->name, "With") ? "UnsafeSplitWithSizesBackward0"
                                                           : "UnsafeSplitBackward0");
   tensor_release(base);
 }
