@@ -280,13 +280,13 @@ static void elements_convert_as_the_types_say(void) {
 
 static void promotion_ranks_kinds_then_widths_and_numbers_last(void) {
   Tensor *bytes = VECTOR(DT_U8, 1), *shorts = VECTOR(DT_I16, 1), *halves = VECTOR(DT_F32, 1);
-  CHECK(result_dtype(2, (Tensor *[]){bytes, VECTOR(DT_I8, 1)}) == DT_I16);
-  CHECK(result_dtype(2, (Tensor *[]){shorts, halves}) == DT_F32);
-  CHECK(result_dtype(2, (Tensor *[]){shorts, tensor_wrapped_i(5)}) == DT_I16);
-  CHECK(result_dtype(2, (Tensor *[]){shorts, tensor_wrapped_f(0.5)}) == DT_F32);
+  CHECK(elementwise_result_dtype(2, (Tensor *[]){bytes, VECTOR(DT_I8, 1)}) == DT_I16);
+  CHECK(elementwise_result_dtype(2, (Tensor *[]){shorts, halves}) == DT_F32);
+  CHECK(elementwise_result_dtype(2, (Tensor *[]){shorts, tensor_wrapped_i(5)}) == DT_I16);
+  CHECK(elementwise_result_dtype(2, (Tensor *[]){shorts, tensor_wrapped_f(0.5)}) == DT_F32);
   /* 0-dim: of lower rank */
-  CHECK(result_dtype(2, (Tensor *[]){halves, tensor_number(1, DT_F64)}) == DT_F32);
-  CHECK(result_dtype(2, (Tensor *[]){halves, VECTOR(DT_F64, 1)}) == DT_F64);
+  CHECK(elementwise_result_dtype(2, (Tensor *[]){halves, tensor_number(1, DT_F64)}) == DT_F32);
+  CHECK(elementwise_result_dtype(2, (Tensor *[]){halves, VECTOR(DT_F64, 1)}) == DT_F64);
 }
 
 static void the_pool_frees_down_to_its_mark_and_keeps_one(void) {

@@ -72,10 +72,10 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
 }
 
 PG_EXPORT(pg_intern) int32_t pg_intern(void) {
-  return name_intern(frame->data, (int)strlen(frame->data));
+  return schema_intern_name(frame->data, (int)strlen(frame->data));
 }
 PG_EXPORT(pg_status_name) const char *pg_status_name(int32_t s) { return status_name((Status)s); }
-PG_EXPORT(pg_warning) const char *pg_warning(void) { return warning_take(); }
+PG_EXPORT(pg_warning) const char *pg_warning(void) { return warn_take(); }
 PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   return tensor_live_count() + node_live_count();
 }
@@ -229,7 +229,7 @@ static int64_t end(const Crossing *x, Call *c) {
   pool_release(x->mark, NULL);
   scratch_release(x->scratch);
   if (__builtin_expect(bytes_any_kept(), 0)) bytes_release_kept();
-  frame->n_warnings = warnings_waiting();
+  frame->n_warnings = warn_waiting();
   /* a host that answers ops must look up its objects for the results */
   bool pending = (frame->n_warnings | frame->n_dropped | dispatch_now.asked) != 0;
   return result >= 0 && pending ? result | PG_PENDING : result;
@@ -288,7 +288,7 @@ PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int6
   if (frame->n_release) pg_release();
   Crossing x = begin();
   Call call;
-  bool too_long = bind2(frame, &call, head, a, b) && !run_if_short(&call, (int)(head >> 48));
+  bool too_long = bind_two(frame, &call, head, a, b) && !run_if_short(&call, (int)(head >> 48));
   int64_t r = end(&x, &call);
   if (too_long) {
     frame->result = head; /* the host's copy may be overwritten by the result */

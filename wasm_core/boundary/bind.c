@@ -125,7 +125,7 @@ static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_se
 
 static void know_names(void) {
   if (id_out) return;
-#define KNOW(name) id_##name = name_intern(#name, (int)sizeof #name - 1)
+#define KNOW(name) id_##name = schema_intern_name(#name, (int)sizeof #name - 1)
   KNOW(axis);
   KNOW(dim);
   KNOW(keepdims);
@@ -303,7 +303,7 @@ static const char *shown_type(const Value *v) {
 }
 
 static const char *shown_name(int32_t name, bool method) {
-  return name == id_self && !method ? "input" : name_text(name);
+  return name == id_self && !method ? "input" : schema_name_text(name);
 }
 
 /* The type of an unfit item in an argument that should be a list of tensors or ints, and its place,
@@ -360,7 +360,7 @@ SMALL static void explain_one(const Schema *s, const PgFrame *f, const Verdict *
     }
     fail(ERR_TYPE, "%s() missing %d required positional arguments: %s", op, n, list);
   } else if (v->why == UNEXPECTED) {
-    fail(ERR_TYPE, "%s() got an unexpected keyword argument '%s'", op, name_text(v->name));
+    fail(ERR_TYPE, "%s() got an unexpected keyword argument '%s'", op, schema_name_text(v->name));
   } else if (v->why == REPEATED) {
     fail(ERR_TYPE, "%s() got multiple values for argument '%s'", op, shown_name(v->name, method));
   } else {
@@ -442,7 +442,7 @@ SMALL static size_t append_mismatch(char *out, size_t from, size_t at, size_t ca
     return at;
   if (f->n_keyword) {
     at = append(out, at, cap, "      didn't match because some of the keywords were incorrect: ");
-    return append(out, append(out, at, cap, name_text(f->keywords[0])), cap, "\n");
+    return append(out, append(out, at, cap, schema_name_text(f->keywords[0])), cap, "\n");
   }
   char line[256] = "      didn't match because some of the arguments have invalid types: (";
   size_t n = strlen(line);
@@ -475,7 +475,7 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
     Value v = frame_value(f, i);
     if (i > (method ? 1 : 0)) at = append(text, at, CAP, ", ");
     if (i >= f->n_positional) {
-      at = append(text, at, CAP, name_text(f->keywords[i - f->n_positional]));
+      at = append(text, at, CAP, schema_name_text(f->keywords[i - f->n_positional]));
       at = append(text, at, CAP, "=");
     }
     at = append(text, at, CAP, shown_type(&v));
@@ -649,7 +649,7 @@ static bool bind_quickly(const PgFrame *f, const Given *g, Call *c) {
   return false;
 }
 
-bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
+bool bind_two(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
   if (head >> 48 & PG_PREPARED) return bind((const PgFrame *)(uintptr_t)a, c);
   int64_t slots[2] = {a, b};
   int n = (int)(head >> 32 & 3);

@@ -8,6 +8,6 @@
 /* Fills *call from the first overload that the arguments fit. False with the error set. */
 bool bind(const PgFrame *frame, Call *call);
 /* Binds the head and the arguments of pg_call2. */
-bool bind2(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
+bool bind_two(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
 
 #endif

@@ -7,7 +7,7 @@
 #include "tensor/iter.h"
 
 void op_is_contiguous(Call *c) {
-  MemoryFormat format = format_named(arg_str(c, 1), FORMAT_CONTIGUOUS);
+  MemoryFormat format = copy_format_named(arg_str(c, 1), FORMAT_CONTIGUOUS);
   ret_bool(c, tensor_has_format(arg_tensor(c, 0), format));
 }
 
@@ -55,7 +55,7 @@ static void canonicalise(Tensor *t) {
   if (dtype_is_complex(tensor_dtype(t)))
     t = WITHOUT_GRAD(t_view_as_real(t->flags & FLAG_CONJ ? t_conj(t) : t));
   Loop *loop = t ? loops[t->dtype] : NULL;
-  if (loop) iterate(1, &t, loop, NULL);
+  if (loop) iter_over(1, &t, loop, NULL);
 }
 
 static bool check_elements(const Tensor *t) {

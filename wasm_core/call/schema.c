@@ -13,7 +13,7 @@ enum { NAMES_CAP = 2048 };
 static const char **names;
 static int32_t n_names = 1; /* id 0 is no name */
 
-int32_t name_intern(const char *text, int length) {
+int32_t schema_intern_name(const char *text, int length) {
   if (!names && !(names = mem_permanent(NAMES_CAP * sizeof *names))) return 0;
   for (int32_t i = 1; i < n_names; i++)
     if (strncmp(names[i], text, (size_t)length) == 0 && names[i][length] == 0) return i;
@@ -25,7 +25,7 @@ int32_t name_intern(const char *text, int length) {
   return n_names++;
 }
 
-const char *name_text(int32_t id) { return id > 0 && id < n_names ? names[id] : ""; }
+const char *schema_name_text(int32_t id) { return id > 0 && id < n_names ? names[id] : ""; }
 
 /* ------------------------------------------------------------ schemas */
 
@@ -121,12 +121,12 @@ static void parse_default(const char *s, int n, Value *v) {
   else if (n == 5 && strncmp(s, "False", 5) == 0) *v = (Value){.tag = TAG_BOOL, .i = 0};
   else if (*s == '[') parse_list_default(s, v);
   else if (*s == '"' || *s == '\'')
-    *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s + 1, n - 2))};
+    *v = (Value){.tag = TAG_STR, .s = schema_name_text(schema_intern_name(s + 1, n - 2))};
   else if (memchr(s, '.', (size_t)n) || (memchr(s, 'e', (size_t)n) && *s != 'M') ||
            strncmp(s, "inf", 3) == 0)
     *v = (Value){.tag = TAG_FLOAT, .f = number_value(s)};
   else if (is_name_char(*s) && !(*s >= '0' && *s <= '9'))
-    *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s, n))};
+    *v = (Value){.tag = TAG_STR, .s = schema_name_text(schema_intern_name(s, n))};
   else *v = (Value){.tag = TAG_INT, .i = strtoll(s, &end, 10)};
 }
 
@@ -143,7 +143,7 @@ static bool parse_arg(const char *s, const char *end, Arg *a) {
   if (!parse_type(s, (int)(space - s), a)) return false;
   const char *name = space + 1, *stop = name;
   while (stop < end && is_name_char(*stop)) stop++;
-  a->name = name_intern(name, (int)(stop - name));
+  a->name = schema_intern_name(name, (int)(stop - name));
   a->one_element = is_sym_int(a->type, name);
   if (stop < end && *stop == '=') {
     a->has_default = true;
@@ -188,7 +188,7 @@ static const Schema *parse_schema(int row) {
   s->gathers = row_has(&op_rows[row], LIST_OR_MORE | MORE);
   s->overloaded = row + 1 < n_op_rows && schema_same_name(row, row + 1);
   for (int i = 0; i < s->n_args; i++)
-    if (strcmp(name_text(s->args[i].name), "inplace") == 0) {
+    if (strcmp(schema_name_text(s->args[i].name), "inplace") == 0) {
       s->may_write = true;
       if (row_has(&op_rows[row], NN_INPLACE)) s->inplace_at = i;
     }
@@ -207,7 +207,7 @@ const Schema *schema_of_row(const Row *row) {
 
 const char *row_arg_name(const Row *row, int k) {
   const Schema *s = schema_of_row(row);
-  return k < s->n_args ? name_text(s->args[k].name) : "";
+  return k < s->n_args ? schema_name_text(s->args[k].name) : "";
 }
 
 void schema_rebind(const Call *from, const Row *to, Call *c) {

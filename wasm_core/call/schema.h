@@ -5,8 +5,8 @@
 #include "call/call.h"
 
 /* Ids of names, stable for the life of the engine; equal names have equal ids. */
-int32_t name_intern(const char *text, int length);
-const char *name_text(int32_t id);
+int32_t schema_intern_name(const char *text, int length);
+const char *schema_name_text(int32_t id);
 
 typedef enum {
   ARG_TENSOR,

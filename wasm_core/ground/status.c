@@ -49,7 +49,7 @@ void warn_user(const char *format, ...) {
   va_end(args);
 }
 
-const char *warning_take(void) {
+const char *warn_take(void) {
   if (!warning_count) return NULL;
   const char *w = warnings[warning_first];
   warning_first = (warning_first + 1) % WARNINGS;
@@ -57,4 +57,4 @@ const char *warning_take(void) {
   return w;
 }
 
-int warnings_waiting(void) { return warning_count; }
+int warn_waiting(void) { return warning_count; }

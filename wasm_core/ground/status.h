@@ -56,7 +56,7 @@ void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
     static bool warned_;                              \
     if (warn_first(&warned_)) warn_user(__VA_ARGS__); \
   } while (0)
-const char *warning_take(void); /* the oldest one, or NULL */
-int warnings_waiting(void);
+const char *warn_take(void); /* the oldest one, or NULL */
+int warn_waiting(void);
 
 #endif

@@ -167,7 +167,8 @@ static NOINLINE bool divide_near(const float *a, const float *b, size_t n, LoopS
   return below < 0;
 }
 
-const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m, LoopScratch *s) {
+const float *value_fmod_part_f32(const float *a, const float *b, size_t n, size_t *m,
+                                 LoopScratch *s) {
   size_t size = *m = part_size(0, n);
   bool near = divide_near(a, b, size, s);
   narrow(s->part[0], size, s);
@@ -824,8 +825,8 @@ static inline float most_of_lanes(f32x4 v) {
   return low < high ? high : low;
 }
 
-float exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
-                  const float *next) {
+float value_exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
+                        const float *next) {
   s->limits[0] = f32x4_splat(exp_down_limit), s->limits[1] = f32x4_splat(shift);
   f32x4 most = f32x4_splat(-INFINITY);
   float total = 0;
@@ -855,8 +856,8 @@ float exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *
   return total;
 }
 
-void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor,
-                          LoopScratch *s) {
+void value_subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor,
+                                LoopScratch *s) {
   s->limits[0] = f32x4_splat(exp_down_limit), s->limits[1] = f32x4_splat(0);
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
@@ -873,7 +874,7 @@ void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, fl
 }
 
 /* NaN may be passed over or stay. */
-float max_row_f32(const float *x, size_t n) {
+float value_max_row_f32(const float *x, size_t n) {
   f32x4 most[4];
   float result = -INFINITY;
   const float *end = x + (n & ~(size_t)15);

@@ -16,7 +16,7 @@ typedef struct {
   _Alignas(16) float gelu[4 * LOOP_PART];
   uint16_t places[LOOP_PART];
   f32x4 limits[2]; /* of a row */
-  float next_most; /* a result; see exp_row_f32 */
+  float next_most; /* a result; see value_exp_row_f32 */
 } LoopScratch;
 
 #define OWN_LOOP(name) void name(char *const *p, size_t n, const double *k, LoopScratch *s);
@@ -61,16 +61,17 @@ OWN_LOOP(grad_gelu_tanh_f32)
 #undef OWN_LOOP
 
 /* fmod of the first *m of n pairs, a block or all of them; the result is in the scratch. */
-const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m, LoopScratch *s);
+const float *value_fmod_part_f32(const float *a, const float *b, size_t n, size_t *m,
+                                 LoopScratch *s);
 /* Rows, of any length. y = exp(x - shift), where no x is above shift; returns the sum. y may be
- * NULL. Sets next_most of the scratch to the maximum of the row `next`, as max_row_f32 computes it.
- * Calls pass four pointers in registers: the fifth, `next`, is never waited for. */
-float exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
-                  const float *next);
+ * NULL. Sets next_most of the scratch to the maximum of the row `next`, as value_max_row_f32
+ * computes it. Calls pass four pointers in registers: the fifth, `next`, is never waited for. */
+float value_exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
+                        const float *next);
 /* y = g - exp(x) factor, where no x is above 0. */
-void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor,
-                          LoopScratch *s);
+void value_subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor,
+                                LoopScratch *s);
 /* The maximum; whether NaN counts is left open. */
-float max_row_f32(const float *x, size_t n);
+float value_max_row_f32(const float *x, size_t n);
 
 #endif

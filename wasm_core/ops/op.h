@@ -74,9 +74,10 @@ typedef enum {
 Tensor *t_log_sigmoid(Tensor *x);
 
 /* --- the types of results (elementwise.c) --- */
-DType result_dtype(int n, Tensor *const *t); /* PyTorch's promotion; NULL entries are skipped */
-DType float_dtype(DType d);                  /* itself if floating or complex, else the default */
-DType default_complex(void);                 /* the complex type of the default floating one */
+/* PyTorch's promotion; NULL entries are skipped. */
+DType elementwise_result_dtype(int n, Tensor *const *t);
+DType elementwise_float_dtype(DType d);  /* itself if floating or complex, else the default */
+DType elementwise_default_complex(void); /* the complex type of the default floating one */
 
 /* --- copies and casts (copy.c) --- */
 Tensor *t_to(Tensor *x, DType dtype); /* x itself if it has the type already */

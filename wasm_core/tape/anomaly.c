@@ -109,7 +109,7 @@ static void find_nan(char **p, const int64_t *strides, int64_t n, const void *co
 
 static bool holds_nan(Tensor *g) {
   bool found = false;
-  iterate(1, &g, find_nan, &(NanSearch){tensor_dtype(g), &found});
+  iter_over(1, &g, find_nan, &(NanSearch){tensor_dtype(g), &found});
   return found;
 }
 

@@ -65,7 +65,7 @@ static int place_of_scalar(const Node *n, const char *name) {
 
 /* The place of the number that holds argument i of the node's row; -1: there is none. */
 static int place_of_argument(const Node *n, const Schema *s, int i) {
-  int at = place_of_scalar(n, name_text(s->args[i].name)), n_scalars = 0;
+  int at = place_of_scalar(n, schema_name_text(s->args[i].name)), n_scalars = 0;
   if (at >= 0 || s->args[i].type != ARG_SCALAR) return at;
   for (int k = 0; k < s->n_args; k++) n_scalars += s->args[k].type == ARG_SCALAR;
   return n_scalars == 1 ? place_of_scalar(n, NULL) : -1;

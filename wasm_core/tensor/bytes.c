@@ -52,7 +52,7 @@ bool bytes_shared(const Bytes *b) { return b->refs - (bytes_are_part(b) ? 1 : b-
 
 /* ------------------------------------------------------------ reaches */
 
-Reach reach_of_bytes(const Bytes *b) {
+Reach bytes_reach(const Bytes *b) {
   uintptr_t from = (uintptr_t)b->data;
   return (Reach){from, from + (uintptr_t)b->n_bytes, b->n_bytes, 0};
 }
@@ -64,7 +64,7 @@ static bool bites(const Reach *teeth, uintptr_t from, uintptr_t to) {
 }
 
 /* Reaches with different periods count as meeting. */
-bool reach_meets(const Reach *a, const Reach *b) {
+bool bytes_reach_meets(const Reach *a, const Reach *b) {
   uintptr_t from = a->from > b->from ? a->from : b->from, to = a->to < b->to ? a->to : b->to;
   if (from >= to) return false;
   if (!a->period && !b->period) return true;
@@ -178,12 +178,12 @@ static BytesPart *next_part(BytesPart *p, const Reach *r) {
 
 static BytesPart *first_meeting(const Bytes *block, const Reach *r) {
   BytesPart *p = first_below(block->parts, r);
-  while (p && !reach_meets(&p->reach, r)) p = next_part(p, r);
+  while (p && !bytes_reach_meets(&p->reach, r)) p = next_part(p, r);
   return p;
 }
 static BytesPart *next_meeting(BytesPart *p, const Reach *r) {
   do p = next_part(p, r);
-  while (p && !reach_meets(&p->reach, r));
+  while (p && !bytes_reach_meets(&p->reach, r));
   return p;
 }
 

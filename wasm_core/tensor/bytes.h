@@ -34,9 +34,9 @@ typedef struct {
   uintptr_t from, to;
   int64_t run, period; /* period 0: all addresses */
 } Reach;
-bool reach_meets(const Reach *a, const Reach *b);
+bool bytes_reach_meets(const Reach *a, const Reach *b);
 /* The reach of all bytes of b. */
-Reach reach_of_bytes(const Bytes *b);
+Reach bytes_reach(const Bytes *b);
 
 /* New blocks with one reference; NULL on OOM. Uninitialised: */
 Bytes *bytes_new(int64_t n_bytes);

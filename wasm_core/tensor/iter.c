@@ -146,7 +146,7 @@ static bool run_flat(int n, Tensor *const *t, Loop *loop, const void *ctx) {
   return true;
 }
 
-void iterate(int n, Tensor *const *t, Loop *loop, const void *ctx) {
+void iter_over(int n, Tensor *const *t, Loop *loop, const void *ctx) {
   if (run_flat(n, t, loop, ctx)) return;
   Iter it;
   iter_build(&it, n, t);

@@ -25,6 +25,6 @@ typedef struct {
 void iter_build(Iter *it, int n, Tensor *const *t);
 void iter_run(Iter *it, Loop *loop, const void *ctx);
 /* iter_build and iter_run. */
-void iterate(int n, Tensor *const *t, Loop *loop, const void *ctx);
+void iter_over(int n, Tensor *const *t, Loop *loop, const void *ctx);
 
 #endif

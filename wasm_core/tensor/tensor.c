@@ -699,8 +699,7 @@ Tensor *tensor_snapshot(Tensor *t) {
 
 /* Moves all snapshots' parts aside, because the host does not report its writes. */
 bool tensor_export(Tensor *t) {
-  if (failed() || !t || !make_way(t->storage, reach_of_bytes(t->storage->bytes), false))
-    return false;
+  if (failed() || !t || !make_way(t->storage, bytes_reach(t->storage->bytes), false)) return false;
   t->storage->exports++;
   return true;
 }

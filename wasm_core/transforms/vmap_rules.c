@@ -68,8 +68,8 @@ static void promote(const Call *c, Call *inner) {
       after[n++] = arg_tensor(inner, k);
     }
   if (failed() || !n) return;
-  DType wanted = result_dtype(n, before);
-  if (wanted == result_dtype(n, after)) return;
+  DType wanted = elementwise_result_dtype(n, before);
+  if (wanted == elementwise_result_dtype(n, after)) return;
   for (int k = c->inplace; k < c->n_args; k++) {
     Value *v = &inner->v[k];
     if (v->tag == TAG_TENSOR && !is_wrapped(v->t) && v->t->dtype != DT_BOOL)

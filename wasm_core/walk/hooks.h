@@ -40,6 +40,6 @@ bool hooks_retain_into(Tensor *t, Tensor *g);
 
 /* For a hook on one of several tensors (multi_hooks.c), with an id below 0: the id of the host's
  * function, plus 2^32 times the number of hooks that share it. */
-int64_t several_share(int32_t hook);
+int64_t hooks_share(int32_t hook);
 
 #endif

@@ -65,7 +65,7 @@ static void drop(int32_t hook) {
   if (--s->left == 0) end(s);
 }
 
-int64_t several_share(int32_t hook) {
+int64_t hooks_share(int32_t hook) {
   const Several *s = several_of(hook);
   return s ? s->id + ((int64_t)s->left << 32) : 0;
 }

@@ -28,7 +28,7 @@ static void put_owned(Words *w, const void *p) {
 }
 
 static void put_object(Words *w, int32_t id) {
-  int64_t object = id < 0 ? several_share(id) : id;
+  int64_t object = id < 0 ? hooks_share(id) : id;
   if (object) put(w, -object);
 }
 

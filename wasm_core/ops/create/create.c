@@ -131,7 +131,7 @@ Tensor *t_ones(Ints sizes, DType dtype) {
 
 DType create_scalar_dtype(const Tensor *value) {
   if (!value) return DT_NONE;
-  return dtype_is_complex(tensor_dtype(value)) ? default_complex()
+  return dtype_is_complex(tensor_dtype(value)) ? elementwise_default_complex()
          : dtype_is_float(tensor_dtype(value)) ? dtype_default()
          : value->dtype == DT_BOOL             ? DT_BOOL
                                                : DT_I64;
@@ -144,7 +144,7 @@ Tensor *t_full(Ints sizes, Tensor *value, DType dtype) {
 
 Tensor *t_empty(Ints sizes, DType dtype, const char *format_name) {
   OP_ENTERED(t_empty, "empty", sizes, dtype, format_name);
-  MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
+  MemoryFormat format = copy_format_named(format_name, FORMAT_CONTIGUOUS);
   if (failed()) return NULL;
   if (format == FORMAT_PRESERVE) return fail(ERR_RUNTIME, "unsupported memory format Preserve");
   return tensor_empty_format(sizes.n, sizes.v, dtype, format);
@@ -191,7 +191,7 @@ Tensor *t_empty_permuted(Ints sizes, Ints order, DType dtype) {
 }
 
 Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name) {
-  MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
+  MemoryFormat format = copy_format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x)) return NULL;
   if (is_sparse(x))
     return !value || tensor_get_f(value, 0) == 0 ? t_sparse_zeros_like(x, dtype)
@@ -304,7 +304,7 @@ Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
 DType create_between_dtype(const Tensor *start, const Tensor *end) {
   bool any = (start && dtype_is_complex(tensor_dtype(start))) ||
              (end && dtype_is_complex(tensor_dtype(end)));
-  return any ? default_complex() : dtype_default();
+  return any ? elementwise_default_complex() : dtype_default();
 }
 
 static Tensor *check_ends(Tensor *start, Tensor *end, int64_t steps, DType dtype,
@@ -457,7 +457,7 @@ Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char
                                   : t_to(x, dtype),
                x);
   OP_ENTERED_AS(t_to_options(x, dtype, form, copy, format_name), "to", x, dtype, copy, format_name);
-  MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
+  MemoryFormat format = copy_format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x) || form < 0) return NULL;
   if (dtype == DT_NONE) dtype = tensor_dtype(x);
   if (!copy && dtype == x->dtype && tensor_has_format(x, format) && form == (x->form & FORM_ABSENT))
@@ -468,7 +468,7 @@ Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char
 Tensor *t_contiguous_format(Tensor *x, const char *format_name) {
   SPARSE_GIVES(fail(ERR_RUNTIME, "unsupported memory format option Contiguous"), x);
   VIEW_ENTERED(t_contiguous_format, "contiguous", x, format_name);
-  MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
+  MemoryFormat format = copy_format_named(format_name, FORMAT_CONTIGUOUS);
   if (blocked(x)) return NULL;
   if (format == FORMAT_PRESERVE && !tensor_is_contiguous(x))
     return fail(ERR_RUNTIME, "preserve memory format is unsupported by the contiguous operator");

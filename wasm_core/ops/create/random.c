@@ -205,7 +205,7 @@ static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t g
   if (tensor_absent(x)) return x;
   d.rng = random_source(gen);
   if (!y || !d.rng || !tensor_write_begin(x, true)) return NULL;
-  iterate(1, &y, fill_loop, &d);
+  iter_over(1, &y, fill_loop, &d);
   return y == x || tensor_copy_data(x, y) ? x : NULL;
 }
 
@@ -508,9 +508,9 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   }
   if (tensor_absent(x)) return x;
   Coins coins = {random_source(gen), tensor_dtype(x), tensor_dtype(p)};
-  iterate(1, &p, range_loop, p);
+  iter_over(1, &p, range_loop, p);
   if (!coins.rng || !tensor_write_begin(x, x->storage != wide->storage)) return NULL;
-  iterate(2, (Tensor *[]){x, wide}, coins_loop, &coins);
+  iter_over(2, (Tensor *[]){x, wide}, coins_loop, &coins);
   return x;
 }
 

@@ -12,7 +12,9 @@
 #include "ops/view/copy.h"
 #include "tape/forward.h"
 
-static DType common_dtype(Tensor *a, Tensor *b) { return result_dtype(2, (Tensor *[]){a, b}); }
+static DType common_dtype(Tensor *a, Tensor *b) {
+  return elementwise_result_dtype(2, (Tensor *[]){a, b});
+}
 static double number_f(const Tensor *t) { return tensor_get_f(t, 0); }
 static Tensor *zero(void) { return tensor_wrapped_f(0); }
 
@@ -204,7 +206,7 @@ LOOPS(NUMBER, 2, trunc_div, BY_TYPE(trunc_div_float, trunc_div_double, int_div, 
     const float *x1 = (const float *)(const void *)p[1], *x2 = (const float *)(const void *)p[2]; \
     (void)k;                                                                                      \
     for (size_t m; n; n -= m, y += m, x1 += m, x2 += m) {                                         \
-      const float *mods = fmod_part_f32(x1, x2, n, &m, s);                                        \
+      const float *mods = value_fmod_part_f32(x1, x2, n, &m, s);                                  \
       FLAT_FOR_float for (size_t i = 0; i < FLAT_COUNT_float(m); i++) {                           \
         float a = x1[i], b = x2[i], mod = mods[i];                                                \
         (void)a, (void)b;                                                                         \
@@ -283,7 +285,7 @@ Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
     return fail(ERR_RUNTIME,
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
                 mode);
-  DType d = result_dtype(2, (Tensor *[]){a, b});
+  DType d = elementwise_result_dtype(2, (Tensor *[]){a, b});
   if (dtype_is_complex(d)) return dtype_no_kernel(down ? "div_floor_cpu" : "div_trunc_cpu", d);
   Node *n = node_new(&DivBackward2, 2, 1, a, b, NULL);
   if (needs(n, 1)) save(n, 0, a);
@@ -652,7 +654,7 @@ static bool is_number(const Tensor *edge) { return edge && is_wrapped(edge); }
 static Tensor *clamp_between(const NodeType *by_tensor, const NodeType *by_number, Tensor *x,
                              Tensor *min, Tensor *max, bool one_edge) {
   Tensor *in[3] = {x, min ? min : max, min && max ? max : NULL};
-  DType d = result_dtype(3, in);
+  DType d = elementwise_result_dtype(3, in);
   if (d == DT_BOOL && (is_number(min) || is_number(max)))
     return dtype_no_kernel(!max   ? "clamp_min_scalar_cpu"
                            : !min ? "clamp_max_scalar_cpu"
@@ -796,7 +798,7 @@ static Tensor *add_weighted(const NodeType *type, const Loops *loops, DType d, T
 Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   OP_ENTERED(t_addcmul, "addcmul", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
-  DType d = result_dtype(3, (Tensor *[]){a, b, c});
+  DType d = elementwise_result_dtype(3, (Tensor *[]){a, b, c});
   if (d == DT_BOOL) return dtype_no_kernel("addcmul_cpu_out", DT_BOOL);
   return add_weighted(&AddcmulBackward0, addcmul_loops, d, a, b, c, value);
 }
@@ -812,8 +814,8 @@ Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
                 "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
                 "tensor2) for float inputs. The future addcdiv behavior is just the latter "
                 "implementation: (input + value * tensor1 / tensor2), for all dtypes.");
-  return add_weighted(&AddcdivBackward0, addcdiv_loops, result_dtype(3, (Tensor *[]){a, b, c}), a,
-                      b, c, value);
+  return add_weighted(&AddcdivBackward0, addcdiv_loops,
+                      elementwise_result_dtype(3, (Tensor *[]){a, b, c}), a, b, c, value);
 }
 
 /* ------------------------------------------------------------ other functions */

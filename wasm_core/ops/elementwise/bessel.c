@@ -24,7 +24,7 @@ static Tensor *without_history(const Loops *loops, const char *name, Tensor *x) 
   if (blocked(x)) return NULL;
   DType d = tensor_dtype(x);
   if (dtype_is_half(d) || dtype_is_complex(d)) return dtype_no_kernel_of(name, d);
-  return elementwise_run(loops, &(Tensors){1, &x}, float_dtype(tensor_dtype(x)),
+  return elementwise_run(loops, &(Tensors){1, &x}, elementwise_float_dtype(tensor_dtype(x)),
                          (const double[]){0, 0, 0});
 }
 

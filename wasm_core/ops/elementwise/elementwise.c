@@ -15,17 +15,17 @@
 
 /* ------------------------------------------------------------ promotion */
 
-DType float_dtype(DType d) { return dtype_is_inexact(d) ? d : dtype_default(); }
+DType elementwise_float_dtype(DType d) { return dtype_is_inexact(d) ? d : dtype_default(); }
 
 static DType wider(DType a, DType b) {
   return a == DT_NONE ? b : b == DT_NONE ? a : dtype_promote(a, b);
 }
 
-DType default_complex(void) { return dtype_to_complex(dtype_default()); }
+DType elementwise_default_complex(void) { return dtype_to_complex(dtype_default()); }
 
 /* The default type of a host number's kind; a number contributes no more. */
 static DType wrapped_dtype(const Tensor *t) {
-  if (dtype_is_complex(tensor_dtype(t))) return default_complex();
+  if (dtype_is_complex(tensor_dtype(t))) return elementwise_default_complex();
   return dtype_is_float(tensor_dtype(t)) ? dtype_default() : tensor_dtype(t);
 }
 
@@ -37,7 +37,7 @@ static DType outrank(DType high, DType low) {
   return dtype_promote(high, low);
 }
 
-DType result_dtype(int n, Tensor *const *t) {
+DType elementwise_result_dtype(int n, Tensor *const *t) {
   if (n == 2 && t[0] && t[1] && t[0]->dtype == t[1]->dtype &&
       !((t[0]->flags | t[1]->flags) & FLAG_WRAPPED))
     return tensor_dtype(t[0]);
@@ -897,8 +897,9 @@ static NOINLINE Tensor *binary_sparse(const Binary *op, Tensor *a, Tensor *b) {
                 "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape %s "
                 "for divisor)",
                 shape_text(b));
-  PairCall k = {op->value, domain_dtype(op->domain, result_dtype(2, (Tensor *[2]){a, b}), op->name,
-                                        &op->facts)};
+  PairCall k = {op->value,
+                domain_dtype(op->domain, elementwise_result_dtype(2, (Tensor *[2]){a, b}), op->name,
+                             &op->facts)};
   if (k.d == DT_NONE) return NULL;
   Node *n = node_new(op->node, 3, 0, a, b, NULL);
   int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0);
@@ -916,7 +917,8 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   SPARSE_GIVES(binary_sparse(op, a, b), a, b);
   OP_ENTERED_AS(binary(op, a, b), op->name, a, b);
   if (blocked(a, b)) return NULL;
-  DType d = domain_dtype(op->domain, result_dtype(2, (Tensor *[2]){a, b}), op->name, &op->facts);
+  DType d = domain_dtype(op->domain, elementwise_result_dtype(2, (Tensor *[2]){a, b}), op->name,
+                         &op->facts);
   if (d == DT_NONE) return NULL;
   Node *n = node_new(op->node, 3, 0, a, b, NULL);
   int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0) |
@@ -1042,7 +1044,7 @@ static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *lo
                                 Tensor *b) {
   OP_ENTERED_AS(compare(name, domain, loops, a, b), name, a, b);
   if (blocked(a, b)) return NULL;
-  DType d = domain_dtype(domain, result_dtype(2, (Tensor *[2]){a, b}), name, NULL);
+  DType d = domain_dtype(domain, elementwise_result_dtype(2, (Tensor *[2]){a, b}), name, NULL);
   return d == DT_NONE ? NULL : elementwise_run_bool(loops, 2, operands(d, a, b, false).in, d);
 }
 

@@ -108,7 +108,7 @@ Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree) 
   OP_ENTERED_AS(t_polynomial(which, shifted, x, degree), names[which][shifted], x, degree);
   if (blocked(x, degree)) return NULL;
   Tensor *in[2] = {x, degree};
-  DType d = float_dtype(result_dtype(2, in));
+  DType d = elementwise_float_dtype(elementwise_result_dtype(2, in));
   if (dtype_is_half(d)) return dtype_no_kernel_of(names[which][shifted], d);
   return elementwise_run(&polynomials[which], &(Tensors){2, in}, d,
                          (const double[]){shifted, 0, 0});

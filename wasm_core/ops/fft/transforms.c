@@ -355,7 +355,7 @@ static Tensor *promote_input(Tensor *x, bool complex) {
   if (blocked(x)) return NULL;
   DType d = tensor_dtype(x);
   if (!dtype_is_complex(d)) {
-    d = float_dtype(d);
+    d = elementwise_float_dtype(d);
     if (!kernels[d]) return fail(ERR_RUNTIME, "Unsupported dtype %s", dtype_info[d].legacy);
     if (complex) d = dtype_complex(d);
   }

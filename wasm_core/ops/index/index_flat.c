@@ -268,7 +268,7 @@ Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
   for (int i = 0; i < 2; i++)
     if (both[i]->dtype == DT_BOOL)
       return fail(ERR_RUNTIME, "Unsupported input type encountered for isin(): Bool");
-  DType common = result_dtype(2, both), wide = dtype_is_float(common) ? DT_F64 : DT_I64;
+  DType common = elementwise_result_dtype(2, both), wide = dtype_is_float(common) ? DT_F64 : DT_I64;
   for (int i = 0; i < 2; i++)
     both[i] = plain_contiguous(t_to(t_to(t_detach(both[i]), common), wide));
   Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL),

@@ -46,7 +46,7 @@ void places_add(Tensor *at, Tensor *index, int64_t size, int64_t stride, bool wr
                 OutOfBounds *bad) {
   if (blocked(at, index)) return;
   Bounds b = {size, stride, wrap, bad};
-  iterate(2, (Tensor *[]){at, index}, index->dtype == DT_I32 ? offsets_i32 : offsets_i64, &b);
+  iter_over(2, (Tensor *[]){at, index}, index->dtype == DT_I32 ? offsets_i32 : offsets_i64, &b);
 }
 
 Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBounds *bad) {
@@ -354,7 +354,7 @@ bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, Ou
   if (blocked(x, index, out) || index->dtype != DT_I64 || (bytes != 4 && bytes != 8)) return false;
   Bounds b = {x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, false, bad};
   Tensor *view = elements_view(x, dim, index);
-  if (view) iterate(3, (Tensor *[]){out, index, view}, bytes == 4 ? pick_4 : pick_8, &b);
+  if (view) iter_over(3, (Tensor *[]){out, index, view}, bytes == 4 ? pick_4 : pick_8, &b);
   TOOK(GATHER_ELEMENTS);
   return true;
 }
@@ -364,7 +364,7 @@ bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
   DType d = tensor_dtype(x);
   Loop *loop = put == PUT_SET ? set_loops[dtype_bytes(d)] : write_loops[d][put];
   if (!loop) return dtype_no_kernel("scatter_gather_tensor_cpu", d);
-  iterate(3, (Tensor *[]){p.at, value, p.view}, loop, NULL);
+  iter_over(3, (Tensor *[]){p.at, value, p.view}, loop, NULL);
   return true;
 }
 

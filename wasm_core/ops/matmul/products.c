@@ -80,7 +80,7 @@ Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) 
   OP_ENTERED(t_addr, "addr", self, a, b, beta, alpha);
   if (blocked(a, b) || !self || blocked(beta, alpha)) return NULL;
   if (!check_vector(a, "addr", "vec1") || !check_vector(b, "addr", "vec2")) return NULL;
-  DType d = result_dtype(3, (Tensor *[]){self, a, b});
+  DType d = elementwise_result_dtype(3, (Tensor *[]){self, a, b});
   if (!check_addr_number(beta, d, "beta") || !check_addr_number(alpha, d, "alpha")) return NULL;
   Node *n = node_new(&AddrBackward0, 2, 4, self, a, b, NULL);
   if (needs(n, 2)) save(n, 0, a);

@@ -606,7 +606,7 @@ static Tensor *loss_apply(const Loss *l, Tensor *x, Tensor *t, Tensor *q, Tensor
                           Reduction r, double p) {
   if (blocked(x, t) || r == REDUCE_BAD) return NULL;
   Tensor *in[3] = {x, t, q ? q : x};
-  DType d = result_dtype(2, in);
+  DType d = elementwise_result_dtype(2, in);
   if (!dtype_check_float_kernel(l->name, d)) return NULL;
   Node *n = node_new(l->node, 4, 3, x, t, NULL);
   save(n, 0, x);

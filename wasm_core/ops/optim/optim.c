@@ -139,7 +139,7 @@ static void run_on(Tensor *const *t, int n, Loop *loop, const void *ctx) {
   bool alike = !unusual_tensors;
   for (int i = 1; i < n; i++) alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
   if (!alike || !tensor_is_dense(t[0])) {
-    iterate(n, t, loop, ctx);
+    iter_over(n, t, loop, ctx);
     return;
   }
   char *at[MAX_LISTS];

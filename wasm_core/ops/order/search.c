@@ -195,7 +195,7 @@ PLACE(float)
 /* The operands in one type that has a loop; NULL with the error. */
 static bool search_types(Tensor **edges, Tensor **values, const char *name) {
   Tensor *both[2] = {*edges, *values};
-  DType d = result_dtype(2, both);
+  DType d = elementwise_result_dtype(2, both);
   if (d == DT_BOOL) {
     fail(ERR_NOT_IMPLEMENTED, "\"%s_out_cpu\" not implemented for 'Bool'", name);
     return false;

@@ -111,15 +111,15 @@ SOFTMAX_LOOPS(double, DT_F64)
 
 static void softmax_row(const Span *s) {
   SPAN_HEAD(float)
-  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : s->scratch->next_most;
-  t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, m_[0], s->scratch, s->next);
+  m_[0] = s->first ? value_max_row_f32(a_, (size_t)s->n) : s->scratch->next_most;
+  t_[0] = 1 / value_exp_row_f32(y_, a_, (size_t)s->n, m_[0], s->scratch, s->next);
   ROW_MAP(float, (y * t))
   TOOK(SOFTMAX_ROW);
 }
 static void log_softmax_row(const Span *s) {
   SPAN_HEAD(float)
-  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : s->scratch->next_most;
-  const float sum = exp_row_f32(s->powers, a_, (size_t)s->n, m_[0], s->scratch, s->next);
+  m_[0] = s->first ? value_max_row_f32(a_, (size_t)s->n) : s->scratch->next_most;
+  const float sum = value_exp_row_f32(s->powers, a_, (size_t)s->n, m_[0], s->scratch, s->next);
   if (s->inverse) *s->inverse = 1 / sum;
   t_[0] = (float)log((double)sum);
   ROW_MAP(float, a - m - t)
@@ -140,7 +140,7 @@ static void log_softmax_backward_row(const Span *s) {
     TOOK(SOFTMAX_KEPT);
     return;
   }
-  subtract_exp_row_f32(y_, a_, b_, (size_t)s->n, t_[0], s->scratch);
+  value_subtract_exp_row_f32(y_, a_, b_, (size_t)s->n, t_[0], s->scratch);
   TOOK(SOFTMAX_ROW);
 }
 
@@ -343,7 +343,7 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   IN_FLOAT(t_logsumexp(x, dims, keepdim), x);
   DimMask mask;
   if (failed() || !x || !reduce_dims_mask(x, dims, &mask)) return NULL;
-  x = t_to(x, float_dtype(tensor_dtype(x)));
+  x = t_to(x, elementwise_float_dtype(tensor_dtype(x)));
   Node *n = failed() ? NULL : node_new(&LogsumexpBackward0, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
   if (failed()) return NULL;
   reduce_note_shape(n, 0, x, mask, keepdim);

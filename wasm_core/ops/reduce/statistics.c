@@ -192,7 +192,7 @@ Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) 
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "cov(): bool dtype is not supported for input");
   if (fweights && !check_weights(x, fweights, "fweights", true)) return NULL;
   if (aweights && !check_weights(x, aweights, "aweights", false)) return NULL;
-  x = t_to(x, float_dtype(tensor_dtype(x)));
+  x = t_to(x, elementwise_float_dtype(tensor_dtype(x)));
   if (x && x->ndim < 2) x = t_view(x, 2, (const int64_t[]){1, -1});
   Tensor *w = fweights && aweights ? t_mul(fweights, aweights) : fweights ? fweights : aweights;
   return failed() ? NULL : t_squeeze(weighted_cov(x, w, aweights, correction), ALL_DIMS);

@@ -210,7 +210,7 @@ static void turn_copied(Tensor *dst, const Tensor *src) {
   if (!turns || dst->dtype == DT_BOOL) return;
   Turn t = {dtype_bytes(tensor_dtype(dst)) / (complex ? 2 : 1), turns & FLAG_CONJ, turns & FLAG_NEG,
             complex, !dtype_is_inexact(tensor_dtype(dst))};
-  if ((dst = without_lazy(dst))) iterate(1, &dst, turn_loop, &t);
+  if ((dst = without_lazy(dst))) iter_over(1, &dst, turn_loop, &t);
 }
 
 static bool copy_bytes(Tensor *dst, Tensor *src) {
@@ -272,7 +272,7 @@ static const struct {
                     {"channels_last", FORMAT_CHANNELS_LAST},
                     {"channels_last_3d", FORMAT_CHANNELS_LAST_3D}};
 
-MemoryFormat format_named(const char *name, MemoryFormat absent) {
+MemoryFormat copy_format_named(const char *name, MemoryFormat absent) {
   if (!name) return absent;
   if (strncmp(name, "torch.", 6) == 0) name += 6;
   for (size_t i = 0; i < sizeof format_names / sizeof *format_names; i++)
@@ -281,7 +281,7 @@ MemoryFormat format_named(const char *name, MemoryFormat absent) {
   return absent;
 }
 
-bool format_strides(int ndim, const int64_t *sizes, MemoryFormat format, int64_t *strides) {
+bool copy_format_strides(int ndim, const int64_t *sizes, MemoryFormat format, int64_t *strides) {
   if (format == FORMAT_CONTIGUOUS || format == FORMAT_PRESERVE) {
     sizes_contiguous_strides(ndim, sizes, strides);
     return true;
@@ -307,7 +307,7 @@ Tensor *tensor_empty_format(int ndim, const int64_t *sizes, DType dtype, MemoryF
   if (failed()) return NULL;
   if (format == FORMAT_CONTIGUOUS || format == FORMAT_PRESERVE)
     return tensor_empty(ndim, sizes, dtype);
-  if (!format_strides(ndim, sizes, format, strides)) return NULL;
+  if (!copy_format_strides(ndim, sizes, format, strides)) return NULL;
   return tensor_empty_strided(ndim, sizes, strides, dtype);
 }
 
@@ -322,7 +322,7 @@ bool tensor_has_format(const Tensor *t, MemoryFormat format) {
   if (format == FORMAT_PRESERVE) return true;
   if (format == FORMAT_CONTIGUOUS) return tensor_is_contiguous(t);
   if (t->ndim != (format == FORMAT_CHANNELS_LAST ? 4 : 5)) return false;
-  format_strides(t->ndim, t->sizes, format, strides);
+  copy_format_strides(t->ndim, t->sizes, format, strides);
   for (int i = 0; i < t->ndim; i++)
     if (t->sizes[i] != 1 && t->strides[i] != strides[i]) return false;
   return true;
@@ -458,7 +458,7 @@ bool tensor_fill_data(Tensor *x, Tensor *value) {
   tensor_set_lazy(one, x->flags & FLAGS_LAZY); /* so its bytes are those to write */
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
   x = without_lazy(x), one = without_lazy(one);
-  if (x && one) iterate(1, &x, fill_loop, one);
+  if (x && one) iter_over(1, &x, fill_loop, one);
   return !failed();
 }
 

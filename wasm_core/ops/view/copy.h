@@ -14,10 +14,10 @@ typedef enum {
 } MemoryFormat;
 
 /* "torch.channels_last" and so on; `absent` for NULL, TypeError for anything else. */
-MemoryFormat format_named(const char *name, MemoryFormat absent);
+MemoryFormat copy_format_named(const char *name, MemoryFormat absent);
 /* Strides of a tensor of this format; false with PyTorch's error for a rank that it does not
  * have. */
-bool format_strides(int ndim, const int64_t *sizes, MemoryFormat format, int64_t *strides);
+bool copy_format_strides(int ndim, const int64_t *sizes, MemoryFormat format, int64_t *strides);
 Tensor *tensor_empty_format(int ndim, const int64_t *sizes, DType dtype, MemoryFormat format);
 Tensor *tensor_empty_like_format(const Tensor *like, DType dtype, MemoryFormat format);
 bool tensor_has_format(const Tensor *t, MemoryFormat format);

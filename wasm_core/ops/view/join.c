@@ -87,7 +87,7 @@ static Tensor *cat_data(Tensors ts, const Tensor *first, int64_t dim) {
   for (int i = 0; i < ts.n; i++)
     if (!is_skipped(ts.v[i])) sizes[dim] += ts.v[i]->sizes[dim];
   MemoryFormat format = cat_format(ts, first);
-  Tensor *y = tensor_empty_format(first->ndim, sizes, result_dtype(ts.n, ts.v), format);
+  Tensor *y = tensor_empty_format(first->ndim, sizes, elementwise_result_dtype(ts.n, ts.v), format);
   if (y && format == FORMAT_CONTIGUOUS && join_rows(y, ts, sizes_numel((int)dim, sizes))) return y;
   for (int i = 0; i < ts.n; i++) {
     if (is_skipped(ts.v[i])) continue;
@@ -151,7 +151,7 @@ static Tensor *stack_data(Tensors ts, int64_t dim) {
   int64_t sizes[MAX_DIM];
   for (int i = 0; i <= first->ndim; i++)
     sizes[i] = i == dim ? ts.n : first->sizes[i < dim ? i : i - 1];
-  Tensor *y = tensor_empty(first->ndim + 1, sizes, result_dtype(ts.n, ts.v));
+  Tensor *y = tensor_empty(first->ndim + 1, sizes, elementwise_result_dtype(ts.n, ts.v));
   if (y && join_rows(y, ts, sizes_numel((int)dim, sizes))) return y;
   int64_t strides[MAX_DIM];
   for (int d = 0; y && d < first->ndim; d++) strides[d] = y->strides[d < dim ? d : d + 1];
@@ -235,7 +235,7 @@ Tensor *t_block_diag(Tensors ts) {
   if (!shapes) return NULL;
   Node *n = node_new_list(&BlockDiagBackward0, 0, 3 * ts.n, ts.n, ts.v);
   for (int i = 0; n && i < 3 * ts.n; i++) num_i(n, i, shapes[i]);
-  Tensor *y = tensor_zeros(2, total, result_dtype(ts.n, ts.v));
+  Tensor *y = tensor_zeros(2, total, elementwise_result_dtype(ts.n, ts.v));
   int64_t row = 0, col = 0;
   for (int i = 0; y && i < ts.n; i++) {
     if (!tensor_copy_data(

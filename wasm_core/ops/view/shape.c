@@ -675,7 +675,7 @@ static bool check_resize(Tensor *x) {
 
 Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {
   VIEW_ENTERED(t_resize_, "resize_", x, sizes, format_name);
-  MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
+  MemoryFormat format = copy_format_named(format_name, FORMAT_CONTIGUOUS);
   if (!check_resize(x)) return NULL;
   if (sizes.n > MAX_DIM)
     return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, sizes.n);
@@ -686,7 +686,7 @@ Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {
   if (!tensor_resize(x, sizes.n, sizes.v)) return NULL;
   int64_t strides[MAX_DIM];
   if (format != FORMAT_CONTIGUOUS) {
-    if (!format_strides(x->ndim, x->sizes, format, strides)) return NULL;
+    if (!copy_format_strides(x->ndim, x->sizes, format, strides)) return NULL;
     tensor_set_geometry(x, x->ndim, x->sizes, strides, x->offset);
   }
   if (!same) tensor_bump_version(x);
@@ -697,7 +697,7 @@ Tensor *t_resize_as_(Tensor *x, Tensor *like, const char *format_name) {
   SPARSE_GIVES(t_sparse_resize_as_(x, like), x, like);
   VIEW_ENTERED(t_resize_as_, "resize_as_", x, like, format_name);
   if (blocked(like)) return NULL;
-  MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
+  MemoryFormat format = copy_format_named(format_name, FORMAT_CONTIGUOUS);
   Tensor *y = t_resize_(x, (Ints){like->ndim, like->sizes},
                         format == FORMAT_PRESERVE ? NULL : format_name);
   if (y && format == FORMAT_PRESERVE && tensor_is_dense(like))

@@ -108,7 +108,7 @@ static bool accumulate(Tensor *dst, Tensor *src) {
     fail(ERR_RUNTIME, "\"as_strided_backward\" not implemented for '%s'", legacy(src));
     return false;
   }
-  iterate(2, (Tensor *[]){dst, src}, loops[src->dtype], NULL);
+  iter_over(2, (Tensor *[]){dst, src}, loops[src->dtype], NULL);
   return true;
 }
 
