@@ -74,6 +74,17 @@ def declared_names() -> set[str]:
     return names
 
 
+def declared_functions() -> set[str]:
+    headers = [bare(path.read_text()) for path in ENGINE.rglob("*.h")]
+    found = (
+        re.search(r"\b([a-z]\w*)\s*\(", s)
+        for text in headers
+        for s in statements(without_directives(text))
+        if not re.match(r"\s*(static|typedef|extern|enum|union)\b", s) and not s.endswith("{")
+    )
+    return {m[1] for m in found if m}
+
+
 def owner_of(statement: str, names: set[str]) -> set[str]:
     """Which of the names a statement of a source defines."""
     s = statement.strip()

@@ -353,6 +353,38 @@ paths taken, polls.
 """
 
 
+THINGS = {
+    "t": "an op",
+    "op": "a service",
+    "pg": "an export",
+    **dict.fromkeys(["arg", "ret"], "arguments and results of a call"),
+    **dict.fromkeys(["door", "row", "value", "layout", "vmap", "rule"], "parts of a call"),
+    **dict.fromkeys(["tensor", "storage", "version", "pool"], "tensors and what they own"),
+    **dict.fromkeys(["sizes", "shape", "dim"], "geometry"),
+    **dict.fromkeys(["node", "saves", "saved", "task"], "parts of a graph and of a walk"),
+    **dict.fromkeys(["mem", "scratch", "warn"], "memory and warnings"),
+    **dict.fromkeys(["m", "complex", "gemm"], "maths on numbers, complex numbers and matrices"),
+}
+"""The first words of functions that several files define, or whose file has a longer name."""
+WORDS_OF_OPS = {
+    *("fail", "needs", "save", "save_output", "save_exchanged", "num_list", "num_list_at"),
+    *("set_history", "set_history_at", "set_histories", "gradient_fit", "modes_enter", "textf"),
+}
+"""What almost every op says, or ARCHITECTURE names."""
+
+
+def test_shared_function_begins_with_its_file_its_folder_or_a_thing() -> None:
+    functions, used = layers.declared_functions(), set()
+    for name, place in layers.owners().items():
+        parts = {word for part in place.split("/") for word in (part, *part.split("_"))}
+        parts |= {part.removesuffix("s") for part in parts}
+        if name in functions and not any(f"{name}_".startswith(f"{part}_") for part in parts):
+            first = name.split("_")[0]
+            used.add(name if name in WORDS_OF_OPS else first)
+            assert name in WORDS_OF_OPS or first in THINGS, f"{name} of {place}"
+    assert used == {*WORDS_OF_OPS, *THINGS}
+
+
 def test_kernels_know_only_memory_that_they_are_given() -> None:
     kernels = [(path, name) for path, name in layers.includes() if path.parent.name == "kernels"]
     assert {name for _, name in kernels if not name.startswith("kernels/")} <= KERNELS_MAY
