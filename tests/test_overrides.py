@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import itertools
 import subprocess
 import sys
 import threading
@@ -114,6 +115,94 @@ def test_modes_are_told_by_the_same_objects(name: str) -> None:
     with Note():
         assert getattr(pygrad, name)(1, 2) == "instead"
     assert seen == [getattr(pygrad, name)]
+
+
+class Asked(pygrad.Tensor):
+    """Notes which classes are asked, and leaves the answer to the next."""
+
+    order: ClassVar[list[type]] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.order.append(cls)
+        return NotImplemented
+
+
+class Base(Asked):
+    pass
+
+
+class Derived(Base):
+    pass
+
+
+class Beside(Asked):
+    pass
+
+
+PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "arguments": lambda a, b, c: pygrad.addcmul(a, b, c),
+    "arguments by name": lambda a, b, c: pygrad.addcmul(input=a, tensor1=b, tensor2=c),
+    "a method's arguments": lambda a, b, c: a.addcmul(b, c),
+    "a list": lambda a, b, c: pygrad.cat([a, b, c]),
+    "a subscript": lambda a, b, c: a[b, c],
+    "an assigned subscript": lambda a, b, c: a.__setitem__(b, c),
+    "a function written in Python": lambda a, b, c: pygrad.nn.functional.triplet_margin_loss(
+        a, b, c
+    ),
+    "an op": lambda a, b, c: pygrad.ops.aten.addcmul.default(a, b, c),
+}
+"""Where a call has three tensors."""
+ORDERS = [*itertools.permutations((Base, Derived, Beside))]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kinds", ORDERS, ids=lambda kinds: " ".join(each.__name__ for each in kinds))
+def test_subclasses_are_asked_before_their_bases(place: str, kinds: tuple[type, ...]) -> None:
+    """Else from left to right."""
+    wanted = [kind for kind in kinds if kind is not Derived]
+    wanted.insert(min(kinds.index(Derived), wanted.index(Base)), Derived)
+    Asked.order.clear()
+    with pytest.raises(TypeError, match=r"no implementation found|Multiple dispatch failed"):
+        PLACES[place](*(pygrad.ones(2).long().as_subclass(kind) for kind in kinds))
+    assert Asked.order == wanted
+    values = [pygrad.ones(1).as_subclass(kind) for kind in kinds]
+    assert [type(each) for each in overrides._get_overloaded_args(values)] == wanted
+
+
+def test_modes_nest_in_the_same_order_at_each_call() -> None:
+    seen: list[str] = []
+
+    class Note(overrides.TorchFunctionMode):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(self.name)
+            return func(*args, **(kwargs or {}))
+
+    with Note("outer"), Note("middle"), Note("inner"):
+        for _ in range(3):
+            pygrad.ones(2)
+    assert seen == ["inner", "middle", "outer"] * 3
+
+
+def test_a_scope_asks_nobody_whom_an_outer_scope_has_switched_off() -> None:
+    seen = []
+
+    class Note(overrides.TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Note(), pygrad._C.DisableTorchFunction(), pygrad._C.DisableTorchFunctionSubclass():
+        pygrad.ones(2)
+    assert not seen
 
 
 def test_private_functions_ask_nobody() -> None:
