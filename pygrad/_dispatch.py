@@ -312,6 +312,7 @@ def make_wrapper(
                 made.resize_(_extent(*place, int(storage_offset or 0)))
                 made.as_strided_(*place, int(storage_offset or 0))
             made.zero_()
+            _C["_set_version"](made, 0)
     finally:
         calls.intercept(seen)
     out: Any = object.__new__(cls)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import itertools
 import pickle
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -363,6 +365,54 @@ def test_answers_that_are_not_implemented_are_told() -> None:
         x.exp()
 
 
+class Asked(torch.Tensor):
+    """Notes which classes are asked, and leaves the answer to the next."""
+
+    order: ClassVar[list[type]] = []
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.order.append(cls)
+        return NotImplemented
+
+
+class Base(Asked):
+    pass
+
+
+class Derived(Base):
+    pass
+
+
+class Beside(Asked):
+    pass
+
+
+PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "arguments": lambda a, b, c: torch.addcmul(a, b, c),
+    "arguments by name": lambda a, b, c: torch.addcmul(input=a, tensor1=b, tensor2=c),
+    "a list": lambda a, b, c: torch.cat([a, b, c]),
+    "out=": lambda a, b, c: torch.add(a, b, out=c),
+    "an op that writes": lambda a, b, c: a.addcmul_(b, c),
+    "an op of the dispatcher": lambda a, b, c: aten.addcmul.default(a, b, c),
+}
+"""Where a call has three tensors."""
+ORDERS = [*itertools.permutations((Base, Derived, Beside))]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kinds", ORDERS, ids=lambda kinds: " ".join(k.__name__ for k in kinds))
+def test_subclasses_are_asked_before_their_bases(place: str, kinds: tuple[type, ...]) -> None:
+    """Else from left to right."""
+    wanted = [kind for kind in kinds if kind is not Derived]
+    wanted.insert(min(kinds.index(Derived), wanted.index(Base)), Derived)
+    values = [torch.ones(2).as_subclass(kind) for kind in kinds]
+    Asked.order.clear()
+    with pytest.raises(TypeError, match="Multiple dispatch failed"):
+        PLACES[place](*values)
+    assert Asked.order == wanted
+
+
 # ------------------------------------------------------------------ tensors of classes that answer
 
 
@@ -600,6 +650,18 @@ def test_a_saved_wrapper_outlives_its_object() -> None:
     plain = torch.tensor([1.0, 2.0], requires_grad=True)
     (plain.exp() * 2).exp().sum().backward()
     assert torch.equal(x.grad.elem, plain.grad)
+
+
+def test_a_view_of_a_wrapper_counts_writes_with_its_base() -> None:
+    x = Wrapper(torch.ones(2, 2), requires_grad=True)
+    assert x._version == 0
+    y = x * 2
+    view = y.view(-1)
+    assert (view._version, y._version) == (0, 0)
+    view.add_(1)
+    assert (view._version, y._version) == (1, 1)
+    y.mul_(3)
+    assert (view._version, y._version) == (2, 2)
 
 
 def test_gradients_add_up_in_place() -> None:
