@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -327,6 +328,43 @@ def test_a_library_defines_and_is_forgotten() -> None:
             op.default(torch.ones(1), too=1)
     with pytest.raises(AttributeError, match="has no attribute 'scale'"):
         torch.ops.tests_lib.scale  # noqa: B018
+
+
+KEYS = (
+    "CPU Meta Autograd AutogradCPU AutogradMeta CompositeExplicitAutograd CompositeImplicitAutograd"
+).split()
+
+
+def chosen(keys: tuple[str, ...], device: str) -> str | None:
+    """The key whose function PyTorch calls for tensors of a device."""
+    own = {device, "CompositeExplicitAutograd"} & {*keys}
+    order = [f"Autograd{device}", *["CompositeImplicitAutograd"] * (not own), "Autograd", device]
+    return next((key for key in (*order, "CompositeExplicitAutograd") if key in keys), None)
+
+
+@pytest.mark.parametrize("device", ["CPU", "Meta"])
+@pytest.mark.parametrize(
+    "keys", [k for n in (1, 2, 3) for k in combinations(KEYS, n)], ids=" ".join
+)
+def test_each_kind_of_function_is_chosen(keys: tuple[str, ...], device: str) -> None:
+    called: list[str] = []
+
+    def of(key: str) -> Any:
+        return lambda x: (called.append(key), x.detach().clone())[1]
+
+    with library._scoped_library("tests_lib", "FRAGMENT") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        for key in keys:
+            lib.impl("f", of(key), key)
+        wanted = chosen(keys, device)
+        for requires_grad in (False, True):
+            x = torch.ones(1, device=device.lower(), requires_grad=requires_grad)
+            if wanted is None:
+                with pytest.raises(NotImplementedError):
+                    torch.ops.tests_lib.f(x)
+            else:
+                torch.ops.tests_lib.f(x)
+    assert called == [wanted] * 2 * (wanted is not None)
 
 
 def test_a_library_that_outlives_the_modules_is_no_error_at_exit() -> None:

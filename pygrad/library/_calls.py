@@ -39,14 +39,27 @@ def _in_vmap() -> bool:
     return bool(modes.get() >> (modes.LEVELS + 1))
 
 
-def _autograd_kernel(kernels: dict[str, Callable[..., Any]]) -> Callable[..., Any] | None:
-    """The function that computes an op with its gradient: one for autograd, or a composition."""
-    own = kernels.get("Autograd") or kernels.get("AutogradCPU")
-    if own is not None:
-        return None if _here.below else own
-    if kernels.keys() & {"CPU", "CompositeExplicitAutograd"}:
+_ABOVE: Final = {"Autograd", "AutogradCPU", "AutogradMeta", "CompositeImplicitAutograd"}
+"""The keys of functions that may compute an op with its gradient."""
+
+
+def _autograd_kernel(entry: Entry, values: list[Any]) -> Callable[..., Any] | None:
+    """The function that computes an op with its gradient: one for autograd and the device of the
+    arguments; else a composition, if the device has no function of its own; else one for autograd.
+    """
+    kernels = entry.kernels
+    if not kernels.keys() & _ABOVE:
         return None
-    return kernels.get("CompositeImplicitAutograd")
+    device = "Meta" if any(each.is_meta for each in tensors_in(values)) else "CPU"
+    own = None if _here.below else kernels.get(f"Autograd{device}")
+    if own is not None:
+        return own
+    has_own = kernels.keys() & {device, "CompositeExplicitAutograd"}
+    if not (has_own or (device == "Meta" and entry.fake is not None)):
+        composed = kernels.get("CompositeImplicitAutograd")
+        if composed is not None:
+            return composed
+    return None if _here.below else kernels.get("Autograd")
 
 
 def run(entry: Entry, values: list[Any]) -> Any:
@@ -54,7 +67,7 @@ def run(entry: Entry, values: list[Any]) -> Any:
     if entry.autocast is not None and is_autocast_enabled("cpu"):
         with autocast("cpu", enabled=False):
             return run(entry, [_cast(value, "cpu", entry.autocast) for value in values])
-    whole = _autograd_kernel(entry.kernels)
+    whole = _autograd_kernel(entry, values)
     if whole is not None:
         args, kwargs = split_without_defaults(entry.schema, values)
         return whole(*args, **kwargs)
