@@ -267,23 +267,51 @@ def test_gradcheck_takes_sparse_inputs(layout: Any, fast: bool) -> None:
         assert not gradcheck(function, x, masked=False, raise_exception=False)
 
 
+USES: dict[str, Any] = {
+    "to_dense": lambda x: x.to_dense(),
+    "coalesce": lambda x: x.coalesce(),
+    "to_sparse_csr": lambda x: x.to_sparse_csr(),
+    "product": lambda x: x.mm(x),
+    "product with a dense one": lambda x: x.mm(torch.ones(2, 2)),
+    "index_select": lambda x: x.index_select(0, torch.tensor([0, 1])).to_dense(),
+    "square": lambda x: x * x,
+    "sum with a dense one": lambda x: torch.ones(2, 2) + x,
+    "mask": lambda x: torch.ones(2, 2).sparse_mask(x),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("index", [1 << 40, 2, -1])
 @leaves_nothing
-def test_indices_that_were_written_to_are_no_way_out_of_memory() -> None:
+def test_indices_that_were_written_to_are_no_way_out_of_memory(
+    use: str, dim: int, index: int
+) -> None:
     x = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
-    x._indices().fill_(1 << 40)
-    for use in (
-        x.to_dense,
-        x.coalesce,
-        x.to_sparse_csr,
-        lambda: x.mm(x),
-        lambda: x.mm(torch.ones(2, 2)),
-        lambda: x.index_select(0, torch.tensor([1])),
-        lambda: x * x,
-        lambda: torch.ones(2, 2) + x,
-        lambda: torch.ones(2, 2).sparse_mask(x),
-    ):
-        with pytest.raises(IndexError, match="out of range"):
-            use()
+    x._indices()[dim].fill_(index)
+    with pytest.raises(IndexError, match="out of range"):
+        USES[use](x)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[1:], ids=str)
+def test_compressed_indices_keep_their_type_in_another_layout(layout: Any) -> None:
+    ends, columns = (torch.tensor(row, dtype=torch.int32) for row in ([0, 2, 3], [1, 3, 0]))
+    x = in_layout(torch.sparse_csr_tensor(ends, columns, [1.0, 2.0, 3.0], (2, 4)), layout)
+    by_rows = layout in (torch.sparse_csr, torch.sparse_bsr)
+    indices = (
+        (x.crow_indices(), x.col_indices()) if by_rows else (x.ccol_indices(), x.row_indices())
+    )
+    assert [each.dtype for each in indices] == [torch.int32] * 2
+    assert x.to_dense().tolist() == [[0, 1, 0, 2], [3, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("name", ["to_sparse_bsr", "to_sparse_bsc"])
+@pytest.mark.parametrize("block", [(1, 2), (2, 1), (4, 4), (2, 2)])
+def test_blocks_become_blocks_of_another_size(name: str, block: tuple[int, int]) -> None:
+    plain = torch.arange(16.0).view(4, 4)
+    made = getattr(getattr(plain, name)((2, 2)), name)(block)
+    assert made.values().shape[1:] == block
+    assert torch.equal(made.to_dense(), plain)
 
 
 def test_parts_keep_their_shapes_when_those_given_are_resized() -> None:
@@ -372,12 +400,36 @@ def sparse_of(number: float) -> torch.Tensor:
 def test_gradient_accumulates_as_in_pytorch(before: Any, comes: Any, same: bool, kind: Any) -> None:
     x = torch.ones(2, requires_grad=True)
     x.grad = before(2.0) if before else None
-    kept = x.grad
+    kept, version = x.grad, x.grad._version if before else 0
     x.backward(comes(3.0))
     assert (x.grad is kept) is same
+    if same:
+        assert kept._version == version + 1
     assert x.grad.layout is kind
     expected = (before(2.0).to_dense() if before else 0) + comes(3.0).to_dense()
     assert torch.equal(x.grad.to_dense(), expected)
+
+
+@pytest.mark.parametrize("parts", ["values", "indices"])
+def test_gradient_of_a_leaf_has_parts_of_its_own(parts: str) -> None:
+    values, indices = torch.tensor([3.0, 4.0]), torch.tensor([[0, 2]])
+
+    class Held(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+            mine = values if parts == "values" else values.clone()
+            places = indices if parts == "indices" else indices.clone()
+            return torch.sparse_coo_tensor(places, mine, (3,))
+
+    x = torch.zeros(3, requires_grad=True)
+    Held.apply(x).backward()
+    values.zero_()
+    indices.fill_(1)
+    assert x.grad.to_dense().tolist() == [3.0, 0.0, 4.0]
 
 
 def test_gradients_of_both_kinds_meet_in_the_walk() -> None:

@@ -40,13 +40,17 @@ static bool set_grad(Tensor *leaf, Tensor *g) {
   return true;
 }
 
-/* A sparse gradient is kept itself if its parts have no other owner, else copied. */
+/* A sparse gradient is kept itself if its parts have no other owner, else copied; of indices alone
+ * whose memory has another owner, these are copied. */
 static Tensor *keep_sparse(Tensor *g, int32_t refs) {
-  const Sparse *s = g->meta->sparse;
-  bool sole = g->refs <= refs && s->layout == LAYOUT_SPARSE_COO && s->values->refs == 1 &&
-              s->indices->refs == 1 && s->values->storage->refs == 1 &&
-              tensor_is_contiguous(s->values) && tensor_is_contiguous(s->indices);
-  return sole && !recording && !forward_on ? t_detach(g) : t_clone(g);
+  Sparse own = *g->meta->sparse;
+  bool sole = g->refs <= refs && own.layout == LAYOUT_SPARSE_COO && own.values->refs == 1 &&
+              own.indices->refs == 1 && own.values->storage->refs == 1 &&
+              tensor_is_contiguous(own.values) && tensor_is_contiguous(own.indices);
+  if (!sole || recording || forward_on) return t_clone(g);
+  if (own.indices->storage->refs == 1) return t_detach(g);
+  own.indices = t_clone(own.indices);
+  return own.indices ? tensor_sparse(g->ndim, g->sizes, own) : NULL;
 }
 
 /* Adds g to the leaf's gradient, one of them sparse. A sum of both layouts is dense, and replaces a
