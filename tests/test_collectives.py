@@ -170,12 +170,16 @@ def _layout(name: str, r: Rank, x: Any) -> Any:
         return x.conj().clone().conj()
     if name == "negated":
         return torch.complex(torch.zeros(n, dtype=x.dtype), -x).conj().imag
+    if name == "negated in one piece":
+        return (-x)._neg_view()
     if name == "with a gradient":
         return x.clone().requires_grad_()
     return x.clone()
 
 
-LAYOUTS: Final = "every second|a column|conjugated|negated|with a gradient".split("|")
+LAYOUTS: Final = (
+    "every second|a column|conjugated|negated|negated in one piece|with a gradient".split("|")
+)
 
 
 @pytest.mark.parametrize("name", [*REDUCTIONS, *EXCHANGES])
@@ -232,6 +236,90 @@ def test_what_cannot_be_received_is_refused_and_the_group_goes_on(world: World, 
         return "no error"
 
     assert all("more than one element of the written-to tensor" in text for text in world(run))
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, *(k for k in EXCHANGES if k != "all_gather_object")])
+def test_what_is_received_counts_as_written(world: World, name: str) -> None:
+    def run(r: Rank) -> bool:
+        made: list[Any] = []
+
+        def received(r: Rank, times: int = 1) -> Any:
+            made.append(r.torch.zeros(3 * times))
+            return made[-1]
+
+        if name in REDUCTIONS:
+            makers = (of("float32"), received) if "scatter" in name else (received, received)
+            REDUCTIONS[name](r, None, *makers, r.dist.ReduceOp.SUM)
+            made = [] if name == "reduce" and r.rank else made
+        else:
+            EXCHANGES[name](r, None, of("float32"), received)
+        return all(each._version > 0 for each in made)
+
+    assert world(run) == [True, True]
+
+
+@pytest.mark.parametrize("dense", [(), (2,)])
+def test_sparse_tensors_are_added_and_coalesced(world: World, dense: tuple[int, ...]) -> None:
+    def run(r: Rank) -> tuple[bool, Any, Any]:
+        places = r.torch.tensor([[1, 1, 3]] if r.rank else [[0, 3]])
+        values = r.torch.ones(places.shape[1], *dense) * (r.rank + 1)
+        x = r.torch.sparse_coo_tensor(places, values, (4, *dense))
+        r.dist.all_reduce(x)
+        return x.is_coalesced(), x.indices().tolist(), x.to_dense().view(4, -1)[:, -1].tolist()
+
+    assert world(run) == [(True, [[0, 1, 3]], [1.0, 4.0, 0.0, 3.0])] * 2
+
+
+def test_a_future_may_be_asked_for_after_the_end(world: World) -> None:
+    def run(r: Rank) -> bool:
+        work = r.dist.all_reduce(x := r.torch.ones(2), async_op=True)
+        work.wait()
+        future = work.get_future()
+        return bool(future.done() and future.value()[0] is x)
+
+    assert world(run) == [True, True]
+
+
+def test_a_profile_has_each_collective_with_its_time(world: World) -> None:
+    def run(r: Rank) -> list[tuple[str, bool]]:
+        with r.torch.profiler.profile() as profile:
+            r.dist.all_reduce(r.torch.ones(2))
+            r.dist.broadcast(r.torch.ones(2), 0)
+        found = [e for e in profile.events() if e.name.startswith("ray:")]
+        return [(e.name, e.time_range.elapsed_us() > 0) for e in found]
+
+    assert world(run) == [[("ray:all_reduce", True), ("ray:broadcast", True)]] * 2
+
+
+@pytest.mark.parametrize("root", [1, 2])
+@pytest.mark.parametrize("in_world", [True, False])
+@pytest.mark.parametrize("world", [3], indirect=True)
+def test_the_root_is_named_by_its_rank_in_the_world_or_in_the_group(
+    world: World, in_world: bool, root: int
+) -> None:
+    """The group has the world's ranks 1 and 2, and numbers them 0 and 1."""
+
+    def run(r: Rank) -> Any:
+        group = r.dist.new_group([1, 2])
+        if r.rank == 0:
+            return []
+        here, number = r.rank == root, r.torch.full((1,), float(r.rank))
+
+        def named(side: str) -> dict[str, int]:
+            return {side: root} if in_world else {f"group_{side}": root - 1}
+
+        r.dist.broadcast(sent := number.clone(), group=group, **named("src"))
+        both = [number * 10, number * 100] if here else None
+        r.dist.scatter(part := number.clone(), both, group=group, **named("src"))
+        rows = [number.clone(), number.clone()] if here else None
+        r.dist.gather(number, rows, group=group, **named("dst"))
+        r.dist.reduce(total := number.clone(), group=group, **named("dst"))
+        return [x.item() for x in (sent, part, *(rows or ()), total)]
+
+    found = world(run)
+    for rank in (1, 2):
+        part, mine = root * (10 if rank == 1 else 100), rank == root
+        assert found[rank] == [root, part, *[1.0, 2.0] * mine, 3.0 if mine else float(rank)]
 
 
 # ------------------------------------------------------------------ threads and groups
