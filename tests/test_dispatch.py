@@ -148,6 +148,58 @@ def test_a_composite_op_shows_as_what_it_is_made_of() -> None:
     assert torch.equal(y, x @ w.T + b)
 
 
+PLACE = torch.tensor([1, 0])
+SUBSCRIPTS: list[tuple[Any, str]] = [
+    ((..., 0), "select.int 2 0"),
+    ((0, ..., 1), "select.int 0 0, select.int 1 1"),
+    ((slice(None), 1, ...), "select.int 1 1"),
+    ((0, 1, 2, ...), "select.int 0 0, select.int 0 1, select.int 0 2"),
+    ((..., 0, 1, 2), "select.int 0 0, select.int 0 1, select.int 0 2"),
+    (-1, "select.int 0 -1"),
+    (None, "unsqueeze.default 0"),
+    ((..., None, 0), "unsqueeze.default 2, select.int 3 0"),
+    ((None, ..., slice(1, None)), f"unsqueeze.default 0, slice.Tensor 3 1 {2**63 - 1}"),
+    ((..., 1, None, slice(None, 2)), "select.int 1 1, unsqueeze.default 1, slice.Tensor 2 0 2"),
+    (slice(None, None, 2), f"slice.Tensor 0 0 {2**63 - 1} 2"),
+    ((..., PLACE), "index.Tensor [None, None, at]"),
+    ((0, ..., PLACE), "select.int 0 0, index.Tensor [None, at]"),
+    ((PLACE, ..., 1), "select.int 2 1, index.Tensor [at]"),
+    ((None, PLACE), "unsqueeze.default 0, index.Tensor [None, at]"),
+    ((slice(None), PLACE, None), "unsqueeze.default 2, index.Tensor [None, at]"),
+]
+"""Subscripts of a tensor of three dimensions, and the ops of which they are made."""
+
+
+@pytest.mark.parametrize(("index", "ops"), SUBSCRIPTS, ids=[ops for _, ops in SUBSCRIPTS])
+def test_a_subscript_shows_as_the_ops_of_which_it_is_made(index: Any, ops: str) -> None:
+    def shown(value: Any) -> str:
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(map(shown, value))}]"
+        return "at" if isinstance(value, torch.Tensor) else str(value)
+
+    x = torch.arange(24.0).view(2, 3, 4)
+    with Listing() as seen:
+        found = x[index]
+    assert torch.equal(found, x[index])
+    calls = [" ".join([str(f).removeprefix("aten."), *map(shown, a[1:])]) for f, a, _ in seen.calls]
+    assert ", ".join(calls) == ops
+
+
+RANKS = [(4,), (3, 4), (2, 3, 4), (1, 3, 4), (5, 2, 3, 4), (5, 1, 3, 4)]
+
+
+@pytest.mark.parametrize("first", RANKS, ids=str)
+@pytest.mark.parametrize("second", RANKS, ids=str)
+def test_a_product_of_any_ranks_is_the_same_in_a_mode(first: Any, second: Any) -> None:
+    a, b = torch.randn(first), torch.randn(second).mT if len(second) > 1 else torch.randn(4)
+    with Listing() as seen:
+        found = a @ b
+    assert torch.equal(found, a @ b)
+    assert {"aten.dot.default", "aten.mv.default", "aten.mm.default", "aten.bmm.default"} & {
+        *seen.names
+    }
+
+
 def test_a_mode_is_given_the_very_tensors_of_the_call() -> None:
     x, y = torch.ones(2, 3), torch.ones(3)
     with Listing() as seen:
