@@ -160,21 +160,52 @@ kernels: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
 overloads, then by the type of device."""
 
 
+class _Layer:
+    """A value that was put over others of the same key."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+_NOTHING: Final = _Layer(None)
+_layers: Final[dict[tuple[int, Any], tuple[dict[Any, Any], list[_Layer]]]] = {}
+"""The values that were put, by dict and key, above the one that was there before."""
+
+
+def put_over(values: dict[Any, Any], key: Any, value: Any) -> Callable[[], None]:
+    """Sets a value in a dict; returns a function that takes it away. Several values of one key may
+    be taken away in any order: that of the latest one which is left counts.
+    """
+    place = id(values), key
+    before = _Layer(values[key]) if key in values else _NOTHING
+    _, layers = _layers.setdefault(place, (values, [before]))
+    mine = _Layer(value)
+    layers.append(mine)
+    values[key] = value
+
+    def take_away() -> None:
+        layers.remove(mine)
+        if layers[-1] is _NOTHING:
+            values.pop(key, None)
+        else:
+            values[key] = layers[-1].value
+        if len(layers) == 1:
+            del _layers[place]
+
+    return take_away
+
+
 def put_kernel(name: str, device: str, function: Callable[..., Any]) -> Callable[[], None]:
     """Lets an op of PyTorch, 'aten::div.Tensor', run this function on tensors of a device from now
     on, in all threads. Returns a function that undoes this.
     """
     mine = kernels.setdefault(name, {})
-    was = mine.get(device)
-    mine[device] = function
+    undo = put_over(mine, device, function)
     modes.switch_on_everywhere(_MODE)
     _keep_arguments()
 
     def take_away() -> None:
-        if was is not None:
-            mine[device] = was
-            return
-        mine.pop(device, None)
+        undo()
         if not mine and kernels.get(name) is mine:
             del kernels[name]
         if not kernels:

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import pytest
@@ -496,6 +496,67 @@ def test_a_kernel_that_raises_or_recurses_leaves_all_as_it_was() -> None:
     assert torch.pg_live_count() == live
     lib._destroy()
     assert x.cosh().item() == pytest.approx(1.5430806)
+
+
+def new_op(number: int) -> Any:
+    lib = library.Library("tests_later", "FRAGMENT")
+    lib.impl("f", lambda x: x * 0 + number, "CPU", allow_override=True)
+    return lib
+
+
+def in_place_of_native(number: int) -> Any:
+    lib = library.Library("aten", "IMPL")
+    lib.impl("sinh", lambda x: x.clone().fill_(number), "CPU")
+    return lib
+
+
+def fake(number: int) -> Any:
+    lib = library.Library("tests_later", "FRAGMENT")
+    library.register_fake("tests_later::f", lambda x: x.new_empty(number), lib=lib)
+    return lib
+
+
+def gradient(number: int) -> Any:
+    lib = library.Library("tests_later", "FRAGMENT")
+    library.register_autograd("tests_later::f", lambda ctx, g: g * number, lib=lib)
+    return lib
+
+
+def slope() -> float:
+    x = torch.ones(1, requires_grad=True)
+    torch.ops.tests_later.f(x).backward()
+    assert x.grad is not None
+    return x.grad.item()
+
+
+RULES: dict[str, tuple[Any, Any, float]] = {
+    "a function": (new_op, lambda: torch.ops.tests_later.f(torch.ones(1)).item(), 7),
+    "in the place of PyTorch's": (in_place_of_native, lambda: torch.zeros(1).sinh().item(), 0),
+    "a fake function": (
+        fake,
+        lambda: torch.ops.tests_later.f(torch.ones(1, device="meta")).numel(),
+        9,
+    ),
+    "a gradient": (gradient, slope, 7),
+}
+"""Makers of libraries that add a rule with a number, its number now, and that without them."""
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("ends", [*permutations((1, 2, 3))], ids=str)
+def test_libraries_may_end_in_any_order(rule: str, ends: tuple[int, ...]) -> None:
+    """The rule is that of the latest one that has not ended."""
+    make, now, bare = RULES[rule]
+    with library._scoped_library("tests_later", "FRAGMENT") as base:
+        base.define("f(Tensor x) -> Tensor")
+        base.impl("f", lambda x: x * 7, "CPU")
+        library.register_fake("tests_later::f", lambda x: x.new_empty(9), lib=base)
+        library.register_autograd("tests_later::f", lambda ctx, g: g * 7, lib=base)
+        libraries = {number: make(number) for number in (1, 2, 3)}
+        assert now() == 3
+        for end in ends:
+            libraries.pop(end)._destroy()
+            assert now() == max(libraries, default=bare)
 
 
 def test_the_first_function_in_the_place_of_an_op_warns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from .. import ops
+from .._dispatch import put_over
 from .._function_schema import FunctionSchema
 
 
@@ -49,12 +50,9 @@ class Entry:
         return getattr(getattr(getattr(ops, self.ns), self.name), self.overload)
 
 
-_ABSENT: Final = object()
-
-
 def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
-    """Sets a rule of an op, under a key if the rule has several. The former value returns when the
-    library, if given, is destroyed.
+    """Sets a rule of an op, under a key if the rule has several, until the library, if given, is
+    destroyed.
     """
     if key is None:
         put_rule(vars(entry), rule, value, lib)
@@ -64,14 +62,7 @@ def put(entry: Entry, lib: Any, rule: str, value: Any, key: Any = None) -> None:
 
 def put_rule(rules: dict[str, Any], name: str, value: Any, lib: Any) -> None:
     """Sets a rule until the library, if given, is destroyed."""
-    was = rules.get(name, _ABSENT)
-
-    def put_back() -> None:
-        if was is _ABSENT:
-            rules.pop(name, None)
-        else:
-            rules[name] = was
-
-    rules[name] = value
-    if lib is not None:
-        lib._undo.append(put_back)
+    if lib is None:
+        rules[name] = value
+    else:
+        lib._undo.append(put_over(rules, name, value))
