@@ -428,6 +428,18 @@ def test_nodes_are_inserted_where_the_graph_is_told() -> None:
         graph.inserting_after(doubling().output_node())
 
 
+def test_a_scope_of_insertion_ends_with_it() -> None:
+    graph = doubling()
+    x, _, output = graph.nodes
+    with graph.inserting_before(output):
+        with graph.inserting_after(x):
+            graph.call_function(abs, (x,), name="inner")
+        graph.call_function(abs, (x,), name="outer")
+    graph.call_function(abs, (x,), name="last")
+    names = [n.name for n in graph.nodes]
+    assert names == ["x", "inner", "mul", "outer", "output", "last"]
+
+
 def test_nodes_with_users_are_not_erased() -> None:
     graph = doubling()
     x, mul, output = graph.nodes
@@ -449,6 +461,9 @@ def test_lint_finds_what_is_wrong() -> None:
     x, mul, _ = graph.nodes
     x.prepend(mul)
     with pytest.raises(RuntimeError, match="Argument 'x' of Node 'mul' was used before"):
+        graph.lint()
+    mul.args = (mul,)
+    with pytest.raises(RuntimeError, match="Argument 'mul' of Node 'mul' was used before"):
         graph.lint()
     mul.args = (fx.Graph().placeholder("y"),)
     with pytest.raises(RuntimeError, match="does not belong to this Graph"):
@@ -483,6 +498,19 @@ def test_functions_can_be_said_to_have_an_effect() -> None:
     graph.call_function(noted, (graph.placeholder("x"),))
     graph.output(None)
     assert not graph.eliminate_dead_code()
+
+
+def test_copies_of_nodes_have_notes_of_their_own() -> None:
+    graph = doubling()
+    mul = next(n for n in graph.nodes if n.op == "call_function")
+    mul.meta["noted"] = 1
+    for made in (copy.deepcopy(graph), fx.Graph()):
+        if not made.nodes:
+            made.graph_copy(graph, {})
+        (copied,) = made.find_nodes(op="call_function", target=operator.mul)
+        assert copied.meta == {"noted": 1}
+        copied.meta["noted"] = 2
+    assert mul.meta == {"noted": 1}
 
 
 def test_graphs_are_copied_into_graphs() -> None:
@@ -733,6 +761,23 @@ def test_an_interpreter_starts_from_values_that_are_known() -> None:
     assert fx.Interpreter(module).run(5, initial_env={mul: 100}) == 100
 
 
+@pytest.mark.parametrize("garbage_collect_values", [True, False])
+def test_an_interpreter_lets_values_go_after_their_last_use(garbage_collect_values: bool) -> None:
+    held: list[list[str]] = []
+
+    class Noting(fx.Interpreter):
+        def run_node(self, n: fx.Node) -> Any:
+            held.append([node.name for node in self.env])
+            return super().run_node(n)
+
+    module = fx.symbolic_trace(lambda x: (x.neg() * x).abs())
+    Noting(module, garbage_collect_values).run(pygrad.ones(1))
+    names = [["x"], ["x", "neg"], ["mul"], ["abs_1"]]
+    if not garbage_collect_values:
+        names = [["x", "neg", "mul", "abs_1"][:n] for n in (1, 2, 3, 4)]
+    assert held == [[], *names]
+
+
 def test_an_interpreter_says_which_node_failed() -> None:
     module = fx.GraphModule({}, doubling())
     with pytest.raises(TypeError, match=r"While executing %mul : .*operator.mul"):
@@ -766,6 +811,29 @@ def test_patterns_are_replaced_where_they_are_alone() -> None:
     shared = fx.symbolic_trace(lambda x: [(y := x.neg()).abs(), y])
     assert len(fx.replace_pattern(used, lambda x: x.neg().abs(), lambda x: x)) == 1
     assert not fx.replace_pattern(shared, lambda x: x.neg().abs(), lambda x: x)
+
+
+def test_a_replacement_stands_before_all_that_use_it() -> None:
+    def program(x: Any) -> Any:
+        y = x.neg()
+        return y.sin() + y
+
+    module = fx.symbolic_trace(program)
+    fx.replace_pattern(module, lambda x: x.neg(), lambda x: x.abs().cos())
+    module.graph.lint()
+    names = [n.name for n in module.graph.nodes if n.op == "call_method"]
+    assert names == ["abs_1", "cos", "sin"]
+
+
+def test_each_node_of_a_pattern_matches_one_of_its_own() -> None:
+    pattern = lambda x: x.neg() + x.neg()  # noqa: E731
+
+    def once(x: Any) -> Any:
+        y = x.neg()
+        return y + y
+
+    assert not fx.replace_pattern(fx.symbolic_trace(once), pattern, lambda x: x)
+    assert len(fx.replace_pattern(fx.symbolic_trace(pattern), pattern, lambda x: x)) == 1
 
 
 def test_matches_that_overlap_are_replaced_once() -> None:
