@@ -127,6 +127,26 @@ def test_a_result_that_is_an_argument_is_refused() -> None:
         same(torch.ones(2))
 
 
+def test_results_that_share_memory_are_refused() -> None:
+    def twice(x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x.clone()
+        return y, y.view(-1)
+
+    op = custom_op("tests::twice_the_same", twice, mutates_args=())
+    with pytest.raises(RuntimeError, match="may not alias any inputs .* or other returns"):
+        op(torch.ones(2))
+
+
+def test_what_is_written_to_counts_a_write_and_nothing_else_does() -> None:
+    def write(a: Tensor, b: Tensor) -> None:
+        a.detach().numpy()[0] = 3
+
+    op = custom_op("tests::write_first", write, mutates_args={"a"})
+    a, b = torch.ones(1), torch.ones(1)
+    op(a, b)
+    assert (a.item(), a._version, b._version) == (3, 1, 0)
+
+
 def test_vmap_does_what_was_registered(cube: Any) -> None:
     with_gradient(cube)
     cube.register_vmap(lambda info, in_dims, x: (cube(x), in_dims[0]))
@@ -328,6 +348,93 @@ def test_a_library_defines_and_is_forgotten() -> None:
             op.default(torch.ones(1), too=1)
     with pytest.raises(AttributeError, match="has no attribute 'scale'"):
         torch.ops.tests_lib.scale  # noqa: B018
+
+
+@pytest.fixture
+def lib() -> Iterator[Any]:
+    with library._scoped_library("tests_lib", "FRAGMENT") as made:
+        yield made
+
+
+DEFAULTS: list[tuple[tuple[int, ...], dict[str, int], tuple[int, int, int]]] = [
+    ((), {}, (10, 20, 30)),
+    ((1, 2), {"c": 3}, (10, 20, 30)),
+    ((5,), {}, (5, 20, 30)),
+    ((5, 2), {}, (5, 20, 30)),
+    ((1, 5), {}, (1, 5, 30)),
+    ((), {"b": 2}, (10, 20, 30)),
+    ((), {"b": 7}, (1, 7, 30)),
+    ((), {"c": 4}, (10, 20, 4)),
+]
+
+
+@pytest.mark.parametrize(("args", "kwargs", "wanted"), DEFAULTS)
+def test_values_at_the_end_that_are_defaults_are_left_to_the_function(
+    lib: Any, args: Any, kwargs: Any, wanted: Any
+) -> None:
+    seen = []
+
+    def function(x: Any, a: int = 10, b: int = 20, *, c: int = 30) -> Any:
+        seen.append((a, b, c))
+        return x.clone()
+
+    lib.define("f(Tensor x, int a=1, int b=2, *, int c=3) -> Tensor")
+    lib.impl("f", function, "CPU")
+    torch.ops.tests_lib.f(torch.ones(1), *args, **kwargs)
+    assert seen == [wanted]
+
+
+@pytest.mark.parametrize("order", [*permutations(("out", "Scalar", "Tensor", ""))], ids=" ".join)
+def test_the_overload_is_that_of_the_arguments_whatever_was_defined_first(
+    lib: Any, order: tuple[str, ...]
+) -> None:
+    schemas = {
+        "": "f(Tensor x) -> Tensor",
+        "out": "f.out(Tensor x, *, Tensor(a!)? out=None) -> Tensor(a!)",
+        "Tensor": "f.Tensor(Tensor x, Tensor y) -> Tensor",
+        "Scalar": "f.Scalar(Tensor x, Scalar y) -> Tensor",
+    }
+    called = []
+    for name in order:
+        lib.define(schemas[name])
+        lib.impl(
+            f"f.{name}".rstrip("."),
+            lambda x, *y, out=None, name=name: (called.append(name), x.clone())[1],
+            "CPU",
+        )
+    x, f = torch.ones(1), torch.ops.tests_lib.f
+    for args in ((x,), (x, x), (x, 2.0)):
+        f(*args)
+    f(x, out=x)
+    assert called == ["", "Tensor", "Scalar", "out"]
+
+
+def test_a_function_may_be_given_before_the_op_is_defined(lib: Any) -> None:
+    lib.impl("f", lambda x: x * 5, "CPU")
+    lib.define("f(Tensor x) -> Tensor")
+    assert torch.ops.tests_lib.f(torch.ones(1)).item() == 5
+
+
+def test_a_gradient_may_be_changed_between_calls(lib: Any) -> None:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x * 2, "CPU")
+    for slope in (3.0, 4.0):
+        library.register_autograd("tests_lib::f", lambda ctx, g, by=slope: g * by, lib=lib)
+        x = torch.ones(1, requires_grad=True)
+        torch.ops.tests_lib.f(x).backward()
+        assert x.grad.item() == slope
+
+
+def test_calls_are_recorded_again_after_a_scope_below_autograd(lib: Any) -> None:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x * 2, "Autograd")
+    lib.impl("f", lambda x: x * 3, "CPU")
+    x = torch.ones(1, requires_grad=True)
+    with torch._C._AutoDispatchBelowAutograd():
+        assert torch.ops.tests_lib.f(x).item() == 3
+    made = torch.ops.tests_lib.f(x)
+    assert (made.item(), made.requires_grad) == (2, True)
+    assert torch.is_grad_enabled()
 
 
 KEYS = (
