@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import pygrad as torch
-from pygrad._boundary import drain
+from pygrad._boundary import callbacks, drain
 from pygrad._boundary import mapped_files as mapping
 from pygrad._boundary.release import live_count
 
@@ -248,9 +248,11 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_more_than_an_engine_has_is_refused_before_the_file_is_made(name: str) -> None:
+    held = len(callbacks.objects)
     with pytest.raises(RuntimeError, match="can't allocate memory"):
         mapped(name, 1 << 40)
     assert not os.path.exists(name)
+    assert len(callbacks.objects) == held
 
 
 def maps() -> int:

@@ -113,6 +113,27 @@ def test_pickle_is_refused_and_not_executed(tmp_path: Path) -> None:
     assert not (tmp_path / "boom").exists()
 
 
+def test_parameters_come_back_as_such(tmp_path: Path) -> None:
+    given = {
+        f"{kind} {requires_grad}": make(pygrad.ones(1)).requires_grad_(requires_grad)
+        for kind, make in (("tensor", pygrad.clone), ("parameter", pygrad.nn.Parameter))
+        for requires_grad in (False, True)
+    }
+    pygrad.save(given, tmp_path / "t.safetensors")
+    for name, found in pygrad.load(tmp_path / "t.safetensors").items():
+        assert type(found) is type(given[name])
+        assert found.requires_grad is given[name].requires_grad
+
+
+def test_tensors_whose_paths_are_alike_stay_apart(tmp_path: Path) -> None:
+    given = {"a.b": pygrad.zeros(1), "a": {"b": pygrad.ones(1), "b_": pygrad.ones(1) * 2}}
+    given["__metadata__"] = pygrad.ones(1) * 3
+    pygrad.save(given, tmp_path / "t.safetensors")
+    found = pygrad.load(tmp_path / "t.safetensors")
+    assert (found["a.b"].item(), found["a"]["b"].item(), found["a"]["b_"].item()) == (0, 1, 2)
+    assert found["__metadata__"].item() == 3
+
+
 @pytest.mark.parametrize("cut", [0, 1, 7, 8, 20, -1])
 def test_damaged_file_is_an_error(tmp_path: Path, cut: int) -> None:
     pygrad.save(tensors(), tmp_path / "t.safetensors")
