@@ -451,6 +451,7 @@ def test_subscripts_name_an_entry(layout: Any) -> None:
     assert x[1].tolist() == [[7, 8]]
     assert x[-2].shape == (3, 2)
     assert x[0, 2, 1].item() == 6
+    assert lists(x.select(2, -1)) == lists(x.select(2, 1)) == [[2, 4, 6], [8]]
     with pytest.raises(IndexError, match="out of"):
         x[2]
     with pytest.raises((RuntimeError, NotImplementedError), match="slice"):
@@ -467,6 +468,25 @@ def test_reflected_operators(layout: Any) -> None:
     assert lists(~(x > 2)) == [[[True, True], [False, False]], [[False, False]]]
     with pytest.raises(RuntimeError, match="not supported between|got a non-nested self"):
         torch.ones(2, 2, dtype=torch.float64) @ x
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+def test_parts_of_a_batch_have_its_entries_in_order(parts: int) -> None:
+    x = nested(JAGGED, 3, 1, 2, 4, 1)
+    found = x.chunk(parts)
+    assert [len(each) for each in found] == [len(c) for c in torch.zeros(5).chunk(parts)]
+    assert [entry for each in found for entry in lists(each)] == lists(x)
+
+
+@pytest.mark.parametrize("at", [-1, 2])
+def test_a_place_beyond_its_entry_is_refused(at: int) -> None:
+    x = nested(JAGGED, 2, 1, 3)
+    before = lists(x)
+    where = torch.tensor([0]), torch.tensor([at])
+    for put in (x.index_put, x.index_put_):
+        with pytest.raises(RuntimeError, match="in the ragged dimension are out of bounds"):
+            put(where, torch.tensor(9.0, dtype=torch.float64))
+    assert lists(x) == before
 
 
 def test_jagged_places() -> None:
@@ -982,6 +1002,9 @@ def test_tensors_of_other_offsets_do_not_go_together() -> None:
         nested(STRIDED, 2, 1) + nested(STRIDED, 1, 1)
     with pytest.raises(RuntimeError, match="got a nested self and non-nested other"):
         nested(STRIDED, 2, 1) + torch.ones(2, dtype=torch.float64)
+    for join in (torch.cat, torch.concat, torch.stack):
+        with pytest.raises(RuntimeError, match="expected all nested tensors to have the same offs"):
+            join([x, y], 2)
     assert isinstance(x, NestedTensor)
 
 

@@ -219,6 +219,17 @@ def test_invariants_are_checked_in_a_scope() -> None:
         pytest.raises(RuntimeError, match="cannot set is_coalesced to true"),
     ):
         torch.sparse_coo_tensor(places, [1.0, 2.0], (2,), is_coalesced=True)
+    assert not torch.sparse.check_sparse_tensor_invariants.is_enabled()
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2), (3, 3)], ids=str)
+def test_diagonals_lie_as_far_as_the_matrix_reaches(shape: tuple[int, int]) -> None:
+    for offset in range(-4, 5):
+        row = torch.arange(1.0, 7.0)
+        made = torch.sparse.spdiags(row, torch.tensor(offset), shape).to_dense()
+        for i in range(shape[0]):
+            for j in range(shape[1]):
+                assert made[i, j].item() == (row[j].item() if j - i == offset else 0)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

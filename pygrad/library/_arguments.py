@@ -214,9 +214,9 @@ def resolve_overload(
     Raises: RuntimeError: none does, and why.
     """
     reasons = []
-    for overload in sorted(schemas, key=_turn):
+    for overload, schema in schemas.items():
         try:
-            return overload, match_arguments(schemas[overload], args, kwargs)
+            return overload, match_arguments(schema, args, kwargs)
         except RuntimeError as error:
             reasons.append(str(error))
     if len(reasons) == 1:
@@ -227,9 +227,9 @@ def resolve_overload(
     )
 
 
-def _turn(overload: str) -> int:
-    """The rank of an overload in PyTorch's order: overloads for tensors before those for numbers,
-    and overloads that write last.
+def native_rank(overload: str) -> int:
+    """The rank of an overload among those of one of PyTorch's ops: overloads for tensors before
+    those for numbers, and overloads that write last.
     """
     if overload.endswith("out"):
         return 3

@@ -17,7 +17,7 @@ from .._function_schema import (
     parse_schema,
 )
 from .._warnings import once
-from ._arguments import resolve_overload
+from ._arguments import native_rank, resolve_overload
 from ._calls import call, run
 from ._entry import Entry
 from ._kernels import COMPOSITES
@@ -186,6 +186,8 @@ def resolve_packet(name: str, *args: Any, **kwargs: Any) -> str:
     ns, _, short = name.partition("::")
     packet = getattr(getattr(ops, ns), short, None)
     schemas = {each: packet._schema_of(each) for each in packet.overloads()} if packet else {}
+    if not isinstance(packet, _Packet):
+        schemas = {each: schemas[each] for each in sorted(schemas, key=native_rank)}
     return resolve_overload(schemas, args, kwargs)[0]
 
 
