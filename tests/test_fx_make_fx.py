@@ -12,6 +12,7 @@ from pygrad import functorch, nn
 from pygrad.fx.experimental.proxy_tensor import (
     ProxyTorchDispatchMode,
     PythonKeyTracer,
+    decompose,
     disable_proxy_modes_tracing,
     get_isolated_graphmodule,
     get_proxy_mode,
@@ -239,3 +240,17 @@ def test_banned_ops_stay_two() -> None:
     assert not CSEPass(banned_ops=get_CSE_banned_ops())(module).modified
     assert CSEPass()(module).modified
     assert aten.add_ in get_CSE_banned_ops()
+
+
+def test_a_decomposition_lasts_as_long_as_its_scope() -> None:
+    def program(x: Any) -> Any:
+        with decompose({aten.sigmoid.default: lambda x: 1 / (1 + (-x).exp())}):
+            inner = x.sigmoid()
+        return inner + x.sigmoid()
+
+    module = make_fx(program)(pygrad.ones(2))
+    names = [name.removeprefix("aten.") for name in targets(module)]
+    assert names[:2] == ["neg.default", "exp.default"]
+    assert names[-2:] == ["sigmoid.default", "add.Tensor"]
+    x = pygrad.tensor([0.5, -2.0])
+    pygrad.testing.assert_close(module(x), 2 * x.sigmoid())

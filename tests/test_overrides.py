@@ -146,6 +146,8 @@ PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "a method's arguments": lambda a, b, c: a.addcmul(b, c),
     "a list": lambda a, b, c: pygrad.cat([a, b, c]),
     "a subscript": lambda a, b, c: a[b, c],
+    "a subscript of a plain tensor": lambda a, b, c: pygrad.ones(2, 2, 2)[a, b, c],
+    "an assigned subscript of one": lambda a, b, c: pygrad.ones(2, 2).__setitem__((a, b), c),
     "an assigned subscript": lambda a, b, c: a.__setitem__(b, c),
     "a function written in Python": lambda a, b, c: pygrad.nn.functional.triplet_margin_loss(
         a, b, c
@@ -157,7 +159,9 @@ ORDERS = [*itertools.permutations((Base, Derived, Beside))]
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kinds", ORDERS, ids=lambda kinds: " ".join(each.__name__ for each in kinds))
+@pytest.mark.parametrize(
+    "kinds", ORDERS, ids=lambda kinds: " ".join(each.__name__ for each in kinds)
+)
 def test_subclasses_are_asked_before_their_bases(place: str, kinds: tuple[type, ...]) -> None:
     """Else from left to right."""
     wanted = [kind for kind in kinds if kind is not Derived]
