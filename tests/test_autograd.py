@@ -7,6 +7,7 @@ import copy
 import gc
 import pickle
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from helpers import leaves_nothing
 
 import pygrad
-from pygrad.autograd import backward, grad
+from pygrad._boundary import drain
+from pygrad.autograd import backward, grad, graph
 
 
 def leaf(*values: float) -> Any:
@@ -647,6 +649,86 @@ def test_grad_of_an_inner_tensor_warns() -> None:
     y = leaf(2.0) * 3
     with pytest.warns(UserWarning, match="not a leaf Tensor is being accessed"):
         assert y.grad is None
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_hook_on_several_is_called_once_a_backward(leaf: bool) -> None:
+    """With all gradients that it computes; or in mode "any" with the first."""
+    a, b = (pygrad.ones(1, requires_grad=True) for _ in range(2))
+    if not leaf:
+        a, b = a * 1, b * 1
+    every: list[list[float | None]] = []
+    first: list[float] = []
+    handles = (
+        graph.register_multi_grad_hook(
+            (a, b), lambda grads: every.append([g if g is None else g.item() for g in grads])
+        ),
+        graph.register_multi_grad_hook((a, b), lambda g: first.append(g.item()), mode="any"),
+    )
+    (a * 2 + b * 3).sum().backward(retain_graph=True)
+    (a * 5).sum().backward(retain_graph=True)
+    (b * 7 + a * 6).sum().backward(retain_graph=True)
+    for handle in handles:
+        handle.remove()
+    (a * 2 + b * 3).sum().backward()
+    assert every == [[2, 3], [5, None], [6, 7]]
+    assert first == [
+        3,
+        5,
+        6 if leaf else 7,
+    ]  # leaves in the order of the graph, others newest first
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+@pytest.mark.parametrize("removed", [True, False])
+def test_hook_on_several_is_let_go_with_its_tensors(mode: Any, removed: bool) -> None:
+    class Function:
+        def __call__(self, grads: Any) -> None:
+            pass
+
+    function = Function()
+    alive = weakref.ref(function)
+    a, b = (pygrad.ones(1, requires_grad=True) for _ in range(2))
+    handle = graph.register_multi_grad_hook((a, b), function, mode=mode)
+    del function
+    if removed:
+        handle.remove()
+    else:
+        del handle
+        gc.collect()
+        drain()
+        assert alive() is not None
+        del a, b
+    gc.collect()
+    drain()
+    assert alive() is None
+
+
+HOOKED: dict[str, Callable[[Any, Any], Callable[[Any], Any]]] = {
+    "a leaf": lambda x, y: x.register_hook,
+    "an inner tensor": lambda x, y: y.register_hook,
+    "a leaf, afterwards": lambda x, y: x.register_post_accumulate_grad_hook,
+    "a node": lambda x, y: y.grad_fn.register_hook,
+    "a node, before": lambda x, y: y.grad_fn.register_prehook,
+}
+
+
+@pytest.mark.parametrize("place", HOOKED)
+def test_hook_removed_while_hooks_run_has_its_last_turn(place: str) -> None:
+    x = pygrad.ones(1, requires_grad=True)
+    y = x * 2
+    register, told, handles = HOOKED[place](x, y), [], []
+
+    def first(*_: Any) -> None:
+        told.append("first")
+        handles[0].remove()
+
+    register(first)
+    handles.append(register(lambda *_: told.append("second")))
+    register(lambda *_: told.append("third"))
+    y.backward(retain_graph=True)
+    y.backward()
+    assert told == ["first", "second", "third", "first", "third"]
 
 
 @leaves_nothing
