@@ -48,7 +48,7 @@ def _autograd_kernel(entry: Entry, values: list[Any]) -> Callable[..., Any] | No
     arguments; else a composition, if the device has no function of its own; else one for autograd.
     """
     kernels = entry.kernels
-    if not kernels.keys() & _ABOVE:
+    if _ABOVE.isdisjoint(kernels):
         return None
     device = "Meta" if any(each.is_meta for each in tensors_in(values)) else "CPU"
     own = None if _here.below else kernels.get(f"Autograd{device}")
