@@ -443,7 +443,7 @@ class Beside(Asked):
 PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "arguments": lambda a, b, c: torch.addcmul(a, b, c),
     "arguments by name": lambda a, b, c: torch.addcmul(input=a, tensor1=b, tensor2=c),
-    "a list": lambda a, b, c: torch.cat([a, b, c]),
+    "a list, with one of them twice": lambda a, b, c: torch.cat([a, b, c, a]),
     "out=": lambda a, b, c: torch.add(a, b, out=c),
     "an op that writes": lambda a, b, c: a.addcmul_(b, c),
     "an op of the dispatcher": lambda a, b, c: aten.addcmul.default(a, b, c),

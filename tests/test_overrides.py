@@ -144,7 +144,7 @@ PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "arguments": lambda a, b, c: pygrad.addcmul(a, b, c),
     "arguments by name": lambda a, b, c: pygrad.addcmul(input=a, tensor1=b, tensor2=c),
     "a method's arguments": lambda a, b, c: a.addcmul(b, c),
-    "a list": lambda a, b, c: pygrad.cat([a, b, c]),
+    "a list, with one of them twice": lambda a, b, c: pygrad.cat([a, b, c, a]),
     "a subscript": lambda a, b, c: a[b, c],
     "a subscript of a plain tensor": lambda a, b, c: pygrad.ones(2, 2, 2)[a, b, c],
     "an assigned subscript of one": lambda a, b, c: pygrad.ones(2, 2).__setitem__((a, b), c),
