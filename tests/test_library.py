@@ -584,6 +584,17 @@ def test_a_function_in_the_place_of_an_op_runs_in_every_thread_below_modes() -> 
     assert torch.ones(1).sinh().item() == seen[0]
 
 
+def test_the_function_that_was_replaced_can_be_called_each_time() -> None:
+    own = library.get_kernel("aten::sinh", "CPU")
+    x = torch.tensor([0.5])
+    plain = x.sinh().item()
+    with library._scoped_library("aten", "IMPL") as lib:
+        lib.impl("sinh", lambda keys, x: own.call_boxed(keys, x) * 10, "CPU", with_keyset=True)
+        found = [x.sinh().item() for _ in range(3)]
+    assert found == [pytest.approx(10 * plain)] * 3
+    assert x.sinh().item() == plain
+
+
 def test_a_kernel_that_raises_or_recurses_leaves_all_as_it_was() -> None:
     lib = library.Library("aten", "IMPL")
     lib.impl("sinh", lambda x: 1 / 0, "CPU")
