@@ -248,11 +248,13 @@ def test_what_is_received_counts_as_written(world: World, name: str) -> None:
             return made[-1]
 
         if name in REDUCTIONS:
-            makers = (of("float32"), received) if "scatter" in name else (received, received)
+            makers = (
+                (maker_of_dtype("float32"), received) if "scatter" in name else (received, received)
+            )
             REDUCTIONS[name](r, None, *makers, r.dist.ReduceOp.SUM)
             made = [] if name == "reduce" and r.rank else made
         else:
-            EXCHANGES[name](r, None, of("float32"), received)
+            EXCHANGES[name](r, None, maker_of_dtype("float32"), received)
         return all(each._version > 0 for each in made)
 
     assert world(run) == [True, True]
