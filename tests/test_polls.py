@@ -217,3 +217,24 @@ def test_ctrl_c_ends_a_call(polls: Polls, monkeypatch: Any) -> None:
     monkeypatch.setattr(hosting, "on_poll", polls)
     assert polls.count < 4
     assert (torch.ones(3) + 1).sum() == 6
+
+
+@leaves_nothing
+def test_backward_of_many_small_nodes_polls_between_them(polls: Polls) -> None:
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for _ in range(99):
+        y = -y
+    polls.count = 0
+    assert polls.stop(lambda: y.backward(retain_graph=True), 50)
+    assert x.grad is None
+    y.backward()
+    assert x.grad == -1
+
+
+def test_printing_polls(polls: Polls) -> None:
+    x = torch.arange(99.0)
+    expected, count = repr(x), polls.count
+    for at in (count // 3, count):
+        assert polls.stop(lambda: repr(x), at)
+    assert repr(x) == expected

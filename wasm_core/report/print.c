@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ground/poll.h"
 #include "tape/graph.h"
 
 /* The limit of linewidth, in characters: no text is longer, and below it sums and quotients of
@@ -166,6 +167,7 @@ static Printed imaginary_at(const Job *job, int64_t offset) {
 /* First walk: passes every element to be printed to `observe`. Recurses once a dimension. */
 static void survey(Job *job, int32_t dim, int64_t offset) {
   if (dim == job->tensor->ndim) {
+    if (poll_stops(128)) return;
     observe(&job->format, element_at(job, offset));
     if (job->complex) observe(&job->imaginary, imaginary_at(job, offset));
     return;
@@ -224,6 +226,7 @@ static void put_vector(Job *job, int32_t dim, int64_t offset, int64_t indent) {
   const int64_t per_line = elements_per_line(job, indent), edge = job->options->edgeitems;
   int64_t nth = 0;
   for (int64_t i = index_first(job, dim); i < size; i = index_after(job, dim, i)) {
+    if (poll_stops(256)) return;
     if (is_cut(job, dim) && i == size - edge) {
       put_separator(job, nth++, per_line, indent);
       sink_bytes(&job->sink, " ...", 4);

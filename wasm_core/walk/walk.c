@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ground/poll.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
@@ -703,6 +704,8 @@ Task *task_start(const GraphWalk *w) {
   return NULL;
 }
 
+enum { NODE_WORK = 512 }; /* of a small node, for polls */
+
 bool task_run(Task *task, Tensor **gi) {
   State *s = task->asks;
   Before was = task_enter(task);
@@ -713,7 +716,7 @@ bool task_run(Task *task, Tensor **gi) {
     ok = resume_state(task, s, gi);
     pool_release(task->mark, NULL);
   }
-  while (ok && !task->asks && (task->heap_n || next_row(task))) {
+  while (ok && !task->asks && (task->heap_n || next_row(task)) && !poll_stops(NODE_WORK)) {
     s = heap_pop(task);
     node_running = s->node;
     ok = (profiling ? run_profiled : run_state)(task, s);
