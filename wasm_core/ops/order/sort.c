@@ -70,7 +70,8 @@ enum {
   LONG_LANE = 4096,
   SHORT_DIGIT = 8,
   LONG_DIGIT = 11,
-  SELECT_LEAST = 64
+  SELECT_LEAST = 64,
+  POLLED_PART = 4096
 };
 
 /* The number of bits in a digit that pays for n items. */
@@ -112,9 +113,10 @@ static Item *radix_sort(Item *a, Item *b, int64_t n, int bits) {
       starts[d] = at;
       at += count;
     }
-    for (int64_t i = 0; i < n; i++) {
-      if (poll_stops_round(i, 4)) return a; /* in some order */
-      b[starts[a[i].key >> shift & mask]++] = a[i];
+    for (int64_t i = 0, end; i < n;) {
+      end = n - i < POLLED_PART ? n : i + POLLED_PART;
+      if (poll_stops(4 * (end - i))) return a; /* in some order */
+      for (; i < end; i++) b[starts[a[i].key >> shift & mask]++] = a[i];
     }
     Item *swap = a;
     a = b;
