@@ -25,6 +25,7 @@ help:
 	@echo 'make layouts  every op over every layout of its operands'
 	@echo 'make contract  27,000 writes to saved tensors'
 	@echo 'make points  derivatives of every op, to the third, at zeros, ties, cuts and bounds'
+	@echo 'make polls     how far apart the points are at which each op can be interrupted'
 	@echo 'make mutants  small errors in copies of the program, each of which a test must find'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make format  Python and C in the form that make check asks for'
@@ -258,6 +259,10 @@ guarded: $(VENV)/.dev wasm-build
 	emcc $(WASM_LDFLAGS) $(filter-out %/memory.o,$(OBJECTS)) build/guarded/memory.o -o build/guarded/pygrad/core.wasm
 	cd build/guarded && $(abspath $(VENV))/bin/python -m pytest -n 2 $(GUARDED_TESTS:%=$(CURDIR)/tests/test_%.py)
 
+.PHONY: polls
+polls: $(VENV)/.dev
+	$(VENV)/bin/python tests/polls/gaps.py
+
 # Small errors, tried one at a time in copies of the program (tests/mutants). An engine is linked for each that is in C,
 # so with little optimization.
 .PHONY: mutants
@@ -379,7 +384,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity accuracy fuzz layouts contract points native guarded repro size demo bits web-test bench scale; do \
+	@for target in check parity accuracy fuzz layouts contract points polls native guarded repro size demo bits web-test bench scale; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

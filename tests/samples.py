@@ -112,6 +112,7 @@ def _exempt(reason: str, names: str) -> dict[str, str]:
 
 EXEMPT = {
     **_exempt("counts what others do: test_paths.py", "_C._path_count"),
+    **_exempt("sets when loops poll: test_polls.py", "_C._poll_every"),
     **_exempt("makes pages for a file: test_mapped_files.py", "_C._mapped"),
     **_exempt(
         "takes or gives a sparse tensor: test_sparse.py, parity/test_sparse.py",

@@ -29,6 +29,7 @@ from samples import DOMAIN, EXEMPT, ROWS, Entry, entries, samples
 from sampling import DTYPES, Array, Call, X, build
 
 import pygrad
+from pygrad import _ops
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -41,6 +42,16 @@ def test_op_has_samples_or_a_reason_for_none(entry: Entry) -> None:
 def test_rows_name_ops_of_the_table() -> None:
     known = {entry.id for entry in entries()} | {entry.name for entry in entries()}
     assert set(ROWS) | set(EXEMPT) | set(DOMAIN) <= known
+
+
+def test_row_of_masked_follows_the_row_of_its_name() -> None:
+    """The engine looks an op up by its name: the first row counts."""
+    places = {"masked": {}, "other": {}}
+    for at, op in enumerate(_ops.TABLE):
+        places["masked" if "masked" in op.words else "other"].setdefault(op.name, at)
+    both = places["masked"].keys() & places["other"].keys()
+    assert both
+    assert all(places["other"][name] < places["masked"][name] for name in both)
 
 
 def test_ops_have_distinct_names_within_a_namespace() -> None:

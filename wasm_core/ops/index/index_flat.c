@@ -1,5 +1,6 @@
 /* Elements by number in the flattened tensor (take, put), along a dimension (take_along_dim), and
  * relations between numbers and places: unravel_index, one_hot, isin. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,14 +251,6 @@ static int compare_i64(const void *a, const void *b) {
 
 typedef int Compare(const void *, const void *);
 
-/* Removes NaNs, which equal nothing, from the n values; returns the number of others. */
-static int64_t drop_nan(double *v, int64_t n) {
-  int64_t kept = 0;
-  for (int64_t i = 0; i < n; i++)
-    if (v[i] == v[i]) v[kept++] = v[i];
-  return kept;
-}
-
 static Compare *const compares[DT_COUNT] = {[DT_I64] = compare_i64, [DT_F64] = compare_f64};
 
 /* Both sides are cast to int64 or float64, where every value of the smaller types is exact. */
@@ -271,20 +264,19 @@ Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
   DType common = elementwise_result_dtype(2, both), wide = dtype_is_float(common) ? DT_F64 : DT_I64;
   for (int i = 0; i < 2; i++)
     both[i] = plain_contiguous(t_to(t_to(t_detach(both[i]), common), wide));
-  Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL),
-         *sorted = index_clone_contiguous(both[1]);
-  if (blocked(y, sorted) || !both[0] || tensor_absent(y)) return failed() ? NULL : y;
+  Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL), *sorted[2];
+  t_sort(t_reshape(both[1], 1, (const int64_t[]){-1}), 0, false, sorted);
+  if (blocked(y, both[0]) || !sorted[0] || tensor_absent(y)) return failed() ? NULL : y;
   Compare *compare = compares[wide];
-  int64_t n = wide == DT_F64 ? drop_nan((double *)(void *)tensor_data(sorted), sorted->numel)
-                             : sorted->numel;
-  qsort(tensor_data(sorted), (size_t)n, 8, compare);
+  int64_t n = sorted[0]->numel; /* NaNs, which equal nothing, come last */
+  while (n && wide == DT_F64 && isnan(tensor_get_f(sorted[0], n - 1))) n--;
   const char *in = tensor_data(both[0]);
   bool *out = (bool *)(void *)tensor_data(y);
   for (int64_t i = 0; i < y->numel && !poll_stops_round(i, 64); i++) {
     double v;
     memcpy(&v, in + 8 * i, sizeof v);
     bool nan = wide == DT_F64 && v != v;
-    out[i] = (!nan && n && bsearch(in + 8 * i, tensor_data(sorted), (size_t)n, 8, compare)) !=
+    out[i] = (!nan && n && bsearch(in + 8 * i, tensor_data(sorted[0]), (size_t)n, 8, compare)) !=
              invert;
   }
   return y;
