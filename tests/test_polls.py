@@ -242,3 +242,30 @@ def test_printing_polls(polls: Polls) -> None:
     for at in (count // 3, count):
         assert polls.stop(lambda: repr(x), at)
     assert repr(x) == expected
+
+
+@leaves_nothing
+def test_gradcheck_puts_its_inputs_back_when_polls_raise(polls: Polls, monkeypatch: Any) -> None:
+    """All polls from one on raise, as those of an exceeded limit."""
+    x = torch.rand(9, 9, dtype=torch.float64).t().requires_grad_()
+    before = x.detach().clone()
+
+    def check() -> None:
+        torch.autograd.gradcheck(lambda x: (x.tanh() * x).sum(), (x,))
+
+    polls.count = 0
+    check()
+    count = polls.count
+
+    def refuse() -> None:
+        polls.count -= 1
+        if polls.count < 0:
+            raise Stop
+
+    for at in range(1, count, count // 40 + 1):
+        polls.count = at
+        monkeypatch.setattr(hosting, "on_poll", refuse)
+        with pytest.raises(Stop):
+            check()
+        monkeypatch.setattr(hosting, "on_poll", lambda: None)
+        assert torch.equal(x.detach(), before)

@@ -30,6 +30,13 @@ static inline int64_t poll_stretch(void) {
 static inline bool poll_stops_round(int64_t i, int64_t work) {
   return (i & 255) == 0 && poll_stops(work << 8);
 }
+/* Around work that must be finished, such as undoing a write: no polls. */
+static inline int64_t poll_suspend(void) {
+  const int64_t left = poll_left;
+  poll_left = INT64_MAX;
+  return left;
+}
+static inline void poll_resume(int64_t left) { poll_left = left; }
 /* Sets the work between two polls, and returns it as it was; for tests. A little work makes the
  * stretches of loops short too. */
 int64_t poll_set_every(int64_t work);

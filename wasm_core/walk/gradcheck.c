@@ -17,6 +17,7 @@
 
 #include "ground/memory.h"
 #include "ground/number.h"
+#include "ground/poll.h"
 #include "ground/text.h"
 #include "kernels/complex.h"
 #include "ops/create/create.h"
@@ -169,8 +170,10 @@ static Tensors evaluate_plain(Check *k) {
 /* Writes the values back, also after a failure. */
 static void put_back(Tensor *place, Tensor *values) {
   Status was = status_now;
+  const int64_t left = poll_suspend();
   status_clear();
   t_copy_(place, values, false);
+  poll_resume(left);
   if (!failed()) status_now = was;
 }
 
