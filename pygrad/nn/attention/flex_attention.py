@@ -147,10 +147,10 @@ def _dense(counts: Tensor, indices: Tensor, columns: int) -> Tensor:
     return empty.scatter(-1, where, 1)[..., :columns]
 
 
-def _dense_to_ordered(matrix: Tensor) -> tuple[Tensor, Tensor]:
+def _dense_to_ordered(dense_mask: Tensor) -> tuple[Tensor, Tensor]:
     """The number of blocks of each row, and their columns first, then the others."""
-    counts = matrix.sum(dim=-1).to(pygrad.int32)
-    indices = matrix.argsort(dim=-1, descending=True, stable=True).to(pygrad.int32)
+    counts = dense_mask.sum(dim=-1).to(pygrad.int32)
+    indices = dense_mask.argsort(dim=-1, descending=True, stable=True).to(pygrad.int32)
     return counts, indices
 
 
