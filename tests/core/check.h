@@ -91,7 +91,7 @@ static int32_t (*on_host)(int32_t kind, int32_t id, int32_t n);
 
 int32_t pg_host(int32_t kind, int32_t id, int32_t n) {
   int64_t handles[64]; /* results may go where the arguments stand */
-  memcpy(handles, (const void *)(uintptr_t)pg_frame()->host_in, (size_t)n * sizeof *handles);
+  if (n) memcpy(handles, (const void *)(uintptr_t)pg_frame()->host_in, (size_t)n * sizeof *handles);
   pg_frame()->host_n_out = 0;
   int32_t status = on_host ? on_host(kind, id, n) : 0;
   for (int i = 0; i < n; i++) tensor_release((Tensor *)(uintptr_t)handles[i]);
