@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPER_ERRORS, leaves, leaves_nothing, no_breakdown, sweep_entries
+from helpers import PROPER_ERRORS, leaves, leaves_nothing, no_breakdown, run, sweep_entries
 from samples import Entry, samples
-from sampling import DTYPES, Array, build
+from sampling import DTYPES, Array, Call, build
 
 import pygrad
 
@@ -110,6 +110,30 @@ def test_hostile_arguments_are_no_breakdown(entry: Entry) -> None:
         with no_breakdown():
             first_and_second_order(entry.function(*args, **kwargs), [args, kwargs])
     assert pygrad.ones(3).sum().item() == 3
+
+
+def zeroed(value: Any) -> list[Any]:
+    """An integer as zero; a list of them with each as zero, and with all."""
+    if type(value) is int:
+        return [0]
+    if isinstance(value, (list, tuple)) and value and {*map(type, value)} == {int}:
+        one = [[*value[:at], 0, *value[at + 1 :]] for at in range(len(value))]
+        return [*one, [0] * len(value)]
+    return []
+
+
+@sweep_entries(short)
+@leaves_nothing
+def test_each_integer_may_be_zero(entry: Entry, sample: Call) -> None:
+    """No loop divides by a size, a step or a count that is zero."""
+    for place, value in enumerate(sample.args):
+        for zero in zeroed(value):
+            args, kwargs = build(sample)
+            args[place] = zero
+            for each in leaves(args):
+                each.requires_grad_(each.is_floating_point())
+            with no_breakdown(), contextlib.suppress(ZeroDivisionError):
+                first_order(run(entry, args, kwargs), args)
 
 
 def test_counts_beyond_all_memory_are_errors_after_which_all_works() -> None:

@@ -43,6 +43,7 @@ typedef struct {
 typedef struct {
   Window *of[3];
   int64_t step[3], in_size, out_size;
+  int64_t work; /* of a plane: that of the elements in all windows */
 } Windows;
 
 static Window window_at(const Pool *p, int d, int64_t o) {
@@ -60,12 +61,20 @@ static Window window_at(const Pool *p, int d, int64_t o) {
   return w;
 }
 
+enum { ELEMENT_WORK = 4 };
+
 static bool windows_make(Windows *w, const Pool *p) {
   w->in_size = w->out_size = 1;
+  w->work = ELEMENT_WORK;
   for (int d = 0; d < 3; d++) {
+    int64_t elements = 0;
     w->of[d] = scratch_array(p->out[d] + 1, sizeof(Window));
     if (failed()) return false;
-    for (int64_t o = 0; o < p->out[d]; o++) w->of[d][o] = window_at(p, d, o);
+    for (int64_t o = 0; o < p->out[d]; o++) {
+      w->of[d][o] = window_at(p, d, o);
+      elements += w->of[d][o].span;
+    }
+    w->work *= elements;
     w->step[d] = p->adaptive ? 1 : p->dilation[d];
     w->in_size *= p->in[d];
     w->out_size *= p->out[d];
@@ -104,13 +113,6 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
   if (p->count_include_pad) return a.span * b.span * c.span;
   int64_t n = (a.end - a.start) * (b.end - b.start) * (c.end - c.start);
   return n > 0 ? n : 1;
-}
-
-/* The work of a plane. */
-static int64_t work_of(const Pool *p, const Windows *w) {
-  int64_t each = 4;
-  for (int d = 0; d < 3; d++) each *= p->adaptive ? p->in[d] / p->out[d] + 1 : p->kernel[d];
-  return w->out_size * each;
 }
 
 /* A: the type in which a window is summed. NaN is the greatest of all; the first of equal elements
@@ -155,7 +157,7 @@ static int64_t work_of(const Pool *p, const Windows *w) {
                                             const char *x, char *y, int64_t *index) {        \
     bool halving = is_halving(p);                                                            \
     for (int64_t i = 0; i < planes; i++) {                                                   \
-      if (poll_stops(work_of(p, w))) return;                                                 \
+      if (poll_stops(w->work)) return;                                                       \
       const T *from = (const T *)(const void *)x + i * w->in_size;                           \
       T *to = (T *)(void *)y + i * w->out_size;                                              \
       if (halving) max_halves_##T(p, from, to, index + i * w->out_size);                     \
@@ -165,7 +167,7 @@ static int64_t work_of(const Pool *p, const Windows *w) {
   SIZE_##T static void pool_average_##T(const Pool *p, const Windows *w, int64_t planes,     \
                                         const char *x0_, char *y0_) {                        \
     for (int64_t i = 0; i < planes; i++) {                                                   \
-      if (poll_stops(work_of(p, w))) return;                                                 \
+      if (poll_stops(w->work)) return;                                                       \
       const T *x = (const T *)(const void *)x0_ + i * w->in_size;                            \
       T *y = (T *)(void *)y0_ + i * w->out_size;                                             \
       EACH_OUTPUT(p, w, {                                                                    \
@@ -178,7 +180,7 @@ static int64_t work_of(const Pool *p, const Windows *w) {
   SIZE_##T static void pool_spread_##T(const Pool *p, const Windows *w, int64_t planes,      \
                                        const char *g0_, char *x0_) {                         \
     for (int64_t i = 0; i < planes; i++) {                                                   \
-      if (poll_stops(work_of(p, w))) return;                                                 \
+      if (poll_stops(w->work)) return;                                                       \
       const T *g = (const T *)(const void *)g0_ + i * w->out_size;                           \
       T *x = (T *)(void *)x0_ + i * w->in_size;                                              \
       EACH_OUTPUT(p, w, {                                                                    \
