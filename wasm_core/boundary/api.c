@@ -248,13 +248,8 @@ static void run_profiled(Call *call) {
 /* Services, whose names begin with an underscore, are events of a profile only if marked EVENT;
  * other rows are unless marked SILENT. */
 static void run_call(Call *call) {
-  /* Powers of two of nanoseconds, or more: an op of several light steps counts each of them. */
-  static const uint8_t works[] = {
-      [EFFORT_light] = 1,       [EFFORT_heavy] = 3, [EFFORT_slow] = 7,
-      [EFFORT_region] = 3,      [EFFORT_picks] = 3, [EFFORT_product] = 1,
-      [EFFORT_convolution] = 1, [EFFORT_cubic] = 3, [EFFORT_walk] = 3};
   const Row *row = call->row;
-  poll_weight = works[row->effort];
+  poll_weight = effort_weights[row->effort];
   bool recorded = profiling && (row->name[0] == '_' ? row_has(row, EVENT) : !row_has(row, SILENT));
   (recorded ? run_profiled : run_row)(call);
 }

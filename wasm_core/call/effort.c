@@ -13,6 +13,11 @@
 /* Below this count of pairs of elements, the broadcast shape of two operands does not matter. */
 #define FEW_PAIRS 32768.0
 
+const uint8_t effort_weights[] = {
+    [EFFORT_none] = 0,   [EFFORT_light] = 1, [EFFORT_heavy] = 3,   [EFFORT_slow] = 7,
+    [EFFORT_region] = 3, [EFFORT_picks] = 3, [EFFORT_product] = 1, [EFFORT_convolution] = 1,
+    [EFFORT_cubic] = 3,  [EFFORT_walk] = 3};
+
 static double elements(const Tensor *t) { return t->form & FORM_ABSENT ? 0 : (double)t->numel; }
 
 /* The elements of all tensors of an argument. */
