@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _boundary, _ops
 from ._boundary import calls
+from ._boundary.limits import limits
 from ._creation import (
     as_tensor,
     asarray,
@@ -82,7 +83,6 @@ from ._legacy import (
     ShortTensor,
     set_default_tensor_type,
 )
-from ._limits import limits
 from ._package import submodule as _submodule
 from ._tensor import Tensor
 from ._warnings import is_warn_always_enabled

@@ -25,7 +25,7 @@ from samples import Entry
 from sampling import Call, build
 
 import pygrad as torch
-from pygrad._boundary import calls, hosting
+from pygrad._boundary import hosting
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -60,19 +60,14 @@ class Polls:
         return False
 
 
-def poll_every(work: int) -> int:
-    """Sets the work between two polls; returns it as it was."""
-    return int(calls.invoke(calls.ROWS["_poll_every"], 0, (work,), {}))
-
-
 @pytest.fixture
 def polls(monkeypatch: Any) -> Iterator[Polls]:
     """Every look at the work polls, and loops look often."""
     counter = Polls()
     monkeypatch.setattr(hosting, "on_poll", counter)
-    usual = poll_every(0)
+    usual = torch._C._poll_every(0)
     yield counter
-    poll_every(usual)
+    torch._C._poll_every(usual)
 
 
 def gradients(results: list[Any], inputs: list[Any]) -> list[Any]:

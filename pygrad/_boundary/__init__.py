@@ -1,7 +1,7 @@
 """The boundary: everything that passes between Python and the engine's memory, and nothing else.
 
-From the bottom up: `constants`, `process`, `host`, `frame`, `ownership`, `table`, `hosting`,
-`release`. This module exports the names that the rest of the package needs.
+From the bottom up: `constants`, `process`, `host`, `frame`, `ownership`, `table`, `limits`,
+`hosting`, `release`. This module exports the names that the rest of the package needs.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from .. import _errors
+from . import limits
 from .constants import CLOCK, HOOK, POLL
 from .frame import (
     HOST_CAP,
@@ -41,15 +42,9 @@ on_hook: Callable[[int, int], int] | None = None
 """The function for a hook on one gradient, the most frequent callback: (callback id, handle) ->
 handle or 0.
 """
+on_poll: Callable[[], None] = limits.check
+"""Runs every few milliseconds within a long call; may raise, which ends the call."""
 _host_error: BaseException | None = None
-
-
-def on_poll() -> None:
-    """Runs every few milliseconds within a long call; may raise, which ends the call.
-
-    CPython runs the handlers of signals where a function of Python begins: here, for signals that
-    came while the engine was busy.
-    """
 
 
 def _host_calls() -> Generator[int, Any, None]:

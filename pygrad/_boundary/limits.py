@@ -7,8 +7,7 @@ import time
 from types import TracebackType
 from typing import Final
 
-from ._boundary import hosting
-from ._errors import LimitExceeded
+from .._errors import LimitExceeded
 
 _running: Final[dict[int, list[limits]]] = {}
 """The limits that each thread has entered, the innermost last."""
@@ -59,14 +58,15 @@ class limits:
             del _running[ident]
 
 
-def _check_time() -> None:
-    """Raises if the time of a limit of this thread is over."""
+def check() -> None:
+    """Raises if the time of a limit of this thread is over. The engine polls this function.
+
+    CPython runs the handlers of signals where a function of Python begins: here, for signals that
+    came while the engine was busy.
+    """
     if not _running:
         return
     now = time.monotonic()
     for each in _running.get(threading.get_ident(), ()):
         if now > each._end:
             raise LimitExceeded(f"the limit of {each.seconds:g} seconds is exceeded")
-
-
-hosting.on_poll = _check_time

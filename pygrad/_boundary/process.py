@@ -21,7 +21,7 @@ BINARY: Final = Path(__file__).parent.with_name("core.wasm")
 _MIB: Final = 1 << 20
 _WHOLE: Final = 4096 * _MIB
 _BESIDE: Final = 512 * _MIB
-"""What the interpreter, the compiler and the guards around a memory take of the address space."""
+"""The address space that the interpreter, the compiler and the guards around a memory take."""
 
 
 _LEAST: Final = 288 * _MIB

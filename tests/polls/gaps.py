@@ -18,7 +18,7 @@ from samples import Entry, entries, samples
 from sampling import Dtype, X
 
 import pygrad as torch
-from pygrad._boundary import calls, hosting
+from pygrad._boundary import hosting
 
 EVERY: Final = 1 << 18
 """The work between two polls; usually it is forty times as much."""
@@ -90,7 +90,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     polls = Polls()
     hosting.on_poll = polls
-    calls.invoke(calls.ROWS["_poll_every"], 0, (EVERY,), {})
+    torch._C._poll_every(EVERY)
     wanted = set(sys.argv[1:])
     chosen = [e for e in entries() if samples(e) and (not wanted or e.name in wanted)]
     found = {entry.id: longest_stretch(entry, polls) for entry in chosen}
