@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -235,3 +236,25 @@ def with_grad(sample: Call, arrays_: list[Array]) -> list[Any]:
     for tensor, what in zip(made, sample.tensors(), strict=True):
         tensor.requires_grad_(tensor.is_floating_point() and not what.constant)
     return made
+
+
+def subclass_orders(asked: type) -> list[tuple[type, ...]]:
+    """All orders of two subclasses of a class and a subclass of the first."""
+    base, beside = type("Base", (asked,), {}), type("Beside", (asked,), {})
+    return [*itertools.permutations((base, type("Derived", (base,), {}), beside))]
+
+
+def order_of_asking(kinds: Sequence[type]) -> list[type]:
+    """The order in which PyTorch asks the classes of arguments: each before its bases, else from
+    left to right.
+    """
+    found: list[type] = []
+    for kind in kinds:
+        bases = (at for at, other in enumerate(found) if issubclass(kind, other))
+        found.insert(next(bases, len(found)), kind)
+    return found
+
+
+def names_of(kinds: Sequence[type]) -> str:
+    """The name of a test of these classes."""
+    return " ".join(kind.__name__ for kind in kinds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import io
-import itertools
 import pickle
 import warnings
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 import sweep
-from helpers import leaves_nothing
+from helpers import leaves_nothing, names_of, order_of_asking, subclass_orders
 
 import pygrad as torch
 from pygrad import _ops
@@ -428,18 +427,6 @@ class Asked(torch.Tensor):
         return NotImplemented
 
 
-class Base(Asked):
-    pass
-
-
-class Derived(Base):
-    pass
-
-
-class Beside(Asked):
-    pass
-
-
 PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "arguments": lambda a, b, c: torch.addcmul(a, b, c),
     "arguments by name": lambda a, b, c: torch.addcmul(input=a, tensor1=b, tensor2=c),
@@ -448,16 +435,14 @@ PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "an op that writes": lambda a, b, c: a.addcmul_(b, c),
     "an op of the dispatcher": lambda a, b, c: aten.addcmul.default(a, b, c),
 }
-"""Where a call has three tensors."""
-ORDERS = [*itertools.permutations((Base, Derived, Beside))]
+"""Calls of three tensors, which lie in different places of the arguments."""
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kinds", ORDERS, ids=lambda kinds: " ".join(k.__name__ for k in kinds))
+@pytest.mark.parametrize("kinds", subclass_orders(Asked), ids=names_of)
 def test_subclasses_are_asked_before_their_bases(place: str, kinds: tuple[type, ...]) -> None:
     """Else from left to right."""
-    wanted = [kind for kind in kinds if kind is not Derived]
-    wanted.insert(min(kinds.index(Derived), wanted.index(Base)), Derived)
+    wanted = order_of_asking(kinds)
     values = [torch.ones(2).as_subclass(kind) for kind in kinds]
     Asked.order.clear()
     with pytest.raises(TypeError, match="Multiple dispatch failed"):

@@ -370,7 +370,7 @@ WORDS_OF_OPS = {
     *("fail", "needs", "save", "save_output", "save_exchanged", "num_list", "num_list_at"),
     *("set_history", "set_history_at", "set_histories", "gradient_fit", "modes_enter", "textf"),
 }
-"""What almost every op says, or ARCHITECTURE names."""
+"""Functions that almost every op calls, or that ARCHITECTURE names."""
 
 
 def test_shared_function_begins_with_its_file_its_folder_or_a_thing() -> None:

@@ -15,7 +15,7 @@ from pygrad.nested._internal.nested_tensor import RULES
 
 F = torch.nn.functional
 SIZES = (3, 1, 2)
-"""Of an entry's dimensions that are not ragged, in order."""
+"""The sizes of an entry's regular dimensions, in order."""
 LENGTHS = (2, 4)
 INNER = range(-len(SIZES) - 1, 0)
 """An entry's dimensions, counted from the end, as in the tensor with the batch."""
@@ -78,7 +78,7 @@ OF_ONE: dict[str, Callable[[Any, int], Any]] = {
     "view": lambda x, d: x.view(reshaped(x, d)),
 }
 TO_THE_LAST = ("__getitem__", "_getitem", "layer_norm", "rms_norm")
-"""Those that name all dimensions from one to the last."""
+"""Ops of `OF_ONE` that take all dimensions from one to the last."""
 OF_TWO: dict[str, Callable[[Any, int, int], Any]] = {
     "transpose": lambda x, a, b: x.transpose(a, b),
     "swapaxes": lambda x, a, b: x.swapaxes(a, b),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import itertools
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
+from helpers import names_of, order_of_asking, subclass_orders
 
 import pygrad
 from pygrad import overrides
@@ -128,18 +128,6 @@ class Asked(pygrad.Tensor):
         return NotImplemented
 
 
-class Base(Asked):
-    pass
-
-
-class Derived(Base):
-    pass
-
-
-class Beside(Asked):
-    pass
-
-
 PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "arguments": lambda a, b, c: pygrad.addcmul(a, b, c),
     "arguments by name": lambda a, b, c: pygrad.addcmul(input=a, tensor1=b, tensor2=c),
@@ -154,18 +142,14 @@ PLACES: dict[str, Callable[[Any, Any, Any], Any]] = {
     ),
     "an op": lambda a, b, c: pygrad.ops.aten.addcmul.default(a, b, c),
 }
-"""Where a call has three tensors."""
-ORDERS = [*itertools.permutations((Base, Derived, Beside))]
+"""Calls of three tensors, which lie in different places of the arguments."""
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(
-    "kinds", ORDERS, ids=lambda kinds: " ".join(each.__name__ for each in kinds)
-)
+@pytest.mark.parametrize("kinds", subclass_orders(Asked), ids=names_of)
 def test_subclasses_are_asked_before_their_bases(place: str, kinds: tuple[type, ...]) -> None:
     """Else from left to right."""
-    wanted = [kind for kind in kinds if kind is not Derived]
-    wanted.insert(min(kinds.index(Derived), wanted.index(Base)), Derived)
+    wanted = order_of_asking(kinds)
     Asked.order.clear()
     with pytest.raises(TypeError, match=r"no implementation found|Multiple dispatch failed"):
         PLACES[place](*(pygrad.ones(2).long().as_subclass(kind) for kind in kinds))
