@@ -114,7 +114,7 @@ points: $(VENV)/.dev
 	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_forward.py -k 'derivatives or special'
 
 stubs: $(VENV)/.dev
-	$(VENV)/bin/python -m pygrad._stubs
+	PYTHONPATH=wasm_core $(VENV)/bin/python -m fronts.stubs
 
 names: $(PARITY_VENV)/.parity
 	$(PARITY_VENV)/bin/python -W ignore tests/parity/names.py pygrad/torch/names.txt

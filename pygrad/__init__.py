@@ -18,20 +18,11 @@ from __future__ import annotations
 import math as _math
 from typing import TYPE_CHECKING, Any
 
-from . import _boundary, _ops
+from . import _boundary
 from ._boundary import calls
 from ._boundary.limits import limits
-from ._creation import (
-    as_tensor,
-    asarray,
-    from_dlpack,
-    from_numpy,
-    frombuffer,
-    get_default_device,
-    set_default_device,
-    tensor,
-)
-from ._dtypes import (
+from ._ground import names as _names
+from ._ground.dtypes import (
     Size,
     bfloat16,
     channels_last,
@@ -67,10 +58,23 @@ from ._dtypes import (
     uint32,
     uint64,
 )
-from ._dtypes import bool_ as bool
-from ._engines import Engine
-from ._errors import EngineError, LimitExceeded, LinAlgError, OutOfMemoryError
-from ._legacy import (
+from ._ground.dtypes import bool_ as bool
+from ._ground.errors import EngineError, LimitExceeded, LinAlgError, OutOfMemoryError
+from ._ground.package import submodule as _submodule
+from ._ground.warnings import is_warn_always_enabled
+from ._install.engines import Engine
+from ._table import functions as _functions
+from ._tensor.creation import (
+    as_tensor,
+    asarray,
+    from_dlpack,
+    from_numpy,
+    frombuffer,
+    get_default_device,
+    set_default_device,
+    tensor,
+)
+from ._tensor.legacy import (
     BFloat16Tensor,
     BoolTensor,
     ByteTensor,
@@ -83,9 +87,7 @@ from ._legacy import (
     ShortTensor,
     set_default_tensor_type,
 )
-from ._package import submodule as _submodule
-from ._tensor import Tensor
-from ._warnings import is_warn_always_enabled
+from ._tensor.tensor import Tensor
 
 __version__ = "0.1.0"
 
@@ -109,16 +111,14 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "__future__ _VF _higher_order_ops _jit_internal _linalg_utils _lobpcg _lowrank _utils "
-    "accelerator amp backends compiler cpu cuda datasets distributed distributions functional "
-    "functorch futures fx hub jit library mps multiprocessing nested ops overrides profiler "
-    "quasirandom return_types serialization signal storage testing types version xpu"
+    "amp backends datasets distributed distributions futures fx hub library multiprocessing nested "
+    "ops overrides profiler quasirandom serialization signal storage testing version"
 ).split()
 _LATE_NAMES = {
     name: module
     for module, names in {
         "_higher_order_ops": "cond while_loop",
-        "_way_in": "install uninstall",
+        "_install.way_in": "install uninstall",
         "_streams": "Event Stream",
         "_symbolic": "sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
         "sym_sum _sym_acos _sym_asin _sym_atan _sym_cos _sym_cosh _sym_log2 _sym_sin _sym_sinh "
@@ -133,7 +133,7 @@ _LATE_NAMES = {
         "functional": "_unique _unique2",
         "nn._recurrent": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh "
         "rnn_tanh_cell",
-        "_function_schema": "IntType ListType OptionalType TensorType",
+        "_table.function_schema": "IntType ListType OptionalType TensorType",
         "nested._make": "_nested_compute_contiguous_strides_offsets _nested_from_padded "
         "_nested_from_padded_and_nested_example "
         "_nested_get_lengths _nested_get_offsets _nested_get_ragged_idx _nested_get_values "
@@ -152,54 +152,33 @@ _LATE_NAMES = {
 }
 
 if TYPE_CHECKING:
-    from . import __future__ as __future__
     from . import (
-        accelerator,
         amp,
         backends,
-        compiler,
-        cpu,
-        cuda,
         datasets,
         distributed,
         distributions,
-        functional,
-        functorch,
         futures,
         fx,
         hub,
-        jit,
         library,
-        mps,
         multiprocessing,
         ops,
         overrides,
         profiler,
         quasirandom,
-        return_types,
         serialization,
         signal,
         storage,
         testing,
-        types,
         version,
-        xpu,
     )
-    from ._functions_table import *
-    from ._functions_table import (
-        _dirichlet_grad as _dirichlet_grad,
-    )
-    from ._functions_table import (
-        _sample_dirichlet as _sample_dirichlet,
-    )
-    from ._functions_table import (
-        _standard_gamma as _standard_gamma,
-    )
-    from ._functions_table import (
-        _standard_gamma_grad as _standard_gamma_grad,
-    )
-    from ._higher_order_ops import cond, while_loop
-    from ._way_in import install, uninstall
+    from ._install.way_in import install, uninstall
+    from ._table.functions_table import *
+    from ._table.functions_table import _dirichlet_grad as _dirichlet_grad
+    from ._table.functions_table import _sample_dirichlet as _sample_dirichlet
+    from ._table.functions_table import _standard_gamma as _standard_gamma
+    from ._table.functions_table import _standard_gamma_grad as _standard_gamma_grad
     from .quasirandom import (
         _sobol_engine_draw,
         _sobol_engine_ff_,
@@ -226,28 +205,32 @@ if TYPE_CHECKING:
         UntypedStorage,
         from_file,
     )
-globals().update(_ops.namespace("torch"))
+    from .torch import _C as _C
+    from .torch import __future__ as __future__
+    from .torch import (
+        accelerator,
+        compiler,
+        cpu,
+        cuda,
+        functional,
+        functorch,
+        jit,
+        mps,
+        return_types,
+        types,
+        xpu,
+    )
+    from .torch._higher_order_ops import cond, while_loop
+globals().update(_functions.namespace("torch"))
 
-from . import _C as _C
-from ._casts import CASTS as _CASTS
+from ._tensor.casts import CASTS as _CASTS
 
 globals().update(_CASTS)
 
-from . import (
-    _checks,
-    autograd,
-    fft,
-    func,
-    linalg,
-    masked,
-    nn,
-    optim,
-    sparse,
-    special,
-    utils,
-)
-from ._checks import *
-from ._functions import (
+from . import autograd, fft, func, linalg, masked, nn, optim, sparse, special, utils
+from ._tensor import checks as _checks
+from ._tensor.checks import *
+from ._tensor.functions import (
     _assert,
     _assert_async,
     are_deterministic_algorithms_enabled,
@@ -277,7 +260,7 @@ from ._functions import (
     unravel_index,
     use_deterministic_algorithms,
 )
-from ._functorch.vmap import vmap
+from ._transforms.vmap import vmap
 from .autograd.anomaly_mode import is_anomaly_detection_enabled
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import (
@@ -312,12 +295,12 @@ if not TYPE_CHECKING:
         """Imports rarely used modules on first use: `datasets` needs NumPy, which takes long to
         import.
         """
-        if name in _LATE:
+        if name in _LATE or name in _names.OF_TORCH:
             return _submodule(name)
         if name in _LATE_NAMES:
             return getattr(_submodule(_LATE_NAMES[name]), name)
         if name.startswith("_foreach_"):
-            found = getattr(_submodule("_foreach"), name, None)
+            found = getattr(_submodule("_table.foreach"), name, None)
             if found is not None:
                 return found
         raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
@@ -483,5 +466,5 @@ __all__ = [
     "vmap",
 ]
 __all__ += _checks.__all__
-__all__ += [name for name in _ops.SPACES["torch"] if name not in __all__]
+__all__ += [name for name in _functions.SPACES["torch"] if name not in __all__]
 __all__.sort()

@@ -1,6 +1,6 @@
-"""``python -m pygrad``: see `_run`, a separate module because `__main__` becomes the program's."""
+"""``python -m pygrad``: see `_install.run`. `__main__` itself becomes the program's module."""
 
-from ._run import main
+from ._install.run import main
 
 if __name__ == "__main__":
     main()

@@ -13,13 +13,12 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _ops
 from . import nn as _nn
 from ._boundary import header
-from ._functorch.vmap import vmap
-from ._rearrange import rearrange
-from ._tensor import Tensor
-from ._transforms import (
+from ._ground.tree import flatten, map_leaves
+from ._table import functions as _functions
+from ._tensor.tensor import Tensor
+from ._transforms.derivatives import (
     debug_unwrap,
     grad,
     grad_and_value,
@@ -30,7 +29,8 @@ from ._transforms import (
     linearize,
     vjp,
 )
-from ._tree import flatten, map_leaves
+from ._transforms.rearrange import rearrange
+from ._transforms.vmap import vmap
 from .nn.utils import stateless as _stateless
 
 __all__ = [
@@ -120,7 +120,7 @@ def stack_module_state(
         )
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    stack = _ops.SPACES["torch"]["stack"]
+    stack = _functions.SPACES["torch"]["stack"]
     parameters, buffers = {}, {}
     for name, first in models[0].named_parameters():
         given = [dict(m.named_parameters())[name] for m in models]

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
-from ._package import submodule
+from ._ground.package import submodule
 
 __all__ = [
     "download_url_to_file",

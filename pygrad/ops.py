@@ -20,11 +20,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from . import _backward_ops, _boundary, _index, _ops
+from . import _boundary
 from ._boundary import overriding
-from ._dtypes import bool_, complex128, float64, int64
-from ._function_schema import FunctionSchema, native_lines, native_schema, parse_schema
-from ._tensor import Tensor
+from ._dispatch import backward_ops as _backward_ops
+from ._ground.dtypes import bool_, complex128, float64, int64
+from ._table import functions as _functions
+from ._table.function_schema import FunctionSchema, native_lines, native_schema, parse_schema
+from ._tensor import index as _index
+from ._tensor.tensor import Tensor
 from .autograd import profiler as _profiler
 from .autograd._views import slice_inverse
 
@@ -223,10 +226,10 @@ class OpOverloadPacket:
         special = _BY_OVERLOAD.get(overload.name().partition("::")[2])
         if special is not None:
             return special(*args, **kwargs)
-        if schema and name in _ops.SPACES["nn"] and name not in _COMPOSED:
+        if schema and name in _functions.SPACES["nn"] and name not in _COMPOSED:
             reduced = _with_reduction(overload._schema, args, kwargs)
             if reduced is not None:
-                return _ops.SPACES["nn"][name](*reduced[0], **reduced[1])
+                return _functions.SPACES["nn"][name](*reduced[0], **reduced[1])
         return _function_of(name)(*args, **kwargs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -337,7 +340,7 @@ def _order_arguments(
 @functools.cache
 def _takes_numbers(name: str, at: int) -> bool:
     """Whether a function takes a number where the dispatcher has a tensor."""
-    schemas = [text for op in _ops.TABLE if op.name == name for text in op.schemas]
+    schemas = [text for op in _functions.TABLE if op.name == name for text in op.schemas]
     parts = [text.partition("(")[2].split(", ") for text in schemas]
     return not parts or any(len(part) > at and "Scalar" in part[at] for part in parts)
 
@@ -345,7 +348,7 @@ def _takes_numbers(name: str, at: int) -> bool:
 def _numbers_to_tensors(name: str, schema: FunctionSchema, args: Sequence[Any]) -> Sequence[Any]:
     """Converts numbers to tensors where the op's function takes only tensors."""
     return [
-        _ops.SPACES["torch"]["scalar_tensor"](each, dtype=_DTYPES[type(each)])
+        _functions.SPACES["torch"]["scalar_tensor"](each, dtype=_DTYPES[type(each)])
         if type(each) in _DTYPES
         and argument.type.name == "Tensor"
         and not _takes_numbers(name.removesuffix("_"), at)
@@ -377,17 +380,17 @@ def _function_of(name: str) -> Callable[..., Any]:
     if name in _COMPOSED:
         return _COMPOSED[name]
     for word in _OFFERED:
-        space, short = _ops.SPACES[word], name
+        space, short = _functions.SPACES[word], name
         if word in _PREFIX:
             short = name.removeprefix(_PREFIX[word])
         if short in space and (word not in _PREFIX or name != short or word == "special"):
             return space[short]
     for word in _OFFERED:
         short = name.removeprefix(_PREFIX.get(word, ""))
-        if short in _ops.SPACES[word]:
-            return _ops.SPACES[word][short]
-    if name in _ops.C:
-        return _ops.C[name]
+        if short in _functions.SPACES[word]:
+            return _functions.SPACES[word][short]
+    if name in _functions.C:
+        return _functions.C[name]
 
     def _absent(*args: Any, **kwargs: Any) -> Any:
         text = f"aten.{name}: call the function of torch that it belongs to"
@@ -409,7 +412,7 @@ def _make_softmax(name: str) -> Callable[..., Any]:
     def function(self: Tensor, dim: int, half_to_float: bool) -> Any:
         if half_to_float:
             raise RuntimeError("softmax with half to float conversion is not supported on CPU")
-        return _ops.SPACES["torch"][name](self, dim)
+        return _functions.SPACES["torch"][name](self, dim)
 
     return function
 
@@ -428,7 +431,7 @@ def _cross_entropy_loss(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> Any:
-    return _ops.SPACES["nn"]["cross_entropy"](
+    return _functions.SPACES["nn"]["cross_entropy"](
         self,
         target,
         weight,
@@ -441,7 +444,7 @@ def _cross_entropy_loss(
 def _batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any) -> Any:
     """native_batch_norm; the two running statistics may be left out."""
     statistics = (None, None) if len(args) == 3 else ()
-    return _ops.SPACES["torch"]["native_batch_norm"](input, weight, bias, *statistics, *args)
+    return _functions.SPACES["torch"]["native_batch_norm"](input, weight, bias, *statistics, *args)
 
 
 def _new_zeros_with_same_feature_meta(
@@ -459,7 +462,7 @@ def _new_zeros_with_same_feature_meta(
 
 def _elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     if scale == input_scale == 1:
-        return _ops.SPACES["nn"]["elu"](self, alpha)
+        return _functions.SPACES["nn"]["elu"](self, alpha)
     below = (self * input_scale).expm1() * (alpha * scale)
     return (self * scale).where(self > 0, below)
 
@@ -469,20 +472,20 @@ def _with_indices(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
-    fft = _ops.SPACES["fft"]
+    fft = _functions.SPACES["fft"]
     if forward:
         return fft["fftn"](self, dim=dim, norm=_FORWARD[normalization])
     return fft["ifftn"](self, dim=dim, norm=_BACKWARD[normalization])
 
 
 def _fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
-    function = _ops.SPACES["fft"]["rfftn" if onesided else "fftn"]
+    function = _functions.SPACES["fft"]["rfftn" if onesided else "fftn"]
     return function(self, dim=dim, norm=_FORWARD[normalization])
 
 
 def _fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
     sizes = [self.shape[d] for d in dim[:-1]] + [last_dim_size]
-    return _ops.SPACES["fft"]["irfftn"](self, sizes, dim, norm=_BACKWARD[normalization])
+    return _functions.SPACES["fft"]["irfftn"](self, sizes, dim, norm=_BACKWARD[normalization])
 
 
 _FORWARD: Final = ("backward", "ortho", "forward")
@@ -493,7 +496,7 @@ _BACKWARD: Final = ("forward", "ortho", "backward")
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     **_backward_ops.FUNCTIONS,
     **{
-        name: _ops.C[name]
+        name: _functions.C[name]
         for name in (
             "slice",
             "_batch_norm_with_update",
@@ -510,9 +513,9 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "_fft_c2c": _fft_c2c,
     "_fft_r2c": _fft_r2c,
     "_fft_c2r": _fft_c2r,
-    "block_diag": lambda tensors: _ops.SPACES["torch"]["block_diag"](*tensors),
+    "block_diag": lambda tensors: _functions.SPACES["torch"]["block_diag"](*tensors),
     **{
-        name: _with_indices(_ops.SPACES["nn"][name])
+        name: _with_indices(_functions.SPACES["nn"][name])
         for name in ("adaptive_max_pool2d", "adaptive_max_pool3d")
     },
     "_unsafe_view": lambda self, size: self.view(size),
@@ -524,10 +527,10 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
     "_softmax": _make_softmax("softmax"),
     "_log_softmax": _make_softmax("log_softmax"),
-    "_adaptive_avg_pool2d": _ops.SPACES["nn"]["adaptive_avg_pool2d"],
+    "_adaptive_avg_pool2d": _functions.SPACES["nn"]["adaptive_avg_pool2d"],
     "convolution": _backward_ops.convolution,
     "unique_dim": lambda self, dim, sorted=True, return_inverse=False, return_counts=False: (
-        _ops.SPACES["torch"]["unique"](
+        _functions.SPACES["torch"]["unique"](
             self, sorted, return_inverse=True, return_counts=True, dim=dim
         )
     ),
@@ -631,7 +634,7 @@ _BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {
 
 @functools.cache
 def _known_names() -> frozenset[str]:
-    names = {_PREFIX.get(k, "") + name for k in _OFFERED for name in _ops.SPACES[k]}
+    names = {_PREFIX.get(k, "") + name for k in _OFFERED for name in _functions.SPACES[k]}
     names |= {called.partition(".")[0] for called in _CALLED}
     return frozenset(names | native_lines().keys() | _COMPOSED.keys() | set(_ELSEWHERE.split()))
 
@@ -694,17 +697,17 @@ def _overload_named(called: str) -> OpOverload:
     return found
 
 
-def _name_of(op: _ops.Op) -> str:
+def _name_of(op: _functions.Op) -> str:
     """The op's name in aten, with a prefix for ops only in `linalg` or `special`."""
     return op.name if op.name in _COMES_TO else name_in_aten(op)
 
 
-def name_in_aten(op: _ops.Op | str) -> str:
+def name_in_aten(op: _functions.Op | str) -> str:
     """The name in aten of an op of `linalg`, `special` or `fft`; a name given as text means
     theirs.
     """
     if isinstance(op, str):
-        return next((_PREFIX[k] + op for k in _PREFIX if op in _ops.SPACES[k]), op)
+        return next((_PREFIX[k] + op for k in _PREFIX if op in _functions.SPACES[k]), op)
     if op.words & {"torch", "method", "nn"}:
         return op.name
     return next((_PREFIX[k] for k in _PREFIX if k in op.words), "") + op.name
@@ -715,7 +718,7 @@ def _rows() -> dict[int, str]:
     """The name of the op that begins at each row, for ops that make tensors."""
     return {
         op.row: _name_of(op)
-        for op in _ops.TABLE
+        for op in _functions.TABLE
         if "Tensor" in op.schemas[0].partition("->")[2]
         and (op.name == "_getitem" or not op.name.startswith("_"))
         and op.name not in _NOT_TOLD

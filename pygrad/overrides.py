@@ -26,13 +26,13 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar
 
-from . import _ops
 from ._boundary import overriding
 from ._boundary.overriding import state as _state
-from ._builtins import builtin
-from ._package import pygrad, submodule
-from ._schema import Signature
-from ._tensor import Tensor, class_keeping_getters, is_asked
+from ._ground.package import pygrad, submodule
+from ._table import functions as _ops
+from ._table.builtins import builtin
+from ._table.schema import Signature
+from ._tensor.tensor import Tensor, class_keeping_getters, is_asked
 
 __all__ = [
     "enable_reentrant_dispatch",

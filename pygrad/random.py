@@ -19,10 +19,10 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from . import _ops
 from ._boundary.arguments import GeneratorArgument, refuse_foreign
-from ._dtypes import device as _device
-from ._tensor import Tensor
+from ._ground.dtypes import device as _device
+from ._table import functions as _functions
+from ._tensor.tensor import Tensor
 
 __all__ = [
     "Generator",
@@ -36,7 +36,7 @@ __all__ = [
     "thread_safe_generator",
 ]
 
-_C: Final = _ops.C
+_C: Final = _functions.C
 _U64: Final = (1 << 64) - 1
 _unowned: Final[list[int]] = []
 """Ids of dead Generators, freed when the next one is made, because finalisers also run amid

@@ -10,23 +10,23 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from . import _ops
 from ._boundary import header, process
 from ._boundary.addresses import address
 from ._boundary.mapped_files import filename_of, map_file
-from ._builtins import builtin
-from ._creation import from_buffer, tensor
-from ._dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
-from ._dtypes import device as _device
-from ._dtypes import dtype as _Kind
-from ._host_data import _is_batched, to_bytes
-from ._raw_bytes import bytes_of, check_buffer, read_file
-from ._tensor import Tensor, slots_of
-from ._warnings import once
+from ._ground.dtypes import BY_NAME, C_NAMES, CASTS, complex64, complex128, dtype, uint8
+from ._ground.dtypes import device as _device
+from ._ground.dtypes import dtype as _Kind
+from ._ground.warnings import once
+from ._table import functions as _functions
+from ._table.builtins import builtin
+from ._tensor.creation import from_buffer, tensor
+from ._tensor.host_data import _is_batched, to_bytes
+from ._tensor.raw_bytes import bytes_of, check_buffer, read_file
+from ._tensor.tensor import Tensor, slots_of
 
 __all__ = ["StorageBase", "TypedStorage", "UntypedStorage"]
 
-_F, _M, _C = _ops.SPACES["torch"], _ops.SPACES["method"], _ops.C
+_F, _M, _C = _functions.SPACES["torch"], _functions.SPACES["method"], _functions.C
 _CASTS: Final = {**CASTS, "complex_double": complex128, "complex_float": complex64}
 _INVALID: Final = " received an invalid combination of arguments"
 _UNTYPED_FORMS: Final = """ - got {}, but expected one of:

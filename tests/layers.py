@@ -314,24 +314,36 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return [list(group) for group in sorted(groups) if len(group) > 1]
 
 
+ABOVE = FRONT / "_tensor" / "above.py"
+
+
 def names_from_above() -> dict[str, str]:
-    """The names that `_above.py` imports for type checkers, with their modules."""
-    path = FRONT / "_above.py"
+    """The names that `above.py` imports for type checkers, with their modules."""
     found = {}
-    for node in nodes(path):
-        if isinstance(node, ast.ImportFrom) and node.level and node.module != "_package":
-            file = module_at(*(node.module or "").split("."), within=FRONT)
+    for node in nodes(ABOVE):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            within = ABOVE.parents[node.level - 1]
+            file = module_at(*(node.module or "").split("."), within=within)
             assert file is not None
+            if file.stem == "package":
+                continue
             found |= {alias.name: str(file.relative_to(FRONT)) for alias in node.names}
     return found
 
 
 def names_used_of_above() -> dict[str, set[str]]:
-    """What each module takes of `_above`."""
+    """What each module takes of `above`."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in sorted(FRONT.rglob("*.py")):
-        for node in nodes(path):
-            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_above":
+        shown = {
+            alias.asname or alias.name
+            for node in nodes(path)
+            if isinstance(node, ast.ImportFrom) and node.level
+            for alias in node.names
+            if alias.name == "above"
+        }
+        for node in nodes(path) if shown else ():
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in shown:
                 found[str(path.relative_to(FRONT))].add(node.attr)
     return found
 

@@ -31,7 +31,7 @@ from sampling import (
     x,
 )
 
-from pygrad import _ops
+from pygrad._table import functions
 
 PREFIXES = {
     "torch": "",
@@ -68,10 +68,10 @@ def entries() -> list[Entry]:
     them.
     """
     found = []
-    for op in _ops.TABLE:
+    for op in functions.TABLE:
         space = next((space for space in PREFIXES if op.names(space)), None)
         if space:
-            function = _ops.SPACES[space][op.name]
+            function = functions.SPACES[space][op.name]
             name, words = PREFIXES[space] + op.name, frozenset(op.words)
             found.append(Entry(name, op.name, space, words, tuple(op.schemas), function))
     return found

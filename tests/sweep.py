@@ -125,7 +125,7 @@ def find(id: str, torch: Any) -> Any:
     """The op as a library offers it; None where it has none of that name."""
     path = id.split(".")
     if path[0] == "_C" and torch is pygrad:
-        return pygrad._ops.C[path[1]]
+        return pygrad._table.functions.C[path[1]]
     return functools.reduce(lambda found, name: getattr(found, name, None), path, torch)
 
 

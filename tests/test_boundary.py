@@ -8,11 +8,12 @@ from types import FunctionType
 from typing import Any
 
 import pytest
+from fronts import fast_ways as written
 
 import pygrad
-from pygrad._boundary import calls, constants, shapes, template
+from pygrad._boundary import calls, constants, shapes
 from pygrad._boundary.host import layout
-from pygrad._dtypes import BY_CODE
+from pygrad._ground.dtypes import BY_CODE
 
 INSTRUCTIONS = {
     "call_binary": 179,
@@ -42,7 +43,7 @@ def fast_ways() -> dict[str, Any]:
 
 
 def test_fast_ways_are_what_the_template_says() -> None:
-    assert template.FILE.read_text(encoding="utf-8") == template.source()
+    assert written.FILE.read_text(encoding="utf-8") == written.source()
 
 
 def test_every_fast_way_is_counted() -> None:
@@ -64,6 +65,6 @@ def test_operators_are_fast_ways() -> None:
 
 
 def test_codes_of_dtypes_are_the_engine_s() -> None:
-    """`_dtypes` serves all engines, and so cannot read what one binary tells."""
+    """`dtypes` serves all engines, and so cannot read what one binary tells."""
     told = {k.removeprefix("dtype_"): v for k, v in layout.items() if k.startswith("dtype_")}
     assert told == {each.name: code for code, each in enumerate(BY_CODE) if each is not None}

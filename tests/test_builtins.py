@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import pygrad
-from pygrad import _ops
-from pygrad._schema import arguments, python_name
+from pygrad._table import functions
+from pygrad._table.schema import arguments, python_name
 
 SPACES: dict[str, Any] = {
     "torch": pygrad,
@@ -25,11 +25,11 @@ SPACES: dict[str, Any] = {
 }
 
 
-def of_the_table() -> Iterator[tuple[Any, str, _ops.Op, str]]:
-    for op in _ops.TABLE:
+def of_the_table() -> Iterator[tuple[Any, str, functions.Op, str]]:
+    for op in functions.TABLE:
         for word, space in SPACES.items():
             for name in op.names(word):
-                if getattr(space, name) is _ops.SPACES[word][name]:
+                if getattr(space, name) is functions.SPACES[word][name]:
                     yield space, name, op, word
 
 
@@ -72,7 +72,7 @@ def test_signature_is_that_of_the_schema() -> None:
 def test_functions_print_where_they_belong() -> None:
     assert repr(pygrad.conv2d) == "<bound method conv2d of pygrad>"
     assert repr(pygrad.linalg.det) == "<bound method det of pygrad.linalg>"
-    assert repr(pygrad.tensor) == "<built-in method tensor of pygrad._creation>"
+    assert repr(pygrad.tensor) == "<built-in method tensor of pygrad._tensor.creation>"
 
 
 def test_a_copied_module_calls_the_function_that_it_held() -> None:

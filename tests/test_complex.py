@@ -23,7 +23,7 @@ from test_gradients import NOT_BY_DIFFERENCES, STEP, contracted
 
 import pygrad
 import pygrad as torch
-from pygrad._dtypes import ALL as DTYPES
+from pygrad._ground.dtypes import ALL as DTYPES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

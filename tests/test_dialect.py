@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import pkgutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import pygrad
 import pygrad.torch
+from pygrad._ground import names
 
 OVERLAID = {"pygrad.torch", "pygrad.autograd", "pygrad.autograd.graph", "pygrad.version"}
 MODULES = [
@@ -82,3 +84,42 @@ def test_names_that_do_not_exist() -> None:
 )
 def test_import_in_a_fresh_interpreter(line: str) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", line], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", sorted(names.OF_TORCH))
+def test_module_that_lies_in_torch_is_one_module_by_both_names(name: str) -> None:
+    mine = importlib.import_module(f"pygrad.{name}")
+    assert mine is importlib.import_module(f"pygrad.torch.{name}")
+    assert mine is getattr(pygrad, name)
+    for inner in pkgutil.iter_modules(getattr(mine, "__path__", ())):
+        below = importlib.import_module(f"pygrad.{name}.{inner.name}")
+        assert below is importlib.import_module(f"pygrad.torch.{name}.{inner.name}")
+
+
+def test_import_of_a_module_leaves_the_function_of_its_name() -> None:
+    cond = pygrad.cond
+    importlib.import_module("pygrad._higher_order_ops.cond")
+    assert pygrad._higher_order_ops.cond is pygrad.cond is cond
+
+
+def test_module_that_is_nowhere_is_reported_by_the_name_that_was_asked() -> None:
+    with pytest.raises(ModuleNotFoundError, match="No module named 'pygrad.cuda.nowhere'"):
+        importlib.import_module("pygrad.cuda.nowhere")
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("_rebuild", "_rebuild_tensor_v2"),
+        ("_utils", "_rebuild_tensor_v2"),
+        ("_dtypes", "Size"),
+        ("_tree", "flatten"),
+        ("_legacy", "legacy_name"),
+        ("futures", "Future"),
+        ("return_types", "max"),
+    ],
+)
+def test_pickles_of_earlier_versions_find_their_names(old: str, name: str) -> None:
+    code = f"cpygrad.{old}\n{name}\n.".encode()  # a global, by module and name
+    found = pickle.loads(code)
+    assert found is getattr(importlib.import_module(found.__module__), found.__name__)

@@ -15,9 +15,9 @@ import sweep
 from helpers import leaves_nothing, names_of, order_of_asking, subclass_orders
 
 import pygrad as torch
-from pygrad import _ops
 from pygrad._boundary.release import live_count
-from pygrad._function_schema import native_lines, parse_schema
+from pygrad._table import functions
+from pygrad._table.function_schema import native_lines, parse_schema
 from pygrad.autograd import forward_ad
 from pygrad.utils import _python_dispatch as python_dispatch
 from pygrad.utils._python_dispatch import TorchDispatchMode
@@ -852,13 +852,13 @@ def test_a_class_that_recurses_is_an_error_and_no_trap() -> None:
 
 def test_every_elementwise_op_of_the_table_is_told_by_its_overload() -> None:
     x = torch.rand(3) * 0.5 + 0.25
-    for op in _ops.TABLE:
+    for op in functions.TABLE:
         if not {"torch", "direct"} <= op.words or len(op.schemas) > 1:
             continue
         inside = op.schemas[0].partition("(")[2]
         if inside.partition(")")[0] != "Tensor self" or op.name not in native_lines():
             continue
-        function = _ops.SPACES["torch"][op.name]
+        function = functions.SPACES["torch"][op.name]
         if op.name == "bitwise_not":
             continue  # of integers
         with Listing() as seen:

@@ -84,7 +84,7 @@ def test_engines_share_no_module_but_those_of_no_engine(e: Any) -> None:
     loaded = e.__builtins__["__import__"].__self__.loaded
     shared = {name.partition(".")[2] for name, module in loaded.items() if id(module) in mine}
     names = {name.partition(".")[2] for name in loaded}
-    assert shared == pygrad._engines.SHARED & names
+    assert shared == pygrad._install.engines.SHARED & names
 
 
 def test_seeds_are_apart(e: Any) -> None:

@@ -41,7 +41,7 @@ from hostile_files import (
 
 import pygrad
 from pygrad import serialization
-from pygrad._dtypes import ALL
+from pygrad._ground.dtypes import ALL
 from pygrad.utils.serialization import config
 
 ROOT = Path(__file__).parents[1]
@@ -525,7 +525,7 @@ def test_mapped_file_is_read(tmp_path: Path) -> None:
 
 def test_unpickling_warns_once_and_is_not_the_default() -> None:
     raw = save_bytes(pygrad.nn.Linear(1, 1))
-    pygrad._warnings._given.discard("unpickling")
+    pygrad._ground.warnings._given.discard("unpickling")
     with pytest.warns(UserWarning, match="runs whatever code the file names"):
         load_bytes(raw, weights_only=False)
     load_bytes(raw, weights_only=False)

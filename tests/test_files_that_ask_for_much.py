@@ -30,7 +30,7 @@ import pygrad
 from pygrad.serialization import _globals
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-_C = pygrad._ops.C
+_C = pygrad._table.functions.C
 MOST = 64
 """A file may take so many times its own bytes, and 32 MiB."""
 DATA = {"data/0": bytes(16)}

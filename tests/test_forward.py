@@ -28,7 +28,7 @@ from special_points import POINTS, sample_at_point
 from test_gradients import STEP, contracted, differentiable, inputs, outputs, weights
 
 import pygrad
-from pygrad._functorch.vmap import is_batchedtensor
+from pygrad._transforms.vmap import is_batchedtensor
 from pygrad.autograd import forward_ad as fw
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -14,8 +14,8 @@ import declare
 import layers
 import pytest
 
-import pygrad._above
-from pygrad import _ops
+from pygrad._table import functions as _ops
+from pygrad._tensor import above
 
 ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "wasm_core"
@@ -102,7 +102,7 @@ def test_linear_memory_is_indexed_at_the_boundary_alone(path: Path) -> None:
             assert not VIEWS & {alias.name for alias in node.names}
 
 
-BELOW_BOUNDARY = {"_dtypes.py", "_errors.py", "_wanted.py", "_warnings.py"}
+BELOW_BOUNDARY = {f"_ground/{name}.py" for name in ("dtypes", "errors", "wanted", "warnings")}
 
 
 def test_boundary_needs_nothing_above_it() -> None:
@@ -120,7 +120,7 @@ def test_package_imports_its_own_modules_by_relative_names(path: Path) -> None:
     if path.name == "demo.py":  # a program that uses the package
         return
     absolute = {n for n in imports(path) if n.split(".")[0] == "pygrad"}
-    assert not absolute - ({"pygrad"} if path.name == "_package.py" else set())
+    assert not absolute - ({"pygrad"} if path.name == "package.py" else set())
 
 
 def test_modules_import_each_other_in_no_circle() -> None:
@@ -129,15 +129,18 @@ def test_modules_import_each_other_in_no_circle() -> None:
 
 ABOVE = layers.names_from_above()
 UPWARD_MODULES = {
-    "_index.py": {"_creation.py"},  # lists between brackets become tensors
-    "_creation.py": {"_host_data.py", "storage.py"},  # late: memory that Python shares
-    "_tensor.py": {  # methods, by what is made of tensors
-        "_creation.py",
-        "_dispatch.py",
-        "_functions.py",
-        "_host_data.py",
-        "_legacy.py",
-        "_transforms.py",
+    "_tensor/index.py": {"_tensor/creation.py"},  # lists between brackets become tensors
+    "_tensor/creation.py": {
+        "_tensor/host_data.py",
+        "storage.py",
+    },  # late: memory that Python shares
+    "_tensor/tensor.py": {  # methods, by what is made of tensors
+        "_dispatch/answers.py",
+        "_tensor/creation.py",
+        "_tensor/functions.py",
+        "_tensor/host_data.py",
+        "_tensor/legacy.py",
+        "_transforms/derivatives.py",
         "autograd/__init__.py",
         "autograd/_views.py",
         "autograd/_walk.py",
@@ -146,7 +149,7 @@ UPWARD_MODULES = {
     },
     "autograd/graph.py": {"autograd/variable.py"},  # a name that PyTorch has there
 }
-"""Which modules use which above them, by `_above`. No other way leads up, and it only shrinks."""
+"""Which modules use which above them, by `above`. No other way leads up, and it only shrinks."""
 
 
 def test_modules_use_no_others_above_them_than_recorded() -> None:
@@ -155,8 +158,9 @@ def test_modules_use_no_others_above_them_than_recorded() -> None:
 
 WITH_TENSOR = frozenset(
     """
-    _backward_ops _creation _dispatch _functions _functorch/vmap _host_data _index _legacy
-    _raw_bytes _tensor _transforms _vmap_internals autograd/__init__ autograd/_backward
+    _dispatch/answers _dispatch/backward_ops _tensor/creation _tensor/functions _tensor/host_data
+    _tensor/index _tensor/legacy _tensor/raw_bytes _tensor/tensor _transforms/derivatives
+    _transforms/older_vmap _transforms/vmap autograd/__init__ autograd/_backward
     autograd/_cycles autograd/_function_vmap autograd/_saved_tensors autograd/_views
     autograd/_walk autograd/forward_ad autograd/function autograd/functional autograd/grad_mode
     autograd/gradcheck autograd/graph autograd/variable ops random storage
@@ -182,26 +186,25 @@ def test_whoever_uses_a_module_above_could_not_import_it() -> None:
 
 
 def test_names_from_above_are_where_the_list_says_and_used() -> None:
-    places = {name: module.replace(".", "/") for name, module in pygrad._above.PLACES.items()}
+    places = {name: module.replace(".", "/") for name, module in above.PLACES.items()}
     assert places == {
         name: file.removesuffix(".py").removesuffix("/__init__") for name, file in ABOVE.items()
     }
     assert {n for names in layers.names_used_of_above().values() for n in names} == ABOVE.keys()
     for name in ABOVE:
-        assert callable(getattr(pygrad._above, name))
-    with pytest.raises(AttributeError, match="_above' has no attribute 'missing'"):
-        _ = pygrad._above.missing
+        assert callable(getattr(above, name))
+    with pytest.raises(AttributeError, match="above' has no attribute 'missing'"):
+        _ = above.missing
 
 
 AS_PROGRAMS_DO = {"datasets", "distributed", "distributions", "fx", "nn", "optim", "torch", "utils"}
 ALSO = {
-    "_stubs.py",
-    "_rebuild.py",
+    "_tensor/rebuild.py",
     "amp/grad_scaler.py",
     "autograd/functional.py",
     "autograd/gradcheck.py",
     "overrides.py",
-    "quasirandom.py",
+    "quasirandom/__init__.py",
     "serialization/_globals.py",
     "serialization/_safetensors.py",
 }
@@ -211,9 +214,39 @@ def test_whole_package_is_used_by_those_alone_that_are_written_as_programs() -> 
     users = {
         name
         for name, modules in layers.module_imports().items()
-        if "_package.py" in modules and "pygrad" in layers.names_imported(FRONT / name)
+        if "_ground/package.py" in modules and "pygrad" in layers.names_imported(FRONT / name)
     }
     assert {name for name in users if name.split("/")[0] not in AS_PROGRAMS_DO} == ALSO
+
+
+MOST_AT_THE_TOP = 45
+"""Entries at the top of `pygrad`: it only shrinks."""
+
+
+def entries_of_the_front() -> set[str]:
+    listed = subprocess.check_output(["git", "ls-files", "pygrad"], cwd=ROOT, text=True)
+    return {path.split("/")[1] for path in listed.splitlines()}
+
+
+def test_top_of_the_front_is_small_and_on_the_map() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no repository")
+    entries, text = entries_of_the_front(), (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(entries) <= MOST_AT_THE_TOP
+    private = {name for name in entries if re.match(r"_[a-z]", name)}
+    assert private == {f"_{room}" for room in ROOMS}
+    named = set(re.findall(r"`(?:pygrad/)?(\w+(?:\.\w+)*)/?`", text))
+    assert {name for name in entries if not name.startswith("__")} - named == set()
+
+
+ROOMS = ["ground", "boundary", "table", "tensor", "transforms", "dispatch", "install"]
+"""The private rooms of the front."""
+
+
+def test_rooms_do_not_import_what_only_torch_programs_ask_for() -> None:
+    arrows = layers.module_imports()
+    outside = {name: targets for name, targets in arrows.items() if not name.startswith("torch/")}
+    assert [name for name, targets in outside.items() if any("torch/" in t for t in targets)] == []
 
 
 def test_circles_of_imports_are_seen() -> None:
@@ -229,9 +262,9 @@ def test_circles_of_imports_are_seen() -> None:
     assert layers.circles(graph) == [["b", "c"], ["e", "f"]]
     arrows = layers.module_imports()
     assert "autograd/graph.py" in arrows["autograd/__init__.py"]  # from . import graph
-    assert "_boundary/calls.py" in arrows["_ops.py"]  # from ._boundary import calls
+    assert "_boundary/calls.py" in arrows["_table/functions.py"]  # from .._boundary import calls
     assert "nn/modules/module.py" not in arrows["nn/_hooks.py"]  # for its type alone
-    assert "storage.py" in arrows["_functions.py"]  # within a function
+    assert "storage.py" in arrows["_tensor/functions.py"]  # within a function
 
 
 def test_allocator_is_called_in_one_file() -> None:

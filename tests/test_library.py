@@ -678,7 +678,7 @@ def test_libraries_may_end_in_any_order(rule: str, ends: tuple[int, ...]) -> Non
 
 
 def test_the_first_function_in_the_place_of_an_op_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pygrad._warnings._given", set())
+    monkeypatch.setattr("pygrad._ground.warnings._given", set())
     lib = library.Library("aten", "IMPL")
     with pytest.warns(UserWarning, match=r"operator: aten::sinh\(Tensor self\) -> Tensor\n.*CPU"):
         lib.impl("sinh", lambda x: x, "CPU")
@@ -877,7 +877,7 @@ def test_gradients_of_arguments_with_defaults_may_be_left_out() -> None:
 
 
 def test_what_is_known_of_an_op(cube: Any) -> None:
-    from pygrad._library import simple_registry, utils
+    from pygrad.torch._library import simple_registry, utils
 
     find = simple_registry.singleton.find
     assert find("tests::cube").fake_impl.kernel is None
@@ -972,7 +972,7 @@ def test_gradients_of_the_older_form_are_by_the_names_of_tensors(
 
 def test_an_op_of_the_older_form_says_what_it_lacks() -> None:
     from pygrad import _custom_ops
-    from pygrad._custom_op import impl
+    from pygrad.torch._custom_op import impl
 
     _custom_ops.custom_op("tests::bare", "(Tensor[] xs) -> Tensor")
     try:

@@ -243,7 +243,7 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
         gc.collect()
         drain()
         drain()
-        counts.append((live_count(), torch._ops.C["_memory"]()[2]))
+        counts.append((live_count(), torch._table.functions.C["_memory"]()[2]))
     assert counts[2:] == counts[1:-1]  # some lists are made once
 
 
@@ -260,7 +260,7 @@ def maps() -> int:
 
 
 def test_the_place_of_a_file_is_memory_again(name: str) -> None:
-    memory = torch._ops.C["_memory"]
+    memory = torch._table.functions.C["_memory"]
     mapped(name, 5000).fill_(7)
     gc.collect()
     drain()

@@ -17,9 +17,9 @@ import pytest
 from helpers import leaves_nothing
 
 import pygrad
-from pygrad import _warnings
 from pygrad._boundary import calls
 from pygrad._boundary.header import address_of
+from pygrad._ground import warnings as _warnings
 
 GIBIBYTE = 1 << 30
 

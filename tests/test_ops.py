@@ -29,7 +29,7 @@ from samples import DOMAIN, EXEMPT, ROWS, Entry, entries, samples
 from sampling import DTYPES, Array, Call, X, build
 
 import pygrad
-from pygrad import _ops
+from pygrad._table import functions
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -47,7 +47,7 @@ def test_rows_name_ops_of_the_table() -> None:
 def test_row_of_masked_follows_the_row_of_its_name() -> None:
     """The engine looks an op up by its name: the first row counts."""
     places = {"masked": {}, "other": {}}
-    for at, op in enumerate(_ops.TABLE):
+    for at, op in enumerate(functions.TABLE):
         places["masked" if "masked" in op.words else "other"].setdefault(op.name, at)
     both = places["masked"].keys() & places["other"].keys()
     assert both

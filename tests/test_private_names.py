@@ -12,10 +12,10 @@ import pygrad
 import pygrad.torch as torch
 from pygrad import _tensor_str as text
 from pygrad import nn
-from pygrad._functorch import eager_transforms
 from pygrad.fx.experimental import optimization
 from pygrad.nn.modules.conv import _ConvNd
 from pygrad.nn.modules.utils import _ntuple, _pair
+from pygrad.torch._functorch import eager_transforms
 
 # ------------------------------------------------------------------ texts of tensors
 

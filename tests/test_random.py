@@ -164,7 +164,7 @@ def test_sobol_state_of_a_wrong_size_is_refused(name: str) -> None:
 def test_too_few_direction_numbers_harm_nothing(length: int) -> None:
     state = whole(21201, 30)
     try:
-        pygrad._ops.C["_sobol_engine_initialize_state_"](
+        pygrad._table.functions.C["_sobol_engine_initialize_state_"](
             state, 21201, pygrad.full((length,), 255, dtype=pygrad.uint8)
         )
     except RuntimeError as error:

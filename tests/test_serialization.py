@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import pygrad
-from pygrad._dtypes import ALL
+from pygrad._ground.dtypes import ALL
 
 NAMED = [dtype.name for dtype in ALL if dtype.name not in ("complex32", "complex128")]
 """The dtypes that safetensors files have names for."""

@@ -13,8 +13,9 @@ import pytest
 
 import pygrad
 import pygrad.torch as torch
-from pygrad import _harmless, _stand_ins
-from pygrad._stand_ins import is_stand_in
+from pygrad._install import harmless
+from pygrad._install import stand_ins as _stand_ins
+from pygrad._install.stand_ins import is_stand_in
 
 T = TypeVar("T")
 MODULES = sorted(_stand_ins._blocks())
@@ -257,7 +258,7 @@ def test_switches_of_a_compiler_that_is_not_there_return_what_they_were() -> Non
 
 
 def test_every_harmless_name_is_one_of_pytorchs() -> None:
-    for module, rows in _harmless._TABLE.items():
+    for module, rows in harmless._TABLE.items():
         for _, names in rows:
             for name in names.split():
                 assert _stand_ins.is_module(module)
@@ -265,7 +266,7 @@ def test_every_harmless_name_is_one_of_pytorchs() -> None:
 
 
 def test_description_is_not_read_for_pygrad_alone() -> None:
-    program = "import pygrad, sys; assert 'pygrad._stand_ins' not in sys.modules"
+    program = "import pygrad, sys; assert 'pygrad._install.stand_ins' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 

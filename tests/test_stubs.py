@@ -8,16 +8,17 @@ import ast
 import inspect
 
 import pytest
+from fronts import declarations, enumerations, signatures, stubs
 
 import pygrad
-from pygrad import _declarations, _enumerations, _ops, _signatures, _stubs
+from pygrad._table import functions
 from pygrad.nn import functional
 
 
-@pytest.mark.parametrize("space", _stubs.FILES)
+@pytest.mark.parametrize("space", stubs.FILES)
 def test_stub_is_what_the_table_gives(space: str) -> None:
-    committed = (_stubs.FOLDER / _stubs.FILES[space]).read_text(encoding="utf-8")
-    assert committed == _stubs.stub(space), "run make stubs"
+    committed = (stubs.FOLDER / stubs.FILES[space]).read_text(encoding="utf-8")
+    assert committed == stubs.stub(space), "run make stubs"
 
 
 def test_gates_of_classes_that_override_leave_the_stub_as_it_is() -> None:
@@ -30,35 +31,35 @@ def test_gates_of_classes_that_override_leave_the_stub_as_it_is() -> None:
     test_stub_is_what_the_table_gives("method")
 
 
-@pytest.mark.parametrize("space", _stubs.FILES)
+@pytest.mark.parametrize("space", stubs.FILES)
 def test_stub_names_every_function_of_its_namespace(space: str) -> None:
-    tree = ast.parse(_stubs.stub(space))
+    tree = ast.parse(stubs.stub(space))
     scopes = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
     defined = {n.name for scope in scopes for n in scope.body if isinstance(n, ast.FunctionDef)}
-    offered = {name for name in _ops.SPACES[space] if _stubs.is_the_tables(name, space)}
+    offered = {name for name in functions.SPACES[space] if stubs.is_the_tables(name, space)}
     assert offered <= defined
 
 
 def test_typescript_declarations_are_what_the_table_gives() -> None:
-    committed = _declarations.FILE.read_text(encoding="utf-8")
-    assert committed == _declarations.declarations(), "run make stubs"
+    committed = declarations.FILE.read_text(encoding="utf-8")
+    assert committed == declarations.declarations(), "run make stubs"
 
 
 def test_numbers_of_the_javascript_front_are_the_engine_s() -> None:
-    committed = _enumerations.FILE.read_text(encoding="utf-8")
-    assert committed == _enumerations.enumerations(), "run make stubs"
+    committed = enumerations.FILE.read_text(encoding="utf-8")
+    assert committed == enumerations.enumerations(), "run make stubs"
 
 
-@pytest.mark.parametrize("space", _declarations.INTERFACES)
+@pytest.mark.parametrize("space", declarations.INTERFACES)
 def test_typescript_declares_every_function_of_a_namespace(space: str) -> None:
-    interface = f"export interface {_declarations.INTERFACES[space]} {{"
-    body = _declarations.declarations().partition(interface)[2].partition("\n}")[0]
+    interface = f"export interface {declarations.INTERFACES[space]} {{"
+    body = declarations.declarations().partition(interface)[2].partition("\n}")[0]
     declared = {line.strip().partition("(")[0] for line in body.splitlines() if line}
-    assert declared == set(_ops.SPACES[space])
+    assert declared == set(functions.SPACES[space])
 
 
 def test_typescript_divides_arguments_between_positions_and_options() -> None:
-    lines = _declarations.declarations().splitlines()
+    lines = declarations.declarations().splitlines()
     assert [line.strip() for line in lines if line.startswith("  softmax(dim")] == [
         "softmax(dim: number, dtype?: DType | null): Tensor;",
         "softmax(dim: number, options: { dtype?: DType | null }): Tensor;",
@@ -66,12 +67,12 @@ def test_typescript_divides_arguments_between_positions_and_options() -> None:
 
 
 def test_javascript_signatures_are_those_of_the_classes() -> None:
-    committed = _signatures.FILE.read_text(encoding="utf-8")
-    assert committed == _signatures.signatures(), "run make stubs"
+    committed = signatures.FILE.read_text(encoding="utf-8")
+    assert committed == signatures.signatures(), "run make stubs"
 
 
 def test_javascript_signature_has_order_types_defaults_and_names() -> None:
-    lines = _signatures.signatures().splitlines()
+    lines = signatures.signatures().splitlines()
     (linear,) = (line.strip() for line in lines if line.startswith("  Linear:"))
     assert linear == (
         "Linear: { in_features: ['int'], out_features: ['int'], bias: ['bool', true], "
@@ -105,6 +106,6 @@ def test_docstring_lists_the_overloads() -> None:
 
 
 def test_every_table_function_has_a_readable_signature() -> None:
-    for space in _ops.SPACES.values():
+    for space in functions.SPACES.values():
         for function in space.values():
             assert str(inspect.signature(function)).startswith("(")

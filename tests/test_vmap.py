@@ -27,8 +27,9 @@ from samples import Entry, samples
 from sampling import Array, Call, fill_sample, numbers
 
 import pygrad
-from pygrad import _ops, vmap
-from pygrad._functorch.vmap import is_batchedtensor
+from pygrad import vmap
+from pygrad._table import functions
+from pygrad._transforms.vmap import is_batchedtensor
 from pygrad.autograd import forward_ad as fw
 from pygrad.profiler import profile
 
@@ -157,7 +158,7 @@ def test_mapping_equals_the_slices(entry: Entry, sample: Call, end: bool) -> Non
 )
 @leaves_nothing
 def test_mapping_in_place_equals_the_slices(entry: Entry, sample: Call) -> None:
-    function = _ops.SPACES[entry.space][entry.name + "_"]
+    function = functions.SPACES[entry.space][entry.name + "_"]
     if sample.args and sample.tensors():
         check(function, sample, True, entry.name, False)
 

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .._dtypes import Size, device, dtype, layout, memory_format
+from .._ground.dtypes import Size, device, dtype, layout, memory_format
 from . import constants as e
 from .frame import DATA, DATA_BYTES
 from .host import memory

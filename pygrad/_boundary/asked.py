@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .._dtypes import BY_CODE
+from .._ground.dtypes import BY_CODE
 from . import attributes, callbacks, calls, constants, host, modes
 from .arguments import Index
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .._dtypes import BY_CODE, Size, dtype, size_of
+from .._ground.dtypes import BY_CODE, Size, dtype, size_of
 from .calls import ROWS, remembered_object, share
 from .constants import (
     ABSENT,
@@ -25,7 +25,7 @@ from .ownership import call_with_lock
 from .shapes import function
 
 if TYPE_CHECKING:
-    from .._tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 
 _DTYPE, _NDIM, _FLAGS = layout["dtype"], layout["ndim"], layout["flags"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .._dtypes import dtype, uint8
+from .._ground.dtypes import dtype, uint8
 from . import arguments
 from .calls import ROWS
 from .header import address_of
 from .shapes import maker
 
 if TYPE_CHECKING:
-    from .._tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 
 _empty = maker(ROWS["_empty"])

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import _boundary as e
-from .. import _wanted
-from .._dtypes import BY_CODE
+from .._ground import wanted
+from .._ground.dtypes import BY_CODE
 from . import overriding, table
 from .arguments import (
     K_BOOL,
@@ -40,7 +40,7 @@ from .arguments import (
 from .process import of_engines
 
 if TYPE_CHECKING:
-    from .._tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 new_tensor: Callable[[int], Tensor]
 _tensor_type: Any = object
@@ -505,8 +505,8 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
                 found = _rearrange_old_form(row, mode, args, kwargs)
                 if found is not None:
                     return invoke(row, mode, *found)
-            if _wanted.TRACES:
-                _wanted.count_refusal(error)
+            if wanted.TRACES:
+                wanted.count_refusal(error)
             raise error
         finally:
             del error  # its traceback refers to this frame

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .._dtypes import BY_CODE
+from .._ground.dtypes import BY_CODE
 from .constants import BATCHED, CONJ, HOSTED, NEG, SPARSE
 from .frame import DUAL_LEVELS
 from .host import base_address, doubles, ints, layout, memory, unsigned, words
@@ -17,7 +17,7 @@ from .release import released
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .._tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 
 floats: Final = memory.cast("f")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
-from .. import _errors
+from .._ground import errors
 from . import limits
 from .constants import CLOCK, HOOK, POLL
 from .frame import (
@@ -135,4 +135,4 @@ def failure(code: int) -> BaseException:
         while len(idle) < FEW_IDLE:  # the error ended one generator
             _make_host()
         return error if error is not None else RuntimeError("pygrad: a callback was interrupted")
-    return _errors.BY_NAME[name](text_at(unsigned[MESSAGE]))
+    return errors.BY_NAME[name](text_at(unsigned[MESSAGE]))

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Final
 
-from .._errors import LimitExceeded
+from .._ground.errors import LimitExceeded
 
 _running: Final[dict[int, list[limits]]] = {}
 """The limits that each thread has entered, the innermost last."""

@@ -21,7 +21,7 @@ from .host import MAPS_FILES, NORESERVE, map_over
 from .release import drain_if_idle, released
 
 if TYPE_CHECKING:
-    from .._tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 _FREED: Final = 4
 """The bit of a released handle that marks a storage whose pages are memory again."""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .._warnings import once
+from .._ground.warnings import once
 from .arguments import K_BOOL, K_TENSOR, kind_of
 from .release import user_level
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
-from .. import _errors
+from .._ground import errors
 from . import host, process
 from .frame import FRAME_END, N_RELEASE
 from .host import frame, memory, slots
@@ -344,9 +344,9 @@ process.hear(process.after_fork, _after_fork)
 process.hear(process.after_fork_in_child, _after_fork_in_child)
 
 
-def trap_error() -> _errors.EngineError:
+def trap_error() -> errors.EngineError:
     """The error for the call that broke the engine, and for all later calls."""
     if host.unusable is None:
         host.unusable = host.reason_of_trap()
     _give_turn(0)  # makes every call go through `_take`, which refuses
-    return _errors.EngineError(f"pygrad: the engine is unusable: {host.unusable}")
+    return errors.EngineError(f"pygrad: the engine is unusable: {host.unusable}")

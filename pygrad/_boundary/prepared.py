@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from .. import _boundary as e
-from .._dtypes import uint8
+from .._ground.dtypes import uint8
 from .blocks import empty_for_host
 from .calls import (
     _PACK,

@@ -1,4 +1,4 @@
-"""The fast ways into the engine. Made by `make stubs` from template.py. Do not edit."""
+"""The fast ways into the engine. Made by `make stubs` from fast_ways.py. Do not edit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .._dtypes import dtype
+from .._ground.dtypes import dtype
 from .arguments import K_TENSOR, KINDS, WORDS, Index
 from .calls import _head, _other, _release_unclaimed, holders, invoke, operate
 from .constants import DTYPE, FLOAT, INDEX, INT, INTS, METHOD, NONE, SELF, TENSOR, VIEW

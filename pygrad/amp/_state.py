@@ -10,12 +10,12 @@ import threading
 import warnings
 from typing import Any
 
-from .. import _ops
 from .._boundary.modes import AUTOCAST, CAST_ANEW, FLOAT16, get, switch
-from .._builtins import builtin
-from .._dtypes import bfloat16, float16
-from .._dtypes import device as Device
-from .._dtypes import dtype as Dtype
+from .._ground.dtypes import bfloat16, float16
+from .._ground.dtypes import device as Device
+from .._ground.dtypes import dtype as Dtype
+from .._table import functions
+from .._table.builtins import builtin
 
 DEVICES = frozenset(
     "cpu cuda hpu ipu maia mps mtia privateuseone xla xpu".split()  # with a dispatch key
@@ -138,7 +138,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 @builtin
 def clear_autocast_cache() -> None:
     """Free the casts of parameters that `autocast` caches."""
-    _ops.SPACES["internal"]["_autocast_forget"]()
+    functions.SPACES["internal"]["_autocast_forget"]()
 
 
 @builtin

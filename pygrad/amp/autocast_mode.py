@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import bfloat16, float16, float64
-from .._dtypes import device as Device
-from .._dtypes import dtype as Dtype
-from .._tensor import Tensor
+from .._ground.dtypes import bfloat16, float16, float64
+from .._ground.dtypes import device as Device
+from .._ground.dtypes import dtype as Dtype
+from .._tensor.tensor import Tensor
 from . import _state
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]

@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from .._dtypes import float16
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import float16
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 
 __all__ = ["GradScaler"]
 

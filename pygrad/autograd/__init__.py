@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _ops
 from .._boundary import calls
 from .._boundary.overriding import overridable
-from .._dtypes import strided
-from .._tensor import Tensor
+from .._ground.dtypes import strided
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
@@ -97,8 +97,8 @@ if not TYPE_CHECKING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
-is_inference_mode_enabled = _ops.SPACES["torch"]["is_inference_mode_enabled"]
+is_grad_enabled = _functions.SPACES["torch"]["is_grad_enabled"]
+is_inference_mode_enabled = _functions.SPACES["torch"]["is_inference_mode_enabled"]
 
 
 def _to_tuple(places: Any) -> tuple[Any, ...]:

@@ -6,15 +6,15 @@ import logging
 import operator
 from typing import Any
 
-from .. import _ops
 from .._boundary import callbacks, calls, long_calls
 from .._boundary.arguments import refuse_foreign
-from .._tensor import Tensor
+from .._table import functions
+from .._tensor.tensor import Tensor
 from . import graph
 from ._walk import walk
 from .graph import GradientEdge
 
-_C = _ops.C
+_C = functions.C
 _engine_grad = long_calls.gradient(calls.ROWS["_grad"])
 
 

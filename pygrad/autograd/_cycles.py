@@ -21,9 +21,11 @@ from collections.abc import Iterable, Sequence
 from types import FunctionType
 from typing import Any, Final
 
-from .. import _boundary, _ops, _tensor
+from .. import _boundary
 from .._boundary import callbacks
-from .._uninterrupted import skip_entry_interrupts
+from .._ground.uninterrupted import skip_entry_interrupts
+from .._table import functions
+from .._tensor import tensor
 from . import graph
 from .function import BackwardCFunction
 
@@ -103,8 +105,8 @@ def _objects_of_the_engine() -> dict[int, list[Any]]:
         node = ref()
         if node is not None:
             found.setdefault(address, []).append(node)
-    handle = vars(_tensor.Tensor)["_h"]  # uninitialized parameters override it
-    tensors = {kind for kind in _kinds(_tensor.Tensor) if kind._h is handle}
+    handle = vars(tensor.Tensor)["_h"]  # uninitialized parameters override it
+    tensors = {kind for kind in _kinds(tensor.Tensor) if kind._h is handle}
     for each in gc.get_objects():
         if type(each) in tensors and (address := getattr(each, "_h", 0)):
             found.setdefault(address, []).append(each)
@@ -116,7 +118,7 @@ def _ask(addresses: Sequence[int]) -> list[int]:
     most = _FEW
     words: list[int] = []
     while not words and most <= _MOST:
-        words = _ops.C["_owned"](addresses, most)
+        words = functions.C["_owned"](addresses, most)
         most <<= 3
     return words
 

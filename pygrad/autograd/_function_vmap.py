@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from .. import _ops
 from .._boundary.header import dual_levels
 from .._boundary.modes import LEVELS, switch
-from .._functorch.vmap import level, levels, vmap
-from .._tensor import Tensor
-from .._tree import flatten, spread, unflatten
+from .._ground.tree import flatten, spread, unflatten
+from .._table import functions
+from .._tensor.tensor import Tensor
+from .._transforms.vmap import level, levels, vmap
 
-_C = _ops.C
+_C = functions.C
 _SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
 

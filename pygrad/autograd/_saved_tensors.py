@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from .. import _ops
 from .._boundary.callbacks import drop_object, keep_object
-from .._creation import data_as_tensor
-from .._dtypes import device, strided
+from .._ground.dtypes import device, strided
+from .._table import functions
+from .._tensor.creation import data_as_tensor
 
-_C = _ops.C
+_C = functions.C
 
 
 def push_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from .. import _ops
-from .._tensor import Tensor
+from .._table import functions
+from .._tensor.tensor import Tensor
 from .graph import _wrap
 
-_C, _F = _ops.C, _ops.SPACES["torch"]
+_C, _F = functions.C, functions.SPACES["torch"]
 _Visit = Callable[[Any], Any] | None
 _SOURCE: Final = "_slice_source"
 """The attribute in which a view of `slice_inverse` keeps its arguments."""

@@ -14,12 +14,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import _boundary, _ops
+from .. import _boundary
 from .._boundary import callbacks, calls, long_calls
 from .._boundary.modes import GRAD, get, here, here_now, put, switch
+from .._table import functions
 from . import graph
 
-_C, _lock = _ops.C, _boundary.lock
+_C, _lock = functions.C, _boundary.lock
 resume = long_calls.resumption(calls.ROWS["_backward_resume"])
 LEVELS = 16
 """Backwards that nest on one thread."""

@@ -15,21 +15,22 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from .. import _boundary, _ops
+from .. import _boundary
 from .._boundary import callbacks
+from .._table import functions as _functions
 
 __all__ = ["detect_anomaly", "is_anomaly_detection_enabled", "set_detect_anomaly"]
 
-_f = _ops.SPACES["torch"]
+_f = _functions.SPACES["torch"]
 _TRACE, _REPORT, _LINE = _boundary.TRACE, _boundary.REPORT, _boundary.LINE
 _PACKAGE: Final = Path(__file__).parent.parent
 _PLUMBING: Final = {
     str(_PACKAGE / name)
     for name in (
-        "_functions.py",
-        "_hooks.py",
-        "_ops.py",
-        "_tensor.py",
+        "_table/functions.py",
+        "_tensor/functions.py",
+        "_tensor/hooks.py",
+        "_tensor/tensor.py",
         "autograd/anomaly_mode.py",
     )
 }

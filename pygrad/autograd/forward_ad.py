@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _ops
 from .._boundary import calls, header
-from .._tensor import Tensor
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
 from ..utils._contextlib import _DecoratorContextManager
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "unpack_dual",
 ]
 
-_C = _ops.C
+_C = _functions.C
 
 
 def current_level() -> int:
@@ -99,7 +99,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         tensor([4., 0.])
     """
     _ = tensor.is_floating_point, tangent.is_floating_point  # AttributeError: it is no tensor
-    result: Tensor = _ops.SPACES["torch"]["_make_dual"](tensor, tangent, level)
+    result: Tensor = _functions.SPACES["torch"]["_make_dual"](tensor, tangent, level)
     calls.remember(tangent)
     return result
 
@@ -133,7 +133,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         ...     forward_ad.unpack_dual(3 * x)
         UnpackedDualTensor(primal=tensor(3.), tangent=tensor(1.5000))
     """
-    primal, tangent = _ops.SPACES["torch"]["_unpack_dual"](tensor, level)
+    primal, tangent = _functions.SPACES["torch"]["_unpack_dual"](tensor, level)
     if primal is not tensor:
         primal._b = tensor
     if tangent is not None:

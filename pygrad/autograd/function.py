@@ -13,15 +13,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import _boundary, _ops
+from .. import _boundary
 from .._boundary import callbacks, calls, header, long_calls
 from .._boundary.arguments import refuse_foreign
 from .._boundary.modes import GRAD, NO_FORWARD, get, here, here_now, replace, switch
 from .._boundary.overriding import is_overriding
-from .._functions import typename
-from .._functorch.vmap import levels
-from .._hooks import RemovableHandle
-from .._tensor import Tensor
+from .._table import functions as _functions
+from .._tensor.functions import typename
+from .._tensor.hooks import RemovableHandle
+from .._tensor.tensor import Tensor
+from .._transforms.vmap import levels
 from . import _function_vmap, graph
 from .grad_mode import no_grad
 
@@ -35,7 +36,7 @@ __all__ = [
     "once_differentiable",
 ]
 
-_C, _new = _ops.C, object.__new__
+_C, _new = _functions.C, object.__new__
 _lock = _boundary.lock
 _begin = long_calls.resumption(calls.ROWS["_custom_begin"])
 _end = long_calls.resumption(calls.ROWS["_custom_finish"], handles=True)

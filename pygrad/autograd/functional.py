@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, repeat
 from typing import Any, TypeAlias
 
-from .. import _ops
 from .._boundary import calls, long_calls
 from .._boundary.arguments import K_OVERRIDING, kind_of, refuse_foreign
 from .._boundary.host import layout
-from .._functorch.vmap import mapped_or_one_by_one
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
+from .._transforms.vmap import mapped_or_one_by_one
 from . import forward_ad, graph
 from ._walk import walk
 from .grad_mode import enable_grad
@@ -28,7 +28,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 Tensors: TypeAlias = tuple[Any, ...]
 Function: TypeAlias = Callable[..., Any]
 
-_C = _ops.C
+_C = _functions.C
 _make_points = long_calls.resumption(calls.ROWS["_functional_points"])
 _find_derivative = long_calls.resumption(calls.ROWS["_functional_answer"])
 _OUTPUTS = "outputs of the user-provided function"

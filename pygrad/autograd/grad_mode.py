@@ -19,9 +19,9 @@ from .._boundary.modes import (
     replace,
     switch,
 )
-from .._builtins import builtin
-from .._ops import C
-from .._tensor import Tensor
+from .._table.builtins import builtin
+from .._table.functions import C
+from .._tensor.tensor import Tensor
 from ..utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
 __all__ = [

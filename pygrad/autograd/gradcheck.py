@@ -14,11 +14,11 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from .. import _ops
 from .._boundary import callbacks
-from .._package import pygrad
-from .._tensor import Tensor
-from .._vmap_internals import _vmap
+from .._ground.package import pygrad
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
+from .._transforms.older_vmap import _vmap
 from . import forward_ad
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "gradgradcheck",
 ]
 
-_C = _ops.C
+_C = _functions.C
 _requires_grad = attrgetter("requires_grad")
 _BATCHED = (
     "gradcheck or gradgradcheck failed while testing batched gradient computation.\n"

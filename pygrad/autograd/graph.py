@@ -11,12 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from .. import _above, _boundary, _ops
+from .. import _boundary
 from .._boundary import calls, header
 from .._boundary.callbacks import drop_object, get_object, keep_object, keep_watched
-from .._builtins import builtin
-from .._dtypes import BY_CODE, device, dtype
-from .._hooks import (
+from .._ground.dtypes import BY_CODE, device, dtype
+from .._table import functions as _functions
+from .._table.builtins import builtin
+from .._tensor import above as _above
+from .._tensor.hooks import (
     EngineHandle,
     RemovableHandle,
     register_hook_of_several,
@@ -37,7 +39,7 @@ __all__ = [
     "set_saved_tensor_mode",
 ]
 
-_C = _ops.C
+_C = _functions.C
 _CPU: Final = device("cpu")
 log = logging.getLogger("pygrad.autograd.graph")
 

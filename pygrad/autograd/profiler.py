@@ -16,14 +16,15 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from .. import _boundary, _ops
-from .._builtins import builtin
+from .. import _boundary
+from .._table import functions as _functions
+from .._table.builtins import builtin
 from .profiler_util import DeviceType as DeviceType
 from .profiler_util import EventList, FunctionEvent
 from .profiler_util import FunctionEventAvg as FunctionEventAvg
 
 if TYPE_CHECKING:
-    from .._tensor import Tensor
+    from .._tensor.tensor import Tensor
 
 __all__ = [
     "EventList",
@@ -43,7 +44,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STEP = "ProfilerStep"
 _EVALUATION = "autograd::engine::evaluate_function: "
 
-_C = _ops.C
+_C = _functions.C
 _plain_clock = _boundary.hosting.clock
 _running: profile | None = None
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import _ops
+from .._table import functions as _functions
 
 __all__ = ["DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
@@ -33,7 +33,7 @@ _SUMS = (
     *("count", "flops"),
 )
 
-_C = _ops.C
+_C = _functions.C
 
 
 DeviceType = enum.Enum(

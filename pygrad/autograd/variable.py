@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import _ops
 from .._boundary.callbacks import drop_object, keep_object
-from .._tensor import Tensor, as_leaf
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor, as_leaf
 from ._backward import differentiate
 
 __all__ = ["Variable", "VariableMeta"]
 
 
-_C = _ops.C
+_C = _functions.C
 
 
 class _EngineBase:
@@ -123,7 +123,7 @@ class Variable(metaclass=VariableMeta):
         if _grad_fn is not None:
             raise NotImplementedError("Variable: _grad_fn is not supported")
         if data is None:
-            data = _ops.SPACES["torch"]["empty"](0, device="cpu")
+            data = _functions.SPACES["torch"]["empty"](0, device="cpu")
         elif not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return as_leaf(data.detach()) if requires_grad else data.detach()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
-from .._absent import answers
-from .._tensor import Tensor
+from .._ground.absent import answers
+from .._tensor.tensor import Tensor
 
 matmul: Final = SimpleNamespace(
     allow_tf32=False,

@@ -11,8 +11,8 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ..utils.data import TensorDataset
 
 __all__ = ["Digits"]

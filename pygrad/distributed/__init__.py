@@ -11,7 +11,7 @@ Example:
 
 from __future__ import annotations
 
-from .._absent import answers
+from .._ground.absent import answers
 from ._barriers import barrier, monitored_barrier
 from ._buckets import _compute_bucket_assignment_by_size as _compute_bucket_assignment_by_size
 from ._debug_level import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 
 MIB = 1024 * 1024
 FIRST = MIB

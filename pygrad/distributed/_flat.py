@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 
 
 class Flat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 
 
 class GradBucket:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ._errors import DistBackendError
 from ._transport import Accept
 

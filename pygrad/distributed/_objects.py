@@ -6,10 +6,10 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from .._creation import from_buffer
-from .._dtypes import int64, uint8
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import int64, uint8
+from .._ground.package import pygrad
+from .._tensor.creation import from_buffer
+from .._tensor.tensor import Tensor
 from . import _exchanges, _point_to_point
 from ._call import check_where, root_or_first
 from ._group import ProcessGroup, find_for

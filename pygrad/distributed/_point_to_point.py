@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from . import _buffers, _message
 from ._call import member
 from ._group import ProcessGroup, find, find_for

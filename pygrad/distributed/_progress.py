@@ -21,7 +21,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from .. import _boundary
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ..autograd.profiler import begin_async
 from ..futures import Future
 from ._errors import DistBackendError

@@ -6,9 +6,9 @@ import enum
 import functools
 from typing import Any, Final
 
-from .._dtypes import dtype
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import dtype
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 
 
 class RedOpType(enum.IntEnum):

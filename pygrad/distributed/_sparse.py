@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import _buffers, _reduce_op, _tree
 from ._call import Call
 from ._exchanges import exchange

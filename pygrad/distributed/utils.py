@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ._module_states import broadcast_all, verify_shapes
 
 

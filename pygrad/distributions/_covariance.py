@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import lazy_property

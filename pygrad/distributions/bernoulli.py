@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ..nn import functional as F
 from . import constraints
 from ._odds import Odds

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._dtypes import Size
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import exactly_one, lazy_property, logits_to_probs, probs_to_logits

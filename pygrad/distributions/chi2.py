@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dtypes import Size
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._tensor.tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 

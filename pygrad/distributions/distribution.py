@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
-from .._dtypes import Size
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from .constraints import Constraint, is_dependent
 from .utils import all_true, lazy_property
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ..nn import functional as F
 from . import constraints
 from ._odds import Odds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ._folded import Folded
 from .normal import Normal
 

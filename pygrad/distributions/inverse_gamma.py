@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution

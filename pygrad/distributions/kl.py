@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .._dtypes import Size
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ..nn import functional as F
 from .bernoulli import Bernoulli
 from .beta import Beta

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._dtypes import Size
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import constraints
 from ._covariance import FORMS, Covariance, _precision_to_scale_tril  # noqa: F401
 from ._location_scale import Centred

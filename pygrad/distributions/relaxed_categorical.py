@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dtypes import Size
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import constraints
 from ._classes import Classes
 from ._relaxed import Relaxed

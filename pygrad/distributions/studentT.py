@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._dtypes import Size
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._tensor.tensor import Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution

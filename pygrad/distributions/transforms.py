@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any, Final
 
-from .._dtypes import Size
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ..nn import functional as F
 from . import constraints
 from .constraints import Constraint

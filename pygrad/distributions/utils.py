@@ -6,9 +6,9 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
-from .. import _ops
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
 from ..nn import functional as F
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 euler_constant: Final = 0.57721566490153286060
 
 
-_C: Final = _ops.C
+_C: Final = _functions.C
 
 T = TypeVar("T")
 R = TypeVar("R")

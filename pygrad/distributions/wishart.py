@@ -7,9 +7,9 @@ import warnings
 from numbers import Number
 from typing import Any
 
-from .._dtypes import Size
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import Size
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import constraints
 from ._covariance import FORMS, Covariance
 from .chi2 import Chi2

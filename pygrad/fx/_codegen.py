@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from .._dtypes import device
-from .._tensor import Tensor
+from .._ground.dtypes import device
+from .._tensor.tensor import Tensor
 from ..utils import _pytree as pytree
 from ._metadata import TensorMetadata, abbreviate_dtype, format_list
 from ._names import is_from_torch, qualified_name, resolve_torch_name, type_repr

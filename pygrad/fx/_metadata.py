@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from .._dtypes import Size, channels_last, channels_last_3d, contiguous_format, dtype, memory_format
-from .._tensor import Tensor
+from .._ground.dtypes import (
+    Size,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    dtype,
+    memory_format,
+)
+from .._tensor.tensor import Tensor
 
 _LETTERS: Final = {"float": "f", "bfloat": "bf", "complex": "c", "int": "i", "uint": "u"}
 

@@ -10,9 +10,9 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from .. import _builtins
-from .._package import pygrad, submodule
-from .._tensor import Tensor
+from .._ground.package import pygrad, submodule
+from .._table import builtins as _builtins
+from .._tensor.tensor import Tensor
 
 _ROOT: Final = pygrad.__name__
 _PREFIXES: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}

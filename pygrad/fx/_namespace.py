@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any, Final, NamedTuple
 
-from .._dtypes import device
+from .._ground.dtypes import device
 from ..utils import _pytree as pytree
 from . import _pytree as fx_pytree
 from ._names import dialect

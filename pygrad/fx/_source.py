@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
-from .._package import pygrad
+from .._ground.package import pygrad
 from ._namespace import _custom_builtins
 
 MARK: Final = "<eval_with_key>"
@@ -102,7 +102,7 @@ def import_block(globals: dict[str, Any]) -> str:
 
 
 _PACKAGE: Final = Path(__file__).parent.parent
-_OF_OPS: Final = (str(_PACKAGE / "_boundary") + os.sep, str(_PACKAGE / "_tensor.py"))
+_OF_OPS: Final = (str(_PACKAGE / "_boundary") + os.sep, str(_PACKAGE / "_tensor" / "tensor.py"))
 """The files of ops' functions."""
 
 

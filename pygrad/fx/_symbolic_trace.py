@@ -15,8 +15,8 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar, Final, TypeVar
 
-from .. import _functions
-from .._tensor import Tensor
+from .._tensor import functions as _functions
+from .._tensor.tensor import Tensor
 from ..nn import Module, Parameter, Sequential
 from ..utils import _pytree as pytree
 from ._compatibility import compatibility

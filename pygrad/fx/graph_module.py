@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from .. import nn, serialization
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ..nn.modules.utils import _addindent
 from ._compatibility import compatibility
 from ._namespace import _custom_builtins

@@ -7,10 +7,10 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Optional, TypeAlias, TypeVar, Union
 
-from .._dtypes import device, dtype, layout, memory_format
-from .._functions import _assert
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import device, dtype, layout, memory_format
+from .._ground.package import pygrad
+from .._tensor.functions import _assert
+from .._tensor.tensor import Tensor
 from ..ops import OpOverload, OpOverloadPacket, profiler
 from ._compatibility import compatibility
 from ._metadata import abbreviate_dtype, format_list

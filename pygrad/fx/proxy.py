@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from .. import nn
 from .._boundary.overriding import arm
-from .._dtypes import Size
+from .._ground.dtypes import Size
 from . import traceback as fx_traceback
 from ._compatibility import compatibility
 from ._names import is_tensor_method

@@ -28,8 +28,8 @@ from typing import Any, Final
 from weakref import finalize
 
 from .. import ops as _ops
-from .._C._dispatch_keys import KEYS as _KEYS
-from .._C._dispatch_keys import DispatchKeySet as _DispatchKeySet
+from .._dispatch.keys import KEYS as _KEYS
+from .._dispatch.keys import DispatchKeySet as _DispatchKeySet
 from ._check import opcheck
 from ._custom import CustomOpDef, custom_op
 from ._entry import put_rule

@@ -7,9 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._dtypes import BY_CODE, contiguous_format, device, dtype, layout, memory_format, strided
-from .._function_schema import Argument, FunctionSchema, SchemaType
-from .._tensor import Tensor
+from .._ground.dtypes import (
+    BY_CODE,
+    contiguous_format,
+    device,
+    dtype,
+    layout,
+    memory_format,
+    strided,
+)
+from .._table.function_schema import Argument, FunctionSchema, SchemaType
+from .._tensor.tensor import Tensor
 from ..random import Generator
 
 # ------------------------------------------------------------------ types

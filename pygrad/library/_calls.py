@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .. import _ops
 from .._boundary import modes
-from .._builtins import builtin
-from .._dispatch import tensors_in
-from .._tensor import Tensor
-from .._tree import flatten, map_leaves, unflatten
+from .._dispatch.answers import tensors_in
+from .._ground.tree import flatten, map_leaves, unflatten
+from .._table import functions
+from .._table.builtins import builtin
+from .._tensor.tensor import Tensor
 from ..amp._state import is_autocast_enabled
 from ..amp.autocast_mode import _cast, autocast
 from ..autograd import Function
@@ -20,7 +20,7 @@ from ._arguments import match_arguments, split, split_without_defaults
 from ._entry import Entry
 from ._kernels import run_below
 
-_is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
+_is_grad_enabled = functions.SPACES["torch"]["is_grad_enabled"]
 
 
 class _OfThread(threading.local):
@@ -251,7 +251,7 @@ def _make_function(entry: Entry, autograd: Any, vmap: Any) -> Any:
             ]
             made, tree.made = flatten(run(entry, unflatten(each, tree.given)))
             rows.append(made)
-        stack = _ops.SPACES["torch"]["stack"]
+        stack = functions.SPACES["torch"]["stack"]
         found = [
             stack(list(same)) if isinstance(same[0], Tensor) else same[0]
             for same in zip(*rows, strict=True)

@@ -7,10 +7,10 @@ from itertools import combinations
 from typing import Any, Final
 
 from .. import ops
-from .._dispatch import tensors_in
-from .._function_schema import Argument
-from .._tensor import Tensor
-from .._tree import map_leaves
+from .._dispatch.answers import tensors_in
+from .._ground.tree import map_leaves
+from .._table.function_schema import Argument
+from .._tensor.tensor import Tensor
 from ._arguments import by_argument, match_arguments, split
 from ._calls import fallback_mode, set_fallback_mode
 from ._kernels import COMPOSITES, run_fake

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._function_schema import parse_schema
+from .._table.function_schema import parse_schema
 from ..ops import Tag
 from . import _rules
 from ._entry import Entry

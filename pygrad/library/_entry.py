@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from .._dispatch import put_over
-from .._function_schema import FunctionSchema
+from .._dispatch.answers import put_over
+from .._table.function_schema import FunctionSchema
 
 
 class Entry:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import _dispatch, ops
-from .._C._dispatch_keys import KEYS, DispatchKeySet
+from .. import ops
+from .._dispatch import answers
+from .._dispatch.keys import KEYS, DispatchKeySet
 from ._arguments import match_arguments, split
 from ._calls import below_autograd
 from ._registry import entry_of, is_native
@@ -28,7 +29,7 @@ class SafeKernelFunction:
                 "call_boxed(): incompatible function arguments. The first is a DispatchKeySet, "
                 f"and {keyset!r:.200} was given"
             )
-        with below_autograd(), _dispatch.without_modes(), _dispatch.disabled():
+        with below_autograd(), answers.without_modes(), answers.disabled():
             return self._run(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -65,7 +66,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> SafeKernelFunction:
         raise ValueError(f"Invalid dispatch key: {key}")
     if is_native(op):
         if key in ("CPU", "Meta"):
-            return SafeKernelFunction(op, _dispatch.kernel_of(op, key.lower()))
+            return SafeKernelFunction(op, answers.kernel_of(op, key.lower()))
     else:
         entry = entry_of(op)
         if key in entry.kernels:

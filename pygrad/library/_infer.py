@@ -9,8 +9,8 @@ import typing
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from .._dtypes import device, dtype, layout, memory_format
-from .._tensor import Tensor
+from .._ground.dtypes import device, dtype, layout, memory_format
+from .._tensor.tensor import Tensor
 
 _BY_KEYWORD: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _PLAIN: Final[dict[Any, str]] = {

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .. import _dispatch
-from .._dispatch import tensors_in
-from .._tensor import Tensor
+from .._dispatch import answers
+from .._dispatch.answers import tensors_in
+from .._tensor.tensor import Tensor
 from ..autograd.graph import increment_version
 from ._arguments import by_argument, split_without_defaults
 from ._entry import Entry
@@ -95,7 +95,7 @@ def run_below(entry: Entry, values: Sequence[Any]) -> Any:
 
 
 def _run_below(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    found = _dispatch.dispatch_by_rule(entry.op, args, kwargs, entry.by_class)
+    found = answers.dispatch_by_rule(entry.op, args, kwargs, entry.by_class)
     return run_kernel(entry, args, kwargs) if found is NotImplemented else found
 
 

@@ -6,17 +6,18 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .. import _dispatch, ops
-from .._builtins import builtin
-from .._C._dispatch_keys import DEVICES
-from .._function_schema import (
+from .. import ops
+from .._dispatch import answers
+from .._dispatch.keys import DEVICES
+from .._ground.warnings import once
+from .._table.builtins import builtin
+from .._table.function_schema import (
     FunctionSchema,
     check_types,
     native_lines,
     native_schema,
     parse_schema,
 )
-from .._warnings import once
 from ._arguments import native_rank, resolve_overload
 from ._calls import call, run
 from ._entry import Entry
@@ -158,7 +159,7 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
             f"  dispatch key: {key}",
             stacklevel=3,
         )
-    lib._undo.append(_dispatch.put_kernel(name, key.lower(), fn))
+    lib._undo.append(answers.put_kernel(name, key.lower(), fn))
 
 
 @builtin

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from .. import ops
-from .._C._dispatch_keys import KEYS as _ALL_KEYS
-from .._dtypes import device
-from .._function_schema import FunctionSchema
+from .._dispatch.keys import KEYS as _ALL_KEYS
+from .._ground.dtypes import device
+from .._table.function_schema import FunctionSchema
 from ..amp.autocast_mode import is_autocast_available
 from ._entry import Entry, put
 from ._registry import check_name, entry_of, entry_to_add_to, find_entry

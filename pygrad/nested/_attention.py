@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _ops
-from .._tensor import Tensor
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._class import Nested, packed_tensor, rule
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
@@ -13,7 +13,7 @@ from ._jagged_shapes import jagged_like, transpose
 from ._strided import RULES as STRIDED
 from ._strided import StridedNestedTensor, each
 
-_F, _NN = _ops.SPACES["torch"], _ops.SPACES["nn"]
+_F, _NN = functions.SPACES["torch"], functions.SPACES["nn"]
 _NO_WAY = "No viable backend for scaled_dot_product_attention was found."
 
 

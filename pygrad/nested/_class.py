@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, TypeVar
 from .. import ops
 from .._boundary import attributes, calls, overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
-from .._dtypes import layout as _layout
-from .._tensor import Tensor
+from .._ground.dtypes import layout as _layout
+from .._tensor.tensor import Tensor
 from ..autograd.graph import nested_outputs
 from . import _functions
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _ops
 from .._boundary import overriding
 from .._boundary.overriding import DisableTorchFunctionSubclass
-from .._dtypes import channels_last, channels_last_3d, contiguous_format, preserve_format
-from .._tensor import Tensor
+from .._ground.dtypes import channels_last, channels_last_3d, contiguous_format, preserve_format
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ..autograd import _inputs, _to_tuple
 from ..autograd import backward as _backward
 from ..autograd import grad as _grad
@@ -41,7 +41,7 @@ def both(names: str) -> Callable[[Any], Any]:
     return put
 
 
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 
 
 # ------------------------------------------------------------------ copies

@@ -7,8 +7,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
-from .. import _ops
-from .._tensor import _INPLACE_OPERATORS, _OPERATORS, Tensor
+from .._table import functions as _ops
+from .._tensor.tensor import _INPLACE_OPERATORS, _OPERATORS, Tensor
 
 _ELEMENTWISE: Final = frozenset({"direct", "batch:elementwise", "batch:draws"})
 """Words of rows that compute each element of one of the same place."""

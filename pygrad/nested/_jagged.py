@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _ops
-from .._dtypes import int64
-from .._tensor import Tensor
+from .._ground.dtypes import int64
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._sizes import SymInt, ragged_size_of
 
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 
 
 class Jagged:
@@ -121,6 +121,6 @@ class Jagged:
 
 
 def _indices(numbers: list[int]) -> Tensor:
-    from .._creation import tensor
+    from .._tensor.creation import tensor
 
     return tensor(numbers, dtype=int64)

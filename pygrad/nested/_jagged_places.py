@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _ops
 from .._boundary.overriding import DisableTorchFunctionSubclass
-from .._creation import tensor
-from .._dtypes import bool_, int64
-from .._tensor import Tensor
+from .._ground.dtypes import bool_, int64
+from .._table import functions
+from .._tensor.creation import tensor
+from .._tensor.tensor import Tensor
 from ._class import packed_tensor, rule, wrap_as_nested
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged import Jagged
 from ._jagged_shapes import jagged_like
 
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 
 
 @rule(RULES, "masked_select")

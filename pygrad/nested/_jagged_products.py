@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _ops
-from .._package import submodule
-from .._tensor import Tensor
+from .._ground.package import submodule
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._class import packed_tensor, rule
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged_shapes import jagged_like
 
-_F, _NN = _ops.SPACES["torch"], _ops.SPACES["nn"]
+_F, _NN = functions.SPACES["torch"], functions.SPACES["nn"]
 
 
 @rule(RULES, "linear")

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import _ops
-from .._dtypes import iinfo
-from .._tensor import Tensor
+from .._ground.dtypes import iinfo
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._class import each_element, packed_tensor, rule
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged_shapes import close_gaps, jagged_like
 from ._padded import jagged_of_padded, jagged_padded
 
-_M, _F = _ops.SPACES["method"], _ops.SPACES["torch"]
+_M, _F = functions.SPACES["method"], functions.SPACES["torch"]
 
 
 def _lowest(x: Tensor) -> Any:

@@ -8,15 +8,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _ops
-from .._dtypes import int64
-from .._tensor import Tensor
+from .._ground.dtypes import int64
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._class import not_there, packed_tensor, rule, view_as_nested, wrap_as_nested
 from ._internal.nested_tensor import RULES, NestedTensor
 from ._jagged import Jagged
 from ._sizes import SymInt
 
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 
 
 def jagged_like(values: Tensor, like: NestedTensor, ragged: int | None = None) -> Any:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _ops
-from .._creation import data_as_tensor, tensor
-from .._dtypes import bool_, device, dtype, int64, jagged, layout, strided
-from .._tensor import Tensor
+from .._ground.dtypes import bool_, device, dtype, int64, jagged, layout, strided
+from .._table import functions
+from .._tensor.creation import data_as_tensor, tensor
+from .._tensor.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ._class import Nested
 from ._internal.nested_tensor import (
@@ -21,7 +21,7 @@ from ._internal.nested_tensor import (
 )
 from ._strided import Strided, nested_of_entries, nested_over_buffer, rebuild_strided
 
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 
 
 def _layout_error(kind: Any) -> RuntimeError:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._functorch import vmap as maps
-from .._tensor import Tensor
-from .._tree import flatten, spread, unflatten
+from .._ground.tree import flatten, spread, unflatten
+from .._tensor.tensor import Tensor
+from .._transforms import vmap as maps
 from ..random import get_rng_state, set_rng_state
 from ._class import Nested
 from ._strided import nested_of_entries

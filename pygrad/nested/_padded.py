@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _ops
-from .._tensor import Tensor
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._class import Nested, packed_tensor, wrap_as_nested
 from ._internal.nested_tensor import NestedTensor
 from ._jagged import Jagged
 from ._jagged_shapes import close_gaps
 from ._strided import StridedNestedTensor, refuse_otherwise
 
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 
 
 def to_padded_tensor(
@@ -92,7 +92,7 @@ def _pad_entry(entry: Tensor, more: Sequence[int], padding: float) -> Tensor:
     if not any(more):
         return entry
     pads = [n for each in reversed(more) for n in (0, each)]
-    return _ops.SPACES["nn"]["pad"](entry, pads, "constant", padding)  # type: ignore[no-any-return]
+    return functions.SPACES["nn"]["pad"](entry, pads, "constant", padding)  # type: ignore[no-any-return]
 
 
 def jagged_padded(

@@ -8,7 +8,7 @@ import itertools
 import weakref
 from typing import Any, Final
 
-from .._dtypes import Size
+from .._ground.dtypes import Size
 
 _ids: Final = itertools.count(1)
 

@@ -10,16 +10,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from .. import _ops
 from .._boundary import attributes
-from .._dtypes import Size, int64, strided
-from .._host_data import contiguous_strides
-from .._rebuild import _rebuild_nested_tensor
-from .._tensor import Tensor
+from .._ground.dtypes import Size, int64, strided
+from .._table import functions
+from .._tensor.host_data import contiguous_strides
+from .._tensor.rebuild import _rebuild_nested_tensor
+from .._tensor.tensor import Tensor
 from ._class import Nested, Rules, packed_tensor, view_as_nested, wrap_as_nested
 
 RULES: Rules = {}
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 Sizes = tuple[int, ...]
 
@@ -136,7 +136,7 @@ class StridedNestedTensor(Nested):
         metadata.is_cpp_nested_tensor = True
 
     def _table(self, rows: Sequence[Any], shape: Sizes) -> Tensor:
-        from .._creation import tensor
+        from .._tensor.creation import tensor
 
         return tensor([list(each) for each in rows], dtype=int64).reshape(shape)
 
@@ -154,7 +154,7 @@ class StridedNestedTensor(Nested):
 
     def _nested_tensor_storage_offsets(self) -> Tensor:
         """int64, (batch,): the begin of each entry in the buffer."""
-        from .._creation import tensor
+        from .._tensor.creation import tensor
 
         return tensor(list(self._parts.offsets), dtype=int64)
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _ops
 from .._boundary.overriding import DisableTorchFunctionSubclass
-from .._tensor import Tensor
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ..autograd.function import Function
 from ._class import not_there, packed_tensor, rule
 from ._strided import (
@@ -22,7 +22,7 @@ from ._strided import (
     to_consecutive,
 )
 
-_F, _NN, _M = _ops.SPACES["torch"], _ops.SPACES["nn"], _ops.SPACES["method"]
+_F, _NN, _M = functions.SPACES["torch"], functions.SPACES["nn"], functions.SPACES["method"]
 
 
 # ------------------------------------------------------------------ sums

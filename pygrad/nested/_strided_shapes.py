@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _ops
-from .._tensor import Tensor
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._class import not_there, packed_tensor, rule
 from ._jagged_shapes import _numbers, _parse_shape, split_rule
 from ._strided import (
@@ -24,7 +24,7 @@ from ._strided import (
     to_consecutive,
 )
 
-_F = _ops.SPACES["torch"]
+_F = functions.SPACES["torch"]
 _ASK = "if you need this feature, please open an issue on github describing your use case."
 
 

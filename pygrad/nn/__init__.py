@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._package import submodule
+from .._ground.package import submodule
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .parameter import (

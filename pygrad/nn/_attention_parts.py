@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _ops
-from .._dtypes import bool_
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.dtypes import bool_
+from .._ground.package import pygrad
+from .._table import functions
+from .._tensor.tensor import Tensor
 
-_F = _ops.SPACES["nn"]
+_F = functions.SPACES["nn"]
 
 
 def _none_or_dtype(input: Any) -> Any:

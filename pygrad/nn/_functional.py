@@ -7,10 +7,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from .. import _ops
 from .._boundary.overriding import overridable
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._table import functions
+from .._tensor.tensor import Tensor
 
 __all__ = [
     "linear_cross_entropy",
@@ -60,7 +60,7 @@ def linear_cross_entropy(
         >>> F.linear_cross_entropy(x, w, pygrad.tensor([0, 1]))
         tensor(0.3133)
     """
-    loss: Tensor = _ops.SPACES["nn"]["linear_cross_entropy"](
+    loss: Tensor = functions.SPACES["nn"]["linear_cross_entropy"](
         input,
         linear_weight,
         target,
@@ -200,7 +200,7 @@ def multi_head_attention_forward(
     )
     widths, switches = (embed_dim_to_check, num_heads), (training, need_weights)
     separate = (use_separate_proj_weight, average_attn_weights, is_causal)
-    output, *weights = _ops.C["_multi_head_attention_forward"](
+    output, *weights = functions.C["_multi_head_attention_forward"](
         tensors, *widths, add_zero_attn, dropout_p, *switches, *separate
     )
     return output, weights[0] if weights else None

@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ..autograd.function import Function
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from .._boundary.modes import AUTOCAST, get
-from .._builtins import builtin
-from .._package import pygrad, submodule
-from .._tensor import Tensor
+from .._ground.package import pygrad, submodule
+from .._table.builtins import builtin
+from .._tensor.tensor import Tensor
 from . import functional as F
 from .utils.rnn import run_steps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from .._dtypes import device, dtype
+from .._ground.dtypes import device, dtype
 
 DeviceLike: TypeAlias = device | str | int | None
 DTypeLike: TypeAlias = dtype | None

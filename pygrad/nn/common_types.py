@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 
 _scalar_or_tuple_any_t: TypeAlias = int | tuple[int, ...]
 _scalar_or_tuple_1_t: TypeAlias = int | tuple[int]

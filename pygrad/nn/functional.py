@@ -5,7 +5,7 @@ Type checkers read functional.pyi, which `make stubs` writes from the same table
 
 from __future__ import annotations
 
-from .. import _ops
+from .._table import functions as _functions
 from . import _functional
 from ._attention_parts import _canonical_mask as _canonical_mask
 from ._attention_parts import _check_key_padding_mask as _check_key_padding_mask
@@ -20,8 +20,8 @@ from ._functional import *
 
 globals().update(
     (name, function)
-    for name, function in _ops.namespace("nn").items()
+    for name, function in _functions.namespace("nn").items()
     if name not in _functional.__all__
 )
 
-__all__ = sorted({*_ops.namespace("nn"), *_functional.__all__})
+__all__ = sorted({*_functions.namespace("nn"), *_functional.__all__})

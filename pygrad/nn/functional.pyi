@@ -4,8 +4,8 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
 
-from pygrad._dtypes import device, dtype, layout, memory_format
-from pygrad._tensor import Tensor
+from pygrad._ground.dtypes import device, dtype, layout, memory_format
+from pygrad._tensor.tensor import Tensor
 from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool | builtins.complex

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from . import functional as F
 
 __all__: list[str] = []

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from .._boundary.overriding import overridable
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ..random import Generator
 
 __all__ = [

@@ -11,9 +11,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from .. import _ops
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._builtin import BuiltinOptimizer, check_choice, refuse_unsupported
 
 Form: TypeAlias = Callable[..., None]
@@ -74,7 +74,7 @@ def step_from_op(name: str | Callable[[dict[str, Any]], str], names: str) -> Ste
     def step(lists: list[list[Any]], options: dict[str, Any]) -> None:
         op = name if isinstance(name, str) else name(options)
         numbers = {key: _number(options[key]) for key in names.split()}
-        _ops.C[op](*lists, **numbers)
+        functions.C[op](*lists, **numbers)
 
     return step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from .adadelta import adadelta as adadelta
 from .adagrad import _make_sparse as _make_sparse
 from .adagrad import adagrad as adagrad

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ._builtin import BuiltinOptimizer, parameters_with_gradients
 from .optimizer import Group, ParamsT
 

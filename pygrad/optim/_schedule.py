@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 from weakref import ref
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from .optimizer import Group, Optimizer
 
 Rate: TypeAlias = Any  # a float, or a tensor of one element that is written in place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ._forms import forms
 from .adam import FLAGS, LISTS, OPTIONS, STEP, Adam
 from .optimizer import Params

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from .optimizer import Optimizer, Params
 
 __all__ = ["LBFGS"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
-from .. import _ops
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
 from ._builtin import check_choice, check_learning_rate, direction, parameters_with_gradients
 from ._forms import forms, step_from_op
 from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
@@ -151,7 +151,7 @@ class SGD(FusedOptimizer):
         if params:
             buffers = [self.state[p]["momentum_buffer"] for p in params]
             keywords = dict(zip(self._names, numbers, strict=True))
-            _ops.C["_fused_sgd_"](params, [], buffers, **{**keywords, "is_first_step": True})
+            _functions.C["_fused_sgd_"](params, [], buffers, **{**keywords, "is_first_step": True})
 
 
 _OP = step_from_op("_fused_sgd_", " ".join(SGD._names))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.tensor import Tensor
 from ._builtin import BuiltinOptimizer, State, like_sparse, parameters_with_gradients
 from .optimizer import Group, Params
 

@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from .._warnings import once
+from .._ground.warnings import once
 from ..autograd import profiler as _profiler
 from ..autograd.profiler import ProfilerActivity, kineto_available, record_function
 from ..autograd.profiler_util import DeviceType, EventList

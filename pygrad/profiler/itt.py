@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .._absent import answers, refusals
+from .._ground.absent import answers, refusals
 
 __all__ = ["range"]
 

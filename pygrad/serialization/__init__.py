@@ -21,7 +21,7 @@ from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections.abc import Iterator
 from typing import IO, Any, Final, TypeAlias, TypeGuard
 
-from .._warnings import once
+from .._ground.warnings import once
 from ..utils.serialization import config
 from . import _legacy, _safetensors
 from ._archive import MAGIC, ArchiveReader

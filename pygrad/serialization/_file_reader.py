@@ -7,9 +7,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._creation import from_buffer
-from .._dtypes import dtype, uint8
-from .._tensor import Tensor
+from .._ground.dtypes import dtype, uint8
+from .._tensor.creation import from_buffer
+from .._tensor.tensor import Tensor
 from ._archive import ArchiveReader
 
 

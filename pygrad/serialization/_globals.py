@@ -8,12 +8,12 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from .. import _rebuild
-from .._dtypes import ALL, Size, device
-from .._float8 import FORMS
-from .._package import pygrad, submodule
-from .._stand_ins import is_stand_in
-from .._tensor import Tensor
+from .._ground.dtypes import ALL, Size, device
+from .._ground.package import pygrad, submodule
+from .._install.stand_ins import is_stand_in
+from .._tensor import rebuild
+from .._tensor.float8 import FORMS
+from .._tensor.tensor import Tensor
 from ..nn.parameter import Parameter
 from ..storage import TypedStorage, UntypedStorage, storage_class
 
@@ -51,7 +51,7 @@ _MOVED: Final = {
     for name in names.split()
 }
 """Names that PyTorch has in other modules, which its files use."""
-_HOMES: Final = ("nn.functional", "_rebuild", "random", "special", "linalg", "fft")
+_HOMES: Final = ("nn.functional", "_tensor.rebuild", "random", "special", "linalg", "fft")
 """The modules to search for functions that PyTorch defines in C++."""
 
 
@@ -152,9 +152,9 @@ def _public(path: str) -> str:
     return ".".join(parts[: next(ours, len(parts))])
 
 
-_FILES: Final = {"_rebuild": "_utils"}
+_FILES: Final = {"_tensor.rebuild": "_utils"}
 """Modules with other names in PyTorch."""
-_SHARED: Final = ("_C", "_tensor", "_utils")
+_SHARED: Final = ("_C", "_utils")
 """Private modules that exist in PyTorch too."""
 
 
@@ -342,10 +342,10 @@ def _make_allow_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         "torch.device": device,
         "torch.storage.UntypedStorage": UntypedStorage,
         "torch.storage.TypedStorage": TypedStorage,
-        "torch._tensor._rebuild_from_type_v2": _rebuild._rebuild_from_type_v2,
-        "torch.nested._internal.nested_tensor._rebuild_njt": _rebuild._rebuild_njt,
+        "torch._tensor._rebuild_from_type_v2": rebuild._rebuild_from_type_v2,
+        "torch.nested._internal.nested_tensor._rebuild_njt": rebuild._rebuild_njt,
         "torch.nested._internal.nested_tensor.NestedTensor": Tensor,
-        "torch._dynamo.decorators._DimRange": _rebuild._DimRange,
+        "torch._dynamo.decorators._DimRange": rebuild._DimRange,
         "_codecs.encode": _encode,
         "builtins.bytearray": bytearray,
         "builtins.set": set,
@@ -358,8 +358,8 @@ def _make_allow_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         id(_layout): _layout,
         id(Size): Size,
         id(Tensor): _empty_constructor(Tensor),
-        id(_rebuild._rebuild_njt): _rebuild._rebuild_njt,
-        id(_rebuild._DimRange): _rebuild._DimRange,
+        id(rebuild._rebuild_njt): rebuild._rebuild_njt,
+        id(rebuild._DimRange): rebuild._DimRange,
         id(device): device,
         id(_encode): _encode,
         id(bytearray): _bytearray,
@@ -375,7 +375,7 @@ def _make_allow_list() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
             names[f"torch.{kind.legacy}Tensor"] = legacy
             calls[id(legacy)] = _empty_constructor(legacy)
     for name in _REBUILDS.split():
-        function = names[f"torch._utils.{name}"] = getattr(_rebuild, name)
+        function = names[f"torch._utils.{name}"] = getattr(rebuild, name)
         calls[id(function)] = function
     return names, calls
 
@@ -384,13 +384,13 @@ SAFE, CALLS = _make_allow_list()
 TAKING_TENSORS: Final = {
     id(Parameter),
     *(
-        id(getattr(_rebuild, f"_rebuild_{name}"))
+        id(getattr(rebuild, f"_rebuild_{name}"))
         for name in "parameter parameter_with_state".split()
     ),
 }
 """The functions that only store their tensor arguments."""
 READING: Final = {
-    id(getattr(_rebuild, f"_rebuild_{name}"))
+    id(getattr(rebuild, f"_rebuild_{name}"))
     for name in "sparse_tensor nested_tensor njt device_tensor_from_cpu_tensor "
     "device_tensor_from_numpy".split()
 }

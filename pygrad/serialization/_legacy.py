@@ -8,8 +8,8 @@ import sys
 from pickle import UnpicklingError
 from typing import IO, Any, Final
 
-from .. import _rebuild
-from .._dtypes import uint8
+from .._ground.dtypes import uint8
+from .._tensor import rebuild
 from ..storage import TypedStorage, UntypedStorage
 from ._locations import restorer
 from ._options import local
@@ -111,7 +111,7 @@ def read(file: IO[bytes], map_location: Any, module: Any, options: dict[str, Any
         raise RuntimeError(f"Invalid protocol version: {format_value(version)}")
     unpickler(file, module, None, options).load()  # information on the machine that wrote the file
     storages = _Awaited(file, map_location)
-    with _rebuild.defer_place_checks() as checks:
+    with rebuild.defer_place_checks() as checks:
         made = unpickler(file, module, storages.load, options).load()
     keys = unpickler(file, module, None, options).load()
     if not isinstance(keys, list):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from .._dtypes import device as _device
-from .._functions import typename
-from .._package import submodule
+from .._ground.dtypes import device as _device
+from .._ground.package import submodule
+from .._tensor.functions import typename
 from ..storage import TypedStorage, UntypedStorage
 from ._globals import find, torch_name
 

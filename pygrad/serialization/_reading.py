@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import IO, Any, Final
 
-from .._dtypes import dtype, uint8
+from .._ground.dtypes import dtype, uint8
 from ..storage import TypedStorage, UntypedStorage
 from ._archive import ArchiveReader
 from ._globals import StorageType, find, is_torch

@@ -14,8 +14,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from .._creation import from_buffer
-from .._dtypes import (
+from .._ground.dtypes import (
     bfloat16,
     bool_,
     complex64,
@@ -31,10 +30,11 @@ from .._dtypes import (
     uint32,
     uint64,
 )
-from .._float8 import decode as decode_float8
-from .._host_data import to_bytes
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.creation import from_buffer
+from .._tensor.float8 import decode as decode_float8
+from .._tensor.host_data import to_bytes
+from .._tensor.tensor import Tensor
 from ..nn.parameter import Parameter
 from ._globals import Keys
 

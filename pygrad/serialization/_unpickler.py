@@ -18,9 +18,9 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import IO, Any, Final
 
-from .. import _rebuild
-from .._float8 import FORMS
-from .._tensor import Tensor
+from .._tensor import rebuild
+from .._tensor.float8 import FORMS
+from .._tensor.tensor import Tensor
 from ..nn.parameter import Parameter
 from ._globals import (
     CALLS,
@@ -254,7 +254,7 @@ class Unpickler:
         """Calls a function that the closed list or the user allows."""
         if id(function) in self._own:
             return function(*self._arguments(args))
-        if function is _rebuild._rebuild_from_type_v2:
+        if function is rebuild._rebuild_from_type_v2:
             self._count(weight(args, self._left))
             return self._call_guarded(self._rebuild, args)
         if id(function) not in CALLS:
@@ -292,7 +292,7 @@ class Unpickler:
     def _rebuild(self, function: Any, kind: Any, args: Any, state: Any) -> Any:
         if not (isinstance(kind, type) and issubclass(kind, Tensor)):
             raise TypeError("not a class of tensors")
-        return _rebuild._as_type(self._call(function, args), kind, state)
+        return rebuild._as_type(self._call(function, args), kind, state)
 
     def _reduce(self) -> None:
         args, function = self._pop(), self._pop()
@@ -319,16 +319,16 @@ class Unpickler:
         state, made = self._pop(), self._top()
         self._count(weight(state, self._left))
         if type(made) in (OrderedDict, Counter):
-            self._call_guarded(_rebuild._set_obj_state, (made, state))
+            self._call_guarded(rebuild._set_obj_state, (made, state))
         elif type(made) in (Tensor, Parameter):
             self._call_guarded(_restore, (made, state))
-        elif type(made) is _rebuild._DimRange:
+        elif type(made) is rebuild._DimRange:
             made.__setstate__(state)
         elif id(type(made)) in self._own:
             if hasattr(made, "__setstate__"):
                 made.__setstate__(state)
             else:
-                self._call_guarded(_rebuild._set_obj_state, (made, state))
+                self._call_guarded(rebuild._set_obj_state, (made, state))
         else:
             raise UnpicklingError(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
@@ -371,7 +371,7 @@ def _restore(made: Any, state: Any) -> None:
         raise TypeError("not the state of a tensor")
     if len(state) == 4:
         storage, offset, size, stride = state
-        made.set_(_rebuild._rebuild_tensor(storage, offset, size, stride))
+        made.set_(rebuild._rebuild_tensor(storage, offset, size, stride))
         return
     if len(state) == 5:
         made.data = state[0]

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, ClassVar
 
-from .. import _rebuild
-from .._builtins import Builtin, Namespace
-from .._dtypes import dtype, layout, uint8
-from .._host_data import reduction, to_bytes
+from .._ground.dtypes import dtype, layout, uint8
+from .._table.builtins import Builtin, Namespace
+from .._tensor import rebuild
+from .._tensor.host_data import reduction, to_bytes
 from ..storage import TypedStorage, UntypedStorage
 from ..utils.serialization import config
 from ._archive import ArchiveWriter
@@ -128,7 +128,7 @@ def pickle_object(obj: Any, module: Any, protocol: int, storages: Callable[[Any]
     base = _Pickler if module in (None, pickle) else module.Pickler
     kind = type("Pickler", (base,), {"persistent_id": persistent_id})
     file = io.BytesIO()
-    before, reduction.form = reduction.form, _rebuild.reduce_for_file
+    before, reduction.form = reduction.form, rebuild.reduce_for_file
     try:
         kind(file, protocol=protocol).dump(obj)
     finally:
@@ -140,7 +140,7 @@ def data_of(storage: UntypedStorage, kind: dtype) -> bytes:
     """The bytes of a storage, with a single pattern for NaN, so that equal states give equal
     files.
     """
-    return to_bytes(_rebuild.bytes_as(storage, kind))
+    return to_bytes(rebuild.bytes_as(storage, kind))
 
 
 def write_archive(

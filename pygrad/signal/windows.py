@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _ops
-from .._tensor import Tensor
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
 
-_windows = _ops.namespace("windows")
+_windows = _functions.namespace("windows")
 globals().update(_windows)
 
 __all__ = sorted(_windows)

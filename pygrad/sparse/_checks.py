@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import _ops
+from .._table import functions
 
-_C = _ops.C
+_C = functions.C
 
 
 class check_sparse_tensor_invariants:

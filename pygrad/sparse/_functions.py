@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _ops
-from .._dtypes import dtype, int64, layout, sparse_coo, sparse_csc, sparse_csr, strided
-from .._tensor import Tensor
+from .._ground.dtypes import dtype, int64, layout, sparse_coo, sparse_csc, sparse_csr, strided
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._make import sparse_coo_tensor
 
-_C = _ops.C
-_f = _ops.SPACES["torch"]
+_C = functions.C
+_f = functions.SPACES["torch"]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:

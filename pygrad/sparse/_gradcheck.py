@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import _ops
-from .._dtypes import bool_, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, strided
-from .._tensor import Tensor
+from .._ground.dtypes import bool_, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, strided
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ._make import sparse_compressed_tensor, sparse_coo_tensor
 
 
@@ -80,7 +80,7 @@ def _fill_missing(x: Tensor) -> Tensor:
     if x.layout in (sparse_bsr, sparse_bsc):
         at = x.ndim - x.sparse_dim() - x.dense_dim() + 1
         block = tuple(x._values().shape[at : at + 2])
-    mask = _ops.SPACES["torch"]["ones"](x.shape, dtype=bool_).to_sparse(
+    mask = functions.SPACES["torch"]["ones"](x.shape, dtype=bool_).to_sparse(
         layout=x.layout, blocksize=block, dense_dim=x.dense_dim()
     )
     return x.to_dense().sparse_mask(mask)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _legacy
-from .._dtypes import sparse_coo
-from .._legacy import legacy_sparse, tensortype
-from .._tensor import Tensor
+from .._ground.dtypes import sparse_coo
+from .._tensor import legacy
+from .._tensor.legacy import legacy_sparse, tensortype
+from .._tensor.tensor import Tensor
 
 
 class _sparsetype(tensortype):
@@ -34,12 +34,12 @@ def _type(like: tensortype) -> tensortype:
     )
 
 
-FloatTensor = _type(_legacy.FloatTensor)
-DoubleTensor = _type(_legacy.DoubleTensor)
-HalfTensor = _type(_legacy.HalfTensor)
-BFloat16Tensor = _type(_legacy.BFloat16Tensor)
-LongTensor = _type(_legacy.LongTensor)
-IntTensor = _type(_legacy.IntTensor)
-ShortTensor = _type(_legacy.ShortTensor)
-CharTensor = _type(_legacy.CharTensor)
-ByteTensor = _type(_legacy.ByteTensor)
+FloatTensor = _type(legacy.FloatTensor)
+DoubleTensor = _type(legacy.DoubleTensor)
+HalfTensor = _type(legacy.HalfTensor)
+BFloat16Tensor = _type(legacy.BFloat16Tensor)
+LongTensor = _type(legacy.LongTensor)
+IntTensor = _type(legacy.IntTensor)
+ShortTensor = _type(legacy.ShortTensor)
+CharTensor = _type(legacy.CharTensor)
+ByteTensor = _type(legacy.ByteTensor)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _ops
 from .._boundary.overriding import overridable_factory
-from .._builtins import builtin
-from .._creation import data_as_tensor
-from .._dtypes import (
+from .._ground.dtypes import (
     dtype,
     int32,
     int64,
@@ -18,9 +15,12 @@ from .._dtypes import (
     sparse_csc,
     sparse_csr,
 )
-from .._tensor import Tensor
+from .._table import functions
+from .._table.builtins import builtin
+from .._tensor.creation import data_as_tensor
+from .._tensor.tensor import Tensor
 
-_C = _ops.C
+_C = functions.C
 
 
 def _values_of(data: Any, kind: dtype | None, device: Any) -> Tensor:

@@ -7,10 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import _ops
 from .._boundary.arguments import is_numpy_scalar
-from .._creation import data_as_tensor, tensor
-from .._dtypes import (
+from .._ground.dtypes import (
     bfloat16,
     complex32,
     complex64,
@@ -25,7 +23,9 @@ from .._dtypes import (
     uint32,
     uint64,
 )
-from .._tensor import Tensor
+from .._table import functions
+from .._tensor.creation import data_as_tensor, tensor
+from .._tensor.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 
 __all__ = ["assert_allclose", "assert_close"]
@@ -41,7 +41,7 @@ _TOLERANCES: dict[Any, tuple[float, float]] = {
 }
 """dtype -> (rtol, atol); any other type must be equal."""
 _BARE = {uint16, uint32, uint64}  # these have no common type with other dtypes
-_f = _ops.SPACES["torch"]
+_f = functions.SPACES["torch"]
 
 
 class _Rules(NamedTuple):

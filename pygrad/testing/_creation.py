@@ -7,19 +7,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _ops
-from .._dtypes import (
-    bool_,
-    dtype,
-    finfo,
-    iinfo,
-    int64,
-)
-from .._tensor import Tensor
+from .._ground.dtypes import bool_, dtype, finfo, iinfo, int64
+from .._table import functions
+from .._tensor.tensor import Tensor
 
 __all__ = ["make_tensor"]
 
-_f = _ops.SPACES["torch"]
+_f = functions.SPACES["torch"]
 
 
 def make_tensor(

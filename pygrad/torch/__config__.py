@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .._package import pygrad
+from .._ground.package import pygrad
 from .torch_version import __version__
 
 

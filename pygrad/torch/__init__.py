@@ -20,18 +20,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._dialect import find_modules, forward
-from .._package import pygrad as _original
-
-find_modules()
+from .._ground.package import pygrad as _original
+from .._install.dialect import DIALECT as _DIALECT
+from .._install.dialect import find_modules as _find_modules
+from .._install.dialect import forward as _forward
 
 if TYPE_CHECKING:
     from .. import *
-else:
-    __getattr__, __dir__ = forward(__name__)
+elif __name__ == _DIALECT:
+    _find_modules()
+    __getattr__, __dir__ = _forward(__name__)
     __all__ = list(getattr(_original, "__all__", ()))
+else:  # of another engine, for the modules that lie here
 
-from .. import _wanted
+    def __getattr__(name):
+        return getattr(_original, name)
+
+
+from .._ground import wanted as _wanted
 
 has_cuda = has_cudnn = has_mkldnn = has_mps = False  # whether PyTorch was built with them
 

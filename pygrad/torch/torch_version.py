@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-from .._stand_ins import supplement
+from .._install.stand_ins import supplement
 
 __all__ = ["TorchVersion"]
 

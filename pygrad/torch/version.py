@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import version as _original
-from .._dialect import forward
+from .._install.dialect import forward
 from .torch_version import __version__ as _version
 
 if TYPE_CHECKING:

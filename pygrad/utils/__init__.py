@@ -4,7 +4,7 @@ saves memory.
 
 from typing import TYPE_CHECKING
 
-from .._package import submodule
+from .._ground.package import submodule
 from . import _pytree, data
 
 _LATE = "_foreach_utils benchmark checkpoint dlpack hooks model_zoo module_tracker weak".split()

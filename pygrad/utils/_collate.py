@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
-from .._creation import data_as_tensor
-from .._package import pygrad
-from .._tensor import Tensor
+from .._ground.package import pygrad
+from .._tensor.creation import data_as_tensor
+from .._tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .._dtypes import dtype
-from .._package import pygrad
+from .._ground.dtypes import dtype
+from .._ground.package import pygrad
 
 _NAMES: Final = (
     "bfloat16 bool complex128 complex32 complex64 float16 float32 float64 int16 int32 int64 int8 "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from .._dtypes import bfloat16, float32, float64
-from .._dtypes import device as Device
-from .._dtypes import dtype as Dtype
-from .._tensor import Tensor
+from .._ground.dtypes import bfloat16, float32, float64
+from .._ground.dtypes import device as Device
+from .._ground.dtypes import dtype as Dtype
+from .._tensor.tensor import Tensor
 
 __all__: list[str] = []
 

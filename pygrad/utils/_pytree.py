@@ -20,26 +20,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from .. import _ops
-from .._dtypes import Size
-from .._tree import BUILTIN_TYPES as BUILTIN_TYPES
-from .._tree import DICTS, IsLeaf, is_namedtuple_class, node_type, spread
-from .._tree import LEAF as _LEAF_SPEC
-from .._tree import NODES as SUPPORTED_NODES
-from .._tree import REGISTERING as _NODE_REGISTRY_LOCK
-from .._tree import ConstantNode as ConstantNode
-from .._tree import Context as Context
-from .._tree import FlattenFn as FlattenFn
-from .._tree import GetAttrKey as GetAttrKey
-from .._tree import KeyedFlattenFn as FlattenWithKeysFn
-from .._tree import LeafSpec as LeafSpec
-from .._tree import MappingKey as MappingKey
-from .._tree import Node as NodeDef
-from .._tree import PyTree as PyTree
-from .._tree import SequenceKey as SequenceKey
-from .._tree import TreeSpec as TreeSpec
-from .._tree import UnflattenFn as UnflattenFn
-from .._tree import flatten as tree_flatten
+from .._ground.dtypes import Size
+from .._ground.tree import BUILTIN_TYPES as BUILTIN_TYPES
+from .._ground.tree import DICTS, IsLeaf, is_namedtuple_class, node_type, spread
+from .._ground.tree import LEAF as _LEAF_SPEC
+from .._ground.tree import NODES as SUPPORTED_NODES
+from .._ground.tree import REGISTERING as _NODE_REGISTRY_LOCK
+from .._ground.tree import ConstantNode as ConstantNode
+from .._ground.tree import Context as Context
+from .._ground.tree import FlattenFn as FlattenFn
+from .._ground.tree import GetAttrKey as GetAttrKey
+from .._ground.tree import KeyedFlattenFn as FlattenWithKeysFn
+from .._ground.tree import LeafSpec as LeafSpec
+from .._ground.tree import MappingKey as MappingKey
+from .._ground.tree import Node as NodeDef
+from .._ground.tree import PyTree as PyTree
+from .._ground.tree import SequenceKey as SequenceKey
+from .._ground.tree import TreeSpec as TreeSpec
+from .._ground.tree import UnflattenFn as UnflattenFn
+from .._ground.tree import flatten as tree_flatten
+from .._table import functions
 
 __all__ = [
     "Context",
@@ -143,7 +143,7 @@ def is_structseq_class(cls: Any) -> bool:
     `return_types`.
     """
     return isinstance(cls, type) and (
-        cls in _ops.return_types.values()
+        cls in functions.return_types.values()
         or (
             cls.__bases__ == (tuple,)
             and all(
@@ -523,7 +523,7 @@ for _kind, _written, _conversions in (
     (deque, "collections.deque", ()),
 ):
     _name(_kind, _written, *_conversions)
-for _kind in _ops.return_types.values():
+for _kind in functions.return_types.values():
     _name(_kind, None)
 
 

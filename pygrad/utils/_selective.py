@@ -13,15 +13,17 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _boundary, _dispatch, _ops, ops
+from .. import _boundary, ops
 from .._boundary import calls
 from .._boundary.header import address_of
-from .._tensor import Tensor
-from .._tree import flatten, unflatten
+from .._dispatch import answers
+from .._ground.tree import flatten, unflatten
+from .._table import functions
+from .._tensor.tensor import Tensor
 from ..library import _kernels
 from ._python_dispatch import TorchDispatchMode, beside
 
-_C = _ops.C
+_C = functions.C
 _RECOMPUTE, _CONSUMED = object(), object()
 _MISMATCH = (
     "This can happen if the operations in the checkpointed region are nondeterministic or depend "
@@ -79,7 +81,7 @@ class _Scope(TorchDispatchMode):
             return self.call(op, self._next(op), run_unobserved, mode, args, kwargs)
 
         outside = _kernels.watchers[-1] if _kernels.watchers else None
-        place = thread, len(_dispatch.mode_stack()), self
+        place = thread, len(answers.mode_stack()), self
         _kernels.watchers.append(intercept_library_op)
         beside.append(place)
         below = calls.intercept(intercept_op) or calls.call_op

@@ -7,7 +7,7 @@ import weakref
 from typing import Any, NoReturn
 
 from .._boundary import calls, header, release
-from .._tensor import Tensor, slots_of
+from .._tensor.tensor import Tensor, slots_of
 from ..autograd.graph import get_gradient_edge
 
 

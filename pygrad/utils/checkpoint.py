@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .. import _ops
-from .._tensor import Tensor
+from .._table import functions as _ops
+from .._tensor.tensor import Tensor
 from ..amp._state import get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
 from ..amp.autocast_mode import autocast
 from ..autograd import backward, graph

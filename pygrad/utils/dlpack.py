@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._creation import from_dlpack
-from .._tensor import Tensor
+from .._tensor.creation import from_dlpack
+from .._tensor.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .. import ops
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ._python_dispatch import TorchDispatchMode
 from .module_tracker import ModuleTracker
 

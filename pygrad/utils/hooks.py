@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._hooks import RemovableHandle as RemovableHandle
+from .._tensor.hooks import RemovableHandle as RemovableHandle
 
 
 def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._package import submodule
+from .._ground.package import submodule
 
 __all__ = ["load_url"]
 

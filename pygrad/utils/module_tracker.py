@@ -7,9 +7,10 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from .._package import pygrad
-from .._tensor import Tensor
+from .._table import functions as _functions
+from .._tensor.tensor import Tensor
 from ..autograd.graph import register_multi_grad_hook
+from ..autograd.variable import Variable
 from ..nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -57,7 +58,7 @@ class ModuleTracker:
     @property
     def is_bw(self) -> bool:
         """Whether a backward is running."""
-        return pygrad._C._current_graph_task_id() != -1
+        return bool(_functions.C["_task_id"]() != -1)
 
     def __enter__(self) -> Self:
         self._handles = [
@@ -105,7 +106,7 @@ class ModuleTracker:
     def _enter(self, name: str) -> None:
         if self.is_bw and not self._has_callback:
             # The end of the backward removes modules whose inputs need no gradients.
-            queue = pygrad.autograd.Variable._execution_engine.queue_callback
+            queue = Variable._execution_engine.queue_callback
             queue(self._end_backward)
             self._has_callback = True
         if name in self.parents:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, Self
 from weakref import ref
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 
 __all__ = [
     "TensorWeakRef",

@@ -29,8 +29,9 @@ from table import Row, format_seconds, line, markdown, write_into
 from work import GROUPS, Work, disagreement
 
 import pygrad
-from pygrad import _boundary, _ops
+from pygrad import _boundary
 from pygrad._boundary import calls, host
+from pygrad._table import functions
 
 now = time.perf_counter
 PAGE = resource.getpagesize()
@@ -185,7 +186,7 @@ class Same(pygrad.autograd.Function):
 def live_bytes() -> int:
     """What the engine's allocator has given out."""
     _boundary.drain()
-    return int(_ops.C["_memory"]()[0])
+    return int(functions.C["_memory"]()[0])
 
 
 def chain(n_nodes: int) -> None:

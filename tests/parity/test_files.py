@@ -36,7 +36,7 @@ from hostile_files import tensor as tensor_of
 from oracle import result_or_error
 
 import pygrad
-from pygrad._stand_ins import is_stand_in
+from pygrad._install.stand_ins import is_stand_in
 from pygrad.serialization._globals import torch_name
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -57,7 +57,7 @@ def compared(entry: Entry) -> bool:
 
 
 def named(t: Any, name: str) -> Any:
-    return getattr(t, name, None) or getattr(pygrad._dtypes, name)
+    return getattr(t, name, None) or getattr(pygrad._ground.dtypes, name)
 
 
 BESIDE_A_NUMBER = (

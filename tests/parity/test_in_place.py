@@ -25,7 +25,7 @@ from samples import Entry
 from sampling import Array, Call, build
 
 import pygrad
-from pygrad import _ops
+from pygrad._table import functions
 
 COMPARISONS = "eq_ ne_ lt_ le_ gt_ ge_ greater_ greater_equal_ less_ less_equal_ not_equal_".split()
 LOGIC = "logical_and_ logical_or_ logical_xor_".split()
@@ -381,10 +381,10 @@ def in_place_name(entry: Entry) -> str | None:
     """The op's in-place form, as users call it."""
     if entry.name.endswith("_"):
         return entry.id
-    if entry.name + "_" in {op.name for op in _ops.TABLE}:
+    if entry.name + "_" in {op.name for op in functions.TABLE}:
         return None
     where = {"method": "Tensor.", "torch": "", "nn": "nn.functional."}
-    found = (where[space] for space in where if entry.name + "_" in _ops.SPACES[space])
+    found = (where[space] for space in where if entry.name + "_" in functions.SPACES[space])
     return next((prefix + entry.name + "_" for prefix in found), None)
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from oracle import Scripts, both
 
-from pygrad._function_schema import native_lines, parse_schema
+from pygrad._table.function_schema import native_lines, parse_schema
 
 from . import native_schemas
 
@@ -117,7 +117,7 @@ def test_questions_about_schemas_are_answered_as_by_torch() -> None:
 def test_types_of_arguments_are_called_as_by_torch() -> None:
     from torch._library import infer_schema as theirs
 
-    from pygrad._library import infer_schema as ours
+    from pygrad.torch._library import infer_schema as ours
 
     def shown(types: Any) -> dict[str, str]:
         return {

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import pygrad.torch
-from pygrad import _stand_ins
+from pygrad._install import stand_ins
 
 Parameter = inspect.Parameter
 IN_ORDER = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -67,7 +67,7 @@ def _absent() -> None:
 def pairs() -> Iterator[tuple[str, Any, Any]]:
     """Every function of PyTorch's modules that pygrad has too, by the first name that shows it."""
     seen: set[int] = set()
-    for module in sorted(_stand_ins._blocks()):
+    for module in sorted(stand_ins._blocks()):
         try:
             theirs = importlib.import_module(module)
         except BaseException:  # of another system, or for want of a package
@@ -79,7 +79,7 @@ def pairs() -> Iterator[tuple[str, Any, Any]]:
             if not isinstance(value, (type, types.FunctionType)):
                 continue
             found = getattr(ours, short, None)
-            if found is None or _stand_ins.is_stand_in(found):
+            if found is None or stand_ins.is_stand_in(found):
                 continue
             seen.add(id(value))
             if not isinstance(value, type):

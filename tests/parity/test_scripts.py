@@ -17,7 +17,7 @@ import pytest
 from oracle import both, result_or_error, torch, warnings_of
 
 import pygrad
-from pygrad import _warnings
+from pygrad._ground import warnings as _warnings
 
 ARRAY = np.array([1.0, 3.0])
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-
-from pygrad import _signatures
+from fronts import signatures
 
 
 def described(function: Any) -> list[tuple[str, Any, bool]]:
@@ -31,7 +30,7 @@ def ours(function: Any) -> list[tuple[str, Any, bool]]:
             inspect.Parameter.empty if each.default is None else json.loads(each.default),
             each.keyword_only,
         )
-        for each in _signatures.signature(function)
+        for each in signatures.signature(function)
     ]
 
 
@@ -47,7 +46,7 @@ def listed(arguments: list[tuple[str, Any, bool]]) -> list[tuple[str, Any, bool]
 
 @pytest.mark.parametrize(
     "cls",
-    [cls for cls in _signatures.CLASSES if cls.__name__ != "Parameter"],
+    [cls for cls in signatures.CLASSES if cls.__name__ != "Parameter"],
     ids=lambda c: c.__name__,
 )
 def test_constructor_takes_pytorchs_arguments(cls: type) -> None:
@@ -57,7 +56,7 @@ def test_constructor_takes_pytorchs_arguments(cls: type) -> None:
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(owner, name) for owner, names in _signatures.METHODS.items() for name in names.split()],
+    [(owner, name) for owner, names in signatures.METHODS.items() for name in names.split()],
     ids=str,
 )
 def test_method_takes_pytorchs_arguments(owner: type, name: str) -> None:

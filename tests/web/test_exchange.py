@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import pygrad as torch
-from pygrad._dtypes import ALL
+from pygrad._ground.dtypes import ALL
 
 ROOT = Path(__file__).parents[2]
 COPY = """

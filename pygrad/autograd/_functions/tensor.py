@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from ..function import Function
 
 __all__: list[str] = []

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..._functions import typename
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.functions import typename
+from ..._tensor.tensor import Tensor
 from ...optim.optimizer import Optimizer
 from .. import _exchanges, _objects
 from .._flat import Flat

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..._creation import tensor
+from ..._tensor.creation import tensor
 from ...nn import Module, Parameter, ParameterList
 from .._symbolic_trace import symbolic_trace
 from ..graph import Graph

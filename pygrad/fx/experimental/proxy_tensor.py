@@ -22,10 +22,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ... import ops, return_types
+from ... import ops
 from ..._boundary.header import address_of
-from ..._dispatch import mode_stack
-from ..._tensor import Tensor
+from ..._dispatch.answers import mode_stack
+from ..._table.functions import return_types
+from ..._tensor.tensor import Tensor
 from ...nn import Module, Parameter
 from ...utils import _pytree as pytree
 from ...utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
@@ -85,7 +86,7 @@ class PythonKeyTracer(Tracer):
 
     def create_arg(self, a: Any) -> Any:
         """The argument of a node; a parameter that the root lacks is added to it."""
-        if isinstance(a, tuple) and type(a) in return_types.all_return_types:
+        if isinstance(a, tuple) and type(a) in return_types.values():
             return self.create_arg(tuple(a))
         if not isinstance(a, Parameter):
             return super().create_arg(a)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from .._metadata import TensorMetadata
 from .._metadata import metadata_of as _extract_tensor_metadata
 from ..graph_module import GraphModule

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..._boundary import attributes
-from ..._dtypes import Size, int64, jagged
-from ..._tensor import Tensor
+from ..._ground.dtypes import Size, int64, jagged
+from ..._tensor.tensor import Tensor
 from .._class import Nested, Rules, packed_tensor, view_as_nested
 from .._jagged import Jagged
 from .._sizes import SymInt, ragged_size_of, shape_of
@@ -308,7 +308,7 @@ def _unfit(name: str, self: NestedTensor, other: Any) -> RuntimeError:
 
 def _store_val_in_tensor(n: int) -> Tensor:
     """A number as files have it: the size of a tensor without elements."""
-    from ..._creation import tensor
+    from ..._tensor.creation import tensor
 
     return tensor([]).new_zeros((n, 0))
 
@@ -394,8 +394,8 @@ def jagged_from_list(
 
     Raises: RuntimeError: there are no tensors, or they do not fit each other.
     """
-    from ... import _ops
-    from ..._creation import tensor
+    from ..._table import functions
+    from ..._tensor.creation import tensor
 
     if not len(tensors):
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
@@ -422,7 +422,7 @@ def jagged_from_list(
             "(B, *, D_0, D_1, ..., D_N), with ragged * dim."
         )
     at = free[0] if free else 0
-    values = _ops.SPACES["torch"]["cat"](list(tensors), at)
+    values = functions.SPACES["torch"]["cat"](list(tensors), at)
     if dtype is not None or device is not None:
         values = values.to(device=device, dtype=dtype)
     lengths = [s[at] for s in sizes]
@@ -437,14 +437,14 @@ def jagged_from_tensor_and_lengths(
     tensor: Tensor, starts: Tensor, lengths: Tensor
 ) -> tuple[NestedTensor, Tensor, Tensor | None]:
     """The part of each row of a tensor from its start with its length: a view."""
-    from ... import _ops
+    from ..._table import functions
 
     batch, most = tensor.shape[0], tensor.shape[1]
     values = tensor.reshape(-1, *tensor.shape[2:])
     made_lengths = lengths.expand(batch)
-    begins = _ops.SPACES["torch"]["arange"](0, batch * most, most, dtype=int64) + starts
+    begins = functions.SPACES["torch"]["arange"](0, batch * most, most, dtype=int64) + starts
     last = begins[-1:] + made_lengths[-1:]
-    offsets = _ops.SPACES["torch"]["cat"]([begins, last.to(int64)])
+    offsets = functions.SPACES["torch"]["cat"]([begins, last.to(int64)])
     found = nested_view_from_values_offsets_lengths(values, offsets, made_lengths)
     return found, offsets, made_lengths
 

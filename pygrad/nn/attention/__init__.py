@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..._package import submodule
+from ..._ground.package import submodule
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypedDict
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 
 __all__ = [
     "AuxOutput",

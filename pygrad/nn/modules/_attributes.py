@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._boundary.arguments import refuse_foreign
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
 from .utils import typename

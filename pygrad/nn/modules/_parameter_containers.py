@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any, Self, SupportsIndex
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from ..parameter import Parameter
 from .container import pairs_for_update
 from .module import Module

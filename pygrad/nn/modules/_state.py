@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..._boundary.arguments import refuse_foreign
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from ..parameter import Parameter, is_lazy
+from . import _conversions
 from ._tree import ModuleTree
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -354,7 +355,7 @@ class ModuleState(ModuleTree):
                 "in the module instead of copying them in place?)",
                 stacklevel=2,
             )
-        swaps = pygrad.__future__.get_swap_module_params_on_conversion()
+        swaps = _conversions.get_swap_module_params_on_conversion()
         try:
             with pygrad.no_grad():
                 if swaps:

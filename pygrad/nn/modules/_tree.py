@@ -11,12 +11,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..._ops import C
-from ..._package import pygrad
-from ..._parse_to import parse_to
-from ..._tensor import Tensor, drop_grads
+from ..._ground.package import pygrad
+from ..._table.functions import C
+from ..._tensor.parse_to import parse_to
+from ..._tensor.tensor import Tensor, drop_grads
 from .._types import DeviceLike
 from ..parameter import Parameter
+from . import _conversions
 from ._attributes import ModuleAttributes
 
 if TYPE_CHECKING:
@@ -244,10 +245,10 @@ class ModuleTree(ModuleAttributes):
             with pygrad.no_grad():
                 converted = fn(parameter)
                 converted_grad = None if grad is None else fn(grad)
-            if pygrad.__future__.get_swap_module_params_on_conversion():
+            if _conversions.get_swap_module_params_on_conversion():
                 self._swap(name, parameter, converted, converted_grad)
                 continue
-            overwrite = pygrad.__future__.get_overwrite_module_params_on_conversion()
+            overwrite = _conversions.get_overwrite_module_params_on_conversion()
             if overwrite or converted.device != parameter.device:
                 self._parameters[name] = moved = Parameter(converted, parameter.requires_grad)
                 if grad is not None and converted_grad is not None:

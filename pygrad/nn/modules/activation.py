@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warnings
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init as _init
 from .._types import DeviceLike, DTypeLike

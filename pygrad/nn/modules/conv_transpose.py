@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .._types import DeviceLike, DTypeLike, SizeAny
 from .conv import _ConvNd

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from .. import _reduction
 from .. import functional as F
 from .distance import PairwiseDistance

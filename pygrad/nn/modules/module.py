@@ -15,8 +15,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeAlias, get_type_hints
 
-from ..._functions import compile
-from ..._tensor import Tensor
+from ..._tensor.functions import compile
+from ..._tensor.tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from .._hooks import BackwardHook
 from ._attributes import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .._types import Size1, Size2, SizeAny, SizeOrNone
 from .module import Module

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..._boundary.modes import AUTOCAST, get
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from .. import init
 from .._recurrent import STEPS, Recurrence, State, advance
 from .._types import DeviceLike, DTypeLike

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from .._attention_parts import _canonical_mask, _none_or_dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ...distributed._grad_bucket import GradBucket
 from ..modules.module import Module
 from ..parameter import UninitializedParameter

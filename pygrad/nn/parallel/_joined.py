@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import distributed as dist
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ...distributed.algorithms.join import JoinHook
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..._package import pygrad
-from ..._tensor import Tensor
-from ..._tree import flatten, map_leaves
+from ..._ground.package import pygrad
+from ..._ground.tree import flatten, map_leaves
+from ..._tensor.tensor import Tensor
 from ...autograd.function import Function
 
 

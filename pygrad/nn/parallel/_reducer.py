@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 from ... import distributed as dist
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ...autograd.profiler import record_function
 from ...autograd.variable import Variable
 from ...distributed import _buckets

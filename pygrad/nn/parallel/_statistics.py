@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 
 _FIRST: Final = 10
 """The number of first iterations, which are all recorded; later only one in `_EACH`."""

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ... import distributed as dist
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ...autograd.profiler import record_function
 from ...distributed import _buckets
 from ...distributed._group import _get_default_group

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from ..._package import pygrad, submodule
-from ..._tensor import Tensor
+from ..._ground.package import pygrad, submodule
+from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 
 __all__ = ["get_a_var", "parallel_apply"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._tensor import Tensor
-from ..._tree import is_namedtuple_class
+from ..._ground.tree import is_namedtuple_class
+from ..._tensor.tensor import Tensor
 from . import comm
 
 __all__ = ["gather", "scatter", "scatter_kwargs"]

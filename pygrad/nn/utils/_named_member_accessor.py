@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 from .stateless import _MISSING as _MISSING
 from .stateless import _owner, _swap

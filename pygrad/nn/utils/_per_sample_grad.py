@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..._package import pygrad
-from ..._tensor import Tensor
-from ..._tree import flatten, unflatten
+from ..._ground.package import pygrad
+from ..._ground.tree import flatten, unflatten
+from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 from .stateless import _functional_call
 

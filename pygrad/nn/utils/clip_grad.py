@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from ..._ops import C
-from ..._package import pygrad
-from ..._tensor import Tensor, answers_for_ops
+from ..._ground.package import pygrad
+from ..._table.functions import C
+from ..._tensor.tensor import Tensor, answers_for_ops
 
 __all__ = [
     "clip_grad_norm",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ..parameter import Parameter
 
 __all__ = [

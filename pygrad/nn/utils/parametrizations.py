@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
 from ..modules.conv_transpose import _ConvTransposeNd

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter

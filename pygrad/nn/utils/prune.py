@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 
 __all__ = [

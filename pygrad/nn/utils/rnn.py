@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 
 __all__ = [
     "PackedSequence",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..modules.conv_transpose import _ConvTransposeNd
 from ..modules.module import Module

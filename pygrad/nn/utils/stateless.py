@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 
 __all__ = ["functional_call"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
 

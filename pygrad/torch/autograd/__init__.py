@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import autograd as _original
-from ..._dialect import forward
+from ..._install.dialect import forward
 
 if TYPE_CHECKING:
     from ...autograd import *

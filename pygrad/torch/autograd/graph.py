@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from ... import _boundary, _ops
+from ... import _boundary
 from ..._boundary import header
-from ..._dialect import forward
+from ..._install.dialect import forward
+from ..._table import functions as _functions
 from ...autograd import graph as _original
 from ...autograd.graph import saved_tensors_hooks
 
@@ -30,7 +31,7 @@ class _Saved:
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
-        self.values = _ops.C["_snapshot"](tensor)
+        self.values = _functions.C["_snapshot"](tensor)
         self.version = tensor._version
 
     def is_mutated(self) -> bool:

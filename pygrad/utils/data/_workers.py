@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 from ...nn.parameter import Parameter
 from . import _fetch
 

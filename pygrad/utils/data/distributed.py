@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..._package import pygrad
+from ..._ground.package import pygrad
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar, cast
 
-from ..._package import pygrad
-from ..._tensor import Tensor
+from ..._ground.package import pygrad
+from ..._tensor.tensor import Tensor
 
 __all__ = [
     "BatchSampler",

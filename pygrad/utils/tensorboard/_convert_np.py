@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._dtypes import bfloat16, float16
-from ..._tensor import Tensor
+from ..._ground.dtypes import bfloat16, float16
+from ..._tensor.tensor import Tensor
 
 
 def make_np(x: Any) -> np.ndarray[Any, Any]:

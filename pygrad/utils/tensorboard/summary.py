@@ -24,8 +24,8 @@ from tensorboard.plugins.mesh import metadata as mesh_metadata
 from tensorboard.plugins.mesh.plugin_data_pb2 import MeshPluginData
 from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
 
-from ... import _dtypes
-from ..._tensor import Tensor
+from ..._ground import dtypes as _dtypes
+from ..._tensor.tensor import Tensor
 from ._convert_np import make_np
 from ._utils import Array, _prepare_video, convert_to_HWC
 

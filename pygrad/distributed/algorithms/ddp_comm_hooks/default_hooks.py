@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...._package import pygrad
-from ...._tensor import Tensor
+from ...._ground.package import pygrad
+from ...._tensor.tensor import Tensor
 from ....futures import Future
 from ... import _reductions
 from ..._grad_bucket import GradBucket

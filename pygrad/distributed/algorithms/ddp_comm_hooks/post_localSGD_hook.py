@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ...._tensor import Tensor
+from ...._tensor.tensor import Tensor
 from ....futures import Future
 from ..._grad_bucket import GradBucket
 from ..._group import new_subgroups

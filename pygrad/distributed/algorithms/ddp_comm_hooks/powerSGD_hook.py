@@ -13,8 +13,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...._package import pygrad
-from ...._tensor import Tensor
+from ...._ground.package import pygrad
+from ...._tensor.tensor import Tensor
 from ....futures import Future
 from ... import _reductions
 from ..._flat import Flat

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._package import pygrad
-from ...._tensor import Tensor
+from ...._ground.package import pygrad
+from ...._tensor.tensor import Tensor
 from ....futures import Future
 from ... import _exchanges
 from ..._grad_bucket import GradBucket

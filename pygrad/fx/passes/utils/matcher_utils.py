@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...._tensor import Tensor
+from ...._tensor.tensor import Tensor
 from ...graph import Graph
 from ...graph_module import _get_attr
 from ...node import Node

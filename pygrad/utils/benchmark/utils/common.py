@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ...._functions import get_num_threads, set_num_threads
+from ...._tensor.functions import get_num_threads, set_num_threads
 
 __all__ = [
     "Measurement",

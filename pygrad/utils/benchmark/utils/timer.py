@@ -8,7 +8,7 @@ import timeit
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ...._package import submodule
+from ...._ground.package import submodule
 from . import common
 
 __all__ = ["Language", "Timer", "timer"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from ...._package import submodule
+from ...._ground.package import submodule
 from . import collate, fetch
 
 __all__ = ["collate", "fetch", "pin_memory", "worker"]

@@ -1,0 +1,1 @@
+"""Ops below autograd: which function or mode of a program answers for one."""

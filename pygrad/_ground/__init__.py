@@ -1,0 +1,1 @@
+"""The ground of the package, without tensors: dtypes, errors, warnings, trees, module names."""

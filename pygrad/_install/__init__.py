@@ -1,0 +1,1 @@
+"""The package in the place of torch: its dialect, its command line, and more engines."""

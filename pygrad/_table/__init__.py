@@ -1,0 +1,1 @@
+"""The op table of the binary, and the functions and schemas that are made from it."""

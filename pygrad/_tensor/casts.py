@@ -1,0 +1,33 @@
+"""Old names of casts: `torch._cast_Long(x)` is ``x.long()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from .._ground import dtypes
+from .._table.builtins import builtin
+from .tensor import Tensor
+
+_KINDS: Final = {
+    "Byte": dtypes.uint8,
+    "Char": dtypes.int8,
+    "Double": dtypes.float64,
+    "Float": dtypes.float32,
+    "Half": dtypes.float16,
+    "Int": dtypes.int32,
+    "Long": dtypes.int64,
+    "Short": dtypes.int16,
+}
+
+
+def _make(name: str, kind: Any) -> Callable[..., Tensor]:
+    def cast(self: Tensor, non_blocking: bool = False) -> Tensor:
+        return self.to(kind, non_blocking=non_blocking)
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The tensor in {kind}; itself if it is of that type."
+    return builtin(cast)
+
+
+CASTS: Final = {f"_cast_{name}": _make(f"_cast_{name}", kind) for name, kind in _KINDS.items()}

@@ -1,0 +1,1 @@
+"""Transforms of functions: derivatives as functions, and vmap."""
