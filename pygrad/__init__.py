@@ -15,100 +15,25 @@ Example:
 
 from __future__ import annotations
 
-import math as _math
 from typing import TYPE_CHECKING, Any
 
 from . import _boundary
 from ._boundary import calls
 from ._boundary.limits import limits
 from ._ground import names as _names
-from ._ground.dtypes import (
-    Size,
-    bfloat16,
-    channels_last,
-    channels_last_3d,
-    complex32,
-    complex64,
-    complex128,
-    contiguous_format,
-    device,
-    dtype,
-    finfo,
-    float16,
-    float32,
-    float64,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    jagged,
-    layout,
-    legacy_contiguous_format,
-    memory_format,
-    preserve_format,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from ._ground.dtypes import bool_ as bool
 from ._ground.errors import EngineError, LimitExceeded, LinAlgError, OutOfMemoryError
 from ._ground.package import submodule as _submodule
-from ._ground.warnings import is_warn_always_enabled
 from ._install.engines import Engine
-from ._table import functions as _functions
-from ._tensor.creation import (
-    as_tensor,
-    asarray,
-    from_dlpack,
-    from_numpy,
-    frombuffer,
-    get_default_device,
-    set_default_device,
-    tensor,
-)
-from ._tensor.legacy import (
-    BFloat16Tensor,
-    BoolTensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-    set_default_tensor_type,
-)
-from ._tensor.tensor import Tensor
+from ._tensor import namespace as _namespace
+from ._tensor.namespace import *
+
+globals().update(_namespace.PRIVATE)
 
 __version__ = "0.1.0"
 
 for _each in (Size, Tensor, device, dtype, finfo, iinfo, layout, memory_format):
     if _each.__module__.startswith(__name__ + "."):  # else it is shared with the first engine
         _each.__module__ = __name__  # the name that users know, which the classes' reprs show
-
-float = float32
-double = float64
-short = int16
-int = int32
-long = int64
-half = float16
-chalf = complex32
-cfloat = complex64
-cdouble = complex128
-inf = _math.inf
-nan = _math.nan
-pi = _math.pi
-e = _math.e
-newaxis = None
 
 _LATE = (
     "amp backends datasets distributed distributions futures fx hub library multiprocessing nested "
@@ -179,6 +104,8 @@ if TYPE_CHECKING:
     from ._table.functions_table import _sample_dirichlet as _sample_dirichlet
     from ._table.functions_table import _standard_gamma as _standard_gamma
     from ._table.functions_table import _standard_gamma_grad as _standard_gamma_grad
+    from ._tensor.functions import _assert as _assert
+    from ._tensor.functions import _assert_async as _assert_async
     from .quasirandom import (
         _sobol_engine_draw,
         _sobol_engine_ff_,
@@ -221,65 +148,9 @@ if TYPE_CHECKING:
         xpu,
     )
     from .torch._higher_order_ops import cond, while_loop
-globals().update(_functions.namespace("torch"))
-
-from ._tensor.casts import CASTS as _CASTS
-
-globals().update(_CASTS)
-
 from . import autograd, fft, func, linalg, masked, nn, optim, sparse, special, utils
-from ._tensor import checks as _checks
-from ._tensor.checks import *
-from ._tensor.functions import (
-    _assert,
-    _assert_async,
-    are_deterministic_algorithms_enabled,
-    broadcast_shapes,
-    compile,
-    einsum,
-    get_deterministic_debug_mode,
-    get_device_module,
-    get_float32_matmul_precision,
-    get_num_interop_threads,
-    get_num_threads,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_nonzero,
-    is_storage,
-    is_tensor,
-    lu,
-    set_default_dtype,
-    set_deterministic_debug_mode,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_interop_threads,
-    set_num_threads,
-    set_printoptions,
-    set_warn_always,
-    tensordot,
-    typename,
-    unravel_index,
-    use_deterministic_algorithms,
-)
 from ._transforms.vmap import vmap
 from .autograd.anomaly_mode import is_anomaly_detection_enabled
-from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .random import (
-    Generator,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
-)
-from .sparse._make import (
-    sparse_bsc_tensor,
-    sparse_bsr_tensor,
-    sparse_compressed_tensor,
-    sparse_coo_tensor,
-    sparse_csc_tensor,
-    sparse_csr_tensor,
-)
 
 
 def pg_live_count() -> Any:
@@ -308,163 +179,50 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "BFloat16Storage",
-    "BFloat16Tensor",
     "BoolStorage",
-    "BoolTensor",
     "ByteStorage",
-    "ByteTensor",
     "CharStorage",
-    "CharTensor",
     "ComplexDoubleStorage",
     "ComplexFloatStorage",
     "DoubleStorage",
-    "DoubleTensor",
     "Engine",
     "EngineError",
     "FloatStorage",
-    "FloatTensor",
-    "Generator",
     "HalfStorage",
-    "HalfTensor",
     "IntStorage",
-    "IntTensor",
     "LimitExceeded",
     "LinAlgError",
     "LongStorage",
-    "LongTensor",
     "OutOfMemoryError",
     "ShortStorage",
-    "ShortTensor",
-    "Size",
     "Storage",
     "StorageBase",
-    "Tensor",
     "TypedStorage",
     "UntypedStorage",
-    "are_deterministic_algorithms_enabled",
-    "as_tensor",
-    "asarray",
     "autograd",
-    "bfloat16",
-    "bool",
-    "broadcast_shapes",
-    "cdouble",
-    "cfloat",
-    "chalf",
-    "channels_last",
-    "channels_last_3d",
-    "compile",
-    "complex32",
-    "complex64",
-    "complex128",
-    "contiguous_format",
-    "default_generator",
-    "device",
-    "double",
-    "dtype",
-    "e",
-    "einsum",
-    "enable_grad",
     "fft",
-    "finfo",
-    "float",
-    "float16",
-    "float32",
-    "float64",
-    "from_dlpack",
     "from_file",
-    "from_numpy",
-    "frombuffer",
     "func",
-    "get_default_device",
-    "get_deterministic_debug_mode",
-    "get_device_module",
-    "get_float32_matmul_precision",
-    "get_num_interop_threads",
-    "get_num_threads",
-    "get_rng_state",
-    "half",
-    "iinfo",
-    "inf",
-    "inference_mode",
-    "initial_seed",
     "install",
-    "int",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
     "is_anomaly_detection_enabled",
-    "is_deterministic_algorithms_warn_only_enabled",
-    "is_nonzero",
-    "is_storage",
-    "is_tensor",
-    "is_warn_always_enabled",
-    "jagged",
-    "layout",
-    "legacy_contiguous_format",
     "limits",
     "linalg",
     "load",
-    "long",
-    "lu",
-    "manual_seed",
     "masked",
-    "memory_format",
-    "nan",
     "nested",
     "nn",
-    "no_grad",
     "optim",
     "pg_live_count",
-    "pi",
-    "preserve_format",
     "random",
     "return_types",
     "save",
-    "seed",
     "serialization",
-    "set_default_device",
-    "set_default_dtype",
-    "set_default_tensor_type",
-    "set_deterministic_debug_mode",
-    "set_float32_matmul_precision",
-    "set_flush_denormal",
-    "set_grad_enabled",
-    "set_num_interop_threads",
-    "set_num_threads",
-    "set_printoptions",
-    "set_rng_state",
-    "set_warn_always",
-    "short",
     "sparse",
-    "sparse_bsc",
-    "sparse_bsc_tensor",
-    "sparse_bsr",
-    "sparse_bsr_tensor",
-    "sparse_compressed_tensor",
-    "sparse_coo",
-    "sparse_coo_tensor",
-    "sparse_csc",
-    "sparse_csc_tensor",
-    "sparse_csr",
-    "sparse_csr_tensor",
     "special",
     "storage",
-    "strided",
-    "tensor",
-    "tensordot",
-    "typename",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
     "uninstall",
-    "unravel_index",
-    "use_deterministic_algorithms",
     "utils",
     "vmap",
 ]
-__all__ += _checks.__all__
-__all__ += [name for name in _functions.SPACES["torch"] if name not in __all__]
+__all__ += _namespace.__all__
 __all__.sort()

@@ -435,7 +435,8 @@ def supplement(module: ModuleType, name: str) -> None:
         except LookupError:
             if wanted.TRACES and not short.startswith("__") and not _has_file(module, short):
                 wanted.count_lookup(f"{name}.{short}")
-            said = f"module '{module.__name__}' has no attribute '{short}'"
+            shown = module.__name__.replace(".torch.", ".", 1)  # the name that users know
+            said = f"module '{shown}' has no attribute '{short}'"
             raise AttributeError(said, name=short, obj=module) from None
 
     vars(module)["__getattr__"] = get

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .._dispatch.answers import host_tensor as host_tensor
     from .._dispatch.answers import make_wrapper as make_wrapper
     from .._transforms.derivatives import show as show
-    from ..autograd import backward as backward
+    from ..autograd._gradients import backward as backward
     from ..autograd._views import rev_view_func as rev_view_func
     from ..autograd._views import view_func as view_func
     from ..autograd._walk import walk as walk
@@ -57,7 +57,7 @@ PLACES: Final = {
         "reduce_tensor to_dlpack to_numpy tolist",
         "_tensor.legacy": "dtype_named legacy_name legacy_tensor",
         "_transforms.derivatives": "show",
-        "autograd": "backward",
+        "autograd._gradients": "backward",
         "autograd._views": "rev_view_func view_func",
         "autograd._walk": "walk",
         "autograd.graph": "node_of",

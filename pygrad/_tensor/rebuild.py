@@ -15,9 +15,10 @@ from weakref import WeakKeyDictionary
 
 from .._boundary import header
 from .._ground.dtypes import dtype, uint8
-from .._ground.package import pygrad, submodule
+from .._ground.package import submodule
 from .._table import functions
 from ..nn.parameter import Parameter
+from ..sparse._make import sparse_compressed_tensor, sparse_coo_tensor
 from ..storage import TypedStorage, UntypedStorage, storage_class
 from ..utils.hooks import warn_if_has_hooks
 from .float8 import FORMS, decode
@@ -153,9 +154,9 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
     if name == "torch.sparse_coo":
         indices, values, size, *coalesced = data
         known = {"is_coalesced": coalesced[0]} if coalesced else {}
-        make = partial(_sparse("sparse_coo_tensor"), indices, values, size, **known)
+        make = partial(sparse_coo_tensor, indices, values, size, **known)
     elif name.startswith("torch.sparse_"):
-        make = partial(_sparse("sparse_compressed_tensor"), *data, layout=layout)
+        make = partial(sparse_compressed_tensor, *data, layout=layout)
     else:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     make = partial(make, check_invariants=True)
@@ -186,13 +187,6 @@ def _take_first_places(name: str, first: Tensor, second: Tensor, *rest: Any) -> 
     count = second.size(-1)
     first.copy_(_F["arange"](rows + 1).mul(columns).clamp(max=count))
     second.copy_(_F["arange"](count).remainder(max(1, columns)))
-
-
-def _sparse(name: str) -> Any:
-    found = getattr(pygrad, name, None)
-    if found is None:
-        raise NotImplementedError("sparse tensors are not supported: to_dense() before saving")
-    return found
 
 
 def _rebuild_device_tensor_from_cpu_tensor(

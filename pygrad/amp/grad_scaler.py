@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._ground.dtypes import float16
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 
 __all__ = ["GradScaler"]

@@ -15,11 +15,12 @@ from typing import Any, TypeAlias
 from .._boundary import calls, long_calls
 from .._boundary.arguments import K_OVERRIDING, kind_of, refuse_foreign
 from .._boundary.host import layout
-from .._ground.package import pygrad
 from .._table import functions as _functions
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from .._transforms.vmap import mapped_or_one_by_one
 from . import forward_ad, graph
+from ._gradients import grad as _grad
 from ._walk import walk
 from .grad_mode import enable_grad
 
@@ -228,7 +229,7 @@ def _autograd_grad(
     rows = [(out, grad) for out, grad in pairs if out is not None and out.requires_grad]
     if not rows:
         return (None,) * len(inputs)
-    found: tuple[Any, ...] = pygrad.autograd.grad(
+    found: tuple[Any, ...] = _grad(
         [out for out, _ in rows],
         inputs,
         [grad for _, grad in rows],

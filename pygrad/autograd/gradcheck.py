@@ -15,11 +15,12 @@ from operator import attrgetter
 from typing import Any
 
 from .._boundary import callbacks
-from .._ground.package import pygrad
 from .._table import functions as _functions
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from .._transforms.older_vmap import _vmap
 from . import forward_ad
+from ._gradients import grad as _grad
 
 __all__ = [
     "GradcheckError",
@@ -138,7 +139,7 @@ def _compare_batched_backward(*given: Any) -> tuple[Any, ...]:
     for i, output in enumerate(recorded):
 
         def pull_back(g: Any, batched: bool = False, output: Any = output) -> list[Any]:
-            grads = pygrad.autograd.grad(
+            grads = _grad(
                 output, wanted, g, retain_graph=True, allow_unused=True, is_grads_batched=batched
             )
             lead = (2,) if batched else ()

@@ -11,7 +11,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..utils.data import TensorDataset
 

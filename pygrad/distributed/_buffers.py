@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._ground.package import pygrad
+from .. import autograd
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 
 
@@ -68,7 +69,7 @@ class Target:
         if self._copied:
             self._write()
         else:
-            pygrad.autograd.graph.increment_version(self.tensor)
+            autograd.graph.increment_version(self.tensor)
 
 
 def targets(tensors: Iterable[Tensor]) -> list[Target]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._ground.dtypes import int64, uint8
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.creation import from_buffer
 from .._tensor.tensor import Tensor
 from . import _exchanges, _point_to_point

@@ -7,7 +7,7 @@ import functools
 from typing import Any, Final
 
 from .._ground.dtypes import dtype
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import _buffers, _reduce_op, _sparse, _tree
 from ._call import (

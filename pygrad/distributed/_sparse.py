@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import _buffers, _reduce_op, _tree
 from ._call import Call

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._ground.package import pygrad
+from .. import linalg
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
@@ -18,10 +19,10 @@ FORMS = {
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
     """The Cholesky factor of the inverse of P."""
-    flipped = pygrad.linalg.cholesky(P.flip((-2, -1)))
+    flipped = linalg.cholesky(P.flip((-2, -1)))
     lower = flipped.flip((-2, -1)).mT
     identity = pygrad.eye(P.size(-1), dtype=P.dtype)
-    return pygrad.linalg.solve_triangular(lower, identity, upper=False)
+    return linalg.solve_triangular(lower, identity, upper=False)
 
 
 class Covariance(Distribution):
@@ -43,7 +44,7 @@ class Covariance(Distribution):
     def _keep_factor(self, name: str, matrix: Tensor) -> None:
         """Stores the Cholesky factor, without broadcasting it to the batch shape."""
         if name == "covariance_matrix":
-            matrix = pygrad.linalg.cholesky(matrix)
+            matrix = linalg.cholesky(matrix)
         elif name == "precision_matrix":
             matrix = _precision_to_scale_tril(matrix)
         self._unbroadcasted_scale_tril = matrix

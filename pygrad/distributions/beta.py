@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import constraints
 from .dirichlet import Dirichlet

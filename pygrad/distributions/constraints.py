@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._ground.package import pygrad
+from .. import linalg
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 
 __all__ = [
@@ -315,7 +316,7 @@ class _PositiveSemidefinite(_Symmetric):
         symmetric = super().check(value)
         if not bool(symmetric.all()):
             return symmetric
-        return pygrad.linalg.eigvalsh(value).ge(0).all(-1)
+        return linalg.eigvalsh(value).ge(0).all(-1)
 
 
 class _LowerCholesky(Constraint):
@@ -337,7 +338,7 @@ class _PositiveDefinite(Constraint):
         symmetric = pygrad.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
         if not bool(symmetric.all()):
             return symmetric
-        return pygrad.linalg.cholesky_ex(value).info.eq(0)
+        return linalg.cholesky_ex(value).info.eq(0)
 
 
 class _OfBase(Constraint):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ground.package import pygrad
+from .. import nn
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..autograd.function import Function, once_differentiable
 from . import constraints
@@ -74,7 +75,7 @@ class Dirichlet(ExponentialFamily):
         above = (self.concentration - 1).clamp(min=0.0)
         inside = above / above.sum(-1, True)
         # With all concentrations below 1 the mode is a corner, which the argmax over 0 / 0 selects.
-        corner = pygrad.nn.functional.one_hot(inside.argmax(-1), inside.shape[-1]).to(inside)
+        corner = nn.functional.one_hot(inside.argmax(-1), inside.shape[-1]).to(inside)
         return pygrad.where((self.concentration < 1).all(-1, True), corner, inside)
 
     @property

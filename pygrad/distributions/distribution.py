@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Self
 
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from .constraints import Constraint, is_dependent
 from .utils import all_true, lazy_property

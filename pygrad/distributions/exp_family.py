@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ground.package import pygrad
+from .. import autograd
 from .._tensor.tensor import Tensor
 from .distribution import Distribution
 from .utils import _sum_rightmost
@@ -51,7 +51,7 @@ class ExponentialFamily(Distribution):
         return (
             natural,
             normalizer,
-            pygrad.autograd.grad(normalizer.sum(), natural, create_graph=True),
+            autograd.grad(normalizer.sum(), natural, create_graph=True),
         )
 
     def _divergence(self, other: ExponentialFamily) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ground.package import pygrad
+from .. import special
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily
@@ -75,7 +76,7 @@ class Gamma(ExponentialFamily):
 
     def cdf(self, value: Tensor) -> Tensor:
         self._check(value)
-        return pygrad.special.gammainc(self.concentration, self.rate * value)
+        return special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self) -> Any:
         a = self.concentration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..nn import functional as F
 from . import constraints

@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .. import linalg
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..nn import functional as F
 from .bernoulli import Bernoulli
@@ -256,7 +257,7 @@ def _batch_solve_triangular(tril: Tensor, matrix: Tensor) -> Tensor:
     batch = pygrad.broadcast_shapes(tril.shape[:-2], matrix.shape[:-2])
     tril = tril.expand(batch + Size(tril.shape[-2:]))
     matrix = matrix.expand(batch + Size(matrix.shape[-2:]))
-    found: Tensor = pygrad.linalg.solve_triangular(tril, matrix, upper=False)
+    found: Tensor = linalg.solve_triangular(tril, matrix, upper=False)
     return found
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import constraints
 from .beta import Beta

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import linalg
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import constraints
 from ._location_scale import Centred
@@ -19,7 +20,7 @@ __all__ = ["LowRankMultivariateNormal"]
 def _with_ones(matrix: Tensor) -> Tensor:
     """The Cholesky factor of a matrix plus the identity."""
     identity = pygrad.eye(matrix.size(-1), dtype=matrix.dtype)
-    found: Tensor = pygrad.linalg.cholesky(matrix + identity)
+    found: Tensor = linalg.cholesky(matrix + identity)
     return found
 
 
@@ -171,5 +172,5 @@ class LowRankMultivariateNormal(Centred):
 def _inner(p: LowRankMultivariateNormal) -> Tensor:
     """The matrix A of the precision D^-1 - A^T A."""
     scaled = p._unbroadcasted_cov_factor.mT / p._unbroadcasted_cov_diag.unsqueeze(-2)
-    found: Tensor = pygrad.linalg.solve_triangular(p._capacitance_tril, scaled, upper=False)
+    found: Tensor = linalg.solve_triangular(p._capacitance_tril, scaled, upper=False)
     return found

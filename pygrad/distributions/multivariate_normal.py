@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import linalg
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import constraints
 from ._covariance import FORMS, Covariance, _precision_to_scale_tril  # noqa: F401
@@ -73,7 +74,7 @@ class MultivariateNormal(Covariance, Centred):
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        inverse = pygrad.linalg.inv(self._unbroadcasted_scale_tril)
+        inverse = linalg.inv(self._unbroadcasted_scale_tril)
         return self._expand_to_batch(inverse.mT @ inverse)
 
     @property
@@ -113,7 +114,7 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
     shape = pygrad.broadcast_shapes(bL.shape[:-2], column.shape[:-2])
     factor = bL.expand(shape + Size(bL.shape[-2:]))
     column = column.expand(shape + Size(column.shape[-2:]))
-    solved = pygrad.linalg.solve_triangular(factor, column, upper=False)
+    solved = linalg.solve_triangular(factor, column, upper=False)
     return solved.pow(2).sum((-2, -1))
 
 

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any, Final
 
+from .. import linalg
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..nn import functional as F
 from . import constraints
@@ -1046,4 +1047,4 @@ class PositiveDefiniteTransform(_Alike):
         return x @ x.mT
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return LowerCholeskyTransform().inv(pygrad.linalg.cholesky(y))
+        return LowerCholeskyTransform().inv(linalg.cholesky(y))

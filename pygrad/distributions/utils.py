@@ -6,8 +6,8 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
-from .._ground.package import pygrad
 from .._table import functions as _functions
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..nn import functional as F
 

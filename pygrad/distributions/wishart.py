@@ -7,8 +7,9 @@ import warnings
 from numbers import Number
 from typing import Any
 
+from .. import linalg
 from .._ground.dtypes import Size
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import constraints
 from ._covariance import FORMS, Covariance
@@ -184,7 +185,7 @@ class Wishart(Covariance, ExponentialFamily):
         self._check(value)
         nu, size, tril = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         norm = nu * (size * math.log(2) / 2 + log_det(tril)) + (nu / 2).mvlgamma(size)
-        power = (nu - size - 1) / 2 * pygrad.linalg.slogdet(value).logabsdet
+        power = (nu - size - 1) / 2 * linalg.slogdet(value).logabsdet
         trace = pygrad.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return power - norm - trace / 2
 
@@ -201,5 +202,5 @@ class Wishart(Covariance, ExponentialFamily):
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Any:
         size = self._event_shape[-1]
         half = y + (size + 1) / 2
-        log_det_x = pygrad.linalg.slogdet(-2 * x).logabsdet
+        log_det_x = linalg.slogdet(-2 * x).logabsdet
         return half * (math.log(2) * size - log_det_x) + half.mvlgamma(size)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from ._namespace import _custom_builtins
 
 MARK: Final = "<eval_with_key>"

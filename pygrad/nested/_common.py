@@ -10,9 +10,9 @@ from .._boundary.overriding import DisableTorchFunctionSubclass
 from .._ground.dtypes import channels_last, channels_last_3d, contiguous_format, preserve_format
 from .._table import functions
 from .._tensor.tensor import Tensor
-from ..autograd import _inputs, _to_tuple
 from ..autograd import backward as _backward
 from ..autograd import grad as _grad
+from ..autograd._gradients import _inputs, _to_tuple
 from ..autograd.graph import GradientEdge
 from ._class import (
     Nested,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._ground.dtypes import bool_
-from .._ground.package import pygrad
 from .._table import functions
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 
 _F = functions.SPACES["nn"]

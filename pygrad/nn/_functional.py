@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Callable
 
 from .._boundary.overriding import overridable
-from .._ground.package import pygrad
 from .._table import functions
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 
 __all__ = [

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from .._boundary.modes import AUTOCAST, get
-from .._ground.package import pygrad, submodule
+from .._ground.package import submodule
 from .._table.builtins import builtin
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import functional as F
 from .utils.rnn import run_steps

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._ground.package import pygrad
+from .. import autograd
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from . import functional as F
 
@@ -23,7 +24,7 @@ def _convolution_gradient(
         place = pygrad.zeros(tuple(given[at]), dtype=grad.dtype, requires_grad=True)
         operands = [place if i == at else each for i, each in enumerate(given)]
         result = op(*operands, None, *how)
-        return pygrad.autograd.grad(result, place, grad, create_graph=recorded)[0]
+        return autograd.grad(result, place, grad, create_graph=recorded)[0]
 
 
 def _make(dims: int) -> tuple[Callable[..., Any], Callable[..., Any]]:

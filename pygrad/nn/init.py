@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
+from .. import linalg
 from .._boundary.overriding import overridable
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..random import Generator
 
@@ -377,14 +378,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
-    qr = getattr(getattr(pygrad, "linalg", None), "qr", None)
-    if qr is None:
-        raise NotImplementedError("nn.init.orthogonal_ needs linalg.qr")
     rows = tensor.size(0)
     cols = tensor.numel() // rows
     with pygrad.no_grad():
         flat = tensor.new_empty((rows, cols)).normal_(0, 1, **_optional(generator))
-        q, r = qr(flat.t() if rows < cols else flat)
+        q, r = linalg.qr(flat.t() if rows < cols else flat)
         # The signs of r's diagonal are arbitrary; making them positive determines q.
         q = q * r.diagonal().sign()
         tensor.copy_((q.t() if rows < cols else q).reshape(tensor.shape))

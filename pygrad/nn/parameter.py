@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 from .._boundary.arguments import refuse_foreign
 from .._boundary.overriding import disabled
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.host_data import reduction
 from .._tensor.tensor import Tensor
 from ._types import DeviceLike, DTypeLike

@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from .._ground.package import pygrad
 from .._table import functions
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ._builtin import BuiltinOptimizer, check_choice, refuse_unsupported
 

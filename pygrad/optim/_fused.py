@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from .._boundary.calls import ROWS
 from .._boundary.prepared import Prepared
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor, answers_for_ops
 from ._builtin import BuiltinOptimizer, check_fused
 from .optimizer import Group, Params

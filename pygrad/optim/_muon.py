@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ._builtin import BuiltinOptimizer, parameters_with_gradients
 from .optimizer import Group, ParamsT

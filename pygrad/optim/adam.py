@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ._builtin import State, check_choice, check_not_negative, decayed_direction, new_step
 from ._forms import forms, step_from_op

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ._builtin import (
     BuiltinOptimizer,

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from .._boundary.arguments import refuse_foreign
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..autograd import profiler
 from ..nn.modules._tree import zero_grads_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
-from .._ground.package import pygrad
 from .._table import functions as _functions
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ._builtin import check_choice, check_learning_rate, direction, parameters_with_gradients
 from ._forms import forms, step_from_op

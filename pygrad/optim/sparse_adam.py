@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ._builtin import BuiltinOptimizer, State, like_sparse, parameters_with_gradients
 from .optimizer import Group, Params

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d

@@ -7,9 +7,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from .._ground.package import pygrad
 from .._table import functions as _functions
 from .._table.builtins import builtin
+from .._tensor import namespace as pygrad
 from .._tensor.creation import from_buffer
 from .._tensor.tensor import Tensor
 

@@ -30,7 +30,7 @@ from .._ground.dtypes import (
     uint32,
     uint64,
 )
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.creation import from_buffer
 from .._tensor.float8 import decode as decode_float8
 from .._tensor.host_data import to_bytes

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 from .._tensor.creation import data_as_tensor
 from .._tensor.tensor import Tensor
 

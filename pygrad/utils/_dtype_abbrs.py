@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from .._ground.dtypes import dtype
-from .._ground.package import pygrad
+from .._tensor import namespace as pygrad
 
 _NAMES: Final = (
     "bfloat16 bool complex128 complex32 complex64 float16 float32 float64 int16 int32 int64 int8 "

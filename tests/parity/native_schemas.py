@@ -1,4 +1,4 @@
-"""Writes pygrad/_native_schemas.txt: PyTorch's own description of all its ops.
+"""Writes pygrad/_table/native_schemas.txt: PyTorch's own description of all its ops.
 
     python tests/parity/native_schemas.py
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import pathlib
 import re
 
-PLACE = pathlib.Path(__file__).parents[2] / "pygrad" / "_native_schemas.txt"
+PLACE = pathlib.Path(__file__).parents[2] / "pygrad" / "_table" / "native_schemas.txt"
 _USUAL = "pt2_compliant_tag"
 
 

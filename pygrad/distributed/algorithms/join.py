@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from .._group import get_rank
 from .._progress import Work
 from .._reductions import all_reduce

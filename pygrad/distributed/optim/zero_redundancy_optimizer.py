@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.functions import typename
 from ..._tensor.tensor import Tensor
 from ...optim.optimizer import Optimizer

@@ -10,7 +10,7 @@ import textwrap
 from types import FunctionType
 from typing import Any, Final
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ...nn import Module
 from .._symbolic_trace import Tracer
 from ..graph import Graph

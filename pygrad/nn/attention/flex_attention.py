@@ -11,8 +11,10 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypedDict
 
-from ..._ground.package import pygrad
+from ... import nn
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
+from ..._transforms.vmap import vmap
 
 __all__ = [
     "AuxOutput",
@@ -104,7 +106,7 @@ def _evaluate_at_positions(
     first = () if scores is None else (0,)
     for place in (3, 2, 1, 0):  # the last position is the innermost
         dims = (*first, *(0 if i == place else None for i in range(4)))
-        function = pygrad.vmap(function, in_dims=dims)
+        function = vmap(function, in_dims=dims)
     positions = [pygrad.arange(size) for size in sizes]
     return function(*(() if scores is None else (scores,)), *positions)
 
@@ -374,7 +376,7 @@ def create_block_mask(
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN)
     rows, columns = -(-Q_LEN // size[0]), -(-KV_LEN // size[1])
     widths = (0, columns * size[1] - KV_LEN, 0, rows * size[0] - Q_LEN)
-    blocks = pygrad.nn.functional.pad(mask.int(), widths)
+    blocks = nn.functional.pad(mask.int(), widths)
     blocks = blocks.reshape(*mask.shape[:2], rows, size[0], columns, size[1])
     seen = blocks.sum(dim=(3, 5))
     full = seen == size[0] * size[1]

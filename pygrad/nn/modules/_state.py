@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from weakref import ref
 
+from ... import utils
 from ..._boundary.arguments import refuse_foreign
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from ..parameter import Parameter, is_lazy
@@ -385,7 +386,7 @@ class ModuleState(ModuleTree):
                 made = Parameter(made, requires_grad=target.requires_grad)
             else:
                 made.requires_grad_(target.requires_grad)
-        pygrad.utils.swap_tensors(target, made)
+        utils.swap_tensors(target, made)
 
     def _assign_entry(self, name: str, target: Tensor, value: Tensor) -> None:
         if isinstance(target, Parameter):

@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..._ground.package import pygrad
+from ... import utils
 from ..._table.functions import C
+from ..._tensor import namespace as pygrad
 from ..._tensor.parse_to import parse_to
 from ..._tensor.tensor import Tensor, drop_grads
 from .._types import DeviceLike
@@ -274,7 +275,7 @@ class ModuleTree(ModuleAttributes):
         grad, parameter.grad = parameter.grad, None
         try:
             made = Parameter(converted, requires_grad=parameter.requires_grad)
-            pygrad.utils.swap_tensors(parameter, made)
+            utils.swap_tensors(parameter, made)
         except Exception as error:
             parameter.grad = grad
             raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
@@ -282,7 +283,7 @@ class ModuleTree(ModuleAttributes):
             return
         converted_grad.requires_grad_(grad.requires_grad)
         try:
-            pygrad.utils.swap_tensors(grad, converted_grad)
+            utils.swap_tensors(grad, converted_grad)
         except Exception as error:
             raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}.grad") from error
         parameter.grad = grad

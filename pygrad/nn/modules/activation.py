@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init as _init

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..._ground.package import pygrad, submodule
+from ..._ground.package import submodule
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init

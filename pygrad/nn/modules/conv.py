@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny

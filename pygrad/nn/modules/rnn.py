@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..._boundary.modes import AUTOCAST, get
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from .. import init
 from .._recurrent import STEPS, Recurrence, State, advance

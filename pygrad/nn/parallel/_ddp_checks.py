@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ..._ground.package import pygrad
+from ... import futures, nn
 from ..._tensor.tensor import Tensor
 from ...distributed._grad_bucket import GradBucket
 from ..modules.module import Module
@@ -71,9 +71,7 @@ def check_module(
     for each in module.modules():
         if type(each).__name__ == "SyncBatchNorm":
             raise ValueError("SyncBatchNorm layers only work with GPU modules")
-        if getattr(each, "sparse", False) and isinstance(
-            each, (pygrad.nn.Embedding, pygrad.nn.EmbeddingBag)
-        ):
+        if getattr(each, "sparse", False) and isinstance(each, (nn.Embedding, nn.EmbeddingBag)):
             raise NotImplementedError("DistributedDataParallel: sparse gradients")
 
 
@@ -102,7 +100,7 @@ def check_hook(hook: Callable[..., Any]) -> None:
     of_bucket = signature.parameters["bucket"].annotation
     if of_bucket not in (inspect.Signature.empty, GradBucket):
         raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
-    returned = inspect.Signature.empty, pygrad.futures.Future[Tensor]
+    returned = inspect.Signature.empty, futures.Future[Tensor]
     if signature.return_annotation not in returned:
         raise ValueError(
             "Communication hook: return annotation should be torch.futures.Future[torch.Tensor]."

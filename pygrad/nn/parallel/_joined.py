@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import distributed as dist
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...distributed.algorithms.join import JoinHook
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..._ground.package import pygrad
 from ..._ground.tree import flatten, map_leaves
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...autograd.function import Function
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 from ... import distributed as dist
-from ..._ground.package import pygrad
+from ... import futures as _futures
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...autograd.profiler import record_function
 from ...autograd.variable import Variable
@@ -415,7 +416,7 @@ class Reducer:
         place = self.buckets.index(bucket)
         shown = GradBucket(place, flat.tensor, flat.views, bucket.parameters, last)
         bucket.work = hook(state, shown)
-        if not isinstance(bucket.work, pygrad.futures.Future):
+        if not isinstance(bucket.work, _futures.Future):
             raise RuntimeError(
                 "DDP communication hook's callback must return a torch.futures.Future object, but "
                 f"got {type(bucket.work).__module__}.{type(bucket.work).__name__}"

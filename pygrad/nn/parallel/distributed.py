@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ... import autograd
 from ... import distributed as dist
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...autograd.profiler import record_function
 from ...distributed import _buckets
@@ -323,7 +324,7 @@ class DistributedDataParallel(Module, Joinable):
             rank = dist.get_rank(self.process_group)
             source = greatest(-1 if is_joined else rank, self.process_group)
         named = self._assign_modules_buffers()
-        with pygrad.autograd._unsafe_preserve_version_counter(tuple(self.modules_buffers)):
+        with autograd._unsafe_preserve_version_counter(tuple(self.modules_buffers)):
             if self._buffer_hook is None:
                 self._default_broadcast_coalesced(authoritative_rank=source)
                 return

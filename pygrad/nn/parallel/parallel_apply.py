@@ -6,7 +6,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from ..._ground.package import pygrad, submodule
+from ..._ground.package import submodule
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 

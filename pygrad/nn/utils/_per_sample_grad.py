@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..._ground.package import pygrad
 from ..._ground.tree import flatten, unflatten
 from ..._tensor.tensor import Tensor
+from ..._transforms.vmap import vmap
 from ..modules.module import Module
 from .stateless import _functional_call
 
@@ -89,7 +89,7 @@ def call_for_per_sample_grads(
             )
 
         dims = tuple(dim if yes else None for yes in fits)
-        mapped = pygrad.vmap(one, in_dims=(0, *dims), out_dims=dim, randomness="different")
+        mapped = vmap(one, in_dims=(0, *dims), out_dims=dim, randomness="different")
         return mapped(own, *leaves)
 
     return call

@@ -10,8 +10,9 @@ import warnings
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from ..._ground.package import pygrad
+from ... import linalg
 from ..._table.functions import C
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor, answers_for_ops
 
 __all__ = [
@@ -59,8 +60,8 @@ def _needs_ops(tensor: Tensor) -> bool:
 def _norm_by_ops(parts: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
     """The total norm, composed of ops."""
     with pygrad.no_grad():
-        norms = [pygrad.linalg.vector_norm(part, norm_type) for part in parts]
-        total: Tensor = pygrad.linalg.vector_norm(pygrad.stack(norms), norm_type)
+        norms = [linalg.vector_norm(part, norm_type) for part in parts]
+        total: Tensor = linalg.vector_norm(pygrad.stack(norms), norm_type)
     if error_if_nonfinite and not total.isfinite().item():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "

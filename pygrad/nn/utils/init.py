@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, TypeVar
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..modules.module import Module
 
 __all__ = ["skip_init"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-from ..._ground.package import pygrad
+from ... import linalg
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
@@ -53,7 +54,7 @@ def _reflections(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 def _orthogonalize(matrix: Tensor) -> Tensor:
     """The Q of a QR decomposition in which R has a positive diagonal."""
-    q, r = pygrad.linalg.qr(matrix)
+    q, r = linalg.qr(matrix)
     signs: Tensor = r.diagonal(dim1=-2, dim2=-1).sgn()
     made: Tensor = q * signs.unsqueeze(-2)
     return made
@@ -109,14 +110,14 @@ class _Orthogonal(Module):
         else:
             identity = pygrad.eye(n, dtype=x.dtype, device=x.device)
             half = skew / 2
-            q = pygrad.linalg.solve(identity - half, identity + half)
+            q = linalg.solve(identity - half, identity + half)
         return q[..., :k] if n != k else q
 
     def _householder_product(self, x: Tensor) -> Tensor:
         """The product of reflections along the columns below the diagonal, times its signs."""
         vectors = x.tril(diagonal=-1)
         tau = 2.0 / (1.0 + (vectors * vectors).sum(dim=-2))
-        q = pygrad.linalg.householder_product(vectors, tau)
+        q = linalg.householder_product(vectors, tau)
         signs = x.diagonal(dim1=-2, dim2=-1).int()  # constants: no gradient reaches them
         made: Tensor = q * signs.unsqueeze(-2)
         return made

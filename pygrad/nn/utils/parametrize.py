@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 

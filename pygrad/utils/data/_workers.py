@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ..._tensor.tensor import Tensor
 from ...nn.parameter import Parameter
 from . import _fetch

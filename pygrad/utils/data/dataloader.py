@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
-from ..._ground.package import pygrad
+from ..._tensor import namespace as pygrad
 from ...autograd import profiler
 from .._collate import default_collate, default_convert
 from ._fetch import Fetcher, get_worker_info

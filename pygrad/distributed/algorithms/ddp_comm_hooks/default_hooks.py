@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...._ground.package import pygrad
+from ...._tensor import namespace as pygrad
 from ...._tensor.tensor import Tensor
 from ....futures import Future
 from ... import _reductions

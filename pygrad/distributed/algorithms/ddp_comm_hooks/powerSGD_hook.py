@@ -13,7 +13,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...._ground.package import pygrad
+from .... import linalg, nn
+from ...._tensor import namespace as pygrad
 from ...._tensor.tensor import Tensor
 from ....futures import Future
 from ... import _reductions
@@ -210,7 +211,7 @@ def _approximate_each(state: PowerSGDState, bucket: GradBucket) -> None:
 def _approximate_whole(state: PowerSGDState, bucket: GradBucket) -> None:
     flat = bucket.buffer()
     side = math.ceil(math.sqrt(flat.numel()))
-    square = pygrad.nn.functional.pad(flat, (0, side * side - flat.numel())).view(side, side)
+    square = nn.functional.pad(flat, (0, side * side - flat.numel())).view(side, side)
     state.total_numel_before_compression += flat.numel()
     state.total_numel_after_compression += 2 * side * state._rank_of(square)
     state._report(bucket)
@@ -272,7 +273,7 @@ def _orthogonalize(matrices: Tensor, epsilon: float = 0) -> None:
     """Makes the columns of a matrix orthonormal, in place."""
     columns = matrices.shape[1]
     if columns > 2 and matrices.dtype in (pygrad.float32, pygrad.float64):
-        matrices.copy_(pygrad.linalg.qr(matrices)[0])
+        matrices.copy_(linalg.qr(matrices)[0])
         return
     for place in range(columns):
         column, rest = matrices[:, place : place + 1], matrices[:, place + 1 :]

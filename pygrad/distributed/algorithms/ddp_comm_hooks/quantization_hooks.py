@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._ground.package import pygrad
+from .... import nn
+from ...._tensor import namespace as pygrad
 from ...._tensor.tensor import Tensor
 from ....futures import Future
 from ... import _exchanges
@@ -70,5 +71,5 @@ def quantization_perchannel_hook(
     """
     buffer = bucket.buffer()
     size = buffer.numel()
-    padded = pygrad.nn.functional.pad(buffer, (0, -size % bucket_size))
+    padded = nn.functional.pad(buffer, (0, -size % bucket_size))
     return _completed_future(_average(padded.view(-1, bucket_size), process_group).view(-1)[:size])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...._ground.package import pygrad
+from .... import nn
+from ...._tensor import namespace as pygrad
 from ...._tensor.tensor import Tensor
 from ... import _reductions
 from ..._flat import Flat
@@ -51,7 +52,7 @@ def get_params_to_average(params: Iterable[Any]) -> list[Tensor]:
     """
     found: list[Tensor] = []
     for each in params:
-        if isinstance(each, pygrad.nn.Parameter):
+        if isinstance(each, nn.Parameter):
             found.append(each)
         elif isinstance(each, dict):
             found += each["params"]
