@@ -123,3 +123,13 @@ def test_pickles_of_earlier_versions_find_their_names(old: str, name: str) -> No
     code = f"cpygrad.{old}\n{name}\n.".encode()  # a global, by module and name
     found = pickle.loads(code)
     assert found is getattr(importlib.import_module(found.__module__), found.__name__)
+
+
+LATE = "distributed distributions fx library nested serialization torch _dispatch".split()
+"""Packages that few programs use, or only at some point."""
+
+
+def test_import_loads_no_package_that_few_programs_use() -> None:
+    program = "import pygrad, sys; print(*(n for n in sys.modules if n.startswith('pygrad.')))"
+    done = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert not {name.split(".")[1] for name in done.split()} & set(LATE)

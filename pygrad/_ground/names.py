@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -41,7 +40,7 @@ def place_of(name: str) -> str | None:
     return None if former is None else former + dot + rest
 
 
-class Alias(Loader):
+class Alias:
     """Loads an existing module under another name, unchanged."""
 
     def __init__(self, original: ModuleType) -> None:
@@ -63,7 +62,7 @@ class Alias(Loader):
         module.__spec__ = self._spec
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -80,7 +79,8 @@ class _Finder(MetaPathFinder):
                 raise
             return None
         _enter_submodules(fullname, home)
-        return ModuleSpec(fullname, Alias(original), is_package=hasattr(original, "__path__"))
+        loader: Any = Alias(original)  # no Loader: importlib.abc takes as long as the dtypes
+        return ModuleSpec(fullname, loader, is_package=hasattr(original, "__path__"))
 
 
 def _enter_submodules(alias: str, home: str) -> None:
@@ -92,4 +92,5 @@ def _enter_submodules(alias: str, home: str) -> None:
 
 
 # First, because the submodules of an aliased package lie in its original's path.
-sys.meta_path.insert(0, _Finder())
+_finder: Any = _Finder()
+sys.meta_path.insert(0, _finder)

@@ -74,9 +74,8 @@ class _Finder(MetaPathFinder):
             return None
         if original is None:
             return _spec_of_stand_in(fullname)
-        return ModuleSpec(
-            fullname, _Alias(fullname, original), is_package=hasattr(original, "__path__")
-        )
+        loader: Any = _Alias(fullname, original)
+        return ModuleSpec(fullname, loader, is_package=hasattr(original, "__path__"))
 
 
 def _import_if_there(name: str) -> ModuleType | None:

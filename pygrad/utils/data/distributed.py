@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ... import distributed
+from ..._ground.package import submodule
 from ..._tensor import namespace as pygrad
 from .sampler import Sampler
 
@@ -43,9 +43,9 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None:
-            num_replicas = distributed.get_world_size()
+            num_replicas = submodule("distributed").get_world_size()
         if rank is None:
-            rank = distributed.get_rank()
+            rank = submodule("distributed").get_rank()
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
