@@ -352,3 +352,44 @@ def uses_of_above() -> dict[str, set[str]]:
     """The modules of those names."""
     place = names_from_above()
     return {user: {place[n] for n in names} for user, names in names_used_of_above().items()}
+
+
+def modules_bound(path: Path) -> dict[str, str]:
+    """The modules of the front that a module imports as such, by their names there."""
+    found = {}
+    for node in run_imports(parse(path)):
+        folder = path.parents[node.level - 1]
+        inner = node.module.split(".") if node.module else []
+        for alias in node.names:
+            if file := module_at(*inner, alias.name, within=folder):
+                found[alias.asname or alias.name] = str(file.relative_to(FRONT))
+    return found
+
+
+def ways_of_every_kind() -> dict[str, set[str]]:
+    """Which module reaches which: by imports, by `above`, by the name of a submodule, by the
+    package itself, and by a variable that another module fills.
+    """
+    graph = {name: {*targets} for name, targets in module_imports().items()}
+    for name, targets in uses_of_above().items():
+        graph[name] |= targets
+    for path in sorted(FRONT.rglob("*.py")):
+        name, bound = str(path.relative_to(FRONT)), modules_bound(path)
+        if any("_ground.package" in (n.module or "") for n in run_imports(parse(path))):
+            graph[name] |= {"__init__.py"} if "pygrad" in names_imported(path) else set()
+        for node in nodes(path):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith("submodule"):
+                if node.args and isinstance(node.args[0], ast.Constant):
+                    inner = str(node.args[0].value).split(".")
+                    file = module_at(*inner, within=FRONT) or module_at(
+                        "torch", *inner, within=FRONT
+                    )
+                    assert file is not None, f"{name}: line {node.lineno}"
+                    graph[name].add(str(file.relative_to(FRONT)))
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute):
+                        filled = bound.get(getattr(target.value, "id", ""))
+                        if filled is not None:
+                            graph[filled].add(name)
+    return {name: targets - {name} for name, targets in graph.items()}

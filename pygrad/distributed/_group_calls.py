@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from .._ground.package import pygrad
+from .._ground.package import submodule
 from .._tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _refuse(name: str, timeout: timedelta | None) -> None:
 
 
 def _op_of(op: Any) -> Any:
-    return pygrad.distributed.ReduceOp.SUM if op is None else op
+    return submodule("distributed").ReduceOp.SUM if op is None else op
 
 
 def _require_work(work: Work | None) -> Work:
@@ -58,19 +58,23 @@ class Calls:
     def allreduce(self, tensors: Tensors, op: Any = None, timeout: timedelta | None = None) -> Work:
         """`all_reduce`."""
         _refuse("allreduce", timeout)
-        return _require_work(pygrad.distributed.all_reduce(_one(tensors), _op_of(op), self, True))
+        return _require_work(
+            submodule("distributed").all_reduce(_one(tensors), _op_of(op), self, True)
+        )
 
     def allreduce_coalesced(self, tensors: Sequence[Tensor]) -> Work:
         """`all_reduce_coalesced`, a sum."""
         op = _op_of(None)
-        return _require_work(pygrad.distributed.all_reduce_coalesced(list(tensors), op, self, True))
+        return _require_work(
+            submodule("distributed").all_reduce_coalesced(list(tensors), op, self, True)
+        )
 
     def broadcast(self, tensors: Tensors, root: int = 0, timeout: timedelta | None = None) -> Work:
         """`broadcast` of the root's tensor."""
         _refuse("broadcast", timeout)
         tensor = _one(tensors)
         return _require_work(
-            pygrad.distributed.broadcast(tensor, group=self, async_op=True, group_src=root)
+            submodule("distributed").broadcast(tensor, group=self, async_op=True, group_src=root)
         )
 
     def reduce(
@@ -84,7 +88,9 @@ class Calls:
         _refuse("reduce", timeout)
         tensor, kind = _one(tensors), _op_of(op)
         return _require_work(
-            pygrad.distributed.reduce(tensor, op=kind, group=self, async_op=True, group_dst=root)
+            submodule("distributed").reduce(
+                tensor, op=kind, group=self, async_op=True, group_dst=root
+            )
         )
 
     def allgather(
@@ -97,10 +103,12 @@ class Calls:
         _refuse("allgather", timeout)
         outputs = output_tensors if isinstance(input_tensors, Tensor) else _one(output_tensors)
         tensor = _one(input_tensors)
-        return _require_work(pygrad.distributed.all_gather(outputs, tensor, self, True))
+        return _require_work(submodule("distributed").all_gather(outputs, tensor, self, True))
 
     def _allgather_base(self, output: Tensor, input: Tensor) -> Work:
-        return _require_work(pygrad.distributed.all_gather_into_tensor(output, input, self, True))
+        return _require_work(
+            submodule("distributed").all_gather_into_tensor(output, input, self, True)
+        )
 
     def gather(
         self,
@@ -115,7 +123,7 @@ class Calls:
         outputs = _one(output_tensors) if nested else output_tensors
         tensor = _one(input_tensors)
         return _require_work(
-            pygrad.distributed.gather(
+            submodule("distributed").gather(
                 tensor, outputs or None, group=self, async_op=True, group_dst=root
             )
         )
@@ -133,7 +141,7 @@ class Calls:
         inputs = _one(input_tensors) if nested else input_tensors
         tensor = _one(output_tensors)
         return _require_work(
-            pygrad.distributed.scatter(
+            submodule("distributed").scatter(
                 tensor, inputs or None, group=self, async_op=True, group_src=root
             )
         )
@@ -149,18 +157,20 @@ class Calls:
         _refuse("reduce_scatter", timeout)
         inputs = input_tensors if isinstance(output_tensors, Tensor) else _one(input_tensors)
         tensor, kind = _one(output_tensors), _op_of(op)
-        return _require_work(pygrad.distributed.reduce_scatter(tensor, inputs, kind, self, True))
+        return _require_work(
+            submodule("distributed").reduce_scatter(tensor, inputs, kind, self, True)
+        )
 
     def _reduce_scatter_base(self, output: Tensor, input: Tensor) -> Work:
         op = _op_of(None)
         return _require_work(
-            pygrad.distributed.reduce_scatter_tensor(output, input, op, self, True)
+            submodule("distributed").reduce_scatter_tensor(output, input, op, self, True)
         )
 
     def alltoall(self, output_tensors: Sequence[Tensor], input_tensors: Sequence[Tensor]) -> Work:
         """`all_to_all`."""
         outputs, inputs = list(output_tensors), list(input_tensors)
-        return _require_work(pygrad.distributed.all_to_all(outputs, inputs, self, True))
+        return _require_work(submodule("distributed").all_to_all(outputs, inputs, self, True))
 
     def alltoall_base(
         self,
@@ -173,7 +183,7 @@ class Calls:
         """`all_to_all_single`; without sizes the parts have equal length."""
         _refuse("alltoall_base", timeout)
         return _require_work(
-            pygrad.distributed.all_to_all_single(
+            submodule("distributed").all_to_all_single(
                 output, input, output_split_sizes, input_split_sizes, self, True
             )
         )
@@ -182,26 +192,26 @@ class Calls:
         """`isend`."""
         tensor = _one(tensors)
         return _require_work(
-            pygrad.distributed.isend(tensor, group=self, tag=tag, group_dst=dstRank)
+            submodule("distributed").isend(tensor, group=self, tag=tag, group_dst=dstRank)
         )
 
     def recv(self, tensors: Tensors, srcRank: int, tag: int) -> Work:
         """`irecv`."""
         tensor = _one(tensors)
         return _require_work(
-            pygrad.distributed.irecv(tensor, group=self, tag=tag, group_src=srcRank)
+            submodule("distributed").irecv(tensor, group=self, tag=tag, group_src=srcRank)
         )
 
     def recv_anysource(self, tensors: Tensors, tag: int) -> Work:
         """`irecv` from the first rank that sends."""
-        return _require_work(pygrad.distributed.irecv(_one(tensors), group=self, tag=tag))
+        return _require_work(submodule("distributed").irecv(_one(tensors), group=self, tag=tag))
 
     def barrier(self, timeout: timedelta | None = None) -> Work:
         """`barrier`."""
-        return _require_work(pygrad.distributed.barrier(self, True, timeout=timeout))
+        return _require_work(submodule("distributed").barrier(self, True, timeout=timeout))
 
     def monitored_barrier(
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False
     ) -> None:
         """`monitored_barrier`."""
-        pygrad.distributed.monitored_barrier(self, timeout, wait_all_ranks)
+        submodule("distributed").monitored_barrier(self, timeout, wait_all_ranks)
