@@ -272,15 +272,23 @@ def imports_of_module(path: Path) -> set[str]:
     """The modules that a module names in its imports: ``from .a import b`` is a's, unless b is a
     module. That a package comes before its modules is no arrow.
     """
-    found = set()
+    found = {name for _, name, _ in imported(path)}
+    return found - {str(path.relative_to(FRONT))}
+
+
+def imported(path: Path) -> Iterator[tuple[str, str, bool]]:
+    """Each name that a module binds by an import, with the file of the module that it is of, and
+    whether it is that module itself.
+    """
     for node in run_imports(parse(path)):
         folder = path.parents[node.level - 1]
         inner = node.module.split(".") if node.module else []
         for alias in node.names:
-            file = module_at(*inner, alias.name, within=folder) or module_at(*inner, within=folder)
+            itself = module_at(*inner, alias.name, within=folder)
+            file = itself or module_at(*inner, within=folder)
             assert file is not None, f"{path}: line {node.lineno}"
-            found.add(str(file.relative_to(FRONT)))
-    return found - {str(path.relative_to(FRONT))}
+            name = str(file.relative_to(FRONT))
+            yield alias.asname or alias.name, name, itself is not None
 
 
 def names_imported(path: Path) -> set[str]:
@@ -332,16 +340,11 @@ def names_from_above() -> dict[str, str]:
 
 
 def names_used_of_above() -> dict[str, set[str]]:
-    """What each module takes of `above`."""
+    """Returns the names that each module looks up in `above`."""
     found: dict[str, set[str]] = defaultdict(set)
+    place = str(ABOVE.relative_to(FRONT))
     for path in sorted(FRONT.rglob("*.py")):
-        shown = {
-            alias.asname or alias.name
-            for node in nodes(path)
-            if isinstance(node, ast.ImportFrom) and node.level
-            for alias in node.names
-            if alias.name == "above"
-        }
+        shown = {name for name, file in modules_bound(path).items() if file == place}
         for node in nodes(path) if shown else ():
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in shown:
                 found[str(path.relative_to(FRONT))].add(node.attr)
@@ -356,14 +359,7 @@ def uses_of_above() -> dict[str, set[str]]:
 
 def modules_bound(path: Path) -> dict[str, str]:
     """The modules of the front that a module imports as such, by their names there."""
-    found = {}
-    for node in run_imports(parse(path)):
-        folder = path.parents[node.level - 1]
-        inner = node.module.split(".") if node.module else []
-        for alias in node.names:
-            if file := module_at(*inner, alias.name, within=folder):
-                found[alias.asname or alias.name] = str(file.relative_to(FRONT))
-    return found
+    return {name: file for name, file, itself in imported(path) if itself}
 
 
 def ways_of_every_kind() -> dict[str, set[str]]:

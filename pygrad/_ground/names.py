@@ -1,8 +1,9 @@
 """Import of modules by other names than their files'.
 
-What only programs that say `torch` ask for lies in the folder `torch`; ``pygrad.x`` is
-``pygrad.torch.x`` there. Pickles of earlier versions name private modules that now lie in a room of
-the package: ``pygrad._rebuild`` is ``pygrad._tensor.rebuild``.
+The folder `torch` holds the modules that only programs written for torch import; an import of
+``pygrad.x`` gives ``pygrad.torch.x`` for them. Pickles of earlier versions name private modules
+that now lie in a room of the package; an import of ``pygrad._rebuild`` gives
+``pygrad._tensor.rebuild``.
 """
 
 from __future__ import annotations
@@ -18,26 +19,27 @@ from typing import Any, Final
 _PACKAGE: Final = __name__.partition(".")[0]
 _ROOT: Final = Path(__file__).parent.parent
 _TORCH: Final = "torch"
-_FORMER: Final = {
-    "_" + file.stem: f"{room}.{file.stem}"
-    for room in ("_ground", "_table", "_tensor")
-    for file in (_ROOT / room).glob("[a-z]*.py")
-}
-"""The modules of private rooms, by their names before they had rooms."""
+_ROOMS: Final = ("_ground", "_table", "_tensor")
+"""The rooms of modules that pickles name."""
+_TOP: Final = frozenset(file.stem for file in _ROOT.iterdir())
 OF_TORCH: Final = frozenset(
-    {file.stem for file in (_ROOT / _TORCH).iterdir() if file.suffix in (".py", "")}
-    - {file.stem for file in _ROOT.iterdir()}
-)
+    file.stem for file in (_ROOT / _TORCH).iterdir() if file.suffix in (".py", "")
+).difference(_TOP)
 """The modules and packages that lie in the folder `torch` alone."""
 
 
 def place_of(name: str) -> str | None:
-    """The name below the package under which a module's file lies; None if it lies at `name`."""
-    first, dot, rest = name.partition(".")
-    if first in OF_TORCH:
-        return f"{_TORCH}.{name}"
-    former = _FORMER.get(first) if not (_ROOT / first).exists() else None
-    return None if former is None else former + dot + rest
+    """The name below the package of a module that lies in the folder `torch` alone; else None."""
+    return f"{_TORCH}.{name}" if name.partition(".")[0] in OF_TORCH else None
+
+
+def _place_of_former(name: str) -> str | None:
+    """The name below the package of a private module that has moved into a room; else None."""
+    if name.partition(".")[0] in _TOP:
+        return None
+    file = name.removeprefix("_")
+    room = next((room for room in _ROOMS if (_ROOT / room / f"{file}.py").is_file()), None)
+    return f"{room}.{file}" if room is not None and file != name else None
 
 
 class Alias:
@@ -68,7 +70,9 @@ class _Finder:
     ) -> ModuleSpec | None:
         """The spec of ``pygrad.x`` whose file lies elsewhere; None for any other name."""
         package, _, name = fullname.partition(".")
-        place = place_of(name) if package == _PACKAGE else None
+        if package != _PACKAGE:
+            return None
+        place = place_of(name) or _place_of_former(name)
         if place is None:
             return None
         home = f"{_PACKAGE}.{place}"

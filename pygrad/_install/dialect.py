@@ -65,8 +65,8 @@ class _Finder(MetaPathFinder):
         ``functorch.x``; None for any other name.
         """
         if fullname.startswith(DIALECT + "."):
-            if _has_file(fullname, path):
-                return _spec_of_file(fullname, path)
+            if spec := _spec_of_file(fullname, path):
+                return spec
             original = _import_original(original_name(fullname))
         elif fullname.startswith((TORCH + ".", BESIDE + ".")) and is_installed():
             original = _import_if_there(f"{ORIGINAL}.{fullname}")
@@ -108,20 +108,15 @@ def _spec_of_stand_in(fullname: str) -> ModuleSpec | None:
     return ModuleSpec(fullname, loader, is_package=stand_ins.is_package(name))
 
 
-def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
-    """Whether a file of the dialect stands for the module of pygrad."""
+def _spec_of_file(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """The spec of a module that has a file in `pygrad/torch`; None if it has none there."""
     package = fullname.rpartition(".")[0]
-    spec = sys.modules[package].__spec__
-    aliased = spec is None or spec.name != package
-    return not aliased and PathFinder.find_spec(fullname, path) is not None
-
-
-def _spec_of_file(fullname: str, path: Sequence[str] | None) -> ModuleSpec:
-    """The spec of a module that has a file in `pygrad/torch`."""
+    above = sys.modules[package].__spec__
+    if above is None or above.name != package:  # an alias, whose path is its original's
+        return None
     spec = PathFinder.find_spec(fullname, path)
-    assert spec is not None
-    assert spec.origin is not None
-    spec.loader = _Loader(fullname, spec.origin)
+    if spec is not None and spec.origin is not None:
+        spec.loader = _Loader(fullname, spec.origin)
     return spec
 
 
@@ -130,7 +125,7 @@ def _is_overlaid(name: str) -> bool:
     it is loaded, else says True.
     """
     path = getattr(sys.modules.get(name.rpartition(".")[0]), "__path__", None)
-    return path is None or _has_file(name, path)
+    return path is None or _spec_of_file(name, path) is not None
 
 
 def original_name(name: str) -> str:
