@@ -38,6 +38,7 @@ help:
 	@echo 'make size    bytes, lines and longest functions, against the budget'
 	@echo 'make web     the demo page, on 127.0.0.1 (PORT=9000: at that port)'
 	@echo 'make web-test  the JavaScript front under Node, its types and package, the page in browsers'
+	@echo 'make wheel   the Python package, in dist'
 	@echo 'make npm     the npm package of the JavaScript front, in build'
 	@echo 'make types   its TypeScript declarations, checked'
 	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
@@ -78,7 +79,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call compile,$(PARITY_VENV))
 	@touch $@
 
-.PHONY: demo test parity accuracy stubs names bench fuzz layouts contract points
+.PHONY: demo test parity accuracy wheel stubs names bench fuzz layouts contract points
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -112,6 +113,10 @@ layouts: $(VENV)/.dev
 points: $(VENV)/.dev
 	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_complex_derivatives.py tests/test_singularities.py
 	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_forward.py -k 'derivatives or special'
+
+wheel: $(VENV)/.dev
+	@$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 stubs: $(VENV)/.dev
 	PYTHONPATH=wasm_core $(VENV)/bin/python -m fronts.stubs

@@ -60,6 +60,18 @@ except pygrad.OutOfMemoryError as error:
     assert said.startswith("pygrad: can't allocate memory")
 
 
+def test_environment_with_a_limit_that_is_no_number_is_refused() -> None:
+    program = """
+try:
+    import pygrad
+except ValueError as error:
+    print(error)
+"""
+    for text in ("banana", "1e9", "-1", "512M", ""):
+        said = python(program, PYGRAD_MAX_MEMORY=text)
+        assert said == f"PYGRAD_MAX_MEMORY is to be a number of bytes, not {text!r}"
+
+
 @needs_address_limits
 def test_little_address_space_makes_a_smaller_engine() -> None:
     program = """

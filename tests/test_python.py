@@ -494,6 +494,7 @@ def test_engine_loads_without_a_cache() -> None:
 def test_engine_loads_without_a_home(tmp_path: Any) -> None:
     code = "import pygrad; print(pygrad.ones(2).sum().item())"
     assert python(code, HOME=str(tmp_path / "none"), XDG_CACHE_HOME=str(tmp_path / "no")) == "2.0"
+    assert python(code, HOME="/proc/none", XDG_CACHE_HOME="", PYGRAD_CACHE="0") == "2.0"
 
 
 def test_tensors_alive_at_exit_are_no_trouble() -> None:

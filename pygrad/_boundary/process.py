@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import wasmtime
 
+from . import compiled
+
 BINARY: Final = Path(__file__).parent.with_name("core.wasm")
 
 
@@ -65,7 +67,7 @@ reserved: Final = _reserve()
 
 
 def _make_engine() -> wasmtime.Engine:
-    """An engine with wasmtime's compilation cache where the user's cache folder allows it."""
+    """The compiler, whose code gives the same bits on every machine."""
     config = wasmtime.Config()
     if reserved < _WHOLE:
         config.memory_reservation = reserved
@@ -76,23 +78,21 @@ def _make_engine() -> wasmtime.Engine:
     config.wasm_simd = True
     config.max_wasm_stack = 2 << 20  # for callbacks within callbacks: see MOST_NESTED
     config.wasm_relaxed_simd = False
-    if os.environ.get("PYGRAD_CACHE", "1") != "0":
-        try:
-            config.cache = True
-        except wasmtime.WasmtimeError:
-            pass  # no writable home: compile at every start
     return wasmtime.Engine(config)
 
 
-def _load_module(engine: wasmtime.Engine) -> wasmtime.Module:
+def _load_module() -> tuple[wasmtime.Module, Path | None]:
     try:
-        return wasmtime.Module.from_file(engine, str(BINARY))
+        return compiled.load(
+            compiler, BINARY, reserved, lambda: wasmtime.Module.from_file(compiler, str(BINARY))
+        )
     except (OSError, wasmtime.WasmtimeError) as error:
         raise ImportError(f"pygrad: cannot load its engine {BINARY.name}: {error}") from error
 
 
 compiler: Final = _make_engine()
-module: Final = _load_module(compiler)
+module, compiled_file = _load_module()
+"""The compiled binary, and the file that it was loaded from or is kept in."""
 of_engines: Final[weakref.WeakKeyDictionary[type, str]] = weakref.WeakKeyDictionary()
 """The classes of objects that belong to an engine, for all engines, with the engine's package
 name.
@@ -104,9 +104,12 @@ memory_limits: Final[dict[str, int]] = {}
 def memory_limit(package: str) -> int:
     """The most bytes that the memory of an engine may take.
 
-    Raises: ValueError: for a limit that no engine fits into.
+    Raises: ValueError: for a limit that no engine fits into, or that is no number.
     """
-    given = memory_limits.get(package) or int(os.environ.get("PYGRAD_MAX_MEMORY", _WHOLE))
+    text = os.environ.get("PYGRAD_MAX_MEMORY", str(_WHOLE))
+    if not (text.isascii() and text.strip().isdigit()):
+        raise ValueError(f"PYGRAD_MAX_MEMORY is to be a number of bytes, not {text!r}")
+    given = memory_limits.get(package) or int(text)
     if given < 32 * _MIB:
         raise ValueError(
             f"pygrad: an engine needs at least {32 * _MIB} bytes of memory, not {given}"

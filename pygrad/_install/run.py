@@ -3,6 +3,7 @@
     python -m pygrad script.py [args]
     python -m pygrad -m module [args]
     python -m pygrad -c code [args]
+    python -m pygrad info | precompile [DIR] | --version
 
 ``import torch`` gives the dialect there and in every process that the program starts. The rest is
 as in Python: `sys.argv`, `sys.path`, `__main__`, tracebacks and exit codes.
@@ -21,6 +22,7 @@ from pkgutil import get_importer
 from types import CodeType, TracebackType
 from typing import Any, Final
 
+from . import commands
 from .way_in import install
 
 _OURS: Final = frozenset(
@@ -42,6 +44,8 @@ def main() -> None:
         print(__doc__, file=sys.stdout if arguments else sys.stderr)
         sys.exit(0 if arguments else 2)
     what = arguments[0]
+    if commands.is_command(what):
+        commands.run(what, arguments[1:])
     if what in ("-c", "-m"):
         if len(arguments) < 2:
             print(f"Argument expected for the {what} option", file=sys.stderr)
