@@ -20,12 +20,13 @@ import stat
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import wasmtime
+
+from .notices import warn
 
 _LATEST: Final = 8
 """The compiled modules that a cache folder keeps."""
@@ -83,14 +84,6 @@ def _writers(path: Path, binary: Path) -> str:
     return ""
 
 
-def _notice(text: str) -> None:
-    """Warns. A filter that makes errors of warnings does not stop the import."""
-    try:
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
-    except RuntimeWarning:
-        print(f"RuntimeWarning: {text}", file=sys.stderr)
-
-
 def _candidates(folder: Path, stem: str) -> Iterator[Path]:
     try:
         names = [name for name in os.listdir(folder) if name.startswith(stem)]
@@ -109,7 +102,7 @@ def _load(
         try:
             problem = _writers(path, binary)
             if problem:
-                _notice(f"pygrad does not load the compiled engine {path}: {problem}")
+                warn(f"pygrad does not load the compiled engine {path}: {problem}")
                 continue
             if _short_hash(path.read_bytes()) == path.name[len(stem) : -len(_SUFFIX)]:
                 return wasmtime.Module.deserialize_file(engine, str(path)), path
@@ -169,7 +162,7 @@ def load(
         path = _keep(module, cache, stem, binary)
         _forget_old(cache)
     except OSError as error:
-        _notice(
+        warn(
             f"pygrad compiled its engine in {taken:.1f} s and cannot keep the result: {error}. "
             "`python -m pygrad precompile` keeps it beside the package, `python -m pygrad "
             "precompile DIR` and PYGRAD_CACHE=DIR in another folder; PYGRAD_CACHE=0 compiles at "

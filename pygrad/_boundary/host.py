@@ -6,9 +6,7 @@ one number or none; memory to read and write, as `memory`, `words`, `ints`, `uns
 `doubles`, which see it grow; `text_at`; `base_address` for views of NumPy's; and when the engine
 calls back, it resumes one of `idle`.
 
-A call goes through `wasmtime_func_call_unchecked` by `ctypes.PyDLL`: about a microsecond, where
-wasmtime's own `Func.__call__` takes fifty. The signatures it would check were checked once, at
-load. Set ``PYGRAD_PUBLIC_CALL=1`` to use `Func.__call__` instead.
+How a call goes through wasmtime is decided in raw_calls.py.
 
 The store must not be entered by two threads at once, from writing the frame to reading the
 result: ownership.py sees to that.
@@ -19,16 +17,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
-import os
 import sys
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final
 
 import wasmtime
-from wasmtime import _bindings
 
 from . import process
 from .process import module, new_store
+from .raw_calls import calls_of
 
 ABI: Final = 3
 MOST_NESTED: Final = 192
@@ -44,6 +41,7 @@ unusable: str | None = None
 """Why the engine cannot be used any more."""
 
 _store, _end_of_store = new_store()
+_calls = calls_of(_store)
 
 # ------------------------------------------------------------------ calls from the engine
 
@@ -53,39 +51,7 @@ _resumed: Iterator[int] = map(next, iter(idle.pop, None))
 """Resumes a generator for each item. Nothing here but the generators is Python code."""
 
 
-_I32 = wasmtime.ValType.i32()
-_Plain, _Answering = ctypes.CFUNCTYPE(None), ctypes.CFUNCTYPE(ctypes.c_void_p)
-
-
-def _plain_is_null() -> bool:
-    """Whether C code that takes the result of a callback without one gets NULL. True where libffi
-    leaves the kind of the result, 0 for none, in the result register; where libffi fills the
-    register from memory, C reads the result of the callback before.
-    """
-    return _Answering(lambda: 1)() == 1 and ctypes.cast(_Plain(int), _Answering)() is None
-
-
-_resume_host = functools.partial(next, _resumed, 0)
-_host_callback = _Plain(_resume_host)
-"""The callback of wasmtime, which expects a trap or NULL. ctypes prints an exception that escapes
-from a generator, and the engine was told in advance that the callback failed; but a callback with
-an answer would then return a random address. It takes none of C's four parameters: the caller
-removes them.
-"""
-if not _plain_is_null():
-    # This form fails if Python's recursion limit is reached at the inner call.
-    _host_callback = _Answering(ctypes.PYFUNCTYPE(None)(_resume_host))
-_host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
-
-
-def _host_function() -> wasmtime.Func:
-    kind = wasmtime.FuncType([_I32, _I32, _I32], [_I32])
-    raw = _bindings.wasmtime_func_t()
-    no_finalizer = ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
-    _bindings.wasmtime_func_new_unchecked(
-        _store._context(), kind.ptr(), _host_unchecked_c, None, no_finalizer, ctypes.byref(raw)
-    )
-    return wasmtime.Func._from_raw(raw)
+_host_function = _calls.host_function(functools.partial(next, _resumed, 0))
 
 
 def _instantiate() -> tuple[wasmtime.Instance, wasmtime.Memory]:
@@ -107,7 +73,7 @@ def _instantiate() -> tuple[wasmtime.Instance, wasmtime.Memory]:
         ) from None
     offered: dict[tuple[str, str], Any] = {
         ("env", "memory"): memory,
-        ("env", "pg_host"): _host_function(),
+        ("env", "pg_host"): _host_function,
     }
     imports = [offered[i.module, i.name] for i in module.imports if i.name is not None]
     return wasmtime.Instance(_store, module, imports), memory
@@ -189,72 +155,16 @@ def text_at(address: int) -> str:
 
 # ------------------------------------------------------------------ the way in
 
-_slot = (_bindings.wasmtime_val_raw_t * 4)()
-slots: Final = memoryview(_slot).cast("B")
-"""The parameters of `call2`, 16 bytes each; the first is also the result's place."""
-result_slot: Final = slots.cast("q")
-double_slot: Final = slots.cast("d")
-_trap = ctypes.POINTER(_bindings.wasm_trap_t)()
-trap_slot: Final = memoryview(_trap).cast("B").cast("q")
-"""Not 0 once a call has trapped, and ever after: wasmtime returns no error for a trap."""
-_context = _store._context()
-_library = wasmtime._ffi.dll._name
-
-
-def _raw_call(
-    loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int, at: Any = _slot
-) -> functools.partial[None]:
-    """An export's raw call with every pointer prepared."""
-    function = loader(_library).wasmtime_func_call_unchecked
-    function.restype = None
-    # Without argtypes, the results of `from_param` are passed unconverted: half the time of ctypes
-    # objects.
-    pointer = ctypes.c_void_p.from_param
-    return functools.partial(
-        function,
-        pointer(ctypes.cast(_context, ctypes.c_void_p).value),
-        pointer(ctypes.addressof(_public[name]._func)),
-        pointer(ctypes.addressof(at)),
-        ctypes.c_size_t.from_param(n_slots),
-        pointer(ctypes.addressof(_trap)),
-    )
-
-
-def _public_call(name: str, n_parameters: int) -> Callable[[], None]:
-    """An export's checked call, over the same slots."""
-    function = _public[name]
-
-    def call() -> None:
-        global unusable
-        try:
-            result_slot[0] = function(_store, *result_slot[: 2 * n_parameters : 2].tolist())
-        except wasmtime.Trap as trap:
-            unusable = str(trap)
-            trap_slot[0] = 1
-
-    return call
-
-
-_aside = (_bindings.wasmtime_val_raw_t * 1)()
-_answer: Final = memoryview(_aside).cast("B").cast("I")
-"""The slot of `scalar_export`, apart from the slots, which may hold a result to be read."""
-
-
-_public_only: Final = os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1"
+slots: Final = _calls.slots
+result_slot: Final = _calls.result_slot
+double_slot: Final = _calls.double_slot
+trap_slot: Final = _calls.trap_slot
+reason_of_trap: Final = _calls.reason_of_trap
 
 
 def scalar_export(name: str) -> Callable[..., int]:
     """An export with one parameter or none, as a function."""
-    if _public_only:
-        return functools.partial(_public[name], _store)
-    raw = _raw_call(ctypes.PyDLL, name, 1, _aside)
-
-    def ask(parameter: int = 0) -> int:
-        _answer[0] = parameter
-        raw()
-        return _answer[0]
-
-    return ask
+    return _calls.scalar(_public[name])
 
 
 count_live: Final = functools.partial(_public["pg_live_count"], _store)
@@ -264,13 +174,6 @@ intern_name: Final = functools.partial(_public["pg_intern"], _store)
 def pages() -> int:
     """Pages of 64 KiB that the engine's memory has grown to."""
     return _memory.size(_store)
-
-
-def reason_of_trap() -> str:
-    """The message of wasmtime for the trap that ended a call."""
-    if ctypes.cast(_trap, ctypes.c_void_p).value is None:
-        return "the engine trapped"
-    return str(wasmtime.Trap._from_ptr(_trap))
 
 
 # ------------------------------------------------------------------ the frame
@@ -292,18 +195,14 @@ def _read_layout() -> None:
 _read_layout()
 frame: Final = _frame
 ints[(frame + layout["frame_most_nested"]) >> 2] = MOST_NESTED
-ints[(frame + layout["frame_most_effort"]) >> 2] = 0 if _public_only else MOST_EFFORT
+ints[(frame + layout["frame_most_effort"]) >> 2] = MOST_EFFORT if _calls.lets_threads_run else 0
 
-if _public_only:
-    call = call_long = _public_call("pg_call", 0)
-    call2: Callable[..., None] = _public_call("pg_call2", 4)
-    call2_long = call2
-    call2_places: tuple[Any, ...] = ()
-else:
-    call, call_long = _raw_call(ctypes.PyDLL, "pg_call", 1), _raw_call(ctypes.CDLL, "pg_call", 1)
-    # Passing a ready tuple takes less time than `partial` takes to build one.
-    _call2, _call2_long = (
-        _raw_call(ctypes.PyDLL, "pg_call2", 4),
-        _raw_call(ctypes.CDLL, "pg_call2", 4),
-    )
-    call2, call2_long, call2_places = _call2.func, _call2_long.func, _call2.args
+
+def _plain_call(lets_threads_run: bool) -> Callable[[], None]:
+    function, arguments = _calls.prepare(_public["pg_call"], 0, lets_threads_run)
+    return functools.partial(function, *arguments)
+
+
+call, call_long = _plain_call(False), _plain_call(True)
+call2, call2_places = _calls.prepare(_public["pg_call2"], 4)
+call2_long, _ = _calls.prepare(_public["pg_call2"], 4, lets_threads_run=True)

@@ -66,18 +66,26 @@ reserved: Final = _reserve()
 """The most bytes that the memory of an engine can grow to."""
 
 
+def _set(config: wasmtime.Config, name: str, value: int) -> None:
+    """Sets an option of the compiler, also where wasmtime's Python class does not know it yet."""
+    if hasattr(wasmtime.Config, name):
+        setattr(config, name, value)
+    else:
+        getattr(wasmtime._bindings, f"wasmtime_config_{name}_set")(config.ptr(), value)
+
+
 def _make_engine() -> wasmtime.Engine:
     """The compiler, whose code gives the same bits on every machine."""
     config = wasmtime.Config()
-    if reserved < _WHOLE:
-        config.memory_reservation = reserved
-        config.memory_reservation_for_growth = 0
-        config.memory_guard_size = 0
-        config.memory_may_move = False
     config.cranelift_opt_level = "speed"
     config.wasm_simd = True
-    config.max_wasm_stack = 2 << 20  # for callbacks within callbacks: see MOST_NESTED
     config.wasm_relaxed_simd = False
+    _set(config, "max_wasm_stack", 2 << 20)  # for callbacks within callbacks: see MOST_NESTED
+    if reserved < _WHOLE:
+        _set(config, "memory_reservation", reserved)
+        _set(config, "memory_reservation_for_growth", 0)
+        _set(config, "memory_guard_size", 0)
+        _set(config, "memory_may_move", False)
     return wasmtime.Engine(config)
 
 
@@ -140,7 +148,8 @@ def new_store() -> tuple[wasmtime.Store, CodeType]:
 def _leave_stores() -> None:
     """Leaves the stores to the process: a daemon thread may be in a long call at its end."""
     for _, store in _stores.values():
-        store._consume()
+        if hasattr(store, "_consume"):  # not public; else wasmtime frees them
+            store._consume()
     _stores.clear()
 
 
