@@ -162,7 +162,7 @@ WITH_TENSOR = frozenset(
     _dispatch/answers _dispatch/backward_ops _tensor/casts _tensor/checks _tensor/creation
     _tensor/functions _tensor/host_data _tensor/index _tensor/legacy _tensor/namespace
     _tensor/raw_bytes _tensor/tensor _transforms/derivatives _transforms/older_vmap
-    _transforms/vmap autograd/__init__ autograd/_backward autograd/_cycles
+    _transforms/steps _transforms/vmap autograd/__init__ autograd/_backward autograd/_cycles
     autograd/_function_vmap autograd/_gradients autograd/_saved_tensors autograd/_views
     autograd/_walk autograd/forward_ad autograd/function autograd/functional
     autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable ops random

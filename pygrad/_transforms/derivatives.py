@@ -24,7 +24,9 @@ from .._tensor.tensor import Tensor
 from ..autograd import forward_ad
 from ..autograd import grad as _gradients
 from ..autograd.graph import disable_saved_tensors_hooks
+from . import steps
 from .arguments import _as_tuple, _slice_argnums, argnums_t
+from .steps import check_real
 from .vmap import enter_level, levels, mapped_or_one_by_one, vmap
 
 _C = functions.C
@@ -230,30 +232,14 @@ def _check_leaves(leaves: Sequence[Any]) -> None:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
 
 
-def check_real(name: str, what: str, values: Any) -> None:
-    for place, leaf in enumerate(flatten(values)[0]):
-        if isinstance(leaf, Tensor) and leaf.is_complex():
-            raise RuntimeError(
-                f"{name}: Expected all {what} to be real but received complex tensor at flattened "
-                f"input idx: {place}"
-            )
-
-
-def _alias_by_frame(tensor: Tensor, frame: _Frame) -> Tensor:
-    return frame.alias_input(tensor)
-
-
-alias_input: Callable[[Tensor, _Frame], Tensor] = _alias_by_frame
-"""Makes the alias of a tensor for a frame. `_functorch.eager_transforms` replaces it."""
-
-
 class _Aliases:
     """The aliases of tensors that a function receives in their place, and their gradients."""
 
     def __init__(self, tensors: Sequence[Any], frame: _Frame) -> None:
         _check_leaves(tensors)
         self.levels = list(levels.stack)
-        self.inner: list[Tensor] = [alias_input(tensor, frame) for tensor in tensors]
+        wrap = steps._wrap_tensor_for_grad
+        self.inner: list[Tensor] = [wrap(tensor, frame.number) for tensor in tensors]
         self.leaves, self.own = frame.aliases, frame.leaves
         self.nested = bool(frame.nodes)
 
