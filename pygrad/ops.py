@@ -649,8 +649,8 @@ class _Namespace:
         packet = None
         if self.name == "aten":
             packet = OpOverloadPacket(name) if name in _known_names() else None
-        elif finder is not None and not name.startswith("__"):
-            packet = finder(self.name, name)
+        else:
+            packet = packets.get((self.name, name))
         if packet is None:
             text = f"'_OpNamespace' '{self.name}' object has no attribute '{name}'"
             raise AttributeError(text, name=name, obj=self)
@@ -674,8 +674,8 @@ dispatch_unrecorded: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _nobo
 """Asks a mode or a class about an op that the engine lacks; set by `_dispatch`."""
 lift_fresh: Callable[[Tensor], Tensor] = _itself
 """Shows modes a new tensor of a program's data; set by `_dispatch`."""
-finder: Callable[[str, str], OpOverloadPacket | None] | None = None
-"""Finds a library's op by its name; set by `pygrad.library`."""
+packets: Final[dict[tuple[str, str], OpOverloadPacket]] = {}
+"""The ops of libraries, by namespace and name."""
 aten: Final = _Namespace("aten")
 
 

@@ -72,7 +72,6 @@ class _Packet(ops.OpOverloadPacket):
 _early: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
 """Functions of ops that are not defined yet."""
 _entries: Final[dict[tuple[str, str], dict[str, Entry]]] = {}
-_packets: Final[dict[tuple[str, str], _Packet]] = {}
 
 
 def make_entry(ns: str, schema: str, tags: Any = ()) -> Entry:
@@ -96,7 +95,7 @@ def make_entry(ns: str, schema: str, tags: Any = ()) -> Entry:
     if early is not None:
         entry.kernels = early
     found[entry.overload] = entry
-    _packets.setdefault((ns, name), _Packet(ns, name))
+    ops.packets.setdefault((ns, name), _Packet(ns, name))
     return entry
 
 
@@ -105,10 +104,10 @@ def forget(entry: Entry) -> None:
     found = _entries.get((entry.ns, entry.name), {})
     if found.get(entry.overload) is entry:
         del found[entry.overload]
-        packet = _packets[entry.ns, entry.name]
+        packet = ops.packets[entry.ns, entry.name]
         packet.__dict__.pop(entry.overload, None)
         if not found:
-            _packets.pop((entry.ns, entry.name), None)
+            ops.packets.pop((entry.ns, entry.name), None)
 
 
 def find_entry(name: str) -> Entry | None:
@@ -244,10 +243,3 @@ def entry_to_add_to(name: str) -> Entry:
         if not ops.refused_libraries or ns == "aten":
             raise
         return Entry(ns, parse_schema(f"{ns}::{short}() -> Tensor"), ())
-
-
-def _find(ns: str, name: str) -> Any:
-    return _packets.get((ns, name)) if _entries.get((ns, name)) else None
-
-
-ops.finder = _find
