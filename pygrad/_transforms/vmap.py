@@ -85,20 +85,14 @@ def vmap(
         _check_out_dims(func, out_dims)
         batch_size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
         call = Mapped(func, dims, spec, out_dims, randomness, kwargs)
-        if map_entries is not None and any(
-            isinstance(leaf, Tensor) and leaf.is_nested and dim is not None
-            for leaf, dim in zip(leaves, dims, strict=True)
-        ):
-            return map_entries(call, batch_size, leaves)
+        for leaf, dim in zip(leaves, dims, strict=True):
+            if dim is not None and hasattr(type(leaf), "_map_entries"):  # a nested tensor
+                return leaf._map_entries(call, batch_size, leaves)
         if chunk_size is None:
             return call(batch_size, leaves)
         return call.call_in_chunks(batch_size, leaves, chunk_size)
 
     return wrapper
-
-
-map_entries: Callable[[Mapped, int, Sequence[Any]], Any] | None = None
-"""How a function is mapped over nested tensors, once there are any."""
 
 
 @contextmanager

@@ -494,15 +494,14 @@ def _finish(
     results = tuple(map(_same_object, outputs, made)) if any(made) else outputs
     if dual:
         _carry(ctx, inputs, words, results)
-    if on_outputs is not None:
-        on_outputs(ctx, results, alive[0])
+    plain = calls._tensor_type
+    for each in results if alive[0] is None else (*results, *alive[0]):
+        if type(each) is not plain and hasattr(type(each), "_adopt_context"):  # a nested tensor
+            each._adopt_context(ctx, results, alive[0] or ())
+            break
     if ctx.saved_for_forward is not None:
         ctx.saved_for_forward = None
     return results
-
-
-on_outputs: Callable[[Any, tuple[Any, ...], Any], None] | None = None
-"""Set by nested tensors: handles a ctx, its outputs and its saved tensors."""
 
 
 def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ...]) -> None:

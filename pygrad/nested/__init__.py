@@ -21,7 +21,6 @@ from __future__ import annotations
 from . import (  # noqa: F401  the rules of ops
     _attention,
     _common,
-    _custom,
     _jagged_places,
     _jagged_products,
     _jagged_reductions,

@@ -20,6 +20,7 @@ from .._ground.dtypes import layout as _layout
 from .._tensor.tensor import Tensor
 from ..autograd.graph import nested_outputs
 from . import _functions
+from ._custom import adopt_context
 
 F = TypeVar("F", bound=Callable[..., Any])
 Rules = dict[str, Callable[..., Any]]
@@ -87,6 +88,16 @@ class Nested(Tensor):
 
     def __iter__(self) -> Any:
         return iter(self.unbind())
+
+    def _adopt_context(self, ctx: Any, outputs: Sequence[Any], saved: Sequence[Any]) -> None:
+        """Prepares the backward of a custom function, of which this is an output or saved tensor,
+        for nested ones.
+        """
+        adopt_context(ctx, outputs, saved)
+
+    def _map_entries(self, call: Any, size: int, leaves: Sequence[Any]) -> Any:
+        """Calls the function of a vmap, with inputs of which this is one, for each entry."""
+        return self.rules["vmap"](call, size, leaves)
 
     # ------------------------------------------------------------ gradients
 

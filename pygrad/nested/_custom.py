@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import function
-from ._class import Nested
 
 _Wrapper = Callable[[Any], Any]
 
@@ -19,7 +18,7 @@ def _itself(value: Any) -> Any:
 
 
 def _packed_wrapper(value: Any) -> _Wrapper:
-    return value._packed_wrapper() if isinstance(value, Nested) else _itself
+    return value._packed_wrapper() if hasattr(type(value), "_packed_wrapper") else _itself
 
 
 class _OfNested(function.BackwardCFunction):
@@ -49,14 +48,9 @@ def _kind_of(kind: Any) -> type[Any]:
     return type(kind.__name__, (_OfNested, kind), {"__module__": kind.__module__})
 
 
-def _note_outputs(ctx: Any, outputs: tuple[Any, ...], saved: Any) -> None:
-    saved = saved if isinstance(saved, tuple) else ()
-    if not any(isinstance(each, Nested) for each in (*outputs, *saved)):
-        return
+def adopt_context(ctx: Any, outputs: Sequence[Any], saved: Sequence[Any]) -> None:
+    """Gives the ctx of a call with nested outputs or saved tensors its class for these."""
     ctx._of_outputs = tuple(map(_packed_wrapper, outputs))
     ctx._of_saved = tuple(map(_packed_wrapper, saved))
     kind: Any = type(ctx)
     ctx.__class__ = _kind_of(kind)
-
-
-function.on_outputs = _note_outputs

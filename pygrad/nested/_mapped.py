@@ -11,6 +11,7 @@ from .._tensor.tensor import Tensor
 from .._transforms import vmap as maps
 from ..random import get_rng_state, set_rng_state
 from ._class import Nested
+from ._common import both
 from ._strided import nested_of_entries
 
 
@@ -52,7 +53,12 @@ def _join_outputs(name: str, values: Sequence[Any], dim: Any) -> Any:
     return nested_of_entries(values)
 
 
-def _map_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
+@both("vmap")
+def map_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
+    """Calls the mapped function for each entry.
+
+    Raises: RuntimeError: within another level of vmap.
+    """
     if maps.levels.stack:
         raise RuntimeError("Only one level of vmap is supported when vmapping over nested tensors")
     columns = [_column(*each, size) for each in zip(leaves, call.dims, strict=True)]
@@ -74,6 +80,3 @@ def _map_entries(call: maps.Mapped, size: int, leaves: Sequence[Any]) -> Any:
         )
     made = [_join_outputs(name, v, d) for v, d in zip(zip(*found, strict=True), dims, strict=True)]
     return unflatten(made, spec)
-
-
-maps.map_entries = _map_entries
