@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import posixpath
 import re
 import subprocess
 from pathlib import Path
@@ -639,12 +640,12 @@ def javascript(module: str = "index.js", found: dict[str, str] | None = None) ->
     found = {} if found is None else found
     if module not in found:
         found[module] = (ROOT / "web" / module).read_text(encoding="utf-8")
-        for name in re.findall(r"^(?:import|export) [^;]*? from '\./(.+?)';", found[module], re.M):
-            javascript(name, found)
+        for name in re.findall(r"^(?:import|export) [^;]*? from '(\..+?)';", found[module], re.M):
+            javascript(posixpath.normpath(f"{posixpath.dirname(module)}/{name}").lstrip("/"), found)
     return found
 
 
 def test_javascript_module_begins_with_what_it_is() -> None:
     sources = javascript()
-    assert {"engine.js", "tensor.js", "nn.js", "profiler.js"} <= sources.keys()
+    assert {"engine.js", "tensor.js", "nn/module.js", "profiler.js"} <= sources.keys()
     assert not [name for name, text in sources.items() if not text.startswith("/**")]

@@ -17,8 +17,8 @@ async function closure(module, found = new Set()) {
   if (found.has(module)) return found;
   found.add(module);
   const source = await readFile(path.join(ROOT, 'web', module), 'utf8');
-  for (const [, name] of source.matchAll(/^(?:import|export) [^;]*?from '\.\/([\w/]+\.js)';/gms))
-    await closure(name, found);
+  for (const [, name] of source.matchAll(/^(?:import|export) [^;]*?from '(\.[\w./]+\.js)';/gms))
+    await closure(path.posix.join(path.posix.dirname(module), name), found);
   return found;
 }
 

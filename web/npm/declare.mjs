@@ -128,14 +128,15 @@ function property(symbol, where, indent) {
   const annotated = textOf(ts.getJSDocType(node));
   if (annotated) return `${head}${name}: ${annotated};`;
   if (fn) return `${head}${name}${signature(fn, `${where}.${name}`)};`;
-  if (ts.isClassLike(node)) return `${indent}${name}: typeof ${node.name.text};`;
+  const made = [node, type.symbol?.valueDeclaration].find((n) => n && ts.isClassLike(n) && n.name);
+  if (made) return `${indent}${name}: typeof ${made.name.text};`;
   if (ts.isSourceFile(node)) return `${indent}${name}: ${errorsOf(type, indent)};`;
   if (node.initializer && ts.isObjectLiteralExpression(node.initializer))
     return `${head}${name}: ${object(type, `${where}.${name}`, indent)};`;
   if (node.initializer && ts.isCallExpression(node.initializer)) {
     const maker = checker.getResolvedSignature(node.initializer).declaration;
-    const made = textOf(maker && ts.getJSDocReturnType(maker));
-    if (made) return `${head}${name}: ${made};`;
+    const returned = textOf(maker && ts.getJSDocReturnType(maker));
+    if (returned) return `${head}${name}: ${returned};`;
     if (type.getProperties().length && !type.getCallSignatures().length)
       return `${head}${name}: ${object(type, `${where}.${name}`, indent)};`;
   }
