@@ -19,6 +19,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/index.h"
 #include "ops/run.h"
+#include "ops/sparse/sparse.h"
 #include "tape/profile.h"
 #include "transforms/vmap.h"
 #include "walk/forward.h"
@@ -31,6 +32,7 @@ PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   table_begin();
   complex_begin();
   autocast_begin();
+  sparse_begin();
   dispatch_begin();
   return frame;
 }

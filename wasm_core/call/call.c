@@ -12,6 +12,7 @@ const Watcher *watcher, *listener;
 bool watcher_answers, scalars_read;
 bool entered_again;
 const Answers *door_answers;
+SparseBody *(*door_sparse_body)(const char *op);
 bool (*autocast_arguments)(const char *op, int n, Place *places);
 bool (*door_settle_lazy)(int n, Place *places);
 int32_t autocast_dtype;
@@ -66,6 +67,7 @@ void door_enter(DoorEntry *e, const char *op, int n, const Argument *v) {
   int32_t form = form_of_arguments(n, v);
   if (e->by) e->entry = e->by->enter(op, n, v);
   else if (form != form_made) e->by = &nobody;
+  e->answers = e->entry == ENTRY_ANSWERED ? door_answers : NULL;
   form_made = form;
 }
 
@@ -141,14 +143,32 @@ static const Tensor *sparse_argument(int n, const Argument *v) {
 
 bool door_any_sparse(int n, const Argument *v) { return sparse_argument(n, v) != NULL; }
 
-bool door_refuse_sparse(const char *op, int n, const Argument *v) {
-  const Tensor *t = failed() ? NULL : sparse_argument(n, v);
-  return !t || door_refuse_layout(op, t) != NULL;
+/* The result of the SparseBody that has just run. */
+static intptr_t sparse_result;
+static bool runs_no_body(void) { return false; }
+static Tensor *sparse_tensor(__attribute__((unused)) Tensor *body) {
+  return (Tensor *)sparse_result;
+}
+static intptr_t sparse_number(__attribute__((unused)) intptr_t body) { return sparse_result; }
+static const Answers sparse_answers = {runs_no_body, sparse_tensor, sparse_number};
+
+void door_enter_strided(DoorEntry *e, const char *op, int n, const Argument *v) {
+  const Tensor *t = unusual_tensors ? sparse_argument(n, v) : NULL;
+  SparseBody *body = t ? door_sparse_body(op) : NULL;
+  if (body) {
+    e->by = NULL; /* the functions that `body` calls enter themselves */
+    sparse_result = body(n, v);
+    e->answers = &sparse_answers;
+    return;
+  }
+  door_enter(e, op, n, v);
+  if (t && !e->answers && !failed()) door_refuse_layout(op, t);
 }
 
 bool door_prepare(const char *op, int n, Place *places) {
   for (int i = 0; i < n && unusual_tensors && !failed(); i++) {
     const Tensor *t = sparse_of(tensors_at(&places[i]));
+    if (t && door_sparse_body(op)) return true; /* which gets the arguments as they are */
     if (t) door_refuse_layout(op, t);
   }
   if (failed()) return false;

@@ -37,12 +37,23 @@ static inline void listen(const Watcher *who) {
 /* The next entry repeats the one of the running function. */
 extern bool entered_again;
 
+/* Functions that build the result of an answered call. If runs_body, the op's own body runs first,
+ * for its node or because the host has not answered. `tensor` returns a tensor result; `number`
+ * returns other results and fills result places. */
+typedef struct {
+  bool (*runs_body)(void);
+  Tensor *(*tensor)(Tensor *body);
+  intptr_t (*number)(intptr_t body);
+} Answers;
+extern const Answers *door_answers; /* set together with a watcher that answers */
+
 /* An entry and the watcher that saw it, which also sees the leaving even if `watcher` has
  * changed. */
 typedef struct {
   const Watcher *by; /* NULL: no watcher, nothing to undo */
   int32_t entry;
-  int32_t form; /* form_made before the entry */
+  int32_t form;           /* form_made before the entry */
+  const Answers *answers; /* NULL: the op's body runs */
 } DoorEntry;
 
 /* Updates form_made for an op by one of its tensor arguments: an absent tensor sets its form and
@@ -50,30 +61,26 @@ typedef struct {
 bool door_sets_form(int32_t *form, const Tensor *t);
 /* Tells the watcher, and sets form_made by the arguments. */
 void door_enter(DoorEntry *e, const char *op, int n, const Argument *v);
+/* What an op does if an argument is sparse, in place of its own body; its result. */
+typedef intptr_t SparseBody(int n, const Argument *v);
+/* NULL: the op refuses sparse arguments. See ops/sparse/bodies.def. */
+extern SparseBody *(*door_sparse_body)(const char *op);
+/* door_enter for ops whose own body takes strided tensors alone. Runs the op's SparseBody if an
+ * argument is sparse; without one, fails with PyTorch's error. */
+void door_enter_strided(DoorEntry *e, const char *op, int n, const Argument *v);
 void door_leave(const DoorEntry *e);
 static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(e->by != NULL, 0)) door_leave(e);
 }
 
-/* Macros that begin an op's function; `...` are its arguments, at most nine. OP_ENTERED and
- * VIEW_ENTERED refuse sparse tensors, ANY_ENTERED takes them. */
+/* Macros that begin an op's function; `...` are its arguments, at most nine. The bodies behind
+ * OP_ENTERED and VIEW_ENTERED never see a sparse tensor, those behind ANY_ENTERED may. */
 #define ANY_ENTERED(function, op, ...) ANY_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 #define VIEW_ENTERED(function, op, ...) VIEW_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 #define OP_ENTERED(function, op, ...) OP_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 /* For functions with more arguments; `call` is a call of the function with the same arguments. */
-#define ANY_ENTERED_AS(call, op, ...)                                                 \
-  __attribute__((cleanup(door_left), unused)) DoorEntry entry_;                       \
-  entry_.by = watcher; /* door_enter sets the rest */                                 \
-  if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) { \
-    door_enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                 \
-               (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)});            \
-    if (entry_.entry == ENTRY_ANSWERED) return ANSWERED(call);                        \
-  }
-#define VIEW_ENTERED_AS(call, op, ...)             \
-  ANY_ENTERED_AS(call, op, __VA_ARGS__)            \
-  if (__builtin_expect(unusual_tensors != 0, 0))   \
-  door_refuse_sparse(op, N_ARGUMENTS(__VA_ARGS__), \
-                     (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
+#define ANY_ENTERED_AS(call, op, ...) ENTERED_BY(door_enter, call, op, __VA_ARGS__)
+#define VIEW_ENTERED_AS(call, op, ...) ENTERED_BY(door_enter_strided, call, op, __VA_ARGS__)
 /* Used before these: returns `result` if an argument is a sparse tensor. */
 #define SPARSE_GIVES(result, ...)                                                 \
   if (__builtin_expect(unusual_tensors != 0, 0) &&                                \
@@ -85,30 +92,29 @@ static inline void door_left(const DoorEntry *e) {
 #define OP_ENTERED_AS(call, op, ...)                                              \
   if (__builtin_expect((unusual_tensors | autocast_dtype) != 0, 0))               \
     WITH_PLACES(p_, door_prepare(op, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
-  ANY_ENTERED_AS(call, op, __VA_ARGS__)
+  VIEW_ENTERED_AS(call, op, __VA_ARGS__)
+#define ENTERED_BY(enter, call, op, ...)                                              \
+  __attribute__((cleanup(door_left), unused)) DoorEntry entry_;                       \
+  entry_.by = watcher; /* `enter` sets the rest */                                    \
+  if (__builtin_expect(((uintptr_t)entry_.by | (uint32_t)unusual_tensors) != 0, 0)) { \
+    enter(&entry_, op, N_ARGUMENTS(__VA_ARGS__),                                      \
+          (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)});                 \
+    if (entry_.answers) return ANSWERED(call);                                        \
+  }
 
-/* Functions that build the result of an answered call. If runs_body, the op's own body runs first,
- * for its node or because the host has not answered. `tensor` returns a tensor result; `number`
- * returns other results and fills result places. */
-typedef struct {
-  bool (*runs_body)(void);
-  Tensor *(*tensor)(Tensor *body);
-  intptr_t (*number)(intptr_t body);
-} Answers;
-extern const Answers *door_answers; /* set together with a watcher that answers */
 #define GIVES(call, type) __builtin_types_compatible_p(__typeof__(call), type)
 #define OF_TYPE(call, type, otherwise) __builtin_choose_expr(GIVES(call, type), call, otherwise)
-#define ANSWERED(call)                                                        \
-  ({                                                                          \
-    Tensor *body_ = NULL;                                                     \
-    intptr_t number_ = 0;                                                     \
-    if (door_answers->runs_body()) {                                          \
-      body_ = OF_TYPE(call, Tensor *, NULL);                                  \
-      number_ = OF_TYPE(call, bool, 0);                                       \
-      OF_TYPE(call, void, (void)0);                                           \
-    }                                                                         \
-    __builtin_choose_expr(GIVES(call, Tensor *), door_answers->tensor(body_), \
-                          (__typeof__(call))door_answers->number(number_));   \
+#define ANSWERED(call)                                                          \
+  ({                                                                            \
+    Tensor *body_ = NULL;                                                       \
+    intptr_t number_ = 0;                                                       \
+    if (entry_.answers->runs_body()) {                                          \
+      body_ = OF_TYPE(call, Tensor *, NULL);                                    \
+      number_ = OF_TYPE(call, bool, 0);                                         \
+      OF_TYPE(call, void, (void)0);                                             \
+    }                                                                           \
+    __builtin_choose_expr(GIVES(call, Tensor *), entry_.answers->tensor(body_), \
+                          (__typeof__(call))entry_.answers->number(number_));   \
   })
 
 /* The tensors of an argument, for code that may replace them. */
@@ -117,11 +123,9 @@ typedef struct {
   Tensors list;
   const Call *call; /* a host's call whose tensors the function reads itself */
 } Place;
-bool door_any_sparse(int n, const Argument *v);
-/* False with PyTorch's error if an argument is sparse. */
-bool door_refuse_sparse(const char *op, int n, const Argument *v);
 /* Sets PyTorch's error for an op that does not take t's layout. */
 void *door_refuse_layout(const char *op, const Tensor *t);
+bool door_any_sparse(int n, const Argument *v);
 bool door_prepare(const char *op, int n, Place *places);
 /* False with PyTorch's error for an op that needs the elements of an absent tensor. */
 bool door_needs_elements(const char *op);

@@ -273,8 +273,7 @@ Tensor *t_to_layout(Tensor *x, Layout layout, Ints block, int64_t dense, const c
 /* A COO tensor with a column of `indices` and a row of `values` for each element. */
 Tensor *t_sparse_coo(Tensor *indices, Tensor *values, int ndim, const int64_t *sizes,
                      bool coalesced);
-Tensor *t_sparse_resize_as_(Tensor *x, Tensor *like);
-/* --- ops with a sparse argument (results.c) --- */
+/* --- made of sparse tensors (results.c); what other ops do with them is in sparse/bodies.def --- */
 /* Sparse tensors with the values that f gives. t_sparse_each records; for the others the caller
  * does. */
 Tensor *t_sparse_each(Tensor *x, EachValue *f, const void *with);
@@ -282,36 +281,9 @@ Tensor *t_sparse_values_each(Tensor *x, EachValue *f, const void *with);
 Tensor *t_sparse_pairs(Tensor *a, Tensor *b, EachPair *f,
                        const void *with); /* at common places, as in a product */
 Tensor *t_sparse_add(Tensor *a, Tensor *b, DType d);
-Tensor *t_sparse_sum_values(Tensor *x, DType dtype); /* dense; the caller records */
-Tensor *t_sum_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype);
-Tensor *t_sparse_sum_to(Tensor *x, int ndim, const int64_t *sizes);
-Tensor *t_sparse_clone(Tensor *x);
-Tensor *t_sparse_to(Tensor *x, DType dtype);
 Tensor *t_sparse_zeros_like(Tensor *x, DType dtype);
 Tensor *t_sparse_zeros(int ndim, const int64_t *sizes, Layout layout, DType dtype);
-Tensor *t_sparse_zero_(Tensor *x);
-Tensor *t_sparse_copy_(Tensor *x, Tensor *src, bool record);
-Tensor *t_sparse_transpose(Tensor *x, int64_t a, int64_t b);
-Tensor *t_sparse_t(Tensor *x);
-Tensor *t_mm_sparse(Tensor *a, Tensor *b);
-Tensor *t_sparse_mv(Tensor *a, Tensor *v);
-Tensor *t_sparse_matmul(Tensor *a, Tensor *b);
-Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
-Tensor *t_sparse_any(Tensor *x, Ints dims, bool every);
-Tensor *t_addmm_sparse(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
-
-/* --- products of sparse matrices other than mm (multiply.c) --- */
-Tensor *t_sparse_bmm(Tensor *a, Tensor *b);
-
-/* --- parts of sparse tensors, and joins (parts.c) --- */
-Tensor *t_sparse_select(Tensor *x, int64_t dim, int64_t index);
-Tensor *t_sparse_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step);
-Tensor *t_sparse_index_select(Tensor *x, int64_t dim, Tensor *index);
-Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim);
 Tensor *t_sparse_broadcast_to(Tensor *x, Ints size);
-Tensor *t_sparse_permute(Tensor *x, Ints dims);
-Tensor *t_sparse_cat(Tensors ts, int64_t dim);
-Tensor *t_sparse_stack(Tensors ts, int64_t dim);
 
 /* --- padding (pad.c) --- */
 Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value);

@@ -161,15 +161,7 @@ static Tensor *toggled_view(Tensor *x, int flag, const NodeType *type) {
   return record_view(x, v, n, VIEW_PLAIN);
 }
 
-static Tensor *conj_of_values(__attribute__((unused)) const void *with, Tensor *values) {
-  return t_conj_physical(values);
-}
-
-/* A sparse tensor is conjugated at once. */
-static Tensor *conj_sparse(Tensor *x);
-
 Tensor *t_conj(Tensor *x) {
-  SPARSE_GIVES(conj_sparse(x), x);
   VIEW_ENTERED(t_conj, "_conj", x);
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   return toggled_view(x, FLAG_CONJ, &ConjBackward0);
@@ -193,14 +185,7 @@ Tensor *t_resolve_neg(Tensor *x) {
 
 GRAD_SPARSE(ConjPhysicalBackward0, "") { gi[0] = t_conj_physical(g[0]); }
 
-static Tensor *conj_sparse(Tensor *x) {
-  if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
-  Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
-  return set_history(WITHOUT_GRAD(t_sparse_values_each(x, conj_of_values, NULL)), n);
-}
-
 Tensor *t_conj_physical(Tensor *x) {
-  SPARSE_GIVES(conj_sparse(x), x);
   VIEW_ENTERED(t_conj_physical, "conj_physical", x);
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);

@@ -450,13 +450,8 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 /* ------------------------------------------------------------ conversions */
 
 Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char *format_name) {
-  SPARSE_GIVES(form < 0           ? NULL
-               : form             ? (door_needs_elements("to"), NULL)
-               : copy             ? t_sparse_to(x, dtype == DT_NONE ? tensor_dtype(x) : dtype)
-               : dtype == DT_NONE ? x
-                                  : t_to(x, dtype),
-               x);
-  OP_ENTERED_AS(t_to_options(x, dtype, form, copy, format_name), "to", x, dtype, copy, format_name);
+  OP_ENTERED_AS(t_to_options(x, dtype, form, copy, format_name), "to", x, dtype, copy, format_name,
+                form);
   MemoryFormat format = copy_format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x) || form < 0) return NULL;
   if (dtype == DT_NONE) dtype = tensor_dtype(x);
@@ -466,7 +461,6 @@ Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char
 }
 
 Tensor *t_contiguous_format(Tensor *x, const char *format_name) {
-  SPARSE_GIVES(fail(ERR_RUNTIME, "unsupported memory format option Contiguous"), x);
   VIEW_ENTERED(t_contiguous_format, "contiguous", x, format_name);
   MemoryFormat format = copy_format_named(format_name, FORMAT_CONTIGUOUS);
   if (blocked(x)) return NULL;

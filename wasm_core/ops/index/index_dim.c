@@ -98,7 +98,6 @@ static Tensor *empty_rows(const Tensor *x, int64_t n) {
 }
 
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
-  SPARSE_GIVES(t_sparse_index_select(x, dim, index), x, index);
   OP_ENTERED(t_index_select, "index_select", x, dim, index);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !select_fits(x, dim, index))
     return NULL;

@@ -171,25 +171,7 @@ static Tensor *alias(Tensor *x) {
   return record_view(x, tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset), n, VIEW_PLAIN);
 }
 
-/* Subscripts of sparse tensors: numbers, slices and new dimensions, one after the other. */
-static Tensor *getitem_sparse(Tensor *x, Ints index) {
-  int64_t dim = 0;
-  Tensor *y = x;
-  for (int i = 0; i < index.n && y && !failed();) {
-    const int64_t kind = index.v[i], *v = index.v + i + 1;
-    if (kind == ITEM_INT) y = t_select(y, dim, v[0]);
-    else if (kind == ITEM_NONE) y = t_unsqueeze(y, dim++);
-    else if (kind == ITEM_SLICE)
-      y = t_slice(y, dim++, v[0] == INT64_MIN ? 0 : v[0], v[1] == INT64_MIN ? INT64_MAX : v[1],
-                  v[2] == INT64_MIN ? 1 : v[2]);
-    else return door_refuse_layout("index.Tensor", x);
-    i += kind == ITEM_SLICE ? 4 : kind == ITEM_NONE ? 1 : 2;
-  }
-  return y;
-}
-
 Tensor *t_getitem(Tensor *x, Ints index) {
-  SPARSE_GIVES(getitem_sparse(x, index), x);
   VIEW_ENTERED(t_getitem, "__getitem__", x, index);
   /* x[i], the commonest case */
   if (!failed() && x && x->ndim && index.n == 2 && index.v[0] == ITEM_INT) {
@@ -224,11 +206,7 @@ static bool assign(Tensor *dst, Tensor *value) {
 }
 
 bool t_setitem(Tensor *x, Ints index, Tensor *value) {
-  ANY_ENTERED(t_setitem, "__setitem__", x, index, value);
-  if (x && value && (is_sparse(x) || is_sparse(value)))
-    return fail(ERR_TYPE, is_sparse(x) ? "Cannot assign to a sparse tensor"
-                                       : "Cannot assign a sparse tensor to a strided one"),
-           false;
+  VIEW_ENTERED(t_setitem, "__setitem__", x, index, value);
   Subscript s = {.dim = 0};
   if (!value || !apply(&s, x, index, false)) return false;
   if (s.nothing && s.n_slots == 1 && index.n == 2 && index.v[0] == ITEM_BOOL) return true;

@@ -424,7 +424,6 @@ static Tensor *recorded_product(const Recorded *how, Tensor *a, Tensor *b) {
 }
 
 Tensor *t_mm(Tensor *a, Tensor *b) {
-  SPARSE_GIVES(t_mm_sparse(a, b), a, b);
   OP_ENTERED(t_mm, "mm", a, b);
   IN_FLOAT(t_mm(a, b), a, b);
   if (blocked(a, b) || !check_mm(a, b)) return NULL;
@@ -433,7 +432,6 @@ Tensor *t_mm(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_bmm(Tensor *a, Tensor *b) {
-  SPARSE_GIVES(t_sparse_bmm(a, b), a, b);
   OP_ENTERED(t_bmm, "bmm", a, b);
   IN_FLOAT(t_bmm(a, b), a, b);
   if (blocked(a, b) || !check_batches(a, b)) return NULL;
@@ -442,7 +440,6 @@ Tensor *t_bmm(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_mv(Tensor *a, Tensor *v) {
-  SPARSE_GIVES(t_sparse_mv(a, v), a, v);
   OP_ENTERED(t_mv, "mv", a, v);
   IN_FLOAT(t_mv(a, v), a, v);
   if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
@@ -515,7 +512,6 @@ static Tensor *add_product(const Recorded *how, Tensor *self, Tensor *a, Tensor 
 
 /* beta self + alpha a b */
 Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
-  SPARSE_GIVES(t_addmm_sparse(self, a, b, beta, alpha), self, a, b);
   OP_ENTERED(t_addmm, "addmm", self, a, b, beta, alpha);
   IN_FLOAT(t_addmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;
@@ -721,7 +717,6 @@ static Tensor *matmul_large(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_matmul(Tensor *a, Tensor *b) {
-  SPARSE_GIVES(t_sparse_matmul(a, b), a, b);
   OP_ENTERED(t_matmul, "matmul", a, b);
   if (blocked(a, b)) return NULL;
   if (a->ndim == 2 && b->ndim == 2) return t_mm(a, b);

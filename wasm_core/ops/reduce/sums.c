@@ -44,19 +44,7 @@ GRAD(SumBackward0, "| self_sym_sizes:sizes0")
 GRAD(SumBackward1, "| dim:dims keepdim:bool self_sym_sizes:rest")
 { gi[0] = reduce_expand_back(g[0], n, 0); }
 
-/* The sum of a sparse tensor. Over all dims it is the sum of the values, recorded like any sum;
- * over some dims see sparse/results.c. */
-static Tensor *sum_of_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
-  DimMask mask;
-  if (blocked(x) || !reduce_dims_mask(x, dims, &mask)) return NULL;
-  dtype = sum_dtype(x, dtype);
-  if (dims.n > 0) return t_sum_sparse(x, dims, keepdim, dtype);
-  Node *n = shape_node(&SumBackward0, 0, x, mask, keepdim, dtype);
-  return set_history(t_sparse_sum_values(x, dtype), n);
-}
-
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
-  SPARSE_GIVES(sum_of_sparse(x, dims, keepdim, dtype), x);
   OP_ENTERED(t_sum, "sum", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_sum(x, dims, keepdim, dtype), x);
   DimMask mask;
@@ -83,7 +71,6 @@ static bool broadcast_mask(const Tensor *x, int ndim, const int64_t *sizes, DimM
 }
 
 Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
-  SPARSE_GIVES(t_sparse_sum_to(x, ndim, sizes), x);
   OP_ENTERED(t_sum_to, "sum_to_size", x, ndim, sizes);
   DimMask mask;
   int64_t dims[MAX_DIM], strides[MAX_DIM];
@@ -276,7 +263,6 @@ Tensor *t_count_nonzero(Tensor *x, Ints dims) {
 /* Whether any element, or every one, is not zero. An empty list of dims reduces
  * none here, unlike elsewhere. uint8 stays uint8. */
 static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
-  SPARSE_GIVES(t_sparse_any(x, dims, every), x);
   OP_ENTERED_AS(truth(x, dims, keepdim, every), every ? "all" : "any", x, dims, keepdim);
   IN_FLOAT(truth(x, dims, keepdim, every), x);
   DimMask mask;

@@ -143,7 +143,6 @@ static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType
 }
 
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
-  SPARSE_GIVES(t_sparse_norm(x, p, dims, keepdim, dtype), x);
   OP_ENTERED(t_vector_norm, "vector_norm", x, p, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_vector_norm(x, p, dims, keepdim, dtype), x);
   DimMask mask;
@@ -179,11 +178,6 @@ Tensor *t_norm_except_dim(Tensor *v, int64_t pow, int64_t dim) {
 
 /* torch.norm's orders by name: "fro". */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
-  SPARSE_GIVES(!p || strcmp(p, "fro") != 0 ? door_refuse_layout("norm", x)
-               : dtype != DT_NONE
-                   ? fail(ERR_VALUE, "dtype argument is not supported in frobenius norm")
-                   : t_sparse_norm(x, 2, dims, keepdim, dtype),
-               x);
   OP_ENTERED(t_norm_named, "norm", x, p, dims, keepdim, dtype);
   if (blocked(x) || !p) return NULL;
   if (strcmp(p, "fro") == 0 && dims.n <= 2) return t_vector_norm(x, 2, dims, keepdim, dtype);

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ops/index/index.h"
 #include "ops/sparse/sparse.h"
+#include "sparse_rows.h"
 
 /* The values, recorded. Coalesces a tensor that needs a gradient. */
 static Tensor *own_values(Tensor **x) {
@@ -175,6 +177,23 @@ Tensor *t_sparse_unsqueeze(Tensor *x, int64_t dim) {
   memcpy(words_in(indices) + (dim + 1) * n, words_of(at) + dim * n,
          (size_t)((s->sparse_dim - dim) * n) * sizeof(int64_t));
   return made_of(indices, values, x->ndim + 1, sizes, s->coalesced, "UnsqueezeBackward0");
+}
+
+/* x[index] with numbers, slices and new dimensions alone, one after the other. */
+Tensor *t_sparse_getitem(Tensor *x, Ints index) {
+  int64_t dim = 0;
+  Tensor *y = x;
+  for (int i = 0; i < index.n && y && !failed();) {
+    const int64_t kind = index.v[i], *v = index.v + i + 1;
+    if (kind == ITEM_INT) y = t_select(y, dim, v[0]);
+    else if (kind == ITEM_NONE) y = t_unsqueeze(y, dim++);
+    else if (kind == ITEM_SLICE)
+      y = t_slice(y, dim++, v[0] == INT64_MIN ? 0 : v[0], v[1] == INT64_MIN ? INT64_MAX : v[1],
+                  v[2] == INT64_MIN ? 1 : v[2]);
+    else return door_refuse_layout("index.Tensor", x);
+    i += kind == ITEM_SLICE ? 4 : kind == ITEM_NONE ? 1 : 2;
+  }
+  return y;
 }
 
 /* Repeats each entry along sparse dimensions, in order; expands dense dimensions. */

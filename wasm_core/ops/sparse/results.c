@@ -3,6 +3,7 @@
 
 #include "ground/memory.h"
 #include "kernels/complex.h"
+#include "ops/reduce/reduce.h"
 #include "ops/sparse/sparse.h"
 #include "sparse_rows.h"
 
@@ -240,13 +241,8 @@ Tensor *t_sparse_sum(Tensor *x, Ints dims, DType dtype) {
   return set_history(sum_value(x, mask), n);
 }
 
-Tensor *t_sum_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
-  int64_t all[MAX_DIM];
-  if (blocked(x)) return NULL;
-  if (dims.n <= 0)
-    for (int i = 0; i < x->ndim; i++) all[i] = i;
-  if (dims.n <= 0) dims = (Ints){x->ndim, all};
-  Layout l = is_sparse(x) ? tensor_layout(x) : LAYOUT_STRIDED;
+static Tensor *sum_over(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  const Layout l = tensor_layout(x);
   if (l == LAYOUT_SPARSE_CSR && !keepdim)
     return fail(ERR_RUNTIME,
                 "reduction operations on CSR tensors with keepdim=False is unsupported");
@@ -258,6 +254,26 @@ Tensor *t_sum_sparse(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   for (int d = 0; y && mask >> d; d++)
     if (mask >> d & 1) y = t_unsqueeze(y, d);
   return y && l == LAYOUT_SPARSE_CSR ? t_to_layout(y, l, (Ints){-1, NULL}, -1, "sum") : y;
+}
+
+/* Over all dimensions it is the sum of the values, recorded like any sum. */
+GRAD(SumBackward0, "| self_sym_sizes:sizes0")
+{ gi[0] = reduce_expand_back(g[0], n, 0); }
+
+static Tensor *sum_values(Tensor *x, DType dtype) {
+  return WITHOUT_GRAD(t_sum(sparse_parts(x)->values, ALL_DIMS, false, dtype));
+}
+
+Tensor *t_sparse_total(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  DimMask mask;
+  if (blocked(x) || !reduce_dims_mask(x, dims, &mask)) return NULL;
+  if (dtype == DT_NONE) dtype = dtype_is_inexact(tensor_dtype(x)) ? tensor_dtype(x) : DT_I64;
+  if (dims.n > 0) return sum_over(x, dims, keepdim, dtype);
+  if (!reduce_check_recorded(x, dtype)) return NULL;
+  Node *n = dtype_is_inexact(dtype) ? node_new(&SumBackward0, 0, SHAPE_NUMBERS + x->ndim, x, NULL)
+                                    : NULL;
+  reduce_note_shape(n, 0, x, mask, keepdim);
+  return set_history(sum_values(x, dtype), n);
 }
 
 static bool all_dims(const Tensor *x, Ints dims) {
@@ -288,21 +304,24 @@ Tensor *t_sparse_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
                      "NormBackward0");
 }
 
+/* torch.norm with an order's name. */
+Tensor *t_sparse_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
+  if (!p || strcmp(p, "fro") != 0) return door_refuse_layout("norm", x);
+  if (dtype != DT_NONE) return fail(ERR_VALUE, "dtype argument is not supported in frobenius norm");
+  return t_sparse_norm(x, 2, dims, keepdim, dtype);
+}
+
 /* Whether any of the values is not zero. */
-Tensor *t_sparse_any(Tensor *x, Ints dims, bool every) {
-  ANY_ENTERED(t_sparse_any, "any", x, dims, every);
+Tensor *t_sparse_any(Tensor *x, Ints dims) {
+  ANY_ENTERED(t_sparse_any, "any", x, dims);
   if (blocked(x)) return NULL;
-  if (every || !is_coo(x) || dims.n >= 0) return door_refuse_layout(every ? "all" : "any", x);
+  if (!is_coo(x) || dims.n >= 0) return door_refuse_layout("any", x);
   return WITHOUT_GRAD(t_any(sparse_parts(x)->values, ALL_DIMS, false));
 }
 
-Tensor *t_sparse_sum_values(Tensor *x, DType dtype) {
-  return WITHOUT_GRAD(t_sum(sparse_parts(x)->values, ALL_DIMS, false, dtype));
-}
-
-Tensor *t_sparse_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
-  if (blocked(x) || sizes_equal(x->ndim, x->sizes, ndim, sizes)) return failed() ? NULL : x;
-  return t_sum_to(t_to_dense(x, DT_NONE, true), ndim, sizes);
+Tensor *t_sparse_sum_to(Tensor *x, Ints sizes) {
+  if (blocked(x) || sizes_equal(x->ndim, x->sizes, sizes.n, sizes.v)) return failed() ? NULL : x;
+  return t_sum_to(t_to_dense(x, DT_NONE, true), sizes.n, sizes.v);
 }
 
 /* ------------------------------------------------------------ copies */
@@ -335,6 +354,24 @@ Tensor *t_sparse_to(Tensor *x, DType dtype) {
   Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
   return set_history(copy_as(x, dtype), n);
+}
+
+/* x.to(...). form: FORM_ABSENT's bits for the device; negative after an error. */
+Tensor *t_sparse_to_options(Tensor *x, DType dtype, bool copy, int32_t form) {
+  if (blocked(x) || form < 0) return NULL;
+  if (form) return door_needs_elements("to"), NULL;
+  if (copy) return t_sparse_to(x, dtype == DT_NONE ? tensor_dtype(x) : dtype);
+  return dtype == DT_NONE ? x : t_to(x, dtype);
+}
+
+GRAD_SPARSE(ConjPhysicalBackward0, "") { gi[0] = t_conj_physical(g[0]); }
+
+/* The conjugate, computed at once. */
+Tensor *t_sparse_conj(Tensor *x) {
+  if (blocked(x) || !dtype_is_complex(tensor_dtype(x))) return failed() ? NULL : x;
+  Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
+  Tensor *values = WITHOUT_GRAD(t_conj_physical(sparse_parts(x)->values));
+  return set_history(WITHOUT_GRAD(sparse_with_parts(x, values)), n);
 }
 
 static Tensor *sparse_empty(Form f, DType dtype) {

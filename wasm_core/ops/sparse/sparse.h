@@ -57,4 +57,10 @@ Tensor *t_with_values(Tensor *x, Tensor *values);
 Tensor *t_sparse_values(Tensor *x); /* of a coalesced x */
 Tensor *t_to_form(Tensor *x, Form f);
 
+/* --- results.c --- */
+Tensor *t_mm_sparse(Tensor *a, Tensor *b);
+
+/* --- bodies.c --- */
+void sparse_begin(void); /* tells the door what ops do with sparse arguments */
+
 #endif

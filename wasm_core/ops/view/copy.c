@@ -338,7 +338,6 @@ GRAD_SPARSE(ToCopyBackward0, "") {
 }
 
 Tensor *t_to_device(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
-  SPARSE_GIVES(t_sparse_to(x, dtype), x);
   VIEW_ENTERED_AS(t_to_device(x, dtype, form, format), "_to_copy", x, dtype, format);
   if (blocked(x)) return NULL;
   Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 2, x, NULL) : NULL;
@@ -358,7 +357,6 @@ Tensor *t_to(Tensor *x, DType dtype) {
 GRAD_SPARSE(CloneBackward0, "") { gi[0] = g[0]; }
 
 Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
-  SPARSE_GIVES(t_sparse_clone(x), x);
   VIEW_ENTERED(t_clone_format, "clone", x, format);
   if (blocked(x)) return NULL;
   Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
@@ -415,7 +413,6 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 }
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
-  SPARSE_GIVES(t_sparse_copy_(dst, src, record), dst, src);
   VIEW_ENTERED(t_copy_, "copy_", dst, src, record);
   if (blocked(dst, src) || (record && !history_check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !copy_check_overlap(dst) || !copy_check_apart(dst, src, true))
@@ -488,7 +485,6 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 }
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
-  SPARSE_GIVES(door_refuse_layout("fill_.Scalar", x), x, value);
   VIEW_ENTERED(t_fill_, "fill_", x, value);
   if (!check_fill(x, value) || !history_check_inplace_by(x, value) ||
       !((is_wrapped(value) && !(x->flags & FLAGS_LAZY)) || copy_check_overlap(x)))
@@ -505,7 +501,6 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_zero_(Tensor *x) {
-  SPARSE_GIVES(t_sparse_zero_(x), x);
   VIEW_ENTERED(t_zero_, "zero_", x);
   if (blocked(x) || !history_check_inplace(x)) return NULL;
   if (x->flags & FLAGS_LAZY && !copy_check_overlap(x)) return NULL;
@@ -523,7 +518,6 @@ Tensor *t_full_like(Tensor *x, double v) {
 }
 
 Tensor *t_zeros_like(Tensor *x) {
-  SPARSE_GIVES(t_sparse_zeros_like(x, tensor_dtype(x)), x);
   VIEW_ENTERED(t_zeros_like, "zeros_like", x);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, tensor_dtype(x));

@@ -112,7 +112,6 @@ static Tensor *in_rounds(Tensors ts, int64_t dim, Tensor *join(Tensors, int64_t)
 }
 
 Tensor *t_cat(Tensors ts, int64_t dim) {
-  SPARSE_GIVES(t_sparse_cat(ts, dim), ts);
   OP_ENTERED(t_cat, "cat", ts, dim);
   if (!shape_check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_VALUE, "torch.cat(): expected a non-empty list of Tensors");
@@ -163,7 +162,6 @@ static Tensor *stack_data(Tensors ts, int64_t dim) {
 }
 
 Tensor *t_stack(Tensors ts, int64_t dim) {
-  SPARSE_GIVES(t_sparse_stack(ts, dim), ts);
   OP_ENTERED(t_stack, "stack", ts, dim);
   if (!shape_check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "stack expects a non-empty TensorList");

@@ -24,15 +24,9 @@ bool shape_check_tensors(Tensors ts) {
 
 /* ------------------------------------------------------------ one view */
 
-Tensor *t_reshape_ints(Tensor *x, Ints sizes) {
-  SPARSE_GIVES(fail(ERR_RUNTIME, "reshape is not implemented for sparse tensors"), x);
-  return t_reshape(x, sizes.n, sizes.v);
-}
+Tensor *t_reshape_ints(Tensor *x, Ints sizes) { return t_reshape(x, sizes.n, sizes.v); }
 Tensor *t_view_ints(Tensor *x, Ints sizes) { return t_view(x, sizes.n, sizes.v); }
-Tensor *t_expand_ints(Tensor *x, Ints sizes) {
-  SPARSE_GIVES(fail(ERR_RUNTIME, "expand is unsupported for %s tensors", layout_text(x)), x);
-  return t_expand(x, sizes.n, sizes.v);
-}
+Tensor *t_expand_ints(Tensor *x, Ints sizes) { return t_expand(x, sizes.n, sizes.v); }
 Tensor *t_reshape_as(Tensor *x, Tensor *like) {
   VIEW_ENTERED(t_reshape_as, "reshape_as", x, like);
   return blocked(like) ? NULL : t_reshape(x, like->ndim, like->sizes);
@@ -694,7 +688,6 @@ Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {
 }
 
 Tensor *t_resize_as_(Tensor *x, Tensor *like, const char *format_name) {
-  SPARSE_GIVES(t_sparse_resize_as_(x, like), x, like);
   VIEW_ENTERED(t_resize_as_, "resize_as_", x, like, format_name);
   if (blocked(like)) return NULL;
   MemoryFormat format = copy_format_named(format_name, FORMAT_CONTIGUOUS);

@@ -182,7 +182,6 @@ GRAD(SelectBackward0, "| self_sym_sizes:ints dim:int index:int")
 }
 
 Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
-  SPARSE_GIVES(t_sparse_select(x, dim, index), x);
   VIEW_ENTERED(t_select, "select", x, dim, index);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "select() cannot be applied to a 0-dim tensor.");
@@ -213,7 +212,6 @@ static int64_t clamp_index(int64_t i, int64_t low, int64_t size) {
 }
 
 Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  SPARSE_GIVES(t_sparse_slice(x, dim, start, end, step), x);
   VIEW_ENTERED(t_slice, "slice", x, dim, start, end, step);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "slice() cannot be applied to a 0-dim tensor.");
@@ -259,7 +257,6 @@ GRAD(PermuteBackward0, "| dims:ints")
 }
 
 Tensor *t_permute(Tensor *x, Ints dims) {
-  SPARSE_GIVES(t_sparse_permute(x, dims), x);
   VIEW_ENTERED(t_permute, "permute", x, dims);
   if (blocked(x)) return NULL;
   if (dims.n != x->ndim)
@@ -303,7 +300,6 @@ GRAD(TBackward0, "")
 { gi[0] = t_t2(g[0]); }
 
 Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
-  SPARSE_GIVES(t_sparse_transpose(x, d0, d1), x);
   VIEW_ENTERED(t_transpose, "transpose", x, d0, d1);
   if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0)
     return NULL;
@@ -314,7 +310,6 @@ Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
 }
 
 Tensor *t_t(Tensor *x) {
-  SPARSE_GIVES(t_sparse_t(x), x);
   VIEW_ENTERED(t_t, "t", x);
   if (blocked(x) || x->ndim < 2) return blocked(x) ? NULL : x;
   return x->ndim == 2 ? exchange_dims(x, 0, 1, node_of_view(&TBackward0, 0, x))
@@ -322,7 +317,6 @@ Tensor *t_t(Tensor *x) {
 }
 
 Tensor *t_t2(Tensor *x) {
-  SPARSE_GIVES(t_sparse_t(x), x);
   VIEW_ENTERED(t_t2, "t", x);
   if (blocked(x)) return NULL;
   if (x->ndim > 2)
@@ -518,7 +512,6 @@ Tensor *t_view_as(Tensor *x, Tensor *like) {
 }
 
 Tensor *t_flatten(Tensor *x, int64_t from, int64_t to) {
-  SPARSE_GIVES(fail(ERR_RUNTIME, "reshape is not implemented for sparse tensors"), x);
   VIEW_ENTERED(t_flatten, "flatten", x, from, to);
   if (blocked(x) || (from = dim_wrap(from, x->ndim)) < 0 || (to = dim_wrap(to, x->ndim)) < 0)
     return NULL;
@@ -595,7 +588,6 @@ GRAD(UnsqueezeBackward0, "| dim:int")
 { gi[0] = t_squeeze_dim(g[0], NUM(0)); }
 
 Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
-  SPARSE_GIVES(t_sparse_unsqueeze(x, dim), x);
   VIEW_ENTERED(t_unsqueeze, "unsqueeze", x, dim);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim + 1)) < 0) return NULL;
   if (x->ndim == MAX_DIM)
