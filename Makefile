@@ -26,6 +26,7 @@ help:
 	@echo 'make contract  27,000 writes to saved tensors'
 	@echo 'make points  derivatives of every op, to the third, at zeros, ties, cuts and bounds'
 	@echo 'make polls     how far apart the points are at which each op can be interrupted'
+	@echo 'make coverage  lines of library, nested, fx and dispatch that tests run'
 	@echo 'make mutants  small errors in copies of the program, each of which a test must find'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make format  Python and C in the form that make check asks for'
@@ -268,6 +269,15 @@ guarded: $(VENV)/.dev wasm-build
 polls: $(VENV)/.dev
 	$(VENV)/bin/python tests/polls/gaps.py
 
+# By the tests of those parts alone.
+$(VENV)/.coverage: $(VENV)/.dev
+	$(call install,$(VENV)) --editable '.[coverage]'
+	@touch $@
+
+.PHONY: coverage
+coverage: $(VENV)/.coverage
+	$(VENV)/bin/python tests/covered/table.py $(COVERAGE_ARGS)
+
 # Small errors, tried one at a time in copies of the program (tests/mutants). An engine is linked for each that is in C,
 # so with little optimization.
 .PHONY: mutants
@@ -389,7 +399,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity accuracy fuzz layouts contract points polls native guarded repro size demo bits web-test bench scale; do \
+	@for target in check coverage parity accuracy fuzz layouts contract points polls native guarded repro size demo bits web-test bench scale; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 
