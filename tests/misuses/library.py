@@ -1,24 +1,10 @@
-"""Misuses of `torch.library`, with the record of what each raises.
-
-python tests/library_misuses.py pygrad    prints what pygrad raises; torch: what PyTorch does
-python tests/library_misuses.py record    writes the record
-"""
+"""Misuses of `torch.library`."""
 
 from __future__ import annotations
 
-import ast
-import importlib
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-RECORD: Final = Path(__file__).with_suffix(".json")
-"""What pygrad raises, by misuse: a type and the beginning of a message, both empty for none."""
-LIBRARY: Final = Path(__file__).parent.parent / "pygrad" / "library"
 NS = "parity_refused"
 ONE = "(Tensor x) -> Tensor"
 
@@ -360,87 +346,3 @@ def misuses(t: Any) -> dict[str, Callable[[], Any]]:
             "b7", lambda x: x.clone(), test="test_aot_dispatch_static"
         ),
     }
-
-
-WORDS: Final = 70
-"""The number of letters of a message that are compared: the rest names files and types."""
-
-
-def answers(t: Any) -> dict[str, tuple[str, str]]:
-    """The type and the beginning of the error of each misuse; empty if it is accepted."""
-    found = {}
-    for name, call in misuses(t).items():
-        try:
-            call()
-            found[name] = "", ""
-        except Exception as error:
-            text = str(error).replace("pygrad.", "torch.").replace("<class 'bytes'>", "bytes")
-            found[name] = type(error).__name__, text[:WORDS].partition(" (with")[0]
-    return found
-
-
-def reached(files: list[Path], run: Callable[[], Any]) -> set[tuple[str, int]]:
-    """The lines of some files that run in a call."""
-    names, found = {str(each) for each in files}, set()
-
-    def trace(frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename not in names:
-            return None
-        found.add((frame.f_code.co_filename, frame.f_lineno))
-        return trace
-
-    was = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        run()
-    finally:
-        sys.settrace(was)
-    return found
-
-
-def in_a_process(name: str) -> Any:
-    """The output of this file as a program: misuses leave kernels of the operators behind."""
-    paths = [str(LIBRARY.parents[1]), *filter(None, sys.path)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-W", "ignore", __file__, name]
-    result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout.splitlines()[-1])
-
-
-def record() -> dict[str, list[str]]:
-    """The recorded error of each misuse."""
-    return json.loads(RECORD.read_text())  # type: ignore[no-any-return]
-
-
-OTHERS: Final = ("_Misfit", "entry.refusal")
-"""Parts of refusals that are no messages, and of those that the older form of ops has."""
-
-
-def refusals() -> dict[tuple[str, int], str]:
-    """The texts of all refusals in `pygrad.library` whose messages the record has, by place."""
-    return {
-        (str(file), node.lineno): ast.unparse(node)
-        for file in sorted(LIBRARY.glob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Raise) and node.exc is not None
-        if not any(each in ast.unparse(node) for each in OTHERS)
-    }
-
-
-def main(name: str) -> None:
-    """Prints the errors of a library, or the lines of `pygrad.library` that run ("reached")."""
-    library = importlib.import_module("torch" if name == "torch" else "pygrad")
-    if name == "reached":
-        files = sorted(LIBRARY.glob("*.py"))
-        print(json.dumps(sorted(reached(files, lambda: answers(library)))))
-        return
-    found = answers(library)
-    if name == "record":
-        lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in found.items()]
-        RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
