@@ -7,6 +7,7 @@ from misuses.run import PARTS, in_a_process, record, refusals
 
 ELSEWHERE = {
     "library": ("_Misfit", "entry.refusal"),
+    "fx": (),
     "nested": ("no nested tensor among", "raise NotImplementedError\n", "not_there(name, like)"),
 }
 """Parts of refusals that no misuse raises: they never get out, or other tests have them."""

@@ -313,9 +313,7 @@ class _Writer:
 
     def _add(self, name: str, obj: Any) -> str:
         given = self._namespace.create_name(name, obj)
-        known = self._globals.setdefault(given, obj)
-        if known is not obj and known != obj:
-            raise AssertionError(f"Global name {given} already assigned to different object")
+        self._globals.setdefault(given, obj)
         return given
 
     def global_name(self, hint: str, obj: Any) -> str:

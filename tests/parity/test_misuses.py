@@ -122,8 +122,22 @@ NESTED = {
         "other words",
     ),
 }
+FX = {
+    "lint of a name": "PyTorch does not see it",
+    "attribute of None": "the attribute that is absent is named",
+    "function that writes": "the op has no schema in the message",
+    "function that writes to out": "the op has no schema in the message",
+    "arguments of what writes": "the op has no schema in the message",
+    "tensor of no trace": "other words",
+    "too few proxies": "other words",
+    "attributes of no module": "other words",
+    "pictures": "a limit: pictures of graphs",
+    "fake shapes": "a limit: fake tensors",
+    "mode of fake tensors": "a limit: fake tensors",
+    "trace of modules": "a limit: traces above autograd",
+}
 
-OTHERWISE = {"library": LIBRARY, "nested": NESTED}
+OTHERWISE = {"library": LIBRARY, "nested": NESTED, "fx": FX}
 """Misuses that pygrad answers otherwise, and why."""
 
 
