@@ -90,10 +90,10 @@ OF_TWO: dict[str, Callable[[Any, int, int], Any]] = {
 REDUCTIONS = "all amax amin any argmax argmin max mean min prod sum".split()
 NAME_NO_DIMENSION = frozenset(
     "T __array__ __matmul__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__ __rrshift__ "
-    "__setitem__ _setitem adjoint autograd.backward autograd.grad backward bmm clone contiguous "
-    "conv1d copy_ cpu data dim embedding embedding_bag equal expand_as imag index_put index_put_ "
-    "is_contiguous is_same_size item linear mH mT masked_select matmul names nelement new_empty "
-    "new_full new_ones new_zeros numel numpy numpy_T one_hot real reshape_as "
+    "__setitem__ _setitem adjoint autograd.backward autograd.grad backward bmm clone complex "
+    "contiguous conv1d copy_ cpu data dim embedding embedding_bag equal expand_as imag index_put "
+    "index_put_ is_contiguous is_same_size item linear mH mT masked_select matmul names nelement "
+    "new_empty new_full new_ones new_zeros numel numpy numpy_T one_hot real reshape_as "
     "scaled_dot_product_attention stride tolist unbind view_as vmap".split()
 )
 REFUSED = (RuntimeError, ValueError, NotImplementedError, AssertionError, TypeError)

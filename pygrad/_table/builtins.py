@@ -11,35 +11,10 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_OF_PYTHON: Final = frozenset(
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist "
-    "chain_matmul einsum meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique "
-    "unique_consecutive unravel_index".split()
-)
-"""Functions of the table that PyTorch's `torch` has in Python."""
-_OF_NN: Final = frozenset(
-    "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d "
-    "conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity gelu hardshrink "
-    "linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle "
-    "pixel_unshuffle prelu scaled_dot_product_attention softplus softshrink".split()
-)
-"""Functions of the table that are builtins in PyTorch's `nn.functional`, besides the in-place
-ones.
-"""
-
-
-def is_builtin(space: str, name: str) -> bool:
-    """Whether PyTorch's function of a namespace is a builtin."""
-    if space == "nn":
-        return name in _OF_NN or name.endswith("_")
-    if space == "torch":
-        return name not in _OF_PYTHON
-    return space in ("special", "linalg", "fft", "internal")
 
 
 class Namespace:

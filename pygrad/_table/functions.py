@@ -15,7 +15,6 @@ from typing import Any, Final
 from .. import _boundary as e
 from .._boundary import calls, shapes
 from .._ground.package import PACKAGE
-from .builtins import is_builtin
 from .builtins import namespace as namespace_of
 from .schema import Signature
 
@@ -81,6 +80,18 @@ def _read_table() -> list[Op]:
 
 
 TABLE: Final = _read_table()
+
+
+def _is_builtin(op: Op, space: str, name: str) -> bool:
+    """Whether PyTorch's function of a namespace is a builtin: see WRITTEN in call/row.h."""
+    if space not in ("torch", "nn"):
+        return space in ("special", "linalg", "fft", "internal")
+    words = frozenset().union(*(words for words, _ in op.rows_in(space)))
+    if space == "nn":
+        return "written:builtin" in words or name.endswith("_")
+    return "written:python" not in words
+
+
 _RESULTS = re.compile(r"-> \((.*)\)$")
 
 
@@ -152,7 +163,7 @@ def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResu
 
 
 def _make(op: Op, mode: int, name: str, space: str) -> Function:
-    bound = is_builtin(space, name)
+    bound = _is_builtin(op, space, name)
     function = shapes.function(op.row, mode, bound, space == "internal")
     rows = op.rows_in(space)
     schemas = "\n    ".join(schema for _, schema in rows)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from .._ground.package import pygrad, submodule
-from .._table import builtins as _builtins
+from .._table import functions as _functions
 from .._tensor.tensor import Tensor
 
 _ROOT: Final = pygrad.__name__
@@ -109,19 +109,26 @@ def resolve_torch_name(name: str) -> Any:
     return found
 
 
+def _is_of_nn(name: str) -> bool:
+    """Whether the function of `nn.functional` is a builtin in PyTorch."""
+    return isinstance(_functions.SPACES["nn"].get(name), types.MethodType)
+
+
 def _is_of_torch(name: str) -> bool:
     """Whether PyTorch's ``torch`` also has this function of `nn.functional`."""
-    return _builtins.is_builtin("nn", name) and hasattr(pygrad, name)
+    return _is_of_nn(name) and hasattr(pygrad, name)
 
 
 def _places(module: str, name: str) -> Iterator[str]:
     """The names under which PyTorch may have a function of the package, the likeliest first."""
     space = module.removeprefix("torch.")
-    if space == "nn.functional" and _builtins.is_builtin("nn", name):
+    if space == "nn.functional" and _is_of_nn(name):
         yield f"torch._C._nn.{name}"
     elif space in _PREFIXES:
         yield f"torch._C._{space}.{_PREFIXES[space]}{name}"
-    elif space.startswith("_") or not _builtins.is_builtin("torch", name):
+    elif space.startswith("_") or isinstance(
+        _functions.SPACES["torch"].get(name), types.FunctionType
+    ):
         yield f"torch.functional.{name}"
     if not any(part.startswith("_") for part in module.split(".")):
         yield f"{module}.{name}"

@@ -111,6 +111,12 @@ _part_of_complex("real")
 _part_of_complex("imag")
 
 
+@both("complex")
+def complex_rule(real: Any, imag: Any) -> Any:
+    """Raises NotImplementedError, as in PyTorch."""
+    raise not_there("complex", real if isinstance(real, Nested) else imag)
+
+
 @both("cpu")
 def cpu(input: Any, memory_format: Any = None) -> Any:
     """Itself."""

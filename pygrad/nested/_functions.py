@@ -10,16 +10,10 @@ from typing import Any, Final
 from .._table import functions as _ops
 from .._tensor.tensor import _INPLACE_OPERATORS, _OPERATORS, Tensor
 
-_ELEMENTWISE: Final = frozenset({"direct", "batch:elementwise", "batch:draws"})
+_ELEMENTWISE: Final = frozenset({"direct", "batch:elementwise", "elementwise"})
 """Words of rows that compute each element of one of the same place."""
 _ITSELF: Final = "batch:itself"
 _SPACES: Final = {"linalg": "linalg.", "fft": "fft.", "special": "", "masked": "masked."}
-_ALSO: Final = frozenset(
-    "rsub fill_ fill to type_as rand_like randn_like randint_like bernoulli bernoulli_ uniform_ "
-    "normal_ exponential_ cauchy_ log_normal_ geometric_ random_ native_dropout".split()
-)
-"""Ops that are composed of such, fill a tensor, or make one like it, which no word tells."""
-_NOT: Final = frozenset("complex equal allclose item glu gumbel_softmax _sample_dirichlet".split())
 
 
 class Known:
@@ -29,9 +23,8 @@ class Known:
 
     def __init__(self, name: str, words: frozenset[str] | None) -> None:
         self.name, self.native = name, words is not None
-        base = name.removesuffix("_")
         words = words or frozenset()
-        self.each = bool(words & _ELEMENTWISE or name in _ALSO) and base not in _NOT
+        self.each = bool(words & _ELEMENTWISE)
         self.itself = _ITSELF in words
 
 
@@ -56,7 +49,7 @@ def _table_functions() -> dict[Any, Known]:
         for name, operators in table.items():
             for operator in operators.split():
                 method = vars(Tensor)[operator]
-                known[method] = Known(name + ending, _words(by_name[name], "method"))
+                known[method] = Known(name + ending, frozenset(by_name[name].words))
     return known
 
 

@@ -59,6 +59,11 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
       EFFORTS(X)
 #undef X
   };
+  static const char *const written[] = {
+#define X(as, says) "written:" #as,
+      WRITTEN_FORMS(X)
+#undef X
+  };
   static char text[2048];
   if (!pg_frame() || i < 0 || i >= n_op_rows) return NULL;
   const Row *r = &op_rows[i];
@@ -68,6 +73,10 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
       n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", words[k]);
   if (r->batch)
     n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", kinds[r->batch - 1]);
+  if (r->elementwise)
+    n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", "elementwise");
+  if (r->written)
+    n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", written[r->written - 1]);
   n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s %s" : "%s %s", efforts[r->effort],
                         r->schema);
   return n < sizeof text ? text : NULL;

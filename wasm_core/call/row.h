@@ -144,6 +144,25 @@ typedef enum {
  * beside tensors with elements. */
 #define NEEDS_ELEMENTS WITH(.needs_elements = true)
 #define ANY_DEVICE WITH(.any_device = true)
+/* Each element of a result depends on the elements at its place alone. Rows that are DIRECT or
+ * BATCH(elementwise) say so without this word. */
+#define ELEMENTWISE WITH(.elementwise = true)
+/* How PyTorch has the op, where that differs from the rest of its namespace: nn.functional is
+ * written in Python, the others in C++. Only functions in Python bind as class attributes.
+ * X(as, the meaning) */
+/* clang-format off */
+#define WRITTEN_FORMS(X) \
+  X(python, "function and method in Python") \
+  X(python_method, "method in Python") \
+  X(builtin, "builtin function in nn.functional")
+/* clang-format on */
+typedef enum {
+  WRITTEN_usual,
+#define X(as, says) WRITTEN_##as,
+  WRITTEN_FORMS(X)
+#undef X
+} WrittenForm;
+#define WRITTEN(as) WITH(.written = WRITTEN_##as)
 /* Refuses complex numbers with the text: a kernel's name, or a message. The type is appended to a
  * message that ends with a colon. */
 #define NO_COMPLEX(status, text) WITH(.no_complex = text, .no_complex_status = status)
@@ -213,8 +232,9 @@ typedef struct {
   uint8_t no_complex_status;            /* of NO_COMPLEX */
   uint8_t autocast;                     /* AutocastPolicy */
   uint8_t effort;                       /* EffortKind */
+  uint8_t written;                      /* WrittenForm */
   bool needs_elements, any_device;      /* NEEDS_ELEMENTS, ANY_DEVICE */
-  bool sparse;                          /* SPARSE */
+  bool sparse, elementwise;             /* SPARSE, ELEMENTWISE */
   const char *no_complex;
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails if vmap must not run the call */
