@@ -1,11 +1,12 @@
 """``torch._foreach_*``: an op applied to each tensor of a list, in one call.
 
-One description says how the lists of a call are paired. The op itself is the single tensor's, with
-its numbers, gradients and errors.
+PyTorch's schemas say which ops there are and how the lists of a call are paired. The op itself is
+the single tensor's, with its numbers, gradients and errors.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,54 +15,8 @@ from .._ground.package import PACKAGE
 from .._tensor.tensor import Tensor
 from . import functions
 from .builtins import Builtin
-
-_UNARY: Final = (
-    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 "
-    "neg reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"
-)
-_BINARY: Final = """
-    {}(list self, number scalar)
-    {}(list self, list other)
-    {}(list self, numbers scalars)
-"""
-_SCHEMAS: Final = f"""
-    add(list self, number scalar)
-    add(list self, list other, *, number alpha=1)
-    add(list self, numbers scalars)
-    add(list self, tensor other, *, number alpha=1)
-    sub(list self, number scalar)
-    sub(list self, list other, *, number alpha=1)
-    sub(list self, numbers scalars)
-    {_BINARY.format(*["mul"] * 3)}
-    mul(list self, tensor other)
-    {_BINARY.format(*["div"] * 3)}
-    div(list self, tensor other)
-    {_BINARY.format(*["clamp_max"] * 3)}
-    {_BINARY.format(*["clamp_min"] * 3)}
-    {_BINARY.format(*["maximum"] * 3)}
-    {_BINARY.format(*["minimum"] * 3)}
-    addcdiv(list self, list tensor1, list tensor2, number value=1)
-    addcdiv(list self, list tensor1, list tensor2, numbers scalars)
-    addcdiv(list self, list tensor1, list tensor2, vector scalars)
-    addcmul(list self, list tensor1, list tensor2, number value=1)
-    addcmul(list self, list tensor1, list tensor2, numbers scalars)
-    addcmul(list self, list tensor1, list tensor2, vector scalars)
-    lerp(list self, list tensors1, list weights)
-    lerp(list self, list tensors1, number weight)
-    lerp(list self, list tensors1, numbers weight)
-    pow(list self, list exponent)
-    pow(list self, number exponent)
-    pow(list self, numbers exponent)
-    pow(number self, list exponent)
-    norm(list self, number ord=2, any dtype=None)
-    powsum(list self, number ord=2, any dtype=None)
-    max(list self)
-    mm(list self, list mat2)
-    clone(list self, *, any memory_format=None)
-    copy_(list self, list src, any non_blocking=False)
-    zero_(list self)
-"""
-"""The ops by name; arguments of kind list have an item for each tensor of the first list."""
+from .function_schema import native_lines
+from .schema import arguments as parse_arguments
 
 _WORDS: Final = {
     "list": "tuple of Tensors",
@@ -71,7 +26,16 @@ _WORDS: Final = {
     "vector": "Tensor",
     "any": "object",
 }
-_ONLY_OUT_OF_PLACE: Final = {"norm", "powsum", "max", "mm", "clone"}
+"""The kinds of arguments, as errors show them. A list and numbers have an item for each tensor of
+the first list, a vector an element.
+"""
+_KINDS: Final = {
+    "Tensor[]": "list",
+    "Tensor(a!)[]": "list",
+    "Scalar[]": "numbers",
+    "Scalar": "number",
+    "Tensor": "tensor",
+}
 
 _f = functions.SPACES["torch"]
 _m = functions.SPACES["method"]
@@ -134,30 +98,36 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad
 
 
-def _read(line: str) -> tuple[str, _Schema]:
-    name, _, inside = line.removesuffix(")").partition("(")
+def _read(native: str) -> _Schema:
     arguments: list[_Argument] = []
     words: list[str] = []
-    keyword = False
-    for part in inside.split(", "):
-        if part == "*":
-            keyword = True
-            words.append(part)
-            continue
-        kind, _, rest = part.partition(" ")
-        argument, has_default, default = rest.partition("=")
-        value = {"1": 1, "2": 2, "False": False}.get(default)
-        arguments.append(_Argument(kind, argument, value, not has_default, keyword))
-        words.append(f"{_WORDS[kind]} {argument}" + (f" = {default}" if has_default else ""))
-    return name, _Schema(f"({', '.join(words)})", tuple(arguments))
+    for each in parse_arguments(native):
+        kind = _KINDS.get(each.type, "any")
+        if kind == "tensor" and each.name == "scalars":
+            kind = "vector"
+        if each.keyword_only and "*" not in words:
+            words.append("*")
+        default = None if each.default is None else ast.literal_eval(each.default)
+        required = each.default is None
+        arguments.append(_Argument(kind, each.name, default, required, each.keyword_only))
+        words.append(f"{_WORDS[kind]} {each.name}" + ("" if required else f" = {each.default}"))
+    return _Schema(f"({', '.join(words)})", tuple(arguments))
+
+
+def _order(schema: _Schema) -> tuple[bool, bool]:
+    """A key by which forms with a number come first, and one without a first list last."""
+    first, *others = schema.arguments
+    return first.kind != "list", not others or others[0].name != "scalar"
 
 
 def _parse_schemas() -> dict[str, list[_Schema]]:
+    """The forms of each function by its name in torch."""
     found: dict[str, list[_Schema]] = {}
-    for line in [f"{name}(list self)" for name in _UNARY.split()] + _SCHEMAS.split("\n"):
-        if line.strip():
-            name, schema = _read(line.strip())
-            found.setdefault(name, []).append(schema)
+    for name, overloads in native_lines().items():
+        if name.startswith("_foreach_") and name + "_" != "_foreach_copy_":  # not in torch
+            schemas = [text for words, text in overloads.values() if "generated" not in words]
+            if schemas:
+                found[name] = sorted(map(_read, schemas), key=_order)
     return found
 
 
@@ -205,14 +175,14 @@ _BY_KEYWORD: Final = {"alpha", "value"}
 """Keyword arguments of the op of a tensor."""
 
 
-def _single(name: str, in_place: bool) -> Callable[..., Any]:
+def _single(name: str) -> Callable[..., Any]:
     """The op of a single tensor."""
-    if not in_place:
-        return _OWN.get(name) or _f[name]
-    if name in ("maximum", "minimum"):
-        out_of_place = _OWN[name]
+    if name in _OWN:
+        return _OWN[name]
+    if name in ("maximum_", "minimum_"):
+        out_of_place = _OWN[name.removesuffix("_")]
         return lambda x, other: x.copy_(out_of_place(x, other))
-    return _m[name.removesuffix("_") + "_"]
+    return (_m if name.endswith("_") else _f)[name]
 
 
 def _rows(given: dict[str, Any], schema: _Schema) -> list[tuple[list[Any], dict[str, Any]]]:
@@ -270,10 +240,8 @@ def _kind_of(value: Any) -> str:
     return "Tensor" if isinstance(value, Tensor) else type(value).__name__
 
 
-def _make(name: str, in_place: bool) -> Any:
-    full = f"_foreach_{name.removesuffix('_')}" + ("_" if in_place else "")
-    schemas = [s for s in _TABLE[name] if not in_place or s.arguments[0].kind == "list"]
-    single = _single(name, in_place)
+def _make(full: str, schemas: list[_Schema]) -> Any:
+    single, in_place = _single(full.removeprefix("_foreach_")), full.endswith("_")
 
     def function(*args: Any, **kwargs: Any) -> Any:
         for schema, loosely in [(s, False) for s in schemas] + [(s, True) for s in schemas]:
@@ -297,17 +265,7 @@ def _make(name: str, in_place: bool) -> Any:
     return Builtin(function)
 
 
-def _all() -> dict[str, Any]:
-    made = {}
-    for name in _TABLE:
-        if not name.endswith("_"):
-            made[f"_foreach_{name}"] = _make(name, False)
-        if name not in _ONLY_OUT_OF_PLACE:
-            found = _make(name, True)
-            made[found.__name__] = found
-    return made
-
-
+_made: Final = {name: _make(name, schemas) for name, schemas in _TABLE.items()}
+globals().update(_made)
 __all__: list[str] = []
-globals().update(_all())
-__all__ += sorted(_all())
+__all__ += sorted(_made)
