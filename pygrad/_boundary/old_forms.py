@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,36 +13,41 @@ from typing import Any, Final
 from .._ground.warnings import once
 from .arguments import K_BOOL, K_TENSOR, kind_of
 from .release import user_level
+from .table import rows
 
-_OPERANDS: Final = {
-    "add": "other",
-    "sub": "other",
-    "addcmul": "tensor1 tensor2",
-    "addcdiv": "tensor1 tensor2",
-    "addmm": "mat1 mat2",
-    "addbmm": "batch1 batch2",
-    "baddbmm": "batch1 batch2",
-    "addmv": "mat vec",
-    "addr": "vec1 vec2",
-}
-"""The ops with old forms, and the names of their tensors after the first."""
+_FORM: Final = re.compile(
+    r"(\w+)\(\S+ self, (Tensor\S* \w+(?:, Tensor \w+)*), \*, (Scalar \w+=1(?:, Scalar \w+=1)*)\) .*"
+)
+
+
+@functools.cache
+def _operands() -> dict[str, tuple[list[str], list[str]]]:
+    """The ops with old forms: the names of their tensors after the first, and of their numbers.
+    `subtract` is younger than the old forms.
+    """
+    found = {}
+    for words, schema in rows:
+        form = _FORM.fullmatch(schema)
+        if form and words >= {"method", "inplace"} and form[1] != "subtract":
+            tensors, numbers = (re.findall(r" (\w+)", form[k].replace(", ", ",")) for k in (2, 3))
+            found[form[1]] = tensors, numbers
+    return found
 
 
 def names() -> tuple[str, ...]:
     """The ops with old forms."""
-    return tuple(_OPERANDS)
+    return tuple(_operands())
 
 
 def _orders(op: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The old orders of the arguments, for a function and for a method."""
-    if op in ("add", "sub"):
-        return (("input alpha other",), ("alpha other",))
-    a, b = _OPERANDS[op].split()
-    if op in ("addcmul", "addcdiv"):
-        return ((f"input value {a} {b}",), (f"value {a} {b}",))
+    names, numbers = _operands()[op]
+    tensors = " ".join(names)
+    if len(numbers) == 1:
+        return (f"input {numbers[0]} {tensors}",), (f"{numbers[0]} {tensors}",)
     return (
-        (f"beta input {a} {b}", f"beta input alpha {a} {b}"),
-        (f"beta {a} {b}", f"beta alpha {a} {b}"),
+        (f"beta input {tensors}", f"beta input alpha {tensors}"),
+        (f"beta {tensors}", f"beta alpha {tensors}"),
     )
 
 
@@ -81,8 +88,7 @@ def _message(name: str, words: list[str], method: bool) -> str:
     out = [] if method else ["Tensor out = None"]
     op = name.rstrip("_")
     tensors = ", ".join(f"Tensor {word}" for word in words if word not in _NUMBERS)
-    all_numbers = {"add": ["alpha"], "sub": ["alpha"], "addcmul": ["value"], "addcdiv": ["value"]}
-    numbers = [f"Number {word} = 1" for word in all_numbers.get(op, ["beta", "alpha"])]
+    numbers = [f"Number {word} = 1" for word in _operands()[op][1]]
     old = ", ".join(f"{'Number' if word in _NUMBERS else 'Tensor'} {word}" for word in words)
     old = ", *, ".join([old, *out])
     now = [f"\t{name}({tensors}, *, {', '.join(numbers + out)})"]
