@@ -107,18 +107,11 @@ for _each in ALL:
     BY_CODE[_each.code] = _each
 BY_NAME: Final = {each.name: each for each in ALL}
 CASTS: Final = {
-    "double": float64,
-    "float": float32,
-    "half": float16,
-    "bfloat16": bfloat16,
-    "long": int64,
-    "int": int32,
-    "short": int16,
-    "char": int8,
-    "byte": uint8,
-    "bool": bool_,
+    each.legacy.lower(): each for each in ALL if each not in _REAL and each.code < uint16.code
 }
-"""Methods of tensors and storages that convert, and to which dtype."""
+"""Methods of tensors and storages that convert, and to which dtype. Complex types have methods of
+other names, and the larger unsigned integers have none.
+"""
 C_NAMES: Final = {
     uint8: "unsigned char",
     int8: "signed char",

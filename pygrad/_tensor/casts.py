@@ -9,17 +9,6 @@ from .._ground import dtypes
 from .._table.builtins import builtin
 from .tensor import Tensor
 
-_KINDS: Final = {
-    "Byte": dtypes.uint8,
-    "Char": dtypes.int8,
-    "Double": dtypes.float64,
-    "Float": dtypes.float32,
-    "Half": dtypes.float16,
-    "Int": dtypes.int32,
-    "Long": dtypes.int64,
-    "Short": dtypes.int16,
-}
-
 
 def _make(name: str, kind: Any) -> Callable[..., Tensor]:
     def cast(self: Tensor, non_blocking: bool = False) -> Tensor:
@@ -30,4 +19,9 @@ def _make(name: str, kind: Any) -> Callable[..., Tensor]:
     return builtin(cast)
 
 
-CASTS: Final = {f"_cast_{name}": _make(f"_cast_{name}", kind) for name, kind in _KINDS.items()}
+CASTS: Final = {
+    f"_cast_{kind.legacy}": _make(f"_cast_{kind.legacy}", kind)
+    for kind in dtypes.CASTS.values()
+    if kind not in (dtypes.bool_, dtypes.bfloat16)
+}
+"""The functions by name: PyTorch had no others when it made them."""
