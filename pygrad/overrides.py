@@ -326,18 +326,22 @@ _PLACES: Final = {
     "torch.special": "special",
 }
 """PyTorch's names of places with overridable functions, and pygrad's places."""
-_IGNORED: Final = frozenset(
-    "as_strided can_cast fill normal promote_types rand_like randn_like randint_like result_type "
-    "vander".split()
+_IGNORED: Final = (
+    "as_strided fill normal rand_like randn_like randint_like result_type vander".split()
 )
-"""Functions that PyTorch does not test, though some of them ask."""
+"""Functions with tensors as arguments that PyTorch does not test."""
 _IGNORED_METHODS: Final = frozenset(
-    "__delitem__ __dir__ __getattribute__ __hash__ __init__ __init_subclass__ __iter__ __new__ "
-    "__setattr__ __delattr__ __subclasshook__ __torch_function__ __torch_dispatch__ as_subclass "
-    "new new_tensor new_empty new_empty_strided new_zeros new_ones new_full stride unflatten "
-    "to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc to_padded_tensor "
-    "reinforce eig lstsq solve symeig __str__".split()
+    "__delattr__ __delitem__ __dir__ __getattribute__ __hash__ __init__ __init_subclass__ __iter__ "
+    "__new__ __setattr__ __str__ __subclasshook__ __torch_dispatch__ __torch_function__ "
+    "as_subclass eig lstsq reinforce solve stride symeig to_padded_tensor unflatten".split()
 )
+"""Methods that PyTorch does not test, besides those that make tensors or sparse ones: most are of
+every object, or have been removed.
+"""
+
+
+def _is_ignored_method(name: str) -> bool:
+    return name in _IGNORED_METHODS or name.startswith(("new", "to_sparse_"))
 
 
 def _members(place: str) -> Iterator[tuple[str, Any]]:
@@ -361,7 +365,7 @@ def _members(place: str) -> Iterator[tuple[str, Any]]:
 
 def _is_overridable(place: str, name: str, found: Any) -> bool:
     if place == "torch.Tensor":
-        return name not in _IGNORED_METHODS and is_asked(name)
+        return not _is_ignored_method(name) and is_asked(name)
     if name.startswith("_") or name.endswith("_") or not name[0].islower():
         return False
     return name not in _IGNORED and _takes_tensors(found)
@@ -382,7 +386,7 @@ def get_ignored_functions() -> set[Any]:
     for place in _PLACES:
         for name, found in _members(place):
             if place == "torch.Tensor":
-                if name in _IGNORED_METHODS:
+                if _is_ignored_method(name):
                     ignored.add(found.__get__ if isinstance(found, property) else found)
             elif name in _IGNORED or not _takes_tensors(found):
                 ignored.add(found)

@@ -93,8 +93,8 @@ NAME_NO_DIMENSION = frozenset(
     "__setitem__ _setitem adjoint autograd.backward autograd.grad backward bmm clone complex "
     "contiguous conv1d copy_ cpu data dim embedding embedding_bag equal expand_as imag index_put "
     "index_put_ is_contiguous is_same_size item linear mH mT masked_select matmul names nelement "
-    "new_empty new_full new_ones new_zeros numel numpy numpy_T one_hot real reshape_as "
-    "scaled_dot_product_attention stride tolist unbind view_as vmap".split()
+    "new_empty new_full new_ones new_zeros numel numpy numpy_T one_hot real requires_grad_ "
+    "reshape_as scaled_dot_product_attention stride tolist unbind view_as vmap".split()
 )
 REFUSED = (RuntimeError, ValueError, NotImplementedError, AssertionError, TypeError)
 

@@ -4,7 +4,8 @@ inline the reads that header.py names, for speed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .._ground.dtypes import BY_CODE, Size, dtype, size_of
 from .calls import ROWS, remembered_object, share
@@ -27,6 +28,7 @@ from .shapes import function
 if TYPE_CHECKING:
     from .._tensor.tensor import Tensor
 
+F = TypeVar("F", bound=Callable[..., Any])
 
 _DTYPE, _NDIM, _FLAGS = layout["dtype"], layout["ndim"], layout["flags"]
 _SIZES, _STRIDES, _OFFSET = layout["sizes"], layout["strides"], layout["offset"]
@@ -35,10 +37,24 @@ _FORM = layout["form"]
 _META, _GRAD, _GRAD_FN = layout["meta"], layout["meta_grad"], layout["grad_fn"]
 _STORAGE, _BYTES, _DATA = layout["storage"], layout["storage_bytes"], layout["bytes_data"]
 _WORD = (1 << 64) - 1
+
+QUICK: Final[dict[str, Any]] = {}
+"""The functions that are attributes and methods, by their names in the class Tensor."""
 _requires_grad = function(ROWS["requires_grad"], 0, private=True)
 _item = function(ROWS["item"], METHOD, private=True)
 
 
+def _quick(*names: str) -> Callable[[F], F]:
+    """A decorator: the class Tensor has the function under these names."""
+
+    def put(function: F) -> F:
+        QUICK.update(dict.fromkeys(names, function))
+        return function
+
+    return put
+
+
+@_quick("shape")
 def shape(self: Tensor) -> Size:
     """The sizes, a tuple of ints."""
     h = self._h
@@ -53,21 +69,25 @@ def strides(self: Tensor) -> tuple[int, ...]:
     return tuple(words[at : at + memory[h + _NDIM]].tolist())
 
 
+@_quick("storage_offset")
 def storage_offset(self: Tensor) -> int:
     """The place of the first element in the storage, in elements."""
     return words[(self._h + _OFFSET) >> 3]
 
 
+@_quick("ndim", "dim")
 def dim(self: Tensor) -> int:
     """The number of dimensions."""
     return memory[self._h + _NDIM]
 
 
+@_quick("numel")
 def numel(self: Tensor) -> int:
     """The number of elements."""
     return words[(self._h + _NUMEL) >> 3]
 
 
+@_quick("dtype")
 def dtype_of(self: Tensor) -> dtype:
     """The element type."""
     return BY_CODE[memory[self._h + _DTYPE]]  # type: ignore[return-value]
@@ -78,16 +98,19 @@ def is_absent(self: Tensor) -> bool:
     return memory[self._h + _FORM] & ABSENT != 0
 
 
+@_quick("is_inference")
 def is_inference(self: Tensor) -> bool:
     """Whether the tensor was made under inference mode."""
     return bool(memory[self._h + _FLAGS] & IS_INFERENCE)
 
 
+@_quick("output_nr")
 def output_nr(self: Tensor) -> int:
     """The index of this tensor among the outputs of its grad_fn."""
     return ints[(self._h + _OUTPUT_NR) >> 2]
 
 
+@_quick("requires_grad")
 def requires_grad(self: Tensor) -> bool:
     """Whether gradients flow to or through this tensor."""
     h = self._h
@@ -96,6 +119,7 @@ def requires_grad(self: Tensor) -> bool:
     return bool(unsigned[(h + _META) >> 2]) and bool(_requires_grad(self))
 
 
+@_quick("grad")
 def grad(self: Tensor) -> Any:
     """The gradient that backward accumulated, or None. Returns the same object each time."""
     meta = unsigned[(self._h + _META) >> 2]
@@ -114,6 +138,7 @@ def grad(self: Tensor) -> Any:
     return grad
 
 
+@_quick("_drop_grad")
 def drop_grad(self: Tensor) -> None:
     """Removes the gradient; its handle is released with the next call."""
     self._g = None
@@ -127,6 +152,7 @@ def drop_grad(self: Tensor) -> None:
 _items_told = False
 
 
+@_quick("item")
 def item(self: Tensor) -> Any:
     """The single element as a Python number."""
     h = self._h
@@ -156,20 +182,3 @@ def tell_items(told: bool) -> None:
     """
     global _items_told
     _items_told = told
-
-
-QUICK: Final[dict[str, Any]] = {
-    "shape": shape,
-    "storage_offset": storage_offset,
-    "ndim": dim,
-    "dim": dim,
-    "numel": numel,
-    "dtype": dtype_of,
-    "is_inference": is_inference,
-    "output_nr": output_nr,
-    "requires_grad": requires_grad,
-    "grad": grad,
-    "_drop_grad": drop_grad,
-    "item": item,
-}
-"""The functions by their names in the class Tensor."""

@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 from . import arguments
 from .arguments import K_INDEX, K_LIST, K_OVERRIDING, kind_of
 from .release import user_level
+from .table import rows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -250,16 +251,29 @@ _PREFIXED: Final = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 """Prefixes of PyTorch's C++ functions, by module."""
 _IN_PYTHON: Final = frozenset(
     "__array__ __array_wrap__ __contains__ __deepcopy__ __dir__ __dlpack__ __dlpack_device__ "
-    "__floordiv__ __format__ __ipow__ __len__ __pow__ __rdiv__ __reduce_ex__ __repr__ __reversed__ "
-    "__rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__ __rrshift__ __rsub__ __rtruediv__ "
-    "__setstate__ backward dim_order is_shared istft lu module_load norm register_hook "
-    "register_post_accumulate_grad_hook share_memory_ split stft storage storage_type unflatten "
-    "unique unique_consecutive".split()
+    "__floordiv__ __format__ __ipow__ __len__ __pow__ __reduce_ex__ __repr__ __reversed__ __rsub__ "
+    "__setstate__ backward dim_order is_shared lu module_load register_hook "
+    "register_post_accumulate_grad_hook share_memory_ storage storage_type".split()
 )
-"""The methods that PyTorch has written in Python."""
-_REFLECTED: Final = frozenset(
-    "__rdiv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __rlshift__ __rrshift__".split()
-)
+"""The methods that PyTorch has written in Python, besides those whose rows say so and the operators
+that are written in Python here. Nothing else tells these from tolist() and the other methods that
+are in Python here but in C++ there.
+"""
+
+
+def _is_reflected(name: str) -> bool:
+    """Whether a method is an operator with exchanged operands."""
+    return name.startswith("__r") and hasattr(_tensor_type, f"__{name[3:]}")
+
+
+def _is_in_python(name: str) -> bool:
+    """Whether PyTorch has written a method in Python."""
+    written = {"written:python", "written:python_method"}
+    return (
+        name in _IN_PYTHON
+        or _is_reflected(name)
+        or any(words & written and schema.startswith(f"{name}(") for words, schema in rows)
+    )
 
 
 @functools.cache
@@ -278,7 +292,7 @@ def _public(function: Any) -> _Public:
     if isinstance(found, property):
         return _Public(found.__get__, f"torch.{name}.__get__", True)
     space = home.partition(".")[2]
-    native = part not in _IN_PYTHON if method else type(found) is not FunctionType
+    native = not _is_in_python(part) if method else type(found) is not FunctionType
     if method:
         shown = f"torch.{name}" if native else f"torch._tensor.{name[7:]}"
     elif native and space == "nn.functional":
@@ -288,7 +302,7 @@ def _public(function: Any) -> _Public:
     else:
         shown = ".".join(filter(None, ("torch", space or "functional", name)))
         shown = shown.replace("._functions.", ".functional.")
-    operator = function.__code__.co_name == "call_binary" or function.__name__ in _REFLECTED
+    operator = function.__code__.co_name == "call_binary" or _is_reflected(function.__name__)
     return _Public(found, shown, native, method and native, operator)
 
 

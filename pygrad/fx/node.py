@@ -47,6 +47,7 @@ _RANDOM: Final = (
     "rand randn randint randperm rand_like randn_like randint_like normal poisson bernoulli "
     "multinomial"
 ).split()
+"""The functions that PyTorch's fx takes for random; of other random functions it knows the ops."""
 _side_effectful_functions: Final[set[Any]] = {
     _assert,
     operator.setitem,

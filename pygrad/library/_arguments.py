@@ -197,12 +197,9 @@ def match_arguments(
 
 
 _OF_NUMBERS: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        "add sub mul div multiply subtract divide true_divide floor_divide copy to _to_copy"
-    ).split()
+    "add sub mul div multiply subtract divide true_divide floor_divide copy to _to_copy".split()
 )
-"""Ops that take numbers where the schema has tensors."""
+"""The ops of aten to which PyTorch passes numbers as tensors, by a list of its dispatcher."""
 
 
 def _is_wrapped(schema: FunctionSchema, argument: Argument, value: Any) -> bool:
@@ -210,7 +207,7 @@ def _is_wrapped(schema: FunctionSchema, argument: Argument, value: Any) -> bool:
     return (
         argument.type.name == "Tensor"
         and isinstance(value, (int, float, complex))
-        and schema.name.removesuffix("_") in _OF_NUMBERS
+        and schema.name.removeprefix("aten::").removesuffix("_") in _OF_NUMBERS
     )
 
 

@@ -165,7 +165,9 @@ class Nested(Tensor):
             return found(*args, **kwargs)
         if what.each:
             return each_element(self, what.name, func, args, kwargs)
-        if what.itself or what.name in _OF_PACKED:
+        if what.getter and getattr(cls, what.name) is not func.__self__:
+            return getattr(self, what.name)
+        if what.itself or what.getter:
             with DisableTorchFunctionSubclass():
                 return func(*args, **kwargs)
         if what.native or what.name in _REFUSED or type(func) is overriding.WRAPPER:
@@ -176,17 +178,9 @@ class Nested(Tensor):
         return ungated(*args, **kwargs)
 
 
-_OF_PACKED: Final = frozenset(
-    "_backward_hooks _cdata _grad _grad_fn _has_grad _is_view _version device dtype element_size "
-    "grad_fn is_cpu is_cuda is_inference is_leaf is_meta is_mps is_pinned is_quantized is_shared "
-    "is_sparse is_sparse_csr is_xpu itemsize nbytes output_nr register_post_accumulate_grad_hook "
-    "requires_grad requires_grad.__set__ requires_grad_ retains_grad untyped_storage "
-    "is_floating_point is_complex data_ptr storage_offset retain_grad name volatile".split()
-)
-"""Methods written in Python about the tensor itself: they act on the packed tensor."""
 _REFUSED: Final = frozenset(
-    "__array__ __dlpack__ __dlpack_device__ apply_ map_ map2_ dim_order set_ storage "
-    "_typed_storage share_memory_ data.__set__ real.__set__ imag.__set__ lu".split()
+    "__dlpack__ __dlpack_device__ _typed_storage apply_ dim_order lu map2_ map_ set_ share_memory_ "
+    "storage".split()
 )
 """Methods written in Python that would read the packed tensor as a plain one."""
 

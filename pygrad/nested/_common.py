@@ -25,6 +25,7 @@ from ._class import (
     view_as_nested,
     wrap_as_nested,
 )
+from ._functions import reflected_operators
 from ._internal.nested_tensor import RULES as JAGGED
 from ._internal.nested_tensor import NestedTensor
 from ._jagged_shapes import close_gaps
@@ -111,6 +112,14 @@ _part_of_complex("real")
 _part_of_complex("imag")
 
 
+@both("requires_grad_")
+def requires_grad_(input: Any, requires_grad: bool = True) -> Any:
+    """Sets whether it is recorded; returns itself."""
+    with DisableTorchFunctionSubclass():
+        Tensor.requires_grad_(input, requires_grad)
+    return input
+
+
 @both("complex")
 def complex_rule(real: Any, imag: Any) -> Any:
     """Raises NotImplementedError, as in PyTorch."""
@@ -148,16 +157,6 @@ def new(input: Any, size: Any = (), *_: Any, **__: Any) -> Any:
     raise RuntimeError("new_empty() not supported for NJT with shape != ()")
 
 
-_REFLECTED = {
-    "__rpow__": "pow",
-    "__rmod__": "remainder",
-    "__rfloordiv__": "floor_divide",
-    "__rmatmul__": "matmul",
-    "__rlshift__": "bitwise_left_shift",
-    "__rrshift__": "bitwise_right_shift",
-}
-
-
 def _define_reflected(name: str, op: str) -> None:
     @both(name)
     def function(input: Any, other: Any) -> Any:
@@ -166,7 +165,7 @@ def _define_reflected(name: str, op: str) -> None:
     function.__name__ = name
 
 
-for _name, _op in _REFLECTED.items():
+for _name, _op in reflected_operators().items():
     _define_reflected(_name, _op)
 
 

@@ -17,12 +17,18 @@ _SPACES: Final = {"linalg": "linalg.", "fft": "fft.", "special": "", "masked": "
 
 
 class Known:
-    """Facts about a function: the name of its op, and whether it is element-wise."""
+    """Facts about a function.
 
-    __slots__ = ("each", "itself", "name", "native")
+    Attributes:
+        name: its op. each: whether it is element-wise. itself: whether it is about the tensor, not
+        its elements. native: whether it is made from the op table. getter: whether it reads a
+        property that is written in Python.
+    """
 
-    def __init__(self, name: str, words: frozenset[str] | None) -> None:
-        self.name, self.native = name, words is not None
+    __slots__ = ("each", "getter", "itself", "name", "native")
+
+    def __init__(self, name: str, words: frozenset[str] | None, getter: bool = False) -> None:
+        self.name, self.native, self.getter = name, words is not None, getter
         words = words or frozenset()
         self.each = bool(words & _ELEMENTWISE)
         self.itself = _ITSELF in words
@@ -53,6 +59,17 @@ def _table_functions() -> dict[Any, Known]:
     return known
 
 
+def reflected_operators() -> dict[str, str]:
+    """The ops of reflected operators that the class `Tensor` composes of others, by the operators'
+    names. A quotient is composed of ops for nested tensors too.
+    """
+    own = " ".join(_OPERATORS.values()).split()
+    pairs = [(f"__r{name[2:]}", op) for op in _OPERATORS for name in _OPERATORS[op].split()]
+    return {
+        name: op for name, op in pairs if name in vars(Tensor) and name not in own and op != "div"
+    }
+
+
 @functools.cache
 def _getters() -> dict[int, str]:
     return {id(each): name for name, each in vars(Tensor).items() if isinstance(each, property)}
@@ -69,7 +86,9 @@ def function_info(function: Any) -> Known:
         name = _getters().get(id(owner), "")
         words = _property_words().get(name)
         kind = function.__name__
-        return Known(name if kind == "__get__" else f"{name}.{kind}", words)
+        if kind == "__get__":
+            return Known(name, words, words is None)
+        return Known(f"{name}.{kind}", words)
     in_autograd = function.__module__.endswith(".autograd")
     return Known(f"autograd.{function.__name__}" if in_autograd else function.__name__, None)
 

@@ -3,10 +3,9 @@ values; over the ragged dimension on the padded entries, with a neutral padding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from .._ground.dtypes import iinfo
+from .._ground.dtypes import bool_, iinfo
 from .._table import functions
 from .._tensor.tensor import Tensor
 from ._class import each_element, packed_tensor, rule
@@ -17,32 +16,22 @@ from ._padded import jagged_of_padded, jagged_padded
 _M, _F = functions.SPACES["method"], functions.SPACES["torch"]
 
 
-def _lowest(x: Tensor) -> Any:
-    if x.dtype._inexact:
-        return float("-inf")
-    return False if x.dtype.name.endswith("bool") else iinfo(x.dtype).min
+_NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "any": False, "all": True}
 
 
-def _highest(x: Tensor) -> Any:
-    if x.dtype._inexact:
-        return float("inf")
-    return True if x.dtype.name.endswith("bool") else iinfo(x.dtype).max
-
-
-_PADDINGS: dict[str, Callable[[Tensor], Any]] = {
-    "sum": lambda x: 0,
-    "mean": lambda x: 0,
-    "prod": lambda x: 1,
-    "any": lambda x: False,
-    "all": lambda x: True,
-    "amax": _lowest,
-    "max": _lowest,
-    "argmax": _lowest,
-    "amin": _highest,
-    "min": _highest,
-    "argmin": _highest,
-}
-"""The neutral padding of each reduction."""
+def _padding(op: str, values: Tensor) -> Any:
+    """The neutral padding of a reduction: for a maximum the least number, for a minimum the
+    largest.
+    """
+    if op in _NEUTRAL:
+        return _NEUTRAL[op]
+    largest = op.endswith("min")
+    if values.dtype._inexact:
+        return float("inf" if largest else "-inf")
+    if values.dtype is bool_:
+        return largest
+    limits = iinfo(values.dtype)
+    return limits.max if largest else limits.min
 
 
 def _reduce(op: str, x: NestedTensor, dim: Any, keepdim: bool, **options: Any) -> Any:
@@ -96,7 +85,7 @@ def _reduce_ragged(op: str, x: NestedTensor, dim: Any, keepdim: bool, options: A
             "nested tensors with holes"
         )
     at, values = x._parts.ragged, packed_tensor(x)
-    padded = jagged_padded(x, _PADDINGS[op](values), None, op)
+    padded = jagged_padded(x, _padding(op, values), None, op)
     if op != "mean":
         return _M[op](padded, _restore_dim_form(dim, [at]), keepdim, **options)
     total = _M["sum"](padded, [at], keepdim, **options)

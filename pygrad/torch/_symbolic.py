@@ -88,6 +88,7 @@ def _float_function(name: str) -> Any:
 
 
 _FLOATS = "acos asin atan cos cosh log2 sin sinh sqrt tan tanh".split()
+"""The functions of `math` that PyTorch has for sizes."""
 globals().update({f"_sym_{name}": _float_function(name) for name in _FLOATS})
 sym_sqrt = globals()["_sym_sqrt"]
 

@@ -11,15 +11,11 @@ from .._tensor import functions as _composed
 from .._tensor.tensor import Tensor
 from ..nn import functional as F
 
-_NAMES = (
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
-    "cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot "
-    "unique unique_consecutive unravel_index"
-).split()
-for _name in _NAMES:
-    _found = getattr(_composed, _name, None) or _functions.SPACES["torch"].get(_name)
-    if _found is not None:
-        globals()[_name] = _found
+_WRITTEN = [op.name for op in _functions.TABLE if {"torch", "written:python"} <= op.words]
+"""The functions whose rows say that PyTorch has them in Python."""
+for _name in [*_WRITTEN, "broadcast_shapes", "istft", "lu"]:  # istft is here in PyTorch too
+    globals()[_name] = getattr(_composed, _name, None) or _functions.SPACES["torch"][_name]
+__all__ = sorted([*_WRITTEN, "broadcast_shapes", "istft", "lu"])
 
 _unique_of = _functions.SPACES["torch"]["unique"]
 
@@ -67,8 +63,6 @@ def unique_dim(
     """
     return _unique_of(self, sorted=sorted, return_inverse=True, return_counts=True, dim=dim)
 
-
-__all__ = [_name for _name in _NAMES if _name in globals()]
 
 if TYPE_CHECKING:
 

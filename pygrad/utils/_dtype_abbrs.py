@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
-from .._ground.dtypes import dtype
-from .._tensor import namespace as pygrad
-
-_NAMES: Final = (
-    "bfloat16 bool complex128 complex32 complex64 float16 float32 float64 int16 int32 int64 int8 "
-    "uint16 uint32 uint64 uint8"
-).split()
+from .._ground.dtypes import BY_NAME, dtype
 
 
 def _short(name: str) -> str:
@@ -19,4 +12,4 @@ def _short(name: str) -> str:
     return letter + (bits or "8")
 
 
-dtype_abbrs: dict[dtype, str] = {getattr(pygrad, name): _short(name) for name in _NAMES}
+dtype_abbrs: dict[dtype, str] = {BY_NAME[name]: _short(name) for name in sorted(BY_NAME)}
