@@ -279,6 +279,13 @@ def test_which_ops_go_element_by_element_is_said_by_the_table() -> None:
 
 
 @both_layouts
+def test_getters_of_the_base_class_read_the_nested_tensor(layout: Any) -> None:
+    x = nested(layout, 2, 1)
+    for name in ("ndim", "dtype", "grad", "grad_fn", "is_nested", "nbytes", "requires_grad"):
+        assert getattr(torch.Tensor, name).__get__(x) == getattr(x, name)
+
+
+@both_layouts
 def test_in_place_is_written_to_the_entries(layout: Any) -> None:
     x = nested(layout, 2, 1)
     first = x[0]

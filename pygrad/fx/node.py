@@ -47,7 +47,7 @@ _RANDOM: Final = (
     "rand randn randint randperm rand_like randn_like randint_like normal poisson bernoulli "
     "multinomial"
 ).split()
-"""The functions that PyTorch's fx takes for random; of other random functions it knows the ops."""
+"""PyTorch's list of random functions. Ops of the dispatcher say it by a tag."""
 _side_effectful_functions: Final[set[Any]] = {
     _assert,
     operator.setitem,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from functools import reduce
+from types import FunctionType
 from typing import Any
 
 import pytest
 from oracle import both, torch
 
 import pygrad
+from pygrad._boundary import overriding
 
 SPACES = ["", "nn.functional", "linalg", "special", "autograd", "autograd.profiler", "_C"]
 
@@ -41,6 +44,18 @@ def test_a_function_binds_where_pytorchs_does(of: str) -> None:
     theirs = {name for name in names if binds(getattr(space(torch, of), name))}
     assert mine == theirs
     assert names
+
+
+def test_handlers_see_methods_of_python_as_pytorchs() -> None:
+    """Methods that ask no handler are left out."""
+    asked = set(torch.overrides.get_overridable_functions()[torch.Tensor])
+    compared = 0
+    for name in sorted({*dir(torch.Tensor)} & {*dir(pygrad.Tensor)}):
+        mine, theirs = (inspect.getattr_static(t.Tensor, name) for t in (pygrad, torch))
+        if isinstance(mine, FunctionType) and callable(theirs) and theirs in asked:
+            assert overriding._public(mine).native != isinstance(theirs, FunctionType), name
+            compared += 1
+    assert compared > 500
 
 
 def test_functions_of_a_class() -> None:
