@@ -53,6 +53,9 @@ magic_methods: Final = {
     "invert": "~{}",
     **reflectable_magic_methods,
 }
+"""How source writes the functions of Python's module `operator`. The tables are PyTorch's, by which
+programs make their own tracers.
+"""
 inplace_methods: Final = {
     "i" + name.rstrip("_"): text[:-3] + "= {}"  # a + b is a += b
     for name, text in reflectable_magic_methods.items()
