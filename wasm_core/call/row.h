@@ -16,7 +16,7 @@ typedef struct Call Call;
   /* Namespaces in which hosts offer the op. */ \
   X(TORCH, "torch", "torch.name") \
   X(METHOD, "method", "Tensor.name") \
-  X(PROPERTY, "property", "the property Tensor.name, less a numpy_ or matrix_; set by _C._set_name") \
+  X(PROPERTY, "property", "property Tensor.name without numpy_, matrix_; _C._set_name sets it") \
   X(NN, "nn", "nn.functional.name") \
   X(SPECIAL, "special", "special.name") \
   X(LINALG, "linalg", "linalg.name") \
@@ -28,51 +28,51 @@ typedef struct Call Call;
   X(NN_INPLACE, "nn_inplace", "nn.functional.name has an argument `inplace`") \
   X(OUT, "out", "the functions take out=") \
   /* Properties of calls. */ \
-  X(LIST_OR_MORE, "list_or_more", "its list of tensors may be separate arguments") \
-  X(MORE, "more", "its list of tensors must be separate arguments") \
+  X(LIST_OR_MORE, "list_or_more", "takes its list of tensors as separate arguments too") \
+  X(MORE, "more", "takes its list of tensors only as separate arguments") \
   X(EVENT, "event", "an event of a profile though its name begins with _") \
   X(SILENT, "silent", "no event of a profile") \
   /* Properties of writes in place and into out=. */ \
-  X(DIRECT, "direct", "may write into its destination, and looks at its arguments itself") \
-  X(APART, "apart", "refuses to write where an argument lies; in place the first may") \
-  X(APART_OR_SAME, "apart_or_same", "refuses to write where a part of an argument lies") \
+  X(DIRECT, "direct", "may write into its destination, and checks its arguments itself") \
+  X(APART, "apart", "refuses a destination that overlaps an argument, but the first in place") \
+  X(APART_OR_SAME, "apart_or_same", "refuses a destination that overlaps an argument in part") \
   X(OUT_EXACT, "out_exact", "out= must have the result's dtype") \
-  X(OUT_TYPED, "out_typed", "computes in the dtype of out= unless told another") \
-  X(KEEPS_OUT_SHAPE, "keeps_out_shape", "fills an out= of as many elements as it is") \
-  X(UNRECORDED, "unrecorded", "in place no history knows of it, nor a tangent, as in PyTorch") \
-  X(STRICT_SIZES, "strict_sizes", "in place, a result of another size is a bad call") \
+  X(OUT_TYPED, "out_typed", "computes in the dtype of out= unless a dtype is given") \
+  X(KEEPS_OUT_SHAPE, "keeps_out_shape", "keeps the shape of an out= that has as many elements") \
+  X(UNRECORDED, "unrecorded", "in place it is not recorded and has no tangent, as in PyTorch") \
+  X(STRICT_SIZES, "strict_sizes", "in place, a result of another size is an error of the call") \
   X(DROPOUT, "dropout", "(input, p, training): gives back its input where nothing is dropped") \
   /* Properties for vmap, in addition to the kind of batch. */ \
-  X(ADDS_DIM, "adds_dim", "its dimensions are those of the result, which has one more") \
+  X(ADDS_DIM, "adds_dim", "counts dimensions of the result, which has one more") \
   X(DYNAMIC, "dynamic", "the shape of the result depends on values") \
-  X(ADDRESS, "address", "tells where a tensor's elements lie") \
+  X(ADDRESS, "address", "gives the address of a tensor's elements") \
   X(STATISTICS, "statistics", "may update running statistics") \
   X(LIKE, "like", "another tensor is given for its geometry or type alone")
 
 /* X(kind, the property by which vmap runs a call on a whole batch, see vmap_rules.c) */
 #define BATCH_KINDS(X) \
-  X(elementwise, "element by element, as are all DIRECT ones") \
-  X(dims, "dimensions are numbers named dim..., and the like") \
-  X(reduction, "the same, where none means all") \
-  X(same_rank, "tensors of one rank") \
-  X(indexed, "the same beside an index of one dimension") \
+  X(elementwise, "computes element by element, as DIRECT rows do") \
+  X(dims, "takes dimensions as numbers, in arguments named dim and the like") \
+  X(reduction, "as dims; no dimension means all") \
+  X(same_rank, "takes tensors of one rank") \
+  X(indexed, "as same_rank, beside an index of one dimension") \
   X(sizes, "takes sizes") \
   X(counts, "takes counts of repetitions") \
-  X(permute, "takes all dimensions") \
-  X(transpose, "turns the last two dimensions, or all") \
+  X(permute, "takes an order of all dimensions") \
+  X(transpose, "swaps the last two dimensions, or reverses all") \
   X(like_other, "takes the sizes of another tensor") \
   X(strided, "takes sizes and strides") \
-  X(all_dims, "dimensions are numbers named dim, where none means each by itself") \
-  X(beside_dim, "each part along a dimension is taken as one") \
-  X(any_rank, "leading dimensions are no matter") \
-  X(vectors, "leading dimensions before the last are no matter") \
-  X(matrices, "leading dimensions before the last two are no matter") \
-  X(images, "leading dimensions before the last three are no matter") \
-  X(systems, "several matrices or vectors with the same leading dimensions") \
-  X(as_matrices, "all dimensions, taken together as those of a matrix") \
-  X(folds, "has a dimension for batches of its own, see FOLDS") \
+  X(all_dims, "as dims; no dimension means each by itself") \
+  X(beside_dim, "takes each slice along a dimension as a unit") \
+  X(any_rank, "takes any number of leading dimensions") \
+  X(vectors, "takes any number of dimensions before the last") \
+  X(matrices, "takes any number of dimensions before the last two") \
+  X(images, "takes any number of dimensions before the last three") \
+  X(systems, "takes matrices or vectors with the same leading dimensions") \
+  X(as_matrices, "joins all dimensions into those of a matrix") \
+  X(folds, "has a batch dimension of its own, see FOLDS") \
   X(product, "a product of matrices or vectors") \
-  X(subscript, "takes what stands between brackets") \
+  X(subscript, "takes a subscript") \
   X(draws, "draws numbers") \
   X(draws_each, "draws numbers, slice by slice") \
   X(itself, "about the tensor itself")
@@ -99,10 +99,10 @@ typedef enum {
 /* Autocast's treatment of floating-point arguments other than float64: X(policy, meaning). */
 /* clang-format off */
 #define AUTOCAST_POLICIES(X) \
-  X(lower, "become of autocast's type") \
-  X(float, "become float32") \
-  X(promote, "become float32 if one is, else of autocast's type") \
-  X(whole, "stay as they are, in all that the op is made of too")
+  X(lower, "are cast to autocast's type") \
+  X(float, "are cast to float32") \
+  X(promote, "are cast to float32 if one is float32, else to autocast's type") \
+  X(whole, "stay as they are, also in the ops of which this op is composed")
 /* clang-format on */
 typedef enum {
   AUTOCAST_none, /* unchanged; ops called by this one cast theirs */
