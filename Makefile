@@ -39,7 +39,7 @@ help:
 	@echo 'make size    bytes, lines and longest functions, against the budget'
 	@echo 'make web     the demo page, on 127.0.0.1 (PORT=9000: at that port)'
 	@echo 'make web-test  the JavaScript front under Node, its types and package, the page in browsers'
-	@echo 'make wheel   the Python package, in dist'
+	@echo 'make wheel   the Python package and its source, in dist'
 	@echo 'make npm     the npm package of the JavaScript front, in build'
 	@echo 'make types   its TypeScript declarations, checked'
 	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
@@ -116,8 +116,7 @@ points: $(VENV)/.dev
 	PYGRAD_EVERY_POINT=1 $(VENV)/bin/python -m pytest -n 2 tests/test_forward.py -k 'derivatives or special'
 
 wheel: $(VENV)/.dev
-	@$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
-	@ls dist/*.whl
+	@$(VENV)/bin/python -m hatchling build -d dist
 
 stubs: $(VENV)/.dev
 	PYTHONPATH=wasm_core $(VENV)/bin/python -m fronts.stubs
@@ -213,6 +212,7 @@ wasm: wasm-build
 	    { cp "build/wasm/$$file" "build/wasm/$$file.new" && mkdir -p pygrad && \
 	      mv "build/wasm/$$file.new" "pygrad/$$file" && echo "wasm: new pygrad/$$file"; }; \
 	done
+	@if [ -e pyproject.toml ]; then $(PYTHON) wasm_core/sbom.py > wasm_core/sbom.cdx.json; fi
 
 wasm-build: need-emcc
 	@$(MAKE) -j2 build/wasm/core.wasm

@@ -25,7 +25,7 @@ try:
     from PIL import Image, ImageDraw
     from tqdm import tqdm
 except ImportError as error:
-    raise SystemExit(f"{error}; the demo needs: pip install 'pygrad[demo]'") from error
+    raise SystemExit(f"{error}; the demo needs: pip install 'pygrad-wasm[demo]'") from error
 
 BATCH_SIZE = 32
 LEARNING_RATE = 2e-3

@@ -55,7 +55,7 @@ def load() -> Any:
         return importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
         raise RuntimeError(
-            f"the backend mpi needs mpi4py and an MPI: pip install 'pygrad[mpi]' ({error})"
+            f"the backend mpi needs mpi4py and an MPI: pip install 'pygrad-wasm[mpi]' ({error})"
         ) from None
 
 

@@ -145,7 +145,7 @@ def missing() -> list[str]:
 
 def circumstances() -> str:
     """Where and when the table was made."""
-    versions = [f"{name} {metadata.version(name)}" for name in ("pygrad", "torch", "numpy")]
+    versions = [f"{name} {metadata.version(name)}" for name in ("pygrad-wasm", "torch", "numpy")]
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     day = datetime.now(UTC).date()
     return f"Python {platform.python_version()}, {', '.join(versions)}; {machine}; {day}."

@@ -108,7 +108,7 @@ def _ray() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise RuntimeError(f"run needs Ray: pip install 'pygrad[ray]' ({error})") from None
+        raise RuntimeError(f"run needs Ray: pip install 'pygrad-wasm[ray]' ({error})") from None
 
 
 def _newest(folder: Path | None) -> Path | None:
