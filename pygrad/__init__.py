@@ -15,6 +15,7 @@ Example:
 
 from __future__ import annotations
 
+import sys as _sys
 from typing import TYPE_CHECKING, Any
 
 from . import _boundary
@@ -174,7 +175,17 @@ if not TYPE_CHECKING:
             found = getattr(_submodule("_table.foreach"), name, None)
             if found is not None:
                 return found
-        raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
+        raise AttributeError(
+            f"module 'pygrad' has no attribute '{name}'", name=name, obj=_sys.modules[__name__]
+        )
+
+    def __dir__():
+        """The public names, those of modules that are imported on first use too."""
+        names = {*__all__, *_LATE, *_LATE_NAMES, *_names.OF_TORCH}
+        special = {name for name in globals() if name.startswith("__")}
+        return sorted(
+            {name for name in names if not name.startswith("_")} - {"pg_live_count"} | special
+        )
 
 
 __all__ = [

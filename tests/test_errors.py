@@ -4,7 +4,10 @@ here.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -531,3 +534,21 @@ def test_any_object_as_any_argument_is_no_breakdown(name: str, value: Any) -> No
 def test_handle_of_a_dead_tensor_is_refused_or_harmless() -> None:
     with pytest.raises((AttributeError, TypeError)):
         pygrad.exp(object.__new__(pygrad.Tensor))
+
+
+def test_pytest_ends_the_traceback_of_a_comparison_at_the_callers_line(tmp_path: Path) -> None:
+    (tmp_path / "test_of_a_user.py").write_text(
+        "import pygrad as torch\n\n"
+        "def test_values():\n    torch.testing.assert_close(torch.ones(2), torch.zeros(2))\n\n"
+        "def test_kinds():\n    torch.testing.assert_close(torch.ones(2), 'text')\n\n"
+        "def test_lengths():\n    torch.testing.assert_close([1], [1, 2])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_of_a_user.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert "3 failed" in done.stdout
+    assert "Tensor-likes are not close!" in done.stdout
+    assert "_comparison.py" not in done.stdout

@@ -619,3 +619,18 @@ def test_finalizers_may_use_tensors_while_python_exits() -> None:
     assert done.stderr == ""
     assert "[1.0, 1.0, 1.0]" in done.stdout
     assert "AccumulateGrad" in done.stdout
+
+
+def test_dir_has_the_public_names_before_they_are_used() -> None:
+    """TAB offers them; what is no name of PyTorch's or ours it does not offer."""
+    code = (
+        "import pygrad, rlcompleter\n"
+        "complete = rlcompleter.Completer({'torch': pygrad}).complete\n"
+        "for name in 'save load autocast cuda distributions backends amp jit hub fx'.split():\n"
+        "    assert name in dir(pygrad), name\n"
+        "    assert complete('torch.' + name[:3], 0), name\n"
+        "for name in 'Any TYPE_CHECKING annotations calls pg_live_count'.split():\n"
+        "    assert name not in dir(pygrad), name\n"
+        "assert all(hasattr(pygrad, name) for name in dir(pygrad))\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -43,6 +43,9 @@ _TOLERANCES: dict[Any, tuple[float, float]] = {
 _BARE = {uint16, uint32, uint64}  # these have no common type with other dtypes
 _f = functions.SPACES["torch"]
 
+__tracebackhide__ = True
+"""pytest shows no frames of this module: a failure ends at the caller's line."""
+
 
 class _Rules(NamedTuple):
     rtol: float | None
