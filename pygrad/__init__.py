@@ -29,6 +29,9 @@ from ._tensor import namespace as _namespace
 from ._tensor.namespace import *
 
 globals().update(_namespace.PRIVATE)
+_boundary.callbacks.runners[_boundary.asked.ASKED] = lambda *question: _submodule(
+    "_dispatch.answers"
+).answer(*question)
 
 __version__ = "0.1.0"
 

@@ -23,6 +23,8 @@ from typing import Any, Final
 from . import _boundary
 from ._boundary import overriding
 from ._dispatch import backward_ops as _backward_ops
+from ._dispatch import handlers
+from ._dispatch.handlers import lift_fresh
 from ._ground.dtypes import bool_, complex128, float64, int64
 from ._table import functions as _functions
 from ._table.function_schema import FunctionSchema, native_lines, native_schema, parse_schema
@@ -220,7 +222,7 @@ class OpOverloadPacket:
         if schema:
             args = _numbers_to_tensors(name, overload._schema, args)
         if name in _backward_ops.FUNCTIONS:
-            found = dispatch_unrecorded(overload, args, kwargs)
+            found = handlers.dispatch_unrecorded(overload, args, kwargs)
             if found is not NotImplemented:
                 return found
         special = _BY_OVERLOAD.get(overload.name().partition("::")[2])
@@ -520,7 +522,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     },
     "_unsafe_view": lambda self, size: self.view(size),
     "is_nonzero": lambda self: bool(self),
-    "lift_fresh": lambda self: lift_fresh(self),
+    "lift_fresh": lift_fresh,
     "lift": lambda self: self,
     "cross_entropy_loss": _cross_entropy_loss,
     "alias": lambda self: self.view_as(self),
@@ -624,7 +626,7 @@ _OFFERED: Final = ("torch", "method", "nn", *_PREFIX)
 _BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {
     "sum_to_size": lambda self, size: self.sum_to_size(size),
     "_local_scalar_dense": lambda self: self.item(),
-    "lift_fresh": lambda self: lift_fresh(self),
+    "lift_fresh": lift_fresh,
     "lift_fresh_copy": lambda self: self.clone(),
     "zero_": lambda self: self.zero_(),
     "expand": lambda self, size, *, implicit=False: self.expand(list(size)),
@@ -662,21 +664,10 @@ class _Namespace:
         return f"<_OpNamespace '{self.name}'>"
 
 
-def _itself(tensor: Tensor) -> Tensor:
-    return tensor
-
-
-def _nobody(*_: Any) -> Any:
-    return NotImplemented
-
-
-dispatch_unrecorded: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _nobody
-"""Asks a mode or a class about an op that the engine lacks; set by `_dispatch`."""
-lift_fresh: Callable[[Tensor], Tensor] = _itself
-"""Shows modes a new tensor of a program's data; set by `_dispatch`."""
 packets: Final[dict[tuple[str, str], OpOverloadPacket]] = {}
 """The ops of libraries, by namespace and name."""
 aten: Final = _Namespace("aten")
+handlers.namespaces["aten"] = aten
 
 
 @functools.cache

@@ -137,7 +137,7 @@ UPWARD_MODULES = {
         "storage.py",
     },  # late: memory that Python shares
     "_tensor/tensor.py": {  # methods, by what is made of tensors
-        "_dispatch/answers.py",
+        "_dispatch/wrappers.py",
         "_tensor/creation.py",
         "_tensor/functions.py",
         "_tensor/host_data.py",
@@ -160,13 +160,13 @@ def test_modules_use_no_others_above_them_than_recorded() -> None:
 
 WITH_TENSOR = frozenset(
     """
-    _dispatch/answers _dispatch/backward_ops _tensor/casts _tensor/checks _tensor/creation
+    _dispatch/wrappers _tensor/casts _tensor/checks _tensor/creation
     _tensor/functions _tensor/host_data _tensor/index _tensor/legacy _tensor/namespace
     _tensor/raw_bytes _tensor/tensor _transforms/derivatives _transforms/older_vmap
     _transforms/steps _transforms/vmap autograd/__init__ autograd/_backward autograd/_cycles
     autograd/_function_vmap autograd/_gradients autograd/_saved_tensors autograd/_views
     autograd/_walk autograd/forward_ad autograd/function autograd/functional
-    autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable ops random
+    autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable random
     sparse/_make storage
     """.split()
 )

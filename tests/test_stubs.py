@@ -8,7 +8,7 @@ import ast
 import inspect
 
 import pytest
-from fronts import declarations, enumerations, signatures, stubs
+from fronts import declarations, dispatcher, enumerations, signatures, stubs
 
 import pygrad
 from pygrad._table import functions
@@ -48,6 +48,20 @@ def test_typescript_declarations_are_what_the_table_gives() -> None:
 def test_numbers_of_the_javascript_front_are_the_engine_s() -> None:
     committed = enumerations.FILE.read_text(encoding="utf-8")
     assert committed == enumerations.enumerations(), "run make stubs"
+
+
+def test_calls_of_the_dispatcher_are_those_of_rows_and_schemas() -> None:
+    committed = dispatcher.FILE.read_text(encoding="utf-8")
+    assert committed == dispatcher.text(), "run make stubs"
+
+
+def test_a_row_that_names_no_op_of_pytorch_is_refused() -> None:
+    op = next(op for op in functions.TABLE if op.name == "narrow")
+    schema = op.schemas[0]
+    assert dispatcher.calls(op, frozenset({"aten:slice.Tensor"}), schema, "-")
+    for wrong in ("aten:slyce", "aten:slice.Tensors", "aten:mul(self,~start)"):
+        with pytest.raises(dispatcher.Misnamed):
+            dispatcher.calls(op, frozenset({wrong}), schema, "-")
 
 
 @pytest.mark.parametrize("space", declarations.INTERFACES)

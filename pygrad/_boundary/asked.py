@@ -12,6 +12,7 @@ from .arguments import Index
 
 _words, _doubles, _memory = host.words, host.doubles, host.memory
 _FLAGS, _WRAPPED = host.layout["flags"], host.layout["flag_wrapped"]
+_known_refs: Final = calls.known_refs
 MODE: Final = host.layout["mode_dispatch"]
 """The bit of a thread's modes that has the engine ask for every op."""
 ASKED: Final = host.layout["host_dispatch"]
@@ -23,16 +24,20 @@ INPLACE, AT_LAST, OUT, GRADIENT, RECORDED = 1, 2, 4, 8, 16
 """Bits of a question: an op in place, asked for the second time, with ``out=``; a gradient
 function, by the name of its node; recorded.
 """
-_C_INT, _C_ENUM, _C_WORDS, _C_PLACES = 32, 33, 34, 35
+_C_INT, C_ENUM, _C_WORDS, _C_PLACES = 32, 33, 34, 35
 
 
-class _Absent:
-    """An argument that has no value here."""
+class Missing:
+    """The type of `MISSING`."""
 
 
-MISSING: Final = _Absent()
+class Unknown:
+    """The type of `UNKNOWN`."""
+
+
+MISSING: Final = Missing()
 """An argument that was left out."""
-UNKNOWN: Final = _Absent()
+UNKNOWN: Final = Unknown()
 """An argument that only C can represent."""
 
 
@@ -82,7 +87,7 @@ def _value(tag: int, n: int, word: int) -> Any:
         return _tensor(word)
     if tag in (constants.INT, _C_INT):
         return word
-    if tag == _C_ENUM:
+    if tag == C_ENUM:
         return Enum(word)
     if tag == constants.FLOAT:
         return _float(word)
@@ -109,7 +114,12 @@ def values_of(words: Sequence[int]) -> list[Any]:
     before = count = -1
     for at in range(4, len(words), 3):
         tag, n, word = words[at : at + 3]
-        if tag == _C_WORDS:  # behind their count, or behind other words
+        if tag == constants.TENSOR and word:
+            ref = None if _memory[word + _FLAGS] & _WRAPPED else _known_refs.get(word)
+            object_ = None if ref is None else ref()
+            same = object_ is not None and object_._h == word
+            found.append(object_ if same else _tensor(word))
+        elif tag == _C_WORDS:  # behind their count, or behind other words
             count = found.pop() if before == _C_INT else count if before == _C_WORDS else -1
             at_word = word >> 3
             if count < 0 and word:  # one number, which may be absent
@@ -123,9 +133,9 @@ def values_of(words: Sequence[int]) -> list[Any]:
     return found
 
 
-def header(words: Sequence[int]) -> tuple[int, str, int]:
-    """The row, or -1, the op's name, and how it was asked."""
-    return words[0], host.text_at(words[1]), words[2]
+def name_of(words: Sequence[int]) -> str:
+    """The name of the op."""
+    return host.text_at(words[1])
 
 
 def parameters_last(words: Sequence[int]) -> bool:

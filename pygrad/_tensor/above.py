@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from .._ground.package import PACKAGE, submodule
 
 if TYPE_CHECKING:
-    from .._dispatch.answers import call_below_modes as call_below_modes
-    from .._dispatch.answers import host_tensor as host_tensor
-    from .._dispatch.answers import make_wrapper as make_wrapper
+    from .._dispatch.wrappers import host_tensor as host_tensor
+    from .._dispatch.wrappers import make_wrapper as make_wrapper
     from .._transforms.derivatives import show as show
     from ..autograd._gradients import backward as backward
     from ..autograd._views import rev_view_func as rev_view_func
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 PLACES: Final = {
     name: module
     for module, names in {
-        "_dispatch.answers": "host_tensor make_wrapper call_below_modes",
+        "_dispatch.wrappers": "host_tensor make_wrapper",
         "_tensor.creation": "data_as_tensor tensor_from_data tensor",
         "_tensor.functions": "is_storage lu",
         "_tensor.host_data": "apply_ dim_order find_exported_tensor find_lent_tensor map_ "

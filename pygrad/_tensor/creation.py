@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from .._boundary.header import elements_at, write_at, write_double, write_float
 from .._boundary.modes import MADE_META, switch
 from .._boundary.modes import get as get_modes
 from .._boundary.overriding import overridable_factory
+from .._dispatch.handlers import lift_fresh, pushed
 from .._ground.dtypes import (
     ALL,
     BY_NAME,
@@ -471,13 +472,9 @@ def tensor_from_data(
     else:
         out = _tensor_from(data, kind, copy=True)
     out = _move_to(out, device)
-    if lift_fresh is not None:
+    if pushed:
         out = lift_fresh(out)
     return as_leaf(out) if requires_grad else out
-
-
-lift_fresh: Callable[[Tensor], Tensor] | None = None
-"""What modes that are told of each op make of a new tensor; None: there are none."""
 
 
 def _as_dtype(kind: Any) -> dtype | None:

@@ -35,6 +35,7 @@ from .._boundary.long_calls import command
 from .._boundary.modes import GRAD, LEVELS
 from .._boundary.modes import get as get_modes
 from .._boundary.shapes import binary, indexer, subscript
+from .._dispatch.handlers import disabled_dispatch
 from .._ground.dtypes import LAYOUTS, Size, device, dtype, layout, sparse_coo, sparse_csr, strided
 from .._ground.package import PACKAGE, function_like
 from .._ground.uninterrupted import skip_entry_interrupts
@@ -219,12 +220,7 @@ class Tensor(Methods):
         """
         return above.make_wrapper(cls, size, *args, **options)
 
-    @staticmethod
-    def __torch_dispatch__(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """A subclass overrides this to handle ops on its tensors below autograd. The base's method
-        runs the op itself: no class and no mode is asked.
-        """
-        return above.call_below_modes(func, args, kwargs or {})
+    __torch_dispatch__ = staticmethod(disabled_dispatch)
 
     # ------------------------------------------------------------ description
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from .. import _boundary
 from .._boundary.arguments import refuse_foreign
 from .._boundary.modes import GRAD, LEVELS, get, here, here_now, put
+from .._dispatch.handlers import unseen
 from .._ground.dtypes import preserve_format
 from .._ground.tree import TreeSpec, flatten, map_leaves, unflatten
 from .._table import functions
@@ -302,14 +303,6 @@ class _Aliases:
             _F["zeros"](shape, dtype=leaf.dtype) if g is None else g
             for g, shape, leaf in zip(found, shapes, self.leaves, strict=True)
         ]
-
-
-def _plainly(function: Callable[[Any], Any], value: Any) -> Any:
-    return function(value)
-
-
-unseen: Callable[[Callable[[Any], Any], Any], Any] = _plainly
-"""Calls a function of a tensor without telling modes; set by `_dispatch`."""
 
 
 def _alias(whole: Tensor) -> Tensor:

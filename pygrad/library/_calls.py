@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._boundary import modes
-from .._dispatch.answers import tensors_in
+from .._dispatch.handlers import tensors_in
 from .._ground.tree import flatten, map_leaves, unflatten
 from .._table import functions
 from .._table.builtins import builtin

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from .. import ops
-from .._dispatch.answers import tensors_in
+from .._dispatch.handlers import tensors_in
 from .._ground.tree import map_leaves
 from .._table.function_schema import Argument
 from .._tensor.tensor import Tensor

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from .._dispatch.answers import put_over
+from .._dispatch.handlers import put_over
 from .._table.function_schema import FunctionSchema
 
 

@@ -6,11 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
-from .._dispatch import answers
+from .._dispatch.handlers import disabled, here, kernels, without_modes
 from .._dispatch.keys import KEYS, DispatchKeySet
 from ._arguments import match_arguments, split
 from ._calls import below_autograd
 from ._registry import entry_of, is_native
+
+
+def _kernel_of(name: str, device: str) -> Callable[..., Any]:
+    """The function that an op of PyTorch runs on a device now: a library's, or the engine's own."""
+    found = kernels.get(name, {}).get(device)
+    if found is not None:
+        return found
+    func = ops.overload(*ops.names_in(name)[1:])
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        here.own = name
+        try:
+            return func(*args, **kwargs)
+        finally:
+            here.own = ""
+
+    return run
 
 
 class SafeKernelFunction:
@@ -29,7 +46,7 @@ class SafeKernelFunction:
                 "call_boxed(): incompatible function arguments. The first is a DispatchKeySet, "
                 f"and {keyset!r:.200} was given"
             )
-        with below_autograd(), answers.without_modes(), answers.disabled():
+        with below_autograd(), without_modes(), disabled():
             return self._run(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -66,7 +83,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> SafeKernelFunction:
         raise ValueError(f"Invalid dispatch key: {key}")
     if is_native(op):
         if key in ("CPU", "Meta"):
-            return SafeKernelFunction(op, answers.kernel_of(op, key.lower()))
+            return SafeKernelFunction(op, _kernel_of(op, key.lower()))
     else:
         entry = entry_of(op)
         if key in entry.kernels:

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .._dispatch import answers
-from .._dispatch.answers import tensors_in
+from .._dispatch.handlers import dispatch_by_rule, tensors_in
 from .._tensor.tensor import Tensor
 from ..autograd.graph import increment_version
 from ._arguments import by_argument, split_without_defaults
@@ -95,7 +94,7 @@ def run_below(entry: Entry, values: Sequence[Any]) -> Any:
 
 
 def _run_below(entry: Entry, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    found = answers.dispatch_by_rule(entry.op, args, kwargs, entry.by_class)
+    found = dispatch_by_rule(entry.op, args, kwargs, entry.by_class)
     return run_kernel(entry, args, kwargs) if found is NotImplemented else found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .. import ops
-from .._dispatch import answers
+from .._dispatch import kernels
 from .._dispatch.keys import DEVICES
 from .._ground.warnings import once
 from .._table.builtins import builtin
@@ -158,7 +158,7 @@ def put_native(lib: Any, name: str, key: str, fn: Callable[..., Any]) -> None:
             f"  dispatch key: {key}",
             stacklevel=3,
         )
-    lib._undo.append(answers.put_kernel(name, key.lower(), fn))
+    lib._undo.append(kernels.put_kernel(name, key.lower(), fn))
 
 
 @builtin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._dispatch.answers import disabled as no_dispatch
+from .._dispatch.handlers import disabled as no_dispatch
 
 __all__ = ["all_same_mode", "no_dispatch"]
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from .._dispatch import answers
+from .._dispatch import handlers
 from .._table.builtins import builtin
 from .._tensor.tensor import Tensor
 
@@ -95,12 +95,12 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-_push_mode: Callable[[Any], None] = answers.push_mode
+_push_mode: Callable[[Any], None] = handlers.push_mode
 
 
 @builtin
 def _pop_mode(k: Any = None) -> Any:
-    return answers.pop_mode()
+    return handlers.pop_mode()
 
 
 @contextmanager
@@ -114,22 +114,22 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
 
 @contextmanager
 def _disable_current_modes() -> Iterator[list[Any]]:
-    with answers.without_modes() as was:
+    with handlers.without_modes() as was:
         yield list(was)
 
 
 @builtin
 def _len_torch_dispatch_stack() -> int:
-    return len(answers.mode_stack())
+    return len(handlers.mode_stack())
 
 
 @builtin
 def _get_dispatch_stack_at(place: int) -> Any:
-    return answers.mode_stack()[place]
+    return handlers.mode_stack()[place]
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
-    return answers.mode_stack()
+    return handlers.mode_stack()
 
 
 beside: Final[list[tuple[int, int, Any]]] = []
@@ -139,7 +139,7 @@ the depth of the stack when it was entered.
 
 
 def _get_current_dispatch_mode() -> Any:
-    stack = answers.mode_stack()
+    stack = handlers.mode_stack()
     mine = [(count, mode) for thread, count, mode in beside if thread == get_ident()]
     if mine and mine[-1][0] == len(stack):
         return mine[-1][1]
@@ -148,7 +148,7 @@ def _get_current_dispatch_mode() -> Any:
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether this thread is in a mode."""
-    return any(include_infra_modes or not mode.is_infra_mode() for mode in answers.mode_stack())
+    return any(include_infra_modes or not mode.is_infra_mode() for mode in handlers.mode_stack())
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from .. import _boundary, ops
 from .._boundary import calls
 from .._boundary.header import address_of
-from .._dispatch import answers
+from .._dispatch.handlers import mode_stack
 from .._ground.tree import flatten, unflatten
 from .._table import functions
 from .._tensor.tensor import Tensor
@@ -81,7 +81,7 @@ class _Scope(TorchDispatchMode):
             return self.call(op, self._next(op), run_unobserved, mode, args, kwargs)
 
         outside = _kernels.watchers[-1] if _kernels.watchers else None
-        place = thread, len(answers.mode_stack()), self
+        place = thread, len(mode_stack()), self
         _kernels.watchers.append(intercept_library_op)
         beside.append(place)
         below = calls.intercept(intercept_op) or calls.call_op

@@ -64,6 +64,11 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
       WRITTEN_FORMS(X)
 #undef X
   };
+  static const char *const times[] = {
+#define X(when, says) "asked:" #when,
+      ASKED_WHEN(X)
+#undef X
+  };
   static char text[2048];
   if (!pg_frame() || i < 0 || i >= n_op_rows) return NULL;
   const Row *r = &op_rows[i];
@@ -77,8 +82,15 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
     n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", "elementwise");
   if (r->written)
     n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", written[r->written - 1]);
-  n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s %s" : "%s %s", efforts[r->effort],
-                        r->schema);
+  if (r->asked)
+    n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", times[r->asked - 1]);
+  n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", efforts[r->effort]);
+  if (r->aten) {
+    n += (size_t)snprintf(text + n, sizeof text - n, "|aten:");
+    for (const char *at = r->aten; *at && n < sizeof text; at++)
+      text[n++] = *at == ' ' ? '~' : *at; /* a space ends the words */
+  }
+  n += (size_t)snprintf(text + n, sizeof text - n, " %s", r->schema);
   return n < sizeof text ? text : NULL;
 }
 

@@ -137,6 +137,28 @@ typedef enum {
 /* After a row's words: BATCH(kind), and other fields. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
+/* The op of PyTorch's dispatcher that a row is, where the row's name and schema do not say it: a
+ * name, "view"; an overload, "mul.Tensor"; or calls with the row's arguments, "slice.Tensor(self,
+ * dim, start, start + length)", each with the condition under which it holds, "t(self)
+ * when(self.dim() <= 2)", separated by semicolons. wasm_core/fronts/dispatcher.py joins rows and
+ * PyTorch's schemas. */
+#define ATEN(calls) WITH(.aten = calls)
+/* When dispatch modes are asked about an op: X(when, meaning). Without this they are asked at its
+ * door, or after its body if the op is composite in PyTorch. They are not asked about ops of
+ * MASKED, nor about SILENT ones of BATCH(itself). */
+/* clang-format off */
+#define ASKED_WHEN(X) \
+  X(never, "never: no op of PyTorch's dispatcher") \
+  X(at_last, "after its body, if that called no op that was asked")
+/* clang-format on */
+typedef enum {
+  ASKED_usually,
+#define X(when, says) ASKED_##when,
+  ASKED_WHEN(X)
+#undef X
+} AskedWhen;
+#define ASKED(when) WITH(.asked = ASKED_##when)
+
 /* Sparse tensors are allowed in any argument. Rows of BATCH(itself) allow them without this
  * word. */
 #define SPARSE WITH(.sparse = true)
@@ -233,9 +255,11 @@ typedef struct {
   uint8_t autocast;                     /* AutocastPolicy */
   uint8_t effort;                       /* EffortKind */
   uint8_t written;                      /* WrittenForm */
+  uint8_t asked;                        /* AskedWhen */
   bool needs_elements, any_device;      /* NEEDS_ELEMENTS, ANY_DEVICE */
   bool sparse, elementwise;             /* SPARSE, ELEMENTWISE */
   const char *no_complex;
+  const char *aten; /* of ATEN; NULL: by name */
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails if vmap must not run the call */
 } Row;

@@ -22,7 +22,7 @@ from pygrad._tensor import tensor
 from pygrad.nn import _functional
 from pygrad.signal import windows
 
-from . import declarations, enumerations, fast_ways, signatures
+from . import declarations, dispatcher, enumerations, fast_ways, signatures
 
 FOLDER: Final = Path(__file__).parent.parent.parent / "pygrad"
 FILES: Final = {
@@ -242,6 +242,7 @@ def stub(space: str) -> str:
 def main() -> None:
     """Writes every stub, and the other files generated from the table or from templates."""
     fast_ways.write()
+    dispatcher.write()
     for space, name in FILES.items():
         (FOLDER / name).write_text(stub(space), encoding="utf-8")
     declarations.FILE.write_text(declarations.declarations(), encoding="utf-8")

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from ... import ops
 from ..._boundary.header import address_of
-from ..._dispatch.answers import mode_stack
+from ..._dispatch.handlers import mode_stack
 from ..._table.functions import return_types
 from ..._tensor.tensor import Tensor
 from ...nn import Module, Parameter

@@ -450,8 +450,8 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 /* ------------------------------------------------------------ conversions */
 
 Tensor *t_to_options(Tensor *x, DType dtype, int32_t form, bool copy, const char *format_name) {
-  OP_ENTERED_AS(t_to_options(x, dtype, form, copy, format_name), "to", x, dtype, copy, format_name,
-                form);
+  OP_ENTERED_AS(t_to_options(x, dtype, form, copy, format_name), "to", x, dtype, (bool){false},
+                copy, format_name, form);
   MemoryFormat format = copy_format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x) || form < 0) return NULL;
   if (dtype == DT_NONE) dtype = tensor_dtype(x);

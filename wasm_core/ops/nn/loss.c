@@ -332,7 +332,8 @@ static Tensor *nll_spread(Tensor *x, Tensor *target, Tensor *weight, int64_t ign
 }
 
 Tensor *t_nll_loss(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index, Reduction r) {
-  OP_ENTERED(t_nll_loss, "nll_loss", x, target, weight, ignore_index, r);
+  OP_ENTERED_AS(t_nll_loss(x, target, weight, ignore_index, r), "nll_loss", x, target, weight,
+                (const char *){NULL}, ignore_index, (const char *){NULL}, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (x->ndim < 1) return fail(ERR_VALUE, "Expected 1 or more dimensions (got %d)", x->ndim);
   int64_t count = target->ndim ? target->sizes[0] : 0;

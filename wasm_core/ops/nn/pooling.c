@@ -478,7 +478,8 @@ static const int64_t one_number = 1;
 void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints dilation,
                 bool ceil_mode, Tensor *out[2]) {
   const char *op = nd == 2 ? "max_pool2d" : "max_pool3d";
-  OP_ENTERED(t_max_pool, op, x, nd, kernel, stride, padding, dilation, ceil_mode, out);
+  OP_ENTERED_AS(t_max_pool(x, nd, kernel, stride, padding, dilation, ceil_mode, out), op, x, kernel,
+                stride, padding, dilation, ceil_mode, out);
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
   Pool p = {.nd = nd, .ceil_mode = ceil_mode};
@@ -493,7 +494,8 @@ void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints 
 Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                    bool count_include_pad, const int64_t *divisor) {
   const char *op = nd == 2 ? "avg_pool2d" : "avg_pool3d";
-  OP_ENTERED(t_avg_pool, op, x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
+  OP_ENTERED_AS(t_avg_pool(x, nd, kernel, stride, padding, ceil_mode, count_include_pad, divisor), op,
+                x, kernel, stride, padding, ceil_mode, count_include_pad, divisor);
   if (blocked(x)) return NULL;
   Pool p = {.nd = nd,
             .ceil_mode = ceil_mode,
@@ -549,7 +551,7 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
 
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
-  OP_ENTERED(t_adaptive_avg_pool, op, x, nd, size);
+  OP_ENTERED_AS(t_adaptive_avg_pool(x, nd, size), op, x, size);
   if (blocked(x)) return NULL;
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   bool whole = size.n == nd;
@@ -561,7 +563,7 @@ Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
 
 void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
   const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
-  OP_ENTERED(t_adaptive_max_pool, op, x, nd, size, out);
+  OP_ENTERED_AS(t_adaptive_max_pool(x, nd, size, out), op, x, size, out);
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};

@@ -338,7 +338,7 @@ GRAD_SPARSE(ToCopyBackward0, "") {
 }
 
 Tensor *t_to_device(Tensor *x, DType dtype, int32_t form, MemoryFormat format) {
-  VIEW_ENTERED_AS(t_to_device(x, dtype, form, format), "_to_copy", x, dtype, format);
+  VIEW_ENTERED_AS(t_to_device(x, dtype, form, format), "_to_copy", x, dtype);
   if (blocked(x)) return NULL;
   Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 2, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
@@ -413,7 +413,7 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 }
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
-  VIEW_ENTERED(t_copy_, "copy_", dst, src, record);
+  VIEW_ENTERED_AS(t_copy_(dst, src, record), "copy_", dst, src, (bool){false}, record);
   if (blocked(dst, src) || (record && !history_check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !copy_check_overlap(dst) || !copy_check_apart(dst, src, true))
     return NULL;
