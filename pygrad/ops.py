@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _boundary
+from ._boundary import calls as _calls
 from ._boundary import overriding
 from ._dispatch import backward_ops as _backward_ops
 from ._dispatch import handlers
@@ -34,6 +35,10 @@ from .autograd import profiler as _profiler
 from .autograd._views import slice_inverse
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
+
+
+_TENSORS: Final = {Tensor}
+"""The class of plain tensors."""
 
 
 class OpOverload:
@@ -124,10 +129,19 @@ class OpOverload:
         return self(*args, **kwargs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and _TENSORS.issuperset(map(type, args)) and not overriding.modes_anywhere:
+            row = self._row
+            if row is not None:
+                return _calls.invoke(*row, args, kwargs)
         told, found = overriding.asks(args, kwargs)
         if told:
             return overriding.call(self, args, kwargs, found)
         return self.overloadpacket._run(self, args, kwargs)
+
+    @functools.cached_property
+    def _row(self) -> tuple[int, int] | None:
+        """The row, and how it is called, if the op is that row for any tensors."""
+        return self.overloadpacket._row_of()
 
     _op = op = property(lambda self: self)
 
@@ -214,6 +228,20 @@ class OpOverloadPacket:
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.overloads()]
+
+    def _row_of(self) -> tuple[int, int] | None:
+        name = self.__name__
+        if name in _COMPOSED or f"{name}.default" in _BY_OVERLOAD or name in _BY_OVERLOAD:
+            return None
+        base = name.removesuffix("_")
+        found = [op for op in _functions.TABLE if op.name in (name, base)]
+        if len(found) != 1 or not found[0].words & {"torch", "method"} or "nn" in found[0].words:
+            return None
+        (op,) = found
+        in_place = _boundary.INPLACE if name != op.name else 0
+        if in_place and "inplace" not in op.words:
+            return None
+        return op.row, in_place | (0 if "torch" in op.words else _boundary.METHOD)
 
     def _run(self, overload: OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         name, schema = self.__name__, native_lines().get(self.__name__)

@@ -6,6 +6,7 @@ import copy
 import gc
 import io
 import pickle
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -320,6 +321,29 @@ def test_after_a_mode_raises_all_is_as_before() -> None:
     assert live_count() == before
     assert x.tolist() == [1.0, 1.0, 1.0]
     assert (x * 2).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_mode_around_a_product_passes_at_most_fifty_frames() -> None:
+    a = b = torch.ones(2, requires_grad=True)
+    frames: list[Any] = []
+
+    class Passing(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    def multiply() -> None:
+        with Passing():
+            a * b
+
+    multiply()  # what calls of these kinds come to is found out once
+    sys.setprofile(lambda frame, event, _: frames.append(frame.f_code) if event == "call" else None)
+    try:
+        multiply()
+    finally:
+        sys.setprofile(None)
+    assert len([code for code in frames if code.co_filename != __file__]) <= 50
 
 
 @pytest.mark.parametrize("wrong", ["text", 3])

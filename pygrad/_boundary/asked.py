@@ -150,17 +150,18 @@ def has_places(words: Sequence[int]) -> bool:
 
 def wants_grad(words: Sequence[int], place: int) -> bool:
     """Whether the argument there, `requires_grad`, is true."""
-    return place >= 0 and words[4 + 3 * place] == constants.BOOL and bool(words[6 + 3 * place])
+    return words[4 + 3 * place] == constants.BOOL and bool(words[6 + 3 * place])
 
 
 def handles_of(values: Sequence[Any]) -> list[int]:
     """The handles of results; keeps each result's object alive. None is 0."""
-    made = [each for each in values if each is not None]
-    callbacks._keep.extend(made)
-    callbacks.take_back([], made)
-    for each in made:
-        callbacks.keep_face(each)
-    return [0 if each is None else each._h for each in values]
+    found = []
+    for each in values:
+        if each is not None:
+            callbacks._keep.append(each)
+            callbacks.keep_face(each)
+        found.append(0 if each is None else each._h)
+    return found
 
 
 def number_words(value: float) -> list[int]:

@@ -55,7 +55,8 @@ holders: Final[list[dict[str, Any]]] = [globals()]
 def _tell(**found: Any) -> None:
     """Changes globals of this module, and globals of the same name in the modules of `holders`."""
     for names in holders:
-        names.update((name, value) for name, value in found.items() if name in names)
+        for name in names.keys() & found.keys():
+            names[name] = found[name]
 
 
 def adopt_tensor(kind: type) -> None:
@@ -298,8 +299,8 @@ def _invoke_any(
             shift += 4
     except Overridden:
         return overriding.call(function, given, kwargs, overriding.overloaded_args(given, kwargs))
-    names = [_keywords.get(name) or _intern(name) for name in kwargs]
-    head = _header(row, len(args), len(names), mode)
+    names = [_keywords.get(name) or _intern(name) for name in kwargs] if kwargs else []
+    head = row | len(args) << 32 | len(names) << 40 | mode << 48  # see `_header`
     parts = blob.parts if blob is not None else None
     frame = head, tags, slots, names, b"".join(parts) if parts else b""
     return e.call_with_lock(_cross, frame, row, args, kwargs)
@@ -312,7 +313,7 @@ def operate(row: int, mode: int, function: Any, numbers: bool, self: Any, other:
     """An operator, for types that the quick way does not take. NotImplemented for operands that the
     op cannot use, so that Python asks the operand.
     """
-    kind = kind_of(other)
+    kind = K_TENSOR if type(other) is _tensor_type else kind_of(other)
     if kind == K_OVERRIDING:
         if _state.off != _ENABLED and not isinstance(other, _tensor_type):
             return NotImplemented
@@ -419,6 +420,7 @@ def wrap(handle: int) -> Tensor:
     return out  # type: ignore[no-any-return]
 
 
+_new_ref: Final = weakref.ref
 known_refs: Final[dict[int, weakref.ref[Any]]] = {}
 """Tensors that the engine may hand back, by handle: leaves that require grad, tensors with hooks,
 gradients that hooks keep. Those of the dead go when there are many: a `WeakValueDictionary` takes
@@ -514,11 +516,16 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
     r &= e.PENDING - 1
     result: Any
     if r:
+        ref = known_refs.get(r) if pending else None
         if args and getattr(args[0], "_h", 0) == r:
             e.released.append(r)
             result = args[0]
+        elif ref is not None and (result := ref()) is not None and result._h == r:
+            e.released.append(r)  # the object has a reference already
         else:
-            result = _substitute_out(remembered_object(wrap(r)) if pending else wrap(r), kwargs)
+            result = remembered_object(wrap(r)) if pending else wrap(r)
+        if kwargs:
+            result = _substitute_out(result, kwargs)
     else:
         result = _read_result(row, kwargs)
         if type(result) is tuple:
@@ -716,11 +723,15 @@ def _call_remembering(
     row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any], function: Any = None
 ) -> Any:
     """`call_op`, for when the engine passes arguments back: remembers their objects first."""
-    for value in (*args, *kwargs.values()):
+    for value in (*args, *kwargs.values()) if kwargs else args:
         for each in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(each, _tensor_type) and remembered_object(each) is each:
-                remember(each)
-    return call_op(row, mode, args, kwargs, function)
+            if isinstance(each, _tensor_type):
+                ref = known_refs.get(each._h)
+                if ref is None and len(known_refs) < _many:
+                    known_refs[each._h] = _new_ref(each)
+                elif (ref is None or ref() is not each) and remembered_object(each) is each:
+                    remember(each)
+    return _invoke_any(row, mode, args, kwargs, function)  # no quick way is open
 
 
 overriding.on_modes = _direct

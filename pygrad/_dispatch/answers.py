@@ -18,9 +18,8 @@ from .._table.function_schema import FunctionSchema
 from .._table.schema import arguments
 from .._tensor.tensor import Tensor
 from ..autograd import graph
-from . import backward_ops
+from . import backward_ops, handlers
 from .choice import requested_call
-from .composed import Request
 from .handlers import dispatch_call, here, kernels
 from .row_calls import schema_of_row
 
@@ -68,9 +67,9 @@ def _answer(schema: FunctionSchema, result: Any) -> list[int]:
         if not isinstance(result, (tuple, list)):
             raise _wrong(result, "std::vector<at::Tensor>")
         return [asked.TENSORS, len(result), *_handles(result)]
-    if kind.name == "Tensor" or isinstance(result, Tensor):
-        if result is not None and not isinstance(result, Tensor):
-            raise _wrong(result, "at::Tensor")
+    if isinstance(result, Tensor):
+        return [asked.TENSOR, *asked.handles_of([result])]
+    if kind.name == "Tensor":
         return [asked.TENSOR, *_handles([result])]
     if isinstance(result, (bool, int, float)):
         return asked.number_words(result)
@@ -102,32 +101,29 @@ def answer(ident: int, words: list[int], _: int) -> list[int]:
     """Answers a question of the engine."""
     if here.disabled and not kernels:
         return [asked.LATER, 1]
-    before, overriding.state.recorded = overriding.state.recorded, bool(words[2] & asked.RECORDED)
+    row, how = words[0], words[2]
+    before, overriding.state.recorded = overriding.state.recorded, bool(how & asked.RECORDED)
     try:
-        return _answer_question(words)
+        if how & asked.GRADIENT:
+            return _gradients(words)
+        called = requested_call(row, how, words)
+        if called is None:
+            return [asked.LATER]
+        if not isinstance(called, tuple):
+            return _encode_composed(called())
+        func, args, kwargs = called
+        result = dispatch_call(func, args, kwargs)
+        if result is NotImplemented:  # there is no class to ask
+            return [asked.LATER, 1]
+        schema = func._schema
+        if len(schema.returns) > 1 and _gives_one(words):
+            return _encode_first(result)
+        place = _place_of_grad(row)
+        if place >= 0 and asked.wants_grad(words, place) and isinstance(result, Tensor):
+            result._mark(True)
+        return _answer(schema, result)
     finally:
         overriding.state.recorded = before
-
-
-def _answer_question(words: list[int]) -> list[int]:
-    row, how = words[0], words[2]
-    if how & asked.GRADIENT:
-        return _gradients(words)
-    called = requested_call(row, how, words)
-    if called is None:
-        return [asked.LATER]
-    if not isinstance(called, Request):
-        return _encode_composed(called())
-    func, args, kwargs = called
-    result = dispatch_call(func, args, kwargs)
-    if result is NotImplemented:  # there is no class to ask
-        return [asked.LATER, 1]
-    schema = func._schema
-    if len(schema.returns) > 1 and _gives_one(words):
-        return _encode_first(result)
-    if asked.wants_grad(words, _place_of_grad(row)) and isinstance(result, Tensor):
-        result._mark(True)
-    return _answer(schema, result)
 
 
 def _encode_first(result: Any) -> list[int]:
@@ -155,4 +151,5 @@ def _place_of_grad(row: int) -> int:
     return names.index("requires_grad") if "requires_grad" in names else -1
 
 
+handlers.adopt_tensor(Tensor)
 callbacks.runners[asked.ASKED] = answer

@@ -124,7 +124,7 @@ def requested_call(row: int, how: int, words: Sequence[int]) -> Request | Callab
             elif row < 0 and plan.name == "ones_like":  # the gradient with which a backward begins
                 kwargs.setdefault("memory_format", preserve_format)
                 kwargs = _complete_factory_arguments(plan, kwargs)
-            return Request(plan.func, args, kwargs)
+            return plan.func, args, kwargs
     return None
 
 

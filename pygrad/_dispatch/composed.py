@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from .. import ops
 from .._boundary.arguments import Index
@@ -13,14 +13,8 @@ from .._tensor.index import ELLIPSIS, INT, NONE, SLICE
 
 Composed = Callable[[], Any]
 """Makes an answer of calls of other ops."""
-
-
-class Request(NamedTuple):
-    """A call of an op."""
-
-    func: Any
-    args: list[Any]
-    kwargs: dict[str, Any]
+Request = tuple[Any, list[Any], dict[str, Any]]
+"""A call of an op: the op, its arguments, and those by keyword."""
 
 
 def _steps(index: Sequence[int], x: Any) -> Iterator[tuple[Any, ...]]:
@@ -125,16 +119,16 @@ def _gradient(name: str, order: str, values: list[Any]) -> Request:
     g, x, params, _ = values
     known = {"g": g, "x": x, "F": False}
     args = [known[each] if each in known else params[int(each)] for each in order.split()]
-    return Request(ops.overload(name, "default"), args, {})
+    return (ops.overload(name, "default"), args, {})
 
 
 def _gelu_gradient(values: list[Any]) -> Request:
     how = {"approximate": "tanh"} if values[3] == "gelu_tanh" else {}
-    return Request(ops.aten.gelu_backward.default, values[:2], how)
+    return (ops.aten.gelu_backward.default, values[:2], how)
 
 
 def _softmax_gradient(name: str, values: list[Any]) -> Request:
-    return Request(ops.overload(name, "default"), [*values, values[1].dtype], {})
+    return (ops.overload(name, "default"), [*values, values[1].dtype], {})
 
 
 _GRADIENTS: Final = {

@@ -232,6 +232,14 @@ def _overloaded_args(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
 
 # ------------------------------------------------------------------ asking
 
+_PLAIN: Final[set[type]] = {int, float, bool, complex, str, type(None)}
+"""Types of arguments that ask nobody."""
+
+
+def adopt_tensor(kind: type) -> None:
+    """Passes the class Tensor to this module, on which it depends itself."""
+    _PLAIN.add(kind)
+
 
 def dispatch_by_rule(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], rules: dict[Any, Callable[..., Any]]
@@ -257,14 +265,19 @@ def dispatch_call(
 
     Raises: TypeError: all that were asked gave NotImplemented.
     """
-    tensors = [] if here.disabled else _overloaded_args(args, kwargs)
+    plain = here.disabled or _PLAIN.issuperset(map(type, (*args, *kwargs.values())))
+    tensors = [] if plain else _overloaded_args(args, kwargs)
     types = tuple(map(type, tensors))
     stack = [] if here.disabled else here.modes
     if stack:
         mode = stack.pop()
         modes.switch(_MODE, stack or kernels)
         try:
-            found = _call_handler(mode, type(mode), rules, (func, types, tuple(args), kwargs))
+            if rules:
+                found = _call_handler(mode, type(mode), rules, (func, types, tuple(args), kwargs))
+            else:
+                method = overriding.method_of(mode, "__torch_dispatch__")
+                found = method(func, types, tuple(args), kwargs)
         finally:
             stack.append(mode)
             modes.switch(_MODE, True)

@@ -29,6 +29,9 @@ class _Packet(ops.OpOverloadPacket):
 
     _in_python = True
 
+    def _row_of(self) -> tuple[int, int] | None:
+        return None
+
     def __init__(self, ns: str, name: str) -> None:
         super().__init__(name)
         self.namespace = ns

@@ -60,7 +60,7 @@ class TorchDispatchMode:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _pop_mode()
+        handlers.pop_mode()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
