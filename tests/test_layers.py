@@ -519,7 +519,7 @@ def test_functions_of_ops_enter_by_the_door() -> None:
 MIND_LAZY_TENSORS = {
     **dict.fromkeys(["tensor_copy_data", "tensor_fill_data", "tensor_settled"], "honour the flags"),
     "tensor_snapshot": "shares bytes and flags",
-    "run_loop": "of optimizers: computes those that are lazy, and writes to them",
+    "lists_run": "of optimizers: computes those that are lazy, and writes to them",
     "accumulate": "computes what is lazy, and writes to what is new",
     "divide_by_counts": "of what is new",
     **dict.fromkeys(

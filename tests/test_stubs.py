@@ -8,7 +8,7 @@ import ast
 import inspect
 
 import pytest
-from fronts import declarations, dispatcher, enumerations, signatures, stubs
+from fronts import declarations, dispatcher, enumerations, optimizers, signatures, stubs
 
 import pygrad
 from pygrad._table import functions
@@ -83,6 +83,11 @@ def test_typescript_divides_arguments_between_positions_and_options() -> None:
 def test_javascript_signatures_are_those_of_the_classes() -> None:
     committed = signatures.FILE.read_text(encoding="utf-8")
     assert committed == signatures.signatures(), "run make stubs"
+
+
+def test_descriptions_of_optimizers_are_those_of_the_classes() -> None:
+    committed = optimizers.FILE.read_text(encoding="utf-8")
+    assert committed == optimizers.table(), "run make stubs"
 
 
 def test_javascript_signature_has_order_types_defaults_and_names() -> None:

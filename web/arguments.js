@@ -108,6 +108,8 @@ export function makeBinder(more) {
     'str': (value) => typeof value === 'string',
     'int[]': (value) => Number.isSafeInteger(value) || areIntegers(value),
     'Pair': (value) => Array.isArray(value) && value.length === 2 && value.every(types.float),
+    'PairOrNull': (value) => Array.isArray(value) && types.Pair([value[0] ?? 0, ...value.slice(1)]),
+    'float[]': (value) => Array.isArray(value) && value.every(types.float),
     'Device': (value) => typeof value === 'string',
     'Any': () => true,
     'Params': () => true,
@@ -116,6 +118,8 @@ export function makeBinder(more) {
   const words = {
     'int[]': 'int or list of ints',
     'Pair': 'list of 2 floats',
+    'PairOrNull': 'list of 2 floats',
+    'float[]': 'list of floats',
     'Device': 'torch.device',
     'ScalarType': 'torch.dtype',
   };

@@ -7,6 +7,7 @@ form runs the step of the class, with the lists as its state.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -14,18 +15,12 @@ from typing import Any, TypeAlias
 from .._table import functions
 from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import BuiltinOptimizer, check_choice, refuse_unsupported
+from ._description import formula
+from ._refusals import check_choice, refuse_unsupported
 
 Form: TypeAlias = Callable[..., None]
 Step: TypeAlias = Callable[[list[list[Any]], dict[str, Any]], None]
 
-_PAIRS = {
-    "betas": ("beta1", "beta2"),
-    "eps": ("eps1", "eps2"),
-    "etas": ("etaminus", "etaplus"),
-    "step_sizes": ("step_size_min", "step_size_max"),
-}
-"""Options of a class that the functions take as separate arguments."""
 _FLAGS = {
     "foreach": None,
     "fused": None,
@@ -40,92 +35,79 @@ _FLAGS = {
 }
 
 
-def step_from_class(cls: type[BuiltinOptimizer], states: dict[str, str]) -> Step:
-    """Makes a form from the step of a class, with the parameters' state in lists.
+def step_of(name: str, lists: list[list[Any]], options: dict[str, Any]) -> None:
+    """Takes the step of a formula, with the numbers it has among the options."""
+    found = formula(name)
+    numbers = {
+        key: convert(options[key])
+        for key, convert in zip(found.options, found.converters, strict=True)
+    }
+    functions.C[name](*lists, **numbers)
+
+
+def forms(row: str, flags: str, name: str = "") -> tuple[Form, Form, Form]:
+    """Makes the public function of a formula, and the two private ones for one tensor and for many.
+
+    The lists and the numbers, which are required keyword arguments, are those of the row.
 
     Args:
-        cls: the optimizer.
-        states: the state's key for each list after parameters and gradients.
+        row: the row of the formula.
+        flags: the names of the arguments after the lists that have defaults.
+        name: the name of the function, if it is not the row's.
     """
-
-    def step(lists: list[list[Any]], options: dict[str, Any]) -> None:
-        params, grads, *rest = lists
-        optimizer = cls.__new__(cls)
-        optimizer.state = {}  # type: ignore[assignment]
-        for place, parameter in enumerate(params):
-            optimizer.state[parameter] = {
-                key: each[place]
-                for key, each in zip(states.values(), rest, strict=True)
-                if place < len(each) and each[place] is not None
-            }
-        optimizer._update({**options, "params": params, "grads": grads})
-
-    return step
+    found = formula(row)
+    lists = ["params", "grads", *found.lists]
+    options = [each for each in found.options if each not in flags.split()]
+    return functional_forms(
+        functools.partial(step_of, row), lists, lists, options, flags, name or row.strip("_")
+    )
 
 
-def step_from_op(name: str | Callable[[dict[str, Any]], str], names: str) -> Step:
-    """Makes a form from an engine op.
-
-    Args:
-        name: the name of the op, or a function from the options to it.
-        names: the op's keywords.
-    """
-
-    def step(lists: list[list[Any]], options: dict[str, Any]) -> None:
-        op = name if isinstance(name, str) else name(options)
-        numbers = {key: _number(options[key]) for key in names.split()}
-        functions.C[op](*lists, **numbers)
-
-    return step
-
-
-def _number(value: Any) -> Any:
-    return value if isinstance(value, bool) else float(value)
-
-
-def forms(step: Step, lists: str, options: str, flags: str, name: str) -> tuple[Form, Form, Form]:
+def functional_forms(
+    step: Step, order: list[str], inner: list[str], options: list[str], flags: str, name: str
+) -> tuple[Form, Form, Form]:
     """Makes the public function, and the two private ones for one tensor and for many.
 
     Args:
         step: the implementation.
-        lists: the names of the lists; `a=b` is a in the public function and b in the other two.
+        order, inner: the names of the lists in the public function and in the other two.
         options: the names of the options, which are required keyword arguments.
         flags: the names of the arguments after the lists that have defaults.
         name: the name of the function.
     """
-    order = [each.partition("=")[0] for each in lists.split()]
-    inner = [each.rpartition("=")[2] for each in lists.split()]
     scaled = ["grad_scale", "found_inf"] if "grad_scale" in flags else []
     later = [flag for flag in flags.split() if flag not in ("foreach", "fused", *scaled)]
-    public = _signature([*order, *flags.split()], options.split())
-    private = _signature([*inner, *scaled], [*options.split(), *later])
-
-    def make(own: str, signature: inspect.Signature, order: list[str]) -> Form:
-        def form(*args: Any, **kwargs: Any) -> None:
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{own}(): {error}") from None
-            bound.apply_defaults()
-            given = {**_FLAGS, **bound.arguments}
-            _run(step, [given.pop(each) for each in order], order, given)
-
-        form.__name__ = form.__qualname__ = own
-        form.__module__ = module
-        form.__signature__ = signature  # type: ignore[attr-defined]
-        form.__doc__ = (
-            f"The step of `{name}` with the state in lists.\n\nRaises:\n    RuntimeError: a "
-            "counter of steps is no tensor.\n    NotImplementedError: ``capturable`` or "
-            "``differentiable``.\n"
-        )
-        return form
-
+    public = _signature([*order, *flags.split()], options)
+    private = _signature([*inner, *scaled], [*options, *later])
     module = f"{__package__}.{name}"
     return (
-        make(name, public, order),
-        make(f"_single_tensor_{name}", private, inner),
-        make(f"_multi_tensor_{name}", private, inner),
+        _make_form(step, name, public, order, module),
+        _make_form(step, f"_single_tensor_{name}", private, inner, module),
+        _make_form(step, f"_multi_tensor_{name}", private, inner, module),
     )
+
+
+def _make_form(
+    step: Step, name: str, signature: inspect.Signature, order: list[str], module: str
+) -> Form:
+    def form(*args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        bound.apply_defaults()
+        given = {**_FLAGS, **bound.arguments}
+        _run(step, [given.pop(each) for each in order], order, given)
+
+    form.__name__ = form.__qualname__ = name
+    form.__module__ = module
+    form.__signature__ = signature  # type: ignore[attr-defined]
+    form.__doc__ = (
+        f"The step of `{module.rpartition('.')[2]}` with the state in lists.\n\nRaises:\n    "
+        "RuntimeError: a counter of steps is no tensor.\n    NotImplementedError: ``capturable`` "
+        "or ``differentiable``.\n"
+    )
+    return form
 
 
 def _signature(positional: list[str], keywords: list[str]) -> inspect.Signature:
@@ -165,9 +147,6 @@ def _run(step: Step, lists: list[list[Any]], order: list[str], options: dict[str
     if scale is not None:
         for grad in lists[1]:
             grad.div_(scale)
-    for key, parts in _PAIRS.items():
-        if all(part in options for part in parts):
-            options[key] = tuple(options[part] for part in parts)
     if lists[0]:
         with pygrad.no_grad():
             step(lists, options)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_learning_rate,
-    check_not_negative,
-    direction,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import EPS, LR, ONE_LR, WEIGHT_DECAY
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -48,6 +42,11 @@ class Adadelta(BuiltinOptimizer):
         0.134
     """
 
+    _row = "_adadelta_"
+    _order = "lr rho eps weight_decay maximize capturable foreach differentiable"
+    _checks = (ONE_LR, LR, ("0.0 <= rho <= 1.0", "Invalid rho value: {rho}"), EPS, WEIGHT_DECAY)
+    _state = "step: counter, square_avg: zeros, acc_delta: zeros"
+
     def __init__(
         self,
         params: Params,
@@ -61,45 +60,9 @@ class Adadelta(BuiltinOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        if not 0.0 <= rho <= 1.0:
-            raise ValueError(f"Invalid rho value: {rho}")
-        check_not_negative("epsilon value", eps)
-        check_not_negative("weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["square_avg"] = pygrad.zeros_like(parameter)
-        own["acc_delta"] = pygrad.zeros_like(parameter)
-
-    def _update(self, group: Group) -> None:
-        lr, rho, eps = (float(group[key]) for key in ("lr", "rho", "eps"))
-        for parameter, grad, own in self._stepping(group):
-            grad = direction(group, parameter, grad)
-            square_avg, acc_delta = own["square_avg"], own["acc_delta"]
-            square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-            scale = square_avg.add(eps).sqrt_()
-            update = acc_delta.add(eps).sqrt_().div_(scale).mul_(grad)
-            acc_delta.mul_(rho).addcmul_(update, update, value=1 - rho)
-            parameter.add_(update, alpha=-lr)
+        super().__init__(params, locals())
 
 
 adadelta, _single_tensor_adadelta, _multi_tensor_adadelta = forms(
-    step_from_class(
-        Adadelta, {"square_avgs": "square_avg", "acc_deltas": "acc_delta", "state_steps": "step"}
-    ),
-    lists="params grads square_avgs acc_deltas state_steps",
-    options="lr rho eps weight_decay maximize",
-    flags="capturable foreach differentiable has_complex",
-    name="adadelta",
+    "_adadelta_", "capturable foreach differentiable has_complex"
 )

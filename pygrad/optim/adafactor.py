@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import ONE_LR
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -40,6 +37,20 @@ class Adafactor(BuiltinOptimizer):
         [0.5, 0.5]
     """
 
+    _row = "_adafactor_"
+    _order = "lr beta2_decay eps d weight_decay foreach maximize"
+    _checks = (
+        ONE_LR,
+        ("lr >= 0.0", "Learning rate should be >= 0 but is: {lr}"),
+        ("beta2_decay <= 0.0", "beta2_decay should be <= 0 but is: {beta2_decay}"),
+        ("eps[0] is None or eps[0] >= 0.0", "epsilon1 should be >= 0 but is: {eps[0]}"),
+        ("eps[1] >= 0.0", "epsilon2 should be >= 0 but is: {eps[1]}"),
+        ("d >= 1.0", "Clipping threshold d should be >= 1 but is: {d}"),
+        ("weight_decay >= 0.0", "weight_decay should be >= 0 but is: {weight_decay}"),
+    )
+    _state = "step: counter, row_var: rows, col_var: columns, variance: vector"
+    _refuses = ("complex", "sparse")
+
     def __init__(
         self,
         params: Params,
@@ -52,79 +63,9 @@ class Adafactor(BuiltinOptimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not lr >= 0.0:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not beta2_decay <= 0.0:
-            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        if eps[0] is not None and not eps[0] >= 0.0:
-            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
-        if not eps[1] >= 0.0:
-            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
-        if not d >= 1.0:
-            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        if grad.dim() > 1:
-            own["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
-            own["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
-        else:
-            own["variance"] = pygrad.zeros_like(grad)
-
-    def _update(self, group: Group) -> None:
-        lr = float(group["lr"])
-        if any(p.is_complex() and p.grad is not None for p in group["params"]):
-            raise RuntimeError("Adafactor does not support complex parameters")
-        for parameter, grad, own in self._stepping(group):
-            step = own["step"].item()
-            least, least_root = group["eps"]
-            least = pygrad.finfo(parameter.dtype).eps if least is None else least
-            grad = -grad if group["maximize"] else grad
-            root = parameter.numel() ** 0.5
-            rate = max(least_root, parameter.norm(2).item() / root) * min(lr, 1 / step**0.5)
-            if group["weight_decay"] != 0:
-                parameter.mul_(1 - lr * group["weight_decay"])
-            share = step ** group["beta2_decay"]
-            update = _squares(own, grad, share, least).clamp_(min=least * least).rsqrt_().mul_(grad)
-            rate /= max(1.0, update.norm(2).item() / (root * group["d"]))
-            parameter.add_(update, alpha=-rate)
-
-
-def _squares(own: dict[str, Tensor], grad: Tensor, share: float, least: float) -> Tensor:
-    """Estimates of the squared gradients, after updating the averages with this gradient."""
-    if grad.dim() <= 1:
-        return own["variance"].lerp_(grad.square(), share).clone()
-    for key, dim in (("row_var", -1), ("col_var", -2)):
-        own[key].lerp_(grad.norm(dim=dim, keepdim=True).square_().div_(grad.size(dim)), share)
-    rows = own["row_var"]
-    return (rows @ own["col_var"]).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=least))
+        super().__init__(params, locals())
 
 
 adafactor, _single_tensor_adafactor, _multi_tensor_adafactor = forms(
-    step_from_class(
-        Adafactor,
-        {
-            "row_vars": "row_var",
-            "col_vars": "col_var",
-            "variances": "variance",
-            "state_steps": "step",
-        },
-    ),
-    lists="params grads row_vars col_vars variances state_steps",
-    options="d lr beta2_decay weight_decay eps1 eps2 maximize",
-    flags="foreach grad_scale found_inf has_complex",
-    name="adafactor",
+    "_adafactor_", "foreach grad_scale found_inf has_complex"
 )

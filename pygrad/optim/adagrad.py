@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_choice,
-    check_fused,
-    check_learning_rate,
-    check_not_negative,
-    direction,
-    like_sparse,
-    new_step,
-    number_for,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import EPS, LR, ONE_LR, WEIGHT_DECAY
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -53,7 +43,25 @@ class Adagrad(BuiltinOptimizer):
         0.75
     """
 
-    _takes_sparse = True
+    _row = "_adagrad_"
+    _order = (
+        "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable "
+        "fused"
+    )
+    _checks = (
+        ONE_LR,
+        LR,
+        ("lr_decay >= 0.0", "Invalid lr_decay value: {lr_decay}"),
+        WEIGHT_DECAY,
+        (
+            "initial_accumulator_value >= 0.0",
+            "Invalid initial_accumulator_value value: {initial_accumulator_value}",
+        ),
+        EPS,
+    )
+    _state = "step: counter, sum: full(initial_accumulator_value)"
+    _refuses = ()
+    _begins_at_once = True
 
     def __init__(
         self,
@@ -69,60 +77,11 @@ class Adagrad(BuiltinOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_learning_rate(lr)
-        check_not_negative("lr_decay value", lr_decay)
-        check_not_negative("weight_decay value", weight_decay)
-        check_not_negative("initial_accumulator_value value", initial_accumulator_value)
-        check_not_negative("epsilon value", eps)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        check_choice(defaults)
-        super().__init__(params, defaults)
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                own = self.state[parameter]
-                own["step"] = new_step()
-                self._begin(own, group, parameter, parameter)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["sum"] = pygrad.full_like(
-            parameter, number_for(parameter, self.defaults["initial_accumulator_value"])
-        )
-
-    def _update(self, group: Group) -> None:
-        check_fused(group, group["params"])
-        lr, lr_decay, eps = (float(group[key]) for key in ("lr", "lr_decay", "eps"))
-        for parameter, grad, own in self._stepping(group):
-            if grad.is_sparse and group["weight_decay"] != 0:
-                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
-            grad = direction(group, parameter, grad)
-            total = own["sum"]
-            length = lr / (1 + (own["step"].item() - 1) * lr_decay)
-            if grad.is_sparse:
-                grad = grad.coalesce()
-                total.add_(grad.pow(2))
-                values = grad._values() / total.sparse_mask(grad)._values().sqrt().add_(eps)
-                parameter.add_(like_sparse(grad, values), alpha=-length)
-                continue
-            total.addcmul_(grad, grad, value=1)
-            parameter.addcdiv_(grad, total.sqrt().add_(eps), value=-length)
+        super().__init__(params, locals())
 
 
 adagrad, _single_tensor_adagrad, _multi_tensor_adagrad = forms(
-    step_from_class(Adagrad, {"state_sums": "sum", "state_steps": "step"}),
-    lists="params grads state_sums state_steps",
-    options="lr weight_decay lr_decay eps maximize",
-    flags="fused grad_scale found_inf has_sparse_grad foreach differentiable has_complex",
-    name="adagrad",
+    "_adagrad_", "fused grad_scale found_inf has_sparse_grad foreach differentiable has_complex"
 )
 _fused_adagrad = _single_tensor_adagrad
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_adaptive,
-    direction,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import ADAPTIVE
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["Adamax", "adamax"]
 
@@ -47,6 +42,11 @@ class Adamax(BuiltinOptimizer):
         0.5
     """
 
+    _row = "_adamax_"
+    _order = "lr betas eps weight_decay foreach maximize differentiable capturable"
+    _checks = ADAPTIVE
+    _state = "step: counter, exp_avg: zeros, exp_inf: zeros"
+
     def __init__(
         self,
         params: Params,
@@ -60,38 +60,9 @@ class Adamax(BuiltinOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_adaptive(lr, betas, eps, weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["exp_avg"] = pygrad.zeros_like(parameter)
-        own["exp_inf"] = pygrad.zeros_like(parameter)
-
-    def _update(self, group: Group) -> None:
-        beta1, beta2 = group["betas"]
-        for parameter, grad, own in self._stepping(group):
-            grad = direction(group, parameter, grad)
-            own["exp_avg"].lerp_(grad, 1 - beta1)
-            largest = own["exp_inf"]
-            largest.copy_(pygrad.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-            rate = float(group["lr"]) / (1 - beta1 ** own["step"].item())
-            parameter.addcdiv_(own["exp_avg"], largest, value=-rate)
+        super().__init__(params, locals())
 
 
 adamax, _single_tensor_adamax, _multi_tensor_adamax = forms(
-    step_from_class(Adamax, {"exp_avgs": "exp_avg", "exp_infs": "exp_inf", "state_steps": "step"}),
-    lists="params grads exp_avgs exp_infs state_steps",
-    options="eps beta1 beta2 lr weight_decay",
-    flags="foreach maximize differentiable capturable has_complex",
-    name="adamax",
+    "_adamax_", "foreach maximize differentiable capturable has_complex"
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import MappingProxyType
 
 from .._tensor.tensor import Tensor
-from ._forms import forms
-from .adam import FLAGS, LISTS, OPTIONS, STEP, Adam
+from ._builtin import BuiltinOptimizer
+from ._forms import functional_forms
+from .adam import FLAGS, LISTS, OPTIONS, Adam, step
 from .optimizer import Params
 
 __all__ = ["AdamW", "adamw"]
@@ -27,6 +28,8 @@ class AdamW(Adam):
         0.9
     """
 
+    _fixed = MappingProxyType({"decoupled_weight_decay": True})
+
     def __init__(
         self,
         params: Params,
@@ -42,29 +45,12 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group["decoupled_weight_decay"] = True
+        BuiltinOptimizer.__init__(self, params, locals())
 
 
-adamw = forms(
-    lambda lists, options: STEP(lists, {**options, "decoupled_weight_decay": True}),
+adamw = functional_forms(
+    lambda lists, options: step(lists, {**options, "decoupled_weight_decay": True}),
+    LISTS,
     LISTS,
     OPTIONS,
     FLAGS,

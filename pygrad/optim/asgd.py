@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_learning_rate,
-    check_not_negative,
-    direction,
-    new_step,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import LR, ONE_LR, WEIGHT_DECAY
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["ASGD", "asgd"]
 
@@ -49,6 +42,11 @@ class ASGD(BuiltinOptimizer):
         0.5
     """
 
+    _row = "_asgd_"
+    _order = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+    _checks = (ONE_LR, LR, WEIGHT_DECAY)
+    _state = "step: counter, eta: counter(lr), mu: counter(1), ax: zeros"
+
     def __init__(
         self,
         params: Params,
@@ -62,45 +60,9 @@ class ASGD(BuiltinOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_not_negative("weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["eta"] = new_step(float(group["lr"]))
-        own["mu"] = new_step(1.0)
-        own["ax"] = pygrad.zeros_like(parameter)
-
-    def _update(self, group: Group) -> None:
-        lr, lambd = float(group["lr"]), group["lambd"]
-        for parameter, grad, own in self._stepping(group):
-            step, eta, mu = (own[key].item() for key in ("step", "eta", "mu"))
-            grad = direction(group, parameter, grad)
-            parameter.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
-            average = own["ax"]
-            if mu == 1:
-                average.copy_(parameter)
-            else:
-                average.add_(parameter.sub(average).mul_(mu))
-            own["eta"].copy_(new_step(lr / (1 + lambd * lr * step) ** group["alpha"]))
-            own["mu"].copy_(new_step(1 / max(1, step - group["t0"])))
+        super().__init__(params, locals())
 
 
 asgd, _single_tensor_asgd, _multi_tensor_asgd = forms(
-    step_from_class(ASGD, {"axs": "ax", "mus": "mu", "etas": "eta", "state_steps": "step"}),
-    lists="params grads axs mus etas state_steps",
-    options="lambd lr t0 alpha weight_decay",
-    flags="foreach maximize differentiable capturable has_complex",
-    name="asgd",
+    "_asgd_", "foreach maximize differentiable capturable has_complex"
 )

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_adaptive,
-    check_not_negative,
-    decayed_direction,
-    new_step,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import ADAPTIVE
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["NAdam", "nadam"]
 
@@ -52,6 +45,17 @@ class NAdam(BuiltinOptimizer):
         True
     """
 
+    _row = "_nadam_"
+    _order = (
+        "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach "
+        "capturable differentiable"
+    )
+    _checks = (
+        *ADAPTIVE,
+        ("momentum_decay >= 0.0", "Invalid momentum_decay value: {momentum_decay}"),
+    )
+    _state = "step: counter, mu_product: counter(1), exp_avg: zeros, exp_avg_sq: zeros"
+
     def __init__(
         self,
         params: Params,
@@ -67,56 +71,9 @@ class NAdam(BuiltinOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_adaptive(lr, betas, eps, weight_decay)
-        check_not_negative("momentum_decay value", momentum_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["mu_product"] = new_step(1.0)
-        own["exp_avg"] = pygrad.zeros_like(parameter)
-        own["exp_avg_sq"] = pygrad.zeros_like(parameter)
-
-    def _update(self, group: Group) -> None:
-        beta1, beta2 = group["betas"]
-        lr, decay = float(group["lr"]), group["momentum_decay"]
-        for parameter, grad, own in self._stepping(group):
-            step = own["step"].item()
-            grad = decayed_direction(group, parameter, grad)
-            mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))
-            own["mu_product"].mul_(mu)
-            product = own["mu_product"].item()
-            own["exp_avg"].lerp_(grad, 1 - beta1)
-            own["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            scale = own["exp_avg_sq"].div(1 - beta2**step).sqrt_().add_(group["eps"])
-            parameter.addcdiv_(grad, scale, value=-lr * (1 - mu) / (1 - product))
-            rate = -lr * following / (1 - product * following)
-            parameter.addcdiv_(own["exp_avg"], scale, value=rate)
+        super().__init__(params, locals())
 
 
 nadam, _single_tensor_nadam, _multi_tensor_nadam = forms(
-    step_from_class(
-        NAdam,
-        {
-            "exp_avgs": "exp_avg",
-            "exp_avg_sqs": "exp_avg_sq",
-            "mu_products": "mu_product",
-            "state_steps": "step",
-        },
-    ),
-    lists="params grads exp_avgs exp_avg_sqs mu_products state_steps",
-    options="beta1 beta2 lr weight_decay momentum_decay eps",
-    flags="decoupled_weight_decay foreach capturable differentiable has_complex maximize",
-    name="nadam",
+    "_nadam_", "decoupled_weight_decay foreach capturable differentiable has_complex maximize"
 )

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_adaptive,
-    decayed_direction,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import ADAPTIVE
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["RAdam", "radam"]
 
@@ -49,6 +42,14 @@ class RAdam(BuiltinOptimizer):
         0.9
     """
 
+    _row = "_radam_"
+    _order = (
+        "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
+        "differentiable"
+    )
+    _checks = ADAPTIVE
+    _state = "step: counter, exp_avg: zeros, exp_avg_sq: zeros"
+
     def __init__(
         self,
         params: Params,
@@ -63,54 +64,9 @@ class RAdam(BuiltinOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_adaptive(lr, betas, eps, weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["exp_avg"] = pygrad.zeros_like(parameter)
-        own["exp_avg_sq"] = pygrad.zeros_like(parameter)
-
-    def _update(self, group: Group) -> None:
-        beta1, beta2 = group["betas"]
-        for parameter, grad, own in self._stepping(group):
-            step = own["step"].item()
-            grad = decayed_direction(group, parameter, grad)
-            own["exp_avg"].lerp_(grad, 1 - beta1)
-            own["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            update = own["exp_avg"].div(1 - beta1**step).mul_(float(group["lr"]))
-            rectified = _rectification(step, beta2)
-            if rectified:
-                scale = own["exp_avg_sq"].sqrt().add_(group["eps"])
-                update.mul_(math.sqrt(1 - beta2**step) / scale).mul_(rectified)
-            parameter.sub_(update)
-
-
-def _rectification(step: float, beta2: float) -> float:
-    """r(t), or 0 if the average has too few steps."""
-    limit = 2 / (1 - beta2) - 1
-    rho = limit - 2 * step * beta2**step / (1 - beta2**step)
-    if rho <= 5:
-        return 0.0
-    return math.sqrt((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho))
+        super().__init__(params, locals())
 
 
 radam, _single_tensor_radam, _multi_tensor_radam = forms(
-    step_from_class(
-        RAdam, {"exp_avgs": "exp_avg", "exp_avg_sqs": "exp_avg_sq", "state_steps": "step"}
-    ),
-    lists="params grads exp_avgs exp_avg_sqs state_steps",
-    options="beta1 beta2 lr weight_decay eps",
-    flags="decoupled_weight_decay foreach differentiable capturable has_complex maximize",
-    name="radam",
+    "_radam_", "decoupled_weight_decay foreach differentiable capturable has_complex maximize"
 )

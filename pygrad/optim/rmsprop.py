@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_learning_rate,
-    check_not_negative,
-    direction,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import EPS, LR, MOMENTUM, ONE_LR, WEIGHT_DECAY
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -50,6 +44,23 @@ class RMSprop(BuiltinOptimizer):
         0.8
     """
 
+    _row = "_rmsprop_"
+    _order = (
+        "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+    )
+    _checks = (
+        ONE_LR,
+        LR,
+        EPS,
+        MOMENTUM,
+        WEIGHT_DECAY,
+        ("alpha >= 0.0", "Invalid alpha value: {alpha}"),
+    )
+    _state = (
+        "step: counter, square_avg: zeros, momentum_buffer: zeros if momentum, "
+        "grad_avg: zeros if centered"
+    )
+
     def __init__(
         self,
         params: Params,
@@ -64,64 +75,9 @@ class RMSprop(BuiltinOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_not_negative("epsilon value", eps)
-        check_not_negative("momentum value", momentum)
-        check_not_negative("weight_decay value", weight_decay)
-        check_not_negative("alpha value", alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["square_avg"] = pygrad.zeros_like(parameter)
-        if float(group["momentum"]) > 0:
-            own["momentum_buffer"] = pygrad.zeros_like(parameter)
-        if group["centered"]:
-            own["grad_avg"] = pygrad.zeros_like(parameter)
-
-    def _update(self, group: Group) -> None:
-        lr, alpha, eps, momentum = (float(group[k]) for k in ("lr", "alpha", "eps", "momentum"))
-        for parameter, grad, own in self._stepping(group):
-            grad = direction(group, parameter, grad)
-            square_avg = own["square_avg"]
-            square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-            if group["centered"]:
-                mean = own["grad_avg"]
-                mean.lerp_(grad, 1 - alpha)
-                scale = square_avg.addcmul(mean, mean, value=-1).sqrt_().add_(eps)
-            else:
-                scale = square_avg.sqrt().add_(eps)
-            if momentum > 0:
-                buffer = own["momentum_buffer"]
-                buffer.mul_(momentum).addcdiv_(grad, scale)
-                parameter.add_(buffer, alpha=-lr)
-            else:
-                parameter.addcdiv_(grad, scale, value=-lr)
+        super().__init__(params, locals())
 
 
 rmsprop, _single_tensor_rmsprop, _multi_tensor_rmsprop = forms(
-    step_from_class(
-        RMSprop,
-        {
-            "square_avgs": "square_avg",
-            "grad_avgs": "grad_avg",
-            "momentum_buffer_list": "momentum_buffer",
-            "state_steps": "step",
-        },
-    ),
-    lists="params grads square_avgs grad_avgs momentum_buffer_list state_steps",
-    options="lr alpha eps weight_decay momentum centered",
-    flags="foreach maximize differentiable capturable has_complex",
-    name="rmsprop",
+    "_rmsprop_", "foreach maximize differentiable capturable has_complex"
 )

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import (
-    BuiltinOptimizer,
-    State,
-    check_learning_rate,
-    number_for,
-)
-from ._forms import forms, step_from_class
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import LR, ONE_LR
+from ._forms import forms
+from .optimizer import Params
 
 __all__ = ["Rprop", "rprop"]
 
@@ -45,6 +40,15 @@ class Rprop(BuiltinOptimizer):
         0.5
     """
 
+    _row = "_rprop_"
+    _order = "lr etas step_sizes foreach maximize differentiable capturable"
+    _checks = (
+        ONE_LR,
+        LR,
+        ("0.0 < etas[0] < 1.0 < etas[1]", "Invalid eta values: {etas[0]}, {etas[1]}"),
+    )
+    _state = "step: counter, prev: zeros, step_size: full(lr)"
+
     def __init__(
         self,
         params: Params,
@@ -57,42 +61,9 @@ class Rprop(BuiltinOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
-        own["prev"] = pygrad.zeros_like(parameter)
-        own["step_size"] = pygrad.full_like(grad, number_for(parameter, float(group["lr"])))
-
-    def _update(self, group: Group) -> None:
-        falling, growing = group["etas"]
-        smallest, largest = group["step_sizes"]
-        for parameter, grad, own in self._stepping(group):
-            grad = -grad if group["maximize"] else grad.clone()
-            kept = grad * own["prev"]
-            factor = pygrad.ones_like(kept)
-            factor.masked_fill_(kept > 0, growing).masked_fill_(kept < 0, falling)
-            own["step_size"].mul_(factor).clamp_(smallest, largest)
-            grad.masked_fill_(kept < 0, 0)
-            parameter.addcmul_(grad.sign(), own["step_size"], value=-1)
-            own["prev"].copy_(grad)
+        super().__init__(params, locals())
 
 
 rprop, _single_tensor_rprop, _multi_tensor_rprop = forms(
-    step_from_class(Rprop, {"prevs": "prev", "step_sizes": "step_size", "state_steps": "step"}),
-    lists="params grads prevs step_sizes state_steps",
-    options="step_size_min step_size_max etaminus etaplus",
-    flags="foreach capturable maximize differentiable has_complex",
-    name="rprop",
+    "_rprop_", "foreach capturable maximize differentiable has_complex"
 )

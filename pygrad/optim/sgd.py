@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Any
 
-from .._table import functions as _functions
 from .._tensor import namespace as pygrad
 from .._tensor.tensor import Tensor
-from ._builtin import check_choice, check_learning_rate, direction, parameters_with_gradients
-from ._forms import forms, step_from_op
-from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
-from .optimizer import Group, Params
+from ._builtin import BuiltinOptimizer
+from ._description import LR, ONE_LR
+from ._forms import functional_forms, step_of
+from .optimizer import Params
 
 __all__ = ["SGD", "sgd"]
 
 
-class SGD(FusedOptimizer):
+class SGD(BuiltinOptimizer):
     """Stochastic gradient descent.
 
     With g the gradient (negated to maximize) plus weight_decay * p, and with momentum m:
@@ -50,6 +48,22 @@ class SGD(FusedOptimizer):
         [0.0, 0.0]
     """
 
+    _row = "_sgd_"
+    _loop = "_fused_sgd_"
+    _order = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+    _checks = (
+        ONE_LR,
+        LR,
+        ("not momentum < 0.0", "Invalid momentum value: {momentum}"),
+        ("not weight_decay < 0.0", "Invalid weight_decay value: {weight_decay}"),
+        (
+            "not nesterov or not (momentum <= 0 or dampening != 0)",
+            "Nesterov momentum requires a momentum and zero dampening",
+        ),
+    )
+    _state = "momentum_buffer: first if momentum"
+    _refuses = ()
+
     def __init__(
         self,
         params: Params,
@@ -64,103 +78,13 @@ class SGD(FusedOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_learning_rate(lr)
-        if momentum < 0.0:
-            raise ValueError(f"Invalid momentum value: {momentum}")
-        if weight_decay < 0.0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
-        if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        check_choice(defaults)
-        super().__init__(params, defaults)
-
-    _options = itemgetter("weight_decay", "momentum", "lr", "dampening", "nesterov", "maximize")
-    _names = (
-        "weight_decay",
-        "momentum",
-        "lr",
-        "dampening",
-        "nesterov",
-        "maximize",
-        "is_first_step",
-    )
-
-    def _read(self, options: Options) -> tuple[Form, Numbers]:
-        decay, momentum, lr, dampening, nesterov, maximize = options
-        numbers = (float(decay), float(momentum), float(lr), float(dampening))
-        return ("_fused_sgd_", momentum != 0), (*numbers, bool(nesterov), bool(maximize), False)
-
-    def _update(self, group: Group) -> None:
-        momentum = float(group["momentum"])
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            grad = direction(group, parameter, grad)
-            if momentum:
-                own = self.state[parameter]
-                if own.get("momentum_buffer") is None:
-                    own["momentum_buffer"] = grad.detach().clone()
-                else:
-                    kept = 1 - float(group["dampening"])
-                    own["momentum_buffer"].mul_(momentum).add_(grad, alpha=kept)
-                last = own["momentum_buffer"]
-                grad = grad.add(last, alpha=momentum) if group["nesterov"] else last
-            parameter.add_(grad, alpha=-float(group["lr"]))
-
-    def _is_current(self, plan: Plan, params: list[Tensor]) -> bool:
-        _, has_momentum = plan.form
-        if not has_momentum:
-            return [p._h for p in params] == plan.rows
-        rows, state_of = plan.rows, self.state.get
-        if len(params) != len(rows):
-            return False
-        for p, (handle, buffer) in zip(params, rows):  # noqa: B905
-            own = state_of(p)
-            found = own.get("momentum_buffer") if own else None
-            if p._h != handle or (p._has_grad() if found is None else found._h != buffer):
-                return False
-        return True
-
-    def _lists(self, params: list[Tensor], form: Form, numbers: Numbers) -> tuple[Rows, Lists]:
-        handles = [p._h for p in params]
-        _, has_momentum = form
-        if not has_momentum:
-            return handles, [handles, (), ()]
-        buffers = [self.state.get(p, {}).get("momentum_buffer") for p in params]
-        rows = [(p._h, b._h if b is not None else 0) for p, b in zip(params, buffers, strict=True)]
-        self._step_first(
-            [p for p, b in zip(params, buffers, strict=True) if b is None and p._has_grad()],
-            numbers,
-        )
-        later = [row for row in rows if row[1]]
-        return rows, [[row[0] for row in later], (), [row[1] for row in later]]
-
-    def _step_first(self, params: list[Tensor], numbers: Numbers) -> None:
-        """The step of parameters with their first gradient, which begins their state."""
-        for p in params:
-            self.state[p]["momentum_buffer"] = pygrad.empty_like(p)
-        if params:
-            buffers = [self.state[p]["momentum_buffer"] for p in params]
-            keywords = dict(zip(self._names, numbers, strict=True))
-            _functions.C["_fused_sgd_"](params, [], buffers, **{**keywords, "is_first_step": True})
-
-
-_OP = step_from_op("_fused_sgd_", " ".join(SGD._names))
+        super().__init__(params, locals())
 
 
 def _step(lists: list[list[Any]], options: dict[str, Any]) -> None:
     params, grads, buffers = lists
     if options["momentum"] == 0:
-        _OP([params, grads, []], {**options, "is_first_step": False})
+        step_of("_fused_sgd_", [params, grads, []], {**options, "is_first_step": False})
         return
     new = [buffer is None for buffer in buffers]
     for place, parameter in enumerate(params):
@@ -170,14 +94,15 @@ def _step(lists: list[list[Any]], options: dict[str, Any]) -> None:
         places = [place for place, is_new in enumerate(new) if is_new == first]
         if places:
             rows = [[each[place] for place in places] for each in lists]
-            _OP(rows, {**options, "is_first_step": first})
+            step_of("_fused_sgd_", rows, {**options, "is_first_step": first})
 
 
-sgd, _single_tensor_sgd, _multi_tensor_sgd = forms(
+sgd, _single_tensor_sgd, _multi_tensor_sgd = functional_forms(
     _step,
-    lists="params d_p_list=grads momentum_buffer_list",
-    options="weight_decay momentum lr dampening nesterov maximize",
-    flags="has_sparse_grad foreach fused grad_scale found_inf",
-    name="sgd",
+    ["params", "d_p_list", "momentum_buffer_list"],
+    ["params", "grads", "momentum_buffer_list"],
+    "weight_decay momentum lr dampening nesterov maximize".split(),
+    "has_sparse_grad foreach fused grad_scale found_inf",
+    "sgd",
 )
 _fused_sgd = _single_tensor_sgd

@@ -43,6 +43,7 @@ _TYPES: Final = {
     "float|Tensor": "number | Tensor",
     "str|int[]": "string | number | readonly number[]",
     "Pair": "readonly [number, number]",
+    "PairOrNull": "readonly [number | null, number]",
     "Params": "Parameters",
     "bool": "boolean",
     "str": "string",

@@ -20,6 +20,7 @@ from pygrad import nn, optim
 from pygrad._table.schema import Argument
 
 from .declarations import divisions
+from .optimizers import CLASSES as OPTIMIZERS
 
 FILE: Final = Path(__file__).parent.parent.parent / "web" / "signatures.js"
 CLASSES: Final[tuple[type, ...]] = (
@@ -40,9 +41,7 @@ CLASSES: Final[tuple[type, ...]] = (
     nn.Flatten,
     nn.MSELoss,
     nn.CrossEntropyLoss,
-    optim.SGD,
-    optim.Adam,
-    optim.AdamW,
+    *OPTIMIZERS,
 )
 """Classes that the JavaScript front constructs with these signatures."""
 METHODS: Final = {
@@ -64,6 +63,9 @@ _TYPES: Final = {
     "str | Size2": "str|int[2]",
     "float | Tensor": "float|Tensor",
     "tuple[float | Tensor, float | Tensor]": "Pair",
+    "tuple[float, float]": "Pair",
+    "tuple[float | None, float]": "PairOrNull",
+    "Coefficients": "float[]",
     "DeviceLike": "Device?",
     "DTypeLike": "ScalarType?",
     "Parameter": "Any",
@@ -77,7 +79,7 @@ _HEAD: Final = """\
  * Arguments in order: the type; the default, unless it must be given; 'named' if it cannot stand in
  * order. */
 
-/** @import { DType, Tensor } from './tensor.js' @import { Parameters } from './optim.js' */
+/** @import { DType, Tensor } from './tensor.js' @import { Parameters } from './optimizer.js' */
 """
 
 
@@ -131,7 +133,14 @@ def _overloads(cls: type) -> str:
 
 def signatures() -> str:
     """The text of ``web/signatures.js``."""
-    lines = [_HEAD, *map(_overloads, CLASSES), "", "export const signatures = {"]
+    optimizers = "; ".join(f"{cls.__name__}: New{cls.__name__}<Made>" for cls in OPTIMIZERS)
+    lines = [
+        _HEAD,
+        *map(_overloads, CLASSES),
+        f"/** @template Made @typedef {{{{ {optimizers} }}}} Optimizers */",
+        "",
+        "export const signatures = {",
+    ]
     for name, given in _entries():
         key = f"'{name}'" if "." in name else name
         rows = f" {', '.join(map(_row, given))} " if given else ""

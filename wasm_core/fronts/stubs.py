@@ -1,5 +1,5 @@
 """Writes the files that follow from the op table (``make stubs``): Python's type stubs, and those
-of `declarations`, `signatures`, `enumerations` and `fast_ways`.
+of `declarations`, `signatures`, `optimizers`, `enumerations` and `fast_ways`.
 
 The binary describes its ops; the stubs are that description in Python's grammar, so that type
 checkers and editors know the functions made at import. `__init__.py` and `tensor.py` include
@@ -22,7 +22,7 @@ from pygrad._tensor import tensor
 from pygrad.nn import _functional
 from pygrad.signal import windows
 
-from . import declarations, dispatcher, enumerations, fast_ways, signatures
+from . import declarations, dispatcher, enumerations, fast_ways, optimizers, signatures
 
 FOLDER: Final = Path(__file__).parent.parent.parent / "pygrad"
 FILES: Final = {
@@ -247,6 +247,7 @@ def main() -> None:
         (FOLDER / name).write_text(stub(space), encoding="utf-8")
     declarations.FILE.write_text(declarations.declarations(), encoding="utf-8")
     signatures.FILE.write_text(signatures.signatures(), encoding="utf-8")
+    optimizers.FILE.write_text(optimizers.table(), encoding="utf-8")
     enumerations.FILE.write_text(enumerations.enumerations(), encoding="utf-8")
 
 

@@ -35,6 +35,7 @@ typedef Tensor *EachPair(const void *with, Tensor *a, Tensor *b);
 
 /* --- arithmetic with options (arithmetic.c) --- */
 Tensor *t_add(Tensor *a, Tensor *b);
+Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha); /* a + alpha b; NULL: 1 */
 Tensor *t_sub(Tensor *a, Tensor *b);
 Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha); /* b - alpha * a */
 /* "trunc", "floor", NULL: true division */
@@ -54,6 +55,7 @@ Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b);
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max); /* either may be NULL */
 Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value);
 Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *weight);
+Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value); /* a + value b c */
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
                      double neginf);
 bool t_allclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan);
@@ -216,6 +218,7 @@ Tensor *t_mm(Tensor *a, Tensor *b);
 Tensor *t_bmm(Tensor *a, Tensor *b);
 Tensor *t_matmul(Tensor *a, Tensor *b);
 Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias); /* bias may be NULL */
+Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 Tensor *t_mv(Tensor *a, Tensor *v);
 Tensor *t_dot(Tensor *a, Tensor *b);
 Tensor *t_vdot(Tensor *a, Tensor *b);
