@@ -264,6 +264,10 @@ export function makeTensors(engine, files) {
     get shape() {
       return engine.words(engine.u32(this.alive() + layout.sizes) / 8, this.ndim);
     }
+    /** Whether it is a sparse tensor of the layout COO. @returns {boolean} */
+    get is_sparse() {
+      return C.layout(this) === 'sparse_coo';
+    }
     /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
     get grad_fn() {
       return library.wrapNode(C._node_of(this));

@@ -190,16 +190,20 @@ class BuiltinOptimizer(Optimizer):
                 takes.append(bool(has_grad or (own and all(key in own for key in keys))))
         if new:
             self._step_first(new, form, numbers)
-        plan = Plan(form, params, takes)
         taken = list(compress(params, takes))
-        rows = [list(map(_handle, plan.get(self.state[p]))) for p in taken] if plan.get else []
-        plan.states = [handle for row in rows for handle in row]
-        columns = dict(zip(keys, zip(*rows, strict=True), strict=True)) if rows else {}
+        columns = {key: [_handle(self.state[p][key]) for p in taken] for key in keys}
         lists: list[Sequence[int]] = [[p._h for p in taken], ()]
         lists += [columns.get(key, ()) for key in found.states]
         long = sum(p.numel() for p in params) > _LONG
-        plan.call = Prepared(found.row, lists, found.options, numbers, long)
-        return plan
+        call = Prepared(found.row, lists, found.options, numbers, long)
+        if not keys:
+            return Plan(form, [p._h for p in params], call)
+        states = zip(*columns.values(), strict=True)
+        entries = [
+            tuple(zip(keys, next(states), strict=True)) if is_taken else None for is_taken in takes
+        ]
+        handles = [p._h for p in params]
+        return Plan(form, list(zip(handles, entries, strict=True)), call)
 
     def _step_first(self, params: list[Tensor], form: Form, numbers: tuple[Any, ...]) -> None:
         """The step of parameters with their first gradient, which fills their state."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import compress
 from typing import Any, TypeAlias
 
+from .._boundary.prepared import Prepared
 from .._tensor.tensor import Tensor
-from ._description import Formula, getter
+from ._description import Formula
 
 State: TypeAlias = dict[str, Any]
 Form: TypeAlias = tuple[Formula, tuple[str, ...]]
@@ -19,27 +19,18 @@ class Plan:
 
     Attributes:
         form: the formula and the entries.
-        params: the handles of the group's parameters.
-        takes: for each parameter, whether the call has it.
-        waits: for each parameter, whether the call lacks it, or None if it has all. Those that
-            wait have neither a gradient nor a state.
-        get: reads the entries from a parameter's state, or None if there are none.
-        states: the handles of the entries of the parameters that the call has.
+        rows: for each parameter its handle; if parameters have a state, the handle and the pairs of
+            name and handle of the entries, or None: neither a gradient nor a state.
         call: the prepared call.
         options: the options whose numbers the call has; None if they must be read each time.
         hash: the hash of the options. A tensor may equal a number, but has another hash.
     """
 
-    __slots__ = ("call", "form", "get", "hash", "options", "params", "states", "takes", "waits")
+    __slots__ = ("call", "form", "hash", "options", "rows")
 
-    def __init__(self, form: Form, params: list[Tensor], takes: list[bool]) -> None:
-        self.form, self.takes = form, takes
-        self.params = [p._h for p in params]
-        self.waits = None if all(takes) else [not each for each in takes]
-        self.get = getter(form[1]) if form[1] else None
-        self.states: list[int] = []
-        self.call: Any = None
-        self.options: Any = None
+    def __init__(self, form: Form, rows: list[Any], call: Prepared) -> None:
+        self.form, self.rows, self.call = form, rows, call
+        self.options: tuple[Any, ...] | None = None
         self.hash = 0
 
     def know(self, options: tuple[Any, ...]) -> None:
@@ -49,22 +40,27 @@ class Plan:
 
     def is_current(self, params: list[Tensor], states: Mapping[Tensor, State]) -> bool:
         """Whether the call's lists still match the parameters and their state."""
-        if [p._h for p in params] != self.params:
+        _, keys = self.form
+        rows = self.rows
+        if not keys:
+            return [p._h for p in params] == rows
+        if len(params) != len(rows):
             return False
         state_of = states.get
-        get = self.get
-        if get is not None:
-            try:
-                if [
-                    t._h for p in compress(params, self.takes) for t in get(state_of(p))
-                ] != self.states:
+        try:
+            for p, (handle, entries) in zip(params, rows):  # noqa: B905
+                own: Any = state_of(p)
+                if p._h != handle:
                     return False
-            except (AttributeError, KeyError, TypeError):
-                return False  # an incomplete state
-        if self.waits is not None:
-            for p in compress(params, self.waits):
-                if p._has_grad() or state_of(p):
-                    return False
+                if entries is None:
+                    if own or p._has_grad():
+                        return False
+                    continue
+                for key, entry in entries:
+                    if own[key]._h != entry:
+                        return False
+        except (AttributeError, KeyError, TypeError):
+            return False  # an incomplete state
         return True
 
 
