@@ -1,14 +1,28 @@
 // Optimizers: how their arguments are given, what they refuse, groups, closures, states. `node --test tests/web`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { optimizers } from '../../web/optim_table.js';
 import { signatures } from '../../web/signatures.js';
 import { leaf, torch, warnings } from './helpers.mjs';
 
 const { optim } = torch;
-const KINDS = ['SGD', 'Adam', 'AdamW'];
+/** All but those whose parameters or gradients must be special: see test_optimizers.py. */
+const KINDS = Object.keys(optimizers).filter((name) => !['Muon', 'SparseAdam'].includes(name));
 /** For each option a value that is no default. */
 const VALUES = {
   lr: 0.1,
+  rho: 0.5,
+  alpha: 0.6,
+  lambd: 0.2,
+  t0: 1,
+  centered: true,
+  d: 1.5,
+  beta2_decay: -0.5,
+  lr_decay: 0.5,
+  initial_accumulator_value: 0.2,
+  momentum_decay: 0.2,
+  etas: [0.4, 1.3],
+  step_sizes: [0.15, 40],
   momentum: 0.9,
   dampening: 0,
   weight_decay: 0.3,
@@ -24,11 +38,11 @@ const VALUES = {
   decoupled_weight_decay: true,
 };
 
-/** Where two steps lead with an optimizer that `make` makes of a parameter. */
+/** Where eight steps lead with an optimizer that `make` makes of a parameter. */
 function walk(make) {
   const x = leaf(3, -2);
   const optimizer = make(x);
-  for (let i = 0; i < 2; i++) {
+  for (let i = 0; i < 8; i++) {
     optimizer.zero_grad();
     x.square().sum().backward();
     optimizer.step();
@@ -36,10 +50,14 @@ function walk(make) {
   return [x.tolist(), optimizer.defaults];
 }
 
+/** Those that PyTorch also has as one fused kernel. */
+const FUSED = ['SGD', 'Adam', 'AdamW'];
+
 for (const name of KINDS) {
+  const given = { ...VALUES, ...(name === 'Adafactor' && { eps: [1e-3, 10] }) };
   const options = Object.entries(signatures[name]).filter(([key]) => key !== 'params');
   const inOrder = options.filter(([, row]) => row[2] !== 'named');
-  const named = Object.fromEntries(options.map(([key]) => [key, VALUES[key]]));
+  const named = Object.fromEntries(options.map(([key]) => [key, given[key]]));
 
   test(`${name}: options in order are those by name, and may be mixed`, () => {
     const all = walk((x) => new optim[name]([x], named));
@@ -48,7 +66,7 @@ for (const name of KINDS) {
       for (const [key] of inOrder.slice(0, count)) delete rest[key];
       assert.deepEqual(
         walk(
-          (x) => new optim[name]([x], ...inOrder.slice(0, count).map(([key]) => VALUES[key]), rest),
+          (x) => new optim[name]([x], ...inOrder.slice(0, count).map(([key]) => given[key]), rest),
         ),
         all,
         `${count} in order`,
@@ -63,7 +81,7 @@ for (const name of KINDS) {
   test(`${name}: every option that chooses no implementation changes the steps`, () => {
     const base = { lr: 0.1, ...(name === 'SGD' && { momentum: 0.5 }) };
     const standard = walk((x) => new optim[name]([x], base))[0];
-    const other = { ...VALUES, lr: 0.2, dampening: 0.4 };
+    const other = { ...given, lr: 0.2, dampening: 0.4 };
     for (const [key] of options) {
       if (
         [
@@ -73,6 +91,7 @@ for (const name of KINDS) {
           'differentiable',
           'decoupled_weight_decay',
           'amsgrad',
+          't0',
         ].includes(key)
       )
         continue;
@@ -86,7 +105,7 @@ for (const name of KINDS) {
 
   test(`${name}: what it does not take is an error, not left unread`, () => {
     const x = leaf(1);
-    const values = inOrder.map(([key]) => VALUES[key]);
+    const values = inOrder.map(([key]) => given[key]);
     assert.throws(() => new optim[name]([x], ...values, true), {
       name: 'TypeError',
       message: /takes at most \d+ positional arguments but \d+ were given/,
@@ -113,6 +132,19 @@ for (const name of KINDS) {
     }
   });
 
+  test(`${name}: a rate may be a tensor of one element`, () => {
+    const rate = torch.tensor([0.1], { dtype: torch.float64 });
+    assert.deepEqual(
+      walk((x) => new optim[name]([x], rate))[0],
+      walk((x) => new optim[name]([x], 0.1))[0],
+    );
+    assert.throws(() => new optim[name]([leaf(1)], torch.ones([2])), {
+      name: 'ValueError',
+      message: 'Tensor lr must be 1-element',
+    });
+  });
+
+  if (!FUSED.includes(name)) continue;
   test(`${name}: values out of range are errors in the words of PyTorch`, () => {
     const cases = {
       lr: [-1, 'Invalid learning rate: -1'],
@@ -139,18 +171,6 @@ for (const name of KINDS) {
     assert.throws(() => new optim[name]([{ params: [leaf(1)], capturable: true }]), {
       name: 'NotImplementedError',
       message: /capturable=True/,
-    });
-  });
-
-  test(`${name}: a rate may be a tensor of one element`, () => {
-    const rate = torch.tensor([0.1], { dtype: torch.float64 });
-    assert.deepEqual(
-      walk((x) => new optim[name]([x], rate))[0],
-      walk((x) => new optim[name]([x], 0.1))[0],
-    );
-    assert.throws(() => new optim[name]([leaf(1)], torch.ones([2])), {
-      name: 'ValueError',
-      message: 'Tensor lr must be 1-element',
     });
   });
 }
