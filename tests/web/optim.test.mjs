@@ -92,6 +92,7 @@ for (const name of KINDS) {
           'decoupled_weight_decay',
           'amsgrad',
           't0',
+          'd',
         ].includes(key)
       )
         continue;

@@ -42,7 +42,25 @@ function error(torch, { name, options }) {
   return null;
 }
 
-export const answer = (torch, { trained, wrong }) => [
+/** Losses, parameter, state and counters of some steps of L-BFGS. */
+function minimize(torch, { dtype, options }) {
+  const kind = torch[dtype];
+  const x = torch.tensor([0.3, -1.2, 2], { dtype: kind }).requires_grad_();
+  const optimizer = new torch.optim.LBFGS([x], options);
+  const closure = () => {
+    optimizer.zero_grad();
+    const apart = x.sub(torch.tensor([1, 2, 3], { dtype: kind }));
+    const loss = apart.square().mul(x.cos().add(2)).sum();
+    loss.backward();
+    return loss;
+  };
+  const losses = [0, 1, 2].map(() => torch.scope(() => optimizer.step(closure).item()));
+  const { func_evals, n_iter } = optimizer.state.get(x);
+  return [losses, x.tolist(), Object.keys(optimizer.state.get(x)), func_evals, n_iter];
+}
+
+export const answer = (torch, { trained, wrong, minimized }) => [
   trained.map((each) => steps(torch, each)),
   wrong.map((each) => error(torch, each)),
+  minimized.map((each) => minimize(torch, each)),
 ];

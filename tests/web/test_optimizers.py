@@ -120,6 +120,31 @@ def error(case: dict[str, Any]) -> Any:
     return None
 
 
+MINIMIZED = [
+    {"dtype": dtype, "options": {"lr": 0.7, "max_iter": 7, "line_search_fn": search}}
+    for dtype in ("float32", "float64")
+    for search in (None, "strong_wolfe")
+]
+
+
+def minimize(case: dict[str, Any]) -> Any:
+    """Losses, parameter, state and counters of some steps of L-BFGS."""
+    kind = getattr(torch, case["dtype"])
+    x = torch.tensor([0.3, -1.2, 2.0], dtype=kind, requires_grad=True)
+    optimizer = torch.optim.LBFGS([x], **case["options"])
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        apart = x - torch.tensor([1.0, 2.0, 3.0], dtype=kind)
+        loss = (apart.square() * (x.cos() + 2)).sum()
+        loss.backward()
+        return loss
+
+    losses = [optimizer.step(closure).item() for _ in range(3)]
+    own = optimizer.state[x]
+    return [losses, x.tolist(), list(own), own["func_evals"], own["n_iter"]]
+
+
 NODE = """
 import { readFileSync } from 'node:fs';
 import { load } from './web/index.js';
@@ -132,14 +157,15 @@ def test_python_and_javascript_have_the_same_optimizers() -> None:
     assert set(OPTIONS) == set(NAMES)
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    cases = {"trained": TRAINED, "wrong": wrong_options()}
+    cases = {"trained": TRAINED, "wrong": wrong_options(), "minimized": MINIMIZED}
     command = ["node", "--input-type=module", "-e", NODE]
     made = subprocess.run(
         command, cwd=ROOT, check=True, input=json.dumps(cases), capture_output=True, text=True
     )
-    trained, wrong = json.loads(made.stdout)
+    trained, wrong, minimized = json.loads(made.stdout)
     for case, theirs in itertools.zip_longest(TRAINED, trained):
         assert json.loads(json.dumps(steps(case))) == theirs, case
+    assert [minimize(case) for case in MINIMIZED] == minimized
     mine = [error(case) for case in cases["wrong"]]
     assert mine == wrong
     assert len([each for each in mine if each]) > 60

@@ -42,6 +42,7 @@ CLASSES: Final[tuple[type, ...]] = (
     nn.MSELoss,
     nn.CrossEntropyLoss,
     *OPTIMIZERS,
+    optim.LBFGS,
 )
 """Classes that the JavaScript front constructs with these signatures."""
 METHODS: Final = {

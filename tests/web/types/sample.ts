@@ -128,6 +128,9 @@ export async function sample(): Promise<number> {
   const grouped = new optim.SGD([{ params: net.parameters(), momentum: 0.9 }], 0.1, { nesterov: false });
   grouped.add_param_group({ params: scaled.scale, lr: 1 });
   const closed: number = grouped.step(() => 1);
+  new optim.RMSprop(net.parameters(), 0.1, { momentum: 0.5, centered: true }).step();
+  new optim.Adafactor(net.parameters(), { eps: [null, 1e-3] }).add_param_group({ params: [scaled.scale] });
+  const found: Tensor = new optim.LBFGS(net.parameters(), { line_search_fn: 'strong_wolfe' }).step(() => loss);
   new optim.AdamW(net.named_parameters(), 1e-3, [0.9, 0.99], 1e-8, { amsgrad: true }).step();
 
   // What went wrong has PyTorch's name.

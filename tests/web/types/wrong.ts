@@ -103,6 +103,8 @@ export function wrong(torch: Torch, x: Tensor): void {
   new optim.SGD([1, 2], { lr: 0.1 });
   // @ts-expect-error no such option
   new optim.Adam([x], { rate: 0.1 });
+  // @ts-expect-error no such option of this optimizer
+  new optim.Rprop([x], { betas: [0.9, 0.99] });
   // @ts-expect-error betas are two
   new optim.Adam([x], { betas: [0.9] });
   // @ts-expect-error no such option beside one that is
