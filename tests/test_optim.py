@@ -16,6 +16,9 @@ import pytest
 import pygrad
 from pygrad import optim
 from pygrad._boundary import calls, prepared, shapes
+from pygrad._table import functions
+from pygrad.optim._builtin import BuiltinOptimizer
+from pygrad.optim._description import formula
 
 MAKERS: dict[str, Any] = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
@@ -23,6 +26,17 @@ MAKERS: dict[str, Any] = {
     "Adam": lambda p: optim.Adam(p, lr=0.1),
     "AdamW": lambda p: optim.AdamW(p, lr=0.1),
 }
+DESCRIBED = sorted(cls.__name__ for cls in BuiltinOptimizer.__subclasses__())
+EVERY: dict[str, Any] = {
+    **MAKERS,
+    **{
+        name: lambda p, name=name: getattr(optim, name)(p, lr=0.1)
+        for name in DESCRIBED
+        if name not in ("Muon", "SparseAdam")  # of matrices alone, of sparse gradients alone
+    },
+}
+OPTIONS: dict[str, Any] = {"momentum": 0.5, "amsgrad": True, "centered": True}
+"""Options with which a formula needs all its states."""
 
 
 def quadratic(p: Any) -> Any:
@@ -49,10 +63,10 @@ def test_sgd_step_is_its_formula() -> None:
 
 
 @pytest.mark.parametrize("has_all", [True, False])
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", EVERY)
 def test_step_is_one_crossing(name: str, has_all: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ps = [pygrad.ones(3, requires_grad=True) for _ in range(6)]
-    optimizer = MAKERS[name](ps)
+    optimizer = EVERY[name](ps)
     for p in ps[has_all ^ 1 :]:
         p.grad = pygrad.ones(3)
     crossings: list[int] = []
@@ -94,7 +108,7 @@ def test_step_in_another_thread(name: str, n: int) -> None:
     found = []
     for is_apart in (False, True):
         p = pygrad.ones(n, requires_grad=True)
-        optimizer = MAKERS[name]([p])
+        optimizer = EVERY[name]([p])
         three_steps(p, optimizer)
         if is_apart:
             thread = threading.Thread(target=three_steps, args=(p, optimizer))
@@ -121,7 +135,38 @@ def test_step_that_cannot_be_made_changes_nothing() -> None:
     assert optimizer.state[p]["step"].item() == 1
 
 
-@pytest.mark.parametrize("name", MAKERS)
+def call_formula(name: str, states: list[list[Any]]) -> Any:
+    """Calls the formula of an optimizer for a matrix that it must refuse; returns that."""
+    cls: Any = getattr(optim, name)
+    p = pygrad.ones(2, 2, requires_grad=True)
+    gradient = pygrad.ones(2, 2).to_sparse() if name == "SparseAdam" else pygrad.ones(2, 2)
+    options = {**cls([pygrad.ones(2, 2, requires_grad=True)]).defaults, **OPTIONS}
+    found = formula(cls._row)
+    numbers = dict(zip(found.options, found.read(options), strict=True))
+    with pytest.raises(RuntimeError):
+        functions.C[cls._row]([p], [gradient], *states, **numbers)
+    return p
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_formula_without_its_states_is_an_error(name: str) -> None:
+    lists = formula(getattr(optim, name)._row).lists
+    without: tuple[list[Any], ...] = ([], [None], [pygrad.ones(0)])
+    for states in without:
+        p = call_formula(name, [states for _ in lists])
+        assert p.isfinite().all()
+
+
+@pytest.mark.parametrize("name", [each for each in DESCRIBED if each != "Adafactor"])
+def test_formula_with_states_of_other_sizes_changes_nothing(name: str) -> None:
+    lists = formula(getattr(optim, name)._row).lists
+    counter = pygrad.tensor(1.0)
+    p = call_formula(name, [[pygrad.ones(3)] if x != "state_steps" else [counter] for x in lists])
+    assert p.tolist() == [[1, 1], [1, 1]]
+    assert counter.item() == 1
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_state_dict_continues_where_it_was(name: str) -> None:
     def run(p: Any, optimizer: Any, n: int) -> None:
         for _ in range(n):
@@ -130,10 +175,10 @@ def test_state_dict_continues_where_it_was(name: str) -> None:
             optimizer.step()
 
     p = pygrad.zeros(2, requires_grad=True)
-    first = MAKERS[name]([p])
+    first = EVERY[name]([p])
     run(p, first, 3)
     q = p.detach().clone().requires_grad_(True)
-    second = MAKERS[name]([q])
+    second = EVERY[name]([q])
     second.load_state_dict(copy.deepcopy(first.state_dict()))
     run(p, first, 3)
     run(q, second, 3)
@@ -200,7 +245,7 @@ FIRST_STEPS: dict[str, dict[str, Any]] = {
 }
 
 
-STEPPING = {"_begin", "_stepping", "_row", "_lists", "_update"}
+STEPPING = {"_begin", "begin", "_lists", "_step_first", "_update"}
 
 
 @pytest.mark.parametrize("kind", FIRST_STEPS)

@@ -12,6 +12,7 @@ static double epsilon(DType d) {
 
 static void update_average(Tensor *average, Tensor *g, int64_t dim, double share) {
   Tensor *squares = t_square(t_vector_norm(g, 2, ONE_DIM(dim), true, DT_NONE));
+  if (failed()) return;
   double size = (double)g->sizes[g->ndim + dim];
   in_place_lerp(average, in_place_div(squares, tensor_wrapped_f(size)), share);
 }
@@ -19,6 +20,7 @@ static void update_average(Tensor *average, Tensor *g, int64_t dim, double share
 /* Estimates of the squared gradients, after an update of the averages by g. */
 static Tensor *squares_of(const Step *s, Tensor *g, double share, double least) {
   Tensor *rows = s->state[0], *columns = s->state[1], *variance = s->state[2];
+  if (failed()) return NULL;
   if (g->ndim <= 1) return t_clone(in_place_lerp(variance, t_square(g), share));
   update_average(rows, g, -1, share);
   update_average(columns, g, -2, share);

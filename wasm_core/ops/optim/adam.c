@@ -95,7 +95,7 @@ void step_adam(const Step *s, double lr, double beta1, double beta2, double weig
   Tensor *g = step_decayed_direction(s, lr, weight_decay, maximize, decoupled);
   Tensor *m = s->state[0], *v = s->state[1], *most = s->state[2];
   step_moments(m, v, g, beta1, beta2);
-  if (amsgrad) v = t_copy_(most, t_maximum(most, v), false);
+  if (amsgrad) v = t_copy_(most, t_maximum(most, v), true);
   Tensor *root = t_div_f(t_sqrt(v), sqrt(1 - pow(beta2, s->t)));
   in_place_addcdiv(s->p, m, in_place_add_f(root, eps), -lr / (1 - pow(beta1, s->t)));
 }

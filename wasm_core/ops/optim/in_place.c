@@ -8,7 +8,8 @@ static Value tensor(Tensor *t) { return (Value){.tag = TAG_TENSOR, .t = t}; }
 static Value number(double f) { return (Value){.tag = TAG_FLOAT, .f = f}; }
 
 static Tensor *run(const char *op, Tensor *x, int n, const Value *more) {
-  if (blocked(x)) return NULL;
+  if (failed()) return NULL;
+  if (!x) return fail(ERR_RUNTIME, "a step lacks a state that its options ask for");
   Call c = {.row = row_of_op(op), .inplace = true, .n_args = 1 + n};
   c.v[0] = tensor(x);
   for (int i = 0; i < n; i++) {

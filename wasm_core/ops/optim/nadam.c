@@ -12,7 +12,7 @@ void step_nadam(const Step *s, double beta1, double beta2, double lr, double wei
   double mu = beta1 * (1 - 0.5 * pow(0.96, s->t * momentum_decay));
   double next = beta1 * (1 - 0.5 * pow(0.96, (s->t + 1) * momentum_decay));
   in_place_mul_f(s->state[2], mu);
-  double product = tensor_get_f(s->state[2], 0);
+  double product = step_number(s->state[2]);
   step_moments(m, v, g, beta1, beta2);
   Tensor *root = in_place_sqrt(t_div_f(v, 1 - pow(beta2, s->t)));
   Tensor *scale = in_place_add_f(root, eps);

@@ -13,5 +13,5 @@ void step_rprop(const Step *s, double least, double most, double falling, double
   in_place_clamp(in_place_mul(size, factor), least, most);
   in_place_masked_fill(g, falls, 0);
   in_place_addcmul(s->p, t_sign(g), size, -1);
-  t_copy_(last, g, false);
+  t_copy_(last, g, true);
 }

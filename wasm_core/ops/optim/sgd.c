@@ -70,7 +70,7 @@ void step_sgd(const Step *s, double weight_decay, double momentum, double lr, do
   Tensor *g = step_direction(s, weight_decay, maximize), *b = s->state[0];
   if (momentum != 0) { /* dense, since it remembers places that are gone from a sparse gradient */
     if (is_sparse(g)) g = t_to_dense(g, DT_NONE, true);
-    if (is_first_step) t_copy_(b, g, false);
+    if (is_first_step) t_copy_(b, g, true);
     else in_place_add(in_place_mul_f(b, momentum), g, 1 - dampening);
     g = nesterov ? t_add_scaled(g, b, tensor_wrapped_f(momentum)) : b;
   }

@@ -19,23 +19,34 @@ static int add_states(Step *s, Call *c, bool counted) {
   return n;
 }
 
-static bool check_gradient(const Tensor *g, const char *optimizer, unsigned properties) {
-  if (properties & STEP_ONLY_SPARSE && !is_sparse(g))
-    fail(ERR_RUNTIME, "%s does not support dense gradients, please consider Adam instead",
-         optimizer);
-  if (!(properties & (STEP_TAKES_SPARSE | STEP_ONLY_SPARSE)) && is_sparse(g))
-    fail(ERR_RUNTIME, "%s does not support sparse gradients", optimizer);
-  return !failed();
+static bool check_kind(const Tensor *p, const Tensor *g, const char *optimizer,
+                       unsigned properties) {
+  const char *refused = NULL;
+  if (properties & STEP_REAL && dtype_is_complex(tensor_dtype(p))) refused = "complex parameters";
+  else if (is_sparse(g) && !(properties & (STEP_TAKES_SPARSE | STEP_ONLY_SPARSE)))
+    refused = "sparse gradients";
+  else if (!is_sparse(g) && properties & STEP_ONLY_SPARSE)
+    refused = "dense gradients, please consider Adam instead";
+  return !refused || (fail(ERR_RUNTIME, "%s does not support %s", optimizer, refused), false);
+}
+
+/* Gradients and states have the parameter's sizes, or are one number. */
+static bool check_member(const Lists *l, int list, int k, bool may_lack) {
+  const Tensor *p = l->lists[0][k], *t = l->lists[list][k];
+  if (!t)
+    return may_lack || (fail(ERR_RUNTIME, "%s: %s[%d] is None", l->op, l->names[list], k), false);
+  if (may_lack || t->ndim == 0 || tensor_same_shape(t, p)) return true;
+  fail(ERR_RUNTIME, "%s: %s[%d] has the shape %s, but the parameter %s", l->op, l->names[list], k,
+       shape_text(t), shape_text(p));
+  return false;
 }
 
 static bool check(const Lists *l, const char *optimizer, unsigned properties) {
+  bool varies = properties & STEP_STATE_VARIES;
   for (int k = 0; k < l->n; k++) {
-    if (properties & STEP_REAL && dtype_is_complex(tensor_dtype(l->lists[0][k])))
-      return fail(ERR_RUNTIME, "%s does not support complex parameters", optimizer), false;
-    if (!check_gradient(l->lists[1][k], optimizer, properties)) return false;
-    for (int i = 2; i < l->n_lists && !(properties & STEP_STATE_VARIES); i++)
-      if (!l->lists[i][k])
-        return fail(ERR_RUNTIME, "%s: %s[%d] is None", l->op, l->names[i], k), false;
+    for (int i = 0; i < l->n_lists; i++)
+      if (!check_member(l, i, k, varies && i > 1)) return false;
+    if (!check_kind(l->lists[0][k], l->lists[1][k], optimizer, properties)) return false;
   }
   return true;
 }
@@ -89,6 +100,14 @@ void step_average_squares(Tensor *v, Tensor *g, double keep) {
 void step_moments(Tensor *m, Tensor *v, Tensor *g, double beta1, double beta2) {
   in_place_lerp(m, g, 1 - beta1);
   step_average_squares(v, g, beta2);
+}
+
+double step_number(const Tensor *state) {
+  if (failed()) return 0;
+  if (state && state->numel == 1 && dtype_is_float(tensor_dtype(state)))
+    return tensor_get_f(state, 0);
+  fail(ERR_RUNTIME, "a state of a step is not a floating tensor of one element");
+  return 0;
 }
 
 void step_set_number(Tensor *state, double value) {

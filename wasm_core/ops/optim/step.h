@@ -43,6 +43,8 @@ Tensor *step_decayed_direction(const Step *s, double lr, double weight_decay, bo
 void step_moments(Tensor *m, Tensor *v, Tensor *g, double beta1, double beta2);
 /* v = keep v + (1 - keep) g^2 */
 void step_average_squares(Tensor *v, Tensor *g, double keep);
+/* Reads a state that is one number. */
+double step_number(const Tensor *state);
 /* Sets a state that is one number, which is rounded to float: a loaded state may be of another
  * type. */
 void step_set_number(Tensor *state, double value);
