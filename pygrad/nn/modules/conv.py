@@ -129,8 +129,10 @@ def _widths(
     if padding == "valid":
         return [0, 0] * len(kernel_size)
     totals = [d * (k - 1) for d, k in zip(dilation, kernel_size, strict=False)]
-    sides = [(total // 2, total - total // 2) for total in totals]
-    return [width for side in reversed(sides) for width in side]
+    widths: list[int] = []
+    for total in totals:
+        widths = [total // 2, total - total // 2, *widths]
+    return widths
 
 
 class _Convolution(_ConvNd):

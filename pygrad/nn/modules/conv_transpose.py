@@ -69,28 +69,25 @@ class _ConvTransposeNd(_ConvNd):
         """The output padding for the given output size; the layer's own without a size."""
         if output_size is None:
             return ntuple(self.output_padding, num_spatial_dims)
-        wanted, n, first = output_size, num_spatial_dims, input.dim() - num_spatial_dims
-        if len(wanted) == first + n:
-            wanted = wanted[first:]
+        n = num_spatial_dims
+        first = input.dim() - n
+        wanted = output_size[first:] if len(output_size) == first + n else output_size
         if len(wanted) != n:
             raise ValueError(
                 f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
                 f"{first + n} elements (got {len(wanted)})"
             )
-        sizes = zip(
-            input.shape[first:],
-            stride,
-            padding,
-            (1,) * n if dilation is None else dilation,
-            kernel_size,
-            strict=True,
-        )
-        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in sizes]
+        steps = (1,) * n if dilation is None else dilation
+        lengths = input.shape[first:]
+        least = [
+            (size - 1) * s - 2 * p + d * (k - 1) + 1
+            for size, s, p, d, k in zip(lengths, stride, padding, steps, kernel_size, strict=True)
+        ]
         most = [size + s - 1 for size, s in zip(least, stride, strict=True)]
         if any(not a <= b <= c for a, b, c in zip(least, wanted, most, strict=True)):
             raise ValueError(
                 f"requested an output size of {wanted}, but valid sizes range from {least} to "
-                f"{most} (for an input of {input.size()[2:]})"
+                f"{most} (for an input of torch.Size({list(input.shape[2:])}))"
             )
         return tuple(b - a for a, b in zip(least, wanted, strict=True))
 

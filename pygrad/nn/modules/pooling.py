@@ -63,7 +63,10 @@ class _MaxPoolNd(Module):
         }
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self._arguments().items())
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -520,9 +523,9 @@ class _FractionalMaxPool(Module):
 
     def __init__(
         self,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
+        kernel_size: SizeAny,
+        output_size: SizeAny | None = None,
+        output_ratio: float | tuple[float, ...] | None = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> None:
@@ -538,9 +541,8 @@ class _FractionalMaxPool(Module):
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         self.output_size = None if output_size is None else ntuple(output_size, self._dims)
-        one = isinstance(output_ratio, (int, float))
-        self.output_ratio = shares = (output_ratio,) * self._dims if one else output_ratio
-        if shares is not None and not all(0 < share < 1 for share in shares):
+        self.output_ratio = None if output_ratio is None else ntuple(output_ratio, self._dims)
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:

@@ -117,7 +117,7 @@ class Upsample(Module):
         self.size = size
         self.scale_factor: float | tuple[float, ...] | None
         if isinstance(scale_factor, tuple):
-            self.scale_factor = tuple(map(float, scale_factor))
+            self.scale_factor = tuple(float(factor) for factor in scale_factor)
         else:
             self.scale_factor = float(scale_factor) if scale_factor else None
         self.mode = mode

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..._tensor.tensor import Tensor
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
+
+_Number = TypeVar("_Number", int, float)
 
 
 def typename(obj: object) -> str:
@@ -25,7 +27,7 @@ def typename(obj: object) -> str:
     return name if module in ("", "builtins") else f"{module}.{name}"
 
 
-def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
+def ntuple(value: _Number | Iterable[_Number], count: int) -> tuple[_Number, ...]:
     """Repeats one number ``count`` times; converts an iterable to a tuple.
 
     Example:
