@@ -8,7 +8,7 @@ import ast
 import inspect
 
 import pytest
-from fronts import declarations, dispatcher, enumerations, optimizers, signatures, stubs
+from fronts import declarations, dispatcher, enumerations, layer_types, layers, optimizers, signatures, stubs
 
 import pygrad
 from pygrad._table import functions
@@ -88,6 +88,11 @@ def test_javascript_signatures_are_those_of_the_classes() -> None:
 def test_descriptions_of_optimizers_are_those_of_the_classes() -> None:
     committed = optimizers.FILE.read_text(encoding="utf-8")
     assert committed == optimizers.table(), "run make stubs"
+
+
+def test_javascript_layers_and_their_types_are_those_of_the_classes() -> None:
+    assert layers.FILE.read_text(encoding="utf-8") == layers.definitions(), "run make stubs"
+    assert layer_types.FILE.read_text(encoding="utf-8") == layer_types.layer_types()
 
 
 def test_javascript_signature_has_order_types_defaults_and_names() -> None:

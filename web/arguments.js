@@ -107,6 +107,8 @@ export function makeBinder(more) {
     'bool': (value) => typeof value === 'boolean',
     'str': (value) => typeof value === 'string',
     'int[]': (value) => Number.isSafeInteger(value) || areIntegers(value),
+    'Sizes': (value) => [value].flat().every((each) => each === null || Number.isSafeInteger(each)),
+    'Floats': (value) => [value].flat().every(types.float),
     'Pair': (value) => Array.isArray(value) && value.length === 2 && value.every(types.float),
     'PairOrNull': (value) => Array.isArray(value) && types.Pair([value[0] ?? 0, ...value.slice(1)]),
     'float[]': (value) => Array.isArray(value) && value.every(types.float),
@@ -117,6 +119,8 @@ export function makeBinder(more) {
   };
   const words = {
     'int[]': 'int or list of ints',
+    'Sizes': 'int or list of ints',
+    'Floats': 'float or list of floats',
     'Pair': 'list of 2 floats',
     'PairOrNull': 'list of 2 floats',
     'float[]': 'list of floats',

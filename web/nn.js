@@ -3,7 +3,7 @@
  * Arguments are those of Python's layers, in signatures.js. */
 import { makeContainers } from './nn/containers.js';
 import { makeFunctional } from './nn/functional.js';
-import { makeLayers } from './nn/layers.js';
+import { makeLayers } from './nn/layer.js';
 import { makeModule } from './nn/module.js';
 import { makeKinds, makeRegistration } from './nn/registration.js';
 import { makeState } from './nn/state.js';
@@ -23,7 +23,7 @@ export function makeNn(library, engine, autograd) {
     Module,
     ...makeContainers(Module, kinds),
     /** @type {NewParameter<Parameter>} */ Parameter: Parameter,
-    ...makeLayers(Module, functional, library, engine, autograd),
+    ...makeLayers(Module, library, functional, engine, autograd),
     functional,
   };
 }

@@ -83,7 +83,6 @@ export const signatures = {
   'Module.add_module': { name: ['str'], module: ['Any?'] },
   'Module.requires_grad_': { requires_grad: ['bool', true] },
   'Module.zero_grad': { set_to_none: ['bool', true] },
-  'Embedding.from_pretrained': { embeddings: ['Tensor'], freeze: ['bool', true], padding_idx: ['int?', null], max_norm: ['float?', null], norm_type: ['float', 2.0], scale_grad_by_freq: ['bool', false], sparse: ['bool', false] },
   'Optimizer.zero_grad': { set_to_none: ['bool', true] },
   multi_head_attention_forward: { query: ['Tensor'], key: ['Tensor'], value: ['Tensor'], embed_dim_to_check: ['int'], num_heads: ['int'], in_proj_weight: ['Tensor?'], in_proj_bias: ['Tensor?'], bias_k: ['Tensor?'], bias_v: ['Tensor?'], add_zero_attn: ['bool'], dropout_p: ['float'], out_proj_weight: ['Tensor'], out_proj_bias: ['Tensor?'], training: ['bool', true], key_padding_mask: ['Tensor?', null], need_weights: ['bool', true], attn_mask: ['Tensor?', null], use_separate_proj_weight: ['bool', false], q_proj_weight: ['Tensor?', null], k_proj_weight: ['Tensor?', null], v_proj_weight: ['Tensor?', null], static_k: ['Tensor?', null], static_v: ['Tensor?', null], average_attn_weights: ['bool', true], is_causal: ['bool', false] },
 };

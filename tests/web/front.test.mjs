@@ -347,7 +347,14 @@ test('modules name, save and restore their parameters', () => {
   const x = torch.ones([4, 2]);
   assert.deepEqual(a.call(x).tolist(), b.call(x).tolist());
   assert.throws(() => b.load_state_dict({}), { name: 'RuntimeError', message: /Missing key\(s\)/ });
-  assert.equal(String(a), 'Sequential(\n  (0): Linear()\n  (1): ReLU()\n  (2): Linear()\n)');
+  assert.equal(
+    String(a),
+    'Sequential(\n' +
+      '  (0): Linear(in_features=2, out_features=3, bias=True)\n' +
+      '  (1): ReLU()\n' +
+      '  (2): Linear(in_features=3, out_features=1, bias=True)\n' +
+      ')',
+  );
 });
 
 test('a tensor is iterated over its first dimension', () => {

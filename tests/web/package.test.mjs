@@ -72,6 +72,7 @@ test(
       'engine.js',
       'index.d.ts',
       'ops.d.ts',
+      'nn',
       'apart.js',
       'apart.jsx',
     ])
@@ -84,7 +85,7 @@ test(
 test('every public name of the library is declared', { skip }, async () => {
   const { load } = await import('../../web/index.js');
   const torch = await load();
-  const text = ['index', 'ops']
+  const text = ['index', 'ops', 'nn/layers']
     .map((name) => readFileSync(path.join(home, `node_modules/pygrad/web/${name}.d.ts`), 'utf8'))
     .join('');
   const declared = new Set(text.match(/\b\w+(?=[(:<?])/g));

@@ -40,6 +40,8 @@ _TYPES: Final = {
     "int|int[]": "number | readonly number[]",
     "float": "number",
     "float[]": "readonly number[]",
+    "Floats": "number | readonly number[]",
+    "Sizes": "number | readonly (number | null)[]",
     "float|Tensor": "number | Tensor",
     "str|int[]": "string | number | readonly number[]",
     "Pair": "readonly [number, number]",
@@ -85,6 +87,11 @@ def _name(argument: Argument) -> str:
 def _type(argument: Argument) -> str:
     plain, optional = plain_type(argument)
     return f"{_TYPES[plain]} | null" if optional else _TYPES[plain]
+
+
+def typescript_type(kind: str) -> str:
+    """The TypeScript of a type of schemas."""
+    return _type(Argument(kind, "", None, False))
 
 
 def _positional(argument: Argument, required: bool) -> str:

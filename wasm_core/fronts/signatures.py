@@ -19,38 +19,22 @@ from typing import Any, Final
 from pygrad import nn, optim
 from pygrad._table.schema import Argument
 
+from . import layers
 from .declarations import divisions
 from .optimizers import CLASSES as OPTIMIZERS
 
 FILE: Final = Path(__file__).parent.parent.parent / "web" / "signatures.js"
 CLASSES: Final[tuple[type, ...]] = (
     nn.Parameter,
-    nn.Linear,
-    nn.Conv2d,
-    nn.Embedding,
-    nn.LayerNorm,
-    nn.Dropout,
-    nn.ReLU,
-    nn.Tanh,
-    nn.Sigmoid,
-    nn.SiLU,
-    nn.GELU,
-    nn.Softmax,
-    nn.MaxPool2d,
-    nn.AvgPool2d,
-    nn.Flatten,
-    nn.MSELoss,
-    nn.CrossEntropyLoss,
     *OPTIMIZERS,
     optim.LBFGS,
 )
-"""Classes that the JavaScript front constructs with these signatures."""
+"""Classes but layers that the JavaScript front constructs with these signatures."""
 METHODS: Final = {
     nn.Module: (
         "named_modules modules parameters named_parameters buffers named_buffers register_buffer "
         "register_parameter add_module requires_grad_ zero_grad"
     ),
-    nn.Embedding: "from_pretrained",
     optim.Optimizer: "zero_grad",
 }
 
@@ -58,10 +42,19 @@ FUNCTIONS: Final = (nn.functional.multi_head_attention_forward,)
 """Functions with more arguments than a call of the engine takes."""
 
 _TYPES: Final = {
+    "Size1": "int[1]",
     "Size2": "int[2]",
     "SizeAny": "int[2]",
+    "SizeOrNone": "Sizes?",
     "ShapeLike": "int[1]",
+    "Sequence[int]": "int[]",
+    "int | tuple[int, ...]": "int[2]",
+    "str | Size1": "str|int[1]",
     "str | Size2": "str|int[2]",
+    "str | SizeAny": "str|int[2]",
+    "Tensor | float": "float|Tensor",
+    "float | tuple[float, ...]": "Floats",
+    "float | tuple[float, float]": "Floats",
     "float | Tensor": "float|Tensor",
     "tuple[float | Tensor, float | Tensor]": "Pair",
     "tuple[float, float]": "Pair",
@@ -84,7 +77,7 @@ _HEAD: Final = """\
 """
 
 
-def _type(annotation: str) -> str:
+def type_of(annotation: str) -> str:
     plain = annotation.removesuffix(" | None")
     return _TYPES.get(plain, plain) + ("?" if plain != annotation else "")
 
@@ -97,11 +90,11 @@ def signature(function: Callable[..., Any]) -> list[Argument]:
             continue
         default = None if each.default is each.empty else json.dumps(each.default)
         named = each.kind is each.KEYWORD_ONLY
-        found.append(Argument(_type(each.annotation), each.name, default, named))
+        found.append(Argument(type_of(each.annotation), each.name, default, named))
     return found
 
 
-def _constructor(cls: type) -> list[Argument]:
+def constructor(cls: type) -> list[Argument]:
     """The arguments of whichever of the two that make an object names them."""
     init: Callable[..., None] = cls.__init__  # type: ignore[misc]
     return signature(init) or signature(cls.__new__)
@@ -109,7 +102,12 @@ def _constructor(cls: type) -> list[Argument]:
 
 def _entries() -> Iterator[tuple[str, list[Argument]]]:
     for cls in CLASSES:
-        yield cls.__name__, _constructor(cls)
+        yield cls.__name__, constructor(cls)
+    for cls in layers.public():
+        if not layers.takes_anything(cls):
+            yield cls.__name__, constructor(cls)
+    for name, method in layers.methods():
+        yield name, signature(method)
     for owner, names in METHODS.items():
         for name in names.split():
             yield f"{owner.__name__}.{name}", signature(getattr(owner, name))
@@ -128,7 +126,7 @@ def _row(argument: Argument) -> str:
 
 def _overloads(cls: type) -> str:
     """A type with one construct signature for each way to write a call."""
-    ways = "; ".join(f"new ({way}): Made" for way in divisions(_constructor(cls), ""))
+    ways = "; ".join(f"new ({way}): Made" for way in divisions(constructor(cls), ""))
     return f"/** @template Made @typedef {{{{ {ways} }}}} New{cls.__name__} */"
 
 

@@ -22,7 +22,7 @@ from pygrad._tensor import tensor
 from pygrad.nn import _functional
 from pygrad.signal import windows
 
-from . import declarations, dispatcher, enumerations, fast_ways, optimizers, signatures
+from . import declarations, dispatcher, enumerations, fast_ways, layer_types, layers, optimizers, signatures
 
 FOLDER: Final = Path(__file__).parent.parent.parent / "pygrad"
 FILES: Final = {
@@ -248,6 +248,8 @@ def main() -> None:
     declarations.FILE.write_text(declarations.declarations(), encoding="utf-8")
     signatures.FILE.write_text(signatures.signatures(), encoding="utf-8")
     optimizers.FILE.write_text(optimizers.table(), encoding="utf-8")
+    layers.FILE.write_text(layers.definitions(), encoding="utf-8")
+    layer_types.FILE.write_text(layer_types.layer_types(), encoding="utf-8")
     enumerations.FILE.write_text(enumerations.enumerations(), encoding="utf-8")
 
 

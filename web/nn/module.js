@@ -5,6 +5,9 @@ import { members, MODULE } from './members.js';
 
 /** @import { Given } from '../arguments.js' */
 
+/** A text with its lines but the first moved to the right. */
+export const indent = (text) => text.replace(/\n(?=.)/g, '\n  ');
+
 /** A class of modules that are called, shown, and set as a whole. */
 export function makeModule(ModuleState, { C, take }) {
   /** Base of all layers and models: subclass it, assign parameters and layers to its fields, add `forward`. */
@@ -57,12 +60,19 @@ export function makeModule(ModuleState, { C, take }) {
       return this.train(false);
     }
 
+    /** What is shown of the layer beside its name and layers; each kind of layer says its own. @returns {string} */
+    extra_repr() {
+      return '';
+    }
     /** The tree of layers, by name. @returns {string} */
     toString() {
-      const rows = members(this, MODULE).map(([name, child]) =>
-        `  (${name}): ${child}`.replaceAll('\n', '\n  '),
-      );
-      return `${this.constructor.name}(${rows.length ? `\n${rows.join('\n')}\n` : ''})`;
+      const extra = this.extra_repr();
+      const children = members(this, MODULE);
+      const name = this.constructor.name;
+      if (!children.length && !extra.includes('\n')) return `${name}(${extra})`;
+      const rows = children.map(([key, child]) => `(${key}): ${indent(String(child))}`);
+      const lines = [...(extra ? extra.split('\n') : []), ...rows];
+      return `${name}(\n${lines.map((line) => `  ${line}\n`).join('')})`;
     }
   };
 }

@@ -24,7 +24,8 @@ async function closure(module, found = new Set()) {
 
 await rm(to, { recursive: true, force: true });
 await mkdir(path.join(to, 'web'), { recursive: true });
-const files = [...[...(await closure('index.js'))].sort(), 'ops.d.ts'].map((name) => `web/${name}`);
+const modules = [...(await closure('index.js'))].sort();
+const files = [...modules, 'ops.d.ts', 'nn/layers.d.ts'].map((name) => `web/${name}`);
 for (const file of [...files, 'pygrad/core.wasm', 'LICENSE', 'README.md'])
   await cp(path.join(ROOT, file), path.join(to, file));
 await cp(path.join(ROOT, 'web/npm/apart'), path.join(to, 'web'), { recursive: true });

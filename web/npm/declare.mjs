@@ -21,6 +21,8 @@ const OPTIONS = {
 };
 const HEAD = `// Made from the JSDoc of the modules and, by way of ops.d.ts, from the op table.
 import type { Fft, Functional, Functions, Linalg, Masked, MemoryFormat, Methods, Properties, Scalar, Special, Windows } from './ops.js';
+import type { Layers } from './nn/layers.js';
+export type * from './nn/layers.js';
 
 /** An interface without some of its names, which are declared anew. */
 type Without<Type, Names> = { [Name in keyof Type as Name extends Names ? never : Name]: Type[Name] };
@@ -127,6 +129,8 @@ function property(symbol, where, indent) {
   const fn = [node, node.initializer].find((n) => n && ts.isFunctionLike(n));
   const annotated = textOf(ts.getJSDocType(node));
   if (annotated) return `${head}${name}: ${annotated};`;
+  if (node.getSourceFile().isDeclarationFile && ts.isInterfaceDeclaration(node.parent))
+    return `${indent}${name}: ${node.parent.name.text}['${symbol.name}'];`;
   if (fn) return `${head}${name}${signature(fn, `${where}.${name}`)};`;
   const made = [node, type.symbol?.valueDeclaration].find((n) => n && ts.isClassLike(n) && n.name);
   if (made) return `${indent}${name}: typeof ${made.name.text};`;

@@ -110,7 +110,15 @@ export async function sample(): Promise<number> {
     nn.Embedding.from_pretrained(torch.eye(2), { freeze: false }), new nn.LayerNorm([3], 1e-5, { bias: false }), new nn.Dropout(0.5, true),
     new nn.MaxPool2d(2, { stride: 1 }), new nn.AvgPool2d({ kernel_size: 2 }), new nn.GELU('tanh'), new nn.Softmax({ dim: 1 }), new nn.Flatten(1, -1),
     new nn.MSELoss({ reduction: 'sum' }), new nn.CrossEntropyLoss(null, { ignore_index: -1 }), new nn.Sequential({ first: new nn.ReLU(true) }),
+    new nn.Conv1d(4, 2, 3, { padding: 'same' }), new nn.ConvTranspose3d(4, 2, [2, 2, 2], 2), new nn.BatchNorm2d(3, { momentum: null, bias: false }),
+    new nn.GroupNorm(2, 4, 1e-5, true, { bias: false }), new nn.InstanceNorm1d(3, { affine: true }), new nn.RMSNorm([3], { eps: null }),
+    new nn.AdaptiveAvgPool2d([2, null]), new nn.FractionalMaxPool2d(2, { output_ratio: [0.5, 0.25] }), new nn.ConstantPad2d([1, 2, 1, 2], 0.5),
+    new nn.Upsample({ scale_factor: [2, 1.5], mode: 'bilinear' }), new nn.EmbeddingBag(3, 4, { mode: 'sum' }), new nn.Identity(1, 'anything'),
+    new nn.GaussianNLLLoss({ full: true }), new nn.CTCLoss(0, 'sum', { zero_infinity: true }), new nn.Unflatten(1, [2, 3]),
   ];
+  const bilinear: Tensor = new nn.Bilinear(3, 3, 2).forward(x, x);
+  const unpooled: Tensor = new nn.MaxUnpool1d(2).forward(torch.ones([1, 1]), torch.tensor([[1n]]), { output_size: [3] });
+  const rate: number = new nn.Dropout3d(0.25).p;
   const images = F.pad(torch.rand([1, 1, 4, 4]), [1, 1, 1, 1], { mode: 'constant', value: 0 });
   const features = F.conv2d(images, torch.rand([1, 1, 3, 3]), { padding: 1 }).add(F.avg_pool2d(images, 3, { stride: 1, padding: 1 }));
   const optimizer = new optim.Adam(net.parameters(), { lr: 1e-2, betas: [0.9, 0.99] });
@@ -140,8 +148,8 @@ export async function sample(): Promise<number> {
     if (!(error instanceof torch.errors.RuntimeError)) throw error;
   }
 
-  const all = [mixed, more, squared, logical, moved, cut, joined, picked, product, jacobian, features, ...made, ...rows, ...parts, ...pieces, ...grid,
+  const all = [mixed, more, squared, logical, moved, cut, joined, picked, product, jacobian, features, bilinear, unpooled, ...made, ...rows, ...parts, ...pieces, ...grid,
     ...both, ...others];
   return all.length + node.length + flags.length + shape.length + size + gradient.length + number + Number(always) + convolution.parameters().length
-    + names.length + learned.length + more_layers.length + missing_keys.length + unexpected_keys.length + closed;
+    + names.length + learned.length + more_layers.length + missing_keys.length + unexpected_keys.length + closed + rate;
 }
