@@ -45,7 +45,9 @@ TRANSLATED = {
         "return truth(sizes) ? input.dim() : sizes.length;"
     ),
     "return isinstance(n, (int, float))": "return typeof n === 'number';",
-    "return F.pad(input, sizes, mode=name)": "return F.pad(input, sizes, { mode: name });",
+    "return F.pad(input, sizes, value=x)": "return F.pad(input, sizes, 'constant', x);",
+    "return F.gelu(input, approximate=name)": "return F.gelu(input, { approximate: name });",
+    "return pygrad.empty(n, device=device)": "return torch.empty(n, { device });",
     "var = n": "let var_ = n;",
     "raise ValueError('no')": "throw new ValueError('no');",
     "return name in {'a', 'b'}": "return contains(new Set(['a', 'b']), name);",

@@ -234,6 +234,14 @@ test('private fields, accessors and symbols of a subclass are its own affair', (
   const net = new Net();
   net.secret = 5;
   assert.deepEqual([net.secret, net[key], net.parameters()], [5, 4, []]);
+  const receivers = [];
+  Object.defineProperty(net, 'own', {
+    set(value) {
+      receivers.push(this, value);
+    },
+  });
+  net.own = 6;
+  assert.ok(receivers[0] === net && receivers[1] === 6);
 });
 
 // ---------------------------------------------------------------- state dicts

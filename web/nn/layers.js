@@ -165,17 +165,6 @@ export const definitions = {
         this.count_include_pad = count_include_pad;
         this.divisor_override = divisor_override;
       }
-
-      _arguments() {
-        return {
-          kernel_size: this.kernel_size,
-          stride: this.stride,
-          padding: this.padding,
-          ceil_mode: this.ceil_mode,
-          count_include_pad: this.count_include_pad,
-          divisor_override: this.divisor_override,
-        };
-      }
     },
 
   /** The mean of each window of (N, C, H, W) or (C, H, W). */
@@ -193,7 +182,15 @@ export const definitions = {
       }
 
       forward(input) {
-        return F.avg_pool2d(input, this._arguments());
+        return F.avg_pool2d(
+          input,
+          this.kernel_size,
+          this.stride,
+          this.padding,
+          this.ceil_mode,
+          this.count_include_pad,
+          this.divisor_override,
+        );
       }
     },
 
@@ -201,7 +198,15 @@ export const definitions = {
   AvgPool3d: ({ F, _DividedAvgPool }) =>
     class AvgPool3d extends _DividedAvgPool {
       forward(input) {
-        return F.avg_pool3d(input, this._arguments());
+        return F.avg_pool3d(
+          input,
+          this.kernel_size,
+          this.stride,
+          this.padding,
+          this.ceil_mode,
+          this.count_include_pad,
+          this.divisor_override,
+        );
       }
     },
 
@@ -241,7 +246,7 @@ export const definitions = {
   BCELoss: ({ F, _WeightedLoss }) =>
     class BCELoss extends _WeightedLoss {
       forward(input, target) {
-        return F.binary_cross_entropy(input, target, { weight: this.weight, reduction: this.reduction });
+        return F.binary_cross_entropy(input, target, this.weight, null, null, this.reduction);
       }
     },
 
@@ -258,7 +263,10 @@ export const definitions = {
           input,
           target,
           this.weight,
-          { pos_weight: this.pos_weight, reduction: this.reduction },
+          null,
+          null,
+          this.reduction,
+          this.pos_weight,
         );
       }
     },
@@ -732,7 +740,7 @@ export const definitions = {
         let padding = this.padding;
         if (this.padding_mode !== 'zeros') {
           let widths = this._reversed_padding_repeated_twice;
-          input = F.pad(input, widths, { mode: this.padding_mode });
+          input = F.pad(input, widths, this.padding_mode);
           padding = repeat([0], this._n_dims);
         }
         let op = [F.conv1d, F.conv2d, F.conv3d][this._n_dims - 1];
@@ -993,12 +1001,7 @@ export const definitions = {
       }
 
       forward(input1, input2, target) {
-        return F.cosine_embedding_loss(
-          input1,
-          input2,
-          target,
-          { margin: this.margin, reduction: this.reduction },
-        );
+        return F.cosine_embedding_loss(input1, input2, target, this.margin, null, null, this.reduction);
       }
     },
 
@@ -1028,12 +1031,12 @@ export const definitions = {
         return F.cross_entropy(
           input,
           target,
-          {
-            weight: this.weight,
-            ignore_index: this.ignore_index,
-            reduction: this.reduction,
-            label_smoothing: this.label_smoothing,
-          },
+          this.weight,
+          null,
+          this.ignore_index,
+          null,
+          this.reduction,
+          this.label_smoothing,
         );
       }
     },
@@ -1474,12 +1477,7 @@ export const definitions = {
       }
 
       forward(input, target, var_) {
-        return F.gaussian_nll_loss(
-          input,
-          target,
-          var_,
-          { full: this.full, eps: this.eps, reduction: this.reduction },
-        );
+        return F.gaussian_nll_loss(input, target, var_, this.full, this.eps, this.reduction);
       }
     },
 
@@ -1609,7 +1607,7 @@ export const definitions = {
       }
 
       forward(input, target) {
-        return F.hinge_embedding_loss(input, target, { margin: this.margin, reduction: this.reduction });
+        return F.hinge_embedding_loss(input, target, this.margin, null, null, this.reduction);
       }
     },
 
@@ -1625,7 +1623,7 @@ export const definitions = {
       }
 
       forward(input, target) {
-        return F.huber_loss(input, target, { reduction: this.reduction, delta: this.delta });
+        return F.huber_loss(input, target, this.reduction, this.delta);
       }
     },
 
@@ -1730,7 +1728,7 @@ export const definitions = {
       }
 
       forward(input, target) {
-        return F.kl_div(input, target, { reduction: this.reduction, log_target: this.log_target });
+        return F.kl_div(input, target, null, null, this.reduction, this.log_target);
       }
     },
 
@@ -1738,7 +1736,7 @@ export const definitions = {
   L1Loss: ({ F, _Loss }) =>
     class L1Loss extends _Loss {
       forward(input, target) {
-        return F.l1_loss(input, target, { reduction: this.reduction });
+        return F.l1_loss(input, target, null, null, this.reduction);
       }
     },
 
@@ -1853,7 +1851,7 @@ export const definitions = {
 
       forward(input) {
         let own = this;
-        if (contains(own, 'weight') && contains(own, 'bias')) {
+        if ('weight' in own && 'bias' in own) {
           return F.linear(input, own.weight, own.bias);
         }
         return F.linear(input, this.weight, this.bias);
@@ -1915,7 +1913,7 @@ export const definitions = {
   MSELoss: ({ F, _Loss }) =>
     class MSELoss extends _Loss {
       forward(input, target) {
-        return F.mse_loss(input, target, { reduction: this.reduction });
+        return F.mse_loss(input, target, null, null, this.reduction);
       }
     },
 
@@ -1928,12 +1926,7 @@ export const definitions = {
       }
 
       forward(input1, input2, target) {
-        return F.margin_ranking_loss(
-          input1,
-          input2,
-          target,
-          { margin: this.margin, reduction: this.reduction },
-        );
+        return F.margin_ranking_loss(input1, input2, target, this.margin, null, null, this.reduction);
       }
     },
 
@@ -1948,16 +1941,6 @@ export const definitions = {
         this.ceil_mode = ceil_mode;
       }
 
-      _arguments() {
-        return {
-          kernel_size: this.kernel_size,
-          stride: this.stride,
-          padding: this.padding,
-          dilation: this.dilation,
-          ceil_mode: this.ceil_mode,
-        };
-      }
-
       extra_repr() {
         return `kernel_size=${show(this.kernel_size)}, stride=${show(this.stride)}, padding=${show(this.padding)}, dilation=${show(this.dilation)}, ceil_mode=${show(this.ceil_mode)}`;
       }
@@ -1967,7 +1950,15 @@ export const definitions = {
   MaxPool1d: ({ F, _MaxPoolNd }) =>
     class MaxPool1d extends _MaxPoolNd {
       forward(input) {
-        return F.max_pool1d(input, { return_indices: this.return_indices, ...this._arguments() });
+        return F.max_pool1d(
+          input,
+          this.kernel_size,
+          this.stride,
+          this.padding,
+          this.dilation,
+          this.ceil_mode,
+          this.return_indices,
+        );
       }
     },
 
@@ -1975,7 +1966,15 @@ export const definitions = {
   MaxPool2d: ({ F, _MaxPoolNd }) =>
     class MaxPool2d extends _MaxPoolNd {
       forward(input) {
-        return F.max_pool2d(input, { return_indices: this.return_indices, ...this._arguments() });
+        return F.max_pool2d(
+          input,
+          this.kernel_size,
+          this.stride,
+          this.padding,
+          this.dilation,
+          this.ceil_mode,
+          this.return_indices,
+        );
       }
     },
 
@@ -1983,7 +1982,15 @@ export const definitions = {
   MaxPool3d: ({ F, _MaxPoolNd }) =>
     class MaxPool3d extends _MaxPoolNd {
       forward(input) {
-        return F.max_pool3d(input, { return_indices: this.return_indices, ...this._arguments() });
+        return F.max_pool3d(
+          input,
+          this.kernel_size,
+          this.stride,
+          this.padding,
+          this.dilation,
+          this.ceil_mode,
+          this.return_indices,
+        );
       }
     },
 
@@ -2046,7 +2053,7 @@ export const definitions = {
   Mish: ({ F, _MaybeInplace }) =>
     class Mish extends _MaybeInplace {
       forward(input) {
-        return F.mish(input, { inplace: this.inplace });
+        return F.mish(input, this.inplace);
       }
     },
 
@@ -2054,7 +2061,7 @@ export const definitions = {
   MultiLabelMarginLoss: ({ F, _Loss }) =>
     class MultiLabelMarginLoss extends _Loss {
       forward(input, target) {
-        return F.multilabel_margin_loss(input, target, { reduction: this.reduction });
+        return F.multilabel_margin_loss(input, target, null, null, this.reduction);
       }
     },
 
@@ -2062,11 +2069,7 @@ export const definitions = {
   MultiLabelSoftMarginLoss: ({ F, _WeightedLoss }) =>
     class MultiLabelSoftMarginLoss extends _WeightedLoss {
       forward(input, target) {
-        return F.multilabel_soft_margin_loss(
-          input,
-          target,
-          { weight: this.weight, reduction: this.reduction },
-        );
+        return F.multilabel_soft_margin_loss(input, target, this.weight, null, null, this.reduction);
       }
     },
 
@@ -2089,7 +2092,12 @@ export const definitions = {
         return F.multi_margin_loss(
           input,
           target,
-          { p: this.p, margin: this.margin, weight: this.weight, reduction: this.reduction },
+          this.p,
+          this.margin,
+          this.weight,
+          null,
+          null,
+          this.reduction,
         );
       }
     },
@@ -2103,11 +2111,7 @@ export const definitions = {
       }
 
       forward(input, target) {
-        return F.nll_loss(
-          input,
-          target,
-          { weight: this.weight, ignore_index: this.ignore_index, reduction: this.reduction },
-        );
+        return F.nll_loss(input, target, this.weight, null, this.ignore_index, null, this.reduction);
       }
     },
 
@@ -2198,7 +2202,12 @@ export const definitions = {
         return F.poisson_nll_loss(
           log_input,
           target,
-          { log_input: this.log_input, full: this.full, eps: this.eps, reduction: this.reduction },
+          this.log_input,
+          this.full,
+          null,
+          this.eps,
+          null,
+          this.reduction,
         );
       }
     },
@@ -2256,7 +2265,7 @@ export const definitions = {
   ReLU: ({ F, _MaybeInplace }) =>
     class ReLU extends _MaybeInplace {
       forward(input) {
-        return F.relu(input, { inplace: this.inplace });
+        return F.relu(input, this.inplace);
       }
     },
 
@@ -2330,7 +2339,7 @@ export const definitions = {
   SELU: ({ F, _MaybeInplace }) =>
     class SELU extends _MaybeInplace {
       forward(input) {
-        return F.selu(input, { inplace: this.inplace });
+        return F.selu(input, this.inplace);
       }
     },
 
@@ -2338,7 +2347,7 @@ export const definitions = {
   SiLU: ({ F, _MaybeInplace }) =>
     class SiLU extends _MaybeInplace {
       forward(input) {
-        return F.silu(input, { inplace: this.inplace });
+        return F.silu(input, this.inplace);
       }
     },
 
@@ -2359,7 +2368,7 @@ export const definitions = {
       }
 
       forward(input, target) {
-        return F.smooth_l1_loss(input, target, { reduction: this.reduction, beta: this.beta });
+        return F.smooth_l1_loss(input, target, null, null, this.reduction, this.beta);
       }
     },
 
@@ -2367,7 +2376,7 @@ export const definitions = {
   SoftMarginLoss: ({ F, _Loss }) =>
     class SoftMarginLoss extends _Loss {
       forward(input, target) {
-        return F.soft_margin_loss(input, target, { reduction: this.reduction });
+        return F.soft_margin_loss(input, target, null, null, this.reduction);
       }
     },
 
@@ -2498,13 +2507,13 @@ export const definitions = {
           anchor,
           positive,
           negative,
-          {
-            margin: this.margin,
-            p: this.p,
-            eps: this.eps,
-            swap: this.swap,
-            reduction: this.reduction,
-          },
+          this.margin,
+          this.p,
+          this.eps,
+          this.swap,
+          null,
+          null,
+          this.reduction,
         );
       }
     },
@@ -2557,7 +2566,7 @@ export const definitions = {
           this.scale_factor,
           this.mode,
           this.align_corners,
-          { recompute_scale_factor: this.recompute_scale_factor },
+          this.recompute_scale_factor,
         );
       }
 

@@ -16,11 +16,9 @@ const areEqual = (a, b) => a.length === b.length && a.every((item, i) => equal(i
 /** Whether two numbers, texts or sequences are equal. */
 export const equal = (a, b) => (Array.isArray(a) && Array.isArray(b) ? areEqual(a, b) : a === b);
 
-/** Whether a sequence or a set has an item, or an object a field. */
-export function contains(whole, item) {
-  if (whole instanceof Set) return whole.has(item);
-  return Array.isArray(whole) ? whole.includes(item) : item in whole;
-}
+/** Whether a sequence or a set has an item. */
+export const contains = (whole, item) =>
+  whole instanceof Set ? whole.has(item) : whole.includes(item);
 
 /** Whether a value counts as true: an empty sequence does not. */
 export function truth(value) {

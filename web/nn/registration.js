@@ -40,6 +40,7 @@ export function makeKinds({ isTensor, Parameter }, engine) {
 
   /** The kind of a name after an assignment, given its kind before; undefined for an ordinary attribute. */
   function kindOf(name, value, was) {
+    if (was === undefined && (value === null || typeof value !== 'object')) return undefined;
     if (value instanceof Parameter) {
       if (value.grad_fn)
         throw new ValueError(
@@ -66,10 +67,21 @@ export function makeKinds({ isTensor, Parameter }, engine) {
 
 /** Handles every assignment to a module's fields, in class bodies too. */
 const makeRegistering = (kindOf) => ({
+  /** The way of an assignment to a field that no class defines: it is shorter. */
+  set(module, name, value, receiver) {
+    const { accessors, kinds, proxy } = module[SELF];
+    const isField = (Object.hasOwn(module, name) && !accessors.has(name)) || !(name in module);
+    if (typeof name !== 'string' || receiver !== proxy || !isField)
+      return Reflect.set(module, name, value, receiver);
+    note(kinds, name, kindOf(name, value, kinds.get(name)));
+    module[name] = value;
+    return true;
+  },
   defineProperty(module, name, descriptor) {
-    const { kinds } = module[SELF];
+    const { accessors, kinds } = module[SELF];
     if (typeof name === 'string' && 'value' in descriptor)
       note(kinds, name, kindOf(name, descriptor.value, kinds.get(name)));
+    if (descriptor.get || descriptor.set) accessors.add(name);
     return Reflect.defineProperty(module, name, descriptor);
   },
   deleteProperty(module, name) {
@@ -91,8 +103,10 @@ export function makeRegistration({ Parameter, take }, engine, { isModule, kindOf
         throw new TypeError(
           `${new.target.name}() takes no arguments, but ${arguments.length} were given`,
         );
-      Object.defineProperty(this, SELF, { value: { fields: this, kinds: new Map() } });
-      return new Proxy(this, registering);
+      const proxy = new Proxy(this, registering);
+      const value = { fields: this, kinds: new Map(), accessors: new Set(), proxy };
+      Object.defineProperty(this, SELF, { value });
+      return proxy;
     }
 
     /** Adds a parameter; null registers its absence.

@@ -53,15 +53,6 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "dilation": self.dilation,
-            "ceil_mode": self.ceil_mode,
-        }
-
     def extra_repr(self) -> str:
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
@@ -90,7 +81,15 @@ class MaxPool1d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(input, return_indices=self.return_indices, **self._arguments())
+        return F.max_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -107,7 +106,15 @@ class MaxPool2d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(input, return_indices=self.return_indices, **self._arguments())
+        return F.max_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -124,7 +131,15 @@ class MaxPool3d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(input, return_indices=self.return_indices, **self._arguments())
+        return F.max_pool3d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
 
 
 class _AvgPoolNd(Module):
@@ -200,16 +215,6 @@ class _DividedAvgPool(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "ceil_mode": self.ceil_mode,
-            "count_include_pad": self.count_include_pad,
-            "divisor_override": self.divisor_override,
-        }
-
 
 class AvgPool2d(_DividedAvgPool):
     """The mean of each window of (N, C, H, W) or (C, H, W).
@@ -239,7 +244,15 @@ class AvgPool2d(_DividedAvgPool):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(input, **self._arguments())
+        return F.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
 
 class AvgPool3d(_DividedAvgPool):
@@ -256,7 +269,15 @@ class AvgPool3d(_DividedAvgPool):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(input, **self._arguments())
+        return F.avg_pool3d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
 
 class _AdaptiveAvgPoolNd(Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import numbers
@@ -11,7 +12,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pygrad import nn
+from pygrad._table.functions import TABLE
+from pygrad._table.schema import arguments
 from pygrad._tensor.tensor import Tensor
+from pygrad.nn import functional
 
 from .expressions import LIBRARY, Expressions
 from .kinds import HELPERS, NUMBERS, PLAIN, SEQUENCES
@@ -49,6 +53,34 @@ def bound(function: Callable[..., Any], given: list[str], named: dict[str, str])
     return found
 
 
+@functools.cache
+def _order(name: str) -> dict[str, str | None]:
+    """The arguments of a row of torch.nn.functional that may stand in order, with their defaults;
+    empty if its overloads differ.
+    """
+    rows = [schema for op in TABLE if name in op.names("nn") for _, schema in op.rows_in("nn")]
+    orders = {
+        tuple((each.name, each.default) for each in arguments(row) if not each.keyword_only)
+        for row in rows
+    }
+    return dict(orders.pop()) if len(orders) == 1 else {}
+
+
+def in_order(name: str, given: list[str], named: dict[str, str]) -> list[str]:
+    """Moves arguments by name to their places, which takes the engine less time."""
+    front, found = list(given), list(given)
+    left = dict(named)
+    for argument, default in list(_order(name).items())[len(given) :]:
+        if not left or (argument not in left and default is None):
+            break
+        front.append(left.pop(argument, "") or literal(ast.literal_eval(str(default))))
+        if argument in named:
+            found = list(front)
+    for argument in list(_order(name))[: len(found)]:
+        named.pop(argument, None)
+    return found
+
+
 class Calls(Expressions):
     """Translates calls."""
 
@@ -78,6 +110,8 @@ class Calls(Expressions):
     def _arguments(self, node: ast.Call) -> list[str]:
         """The arguments of a call of the library: those by name are in an object of options."""
         given, named = self.parts(node)
+        if isinstance(node.func, ast.Attribute) and self.meaning(node.func.value) is functional:
+            given = in_order(node.func.attr, given, named)
         rows = [key if key.startswith("...") else entry(key, v) for key, v in named.items()]
         if len(rows) == 1 and rows[0].startswith("..."):
             return [*given, rows[0].removeprefix("...")]

@@ -164,6 +164,12 @@ class Expressions(Kinds):
             isinstance(op, (ast.Eq, ast.NotEq)) and kinds & PLAIN
         ):
             return f"{a} {'!==' if negated else '==='} {b}"
+        if (
+            isinstance(op, ast.In)
+            and isinstance(left, ast.Constant)
+            and self.kind(right) == "opaque"
+        ):
+            return f"{a} in {b}"
         if isinstance(op, (ast.In, ast.NotIn)):
             return f"{'!' if negated else ''}{self.helper('contains')}({b}, {a})"
         if isinstance(op, (ast.Eq, ast.NotEq)) and kinds <= SEQUENCES | {"none"}:
