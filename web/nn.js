@@ -5,6 +5,7 @@ import { makeContainers } from './nn/containers.js';
 import { makeFunctional } from './nn/functional.js';
 import { makeLayers } from './nn/layer.js';
 import { makeModule } from './nn/module.js';
+import { makeParameterContainers } from './nn/parameter_containers.js';
 import { makeKinds, makeRegistration } from './nn/registration.js';
 import { makeState } from './nn/state.js';
 import { makeTree } from './nn/tree.js';
@@ -22,6 +23,7 @@ export function makeNn(library, engine, autograd) {
   return {
     Module,
     ...makeContainers(Module, kinds),
+    ...makeParameterContainers(Module, library),
     /** @type {NewParameter<Parameter>} */ Parameter: Parameter,
     ...makeLayers(Module, library, functional, engine, autograd),
     functional,

@@ -405,10 +405,94 @@ test('a Sequential takes layers, or names and layers, and nothing else', () => {
   });
 });
 
+test('modules in order are added, put in between and taken out, and named by their places', () => {
+  const [relu, tanh, linear] = [new nn.ReLU(), new nn.Tanh(), new nn.Linear(2, 1)];
+  for (const list of [new nn.ModuleList([relu]), new nn.Sequential(relu)]) {
+    list.extend([linear]).append(tanh).insert(1, tanh);
+    assert.deepEqual(
+      [list.length, [...list], list.at(-2), list.at(0)],
+      [4, [relu, tanh, linear, tanh], linear, relu],
+    );
+    assert.deepEqual(names(list.named_parameters()), ['2.weight', '2.bias']);
+    assert.equal(list.pop(1), tanh);
+    assert.deepEqual(names(list.named_children()), ['0', '1', '2']);
+    assert.throws(() => list.insert(0, 3), { name: 'TypeError', message: /not a Module subclass/ });
+    for (const index of [3, -4, 0.5])
+      assert.throws(() => list.at(index), {
+        name: 'IndexError',
+        message: `index ${index} is out of range`,
+      });
+    assert.deepEqual([...list], [relu, linear, tanh]);
+  }
+  assert.throws(() => new nn.Sequential(relu).insert(2, relu), { name: 'IndexError' });
+  assert.throws(() => new nn.ModuleList(3), {
+    name: 'TypeError',
+    message: 'ModuleList.extend should be called with an iterable, but got int',
+  });
+  assert.equal(String(new nn.ModuleList()), 'ModuleList()');
+  assert.equal(
+    String(new nn.ModuleList([new nn.ReLU(), new nn.ReLU(), linear])),
+    'ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Linear(in_features=2, out_features=1, bias=True)\n)',
+  );
+});
+
+test('modules by name are added, replaced and taken out', () => {
+  const [left, right] = [new nn.Linear(2, 1), new nn.ReLU()];
+  const heads = new nn.ModuleDict({ left });
+  heads.update([['right', right]]);
+  assert.deepEqual(
+    [heads.length, heads.keys(), heads.values(), heads.items()[1], heads.has('up')],
+    [2, ['left', 'right'], [left, right], ['right', right], false],
+  );
+  assert.deepEqual(names(heads.named_parameters()), ['left.weight', 'left.bias']);
+  assert.equal(heads.pop('left'), left);
+  assert.throws(() => heads.get('left'), { name: 'KeyError', message: "'left'" });
+  assert.throws(() => heads.set('keys', right), { name: 'KeyError', message: /already exists/ });
+  assert.throws(() => heads.update(3), {
+    name: 'TypeError',
+    message: 'ModuleDict.update should be called with an iterable of key/value pairs, but got int',
+  });
+  heads.clear();
+  assert.equal(String(heads), 'ModuleDict()');
+});
+
+test('containers of parameters make parameters of tensors, and hold other values', () => {
+  const list = new nn.ParameterList([torch.zeros([2, 3]), ones(1), 'x']);
+  list.set(-1, torch.ones([]));
+  list.append(4);
+  assert.deepEqual(names(list.named_parameters()), ['0', '1', '2']);
+  assert.deepEqual([list.length, list.at(3), [...list][1]], [4, 4, list.at(1)]);
+  assert.equal(
+    String(list),
+    'ParameterList(\n    (0): Parameter containing: [torch.float32 of size 2x3]\n' +
+      '    (1): Parameter containing: [torch.float32 of size 1]\n' +
+      '    (2): Parameter containing: [torch.float32 of size ]\n    (3): Object of type: int\n)',
+  );
+  assert.throws(() => list.extend(torch.ones([2])), {
+    name: 'TypeError',
+    message: 'ParameterList.extend should be called with an iterable, but got Tensor',
+  });
+  const dict = new nn.ParameterDict({ b: torch.zeros([2]), a: ones(1) });
+  dict.update([['c', 3]]);
+  assert.deepEqual([dict.keys(), dict.get('c'), dict.get('d', 5)], [['a', 'b', 'c'], 3, 5]);
+  assert.deepEqual(names(dict.named_parameters()), ['a', 'b']);
+  assert.equal(dict.pop('b').shape.length, 1);
+  assert.equal(
+    String(dict),
+    'ParameterDict(\n    (a): Parameter containing: [torch.FloatTensor of size 1]\n' +
+      '    (c): Object of type: int\n)',
+  );
+  for (const held of [list, dict])
+    assert.throws(() => held.call(), { name: 'RuntimeError', message: /should not be called/ });
+  dict.clear();
+  assert.deepEqual([dict.length, dict.parameters()], [0, []]);
+});
+
 // ---------------------------------------------------------------- how the arguments of layers are given
 
+const containers = ['Sequential', 'ModuleList', 'ModuleDict', 'ParameterList', 'ParameterDict'];
 const layers = Object.keys(nn).filter(
-  (name) => nn[name].prototype instanceof nn.Module && name !== 'Sequential',
+  (name) => nn[name].prototype instanceof nn.Module && !containers.includes(name),
 );
 /** For each type arguments that are no default, and one that is of no type that an argument has. */
 const VALUES = {

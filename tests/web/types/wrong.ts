@@ -97,6 +97,12 @@ export function wrong(torch: Torch, x: Tensor): void {
   new nn.Conv2d(1, 2);
   // @ts-expect-error no such layer
   new nn.Linearly(3, 2);
+  // @ts-expect-error a list of modules holds modules
+  new nn.ModuleList([3]);
+  // @ts-expect-error an option that the layer's class in Python lacks
+  new nn.BatchNorm2d(3, { epsilon: 1 });
+  // @ts-expect-error an input is missing
+  new nn.Bilinear(3, 3, 2).forward(x);
   // @ts-expect-error layers are modules
   new nn.Sequential(new nn.ReLU(), 3);
   // @ts-expect-error parameters are tensors
