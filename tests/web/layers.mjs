@@ -54,18 +54,19 @@ const seen = {};
 for (const [name, sample] of Object.entries(samples)) {
   const Layer = torch.nn[name];
   seen[name] = { made: [], refused: [] };
-  for (const given of sample.with) {
+  const calls = [sample, ...(sample.also ?? [])];
+  for (const [own, given] of calls.flatMap((own) => own.with.map((each) => [own, each]))) {
     torch.manual_seed(0);
     const args = given.map(argument);
     const layer = new Layer(...args);
-    const trained = run(layer, sample, args.at(-1)?.dtype ?? torch.float32);
+    const trained = run(layer, own, args.at(-1)?.dtype ?? torch.float32);
     const state = Object.entries(layer.state_dict());
     seen[name].made.push({
       text: String(layer),
       names: state.map(([key]) => key),
       state: state.map(([, tensor]) => tensor),
       trained,
-      evaluated: run(layer.eval(), sample, args.at(-1)?.dtype ?? torch.float32),
+      evaluated: run(layer.eval(), own, args.at(-1)?.dtype ?? torch.float32),
     });
   }
   for (const given of sample.fails ?? [])

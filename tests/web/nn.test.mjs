@@ -547,7 +547,9 @@ function look(name, args) {
     layer = new nn[name](...args);
   });
   return {
-    ...layer,
+    ...Object.fromEntries(
+      Object.entries(layer).filter(([, value]) => !(value instanceof nn.Module)),
+    ),
     ...Object.fromEntries(
       [...layer.named_parameters(), ...layer.named_buffers()].map(([key, t]) => [
         key,
@@ -630,7 +632,7 @@ for (const name of layers.filter((each) => signatures[each])) {
 
   test(`${name}: an input too many is an error`, () => {
     const layer = new nn[name](...values.slice(0, required));
-    assert.throws(() => layer.call(1, 2, 3, 4, 5), {
+    assert.throws(() => layer.call(...Array(12).fill(1)), {
       name: 'TypeError',
       message: /^forward\(\) takes at most/,
     });

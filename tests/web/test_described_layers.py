@@ -19,7 +19,7 @@ import pygrad as torch
 ROOT = Path(__file__).parents[2]
 SAMPLES = json.loads((ROOT / "tests/web/layers.json").read_text(encoding="utf-8"))
 """Layer -> the inputs that it is called `of`, the arguments that it is made `with`, arguments with
-which it `fails`, inputs that it `refuses`.
+which it `fails`, inputs that it `refuses`; and samples of other inputs `also`.
 """
 
 
@@ -95,8 +95,7 @@ def problem(call: Callable[[], Any]) -> list[str]:
     return []
 
 
-def made_here(name: str, given: list[Any]) -> Any:
-    sample = SAMPLES[name]
+def made_here(name: str, sample: Any, given: list[Any]) -> Any:
     torch.manual_seed(0)
     layer = make(name, given)
     dtype = torch.float64 if "float64" in str(given) else torch.float32
@@ -122,12 +121,12 @@ def bits(value: Any) -> Any:
 
 
 def test_every_layer_has_samples() -> None:
-    assert SAMPLES.keys() == {cls.__name__ for cls in layers.public()}
+    assert SAMPLES.keys() == {cls.__name__ for cls in layers.offered()}
 
 
 def test_every_argument_of_a_layer_is_given_in_a_sample() -> None:
     missing = []
-    for cls in layers.public():
+    for cls in layers.offered():
         given = set()
         named = [each.name for each in constructor(cls)]
         for arguments in SAMPLES[cls.__name__]["with"]:
@@ -142,7 +141,8 @@ def test_layer_is_the_same_in_javascript(name: str, seen: Any) -> None:
     sample = SAMPLES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = [made_here(name, given) for given in sample["with"]]
+        calls = [sample, *sample.get("also", [])]
+        made = [made_here(name, own, given) for own in calls for given in own["with"]]
         refused = [
             problem(lambda given=given: make(name, given)) for given in sample.get("fails", [])
         ]

@@ -37,6 +37,12 @@ _FIELDS: Final = {
     "Parameter | None": "Parameter | null",
 }
 """Kinds, and annotations that no argument has -> types of fields."""
+_RESULTS: Final = {
+    "Tensor": "Tensor",
+    "State": "Tensor[]",
+    "tuple[Tensor, Tensor | None]": "[Tensor, Tensor | null]",
+}
+"""What a layer returns; what depends on its arguments is of any type."""
 
 
 def _said(cls: type, name: str) -> str:
@@ -64,7 +70,7 @@ def _interface(cls: type, kinds: dict[str, str]) -> list[str]:
         if not name.startswith("_") and name not in vars(nn.Module()):
             lines.append(_field(cls, name, kind))
     forward: Any = cls.forward  # type: ignore[attr-defined]
-    result = {"Tensor": "Tensor"}.get(forward.__annotations__["return"], "any")
+    result = _RESULTS.get(forward.__annotations__["return"], "any")
     ways = divisions(signature(forward), "")
     return [*lines, *(f"  forward({way}): {result};" for way in ways), "}"]
 
@@ -85,9 +91,10 @@ def layer_types() -> str:
     """The text of ``web/nn/layers.d.ts``."""
     found = layers.layers()
     lines = [_HEAD]
-    for cls in layers.public():
-        lines += [*_interface(cls, found.attributes[cls]), ""]
+    for cls in layers.offered():
+        kinds = found.attributes.get(cls) or dict.fromkeys(cls.__annotations__, "")
+        lines += [*_interface(cls, kinds), ""]
     lines.append("/** Classes of layers, by name. */\nexport interface Layers {")
-    for cls in layers.public():
+    for cls in layers.offered():
         lines += _made(cls)
     return "\n".join([*lines, "}"]) + "\n"

@@ -38,6 +38,8 @@ BY_HAND: Final = {
 }
 """Layers that are not translated -> what they have that is no form of a layer."""
 _KEPT_FROM: Final = frozenset(name for names in BY_HAND for name in names.split())
+WRITTEN: Final = (nn.MultiheadAttention,)
+"""Layers among them that are written in JavaScript, with the arguments of their classes here."""
 _PYTHON_ONLY: Final = frozenset(("_version", "_load_from_state_dict"))
 """Members about the versions of PyTorch's files, which JavaScript does not read."""
 
@@ -64,6 +66,11 @@ def public() -> list[type[nn.Module]]:
     return found
 
 
+def offered() -> list[type[nn.Module]]:
+    """All layers that JavaScript has, by name."""
+    return sorted([*public(), *WRITTEN], key=lambda cls: cls.__name__)
+
+
 def constructor(cls: type) -> Any:
     """The method that sets up a new layer."""
     return cls.__init__  # type: ignore[misc]
@@ -84,7 +91,7 @@ def has_options(function: Any) -> bool:
 
 def methods() -> Iterator[tuple[str, Any]]:
     """Methods that bind their arguments by name: those that make layers, and those with options."""
-    for cls in dict.fromkeys(each for layer in public() for each in layer.__mro__):
+    for cls in dict.fromkeys(each for layer in offered() for each in layer.__mro__):
         for name, value in vars(cls).items():
             if isinstance(value, classmethod):
                 yield f"{cls.__name__}.{name}", value.__func__

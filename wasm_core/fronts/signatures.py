@@ -103,7 +103,7 @@ def constructor(cls: type) -> list[Argument]:
 def _entries() -> Iterator[tuple[str, list[Argument]]]:
     for cls in CLASSES:
         yield cls.__name__, constructor(cls)
-    for cls in layers.public():
+    for cls in layers.offered():
         if not layers.takes_anything(cls):
             yield cls.__name__, constructor(cls)
     for name, method in layers.methods():

@@ -29,8 +29,22 @@ export function makeInit(engine, { no_grad }) {
     return uniform_(tensor, -bound, bound);
   }
 
+  /** Glorot's standard deviation: of inputs and outputs together. */
+  function standardDeviation(tensor) {
+    const [fan_in, fan_out] = _calculate_fan_in_and_fan_out(tensor);
+    return Math.sqrt(2 / (fan_in + fan_out));
+  }
+
+  /** Glorot's initialisation: uniform on (-b, b), b = sqrt(6 / (fan_in + fan_out)). */
+  function xavier_uniform_(tensor) {
+    const bound = Math.sqrt(3) * standardDeviation(tensor);
+    return uniform_(tensor, -bound, bound);
+  }
+
   return {
     _calculate_fan_in_and_fan_out,
+    xavier_uniform_,
+    xavier_normal_: (tensor) => no_grad(() => tensor.normal_(0, standardDeviation(tensor))),
     uniform_,
     kaiming_uniform_,
     normal_: (tensor) => no_grad(() => tensor.normal_()),

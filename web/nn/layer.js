@@ -1,6 +1,7 @@
 /** Classes of layers, made from their definitions in layers.js. */
 import { atMost } from '../arguments.js';
 import { signatures } from '../signatures.js';
+import { attention } from './attention.js';
 import { makeInit } from './init.js';
 import { definitions } from './layers.js';
 import { SELF } from './members.js';
@@ -32,7 +33,7 @@ function computeOnFields(made) {
   };
 }
 
-/** All layers that Python's classes define, by name. @returns {Layers} */
+/** All layers by name: those that Python's classes define, and those that are written here. @returns {Layers} */
 export function makeLayers(Module, library, F, engine, autograd) {
   const { isTensor, Parameter, spaces, take, tensor } = library;
   const scope = {
@@ -47,7 +48,7 @@ export function makeLayers(Module, library, F, engine, autograd) {
     warn: (text) => engine.onWarning(text),
   };
   const layers = {};
-  for (const [name, define] of Object.entries(definitions)) {
+  for (const [name, define] of Object.entries({ ...definitions, ...attention })) {
     const made = define(scope);
     scope[name] = made;
     if (!(made.prototype instanceof Module)) continue;

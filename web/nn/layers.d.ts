@@ -755,6 +755,23 @@ export interface MultiMarginLoss extends Module {
   forward(input: Tensor, target: Tensor): Tensor;
 }
 
+/** Multi-head attention; each head has its share of the features. */
+export interface MultiheadAttention extends Module {
+  in_proj_weight: Parameter | null;
+  in_proj_bias: Parameter | null;
+  q_proj_weight: Parameter | null;
+  k_proj_weight: Parameter | null;
+  v_proj_weight: Parameter | null;
+  bias_k: Parameter | null;
+  bias_v: Parameter | null;
+  forward(query: Tensor, key: Tensor, value: Tensor, key_padding_mask?: Tensor | null, need_weights?: boolean, attn_mask?: Tensor | null, average_attn_weights?: boolean, is_causal?: boolean): [Tensor, Tensor | null];
+  forward(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | null, need_weights: boolean, attn_mask: Tensor | null, average_attn_weights: boolean, options: { is_causal?: boolean }): [Tensor, Tensor | null];
+  forward(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | null, need_weights: boolean, attn_mask: Tensor | null, options: { average_attn_weights?: boolean; is_causal?: boolean }): [Tensor, Tensor | null];
+  forward(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | null, need_weights: boolean, options: { attn_mask?: Tensor | null; average_attn_weights?: boolean; is_causal?: boolean }): [Tensor, Tensor | null];
+  forward(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | null, options: { need_weights?: boolean; attn_mask?: Tensor | null; average_attn_weights?: boolean; is_causal?: boolean }): [Tensor, Tensor | null];
+  forward(query: Tensor, key: Tensor, value: Tensor, options: { key_padding_mask?: Tensor | null; need_weights?: boolean; attn_mask?: Tensor | null; average_attn_weights?: boolean; is_causal?: boolean }): [Tensor, Tensor | null];
+}
+
 /** -weight[y] * x[y]: the negative log-probability of the target class. */
 export interface NLLLoss extends Module {
   reduction: string;
@@ -1644,6 +1661,20 @@ export interface Layers {
     new (p: number, margin: number, options: { weight?: Tensor | null; size_average?: boolean | null; reduce?: boolean | null; reduction?: string }): MultiMarginLoss;
     new (p: number, options: { margin?: number; weight?: Tensor | null; size_average?: boolean | null; reduce?: boolean | null; reduction?: string }): MultiMarginLoss;
     new (options: { p?: number; margin?: number; weight?: Tensor | null; size_average?: boolean | null; reduce?: boolean | null; reduction?: string }): MultiMarginLoss;
+  };
+  MultiheadAttention: {
+    new (embed_dim: number, num_heads: number, dropout?: number, bias?: boolean, add_bias_kv?: boolean, add_zero_attn?: boolean, kdim?: number | null, vdim?: number | null, batch_first?: boolean, device?: string | null, dtype?: DType | null): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, bias: boolean, add_bias_kv: boolean, add_zero_attn: boolean, kdim: number | null, vdim: number | null, batch_first: boolean, device: string | null, options: { dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, bias: boolean, add_bias_kv: boolean, add_zero_attn: boolean, kdim: number | null, vdim: number | null, batch_first: boolean, options: { device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, bias: boolean, add_bias_kv: boolean, add_zero_attn: boolean, kdim: number | null, vdim: number | null, options: { batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, bias: boolean, add_bias_kv: boolean, add_zero_attn: boolean, kdim: number | null, options: { vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, bias: boolean, add_bias_kv: boolean, add_zero_attn: boolean, options: { kdim?: number | null; vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, bias: boolean, add_bias_kv: boolean, options: { add_zero_attn?: boolean; kdim?: number | null; vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, bias: boolean, options: { add_bias_kv?: boolean; add_zero_attn?: boolean; kdim?: number | null; vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, dropout: number, options: { bias?: boolean; add_bias_kv?: boolean; add_zero_attn?: boolean; kdim?: number | null; vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, num_heads: number, options: { dropout?: number; bias?: boolean; add_bias_kv?: boolean; add_zero_attn?: boolean; kdim?: number | null; vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (embed_dim: number, options: { num_heads: number; dropout?: number; bias?: boolean; add_bias_kv?: boolean; add_zero_attn?: boolean; kdim?: number | null; vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
+    new (options: { embed_dim: number; num_heads: number; dropout?: number; bias?: boolean; add_bias_kv?: boolean; add_zero_attn?: boolean; kdim?: number | null; vdim?: number | null; batch_first?: boolean; device?: string | null; dtype?: DType | null }): MultiheadAttention;
   };
   NLLLoss: {
     new (weight?: Tensor | null, size_average?: boolean | null, ignore_index?: number, reduce?: boolean | null, reduction?: string): NLLLoss;
