@@ -112,6 +112,7 @@ export function makeBinder(more) {
     'Pair': (value) => Array.isArray(value) && value.length === 2 && value.every(types.float),
     'PairOrNull': (value) => Array.isArray(value) && types.Pair([value[0] ?? 0, ...value.slice(1)]),
     'float[]': (value) => Array.isArray(value) && value.every(types.float),
+    'Tensor[]': (value) => Array.isArray(value) && value.every(more.Tensor),
     'Device': (value) => typeof value === 'string',
     'Any': () => true,
     'Params': () => true,
@@ -124,6 +125,7 @@ export function makeBinder(more) {
     'Pair': 'list of 2 floats',
     'PairOrNull': 'list of 2 floats',
     'float[]': 'list of floats',
+    'Tensor[]': 'list of Tensors',
     'Device': 'torch.device',
     'ScalarType': 'torch.dtype',
   };

@@ -33,7 +33,7 @@ const plain = (tensor) => tensor.to_dense().detach();
 function run(layer, { of }, dtype) {
   torch.manual_seed(1);
   const inputs = of.map((spec) => input(spec, dtype));
-  const outputs = [layer.call(...inputs.map((x) => (x.requires_grad ? x.clone() : x)))].flat();
+  const outputs = [layer.call(...inputs.map((x) => (x.requires_grad ? x.clone() : x)))].flat(2);
   const learned = outputs.filter((y) => y.requires_grad);
   if (learned.length) learned[0].mul(learned[0]).sum().backward();
   const grads = [...inputs, ...layer.parameters()].filter((x) => x.grad);

@@ -531,6 +531,9 @@ const OWN = {
   'MultiMarginLoss.p': 2,
   'MultiMarginLoss.weight': () => torch.ones([4]),
   'GroupNorm.num_groups': 2,
+  'RNN.nonlinearity': 'relu',
+  'RNNCell.nonlinearity': 'relu',
+  'LSTM.proj_size': 2,
 };
 const given = (layer, name, type) => {
   const own = OWN[`${layer.replace(/\dd$/, '')}.${name}`];

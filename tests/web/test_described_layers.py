@@ -75,11 +75,18 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to_dense().detach()
 
 
+def flat(found: Any) -> list[torch.Tensor]:
+    """The tensors that a layer returns, in order."""
+    if isinstance(found, torch.Tensor):
+        return [found]
+    return [tensor for each in found for tensor in flat(each)]
+
+
 def run(layer: torch.nn.Module, sample: Any, dtype: torch.dtype) -> Any:
     torch.manual_seed(1)
     inputs = [input_of(spec, dtype) for spec in sample["of"]]
     found = layer(*(x.clone() if x.requires_grad else x for x in inputs))
-    outputs = [found] if isinstance(found, torch.Tensor) else list(found)
+    outputs = flat(found)
     learned = [y for y in outputs if y.requires_grad]
     if learned:
         learned[0].mul(learned[0]).sum().backward()

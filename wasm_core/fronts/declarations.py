@@ -40,6 +40,7 @@ _TYPES: Final = {
     "int|int[]": "number | readonly number[]",
     "float": "number",
     "float[]": "readonly number[]",
+    "Any": "any",
     "Floats": "number | readonly number[]",
     "Sizes": "number | readonly (number | null)[]",
     "float|Tensor": "number | Tensor",

@@ -38,8 +38,17 @@ BY_HAND: Final = {
 }
 """Layers that are not translated -> what they have that is no form of a layer."""
 _KEPT_FROM: Final = frozenset(name for names in BY_HAND for name in names.split())
-WRITTEN: Final = (nn.MultiheadAttention,)
+WRITTEN: Final[tuple[type[nn.Module], ...]] = (
+    *(nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell),
+    nn.MultiheadAttention,
+)
 """Layers among them that are written in JavaScript, with the arguments of their classes here."""
+PASSED_ON: Final[dict[type, tuple[str, ...]]] = {
+    nn.RNN: ("mode", "proj_size"),
+    nn.LSTM: ("mode",),
+    nn.GRU: ("mode", "proj_size"),
+}
+"""Layers that pass arguments of any number on to their base -> those that they set themselves."""
 _PYTHON_ONLY: Final = frozenset(("_version", "_load_from_state_dict"))
 """Members about the versions of PyTorch's files, which JavaScript does not read."""
 
@@ -80,7 +89,9 @@ def takes_anything(cls: type) -> bool:
     """Whether a layer is made with any arguments at all."""
     function = constructor(cls)
     kinds = {each.kind for each in inspect.signature(function).parameters.values()}
-    return function is not constructor(nn.Module) and inspect.Parameter.VAR_POSITIONAL in kinds
+    if cls in PASSED_ON or function is constructor(nn.Module):
+        return False
+    return inspect.Parameter.VAR_POSITIONAL in kinds
 
 
 def has_options(function: Any) -> bool:

@@ -62,6 +62,7 @@ _TYPES: Final = {
     "Coefficients": "float[]",
     "DeviceLike": "Device?",
     "DTypeLike": "ScalarType?",
+    "tuple[Tensor, Tensor]": "Tensor[]",
     "Parameter": "Any",
     "Module": "Any",
     "set[Module]": "Any",
@@ -97,7 +98,11 @@ def signature(function: Callable[..., Any]) -> list[Argument]:
 def constructor(cls: type) -> list[Argument]:
     """The arguments of whichever of the two that make an object names them."""
     init: Callable[..., None] = cls.__init__  # type: ignore[misc]
-    return signature(init) or signature(cls.__new__)
+    own = signature(init) or signature(cls.__new__)
+    if cls not in layers.PASSED_ON:
+        return own
+    taken = {*layers.PASSED_ON[cls], *(each.name for each in own)}
+    return own + [each for each in constructor(cls.__mro__[1]) if each.name not in taken]
 
 
 def _entries() -> Iterator[tuple[str, list[Argument]]]:

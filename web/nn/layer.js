@@ -6,6 +6,7 @@ import { makeInit } from './init.js';
 import { definitions } from './layers.js';
 import { SELF } from './members.js';
 import { MAKE } from './python.js';
+import { recurrent } from './recurrent.js';
 import { dtypes } from '../tensor.js';
 
 /** @import { Layers } from './layers.js' */
@@ -44,11 +45,12 @@ export function makeLayers(Module, library, F, engine, autograd) {
     torch: { ...spaces.torch, ...dtypes, tensor },
     isTensor,
     no_grad: autograd.no_grad,
+    is_autocast_enabled: autograd.is_autocast_enabled,
     take,
     warn: (text) => engine.onWarning(text),
   };
   const layers = {};
-  for (const [name, define] of Object.entries({ ...definitions, ...attention })) {
+  for (const [name, define] of Object.entries({ ...definitions, ...attention, ...recurrent })) {
     const made = define(scope);
     scope[name] = made;
     if (!(made.prototype instanceof Module)) continue;

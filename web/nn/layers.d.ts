@@ -458,6 +458,18 @@ export interface GLU extends Module {
   forward(input: Tensor): Tensor;
 }
 
+/** Gated recurrent units: one gate resets the hidden state, another keeps it. */
+export interface GRU extends Module {
+  forward(input: Tensor, hx?: any): any;
+  forward(input: Tensor, options: { hx?: any }): any;
+}
+
+/** One step of a `GRU`. */
+export interface GRUCell extends Module {
+  forward(input: Tensor, hx?: Tensor | null): Tensor;
+  forward(input: Tensor, options: { hx?: Tensor | null }): Tensor;
+}
+
 /** (log(v) + (x - y)^2 / v) / 2 with v = max(var, eps); `full` adds the constant term. */
 export interface GaussianNLLLoss extends Module {
   reduction: string;
@@ -606,6 +618,18 @@ export interface LPPool3d extends Module {
   stride: number | readonly number[] | null;
   ceil_mode: boolean;
   forward(input: Tensor): Tensor;
+}
+
+/** Long short-term memory: gates control how a cell keeps, adds and outputs its state. */
+export interface LSTM extends Module {
+  forward(input: Tensor, hx?: any): any;
+  forward(input: Tensor, options: { hx?: any }): any;
+}
+
+/** One step of an `LSTM`. */
+export interface LSTMCell extends Module {
+  forward(input: Tensor, hx?: readonly Tensor[] | null): Tensor[];
+  forward(input: Tensor, options: { hx?: readonly Tensor[] | null }): Tensor[];
 }
 
 /** Normalises the last dimensions to mean 0 and variance 1, then scales and shifts. */
@@ -832,6 +856,18 @@ export interface RMSNorm extends Module {
   eps: number | null;
   elementwise_affine: boolean;
   forward(x: Tensor): Tensor;
+}
+
+/** h = tanh(W x + b + U h + c) at each step, or relu instead of tanh. */
+export interface RNN extends Module {
+  forward(input: Tensor, hx?: any): any;
+  forward(input: Tensor, options: { hx?: any }): any;
+}
+
+/** One step of an `RNN`. */
+export interface RNNCell extends Module {
+  forward(input: Tensor, hx?: Tensor | null): Tensor;
+  forward(input: Tensor, options: { hx?: Tensor | null }): Tensor;
 }
 
 /** x where x >= 0, else a * x; in training, a is drawn for each element from [lower, upper]. */
@@ -1431,6 +1467,26 @@ export interface Layers {
     new (dim?: number): GLU;
     new (options: { dim?: number }): GLU;
   };
+  GRU: {
+    new (input_size: number, hidden_size: number, num_layers?: number, bias?: boolean, batch_first?: boolean, dropout?: number, bidirectional?: boolean, device?: string | null, dtype?: DType | null): GRU;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, dropout: number, bidirectional: boolean, device: string | null, options: { dtype?: DType | null }): GRU;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, dropout: number, bidirectional: boolean, options: { device?: string | null; dtype?: DType | null }): GRU;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, dropout: number, options: { bidirectional?: boolean; device?: string | null; dtype?: DType | null }): GRU;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, options: { dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): GRU;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, options: { batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): GRU;
+    new (input_size: number, hidden_size: number, num_layers: number, options: { bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): GRU;
+    new (input_size: number, hidden_size: number, options: { num_layers?: number; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): GRU;
+    new (input_size: number, options: { hidden_size: number; num_layers?: number; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): GRU;
+    new (options: { input_size: number; hidden_size: number; num_layers?: number; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): GRU;
+  };
+  GRUCell: {
+    new (input_size: number, hidden_size: number, bias?: boolean, device?: string | null, dtype?: DType | null): GRUCell;
+    new (input_size: number, hidden_size: number, bias: boolean, device: string | null, options: { dtype?: DType | null }): GRUCell;
+    new (input_size: number, hidden_size: number, bias: boolean, options: { device?: string | null; dtype?: DType | null }): GRUCell;
+    new (input_size: number, hidden_size: number, options: { bias?: boolean; device?: string | null; dtype?: DType | null }): GRUCell;
+    new (input_size: number, options: { hidden_size: number; bias?: boolean; device?: string | null; dtype?: DType | null }): GRUCell;
+    new (options: { input_size: number; hidden_size: number; bias?: boolean; device?: string | null; dtype?: DType | null }): GRUCell;
+  };
   GaussianNLLLoss: {
     new (options?: { full?: boolean; eps?: number; reduction?: string }): GaussianNLLLoss;
   };
@@ -1541,6 +1597,27 @@ export interface Layers {
     new (norm_type: number, kernel_size: number | readonly number[], options: { stride?: number | readonly number[] | null; ceil_mode?: boolean }): LPPool3d;
     new (norm_type: number, options: { kernel_size: number | readonly number[]; stride?: number | readonly number[] | null; ceil_mode?: boolean }): LPPool3d;
     new (options: { norm_type: number; kernel_size: number | readonly number[]; stride?: number | readonly number[] | null; ceil_mode?: boolean }): LPPool3d;
+  };
+  LSTM: {
+    new (input_size: number, hidden_size: number, num_layers?: number, bias?: boolean, batch_first?: boolean, dropout?: number, bidirectional?: boolean, proj_size?: number, device?: string | null, dtype?: DType | null): LSTM;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, dropout: number, bidirectional: boolean, proj_size: number, device: string | null, options: { dtype?: DType | null }): LSTM;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, dropout: number, bidirectional: boolean, proj_size: number, options: { device?: string | null; dtype?: DType | null }): LSTM;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, dropout: number, bidirectional: boolean, options: { proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, dropout: number, options: { bidirectional?: boolean; proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, batch_first: boolean, options: { dropout?: number; bidirectional?: boolean; proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+    new (input_size: number, hidden_size: number, num_layers: number, bias: boolean, options: { batch_first?: boolean; dropout?: number; bidirectional?: boolean; proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+    new (input_size: number, hidden_size: number, num_layers: number, options: { bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+    new (input_size: number, hidden_size: number, options: { num_layers?: number; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+    new (input_size: number, options: { hidden_size: number; num_layers?: number; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+    new (options: { input_size: number; hidden_size: number; num_layers?: number; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; proj_size?: number; device?: string | null; dtype?: DType | null }): LSTM;
+  };
+  LSTMCell: {
+    new (input_size: number, hidden_size: number, bias?: boolean, device?: string | null, dtype?: DType | null): LSTMCell;
+    new (input_size: number, hidden_size: number, bias: boolean, device: string | null, options: { dtype?: DType | null }): LSTMCell;
+    new (input_size: number, hidden_size: number, bias: boolean, options: { device?: string | null; dtype?: DType | null }): LSTMCell;
+    new (input_size: number, hidden_size: number, options: { bias?: boolean; device?: string | null; dtype?: DType | null }): LSTMCell;
+    new (input_size: number, options: { hidden_size: number; bias?: boolean; device?: string | null; dtype?: DType | null }): LSTMCell;
+    new (options: { input_size: number; hidden_size: number; bias?: boolean; device?: string | null; dtype?: DType | null }): LSTMCell;
   };
   LayerNorm: {
     new (normalized_shape: number | readonly number[], eps?: number, elementwise_affine?: boolean, bias?: boolean, device?: string | null, dtype?: DType | null): LayerNorm;
@@ -1729,6 +1806,28 @@ export interface Layers {
     new (normalized_shape: number | readonly number[], eps: number | null, options: { elementwise_affine?: boolean; device?: string | null; dtype?: DType | null }): RMSNorm;
     new (normalized_shape: number | readonly number[], options: { eps?: number | null; elementwise_affine?: boolean; device?: string | null; dtype?: DType | null }): RMSNorm;
     new (options: { normalized_shape: number | readonly number[]; eps?: number | null; elementwise_affine?: boolean; device?: string | null; dtype?: DType | null }): RMSNorm;
+  };
+  RNN: {
+    new (input_size: number, hidden_size: number, num_layers?: number, nonlinearity?: string, bias?: boolean, batch_first?: boolean, dropout?: number, bidirectional?: boolean, device?: string | null, dtype?: DType | null): RNN;
+    new (input_size: number, hidden_size: number, num_layers: number, nonlinearity: string, bias: boolean, batch_first: boolean, dropout: number, bidirectional: boolean, device: string | null, options: { dtype?: DType | null }): RNN;
+    new (input_size: number, hidden_size: number, num_layers: number, nonlinearity: string, bias: boolean, batch_first: boolean, dropout: number, bidirectional: boolean, options: { device?: string | null; dtype?: DType | null }): RNN;
+    new (input_size: number, hidden_size: number, num_layers: number, nonlinearity: string, bias: boolean, batch_first: boolean, dropout: number, options: { bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+    new (input_size: number, hidden_size: number, num_layers: number, nonlinearity: string, bias: boolean, batch_first: boolean, options: { dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+    new (input_size: number, hidden_size: number, num_layers: number, nonlinearity: string, bias: boolean, options: { batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+    new (input_size: number, hidden_size: number, num_layers: number, nonlinearity: string, options: { bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+    new (input_size: number, hidden_size: number, num_layers: number, options: { nonlinearity?: string; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+    new (input_size: number, hidden_size: number, options: { num_layers?: number; nonlinearity?: string; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+    new (input_size: number, options: { hidden_size: number; num_layers?: number; nonlinearity?: string; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+    new (options: { input_size: number; hidden_size: number; num_layers?: number; nonlinearity?: string; bias?: boolean; batch_first?: boolean; dropout?: number; bidirectional?: boolean; device?: string | null; dtype?: DType | null }): RNN;
+  };
+  RNNCell: {
+    new (input_size: number, hidden_size: number, bias?: boolean, nonlinearity?: string, device?: string | null, dtype?: DType | null): RNNCell;
+    new (input_size: number, hidden_size: number, bias: boolean, nonlinearity: string, device: string | null, options: { dtype?: DType | null }): RNNCell;
+    new (input_size: number, hidden_size: number, bias: boolean, nonlinearity: string, options: { device?: string | null; dtype?: DType | null }): RNNCell;
+    new (input_size: number, hidden_size: number, bias: boolean, options: { nonlinearity?: string; device?: string | null; dtype?: DType | null }): RNNCell;
+    new (input_size: number, hidden_size: number, options: { bias?: boolean; nonlinearity?: string; device?: string | null; dtype?: DType | null }): RNNCell;
+    new (input_size: number, options: { hidden_size: number; bias?: boolean; nonlinearity?: string; device?: string | null; dtype?: DType | null }): RNNCell;
+    new (options: { input_size: number; hidden_size: number; bias?: boolean; nonlinearity?: string; device?: string | null; dtype?: DType | null }): RNNCell;
   };
   RReLU: {
     new (lower?: number, upper?: number, inplace?: boolean): RReLU;

@@ -250,11 +250,20 @@ function alias(tag, tags) {
   return `type ${tag.name.text}${generics(tags)} = ${text};`;
 }
 
+/** Interfaces that are declared already, of layers. */
+const declared = new Set(
+  program
+    .getSourceFile(fileURLToPath(new URL('../nn/layers.d.ts', import.meta.url)))
+    .statements.filter(ts.isInterfaceDeclaration)
+    .map((node) => node.name.text),
+);
+
 /** Classes and typedefs of all modules, by name. */
 function collectDeclarations() {
   const found = new Map();
   const visit = (node) => {
-    if (ts.isClassLike(node) && node.name) found.set(node.name.text, () => classOf(node));
+    if (ts.isClassLike(node) && node.name && !declared.has(node.name.text))
+      found.set(node.name.text, () => classOf(node));
     for (const doc of node.jsDoc ?? [])
       for (const tag of (doc.tags ?? []).filter(ts.isJSDocTypedefTag))
         found.get(tag.name.text) ?? found.set(tag.name.text, () => alias(tag, doc.tags));

@@ -115,10 +115,13 @@ export async function sample(): Promise<number> {
     new nn.AdaptiveAvgPool2d([2, null]), new nn.FractionalMaxPool2d(2, { output_ratio: [0.5, 0.25] }), new nn.ConstantPad2d([1, 2, 1, 2], 0.5),
     new nn.Upsample({ scale_factor: [2, 1.5], mode: 'bilinear' }), new nn.EmbeddingBag(3, 4, { mode: 'sum' }), new nn.Identity(1, 'anything'),
     new nn.GaussianNLLLoss({ full: true }), new nn.CTCLoss(0, 'sum', { zero_infinity: true }), new nn.Unflatten(1, [2, 3]),
+    new nn.LSTM(3, 4, 2, { bidirectional: true }), new nn.RNN(3, 4, { nonlinearity: 'relu' }), new nn.MultiheadAttention(4, 2, { batch_first: true }),
   ];
   const list = new nn.ModuleList([new nn.ReLU()]).append(new nn.Tanh());
   const heads = new nn.ModuleDict({ left: list.at(0) });
   heads.update([['right', list.pop(1)]]);
+  const [attended]: [Tensor, Tensor | null] = new nn.MultiheadAttention(3, 1).forward(x, x, x, { need_weights: false });
+  const [hidden, cell]: Tensor[] = new nn.LSTMCell(3, 4).forward(x);
   const held: number = list.length + heads.keys().length + new nn.ParameterList([x, 3]).length + new nn.ParameterDict({ x }).length;
   const bilinear: Tensor = new nn.Bilinear(3, 3, 2).forward(x, x);
   const unpooled: Tensor = new nn.MaxUnpool1d(2).forward(torch.ones([1, 1]), torch.tensor([[1n]]), { output_size: [3] });
@@ -152,7 +155,7 @@ export async function sample(): Promise<number> {
     if (!(error instanceof torch.errors.RuntimeError)) throw error;
   }
 
-  const all = [mixed, more, squared, logical, moved, cut, joined, picked, product, jacobian, features, bilinear, unpooled, ...made, ...rows, ...parts, ...pieces, ...grid,
+  const all = [mixed, more, squared, logical, moved, cut, joined, picked, product, jacobian, features, attended, hidden, cell, bilinear, unpooled, ...made, ...rows, ...parts, ...pieces, ...grid,
     ...both, ...others];
   return all.length + node.length + flags.length + shape.length + size + gradient.length + number + Number(always) + convolution.parameters().length
     + names.length + learned.length + more_layers.length + missing_keys.length + unexpected_keys.length + closed + rate + held;
