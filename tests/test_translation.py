@@ -152,12 +152,12 @@ def test_two_functions_of_one_name_are_refused() -> None:
 
 
 def test_layer_is_translated_or_its_reason_is_written_down() -> None:
-    made = {cls.__name__ for cls in layers.public()}
-    by_hand = {name for names in layers.BY_HAND for name in names.split()}
+    made = {cls.__name__ for cls in layers.offered()}
+    absent = {name for names in layers.ABSENT for name in names.split()}
     every = {
         name
         for name in dir(nn)
         if isinstance(getattr(nn, name), type) and issubclass(getattr(nn, name), nn.Module)
     }
-    assert made | by_hand | {name for name in every if name.startswith("Lazy")} == every
-    assert not made & by_hand
+    assert made | absent | {name for name in every if name.startswith("Lazy")} == every
+    assert not made & absent

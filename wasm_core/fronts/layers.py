@@ -2,7 +2,7 @@
 
 Written with the stubs by ``make stubs``, from the classes of `pygrad.nn`, which are the one
 description of a layer in both languages. Each class is translated (`translation`); one that has a
-form without translation fails the tool, unless it is in `BY_HAND`.
+form without translation fails the tool, unless it is in `WRITTEN` or `ABSENT`.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from .translation.text import Refused, entry, indented, listed, literal, local
 FOLDER: Final = Path(__file__).parent.parent.parent / "web" / "nn"
 FILE: Final = FOLDER / "layers.js"
 
-BY_HAND: Final = {
-    "Module": "the base",
-    "Sequential ModuleList ModuleDict ParameterList ParameterDict": "JavaScript's own containers",
-    "RNN LSTM GRU RNNBase RNNCell LSTMCell GRUCell RNNCellBase": "loops over steps",
-    "MultiheadAttention AdaptiveLogSoftmaxWithLoss": "programs of many ops",
+WRITTEN: Final[tuple[type[nn.Module], ...]] = (
+    *(nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell),
+    nn.MultiheadAttention,
+)
+"""Layers that are written in JavaScript, with the arguments of their classes here: they are loops
+over steps, or take nested tensors and packed sequences in Python alone.
+"""
+ABSENT: Final = {
+    "Module Sequential ModuleList ModuleDict ParameterList ParameterDict": "JavaScript's own form",
+    "RNNBase RNNCellBase": "bases, which JavaScript does not show",
+    "AdaptiveLogSoftmaxWithLoss": "a program of many ops",
     "Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer "
     "TransformerDecoderLayer": "stacks of copies of modules",
     "SyncBatchNorm": "several processes",
     "TripletMarginWithDistanceLoss": "a function as argument",
 }
-"""Layers that are not translated -> what they have that is no form of a layer."""
-_KEPT_FROM: Final = frozenset(name for names in BY_HAND for name in names.split())
-WRITTEN: Final[tuple[type[nn.Module], ...]] = (
-    *(nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell),
-    nn.MultiheadAttention,
-)
-"""Layers among them that are written in JavaScript, with the arguments of their classes here."""
+"""Modules that are neither translated nor written in JavaScript as layers -> the reason."""
+_KEPT_FROM: Final = {name for names in ABSENT for name in names.split()}
 PASSED_ON: Final[dict[type, tuple[str, ...]]] = {
     nn.RNN: ("mode", "proj_size"),
     nn.LSTM: ("mode",),
@@ -69,9 +70,10 @@ def public() -> list[type[nn.Module]]:
     found = []
     for name in sorted(dir(nn)):
         each = getattr(nn, name)
-        if isinstance(each, type) and issubclass(each, nn.Module) and name not in _KEPT_FROM:
-            if not name.startswith("Lazy"):
-                found.append(each)
+        if not (isinstance(each, type) and issubclass(each, nn.Module)):
+            continue
+        if each not in WRITTEN and name not in _KEPT_FROM and not name.startswith("Lazy"):
+            found.append(each)
     return found
 
 

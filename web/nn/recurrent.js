@@ -120,6 +120,42 @@ function zeros(x, rows, sizes, torch) {
   return sizes.map((size) => torch.zeros([...rows, size], { dtype: x.dtype }));
 }
 
+/** Raises unless an input fits a layer. */
+function checkInput(own, x, isAutocast) {
+  if (isAutocast)
+    throw new NotImplementedError(`${own.constructor.name}: autocast of recurrent layers`);
+  const kind = own[own._all_weights[0][0]].dtype;
+  if (x.dtype !== kind)
+    throw new ValueError(
+      `RNN input dtype (${x.dtype}) does not match weight dtype (${kind}). Convert input: input.to(${kind}), ` +
+        `or convert model: model.to(${x.dtype})`,
+    );
+  if (x.size(-1) !== own.input_size)
+    throw new RuntimeError(
+      `input.size(-1) must be equal to input_size. Expected ${own.input_size}, got ${x.size(-1)}`,
+    );
+}
+
+/** The initial states of a layer, [layers * directions, batch, features] each. */
+function initialStates(own, x, hx, isBatched, torch) {
+  const isLSTM = own.mode === 'LSTM';
+  const rows = own.num_layers * (own.bidirectional ? 2 : 1);
+  const width = own.proj_size || own.hidden_size;
+  const sizes = isLSTM ? [width, own.hidden_size] : [width];
+  if (hx === null) return zeros(x, [rows, x.size(1)], sizes, torch);
+  const given = isLSTM ? [...hx] : [hx];
+  checkRanks(given, isBatched);
+  const states = isBatched ? given : given.map((each) => each.unsqueeze(1));
+  states.forEach((each, i) => {
+    const wanted = [rows, x.size(1), sizes[i]];
+    if (String(each.shape) !== String(wanted))
+      throw new RuntimeError(
+        `Expected hidden${isLSTM ? `[${i}]` : ''} size ${tuple(wanted)}, got ${list(each.shape)}`,
+      );
+  });
+  return states;
+}
+
 /** The base of recurrent layers. */
 const makeRNNBase = ({ Module, Parameter, init, is_autocast_enabled, torch, warn, ...scope }) => {
   const run = makeRun({ torch, ...scope });
@@ -159,46 +195,11 @@ const makeRNNBase = ({ Module, Parameter, init, is_autocast_enabled, torch, warn
       const isTurned = this.batch_first && isBatched;
       const turn = (each) => (isTurned ? each.transpose(0, 1) : each);
       const x = turn(isBatched ? input : input.unsqueeze(1));
-      this._check_input(x);
-      const [outputs, states] = run(this, x, this._states(x, hx, isBatched));
+      checkInput(this, x, is_autocast_enabled());
+      const [outputs, states] = run(this, x, initialStates(this, x, hx, isBatched, torch));
       const output = isBatched ? turn(outputs) : outputs.squeeze(1);
       const last = isBatched ? states : states.map((each) => each.squeeze(1));
       return [output, this.mode === 'LSTM' ? last : last[0]];
-    }
-
-    _check_input(x) {
-      if (is_autocast_enabled())
-        throw new NotImplementedError(`${this.constructor.name}: autocast of recurrent layers`);
-      const kind = this[this._all_weights[0][0]].dtype;
-      if (x.dtype !== kind)
-        throw new ValueError(
-          `RNN input dtype (${x.dtype}) does not match weight dtype (${kind}). Convert input: input.to(${kind}), ` +
-            `or convert model: model.to(${x.dtype})`,
-        );
-      if (x.size(-1) !== this.input_size)
-        throw new RuntimeError(
-          `input.size(-1) must be equal to input_size. Expected ${this.input_size}, got ${x.size(-1)}`,
-        );
-    }
-
-    /** The initial states, [layers * directions, batch, features] each. */
-    _states(x, hx, isBatched) {
-      const isLSTM = this.mode === 'LSTM';
-      const rows = this.num_layers * (this.bidirectional ? 2 : 1);
-      const width = this.proj_size || this.hidden_size;
-      const sizes = isLSTM ? [width, this.hidden_size] : [width];
-      if (hx === null) return zeros(x, [rows, x.size(1)], sizes, torch);
-      const given = isLSTM ? [...hx] : [hx];
-      checkRanks(given, isBatched);
-      const states = isBatched ? given : given.map((each) => each.unsqueeze(1));
-      states.forEach((each, i) => {
-        const wanted = [rows, x.size(1), sizes[i]];
-        if (String(each.shape) !== String(wanted))
-          throw new RuntimeError(
-            `Expected hidden${isLSTM ? `[${i}]` : ''} size ${tuple(wanted)}, got ${list(each.shape)}`,
-          );
-      });
-      return states;
     }
 
     extra_repr() {
