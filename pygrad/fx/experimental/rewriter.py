@@ -8,19 +8,17 @@ import functools
 import inspect
 import textwrap
 from types import FunctionType
-from typing import Any, Final
+from typing import Any
 
-from ..._tensor import namespace as pygrad
+from ..._ground.package import PACKAGE
 from ...nn import Module
 from .._symbolic_trace import Tracer
 from ..graph import Graph
 
-_ROOT: Final = pygrad.__name__
-
 
 def _import_expression(module: str, name: str) -> ast.expr:
     """The expression of a name of this package, whatever the program calls that."""
-    text = f"__import__({f'{_ROOT}{module}'!r}, fromlist=[{name!r}]).{name}"
+    text = f"__import__({f'{PACKAGE}{module}'!r}, fromlist=[{name!r}]).{name}"
     return ast.parse(text, mode="eval").body
 
 

@@ -78,7 +78,9 @@ class SubgraphMatcher:
                 continue
             searched = True
             tried = [(each.__copy__(), n) for each in found for n in candidates]
-            found = [each for each, n in tried if self._match_nodes(anchor, n, each)]
+            found = [
+                each for each, n in tried if self._match_nodes(anchor, n, each, node_name_match)
+            ]
         if not searched:
             return []
         for each in found:
