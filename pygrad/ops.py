@@ -205,7 +205,8 @@ class OpOverloadPacket:
 
     @property
     def _schemas(self) -> dict[str, FunctionSchema]:
-        return {name: self._schema_of(name) for name in self.overloads()}
+        pairs = [(name, self._schema_of(name)) for name in self.overloads()]
+        return {"" if name == "default" else name: schema for name, schema in pairs}
 
     def _has(self, overload: str) -> bool:
         name = self.__name__
