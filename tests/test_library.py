@@ -1045,3 +1045,158 @@ def test_a_function_for_meta_stands_in_for_an_op_of_torch() -> None:
         torch.ops.aten.hardswish(torch.ones(2, device="meta"))
         torch.ops.aten.hardswish(torch.ones(2))
     assert devices == ["meta"]
+
+
+# ------------------------------------------------------------------ values of arguments
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "taken"),
+    [
+        ("int", torch.tensor([3]), 3),
+        ("int", True, 1),
+        ("float", torch.tensor(0.5), 0.5),
+        ("float", 2, 2.0),
+        ("bool", torch.tensor(1), True),
+        ("int[2]", 3, [3, 3]),
+        ("int[]", (1, 2), [1, 2]),
+        ("float?", None, None),
+        ("Device", "cpu", torch.device("cpu")),
+        ("Device", torch.device("meta"), torch.device("meta")),
+        ("ScalarType", torch.int32, torch.int32),
+        ("ScalarType", 6, torch.float32),
+        ("Layout", torch.strided, torch.strided),
+        ("Layout", 0, torch.strided),
+        ("MemoryFormat", torch.contiguous_format, torch.contiguous_format),
+    ],
+)
+def test_a_value_becomes_an_argument_of_its_type(
+    lib: Any, kind: str, value: Any, taken: Any
+) -> None:
+    given = []
+    lib.define(f"kept({kind} x) -> ()")
+    lib.impl("kept", given.append, "CompositeExplicitAutograd")
+    torch.ops.tests_lib.kept(value)
+    assert (given, type(given[0])) == ([taken], type(taken))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int", 0.5),
+        ("int", torch.ones(2)),
+        ("int", 2**63),
+        ("int", torch.tensor(float("nan"))),
+        ("float", 1j),
+        ("float", "0.5"),
+        ("Device", 3),
+        ("ScalarType", 99),
+        ("Layout", "strided"),
+        ("int[]", "12"),
+        ("int[]", 3),
+        ("Tensor[]", [None]),
+    ],
+)
+def test_a_value_of_another_type_is_no_argument(lib: Any, kind: str, value: Any) -> None:
+    lib.define(f"refused({kind} x) -> ()")
+    lib.impl("refused", lambda x: None, "CompositeExplicitAutograd")
+    with pytest.raises(RuntimeError, match="Expected a value of type"):
+        torch.ops.tests_lib.refused(value)
+
+
+# ------------------------------------------------------------------ other forms
+
+
+def test_the_older_form_decorates_functions(lib: Any) -> None:
+    @library.define(lib, "doubled(Tensor x) -> Tensor")
+    def doubled(x: Tensor) -> Tensor:
+        return x * 2
+
+    @library.impl(lib, "doubled", "CPU")
+    def other(x: Tensor) -> Tensor:
+        return x * 3
+
+    assert repr(lib).startswith("Library(kind=")
+    assert torch.ops.tests_lib.doubled(torch.ones(1)).tolist() == [3.0]
+
+
+def test_rules_are_given_to_ops_as_to_names(lib: Any, cube: Any) -> None:
+    lib.define("rules(Tensor x) -> Tensor")
+    op, meta = torch.ops.tests_lib.rules.default, torch.ones(3, device="meta")
+    library.register_kernel(op, "cpu", lambda x: x + 1, lib=lib)
+    library.impl_abstract("tests_lib::rules", lambda x: x.new_empty(2), lib=lib)
+    assert op(meta).shape == (2,)
+    library.register_fake(op, lambda x: x.new_empty(4), lib=lib)
+    assert op(meta).shape == (4,)
+    lib._register_fake("rules", lambda x: x.new_empty(5))
+    assert op(meta).shape == (5,)
+    lib._register_torch_dispatch_rule(op, Told, lambda mode, *_: torch.zeros(1))
+    with Told():
+        assert op(torch.ones(3)).tolist() == [0.0]
+    assert op(torch.ones(1)).tolist() == [2.0]
+    library.register_kernel(cube._opoverload, "cpu", lambda x: x + 3)
+    library.register_kernel("tests::cube", "meta", lambda x: x)
+    assert cube(torch.ones(1)).tolist() == [4.0]
+
+
+def test_an_op_tells_its_rules(cube: Any) -> None:
+    assert (cube._abstract_fn, cube._backward_fn) == (None, None)
+    cube.register_fake(torch.empty_like)
+    with_gradient(cube)
+    assert cube._abstract_fn is torch.empty_like
+    assert callable(cube._backward_fn)
+    assert cube._opoverload.has_kernel_for_dispatch_key("Autograd")
+
+
+def test_a_kernel_of_an_op_stays_what_it_was(lib: Any) -> None:
+    lib.define("counted(Tensor x, *, int n=2) -> Tensor")
+    lib.impl("counted", lambda x, n: x * n, "CPU")
+    own = library.get_kernel(torch.ops.tests_lib.counted.default, "CPU")
+    assert "tests_lib::counted" in repr(own)
+    lib.impl("counted", lambda x, n: x * 0, "CPU")
+    keys = torch._C.DispatchKeySet("CPU")
+    assert own.call_boxed(keys, torch.ones(1)).tolist() == [2.0]
+    assert own.call_boxed(keys, torch.ones(1), n=3).tolist() == [3.0]
+
+
+def test_functions_for_devices_that_are_not_there_are_taken() -> None:
+    lib = library.Library("aten", "IMPL")
+    lib.impl("neg", lambda x: x, "CUDA")
+    assert torch.ones(1).neg().tolist() == [-1.0]
+
+
+def test_the_overload_that_a_call_runs_is_told() -> None:
+    x, resolve = torch.ones(2), torch._C._jit_resolve_packet
+    assert resolve("aten::add", x, x) == "Tensor"
+    assert resolve("aten::add", x, 1) == "Tensor"  # a number is wrapped
+    assert resolve("aten::add", x, x, out=x) == "out"
+    assert resolve("aten::sum", x, dim=[0]) == "dim_IntList"
+
+
+@pytest.mark.parametrize("name", ["aten::add.Tensor", "aten::absent", "tests::absent"])
+def test_an_op_exists_or_not(name: str) -> None:
+    assert library._registry.exists(name) is (name == "aten::add.Tensor")
+
+
+def test_annotations_that_cannot_be_read_have_no_type() -> None:
+    def function(x: Absent) -> Tensor: ...  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(ValueError, match="has unsupported type"):
+        infer_schema(function)
+    assert library._infer.tuple_to_list(tuple) is list
+
+
+def test_vmap_rules_may_give_dims_for_several_results() -> None:
+    @custom_op("tests::two", mutates_args=())
+    def two(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x + 1, x + 2
+
+    @two.register_vmap
+    def _(info: Any, in_dims: Any, x: Tensor) -> Any:
+        return two(x), (in_dims[0], in_dims[0])
+
+    try:
+        found = torch.func.vmap(two)(torch.zeros(3, 2))
+        assert [each.tolist() for each in found] == [[[1.0, 1.0]] * 3, [[2.0, 2.0]] * 3]
+    finally:
+        library._registry.forget(two._entry)

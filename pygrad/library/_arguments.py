@@ -114,7 +114,9 @@ _VALUES: Final[dict[str, Callable[[Any], Any]]] = {
     "number": _one_of(int, float, complex),
     "Device": _device,
     "Generator": _one_of(Generator),
-    "ScalarType": _member(dtype, dict(enumerate(BY_CODE))),
+    "ScalarType": _member(
+        dtype, {code: kind for code, kind in enumerate(BY_CODE) if kind is not None}
+    ),
     "Layout": _member(layout, {0: strided}),
     "MemoryFormat": _member(memory_format, {0: contiguous_format}),
 }
