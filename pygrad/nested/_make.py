@@ -312,12 +312,13 @@ def _nested_tensor_from_mask_left_aligned(t: Tensor, mask: Tensor) -> bool:
 def _nested_from_padded(
     padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False
 ) -> Any:
-    """A strided nested tensor of the leading parts of a padded tensor; a table gives the sizes."""
+    """A strided nested tensor of the leading parts of a padded tensor; a table gives the sizes.
+
+    With `fuse_transform_0213`, heads (batch, heads, n, features) become rows of all their features
+    first.
+    """
     if fuse_transform_0213:
-        padded = padded.permute(0, 2, 1, 3)
-        rows = [(b, a, *rest) for a, b, *rest in cpu_nested_shape_example.tolist()]
-        entries = [padded[i][tuple(slice(n) for n in row)] for i, row in enumerate(rows)]
-        return nested_of_entries([e.transpose(0, 1).flatten(1) for e in entries])
+        padded = padded.permute(0, 2, 1, 3).flatten(2)
     rows = [tuple(row) for row in cpu_nested_shape_example.tolist()]
     entries = [padded[i][tuple(slice(n) for n in row)] for i, row in enumerate(rows)]
     return nested_of_entries(entries, padded.dim() - 1)

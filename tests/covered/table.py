@@ -21,7 +21,7 @@ PARTS: Final = ("library", "nested", "fx", "_dispatch", "ops.py")
 """Folders and modules of `pygrad/`."""
 TESTS: Final = (
     *("misuses", "library", "dispatch", "operators", "fx", "fx_parts", "fx_make_fx"),
-    *("nested", "nested_dimensions"),
+    *("nested", "nested_parts", "nested_dimensions"),
 )
 """The test files of `make test` that belong to the parts, without ``tests/test_`` and ``.py``."""
 LEAST: Final = 80
