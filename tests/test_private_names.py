@@ -12,6 +12,7 @@ import pygrad
 import pygrad.torch as torch
 from pygrad import _tensor_str as text
 from pygrad import nn
+from pygrad._ground.names import modules_in
 from pygrad.fx.experimental import optimization
 from pygrad.nn.modules.conv import _ConvNd
 from pygrad.nn.modules.utils import _ntuple, _pair
@@ -241,3 +242,13 @@ def test_tracer_of_ones_own_patches_as_ours_does() -> None:
         patcher.patch_method(nn.Module, "__call__", other)
         assert nn.Linear(1, 1)(1) == "patched"
     assert nn.Module.__call__ is trace._orig_module_call
+
+
+# ------------------------------------------------------------------ places
+
+
+def test_a_folder_that_version_control_left_behind_is_no_package(tmp_path: Path) -> None:
+    for name in ("package/__init__.py", "left/__pycache__/module.pyc", "module.py", "stub.pyi"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert modules_in(tmp_path) == {"package", "module", "stub"}

@@ -21,10 +21,21 @@ _ROOT: Final = Path(__file__).parent.parent
 _TORCH: Final = "torch"
 _ROOMS: Final = ("_ground", "_table", "_tensor")
 """The rooms of modules that pickles name."""
-_TOP: Final = frozenset(file.stem for file in _ROOT.iterdir())
-OF_TORCH: Final = frozenset(
-    file.stem for file in (_ROOT / _TORCH).iterdir() if file.suffix in (".py", "")
-).difference(_TOP)
+
+
+def modules_in(folder: Path) -> frozenset[str]:
+    """The names of the modules in a folder. A folder with nothing but compiled files, as version
+    control leaves it behind, is none.
+    """
+    return frozenset(
+        file.stem
+        for file in folder.iterdir()
+        if file.suffix in (".py", ".pyi") or (file / "__init__.py").is_file()
+    )
+
+
+_TOP: Final = modules_in(_ROOT)
+OF_TORCH: Final = modules_in(_ROOT / _TORCH) - _TOP
 """The modules and packages that lie in the folder `torch` alone."""
 
 
