@@ -214,6 +214,62 @@ def test_a_number_is_put_into_places_in_their_dtype(value: Any) -> None:
     assert any("index_put" in name for name in mode.names)
 
 
+def test_answers_that_are_no_numbers_are_refused() -> None:
+    x = torch.ones(())
+    with pytest.raises(RuntimeError, match="[Cc]ast"), Giving("text"):
+        x.item()
+    assert x.item() == 1.0
+
+
+def table() -> Any:
+    return torch.arange(6.0).view(3, 2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: F.conv2d(table()[None], table().view(1, 1, 3, 2), padding="same"),
+        lambda: F.embedding(torch.tensor([1, 2]), table(), max_norm=1.0),
+        lambda: torch.cat(torch.ones(0, 2).chunk(2)),
+        lambda: F.nll_loss(table(), torch.tensor([0, 1, 0]), size_average=False),
+        lambda: F.nll_loss(table()[None], torch.tensor([[0, 1]])),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:size_average")
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+def test_a_mode_changes_no_result(function: Any) -> None:
+    alone = function()
+    with Listing() as mode:
+        watched = function()
+    assert mode.names
+    assert torch.equal(watched, alone)
+
+
+def test_a_sparse_gradient_is_the_same_in_a_mode() -> None:
+    weight = table().requires_grad_()
+
+    def gradient() -> Any:
+        y = F.embedding(torch.tensor([1, 1]), weight, sparse=True)
+        return torch.autograd.grad(y.sum(), weight)[0]
+
+    alone = gradient()
+    with Listing():
+        watched = gradient()
+    assert watched.is_sparse
+    assert watched.to_dense().tolist() == alone.to_dense().tolist() == [[0, 0], [2, 2], [0, 0]]
+
+
+@pytest.mark.filterwarnings("ignore:Warning only once")
+def test_a_kernel_of_a_library_can_be_asked_for() -> None:
+    with torch.library._scoped_library("aten", "IMPL") as lib:
+        lib.impl("neg", lambda x: x * 0 + 7, "CPU")
+        assert torch.ones(1).neg().tolist() == [7.0]
+        kernel = torch.library.get_kernel("aten::neg", "CPU")
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+        assert kernel.call_boxed(keys, torch.ones(1)).tolist() == [7.0]
+    assert torch.ones(1).neg().tolist() == [-1.0]
+
+
 # ------------------------------------------------------------------ policies
 
 
