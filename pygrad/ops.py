@@ -439,21 +439,6 @@ def _index_some(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return self[tuple(slice(None) if each is None else each for each in indices)]
 
 
-def _make_softmax(name: str) -> Callable[..., Any]:
-    def function(self: Tensor, dim: int, half_to_float: bool) -> Any:
-        if half_to_float:
-            raise RuntimeError("softmax with half to float conversion is not supported on CPU")
-        return _functions.SPACES["torch"][name](self, dim)
-
-    return function
-
-
-def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Any:
-    nothing = (self == -math.inf).all(dim, keepdim=True)
-    shares = self.masked_fill(nothing, 0.0).softmax(dim, dtype=dtype)
-    return shares.masked_fill(nothing, 0.0)
-
-
 def _cross_entropy_loss(
     self: Tensor,
     target: Tensor,
@@ -556,8 +541,6 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "cross_entropy_loss": _cross_entropy_loss,
     "alias": lambda self: self.view_as(self),
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
-    "_softmax": _make_softmax("softmax"),
-    "_log_softmax": _make_softmax("log_softmax"),
     "_adaptive_avg_pool2d": _functions.SPACES["nn"]["adaptive_avg_pool2d"],
     "convolution": _backward_ops.convolution,
     "unique_dim": lambda self, dim, sorted=True, return_inverse=False, return_counts=False: (
@@ -566,7 +549,6 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
         )
     ),
     "_new_zeros_with_same_feature_meta": _new_zeros_with_same_feature_meta,
-    "_safe_softmax": _safe_softmax,
     "_native_batch_norm_legit": _batch_norm_legit,
 }
 """Ops without a row: composed in Python, or only in the dispatcher."""
@@ -649,7 +631,7 @@ def _overloads_of(name: str) -> frozenset[str]:
 
 
 _PREFIX: Final = {"special": "special_", "linalg": "linalg_", "fft": "fft_"}
-_OFFERED: Final = ("torch", "method", "nn", *_PREFIX)
+_OFFERED: Final = ("only_aten", "torch", "method", "nn", *_PREFIX)
 
 
 _BY_OVERLOAD: Final[dict[str, Callable[..., Any]]] = {

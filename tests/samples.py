@@ -44,6 +44,7 @@ PREFIXES = {
     "windows": "signal.windows.",
     "masked": "masked.",
     "internal": "_C.",
+    "only_aten": "ops.aten.",
 }
 
 
@@ -217,6 +218,10 @@ EXEMPT = {
     **_exempt(
         "float32 and halves of aligned strides alone: parity/test_apart.py",
         "_grouped_mm nn.functional.grouped_mm",
+    ),
+    **_exempt(
+        "takes a function of another argument: test_backward_ops.py",
+        "ops.aten.log_sigmoid_backward",
     ),
     **_exempt("deprecated, warns on every call: test_errors.py", "range"),
 }
@@ -1360,3 +1365,17 @@ rows(
     attention(weights=True, mean=False, added=(x(1, 1, 4), x(1, 1, 4)), zeros=True),
     attention(parts=True, masks=(None, mask(3, 5))),
 )
+
+# ------------------------------------------------------------------ ops of the dispatcher alone
+
+rows("_softmax _log_softmax", call(S, 1, False), call(CUBE, 0, False))
+rows("_safe_softmax", call(S, 1), call(CUBE, 0))
+rows(
+    "_softmax_backward_data _log_softmax_backward_data",
+    call(S, x(2, 3, kind="probability"), 1, Dtype("float64")),
+    call(CUBE, x(2, 3, 4, kind="probability"), -2, Dtype("float64")),
+)
+rows("select_backward", call(S, [2, 4, 3], 1, 2), call(X(()), [3], 0, -1))
+rows("slice_backward", call(S, [2, 8], 1, 1, 7, 2), call(S, [4, 3], 0, 1, 3, 1))
+rows("diagonal_backward", call(x(3), [3, 4], 0, 0, 1), call(x(4, 2), [2, 3, 4], 1, 0, 1))
+rows("unfold_backward", call(x(3, 3), [7], 0, 3, 2), call(x(2, 2, 2), [2, 3], 1, 2, 1))

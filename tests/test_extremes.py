@@ -199,13 +199,17 @@ NOT_ROUNDED = dict.fromkeys(
     " shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v"
     " shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he"
     " laguerre_polynomial_l legendre_polynomial_p binary_cross_entropy_with_logits"
-    " hinge_embedding_loss".split(),
+    " hinge_embedding_loss tanh_backward sigmoid_backward gelu_backward".split(),
     "a sum of terms, rounded each, that may cancel",
 )
 NOT_ROUNDED |= dict.fromkeys(
     "nextafter nan_to_num".split(), "the neighbour or the bound of its own type"
 )
 NOT_ROUNDED |= dict.fromkeys("hardswish kl_div".split(), "a product overflows on the way")
+NOT_ROUNDED |= dict.fromkeys(
+    "log_sigmoid_backward elu_backward softplus_backward".split(),
+    "a factor is smaller than the type's least number",
+)
 NOT_ROUNDED |= {"gelu": "the vectors give 0 at -inf, the formula NaN"}
 """Element-wise ops whose float32 is not that of float64, and why."""
 

@@ -73,6 +73,8 @@ export async function load(source) {
     signal: { windows: spaces.windows },
     /** @type {Masked} */
     masked: spaces.masked,
+    /** Ops that only PyTorch's dispatcher has, as the gradients of layers. @type {{ aten: Aten }} */
+    ops: { aten: spaces.only_aten },
     errors: core,
     _C: C,
     _engine: engine,

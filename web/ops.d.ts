@@ -3318,6 +3318,65 @@ export interface Masked {
   var(input: Tensor, options: { dim?: number | readonly number[] | null; unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
 }
 
+export interface Aten {
+  _log_softmax(input: Tensor, dim: number, half_to_float: boolean): Tensor;
+  _log_softmax(input: Tensor, dim: number, options: { half_to_float: boolean }): Tensor;
+  _log_softmax(input: Tensor, options: { dim: number; half_to_float: boolean }): Tensor;
+  _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: number, input_dtype: DType): Tensor;
+  _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: number, options: { input_dtype: DType }): Tensor;
+  _log_softmax_backward_data(grad_output: Tensor, output: Tensor, options: { dim: number; input_dtype: DType }): Tensor;
+  _safe_softmax(input: Tensor, dim: number, dtype?: DType | null): Tensor;
+  _safe_softmax(input: Tensor, dim: number, options: { dtype?: DType | null }): Tensor;
+  _safe_softmax(input: Tensor, options: { dim: number; dtype?: DType | null }): Tensor;
+  _softmax(input: Tensor, dim: number, half_to_float: boolean): Tensor;
+  _softmax(input: Tensor, dim: number, options: { half_to_float: boolean }): Tensor;
+  _softmax(input: Tensor, options: { dim: number; half_to_float: boolean }): Tensor;
+  _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: number, input_dtype: DType): Tensor;
+  _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: number, options: { input_dtype: DType }): Tensor;
+  _softmax_backward_data(grad_output: Tensor, output: Tensor, options: { dim: number; input_dtype: DType }): Tensor;
+  diagonal_backward(grad_output: Tensor, input_sizes: readonly number[], offset: number, dim1: number, dim2: number): Tensor;
+  diagonal_backward(grad_output: Tensor, input_sizes: readonly number[], offset: number, dim1: number, options: { dim2: number }): Tensor;
+  diagonal_backward(grad_output: Tensor, input_sizes: readonly number[], offset: number, options: { dim1: number; dim2: number }): Tensor;
+  diagonal_backward(grad_output: Tensor, input_sizes: readonly number[], options: { offset: number; dim1: number; dim2: number }): Tensor;
+  diagonal_backward(grad_output: Tensor, options: { input_sizes: readonly number[]; offset: number; dim1: number; dim2: number }): Tensor;
+  elu_backward(grad_output: Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar, is_result: boolean, self_or_result: Tensor): Tensor;
+  gelu_backward(grad_output: Tensor, input: Tensor, options?: { approximate?: string }): Tensor;
+  hardshrink_backward(grad_out: Tensor, input: Tensor, lambd: Scalar): Tensor;
+  hardshrink_backward(grad_out: Tensor, input: Tensor, options: { lambd: Scalar }): Tensor;
+  hardswish_backward(grad_output: Tensor, input: Tensor): Tensor;
+  hardtanh_backward(grad_output: Tensor, input: Tensor, min_val: Scalar, max_val: Scalar): Tensor;
+  hardtanh_backward(grad_output: Tensor, input: Tensor, min_val: Scalar, options: { max_val: Scalar }): Tensor;
+  hardtanh_backward(grad_output: Tensor, input: Tensor, options: { min_val: Scalar; max_val: Scalar }): Tensor;
+  leaky_relu_backward(grad_output: Tensor, input: Tensor, negative_slope: Scalar, self_is_result: boolean): Tensor;
+  leaky_relu_backward(grad_output: Tensor, input: Tensor, negative_slope: Scalar, options: { self_is_result: boolean }): Tensor;
+  leaky_relu_backward(grad_output: Tensor, input: Tensor, options: { negative_slope: Scalar; self_is_result: boolean }): Tensor;
+  log_sigmoid_backward(grad_output: Tensor, input: Tensor, buffer: Tensor): Tensor;
+  select_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, index: number): Tensor;
+  select_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, options: { index: number }): Tensor;
+  select_backward(grad_output: Tensor, input_sizes: readonly number[], options: { dim: number; index: number }): Tensor;
+  select_backward(grad_output: Tensor, options: { input_sizes: readonly number[]; dim: number; index: number }): Tensor;
+  sigmoid_backward(grad_output: Tensor, output: Tensor): Tensor;
+  slice_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, start: number, end: number, step: number): Tensor;
+  slice_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, start: number, end: number, options: { step: number }): Tensor;
+  slice_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, start: number, options: { end: number; step: number }): Tensor;
+  slice_backward(grad_output: Tensor, input_sizes: readonly number[], dim: number, options: { start: number; end: number; step: number }): Tensor;
+  slice_backward(grad_output: Tensor, input_sizes: readonly number[], options: { dim: number; start: number; end: number; step: number }): Tensor;
+  slice_backward(grad_output: Tensor, options: { input_sizes: readonly number[]; dim: number; start: number; end: number; step: number }): Tensor;
+  softplus_backward(grad_output: Tensor, input: Tensor, beta: Scalar, threshold: Scalar): Tensor;
+  softplus_backward(grad_output: Tensor, input: Tensor, beta: Scalar, options: { threshold: Scalar }): Tensor;
+  softplus_backward(grad_output: Tensor, input: Tensor, options: { beta: Scalar; threshold: Scalar }): Tensor;
+  softshrink_backward(grad_output: Tensor, input: Tensor, lambd: Scalar): Tensor;
+  softshrink_backward(grad_output: Tensor, input: Tensor, options: { lambd: Scalar }): Tensor;
+  tanh_backward(grad_output: Tensor, output: Tensor): Tensor;
+  threshold_backward(grad_output: Tensor, input: Tensor, threshold: Scalar): Tensor;
+  threshold_backward(grad_output: Tensor, input: Tensor, options: { threshold: Scalar }): Tensor;
+  unfold_backward(grad_in: Tensor, input_sizes: readonly number[], dim: number, size: number, step: number): Tensor;
+  unfold_backward(grad_in: Tensor, input_sizes: readonly number[], dim: number, size: number, options: { step: number }): Tensor;
+  unfold_backward(grad_in: Tensor, input_sizes: readonly number[], dim: number, options: { size: number; step: number }): Tensor;
+  unfold_backward(grad_in: Tensor, input_sizes: readonly number[], options: { dim: number; size: number; step: number }): Tensor;
+  unfold_backward(grad_in: Tensor, options: { input_sizes: readonly number[]; dim: number; size: number; step: number }): Tensor;
+}
+
 export interface Properties {
   readonly H: Tensor;
   readonly T: Tensor;

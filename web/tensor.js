@@ -207,6 +207,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
     windows: {},
     masked: {},
     internal: {},
+    only_aten: {},
   };
   for (const { name, row, words, results } of readTable(engine)) {
     for (const [word, space] of Object.entries(spaces)) {

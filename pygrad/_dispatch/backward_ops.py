@@ -9,7 +9,6 @@ and differentiate it by autograd, which gives the engine's bits.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -315,34 +314,6 @@ def _group_norm_backward(
     )
 
 
-# ------------------------------------------------------------------ by a formula
-
-
-def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    mean = (grad_output * output).sum(dim, keepdim=True)
-    return (output * (grad_output - mean)).to(input_dtype)
-
-
-def _gelu_backward(g: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
-    if approximate == "none":
-        share = 0.5 * (1 + (self * math.sqrt(0.5)).erf())
-        return g * (share + self * (self * self * -0.5).exp() / math.sqrt(2 * math.pi))
-    c, k = math.sqrt(2 / math.pi), 0.044715
-    t = (c * (self + k * self**3)).tanh()
-    return g * (0.5 * (1 + t) + 0.5 * self * (1 - t * t) * c * (1 + 3 * k * self * self))
-
-
-def _elu_backward(
-    g: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, x: Tensor
-) -> Tensor:
-    below = (
-        (x + alpha * scale) * input_scale
-        if is_result
-        else (x * input_scale).exp() * (alpha * scale * input_scale)
-    )
-    return g * below.where(x <= 0, (x == x) * scale)
-
-
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "convolution_backward": _convolution_backward,
     "max_pool2d_with_indices_backward": _max_pool_backward,
@@ -372,35 +343,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "native_batch_norm_backward": _batch_norm_backward,
     "native_group_norm_backward": _group_norm_backward,
     "native_dropout_backward": lambda grad_output, mask, scale: grad_output * mask * scale,
-    "select_backward": lambda g, sizes, dim, index: g.new_zeros(sizes).select_scatter(
-        g, dim, index
-    ),
-    "slice_backward": lambda g, sizes, dim, start, end, step: g.new_zeros(sizes).slice_scatter(
-        g, dim, start, end, step
-    ),
-    "diagonal_backward": lambda g, sizes, offset, dim1, dim2: g.new_zeros(sizes).diagonal_scatter(
-        g, offset, dim1, dim2
-    ),
-    "sigmoid_backward": lambda g, output: g * (output * (1 - output)),
-    "tanh_backward": lambda g, output: g * (1 - output * output),
-    "threshold_backward": lambda g, self, threshold: (self > threshold).to(g.dtype) * g,
-    "_softmax_backward_data": _softmax_backward,
-    "_log_softmax_backward_data": lambda g, output, dim, dtype: (
-        g - output.exp() * g.sum(dim, keepdim=True)
-    ).to(dtype),
-    "leaky_relu_backward": lambda g, self, slope, is_result: g.where(self > 0, g * slope),
-    "hardtanh_backward": lambda g, self, low, high: g * ((self > low) & (self < high)),
-    "hardshrink_backward": lambda g, self, lambd: g * (self.abs() > lambd),
-    "softshrink_backward": lambda g, self, lambd: g * (self.abs() > lambd),
-    "hardswish_backward": lambda g, self: (
-        g * (self / 3 + 0.5).where((self >= -3) & (self <= 3), (self > 3).to(g.dtype))
-    ),
-    "elu_backward": _elu_backward,
-    "softplus_backward": lambda g, self, beta, threshold: (
-        g * (self * beta).sigmoid().where(self * beta <= threshold, (self == self) * 1.0)
-    ),
-    "log_sigmoid_backward": lambda g, self, buffer: g * (-self).sigmoid(),
-    "gelu_backward": _gelu_backward,
 }
 """Functions by the name of the op, including a forward op whose results its gradient needs."""
 

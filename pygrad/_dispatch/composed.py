@@ -1,9 +1,8 @@
-"""Ops that are one loop here, and in PyTorch several ops or a backward op with other arguments."""
+"""Ops that are one loop here, and in PyTorch several ops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, Final
 
 from .. import ops
@@ -111,52 +110,8 @@ def _dropout_ops(values: list[Any]) -> Composed | None:
     return run
 
 
-# ------------------------------------------------------------------ gradients of gradients
-
-
-def _gradient(name: str, order: str, values: list[Any]) -> Request:
-    """The backward op of an element-wise op, with g, x and parameters in PyTorch's order."""
-    g, x, params, _ = values
-    known = {"g": g, "x": x, "F": False}
-    args = [known[each] if each in known else params[int(each)] for each in order.split()]
-    return (ops.overload(name, "default"), args, {})
-
-
-def _gelu_gradient(values: list[Any]) -> Request:
-    how = {"approximate": "tanh"} if values[3] == "gelu_tanh" else {}
-    return (ops.aten.gelu_backward.default, values[:2], how)
-
-
-def _softmax_gradient(name: str, values: list[Any]) -> Request:
-    return (ops.overload(name, "default"), [*values, values[1].dtype], {})
-
-
-_GRADIENTS: Final = {
-    "Threshold": ("threshold_backward", "g x 0"),
-    "LeakyRelu": ("leaky_relu_backward", "g x 0 F"),
-    "Hardtanh": ("hardtanh_backward", "g x 0 1"),
-    "Hardshrink": ("hardshrink_backward", "g x 0"),
-    "Softshrink": ("softshrink_backward", "g x 0"),
-    "Tanh": ("tanh_backward", "g x"),
-    "Sigmoid": ("sigmoid_backward", "g x"),
-    "Hardswish": ("hardswish_backward", "g x"),
-    "Elu": ("elu_backward", "g 0 1 2 F x"),
-    "Softplus": ("softplus_backward", "g x 0 1"),
-    "LogSigmoid": ("log_sigmoid_backward", "g x x"),
-}
-"""Backward ops of element-wise nodes, and the order of their arguments: the gradient g, the saved
-x, parameters by number, False.
-"""
-
 AT_DOOR: Final[dict[str, Callable[[list[Any]], Request | Composed | None]]] = {
     "dropout": _dropout_ops,
-    "GeluBackwardBackward0": _gelu_gradient,
-    "SoftmaxBackwardDataBackward0": partial(_softmax_gradient, "_softmax_backward_data"),
-    "LogSoftmaxBackwardDataBackward0": partial(_softmax_gradient, "_log_softmax_backward_data"),
-    **{
-        f"{node}BackwardBackward0": partial(_gradient, name, order)
-        for node, (name, order) in _GRADIENTS.items()
-    },
 }
 """Functions that make the calls of ops which are asked at their doors, by name."""
 AT_LAST: Final[dict[str, Callable[[list[Any]], Request | Composed | None]]] = {

@@ -31,9 +31,12 @@ NAMESPACES: Final = {
     "windows": "torch.signal.windows",
     "masked": "torch.masked",
     "internal": "torch._C",
+    "only_aten": "torch.ops.aten",
 }
 """Word of a row (wasm_core/call/row.h) -> where PyTorch has the op."""
 METHODS: Final = ("method", "property")
+_HOLDERS: Final = (".Tensor", ".aten")
+"""Ends of namespaces that are no modules but objects in one."""
 
 
 class Op:
@@ -169,9 +172,10 @@ def _make(op: Op, mode: int, name: str, space: str) -> Function:
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
     # Pickles name a function by module and qualified name.
-    home = NAMESPACES[space].replace("torch", PACKAGE).partition(".Tensor")[0]
+    full = NAMESPACES[space].replace("torch", PACKAGE)
+    home = next((full.removesuffix(each) for each in _HOLDERS if full.endswith(each)), full)
     function.__module__ = home
-    function.__qualname__ = f"Tensor.{name}" if space in METHODS else name
+    function.__qualname__ = f"{full}.{name}"[len(home) + 1 :]
     function.__doc__ = f"As {NAMESPACES[space]}.{name} in PyTorch.\n\n    {schemas}"
     if len(rows) == 1:
         words, schema = rows[0]

@@ -24,6 +24,7 @@ APART = {
     "nn.functional.ctc_loss": "refused: its sizes depend on lengths",
     "ctc_loss": "refused: its sizes depend on lengths",
     "native_batch_norm": "in evaluation PyTorch infers statistics, and its CPU gives none",
+    "ops.aten._softmax_backward_data": "PyTorch infers the given dtype, which its CPU ignores",
     "normal": "PyTorch's overload for numbers minds no default device",
 }
 

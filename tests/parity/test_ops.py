@@ -55,6 +55,8 @@ APART = {
         (f"emptied fft.{name}" for name in "fft ifft rfft irfft hfft ihfft".split()),
         "lines of some length, but none of them: MKL, which others do without, refuses that",
     ),
+    "scalar ops.aten.unfold_backward": "PyTorch reads memory beyond the gradient",
+    "unit ops.aten.unfold_backward": "PyTorch reads memory beyond the gradient",
     "emptied nn.functional.multi_margin_loss": "PyTorch returns uninitialised memory",
     "emptied nn.functional.multilabel_margin_loss": "PyTorch returns uninitialised memory",
     "emptied native_batch_norm": "PyTorch checks nothing and reads out of bounds",

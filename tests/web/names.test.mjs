@@ -43,6 +43,7 @@ const SPACES = {
   Fft: torch.fft,
   Windows: torch.signal.windows,
   Masked: torch.masked,
+  Aten: torch.ops.aten,
   Properties: torch.Tensor.prototype,
 };
 const bodies = Array.from(
@@ -67,7 +68,7 @@ for (const [space, body] of bodies) {
   });
 }
 
-for (const space of ['Special', 'Linalg', 'Fft', 'Windows', 'Masked'])
+for (const space of ['Special', 'Linalg', 'Fft', 'Windows', 'Masked', 'Aten'])
   test(`${space} has no name that Python lacks`, () =>
     assert.deepEqual(
       Object.keys(SPACES[space]).sort(),

@@ -73,7 +73,7 @@ static inline void door_left(const DoorEntry *e) {
   if (__builtin_expect(e->by != NULL, 0)) door_leave(e);
 }
 
-/* Macros that begin an op's function; `...` are its arguments, at most nine. The bodies behind
+/* Macros that begin an op's function; `...` are its arguments, at most twelve. The bodies behind
  * OP_ENTERED and VIEW_ENTERED never see a sparse tensor, those behind ANY_ENTERED may. */
 #define ANY_ENTERED(function, op, ...) ANY_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
 #define VIEW_ENTERED(function, op, ...) VIEW_ENTERED_AS(function(__VA_ARGS__), op, __VA_ARGS__)
@@ -182,12 +182,13 @@ extern bool autocast_keeps;
   }
 
 /* M(x) for each argument x, separated by SEP(). */
-#define EACH_ARGUMENT(M, SEP, ...)                                                               \
-  NTH_ARGUMENT(__VA_ARGS__, EACH_ARGUMENT9, EACH_ARGUMENT8, EACH_ARGUMENT7, EACH_ARGUMENT6,      \
-               EACH_ARGUMENT5, EACH_ARGUMENT4, EACH_ARGUMENT3, EACH_ARGUMENT2, EACH_ARGUMENT1, ) \
+#define EACH_ARGUMENT(M, SEP, ...)                                                             \
+  NTH_ARGUMENT(__VA_ARGS__, EACH_ARGUMENT12, EACH_ARGUMENT11, EACH_ARGUMENT10, EACH_ARGUMENT9, \
+               EACH_ARGUMENT8, EACH_ARGUMENT7, EACH_ARGUMENT6, EACH_ARGUMENT5, EACH_ARGUMENT4, \
+               EACH_ARGUMENT3, EACH_ARGUMENT2, EACH_ARGUMENT1, )                               \
   (M, SEP, __VA_ARGS__)
-#define N_ARGUMENTS(...) NTH_ARGUMENT(__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
-#define NTH_ARGUMENT(a, b, c, d, e, f, g, h, i, name, ...) name
+#define N_ARGUMENTS(...) NTH_ARGUMENT(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
+#define NTH_ARGUMENT(a, b, c, d, e, f, g, h, i, j, k, l, name, ...) name
 #define COMMA() ,
 #define EACH_ARGUMENT1(M, SEP, a) M(a)
 #define EACH_ARGUMENT2(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT1(M, SEP, __VA_ARGS__)
@@ -198,5 +199,9 @@ extern bool autocast_keeps;
 #define EACH_ARGUMENT7(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT6(M, SEP, __VA_ARGS__)
 #define EACH_ARGUMENT8(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT7(M, SEP, __VA_ARGS__)
 #define EACH_ARGUMENT9(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT8(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT10(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT9(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT11(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT10(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT12(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT11(M, SEP, __VA_ARGS__)
+enum { MOST_ARGUMENTS = 12 };
 
 #endif

@@ -24,6 +24,7 @@ typedef struct Call Call;
   X(WINDOWS, "windows", "signal.windows.name") \
   X(MASKED, "masked", "masked.name") \
   X(INTERNAL, "internal", "_C.name") \
+  X(ONLY_ATEN, "only_aten", "ops.aten.name, with the schema of PyTorch's op") \
   X(INPLACE, "inplace", "Tensor.name_, and name_ in torch and nn.functional if name is there") \
   X(NN_INPLACE, "nn_inplace", "nn.functional.name has an argument `inplace`") \
   X(OUT, "out", "the functions take out=") \

@@ -24,6 +24,7 @@ INTERFACES: Final = {
     "fft": "Fft",
     "windows": "Windows",
     "masked": "Masked",
+    "only_aten": "Aten",
 }
 """Word of a row -> the interface that declares the functions of that namespace."""
 

@@ -441,7 +441,7 @@ static void argument_words(const Argument *v, int64_t *w) {
 static const char *passing;
 
 static int32_t enter(const char *op, int n, const Argument *v) {
-  int64_t words[9][WORDS_AN_ARGUMENT];
+  int64_t words[MOST_ARGUMENTS][WORDS_AN_ARGUMENT];
   bool passes = passing && strcmp(passing, op) == 0;
   passing = NULL;
   if (!passes && !failed()) {

@@ -20,7 +20,7 @@ const OPTIONS = {
   moduleResolution: ts.ModuleResolutionKind.NodeNext,
 };
 const HEAD = `// Made from the JSDoc of the modules and, by way of ops.d.ts, from the op table.
-import type { Fft, Functional, Functions, Linalg, Masked, MemoryFormat, Methods, Properties, Scalar, Special, Windows } from './ops.js';
+import type { Aten, Fft, Functional, Functions, Linalg, Masked, MemoryFormat, Methods, Properties, Scalar, Special, Windows } from './ops.js';
 import type { Layers } from './nn/layers.js';
 export type * from './nn/layers.js';
 

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "elementwise_rows.h"
 #include "ground/paths.h"
 #include "ground/poll.h"
 #include "kernels/simd.h"
@@ -750,67 +751,79 @@ typedef struct {
   NodeType type;
   const Unary *unary;
   Tensor *(*curve)(Tensor *g, Tensor *x, const double *p);
+  Tensor *(*again)(Tensor *g, Tensor *x, const double *p); /* the op itself */
   int n_numbers;
 } Second;
 
 static Tensor *second(const Second *k, Tensor *g, Tensor *x, const double *p) {
-  Floats params = {k->n_numbers, p};
-  const char *of = k->unary->name;
-  OP_ENTERED_AS(second(k, g, x, params.v), k->type.name, g, x, params, of);
   if (blocked(g, x)) return NULL;
+  DType d = elementwise_result_dtype(2, (Tensor *[2]){g, x});
+  if (!dtype_is_float(d)) return dtype_no_kernel(k->unary->name, d), NULL;
   Node *n = node_new(&k->type, 2, k->n_numbers, g, x, NULL);
   for (int i = 0; i < k->n_numbers; i++) num_f(n, i, p[i]);
   if (k->curve) save(n, 0, g);
   save(n, 1, x);
-  return set_history(unary_grad(k->unary, g, x, p), n);
+  return set_history(unary_grad(k->unary, elementwise_cast(g, d), x, p), n);
 }
+
+static const double no_params[3];
 
 static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
   const Second *k = (const Second *)(const void *)n->type;
   double p[3];
   Tensor *first = k->curve ? saved_tensor(n, 0) : NULL, *x = saved_tensor(n, 1);
   node_params(n, p);
-  if (needs(n, 0)) gi[0] = grad_mode ? second(k, g[0], x, p) : unary_grad(k->unary, g[0], x, p);
+  if (needs(n, 0)) gi[0] = grad_mode ? k->again(g[0], x, p) : unary_grad(k->unary, g[0], x, p);
   if (needs(n, 1)) gi[1] = k->curve ? k->curve(t_mul(g[0], first), x, p) : t_zeros_like(g[0]);
 }
 
 #define FORMULA_TAPE
 #include "ops/elementwise/formula.h"
-#define FLAT_SECOND(name, Name, fields, n) \
-  static const Second second_##name = {    \
-      {Name "BackwardBackward0", vjp_second, fields, true, NULL, NULL}, &unary_##name, NULL, n};
-#define SECOND(name, Name, fields, n, CURVE)                                                   \
-  static Tensor *curve_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { \
-    return CURVE;                                                                              \
+/* Declares the node of an activation's gradient; AGAIN calls the op that makes it. */
+#define SECOND_OF(name, Name, fields, n, CURVE, AGAIN)                                         \
+  static Tensor *again_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { \
+    return AGAIN;                                                                              \
   }                                                                                            \
   static const Second second_##name = {                                                        \
       {Name "BackwardBackward0", vjp_second, fields, true, NULL, NULL},                        \
       &unary_##name,                                                                           \
-      curve_##name,                                                                            \
+      CURVE,                                                                                   \
+      again_##name,                                                                            \
       n};
-FLAT_SECOND(relu, "Threshold", "- self | threshold:scalar", 1)
-FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:scalar", 1)
-FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:scalar max_val:scalar", 2)
-FLAT_SECOND(hardshrink, "Hardshrink", "- self | lambd:scalar", 1)
-FLAT_SECOND(softshrink, "Softshrink", "- self | lambd:scalar", 1)
-FLAT_SECOND(threshold, "Threshold", "- self | threshold:scalar", 1)
-SECOND(tanh, "Tanh", "grad_output output", 0, MUL(g, MUL(C(-2), x)))
-SECOND(sigmoid, "Sigmoid", "grad_output output", 0, MUL(g, SUB(C(1), MUL(C(2), x))))
-SECOND(logsigmoid, "LogSigmoid", "grad_output self", 0,
+#define FLAT_SECOND(name, Name, fields, n, AGAIN) SECOND_OF(name, Name, fields, n, NULL, AGAIN)
+#define SECOND(name, Name, fields, n, AGAIN, CURVE)                                            \
+  static Tensor *curve_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { \
+    return CURVE;                                                                              \
+  }                                                                                            \
+  SECOND_OF(name, Name, fields, n, curve_##name, AGAIN)
+FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:scalar", 1,
+            t_leaky_relu_backward(g, x, p[0], false))
+FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:scalar max_val:scalar", 2,
+            t_hardtanh_backward(g, x, p[0], p[1]))
+FLAT_SECOND(hardshrink, "Hardshrink", "- self | lambd:scalar", 1, t_hardshrink_backward(g, x, p[0]))
+FLAT_SECOND(softshrink, "Softshrink", "- self | lambd:scalar", 1, t_softshrink_backward(g, x, p[0]))
+FLAT_SECOND(threshold, "Threshold", "- self | threshold:scalar", 1,
+            t_threshold_backward(g, x, p[0]))
+SECOND(tanh, "Tanh", "grad_output output", 0, t_tanh_backward(g, x), MUL(g, MUL(C(-2), x)))
+SECOND(sigmoid, "Sigmoid", "grad_output output", 0, t_sigmoid_backward(g, x),
+       MUL(g, SUB(C(1), MUL(C(2), x))))
+SECOND(logsigmoid, "LogSigmoid", "grad_output self", 0, t_log_sigmoid_backward(g, x, x),
        NEG(MUL(g, MUL(SIGMOID(x), SIGMOID(NEG(x))))))
-SECOND(hardswish, "Hardswish", "grad_output self", 0,
+SECOND(hardswish, "Hardswish", "grad_output self", 0, t_hardswish_backward(g, x),
        WHERE(AND(GT(x, C(-3)), LT(x, C(3))), DIV(g, C(3)), C(0)))
 SECOND(elu, "Elu",
        "grad_output self_or_result | alpha:float scale:scalar input_scale:scalar is_result:false",
-       3,
+       3, t_elu_backward(g, p[0], p[1], p[2], false, x),
        WHERE(LT(x, C(0)),
              MUL(MUL(g, H(p[0] * p[1] * p[2] * p[2])), EXP(MUL(WHERE(LT(x, C(0)), x, C(0)), P2))),
              C(0)))
 SECOND(softplus, "Softplus", "grad_output self | beta:scalar threshold:scalar", 2,
+       t_softplus_backward(g, x, p[0], p[1]),
        WHERE(GE(MUL(x, P0), P1), C(0),
              MUL(MUL(g, P0), MUL(SIGMOID(MUL(x, P0)), SIGMOID(MUL(x, H(-p[0])))))))
 /* (2 - x^2) exp(-x^2/2): the Gaussian at x / sqrt(2) minus half of its second derivative. */
 SECOND(gelu_erf, "Gelu", "grad_output self | approximate:text=none", 0,
+       t_gelu_backward(g, x, "none"),
        MUL(MUL(g, C(1 / MATHS_SQRT_2PI)),
            SUB(FAMILY(gaussian_slope, 0, MUL(x, C(MATHS_SQRT_HALF))),
                MUL(C(0.5), FAMILY(gaussian_slope, 2, MUL(x, C(MATHS_SQRT_HALF)))))))
@@ -822,6 +835,7 @@ static Tensor *gelu_tanh_curve(Tensor *g, Tensor *x, Tensor *t, Tensor *du) {
       ADD(du, MUL(MUL(C(0.5), x), SUB(MUL(C(6 * GELU_C * GELU_K), x), MUL(MUL(C(2), t), SQ(du))))));
 }
 SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:text=tanh", 0,
+       t_gelu_backward(g, x, "tanh"),
        gelu_tanh_curve(g, x, GELU_TANH, MUL(C(GELU_C), ADD(C(1), MUL(C(3 * GELU_K), MUL(x, x))))))
 
 #define UNARY_VJP(name, GRADIENT, ...)                                                     \
@@ -843,6 +857,108 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:text=tanh", 0,
 #define UNARY_P(words, name, Node_, schema, domain, value, keep, ...) UNARY_VJP(name, __VA_ARGS__)
 #define UNARY_P_AS(words, host, ...) UNARY_P(words, __VA_ARGS__)
 #include "ops/elementwise/elementwise.def"
+
+/* PyTorch's ops of these gradients. The numbers are those of the function. */
+Tensor *t_threshold_backward(Tensor *g, Tensor *x, double threshold) {
+  OP_ENTERED(t_threshold_backward, "threshold_backward", g, x, threshold);
+  if (blocked(g, x)) return NULL;
+  const DType d = elementwise_result_dtype(2, (Tensor *[2]){g, x});
+  if (dtype_kind(d) == KIND_INT) return WHERE(LE(x, C(threshold)), t_zeros_like(g), g);
+  return second(&second_threshold, g, x, (const double[3]){threshold});
+}
+
+Tensor *t_leaky_relu_backward(Tensor *g, Tensor *x, double slope, bool is_result) {
+  OP_ENTERED(t_leaky_relu_backward, "leaky_relu_backward", g, x, slope, is_result);
+  return second(&second_leaky_relu, g, x, (const double[3]){slope});
+}
+
+Tensor *t_hardtanh_backward(Tensor *g, Tensor *x, double min, double max) {
+  OP_ENTERED(t_hardtanh_backward, "hardtanh_backward", g, x, min, max);
+  return second(&second_hardtanh, g, x, (const double[3]){min, max});
+}
+
+Tensor *t_hardshrink_backward(Tensor *g, Tensor *x, double lambda) {
+  OP_ENTERED(t_hardshrink_backward, "hardshrink_backward", g, x, lambda);
+  return second(&second_hardshrink, g, x, (const double[3]){lambda});
+}
+
+Tensor *t_softshrink_backward(Tensor *g, Tensor *x, double lambda) {
+  OP_ENTERED(t_softshrink_backward, "softshrink_backward", g, x, lambda);
+  return second(&second_softshrink, g, x, (const double[3]){lambda});
+}
+
+Tensor *t_tanh_backward(Tensor *g, Tensor *y) {
+  OP_ENTERED(t_tanh_backward, "tanh_backward", g, y);
+  if (is_complex(g) || is_complex(y)) return tape_tanh(g, NULL, conjugate(y), no_params);
+  return second(&second_tanh, g, y, no_params);
+}
+
+Tensor *t_sigmoid_backward(Tensor *g, Tensor *y) {
+  OP_ENTERED(t_sigmoid_backward, "sigmoid_backward", g, y);
+  if (is_complex(g) || is_complex(y)) return tape_sigmoid(g, NULL, conjugate(y), no_params);
+  return second(&second_sigmoid, g, y, no_params);
+}
+
+/* `buffer` is not read: it is a function of x. */
+Tensor *t_log_sigmoid_backward(Tensor *g, Tensor *x, Tensor *buffer) {
+  OP_ENTERED(t_log_sigmoid_backward, "log_sigmoid_backward", g, x, buffer);
+  return second(&second_logsigmoid, g, x, no_params);
+}
+
+Tensor *t_hardswish_backward(Tensor *g, Tensor *x) {
+  OP_ENTERED(t_hardswish_backward, "hardswish_backward", g, x);
+  return second(&second_hardswish, g, x, no_params);
+}
+
+/* The gradient of elu by its result y, g input_scale (y + alpha scale) where y <= 0, g scale
+ * elsewhere. For h at the node: g' = the same of h, y' = h g input_scale where y <= 0. */
+static Tensor *elu_backward_of_result(Tensor *g, const double p[3], Tensor *y);
+GRAD(EluBackwardBackward0,
+     "grad_output self_or_result | alpha:float scale:scalar input_scale:scalar is_result:bool")
+{
+  double p[3];
+  Tensor *first = saved_tensor(n, 0), *y = saved_tensor(n, 1);
+  node_params(n, p);
+  if (needs(n, 0)) gi[0] = elu_backward_of_result(g[0], p, y);
+  if (needs(n, 1)) gi[1] = WHERE(LE(y, C(0)), MUL(MUL(g[0], first), C(p[2])), t_zeros_like(g[0]));
+}
+
+static Tensor *elu_backward_of_result(Tensor *g, const double p[3], Tensor *y) {
+  if (blocked(g, y) || !dtype_check_float_kernel("elu_backward_cpu", tensor_dtype(y))) return NULL;
+  if (p[0] < 0)
+    return fail(ERR_RUNTIME,
+                "In-place elu backward calculation is triggered with a negative slope which is not "
+                "supported. This is caused by calling in-place forward function with a negative "
+                "slope, please call out-of-place version instead.");
+  Node *n = node_new(&EluBackwardBackward0, 2, 4, g, y, NULL);
+  for (int i = 0; i < 3; i++) num_f(n, i, p[i]);
+  num_i(n, 3, true);
+  save(n, 0, g);
+  save(n, 1, y);
+  return set_history(
+      WITHOUT_GRAD(MUL(g, WHERE(LE(y, C(0)), MUL(ADD(y, C(p[0] * p[1])), C(p[2])), C(p[1])))), n);
+}
+
+/* x: the argument of elu, or, if is_result, its result. */
+Tensor *t_elu_backward(Tensor *g, double alpha, double scale, double input_scale, bool is_result,
+                       Tensor *x) {
+  OP_ENTERED(t_elu_backward, "elu_backward", g, alpha, scale, input_scale, is_result, x);
+  const double p[3] = {alpha, scale, input_scale};
+  return is_result ? elu_backward_of_result(g, p, x) : second(&second_elu, g, x, p);
+}
+
+Tensor *t_softplus_backward(Tensor *g, Tensor *x, double beta, double threshold) {
+  OP_ENTERED(t_softplus_backward, "softplus_backward", g, x, beta, threshold);
+  return second(&second_softplus, g, x, (const double[3]){beta, threshold});
+}
+
+Tensor *t_gelu_backward(Tensor *g, Tensor *x, const char *approximate) {
+  OP_ENTERED(t_gelu_backward, "gelu_backward", g, x, approximate);
+  if (!approximate || failed()) return NULL;
+  if (strcmp(approximate, "none") == 0) return second(&second_gelu_erf, g, x, no_params);
+  if (strcmp(approximate, "tanh") == 0) return second(&second_gelu_tanh, g, x, no_params);
+  return fail(ERR_RUNTIME, "approximate argument must be either none or tanh.");
+}
 
 /* ------------------------------------------------------------ binary ops */
 

@@ -6,8 +6,8 @@
  * numbers computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d where
  * PyTorch's derivative has x in its history though it is locally constant in x; OF_KIND(r, c) is r
  * for real numbers and c for complex ones, where RIGHT_HALF(x) is x or -x, whichever has no
- * negative real part; NODE(d, name, numbers) is d as one node of its own, second_<name>, of real
- * numbers; a derivative that PyTorch lacks is REFUSE(its name).
+ * negative real part; NODE(d, name, numbers) is d as one op with a node of its own, second_<name>, for
+ * real numbers; a derivative that PyTorch lacks is REFUSE(its name).
  *
  * A formula that is differentiated again must be finite in the branch that WHERE leaves out, as
  * must its derivatives: 0 times inf is NaN. So an operand there is itself a WHERE, or the formula
@@ -91,7 +91,7 @@
 #define ZEROS(g) t_zeros_like(g)
 #define REFUSE(name) refuse_derivative(name)
 #define TIED(d, x) tie(d, x)
-#define NODE(d, name, ...) (is_complex(g) ? (d) : second(&second_##name, g, x, __VA_ARGS__))
+#define NODE(d, name, ...) (is_complex(g) ? (d) : again_##name(g, x, __VA_ARGS__))
 #define OF_KIND(r, c) (is_complex(x) ? (c) : (r))
 #define SMOOTH(d, e) (is_complex(g) ? (d) : (e))
 #define FAMILY(name, n, a) t_##name(a, n, 0, 0)

@@ -220,11 +220,10 @@ static Tensor *forward(const NodeType *type, SpanTable table, const char *name, 
   return y;
 }
 
-/* The gradient as an op, which records both operands. */
+/* The gradient, which records both operands. */
 static Tensor *backward(const NodeType *type, SpanTable table, const char *name, Tensor *g,
                         Tensor *y, int64_t dim, Tensor *kept) {
-  OP_ENTERED_AS(backward(type, table, name, g, y, dim, kept), type->name, g, y, dim);
-  if (failed() || !g || !y) return NULL;
+  if (failed() || !g || !y || (dim = dim_wrap(dim, y->ndim)) < 0) return NULL;
   const SpanLoops *loops = KERNEL_OF(table, tensor_dtype(y), name);
   if (!loops) return NULL;
   if (g->dtype != y->dtype) g = t_to(g, tensor_dtype(y));
@@ -236,18 +235,22 @@ static Tensor *backward(const NodeType *type, SpanTable table, const char *name,
 }
 
 /* gx = y (g - s), s = sum g y. For h at gx: dg = y (h - sum h y), dy = h g - h s - g sum h y. */
-static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim);
 GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:int")
 {
   Tensor *h = g[0], *go = saved_tensor(n, 0), *y = saved_tensor(n, 1);
   int64_t dim = n->numbers[0].i;
-  if (needs(n, 0)) gi[0] = softmax_backward_op(h, y, dim);
+  if (needs(n, 0)) gi[0] = t_softmax_backward(h, y, dim, tensor_dtype(y));
   if (!needs(n, 1)) return;
   Tensor *s = t_sum(t_mul(go, y), ONE_DIM(dim), true, DT_NONE),
          *hy = t_sum(t_mul(h, y), ONE_DIM(dim), true, DT_NONE);
   gi[1] = t_sub(t_mul(h, t_sub(go, s)), t_mul(go, hy));
 }
-static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
+
+/* `dtype`, that of the argument of softmax, matters on other devices. */
+Tensor *t_softmax_backward(Tensor *g, Tensor *y, int64_t dim, DType dtype) {
+  OP_ENTERED(t_softmax_backward, "_softmax_backward_data", g, y, dim, dtype);
+  IN_FLOAT(t_softmax_backward(g, y, dim, dtype), g, y);
+  if (blocked(g, y)) return NULL;
   return backward(&SoftmaxBackwardDataBackward0, softmax_backward_loops,
                   last_dim(y, dim) ? "softmax_backward_lastdim_kernel_impl"
                                    : "softmax_backward_kernel_impl",
@@ -264,16 +267,31 @@ GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:int")
     gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved_tensor(n, 0), ONE_DIM(dim), true, DT_NONE)));
 }
 
+/* kept: the exponentials of y, or NULL. */
+static Tensor *log_backward(Tensor *g, Tensor *y, int64_t dim, DType dtype, Tensor *kept) {
+  OP_ENTERED_AS(log_backward(g, y, dim, dtype, kept), "_log_softmax_backward_data", g, y, dim,
+                dtype);
+  IN_FLOAT(log_backward(g, y, dim, dtype, NULL), g, y);
+  if (blocked(g, y)) return NULL;
+  return backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops,
+                  last_dim(y, dim) ? "log_softmax_backward_lastdim_kernel_impl"
+                                   : "log_softmax_backward_kernel_impl",
+                  g, y, dim, kept);
+}
+
+Tensor *t_log_softmax_backward(Tensor *g, Tensor *y, int64_t dim, DType dtype) {
+  return log_backward(g, y, dim, dtype, NULL);
+}
+
 GRAD(SoftmaxBackward0, "result | dim:int")
-{ gi[0] = softmax_backward_op(g[0], saved_tensor(n, 0), n->numbers[0].i); }
+{
+  Tensor *y = saved_tensor(n, 0);
+  if (y) gi[0] = t_softmax_backward(g[0], y, n->numbers[0].i, tensor_dtype(y));
+}
 GRAD(LogSoftmaxBackward0, "result | dim:int")
 {
   Tensor *y = saved_tensor(n, 0);
-  int64_t dim = n->numbers[0].i;
-  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops,
-                   last_dim(y, dim) ? "log_softmax_backward_lastdim_kernel_impl"
-                                    : "log_softmax_backward_kernel_impl",
-                   g[0], y, dim, n->saves[1].value);
+  if (y) gi[0] = log_backward(g[0], y, n->numbers[0].i, tensor_dtype(y), n->saves[1].value);
 }
 
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
@@ -289,6 +307,42 @@ Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
   return forward(&LogSoftmaxBackward0, log_softmax_loops,
                  last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl",
                  x, dim, dtype);
+}
+
+/* The ops of PyTorch's dispatcher. `half_to_float` is for other devices. */
+static bool check_half_to_float(bool half_to_float) {
+  if (half_to_float)
+    fail(ERR_RUNTIME, "softmax with half to float conversion is not supported on CPU");
+  return !failed();
+}
+
+Tensor *t_softmax_of(Tensor *x, int64_t dim, bool half_to_float) {
+  return check_half_to_float(half_to_float) ? t_softmax(x, dim, DT_NONE) : NULL;
+}
+Tensor *t_log_softmax_of(Tensor *x, int64_t dim, bool half_to_float) {
+  return check_half_to_float(half_to_float) ? t_log_softmax(x, dim, DT_NONE) : NULL;
+}
+
+GRAD(SafeSoftmaxBackward0, "result | dim:int")
+{ grad_SoftmaxBackward0(n, g, gi); }
+
+/* softmax, but zeros where all of a row are -inf. */
+Tensor *t_safe_softmax(Tensor *x, int64_t dim, DType dtype) {
+  OP_ENTERED(t_safe_softmax, "_safe_softmax", x, dim, dtype);
+  IN_FLOAT_AS(dtype, t_safe_softmax(x, dim, dtype), x);
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (dtype != DT_NONE) x = t_to(x, dtype);
+  Node *n = failed() ? NULL : node_new(&SafeSoftmaxBackward0, 1, 1, x, NULL);
+  num_i(n, 0, dim);
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *nothing = t_all(t_eq(x, tensor_wrapped_f(-INFINITY)), ONE_DIM(dim), true),
+           *zero = tensor_wrapped_f(0);
+    y = t_masked_fill(t_softmax(t_masked_fill(x, nothing, zero), dim, DT_NONE), nothing, zero);
+  }
+  y = set_history(y, n);
+  if (n) save_output(n, 0, y);
+  return y;
 }
 
 /* ------------------------------------------------------------ logsumexp */

@@ -133,7 +133,11 @@ static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_
   bool done = false;
   WITHOUT_GRAD_BLOCK {
     Tensor *at = y ? part(tensor_alias(y, y->ndim, y->sizes, y->strides, 0), p) : NULL;
-    done = add ? accumulate(at, g) : tensor_copy_data(at, g);
+    if (at && !tensor_same_shape(at, g)) done = !add && t_copy_(at, g, false);
+    else done = add ? accumulate(at, g) : tensor_copy_data(at, g);
+    if (!done && !failed())
+      fail(ERR_RUNTIME, "The gradient of windows has shape %s, but they have shape %s",
+           shape_text(g), shape_text(at));
   }
   return set_history(done ? y : NULL, n);
 }
@@ -168,6 +172,9 @@ Tensor *t_diagonal_backward(Tensor *g, Ints sizes, int64_t offset, int64_t d0, i
 
 Tensor *t_unfold_backward(Tensor *g, Ints sizes, int64_t dim, int64_t size, int64_t step) {
   OP_ENTERED(t_unfold_backward, "unfold_backward", g, sizes, dim, size, step);
+  const DType d = g ? tensor_dtype(g) : DT_I64;
+  if (!dtype_is_inexact(d) && d != DT_I64) /* windows that overlap are summed */
+    return t_to(t_unfold_backward(t_to(g, DT_I64), sizes, dim, size, step), d);
   return embed(g, sizes, part_unfold, (int64_t[]){dim, size, step}, 3, &UnfoldBackwardBackward0,
                step < size);
 }
